@@ -1,0 +1,291 @@
+//! What customers want.
+//!
+//! A [`Goal`] is an instruction together with the hidden criteria by which a purchase is judged.
+//! A [`GoalSet`] holds all goals of a catalog in a fixed order, split by product into training,
+//! validation and test, under a fingerprint that tells two goal sets apart.
+//!
+//! Where the original draws price limits from an unseeded global generator and shuffles, here a
+//! limit is addressed by (product, instruction) and goals stay in catalog order.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Catalog;
+use crate::error::{DataError, FieldProblem};
+use crate::fingerprint;
+use crate::limit::PriceLimit;
+use crate::price::Cents;
+use crate::product::{Product, ProductId, ProductIdx};
+use crate::raw::RawData;
+use crate::seed::Seed;
+use crate::split::{Split, Splits};
+
+/// A goal's position in its goal set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GoalId(pub u32);
+
+/// Where a goal's instruction comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoalStyle {
+    /// A person wrote it, options included.
+    Human,
+    /// A sentence about attributes, with options appended by rule.
+    Synthetic,
+}
+
+/// Which goals to make of a catalog.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoalKind {
+    /// Those of people.
+    Human,
+    /// Those made by rule.
+    Synthetic,
+    /// Of each product first the human, then the synthetic ones.
+    #[default]
+    Both,
+}
+
+/// An option value that a goal wants.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct WantedOption {
+    /// The option's name; human goals do not say it.
+    pub name: Option<String>,
+    /// The value, spelled as pages show it in synthetic goals and as people put it in human ones.
+    pub value: String,
+}
+
+/// One wish, and what would fulfil it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// Its position in the goal set.
+    pub id: GoalId,
+    /// The product it was made from, whose purchase fulfils it.
+    pub product: ProductIdx,
+    /// That product's name.
+    pub asin: ProductId,
+    /// That product's department.
+    pub department: String,
+    /// That product's query; rewards compare kinds of products by it.
+    pub query: String,
+    /// That product's title; rewards compare titles.
+    pub title: String,
+    /// That product's path in the shop's tree; rewards compare it.
+    pub product_category: String,
+    /// What the customer is told, with the price limit at the end.
+    pub instruction: String,
+    /// What the purchase must be like; never empty.
+    pub attributes: Vec<String>,
+    /// What must be chosen.
+    pub options: Vec<WantedOption>,
+    /// What the purchase must not exceed.
+    pub price_limit: Option<Cents>,
+    /// How often the original draws it, relative to others.
+    pub weight: f64,
+    /// Where the instruction comes from.
+    pub style: GoalStyle,
+}
+
+/// The goals of a catalog.
+#[derive(Clone, Debug)]
+pub struct GoalSet {
+    goals: Vec<Goal>,
+    splits: Splits,
+    fingerprint: String,
+}
+
+impl GoalSet {
+    /// Makes the goals of `kind`. `catalog` must come from the same `data`; its products that no
+    /// instruction speaks of have no goals. `seed` draws the price limits.
+    pub fn from_raw(
+        data: &RawData,
+        catalog: &Catalog,
+        kind: GoalKind,
+        seed: Seed,
+    ) -> Result<Self, DataError> {
+        let mut goals = Vec::new();
+        for (at, product) in catalog.products().iter().enumerate() {
+            let maker = Maker {
+                product,
+                position: ProductIdx(at as u32),
+                seed,
+            };
+            if kind != GoalKind::Synthetic {
+                maker.human(data, &mut goals);
+            }
+            if kind != GoalKind::Human {
+                maker.synthetic(data, &mut goals)?;
+            }
+        }
+        for (at, goal) in goals.iter_mut().enumerate() {
+            goal.id = GoalId(at as u32);
+        }
+        weigh(&mut goals);
+        let splits = Splits::by_product(&goals);
+        let fingerprint = fingerprint::of(catalog, &goals, &splits);
+        Ok(Self {
+            goals,
+            splits,
+            fingerprint,
+        })
+    }
+
+    /// All goals, in catalog order.
+    pub fn goals(&self) -> &[Goal] {
+        &self.goals
+    }
+
+    /// A goal of this set; an id of another set may panic.
+    pub fn get(&self, id: GoalId) -> &Goal {
+        &self.goals[id.0 as usize]
+    }
+
+    /// The goals of a part, ascending. Train, validation and test are disjoint by product.
+    pub fn split(&self, split: Split) -> &[GoalId] {
+        self.splits.get(split)
+    }
+
+    /// SHA-256 in hexadecimal over the catalog with its prices, the goals and their split.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+}
+
+/// Makes the goals of one product.
+struct Maker<'a> {
+    product: &'a Product,
+    position: ProductIdx,
+    seed: Seed,
+}
+
+impl Maker<'_> {
+    fn human(&self, data: &RawData, goals: &mut Vec<Goal>) {
+        let entries = data.human.get(self.product.id.as_str());
+        for (at, entry) in entries.into_iter().flatten().enumerate() {
+            if entry.instruction_attributes.is_empty() {
+                continue;
+            }
+            let limit = PriceLimit::draw(self.product.price.paid, self.seed, self.position, at + 1);
+            let options = entry.instruction_options.iter();
+            let options = options.map(|value| WantedOption {
+                name: None,
+                value: value.clone(),
+            });
+            let sentence = entry.instruction.trim_matches('.');
+            goals.push(self.goal(
+                format!("{sentence}{}", limit.text()),
+                &entry.instruction_attributes,
+                options.collect(),
+                limit,
+                GoalStyle::Human,
+            ));
+        }
+    }
+
+    fn synthetic(&self, data: &RawData, goals: &mut Vec<Goal>) -> Result<(), DataError> {
+        let asin = self.product.id.as_str();
+        let Some((record, _, entry)) = data.instructions.get_full(asin) else {
+            return Ok(());
+        };
+        let Some(sentence) = &entry.instruction else {
+            return Ok(());
+        };
+        let attributes = entry.instruction_attributes.as_deref().unwrap_or_default();
+        if attributes.is_empty() {
+            return Err(DataError::Record {
+                file: "items_ins_v2".into(),
+                record: record + 1,
+                asin: asin.into(),
+                problem: FieldProblem::new("instruction_attributes", "is empty"),
+            });
+        }
+        let limit = PriceLimit::draw(self.product.price.paid, self.seed, self.position, 0);
+        for options in combinations(self.product) {
+            let text = synthetic_text(sentence, &options, limit);
+            goals.push(self.goal(text, attributes, options, limit, GoalStyle::Synthetic));
+        }
+        Ok(())
+    }
+
+    fn goal(
+        &self,
+        instruction: String,
+        attributes: &[String],
+        options: Vec<WantedOption>,
+        limit: PriceLimit,
+        style: GoalStyle,
+    ) -> Goal {
+        Goal {
+            id: GoalId(0),
+            product: self.position,
+            asin: self.product.id.clone(),
+            department: self.product.department.clone(),
+            query: self.product.query.clone(),
+            title: self.product.title.clone(),
+            product_category: self.product.product_category.clone(),
+            instruction,
+            attributes: attributes.to_vec(),
+            options,
+            price_limit: limit.cents(),
+            weight: 1.0,
+            style,
+        }
+    }
+}
+
+fn synthetic_text(sentence: &str, options: &[WantedOption], limit: PriceLimit) -> String {
+    let named = |option: &WantedOption| match &option.name {
+        Some(name) => format!("{name}: {}", option.value),
+        None => option.value.clone(),
+    };
+    let named: Vec<_> = options.iter().map(named).collect();
+    let with = if named.is_empty() { "" } else { " with " };
+    format!("{sentence}{with}{}{}", named.join(", and "), limit.text())
+}
+
+/// Every way to choose one value per option, names in code-point order, the last varying fastest.
+fn combinations(product: &Product) -> Vec<Vec<WantedOption>> {
+    let mut groups: Vec<_> = product.options.iter().collect();
+    groups.sort_by(|a, b| a.name.cmp(&b.name));
+    groups.iter().fold(vec![Vec::new()], |chosen, group| {
+        let wanted = group.values.iter().map(|value| WantedOption {
+            name: Some(group.name.clone()),
+            value: value.text.clone(),
+        });
+        let wanted: Vec<_> = wanted.collect();
+        let extend = |so_far: &Vec<WantedOption>| {
+            let so_far = so_far.clone();
+            wanted
+                .iter()
+                .map(move |option| [so_far.as_slice(), &[option.clone()]].concat())
+        };
+        chosen
+            .iter()
+            .flat_map(|so_far| extend(so_far).collect::<Vec<_>>())
+            .collect()
+    })
+}
+
+/// Gives synthetic goals the original's weight: the mean, over their attributes, of one over the
+/// number of synthetic goals with that attribute.
+fn weigh(goals: &mut [Goal]) {
+    let synthetic = |goal: &Goal| goal.style == GoalStyle::Synthetic;
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for attribute in goals
+        .iter()
+        .filter(|goal| synthetic(goal))
+        .flat_map(|goal| &goal.attributes)
+    {
+        *counts.entry(attribute.clone()).or_default() += 1;
+    }
+    for goal in goals.iter_mut().filter(|goal| synthetic(goal)) {
+        let rarity = goal
+            .attributes
+            .iter()
+            .map(|attribute| 1.0 / counts[attribute] as f64);
+        goal.weight = rarity.sum::<f64>() / goal.attributes.len() as f64;
+    }
+}

@@ -1,0 +1,48 @@
+//! What is sold in the shop and what its customers want.
+//!
+//! [`RawData`] is the original's three JSON files, read from disk, embedded, or made by
+//! [`generate()`]. A [`Catalog`] is the products in them, cleaned and ordered; a [`GoalSet`] is the
+//! wishes, each a [`Goal`] with the criteria that its purchase is judged by. Every random choice
+//! follows from a [`Seed`].
+//!
+//! ```
+//! use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed, Split};
+//!
+//! let data = RawData::embedded(EmbeddedCatalog::Hundred);
+//! let catalog = Catalog::from_raw(&data, Seed(0))?;
+//! let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
+//! assert_eq!(catalog.len(), 100);
+//! assert!(goals.split(Split::Test).len() >= 300);
+//! # Ok::<(), webshop_products::DataError>(())
+//! ```
+//!
+//! This crate knows no page, no search and no clock.
+
+mod seed;
+
+mod price;
+mod product;
+mod raw;
+
+mod catalog;
+mod fingerprint;
+mod goal;
+mod limit;
+mod split;
+
+mod embedded;
+mod generate;
+
+mod error;
+mod python;
+
+pub use catalog::Catalog;
+pub use embedded::EmbeddedCatalog;
+pub use error::{DataError, FieldProblem};
+pub use generate::generate;
+pub use goal::{Goal, GoalId, GoalKind, GoalSet, GoalStyle, WantedOption};
+pub use price::{Cents, Price};
+pub use product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
+pub use raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption};
+pub use seed::{Purpose, Seed};
+pub use split::{Split, UnknownSplit};

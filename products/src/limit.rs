@@ -1,0 +1,94 @@
+//! The price limit at the end of an instruction.
+
+use std::fmt::Write;
+
+use crate::price::Cents;
+use crate::product::ProductIdx;
+use crate::seed::{Purpose, Seed, below};
+
+/// Limits are whole tens of dollars, from 10 to 990.
+const STEP: i64 = 10_00;
+const LAST: i64 = 990_00;
+
+/// A limit is drawn from this many steps above the price.
+const WINDOW: i64 = 4;
+
+/// What a goal's purchase must not exceed, if anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PriceLimit(Option<Cents>);
+
+impl PriceLimit {
+    /// Of the first four steps above `price`, the larger of two drawn ones; none when fewer than two
+    /// steps remain. The draw is addressed by product and by instruction (0 is the synthetic one).
+    pub(crate) fn draw(price: Cents, seed: Seed, product: ProductIdx, instruction: usize) -> Self {
+        let first = (price.0.div_euclid(STEP) + 1).max(1) * STEP;
+        let n_steps = ((LAST - first).div_euclid(STEP) + 1).min(WINDOW);
+        if n_steps < 2 {
+            return Self(None);
+        }
+        let coords = [u64::from(product.0), instruction as u64];
+        let mut rng = seed.rng(Purpose::Goals, &coords);
+        let one = below(&mut rng, n_steps as usize);
+        let other = below(&mut rng, n_steps as usize - 1);
+        let other = if other < one { other } else { other + 1 };
+        Self(Some(Cents(first + one.max(other) as i64 * STEP)))
+    }
+
+    pub(crate) fn cents(self) -> Option<Cents> {
+        self.0
+    }
+
+    /// What is appended to an instruction: `", and price lower than 40.00 dollars"` or nothing.
+    pub(crate) fn text(self) -> String {
+        let mut text = String::new();
+        if let Some(Cents(cents)) = self.0 {
+            write!(
+                text,
+                ", and price lower than {}.{:02} dollars",
+                cents / 100,
+                cents % 100
+            )
+            .expect("writing to a string cannot fail");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All limits that 200 instructions draw for a price, in dollars.
+    fn limits(price: i64) -> Vec<i64> {
+        let mut limits: Vec<_> = (0..200)
+            .filter_map(|at| PriceLimit::draw(Cents(price), Seed(0), ProductIdx(0), at).cents())
+            .map(|limit| limit.0 / 100)
+            .collect();
+        limits.sort_unstable();
+        limits.dedup();
+        limits
+    }
+
+    #[test]
+    fn a_limit_is_one_of_the_second_to_fourth_step_above_the_price() {
+        assert_eq!(limits(12_34), [30, 40, 50]);
+        assert_eq!(limits(10_00), [30, 40, 50]);
+        assert_eq!(limits(9_99), [20, 30, 40]);
+        assert_eq!(limits(0), [20, 30, 40]);
+    }
+
+    #[test]
+    fn near_the_top_fewer_steps_remain_and_then_none() {
+        assert_eq!(limits(960_00), [980, 990]);
+        assert_eq!(limits(979_99), [990]);
+        assert!(limits(980_00).is_empty());
+        assert!(limits(2_000_00).is_empty());
+    }
+
+    #[test]
+    fn the_text_is_that_of_the_original() {
+        let limit = PriceLimit(Some(Cents(40_00)));
+        assert_eq!(limit.text(), ", and price lower than 40.00 dollars");
+        assert_eq!(PriceLimit(None).text(), "");
+    }
+}

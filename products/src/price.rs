@@ -1,0 +1,173 @@
+//! Money, and the prices that a page shows.
+//!
+//! [`Cents`] is the only money there is: integral, signed, exact. A [`Price`] keeps what the page
+//! prints beside what a purchase costs. Printing follows the original to the byte (`"$34.0"`), as
+//! agents read it; arithmetic never goes through that text.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::python::{decimal_digit, float_repr};
+use crate::seed::{Purpose, Seed, below};
+
+/// What the original charges for a product without a price.
+const UNPRICED: Cents = Cents(100_00);
+
+/// An amount of money in hundredths of a dollar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cents(pub i64);
+
+impl fmt::Display for Cents {
+    /// ```
+    /// assert_eq!(webshop_products::Cents(1205).to_string(), "$12.05");
+    /// assert_eq!(webshop_products::Cents(-5).to_string(), "-$0.05");
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let cents = self.0.unsigned_abs();
+        write!(f, "{sign}${}.{:02}", cents / 100, cents % 100)
+    }
+}
+
+/// What a product costs, as shown and as charged.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Price {
+    /// The text on the page: `"$34.0"` or `"$10.0 to $20.0"`, in the order of the file.
+    pub tag: String,
+    /// The least amount the tag names.
+    pub low: Cents,
+    /// The greatest amount the tag names; equal to `low` unless the tag is a range.
+    pub high: Cents,
+    /// What a purchase costs: between `low` and `high`, both possible.
+    pub paid: Cents,
+}
+
+impl Price {
+    /// Reads the file's `pricing` text; absent or empty text is a price of $100.
+    ///
+    /// A range is charged at one of its whole cents, drawn by (`Prices`, `product_index`); so the
+    /// same product of the same catalog costs the same in every run of one seed. More than two
+    /// decimals round half up to whole cents. The error completes "field `pricing` …".
+    pub(crate) fn parse(text: &str, seed: Seed, product_index: u32) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self {
+                tag: "$100.0".into(),
+                low: UNPRICED,
+                high: UNPRICED,
+                paid: UNPRICED,
+            });
+        }
+        let mut parts = text.split('$').skip(1).map(|part| Amount::parse(part, text));
+        let first = parts
+            .next()
+            .ok_or_else(|| format!("holds `{text}`, which names no dollars"))??;
+        // Every further part must parse, as in the original, though only the first is shown.
+        let rest = parts.collect::<Result<Vec<_>, _>>()?;
+        let Some(second) = rest.first() else {
+            let (tag, cents) = (format!("${}", first.repr), first.cents);
+            return Ok(Self {
+                tag,
+                low: cents,
+                high: cents,
+                paid: cents,
+            });
+        };
+        let (low, high) = (first.cents.min(second.cents), first.cents.max(second.cents));
+        let mut rng = seed.rng(Purpose::Prices, &[u64::from(product_index)]);
+        let above = below(&mut rng, (high.0 - low.0) as usize + 1);
+        Ok(Self {
+            tag: format!("${} to ${}", first.repr, second.repr),
+            low,
+            high,
+            paid: Cents(low.0 + above as i64),
+        })
+    }
+}
+
+/// One number of a price text.
+struct Amount {
+    repr: String,
+    cents: Cents,
+}
+
+impl Amount {
+    /// Drops everything but digits and points, as the original does (`"(0.25 / Ounce)"` → 0.25).
+    fn parse(part: &str, whole: &str) -> Result<Self, String> {
+        let malformed = || format!("holds `{whole}`, where `{part}` is no amount");
+        let number: String = part
+            .chars()
+            .filter_map(|c| match c {
+                '.' => Some('.'),
+                _ => decimal_digit(c).map(|digit| char::from(b'0' + digit)),
+            })
+            .collect();
+        if number.matches('.').count() > 1 || !number.contains(|c| c != '.') {
+            return Err(malformed());
+        }
+        let value: f64 = number.parse().map_err(|_| malformed())?;
+        let cents = whole_cents(&number).ok_or_else(malformed)?;
+        Ok(Self {
+            repr: float_repr(value),
+            cents,
+        })
+    }
+}
+
+/// Exact decimal text to cents, without a float in between.
+fn whole_cents(number: &str) -> Option<Cents> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digit = |at: usize| i64::from(fraction.as_bytes().get(at).map_or(0, |d| d - b'0'));
+    let dollars: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let cents = digit(0) * 10 + digit(1) + i64::from(digit(2) >= 5);
+    dollars.checked_mul(100)?.checked_add(cents).map(Cents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, tag: &str, low: i64, high: i64) {
+        let price = Price::parse(text, Seed(0), 3).unwrap();
+        assert_eq!(
+            (price.tag.as_str(), price.low.0, price.high.0),
+            (tag, low, high),
+            "{text}"
+        );
+        assert!(price.low <= price.paid && price.paid <= price.high);
+    }
+
+    #[test]
+    fn tags_are_those_of_the_original() {
+        check("$877.80", "$877.8", 87_780, 87_780);
+        check("$34", "$34.0", 3_400, 3_400);
+        check("$2,721.34", "$2721.34", 272_134, 272_134);
+        check("", "$100.0", 10_000, 10_000);
+        check("$19.99$27.99", "$19.99 to $27.99", 1_999, 2_799);
+        check("$20.00 - $10.00", "$20.0 to $10.0", 1_000, 2_000);
+        check("$1.00 - $2.00 - $3.00", "$1.0 to $2.0", 100, 200);
+        check("$5.00 ($0.25 / Ounce)", "$5.0 to $0.25", 25, 500);
+        check("Price: $7", "$7.0", 700, 700);
+        check("$1e3", "$13.0", 1_300, 1_300);
+        check("$-5", "$5.0", 500, 500);
+        check("$٣٤", "$34.0", 3_400, 3_400);
+        check("$.5", "$0.5", 50, 50);
+        check("$0.125", "$0.125", 13, 13);
+    }
+
+    #[test]
+    fn a_text_without_an_amount_is_refused() {
+        for text in ["12.00", "$", "$abc", "$1.2.3", "$5$", "$99999999999999999999"] {
+            assert!(Price::parse(text, Seed(0), 0).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_charged_by_product_and_seed() {
+        let paid = |seed, index| Price::parse("$1.00$9.00", Seed(seed), index).unwrap().paid;
+        assert_eq!(paid(0, 5), paid(0, 5));
+        assert_ne!(paid(0, 5), paid(0, 6));
+        assert_ne!(paid(0, 5), paid(1, 5));
+    }
+}
