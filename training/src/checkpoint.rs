@@ -1,0 +1,442 @@
+//! The run folder, and states in it from which a run continues exactly.
+//!
+//! A [`RunFolder`] is made once for a new run or opened to resume one, never reused silently. It knows the names of
+//! the files in it:
+//!
+//! ```text
+//! config.toml  fingerprint.json  summary.json  value.json
+//! metrics.jsonl  metrics.csv  timings.jsonl  report.html  curve.svg  episodes/*.jsonl
+//! checkpoints/step-000100/   model/  optimizer.safetensors  trainer_state.json
+//! checkpoints/last           a link to the newest complete one
+//! ```
+//!
+//! A checkpoint is written beside its place and renamed when it is complete, and `last` is replaced by a rename
+//! afterwards: killed at any instant, the folder holds only whole checkpoints and a `last` that names one. What
+//! belongs into a checkpoint is its writer's business; nothing here knows a model.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::config::Config;
+use crate::error::{Result, TrainingError};
+
+/// The file that says where the trainer stood.
+const TRAINER_STATE: &str = "trainer_state.json";
+/// The link to the newest checkpoint.
+const LAST: &str = "last";
+/// Begins the name of everything that is not complete yet.
+const PARTIAL: &str = ".partial-";
+
+/// The folder of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFolder {
+    root: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes the folder of a new run and saves its configuration. A folder that holds anything is refused.
+    pub fn create(root: &Path, config: &Config) -> Result<Self> {
+        fs::create_dir_all(root).map_err(|e| TrainingError::io("create", root, e))?;
+        let mut entries = fs::read_dir(root).map_err(|e| TrainingError::io("read", root, e))?;
+        if entries.next().is_some() {
+            return Err(TrainingError::RunFolderNotEmpty(root.into()));
+        }
+        let run = Self { root: root.into() };
+        for folder in [run.checkpoints(), run.episodes()] {
+            fs::create_dir(&folder).map_err(|e| TrainingError::io("create", &folder, e))?;
+        }
+        write_atomically(&run.config(), config.to_toml().as_bytes())?;
+        Ok(run)
+    }
+
+    /// Opens the folder of a run that was begun, and reads its configuration. Remains of a write that was cut short
+    /// are removed.
+    pub fn resume(root: &Path) -> Result<(Self, Config)> {
+        let run = Self { root: root.into() };
+        let path = run.config();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Err(TrainingError::NoRun(root.into())),
+            Err(e) => return Err(TrainingError::io("read", &path, e)),
+        };
+        let config = Config::resolve(&path.display().to_string(), &text, &[])?;
+        for folder in [run.checkpoints(), run.episodes()] {
+            fs::create_dir_all(&folder).map_err(|e| TrainingError::io("create", &folder, e))?;
+        }
+        run.remove_partial()?;
+        Ok((run, config))
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `config.toml`: the resolved configuration.
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// `fingerprint.json`: what the results are about.
+    pub fn fingerprint(&self) -> PathBuf {
+        self.root.join("fingerprint.json")
+    }
+
+    /// `summary.json`: the results that stand at the top of the report.
+    pub fn summary(&self) -> PathBuf {
+        self.root.join("summary.json")
+    }
+
+    /// `value.json`: V* of every training goal.
+    pub fn value(&self) -> PathBuf {
+        self.root.join("value.json")
+    }
+
+    /// `episodes/`: whole trips.
+    pub fn episodes(&self) -> PathBuf {
+        self.root.join("episodes")
+    }
+
+    /// `checkpoints/`.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.root.join("checkpoints")
+    }
+
+    /// Saves the state after `step` optimizer steps: `write` fills a new folder with the model and the optimizer,
+    /// `state` is added as `trainer_state.json`, and `last` is set to the result, whose path is returned.
+    ///
+    /// A checkpoint of this step that `last` already names is kept as it is: the same run has written it. If `write`
+    /// fails, everything is as before.
+    pub fn save_checkpoint<S: Serialize>(
+        &self,
+        step: u64,
+        state: &S,
+        write: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PathBuf> {
+        let name = step_name(step);
+        let place = self.checkpoints().join(&name);
+        if self.last_name()?.as_deref() == Some(name.as_str()) {
+            return Ok(place);
+        }
+        let partial = self.checkpoints().join(format!("{PARTIAL}{name}"));
+        let written = self.fill(&partial, state, write);
+        if let Err(error) = written {
+            // The first error is the one to tell; what it left behind is also removed on resume.
+            let _ = fs::remove_dir_all(&partial);
+            return Err(error);
+        }
+        // A complete folder that `last` does not name was cut off just before the link; it is written anew.
+        remove_if_there(&place)?;
+        fs::rename(&partial, &place).map_err(|e| TrainingError::io("rename", &partial, e))?;
+        self.set_last(&name)?;
+        Ok(place)
+    }
+
+    fn fill<S: Serialize>(
+        &self,
+        partial: &Path,
+        state: &S,
+        write: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
+        remove_if_there(partial)?;
+        fs::create_dir(partial).map_err(|e| TrainingError::io("create", partial, e))?;
+        write(partial)?;
+        write_json(&partial.join(TRAINER_STATE), state)?;
+        sync_folder(partial)
+    }
+
+    /// The newest complete checkpoint, or `None` if the run was stopped before its first.
+    pub fn last_checkpoint(&self) -> Result<Option<PathBuf>> {
+        let Some(name) = self.last_name()? else {
+            return Ok(None);
+        };
+        let path = self.checkpoints().join(name);
+        match path.is_dir() {
+            true => Ok(Some(path)),
+            false => Err(TrainingError::NoCheckpoint {
+                path,
+                problem: "`last` names it but it is gone".into(),
+            }),
+        }
+    }
+
+    fn last_name(&self) -> Result<Option<String>> {
+        let last = self.checkpoints().join(LAST);
+        match fs::read_link(&last) {
+            Ok(target) => Ok(Some(target.to_string_lossy().into_owned())),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            // Not a link: a text file that holds the name, where links are not to be had.
+            Err(_) => match fs::read_to_string(&last) {
+                Ok(name) => Ok(Some(name.trim().into())),
+                Err(e) => Err(TrainingError::io("read", &last, e)),
+            },
+        }
+    }
+
+    fn set_last(&self, name: &str) -> Result<()> {
+        let last = self.checkpoints().join(LAST);
+        let fresh = self.checkpoints().join(format!("{PARTIAL}{LAST}"));
+        remove_if_there(&fresh)?;
+        link(name, &fresh).map_err(|e| TrainingError::io("write", &fresh, e))?;
+        fs::rename(&fresh, &last).map_err(|e| TrainingError::io("rename", &fresh, e))?;
+        sync(&self.checkpoints())
+    }
+
+    fn remove_partial(&self) -> Result<()> {
+        let checkpoints = self.checkpoints();
+        let entries = fs::read_dir(&checkpoints).map_err(|e| TrainingError::io("read", &checkpoints, e))?;
+        for entry in entries {
+            let entry = entry.map_err(|e| TrainingError::io("read", &checkpoints, e))?;
+            if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
+                remove_if_there(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `step-000100`; wider from a million steps on.
+pub fn step_name(step: u64) -> String {
+    format!("step-{step:06}")
+}
+
+/// The `trainer_state.json` of a checkpoint.
+pub fn read_trainer_state<S: DeserializeOwned>(checkpoint: &Path) -> Result<S> {
+    read_json(&checkpoint.join(TRAINER_STATE))
+}
+
+/// The checkpoint a person means by `path`: a checkpoint, `last`, or a run folder, whose `checkpoints/last` it is. A
+/// folder that holds a file named `marker` is a checkpoint.
+pub fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
+    let missing = |problem: String| TrainingError::NoCheckpoint {
+        path: path.into(),
+        problem,
+    };
+    if !path.exists() {
+        return Err(missing("there is no such path".into()));
+    }
+    let run = match path.file_name() {
+        Some(name) if name == OsStr::new(LAST) => path.parent().and_then(Path::parent),
+        _ => Some(path),
+    };
+    let named = run.and_then(|root| RunFolder { root: root.into() }.last_checkpoint().transpose());
+    let candidates = [Some(path.to_path_buf()), named.transpose()?];
+    candidates
+        .into_iter()
+        .flatten()
+        .find(|candidate| candidate.join(marker).is_file())
+        .ok_or_else(|| {
+            missing(format!(
+                "it has no `{marker}`, and no `checkpoints/{LAST}` that has one"
+            ))
+        })
+}
+
+/// Writes `bytes` so that `path` holds either its former content or all of the new, whenever the process is stopped.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let partial = path.with_file_name(format!("{PARTIAL}{name}"));
+    let written = File::create(&partial).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let written = written.and_then(|()| fs::rename(&partial, path));
+    written.map_err(|e| {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&partial);
+        TrainingError::io("write", path, e)
+    })
+}
+
+/// Writes `value` as indented JSON, atomically.
+pub fn write_json<S: Serialize>(path: &Path, value: &S) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(value).map_err(|e| TrainingError::bad_file(path, e))?;
+    text.push('\n');
+    write_atomically(path, text.as_bytes())
+}
+
+/// Reads what [`write_json`] wrote; every float comes back to the bit.
+pub fn read_json<S: DeserializeOwned>(path: &Path) -> Result<S> {
+    let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
+    serde_json::from_str(&text).map_err(|e| TrainingError::bad_file(path, e))
+}
+
+/// Makes the folder's files, in it and below, durable before anything names them.
+fn sync_folder(folder: &Path) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(|e| TrainingError::io("read", folder, e))?;
+    for entry in entries {
+        let path = entry.map_err(|e| TrainingError::io("read", folder, e))?.path();
+        match path.is_dir() {
+            true => sync_folder(&path)?,
+            false => sync(&path)?,
+        }
+    }
+    sync(folder)
+}
+
+fn sync(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(|e| TrainingError::io("write", path, e))
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(e) => Err(e),
+    };
+    match removed {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(TrainingError::io("remove", path, e)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(unix)]
+fn link(target: &str, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+#[cfg(not(unix))]
+fn link(target: &str, link: &Path) -> std::io::Result<()> {
+    fs::write(link, target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new_run() -> (tempfile::TempDir, RunFolder) {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(&folder.path().join("run"), &Config::default()).unwrap();
+        (folder, run)
+    }
+
+    fn write_model(text: &'static str) -> impl FnOnce(&Path) -> Result<()> {
+        move |folder| fs::write(folder.join("model"), text).map_err(|e| TrainingError::io("write", folder, e))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_folder_with_files_is_refused_and_untouched() {
+        let (_keep, run) = new_run();
+        let before = names(run.root());
+        let error = RunFolder::create(run.root(), &Config::default()).unwrap_err();
+        assert!(matches!(error, TrainingError::RunFolderNotEmpty(_)), "{error}");
+        assert_eq!(names(run.root()), before);
+    }
+
+    #[test]
+    fn resuming_needs_a_run_and_returns_its_configuration() {
+        let (keep, run) = new_run();
+        assert!(matches!(
+            RunFolder::resume(keep.path()).unwrap_err(),
+            TrainingError::NoRun(_)
+        ));
+        let (again, config) = RunFolder::resume(run.root()).unwrap();
+        assert_eq!((again, config), (run, Config::default()));
+    }
+
+    #[test]
+    fn the_last_checkpoint_is_the_last_one_saved() {
+        let (_keep, run) = new_run();
+        assert_eq!(run.last_checkpoint().unwrap(), None);
+        run.save_checkpoint(50, &1.5, write_model("a")).unwrap();
+        let second = run.save_checkpoint(100, &0.1, write_model("b")).unwrap();
+        assert_eq!(run.last_checkpoint().unwrap(), Some(second.clone()));
+        assert_eq!(names(&run.checkpoints()), ["last", "step-000050", "step-000100"]);
+        assert_eq!(read_trainer_state::<f64>(&second).unwrap(), 0.1);
+        assert_eq!(
+            fs::read_to_string(run.checkpoints().join("last/model")).unwrap(),
+            "b"
+        );
+    }
+
+    #[test]
+    fn a_failed_save_leaves_the_one_before() {
+        let (_keep, run) = new_run();
+        let first = run.save_checkpoint(1, &(), write_model("a")).unwrap();
+        let full = |folder: &Path| {
+            fs::write(folder.join("model"), "half").unwrap();
+            Err(TrainingError::DiskFull(folder.into()))
+        };
+        assert!(matches!(
+            run.save_checkpoint(2, &(), full).unwrap_err(),
+            TrainingError::DiskFull(_)
+        ));
+        assert_eq!(run.last_checkpoint().unwrap(), Some(first));
+        assert_eq!(names(&run.checkpoints()), ["last", "step-000001"]);
+    }
+
+    #[test]
+    fn a_run_killed_at_any_instant_of_saving_resumes_from_a_whole_checkpoint() {
+        let (_keep, run) = new_run();
+        let first = run.save_checkpoint(1, &(), write_model("a")).unwrap();
+        let checkpoints = run.checkpoints();
+        // Killed while writing, after the folder was renamed, and while the link was being replaced.
+        fs::create_dir(checkpoints.join(".partial-step-000002")).unwrap();
+        fs::write(checkpoints.join(".partial-step-000002/model"), "half").unwrap();
+        fs::create_dir(checkpoints.join("step-000002")).unwrap();
+        fs::write(checkpoints.join("step-000002/model"), "whole but unnamed").unwrap();
+        link("step-000002", &checkpoints.join(".partial-last")).unwrap();
+
+        let (run, _) = RunFolder::resume(run.root()).unwrap();
+        assert_eq!(run.last_checkpoint().unwrap(), Some(first));
+        assert_eq!(names(&checkpoints), ["last", "step-000001", "step-000002"]);
+        let second = run.save_checkpoint(2, &(), write_model("b")).unwrap();
+        assert_eq!(fs::read_to_string(second.join("model")).unwrap(), "b");
+        assert_eq!(run.last_checkpoint().unwrap(), Some(second));
+    }
+
+    #[test]
+    fn saving_a_step_again_keeps_what_last_names() {
+        let (_keep, run) = new_run();
+        run.save_checkpoint(1, &(), write_model("a")).unwrap();
+        let again = run.save_checkpoint(1, &(), write_model("never written")).unwrap();
+        assert_eq!(fs::read_to_string(again.join("model")).unwrap(), "a");
+    }
+
+    #[test]
+    fn a_checkpoint_is_found_by_any_of_its_names() {
+        let (keep, run) = new_run();
+        let saved = run.save_checkpoint(1, &(), write_model("a")).unwrap();
+        for path in [run.root().to_path_buf(), run.checkpoints().join("last"), saved] {
+            let found = find_checkpoint(&path, "model").unwrap();
+            assert_eq!(
+                fs::read_to_string(found.join("model")).unwrap(),
+                "a",
+                "{}",
+                path.display()
+            );
+        }
+        let error = find_checkpoint(keep.path(), "model").unwrap_err().to_string();
+        assert!(
+            error.ends_with("it has no `model`, and no `checkpoints/last` that has one"),
+            "{error}"
+        );
+        assert!(find_checkpoint(&keep.path().join("none"), "model").is_err());
+    }
+
+    #[test]
+    fn a_named_checkpoint_that_is_gone_is_an_error() {
+        let (_keep, run) = new_run();
+        let saved = run.save_checkpoint(1, &(), write_model("a")).unwrap();
+        fs::remove_dir_all(saved).unwrap();
+        assert!(matches!(
+            run.last_checkpoint().unwrap_err(),
+            TrainingError::NoCheckpoint { .. }
+        ));
+    }
+}

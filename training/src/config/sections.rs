@@ -1,0 +1,389 @@
+//! The sections of a configuration and their defaults, in the order of the file.
+//!
+//! A new key is a field here, its default below, and a commented line in `configs/tiny.toml`; nothing else names
+//! keys. No ranges here: those are in `validate`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// `[catalog]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CatalogConfig {
+    /// `100` or `1000` for an embedded catalog, anything else is a folder with the three JSON files.
+    pub source: String,
+    /// How many of the source's products to keep, in file order.
+    pub size: CatalogSize,
+    /// Which of the source's goals to use.
+    pub goals: GoalsChoice,
+    /// Generated shops whose goals are added to the training goals; none of their products is in the test shop.
+    pub practice_shops: usize,
+    /// Products in each practice shop.
+    pub practice_products: usize,
+}
+
+/// How many products of a source are kept; written `"all"` or a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum CatalogSize {
+    /// Every product of the source.
+    All,
+    /// The first so many, at least one.
+    First(usize),
+}
+
+impl CatalogSize {
+    /// The number of products to keep, or `None` for all of them.
+    pub fn limit(self) -> Option<usize> {
+        match self {
+            Self::All => None,
+            Self::First(n) => Some(n),
+        }
+    }
+}
+
+impl TryFrom<String> for CatalogSize {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.parse() {
+            Ok(n) if n > 0 => Ok(Self::First(n)),
+            _ if text == "all" => Ok(Self::All),
+            _ => Err(format!(
+                "must be `all` or a number of products from 1, not `{text}`"
+            )),
+        }
+    }
+}
+
+impl From<CatalogSize> for String {
+    fn from(size: CatalogSize) -> Self {
+        match size {
+            CatalogSize::All => "all".into(),
+            CatalogSize::First(n) => n.to_string(),
+        }
+    }
+}
+
+/// Which instructions become goals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoalsChoice {
+    /// Human and synthetic ones.
+    Both,
+    /// Only those that people wrote.
+    Human,
+    /// Only those made from attributes and options.
+    Synthetic,
+}
+
+/// `[model]`: a Qwen2 of this shape, field names as in the Hugging Face configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Decoder layers.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key/value heads; divides `heads`.
+    pub kv_heads: usize,
+    /// Width of one head; even, since rotary positions turn pairs.
+    pub head_dim: usize,
+    /// Width of the gated feed-forward layer.
+    pub intermediate_size: usize,
+    /// Entries of the byte-pair vocabulary, special tokens included.
+    pub vocab_size: usize,
+}
+
+/// `[prompt]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptConfig {
+    /// Products of a results page that the model is shown; the page itself lists ten.
+    pub results_shown: usize,
+    /// Tokens of a whole episode, prompt and answers; an episode that would exceed it is truncated.
+    pub max_context: usize,
+    /// Tokens the model may write in one turn.
+    pub max_turn_tokens: usize,
+}
+
+/// `[warm_start]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmStartConfig {
+    /// Optimizer steps; 0 leaves the model as it came.
+    pub steps: u64,
+    /// Demonstrated trips in one optimizer step.
+    pub batch_episodes: usize,
+    /// Peak learning rate.
+    pub lr: f64,
+    /// Steps of linear rise from 0 to `lr`.
+    pub warmup_steps: u64,
+    /// How the learning rate ends.
+    pub decay: Decay,
+    /// Share of demonstrations that think in writing before they choose, in 0..=1.
+    pub think_share: f64,
+}
+
+/// How a learning rate goes on after its warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decay {
+    /// It stays.
+    None,
+    /// It falls in a straight line and would be 0 at the step after the last.
+    Linear,
+}
+
+/// `[value]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValueConfig {
+    /// β₁: towards 0, V* is the best of the samples; towards infinity, their mean.
+    pub beta1: f64,
+    /// N: reference rollouts for each goal.
+    pub samples: usize,
+    /// Training goals for which V* is estimated, and on which the learner then trains.
+    pub goals: usize,
+}
+
+/// `[learner]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LearnerConfig {
+    /// Which loss.
+    pub loss: LossName,
+    /// β₂ of `apo`: the strength of the pull towards the reference.
+    pub beta2: f64,
+    /// `wsft`: factor of the KL term.
+    pub kl_coefficient: f64,
+    /// `wsft`: normalized advantages are clipped to ± this.
+    pub advantage_clip: f64,
+    /// `wsft`: scale of the advantage where a batch of one has no deviation to divide by.
+    pub beta: f64,
+    /// `wsft`: what an advantage is measured against.
+    pub center: Center,
+    /// Peak learning rate.
+    pub lr: f64,
+    /// Steps of linear rise from 0 to `lr`.
+    pub warmup_steps: u64,
+    /// How the learning rate ends.
+    pub decay: Decay,
+    /// Optimizer steps; 0 stops after the warm start.
+    pub steps: u64,
+    /// Trips in one optimizer step, each for its own goal.
+    pub batch_episodes: usize,
+    /// Tokens of whole trips in one forward and backward pass. It changes memory and speed; the result only by
+    /// rounding.
+    pub micro_batch_tokens: usize,
+    /// Sampling temperature of training trips.
+    pub temperature: f64,
+    /// Nucleus of training trips; 1 keeps the whole vocabulary.
+    pub top_p: f64,
+}
+
+/// The losses of this crate, by the names used in configurations and logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossName {
+    /// A*-PO: regression of the log-ratio on the optimal advantage.
+    Apo,
+    /// Weighted supervised fine-tuning with a KL term.
+    Wsft,
+}
+
+impl fmt::Display for LossName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Apo => "apo",
+            Self::Wsft => "wsft",
+        })
+    }
+}
+
+/// What the weights of `wsft` are centred on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Center {
+    /// The batch's mean advantage, as the variant was founded.
+    Batch,
+    /// Each prompt's own V*: no mean is subtracted, and a trip that did exactly as expected weighs nothing.
+    Prompt,
+}
+
+/// `[optimizer]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OptimizerConfig {
+    /// Decay of the averages of gradient and squared gradient.
+    pub betas: [f64; 2],
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// Decoupled weight decay; not applied to norms and biases.
+    pub weight_decay: f64,
+    /// Global gradient norm above which gradients are scaled down; 0 turns clipping off.
+    pub grad_clip: f64,
+}
+
+/// `[evaluation]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluationConfig {
+    /// Learner steps between evaluations; 0 evaluates only at the ends.
+    pub every: u64,
+    /// Goals tried in one evaluation, the first ones of the split.
+    pub episodes: usize,
+    /// Which goals.
+    pub split: SplitName,
+}
+
+/// The held-out splits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitName {
+    /// Goals to choose settings on.
+    Validation,
+    /// Goals to report.
+    Test,
+}
+
+impl fmt::Display for SplitName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Validation => "validation",
+            Self::Test => "test",
+        })
+    }
+}
+
+/// `[checkpoint]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointConfig {
+    /// Optimizer steps between checkpoints; 0 writes only the last one of each phase.
+    pub every: u64,
+}
+
+/// `[run]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// Actions after which an episode is truncated.
+    pub max_steps: usize,
+}
+
+impl Default for CatalogConfig {
+    fn default() -> Self {
+        Self {
+            source: "100".into(),
+            size: CatalogSize::All,
+            goals: GoalsChoice::Both,
+            practice_shops: 0,
+            practice_products: 100,
+        }
+    }
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            hidden_size: 128,
+            layers: 3,
+            heads: 4,
+            kv_heads: 2,
+            head_dim: 32,
+            intermediate_size: 320,
+            vocab_size: 2048,
+        }
+    }
+}
+
+impl Default for PromptConfig {
+    fn default() -> Self {
+        Self {
+            results_shown: 5,
+            max_context: 512,
+            max_turn_tokens: 64,
+        }
+    }
+}
+
+impl Default for WarmStartConfig {
+    fn default() -> Self {
+        Self {
+            steps: 600,
+            batch_episodes: 32,
+            lr: 2e-3,
+            warmup_steps: 50,
+            decay: Decay::Linear,
+            think_share: 0.5,
+        }
+    }
+}
+
+impl Default for ValueConfig {
+    fn default() -> Self {
+        Self {
+            beta1: 0.5,
+            samples: 8,
+            goals: 512,
+        }
+    }
+}
+
+impl Default for LearnerConfig {
+    fn default() -> Self {
+        Self {
+            loss: LossName::Apo,
+            beta2: 1e-3,
+            kl_coefficient: 0.02,
+            advantage_clip: 3.0,
+            beta: 0.5,
+            center: Center::Batch,
+            lr: 3e-4,
+            warmup_steps: 10,
+            decay: Decay::None,
+            steps: 200,
+            batch_episodes: 64,
+            micro_batch_tokens: 2048,
+            temperature: 1.0,
+            top_p: 1.0,
+        }
+    }
+}
+
+impl Default for OptimizerConfig {
+    fn default() -> Self {
+        Self {
+            betas: [0.9, 0.999],
+            epsilon: 1e-8,
+            weight_decay: 0.01,
+            grad_clip: 1.0,
+        }
+    }
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        Self {
+            every: 20,
+            episodes: 300,
+            split: SplitName::Test,
+        }
+    }
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        Self { every: 50 }
+    }
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        Self { max_steps: 15 }
+    }
+}

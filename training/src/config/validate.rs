@@ -1,0 +1,222 @@
+//! The ranges of a configuration, checked before any work begins, and the remarks that are not errors.
+
+use super::{Config, LossName};
+use crate::error::{Result, TrainingError};
+
+impl Config {
+    /// Refuses the first value outside its range, in the order of the file.
+    pub fn validate(&self) -> Result<()> {
+        self.validate_shop()?;
+        self.validate_model()?;
+        self.validate_warm_start()?;
+        self.validate_learner()?;
+        at_least_one("evaluation.episodes", self.evaluation.episodes)?;
+        at_least_one("run.max_steps", self.run.max_steps)
+    }
+
+    fn validate_shop(&self) -> Result<()> {
+        require(
+            self.seed <= i64::MAX as u64,
+            "seed",
+            self.seed,
+            "at most 9223372036854775807",
+        )?;
+        require(
+            !self.catalog.source.is_empty(),
+            "catalog.source",
+            "\"\"",
+            "`100`, `1000` or a folder",
+        )?;
+        at_least_one("catalog.practice_products", self.catalog.practice_products)?;
+        at_least_one("prompt.results_shown", self.prompt.results_shown)?;
+        let turn = self.prompt.max_turn_tokens;
+        at_least_one("prompt.max_turn_tokens", turn)?;
+        let context = self.prompt.max_context;
+        require(
+            context > turn,
+            "prompt.max_context",
+            context,
+            "greater than `prompt.max_turn_tokens`",
+        )
+    }
+
+    fn validate_model(&self) -> Result<()> {
+        let model = &self.model;
+        for (key, size) in [
+            ("model.hidden_size", model.hidden_size),
+            ("model.layers", model.layers),
+            ("model.heads", model.heads),
+            ("model.kv_heads", model.kv_heads),
+            ("model.intermediate_size", model.intermediate_size),
+        ] {
+            at_least_one(key, size)?;
+        }
+        let divides = model.heads % model.kv_heads == 0;
+        require(
+            divides,
+            "model.kv_heads",
+            model.kv_heads,
+            "a divisor of `model.heads`",
+        )?;
+        let even = model.head_dim > 0 && model.head_dim % 2 == 0;
+        require(even, "model.head_dim", model.head_dim, "even and positive")?;
+        // 256 bytes and the special tokens.
+        require(
+            model.vocab_size > 256,
+            "model.vocab_size",
+            model.vocab_size,
+            "more than the 256 bytes",
+        )
+    }
+
+    fn validate_warm_start(&self) -> Result<()> {
+        at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
+        positive("warm_start.lr", self.warm_start.lr)?;
+        share("warm_start.think_share", self.warm_start.think_share)?;
+        positive("value.beta1", self.value.beta1)?;
+        at_least_one("value.samples", self.value.samples)?;
+        at_least_one("value.goals", self.value.goals)
+    }
+
+    fn validate_learner(&self) -> Result<()> {
+        let learner = &self.learner;
+        positive("learner.beta2", learner.beta2)?;
+        not_negative("learner.kl_coefficient", learner.kl_coefficient)?;
+        positive("learner.advantage_clip", learner.advantage_clip)?;
+        positive("learner.beta", learner.beta)?;
+        positive("learner.lr", learner.lr)?;
+        at_least_one("learner.batch_episodes", learner.batch_episodes)?;
+        at_least_one("learner.micro_batch_tokens", learner.micro_batch_tokens)?;
+        positive("learner.temperature", learner.temperature)?;
+        positive("learner.top_p", learner.top_p)?;
+        share("learner.top_p", learner.top_p)?;
+        for beta in self.optimizer.betas {
+            require(
+                (0.0..1.0).contains(&beta),
+                "optimizer.betas",
+                beta,
+                "in 0..1 each",
+            )?;
+        }
+        positive("optimizer.epsilon", self.optimizer.epsilon)?;
+        not_negative("optimizer.weight_decay", self.optimizer.weight_decay)?;
+        not_negative("optimizer.grad_clip", self.optimizer.grad_clip)
+    }
+
+    /// What is allowed but rarely meant, one sentence each, for the log.
+    pub fn warnings(&self) -> Vec<String> {
+        let learner = &self.learner;
+        let mut warnings = Vec::new();
+        if learner.steps > 0 && (learner.temperature != 1.0 || learner.top_p != 1.0) {
+            warnings.push(format!(
+                "training trips are sampled at temperature {} and top_p {} but scored at 1 and 1: entropy falls even \
+                 where no reward says so",
+                learner.temperature, learner.top_p
+            ));
+        }
+        if learner.loss == LossName::Wsft && learner.batch_episodes < 8 {
+            warnings.push(format!(
+                "`wsft` normalizes advantages over the batch; with `learner.batch_episodes` = {} the weights hardly \
+                 depend on the rewards, take 8 or more",
+                learner.batch_episodes
+            ));
+        }
+        warnings
+    }
+}
+
+fn require(holds: bool, key: &str, given: impl ToString, range: &str) -> Result<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(TrainingError::InvalidValue {
+            key: key.into(),
+            problem: format!("must be {range}, not {}", given.to_string()),
+        }),
+    }
+}
+
+fn at_least_one(key: &str, given: usize) -> Result<()> {
+    require(given > 0, key, given, "at least 1")
+}
+
+fn positive(key: &str, given: f64) -> Result<()> {
+    require(given.is_finite() && given > 0.0, key, given, "a positive number")
+}
+
+fn not_negative(key: &str, given: f64) -> Result<()> {
+    require(
+        given.is_finite() && given >= 0.0,
+        key,
+        given,
+        "0 or a positive number",
+    )
+}
+
+fn share(key: &str, given: f64) -> Result<()> {
+    require((0.0..=1.0).contains(&given), key, given, "from 0 to 1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(override_text: &str) -> String {
+        let overrides = [override_text.to_string()];
+        Config::resolve("test", "", &overrides).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_defaults_are_valid_and_unremarkable() {
+        assert!(Config::default().validate().is_ok());
+        assert_eq!(Config::default().warnings(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_range() {
+        for (given, message) in [
+            (
+                "value.beta1=0",
+                "configuration key `value.beta1` must be a positive number, not 0",
+            ),
+            (
+                "learner.lr=nan",
+                "configuration key `learner.lr` must be a positive number, not NaN",
+            ),
+            (
+                "learner.top_p=1.5",
+                "configuration key `learner.top_p` must be from 0 to 1, not 1.5",
+            ),
+            (
+                "kv_heads=3",
+                "configuration key `model.kv_heads` must be a divisor of `model.heads`, not 3",
+            ),
+            (
+                "head_dim=31",
+                "configuration key `model.head_dim` must be even and positive, not 31",
+            ),
+            (
+                "max_context=64",
+                "configuration key `prompt.max_context` must be greater than `prompt.max_turn_tokens`, not 64",
+            ),
+            (
+                "betas=[0.9, 1.0]",
+                "configuration key `optimizer.betas` must be in 0..1 each, not 1",
+            ),
+            (
+                "evaluation.episodes=0",
+                "configuration key `evaluation.episodes` must be at least 1, not 0",
+            ),
+        ] {
+            assert_eq!(refusal(given), message);
+        }
+    }
+
+    #[test]
+    fn founding_habits_are_remarked_upon() {
+        let overrides = ["loss=wsft", "learner.batch_episodes=2", "temperature=0.9"].map(String::from);
+        let config = Config::resolve("test", "", &overrides).unwrap();
+        let warnings = config.warnings();
+        assert_eq!(warnings.len(), 2);
+        assert!(warnings[0].contains("temperature 0.9") && warnings[1].contains("= 2"));
+    }
+}

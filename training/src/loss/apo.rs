@@ -1,0 +1,106 @@
+//! A*-PO: regress the log-ratio to the reference on the optimal advantage.
+//!
+//! Paper: "Accelerating RL for LLM Reasoning with Optimal Advantage Regression", arXiv 2505.20686, section 4, stage 2.
+//! With one trajectory y per goal x, sampled on policy:
+//!
+//! ```text
+//! L = mean_b ( β₂ · ( Σₜ log π(yₜ) − Σₜ log π_ref(yₜ) ) − ( r − V*(x) ) )² / (2β₂)
+//!
+//! β₂ — `beta2`    Σₜ over sampled tokens only    r − V*(x) — `Target::advantage`
+//! ```
+//!
+//! Deviations from the paper: the division by 2β₂. Its gradient is (β₂ log-ratio − A) ∇ log π(y): REINFORCE with V* as
+//! the baseline and the KL inside the reward, at a scale on which clipping and step sizes compare with other losses; at
+//! the paper's β₂ = 0.001 the bare square shrinks gradients five-hundredfold. Log-probabilities are summed, not averaged;
+//! no clip, no ratio, no group, no standard deviation, as in the paper.
+//!
+//! A batch without any advantage is not skipped: its trajectories keep π near the reference, and at the reference their
+//! gradient is zero.
+
+use candle_core::Tensor;
+
+use super::{Learner, Prepared, Scored, Target, advantages};
+use crate::error::Result;
+
+/// The loss of A*-PO; the default.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Apo {
+    /// β₂ > 0, the price of leaving the reference.
+    pub beta2: f64,
+}
+
+impl Learner for Apo {
+    fn name(&self) -> &'static str {
+        "apo"
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let share = 1.0 / batch.len() as f64;
+        let targets = advantages(self.name(), batch)?
+            .into_iter()
+            .map(|advantage| Target {
+                advantage,
+                weight: 1.0,
+                share,
+            })
+            .collect();
+        Ok(Prepared::Learn(targets))
+    }
+
+    fn loss(&self, target: &Target, log_probs: &Tensor, reference: &Tensor) -> Result<Tensor> {
+        let log_ratio = (log_probs - reference)?.sum_all()?; // []
+        let residual = log_ratio.affine(self.beta2, -target.advantage)?;
+        Ok((residual.sqr()? * (target.share / (2.0 * self.beta2)))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{differentiate, targets};
+    use super::*;
+
+    #[test]
+    fn the_loss_is_the_papers_divided_by_twice_beta2() {
+        let apo = Apo { beta2: 0.1 };
+        let targets = targets(&apo, &[(1.0, 0.4), (0.0, 0.3)]);
+        let (loss, gradient) =
+            differentiate(&apo, &targets, &[2, 1], &[-1.0, -0.5, -2.0], &[-1.5, -1.0, -1.0]);
+        // First: log-ratio 1, residual .1 − .6 = −.5; second: log-ratio −1, residual −.1 + .3 = .2.
+        // (.25 + .04)/2/(.2) = .725. Gradients: residual/2 for each token: −.25, −.25, .1.
+        assert!((loss - 0.725).abs() < 1e-12, "{loss}");
+        for (given, expected) in gradient.iter().zip([-0.25, -0.25, 0.1]) {
+            assert!((given - expected).abs() < 1e-12, "{gradient:?}");
+        }
+    }
+
+    #[test]
+    fn a_reward_as_expected_moves_nothing_at_the_reference() {
+        let apo = Apo { beta2: 1e-3 };
+        let targets = targets(&apo, &[(0.7, 0.7), (0.7, 0.7)]);
+        let (loss, gradient) =
+            differentiate(&apo, &targets, &[1, 2], &[-1.0, -2.0, -3.0], &[-1.0, -2.0, -3.0]);
+        assert_eq!((loss, gradient), (0.0, vec![0.0; 3]));
+    }
+
+    #[test]
+    fn one_trajectory_learns() {
+        let apo = Apo { beta2: 1e-3 };
+        let targets = targets(&apo, &[(1.0, 0.25)]);
+        // At the reference the gradient of the mean is −A for each token: better than expected is made more likely.
+        let (_, gradient) = differentiate(&apo, &targets, &[1], &[-1.0], &[-1.0]);
+        assert!((gradient[0] + 0.75).abs() < 1e-12, "{gradient:?}");
+    }
+
+    #[test]
+    fn as_many_failures_as_successes_teach_both_ways() {
+        let apo = Apo { beta2: 1e-3 };
+        let mut pairs = [(1.0, 0.8); 8];
+        pairs[7] = (0.0, 0.8);
+        let (_, gradient) = differentiate(&apo, &targets(&apo, &pairs), &[1; 8], &[-1.0; 8], &[-1.0; 8]);
+        // Seven times −.2/8 and once +.8/8: negative evidence counts as much as its advantage says.
+        assert!(
+            (gradient[0] + 0.025).abs() < 1e-12 && (gradient[7] - 0.1).abs() < 1e-12,
+            "{gradient:?}"
+        );
+    }
+}

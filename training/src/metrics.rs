@@ -1,0 +1,510 @@
+//! One record a step: what was measured, in files that a program can read and that resume exactly.
+//!
+//! A [`Record`] is a step with its measured [`Metric`]s; a [`MetricsWriter`] appends it to `metrics.jsonl` (one object a
+//! line, absent metrics absent) and `metrics.csv` (one column for each metric, absent ones empty). Numbers are printed
+//! with the fewest digits that read back to the same bits, and no clock is in them: equal seeds give equal bytes. How
+//! long things took goes to `timings.jsonl` alone, as [`Timing`]s.
+//!
+//! Every metric is defined once, as a variant of [`Metric`]. Nothing is averaged or smoothed here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, TrainingError};
+
+macro_rules! metrics {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+        /// Everything that is ever recorded. Rates are shares of 0 to 1.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Metric {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Metric {
+            /// All of them, in the order of the columns.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The tag under which it is recorded.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// What it means, in one line.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+),)+ }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Share of the step's trips with reward exactly 1.
+    RolloutSuccessRate = "rollout/success_rate",
+    /// Mean reward of the step's trips.
+    RolloutTaskScore = "rollout/task_score",
+    /// Mean number of actions in the step's trips.
+    RolloutEpisodeLen = "rollout/episode_len",
+    /// Share of the step's actions that the page offered.
+    RolloutValidActionRate = "rollout/valid_action_rate",
+    /// Mean number of tokens the model wrote in a trip.
+    RolloutTokens = "rollout/tokens",
+    /// The loss whose gradient was stepped along, before clipping.
+    TrainLoss = "train/loss",
+    /// k1: mean over trips of Σₜ (log π − log π_ref), in nats a trip; its expectation is the KL to the reference.
+    TrainKl = "train/kl",
+    /// k3: mean over tokens of exp(−d) − 1 + d with d = log π − log π_ref; never negative, in nats a token.
+    TrainKlK3 = "train/kl_k3",
+    /// Mean entropy of the sampling distribution over the tokens written, in nats.
+    TrainEntropy = "train/entropy",
+    /// Global gradient norm before clipping.
+    TrainGradNorm = "train/grad_norm",
+    /// Mean of A = r − V*.
+    TrainAdvMean = "train/adv_mean",
+    /// Standard deviation of A over the step's trips.
+    TrainAdvStd = "train/adv_std",
+    /// (Σw)²/Σw² of the trips' weights.
+    TrainEffectiveSamples = "train/effective_samples",
+    /// Largest |log π at training − log π at sampling| of a token: two computations of one number.
+    TrainLogProbGap = "train/log_prob_gap",
+    /// Learning rate of the step.
+    TrainLr = "train/lr",
+    /// Steps so far that were skipped because all rewards said the same.
+    TrainSkippedNoSignal = "train/skipped_no_signal",
+    /// Steps so far that were refused because a gradient was not a number.
+    TrainSkippedNonFinite = "train/skipped_non_finite",
+    /// Share of demonstrated tokens that the model would have chosen.
+    TrainTokenAccuracy = "train/token_accuracy",
+    /// Mean V* over the goals that are trained on.
+    ValueMean = "value/mean",
+    /// Share of those goals none of whose reference trips succeeded.
+    ValueShareWithoutSuccess = "value/share_without_success",
+    /// Mean jackknife bias of V*, negative where it is too low.
+    ValueBias = "value/bias",
+    /// Share of held-out trips with reward exactly 1.
+    EvalSuccessRate = "eval/{split}/success_rate",
+    /// Lower end of its 95 % interval.
+    EvalSuccessLow = "eval/{split}/success_low",
+    /// Upper end of its 95 % interval.
+    EvalSuccessHigh = "eval/{split}/success_high",
+    /// Mean reward of held-out trips.
+    EvalTaskScore = "eval/{split}/task_score",
+    /// Lower end of its 95 % interval.
+    EvalScoreLow = "eval/{split}/score_low",
+    /// Upper end of its 95 % interval.
+    EvalScoreHigh = "eval/{split}/score_high",
+    /// Mean number of actions in held-out trips.
+    EvalEpisodeLen = "eval/{split}/episode_len",
+    /// Share of held-out actions that the page offered.
+    EvalValidActionRate = "eval/{split}/valid_action_rate",
+    /// Share of held-out trips that ended without a purchase.
+    EvalNeverBought = "eval/{split}/never_bought",
+    /// Share of held-out trips that bought a product without the wanted attributes, or of another type.
+    EvalWrongProduct = "eval/{split}/wrong_product",
+    /// Share of held-out trips that bought a right product with a wanted option not chosen.
+    EvalMissingOption = "eval/{split}/missing_option",
+    /// Share of held-out trips whose only fault was the price.
+    EvalOverPrice = "eval/{split}/over_price",
+}
+
+impl Metric {
+    /// The tag in a run that is evaluated on `split`.
+    pub fn tag(self, split: &str) -> String {
+        self.name().replace("{split}", split)
+    }
+}
+
+/// Which part of a run a step belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Cloning of demonstrations.
+    WarmStart,
+    /// Reference rollouts for V*.
+    Value,
+    /// Learning from own trips.
+    Learn,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WarmStart => "warm_start",
+            Self::Value => "value",
+            Self::Learn => "learn",
+        })
+    }
+}
+
+/// What was measured after a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The part of the run.
+    pub phase: Phase,
+    /// Optimizer steps taken since the run began, over all phases; 0 before the first.
+    pub step: u64,
+    values: BTreeMap<Metric, f64>,
+}
+
+impl Record {
+    /// A record without measurements.
+    pub fn new(phase: Phase, step: u64) -> Self {
+        Self {
+            phase,
+            step,
+            values: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a measurement, replacing an earlier one of the same metric. NaN and infinities are recorded as absent,
+    /// since JSON has no word for them.
+    pub fn set(&mut self, metric: Metric, value: f64) -> &mut Self {
+        if value.is_finite() {
+            self.values.insert(metric, value);
+        }
+        self
+    }
+
+    /// A measurement, if it was made.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.values.get(&metric).copied()
+    }
+
+    /// The record as a line of `metrics.jsonl`, without its end.
+    fn json(&self, split: &str) -> String {
+        let mut object = serde_json::Map::new();
+        object.insert("step".into(), self.step.into());
+        object.insert("phase".into(), self.phase.to_string().into());
+        for (metric, value) in &self.values {
+            object.insert(metric.tag(split), (*value).into());
+        }
+        serde_json::Value::Object(object).to_string()
+    }
+
+    /// The record as a line of `metrics.csv`, without its end.
+    fn csv(&self) -> String {
+        let mut line = format!("{},{}", self.step, self.phase);
+        for metric in Metric::ALL {
+            line.push(',');
+            if let Some(value) = self.get(*metric) {
+                line.push_str(&value.to_string());
+            }
+        }
+        line
+    }
+
+    /// Reads a line that [`Record::json`] made; unknown tags are passed over.
+    fn parse(line: &str, split: &str) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Line {
+            step: u64,
+            phase: Phase,
+            #[serde(flatten)]
+            values: serde_json::Map<String, serde_json::Value>,
+        }
+        let line: Line = serde_json::from_str(line)?;
+        let mut record = Self::new(line.phase, line.step);
+        for metric in Metric::ALL {
+            if let Some(value) = line
+                .values
+                .get(&metric.tag(split))
+                .and_then(serde_json::Value::as_f64)
+            {
+                record.set(*metric, value);
+            }
+        }
+        Ok(record)
+    }
+}
+
+/// How long a step took. Wall-clock seconds live here and nowhere else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// The part of the run.
+    pub phase: Phase,
+    /// As in the [`Record`] it belongs to.
+    pub step: u64,
+    /// Seconds since the run began, pauses between a stop and a resumption left out.
+    pub seconds: f64,
+    /// Seconds of the step spent in named parts of it (`rollout`, `train`, `evaluate`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, f64>,
+    /// Throughputs of the step (`gen_tok_per_s`, `train_tok_per_s`, `env_steps_per_s`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub perf: BTreeMap<String, f64>,
+}
+
+/// How much was recorded when a checkpoint was made; kept with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetricsPosition {
+    /// Lines of `metrics.jsonl`.
+    pub records: u64,
+    /// Lines of `timings.jsonl`.
+    pub timings: u64,
+}
+
+/// Appends records to the three files of a run folder.
+#[derive(Debug)]
+pub struct MetricsWriter {
+    split: String,
+    position: MetricsPosition,
+    jsonl: Appended,
+    csv: Appended,
+    timings: Appended,
+}
+
+/// The file of records.
+const METRICS_JSONL: &str = "metrics.jsonl";
+/// The same as a table.
+const METRICS_CSV: &str = "metrics.csv";
+/// The file of timings.
+const TIMINGS_JSONL: &str = "timings.jsonl";
+
+impl MetricsWriter {
+    /// Begins the files of a run that is evaluated on `split`, or continues them at `position`: whatever was recorded
+    /// beyond it is cut off, because the steps it belongs to will be taken again.
+    ///
+    /// Fails if less was recorded than `position` says.
+    pub fn open(folder: &Path, split: &str, position: MetricsPosition) -> Result<Self> {
+        let mut header = "step,phase".to_string();
+        for metric in Metric::ALL {
+            header.push(',');
+            header.push_str(&metric.tag(split));
+        }
+        let csv_lines = if position.records == 0 {
+            0
+        } else {
+            position.records + 1
+        };
+        let mut writer = Self {
+            split: split.into(),
+            position,
+            jsonl: Appended::open(folder.join(METRICS_JSONL), position.records)?,
+            csv: Appended::open(folder.join(METRICS_CSV), csv_lines)?,
+            timings: Appended::open(folder.join(TIMINGS_JSONL), position.timings)?,
+        };
+        if csv_lines == 0 {
+            writer.csv.line(&header)?;
+        }
+        Ok(writer)
+    }
+
+    /// Appends a record. It is in the files when this returns.
+    pub fn record(&mut self, record: &Record) -> Result<()> {
+        self.jsonl.line(&record.json(&self.split))?;
+        self.csv.line(&record.csv())?;
+        self.position.records += 1;
+        Ok(())
+    }
+
+    /// Appends a timing.
+    pub fn timing(&mut self, timing: &Timing) -> Result<()> {
+        let line =
+            serde_json::to_string(timing).map_err(|e| TrainingError::bad_file(&self.timings.path, e))?;
+        self.timings.line(&line)?;
+        self.position.timings += 1;
+        Ok(())
+    }
+
+    /// Makes all records durable and says how many there are, to be kept with a checkpoint.
+    pub fn sync(&mut self) -> Result<MetricsPosition> {
+        for file in [&self.jsonl, &self.csv, &self.timings] {
+            file.file
+                .sync_all()
+                .map_err(|e| TrainingError::io("write", &file.path, e))?;
+        }
+        Ok(self.position)
+    }
+}
+
+/// All records of a run folder, in the order they were made; a line cut short at the end is passed over.
+pub fn read_records(folder: &Path, split: &str) -> Result<Vec<Record>> {
+    read_lines(&folder.join(METRICS_JSONL), |line| Record::parse(line, split))
+}
+
+/// All timings of a run folder, in the order they were made; a line cut short at the end is passed over.
+pub fn read_timings(folder: &Path) -> Result<Vec<Timing>> {
+    read_lines(&folder.join(TIMINGS_JSONL), |line| serde_json::from_str(line))
+}
+
+fn read_lines<T>(path: &Path, parse: impl Fn(&str) -> serde_json::Result<T>) -> Result<Vec<T>> {
+    let text = std::fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let numbered = whole.lines().zip(1..);
+    numbered
+        .map(|(line, number)| {
+            parse(line).map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))
+        })
+        .collect()
+}
+
+/// A file that only grows, by whole lines.
+#[derive(Debug)]
+struct Appended {
+    path: PathBuf,
+    file: File,
+}
+
+impl Appended {
+    /// Opens or makes the file and keeps its first `keep_lines` lines.
+    fn open(path: PathBuf, keep_lines: u64) -> Result<Self> {
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options
+            .open(&path)
+            .map_err(|e| TrainingError::io("open", &path, e))?;
+        let mut reader = BufReader::new(&mut file);
+        let (mut length, mut line) = (0, Vec::new());
+        for found in 0..keep_lines {
+            line.clear();
+            let n = reader
+                .read_until(b'\n', &mut line)
+                .map_err(|e| TrainingError::io("read", &path, e))?;
+            if line.last() != Some(&b'\n') {
+                let problem = format!("it has {found} lines where the checkpoint counted {keep_lines}");
+                return Err(TrainingError::bad_file(&path, problem));
+            }
+            length += n as u64;
+        }
+        file.set_len(length)
+            .and_then(|()| file.seek(SeekFrom::Start(length)))
+            .map_err(|e| TrainingError::io("write", &path, e))?;
+        Ok(Self { path, file })
+    }
+
+    fn line(&mut self, text: &str) -> Result<()> {
+        let line = format!("{text}\n");
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(|e| TrainingError::io("write", &self.path, e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn record(step: u64) -> Record {
+        let mut record = Record::new(Phase::Learn, step);
+        record
+            .set(Metric::TrainLoss, 0.1 + 0.2)
+            .set(Metric::EvalSuccessRate, 0.5);
+        record
+    }
+
+    fn timing(step: u64) -> Timing {
+        Timing {
+            phase: Phase::Learn,
+            step,
+            seconds: 1.25,
+            parts: BTreeMap::new(),
+            perf: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_record_is_one_json_line_and_one_csv_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = MetricsWriter::open(folder.path(), "test", MetricsPosition::default()).unwrap();
+        writer.record(&record(7)).unwrap();
+        assert_eq!(
+            fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap(),
+            "{\"step\":7,\"phase\":\"learn\",\"train/loss\":0.30000000000000004,\"eval/test/success_rate\":0.5}\n"
+        );
+        let csv = fs::read_to_string(folder.path().join("metrics.csv")).unwrap();
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(
+            (rows[0].len(), rows[1].len()),
+            (2 + Metric::ALL.len(), 2 + Metric::ALL.len())
+        );
+        let column = rows[0].iter().position(|name| *name == "train/loss").unwrap();
+        assert_eq!(
+            (rows[1][0], rows[1][1], rows[1][column]),
+            ("7", "learn", "0.30000000000000004")
+        );
+    }
+
+    #[test]
+    fn what_is_recorded_reads_back_equal() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer =
+            MetricsWriter::open(folder.path(), "validation", MetricsPosition::default()).unwrap();
+        writer.record(&record(1)).unwrap();
+        writer.timing(&timing(1)).unwrap();
+        assert_eq!(read_records(folder.path(), "validation").unwrap(), [record(1)]);
+        assert_eq!(read_timings(folder.path()).unwrap(), [timing(1)]);
+    }
+
+    #[test]
+    fn numbers_json_cannot_hold_are_absent() {
+        let mut record = Record::new(Phase::Learn, 0);
+        record
+            .set(Metric::TrainLoss, f64::NAN)
+            .set(Metric::TrainKl, f64::INFINITY);
+        assert_eq!(
+            (record.get(Metric::TrainLoss), record.get(Metric::TrainKl)),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn a_resumed_run_leaves_the_same_bytes() {
+        let bytes = |folder: &Path| {
+            [METRICS_JSONL, METRICS_CSV, TIMINGS_JSONL].map(|name| fs::read(folder.join(name)).unwrap())
+        };
+        let write = |writer: &mut MetricsWriter, steps: std::ops::Range<u64>| {
+            for step in steps {
+                writer.record(&record(step)).unwrap();
+                writer.timing(&timing(step)).unwrap();
+            }
+        };
+        let straight = tempfile::tempdir().unwrap();
+        let mut writer = MetricsWriter::open(straight.path(), "test", MetricsPosition::default()).unwrap();
+        write(&mut writer, 0..6);
+        for checkpoint in [0, 3] {
+            let cut = tempfile::tempdir().unwrap();
+            let mut writer = MetricsWriter::open(cut.path(), "test", MetricsPosition::default()).unwrap();
+            write(&mut writer, 0..checkpoint);
+            let position = writer.sync().unwrap();
+            write(&mut writer, checkpoint..5);
+            // Killed in the middle of a line.
+            writer.jsonl.file.write_all(b"{\"step\":5,\"pha").unwrap();
+            drop(writer);
+            assert_eq!(read_records(cut.path(), "test").unwrap().len(), 5);
+            let mut writer = MetricsWriter::open(cut.path(), "test", position).unwrap();
+            write(&mut writer, checkpoint..6);
+            assert_eq!(bytes(cut.path()), bytes(straight.path()));
+        }
+    }
+
+    #[test]
+    fn missing_records_are_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let position = MetricsPosition {
+            records: 2,
+            timings: 0,
+        };
+        let error = MetricsWriter::open(folder.path(), "test", position)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.ends_with("it has 0 lines where the checkpoint counted 2"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn every_metric_has_its_own_name() {
+        let names: std::collections::BTreeSet<_> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+        assert_eq!(names.len(), Metric::ALL.len());
+        assert_eq!(Metric::EvalSuccessRate.tag("test"), "eval/test/success_rate");
+        assert_eq!(Metric::TrainAdvMean.meaning().trim(), "Mean of A = r − V*.");
+    }
+}

@@ -1,0 +1,450 @@
+//! AdamW with f32 state, clipping by global norm, and the learning rate of each step.
+//!
+//! [`AdamW`] owns two moments for every named parameter and changes the parameters in place; [`Schedule`] says how
+//! fast. Paper: "Decoupled Weight Decay Regularization", arXiv 1711.05101, algorithm 2:
+//!
+//! ```text
+//! g ← g · min(1, c/‖g‖)                    global norm over all parameters; c — `grad_clip`, 0 for no clipping
+//! m ← b₁ m + (1 − b₁) g                    m — `first`,  b₁ — `betas[0]`
+//! v ← b₂ v + (1 − b₂) g²                   v — `second`, b₂ — `betas[1]`
+//! w ← w − lr · λ w                         λ — `weight_decay`
+//! w ← w − lr · (m / (1 − b₁ᵗ)) / (√(v / (1 − b₂ᵗ)) + ε)
+//! ```
+//!
+//! Deviations from the paper: none in the equations; decay skips norms and biases ([`is_decayed`]), as is usual for
+//! transformers. A gradient with a NaN or an infinity changes nothing at all, neither parameters nor moments nor t.
+//! It computes no gradients and knows no model: parameters are names and candle variables.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::{Device, Tensor, Var};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use crate::config::{Decay, OptimizerConfig};
+use crate::error::{Result, TrainingError};
+
+/// The learning rate as a function of the step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Schedule {
+    /// The highest rate.
+    pub peak: f64,
+    /// Steps of linear rise; step `warmup_steps − 1` is the first at `peak`.
+    pub warmup_steps: u64,
+    /// How it goes on.
+    pub decay: Decay,
+    /// Steps in all; a linear decay would reach 0 at step `steps`.
+    pub steps: u64,
+}
+
+impl Schedule {
+    /// The learning rate of the step numbered `step` from 0. Positive for every `step < steps`.
+    pub fn lr(&self, step: u64) -> f64 {
+        if step < self.warmup_steps {
+            return self.peak * (step + 1) as f64 / self.warmup_steps as f64;
+        }
+        match self.decay {
+            Decay::None => self.peak,
+            Decay::Linear => {
+                let left = self.steps.saturating_sub(step) as f64;
+                let whole = self.steps.saturating_sub(self.warmup_steps).max(1) as f64;
+                self.peak * (left / whole).min(1.0)
+            }
+        }
+    }
+}
+
+/// Whether weight decay applies to the parameter of this name: not to biases and not to normalization gains, whose
+/// size is not a matter of complexity.
+pub fn is_decayed(name: &str) -> bool {
+    !name.ends_with("bias") && !name.contains("norm")
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepOutcome {
+    /// The parameters moved.
+    Applied {
+        /// Global gradient norm before clipping.
+        grad_norm: f64,
+        /// Whether the gradient was scaled down.
+        clipped: bool,
+    },
+    /// Nothing changed, because the gradient is not a number everywhere.
+    Refused {
+        /// The first parameter, in order, with a NaN or an infinity in its gradient.
+        parameter: String,
+    },
+}
+
+/// The optimizer and its state; one for the whole life of a set of parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdamW {
+    config: OptimizerConfig,
+    step: u64,
+    moments: Vec<Moments>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Moments {
+    name: String,
+    first: Vec<f32>,
+    second: Vec<f32>,
+}
+
+impl AdamW {
+    /// Zero moments for `parameters`, whose order and sizes every later call must keep.
+    pub fn new(config: &OptimizerConfig, parameters: &[(String, Var)]) -> Self {
+        let sizes = parameters
+            .iter()
+            .map(|(name, var)| (name.as_str(), var.elem_count()));
+        Self::with_sizes(config, sizes)
+    }
+
+    fn with_sizes<'a>(config: &OptimizerConfig, sizes: impl Iterator<Item = (&'a str, usize)>) -> Self {
+        let moments = sizes
+            .map(|(name, size)| Moments {
+                name: name.into(),
+                first: vec![0.0; size],
+                second: vec![0.0; size],
+            })
+            .collect();
+        Self {
+            config: config.clone(),
+            step: 0,
+            moments,
+        }
+    }
+
+    /// Steps applied so far; refused ones do not count.
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// One step on `parameters`, given one flat gradient for each in the same order. `gradients` are scaled in
+    /// place when they are clipped.
+    ///
+    /// Fails, without changing anything, if names or sizes are not those the optimizer was made for.
+    pub fn step(
+        &mut self,
+        parameters: &[(String, Var)],
+        gradients: &mut [Vec<f32>],
+        lr: f64,
+    ) -> Result<StepOutcome> {
+        self.check(parameters, gradients)?;
+        let outcome = self.clip(gradients);
+        if let StepOutcome::Refused { .. } = outcome {
+            return Ok(outcome);
+        }
+        self.step += 1;
+        for (index, (_, var)) in parameters.iter().enumerate() {
+            let mut values = var.flatten_all()?.to_vec1::<f32>()?;
+            self.update(index, &mut values, &gradients[index], lr);
+            var.set(&Tensor::from_vec(values, var.shape(), &Device::Cpu)?.to_device(var.device())?)?;
+        }
+        Ok(outcome)
+    }
+
+    fn check(&self, parameters: &[(String, Var)], gradients: &[Vec<f32>]) -> Result<()> {
+        let mismatch = |name: &str, problem: String| TrainingError::ParameterMismatch {
+            name: name.into(),
+            problem,
+        };
+        if parameters.len() != self.moments.len() || gradients.len() != self.moments.len() {
+            let (n, given) = (self.moments.len(), (parameters.len(), gradients.len()));
+            let problem = format!(
+                "expected {n} parameters and gradients, got {} and {}",
+                given.0, given.1
+            );
+            return Err(mismatch("*", problem));
+        }
+        for ((moments, (name, var)), gradient) in self.moments.iter().zip(parameters).zip(gradients) {
+            if moments.name != *name {
+                return Err(mismatch(
+                    name,
+                    format!("stands where the optimizer knows `{}`", moments.name),
+                ));
+            }
+            let (size, given) = (moments.first.len(), (var.elem_count(), gradient.len()));
+            if given != (size, size) {
+                let problem = format!(
+                    "has {} values and {} gradients, the optimizer {size}",
+                    given.0, given.1
+                );
+                return Err(mismatch(name, problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Scales `gradients` to a global norm of at most `grad_clip`. Sums in f64, in order.
+    fn clip(&self, gradients: &mut [Vec<f32>]) -> StepOutcome {
+        let mut sum = 0.0;
+        for (moments, gradient) in self.moments.iter().zip(gradients.iter()) {
+            let square: f64 = gradient.iter().map(|&g| f64::from(g) * f64::from(g)).sum();
+            if !square.is_finite() {
+                return StepOutcome::Refused {
+                    parameter: moments.name.clone(),
+                };
+            }
+            sum += square;
+        }
+        let (grad_norm, limit) = (f64::sqrt(sum), self.config.grad_clip);
+        let clipped = limit > 0.0 && grad_norm > limit;
+        if clipped {
+            let scale = (limit / grad_norm) as f32;
+            gradients.iter_mut().flatten().for_each(|g| *g *= scale);
+        }
+        StepOutcome::Applied { grad_norm, clipped }
+    }
+
+    /// The equations of the module header for one parameter, t being `self.step`.
+    fn update(&mut self, index: usize, values: &mut [f32], gradient: &[f32], lr: f64) {
+        let Moments { name, first, second } = &mut self.moments[index];
+        let [b1, b2] = self.config.betas;
+        let rate = (lr / (1.0 - power(b1, self.step))) as f32;
+        let correction = (1.0 / (1.0 - power(b2, self.step)).sqrt()) as f32;
+        let decay = if is_decayed(name) {
+            lr * self.config.weight_decay
+        } else {
+            0.0
+        };
+        let keep = (1.0 - decay) as f32;
+        let (b1, c1) = (b1 as f32, (1.0 - b1) as f32);
+        let (b2, c2) = (b2 as f32, (1.0 - b2) as f32);
+        let epsilon = self.config.epsilon as f32;
+        for (((w, &g), m), v) in values.iter_mut().zip(gradient).zip(first).zip(second) {
+            *m = b1 * *m + c1 * g;
+            *v = b2 * *v + c2 * g * g;
+            *w = keep * *w - rate * *m / (v.sqrt() * correction + epsilon);
+        }
+    }
+
+    /// Writes the moments and the step count to `path` as safetensors: `first.NAME` and `second.NAME`.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let named = self.moments.iter().flat_map(|moments| {
+            [("first", &moments.first), ("second", &moments.second)]
+                .map(|(kind, values)| (format!("{kind}.{}", moments.name), bytes(values), values.len()))
+        });
+        let owned: Vec<(String, Vec<u8>, usize)> = named.collect();
+        let views = owned.iter().map(|(name, bytes, size)| {
+            let view =
+                TensorView::new(Dtype::F32, vec![*size], bytes).expect("4 bytes were written for each value");
+            (name.as_str(), view)
+        });
+        let header = HashMap::from([("step".to_string(), self.step.to_string())]);
+        let file =
+            safetensors::serialize(views, Some(header)).map_err(|e| TrainingError::bad_file(path, e))?;
+        std::fs::write(path, file).map_err(|e| TrainingError::io("write", path, e))
+    }
+
+    /// Reads what [`AdamW::save`] wrote, for the same parameters in the same order.
+    pub fn load(config: &OptimizerConfig, parameters: &[(String, Var)], path: &Path) -> Result<Self> {
+        let file = std::fs::read(path).map_err(|e| TrainingError::io("read", path, e))?;
+        let bad = |problem: String| TrainingError::bad_file(path, problem);
+        let tensors = SafeTensors::deserialize(&file).map_err(|e| bad(e.to_string()))?;
+        let (_, header) = SafeTensors::read_metadata(&file).map_err(|e| bad(e.to_string()))?;
+        let step = header
+            .metadata()
+            .as_ref()
+            .and_then(|header| header.get("step")?.parse().ok());
+        let mut state = Self::new(config, parameters);
+        state.step = step.ok_or_else(|| bad("its header has no `step`".into()))?;
+        for Moments { name, first, second } in &mut state.moments {
+            for (kind, values) in [("first", first), ("second", second)] {
+                let stored = tensors
+                    .tensor(&format!("{kind}.{name}"))
+                    .map_err(|e| bad(e.to_string()))?;
+                if stored.dtype() != Dtype::F32 || stored.data().len() != 4 * values.len() {
+                    return Err(bad(format!(
+                        "`{kind}.{name}` is not {} values of f32",
+                        values.len()
+                    )));
+                }
+                for (value, four) in values.iter_mut().zip(stored.data().chunks_exact(4)) {
+                    *value = f32::from_le_bytes(four.try_into().expect("chunks of four"));
+                }
+            }
+        }
+        Ok(state)
+    }
+}
+
+fn bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// `base` to the power `n` by squaring in a fixed order; `powi` may round differently from one machine to another.
+fn power(base: f64, n: u64) -> f64 {
+    match n {
+        0 => 1.0,
+        _ => {
+            let half = power(base, n / 2);
+            if n % 2 == 0 {
+                half * half
+            } else {
+                half * half * base
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(name: &str, values: &[f32]) -> (String, Var) {
+        (
+            name.into(),
+            Var::from_slice(values, values.len(), &Device::Cpu).unwrap(),
+        )
+    }
+
+    fn values(parameter: &(String, Var)) -> Vec<f32> {
+        parameter.1.to_vec1().unwrap()
+    }
+
+    fn config(weight_decay: f64, grad_clip: f64) -> OptimizerConfig {
+        OptimizerConfig {
+            betas: [0.9, 0.999],
+            epsilon: 1e-8,
+            weight_decay,
+            grad_clip,
+        }
+    }
+
+    #[track_caller]
+    fn near(a: f32, b: f32) {
+        assert!((a - b).abs() < 1e-6, "{a} is not {b}");
+    }
+
+    #[test]
+    fn two_steps_follow_the_equations() {
+        let parameters = [parameter("q_proj.weight", &[1.0])];
+        let mut adam = AdamW::new(&config(0.5, 0.0), &parameters);
+        // t = 1: m̂ = g = .5, √v̂ = .5, so the step is lr = .1; decay takes .1 · .5 · 1 = .05. 1 − .05 − .1 = .85
+        adam.step(&parameters, &mut [vec![0.5]], 0.1).unwrap();
+        near(values(&parameters[0])[0], 0.85);
+        // t = 2, g = −1: m = .9 · .05 − .1 = −.055, m̂ = −.055 / .19 = −.2894737;
+        // v = .999 · .00025 + .001 = .00124975, v̂ = .00124975 / .001999 = .6251876, √v̂ = .7906880;
+        // step = +.1 · .2894737 / .7906880 = .0366104; decay = .05 · .85 = .0425. .85 − .0425 + .0366104 = .8441104
+        adam.step(&parameters, &mut [vec![-1.0]], 0.1).unwrap();
+        near(values(&parameters[0])[0], 0.844_110_4);
+        assert_eq!(adam.steps(), 2);
+    }
+
+    #[test]
+    fn norms_and_biases_do_not_decay() {
+        let parameters = [
+            parameter("input_layernorm.weight", &[1.0]),
+            parameter("q_proj.bias", &[1.0]),
+        ];
+        let mut adam = AdamW::new(&config(0.5, 0.0), &parameters);
+        adam.step(&parameters, &mut [vec![0.0], vec![0.0]], 0.1).unwrap();
+        assert_eq!(
+            (values(&parameters[0]), values(&parameters[1])),
+            (vec![1.0], vec![1.0])
+        );
+        assert!(is_decayed("model.embed_tokens.weight") && !is_decayed("model.norm.weight"));
+    }
+
+    #[test]
+    fn clipping_is_by_the_norm_over_all_parameters() {
+        let parameters = [parameter("a", &[0.0]), parameter("b", &[0.0])];
+        let mut gradients = [vec![3.0], vec![4.0]];
+        let mut adam = AdamW::new(&config(0.0, 1.0), &parameters);
+        let outcome = adam.step(&parameters, &mut gradients, 0.1).unwrap();
+        // √(9 + 16) = 5, so both shrink to a fifth.
+        assert_eq!(
+            outcome,
+            StepOutcome::Applied {
+                grad_norm: 5.0,
+                clipped: true
+            }
+        );
+        near(gradients[0][0], 0.6);
+        near(gradients[1][0], 0.8);
+    }
+
+    #[test]
+    fn a_gradient_that_is_no_number_changes_nothing() {
+        let parameters = [parameter("a", &[1.0]), parameter("b", &[1.0])];
+        let mut adam = AdamW::new(&config(0.1, 1.0), &parameters);
+        adam.step(&parameters, &mut [vec![1.0], vec![1.0]], 0.1).unwrap();
+        let (before, weights) = (adam.clone(), values(&parameters[0]));
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let outcome = adam.step(&parameters, &mut [vec![1.0], vec![bad]], 0.1).unwrap();
+            assert_eq!(
+                outcome,
+                StepOutcome::Refused {
+                    parameter: "b".into()
+                }
+            );
+        }
+        assert_eq!((adam, values(&parameters[0])), (before, weights));
+    }
+
+    #[test]
+    fn another_model_is_refused() {
+        let parameters = [parameter("a", &[1.0])];
+        let mut adam = AdamW::new(&config(0.0, 0.0), &parameters);
+        let error = adam
+            .step(&[parameter("b", &[1.0])], &mut [vec![1.0]], 0.1)
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "parameter `b`: stands where the optimizer knows `a`"
+        );
+        let error = adam.step(&parameters, &mut [vec![1.0, 2.0]], 0.1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "parameter `a`: has 1 values and 2 gradients, the optimizer 1"
+        );
+    }
+
+    #[test]
+    fn saved_state_continues_to_the_same_bits() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("optimizer.safetensors");
+        let parameters = [parameter("a", &[0.3, -0.7]), parameter("b.bias", &[0.1])];
+        let mut straight = AdamW::new(&config(0.01, 1.0), &parameters);
+        straight
+            .step(&parameters, &mut [vec![0.1, 0.2], vec![0.3]], 0.01)
+            .unwrap();
+        straight.save(&path).unwrap();
+        let loaded = AdamW::load(&config(0.01, 1.0), &parameters, &path).unwrap();
+        assert_eq!(loaded, straight);
+
+        let larger = [parameter("a", &[0.3, -0.7, 1.0]), parameter("b.bias", &[0.1])];
+        let error = AdamW::load(&config(0.01, 1.0), &larger, &path).unwrap_err();
+        assert!(
+            error.to_string().ends_with("`first.a` is not 3 values of f32"),
+            "{error}"
+        );
+        std::fs::write(&path, "not tensors").unwrap();
+        assert!(AdamW::load(&config(0.01, 1.0), &parameters, &path).is_err());
+    }
+
+    #[test]
+    fn the_learning_rate_rises_then_stays_or_falls() {
+        let constant = Schedule {
+            peak: 1.0,
+            warmup_steps: 4,
+            decay: Decay::None,
+            steps: 8,
+        };
+        let rates: Vec<f64> = (0..8).map(|step| constant.lr(step)).collect();
+        assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        let linear = Schedule {
+            decay: Decay::Linear,
+            ..constant
+        };
+        let rates: Vec<f64> = (0..9).map(|step| linear.lr(step)).collect();
+        assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]);
+        let cold = Schedule {
+            warmup_steps: 0,
+            ..constant
+        };
+        assert_eq!(cold.lr(0), 1.0);
+    }
+}

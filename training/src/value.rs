@@ -1,0 +1,376 @@
+//! V*: what the reference policy could expect of a goal if it were steered towards reward.
+//!
+//! Paper: "Accelerating RL for LLM Reasoning with Optimal Advantage Regression", arXiv 2505.20686, section 4,
+//! stage 1. From N rollouts of the frozen reference on goal x, with rewards r₁…r_N:
+//!
+//! ```text
+//! V*(x) = β₁ · log( (1/N) Σᵢ exp(rᵢ/β₁) )        `optimal_value(rewards, beta1)`
+//! ```
+//!
+//! [`ValueTable`] keeps V* of every goal with the rewards that made it and the [`ValueKey`] under which they may be
+//! used again. Deviations from the paper: [`samples_at`] offers the founding variant's shrinking N, which the paper
+//! does not have; a goal whose samples all fail is kept (V* = 0 then makes a later success count in full) unless the
+//! caller leaves it out by [`GoalValue::has_success`]. It rolls nothing out.
+//!
+//! The estimate is biased low, since the logarithm is concave: for success probability .2 and β₁ = .5 by .042 at
+//! N = 8. On policy that costs variance only; [`ValueTable::mean_bias`] reports it.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::{read_json, write_json};
+use crate::error::Result;
+
+/// β₁ · log of the mean of exp(r/β₁), between the mean of `rewards` and their maximum.
+///
+/// The maximum is subtracted first, so that no reward overflows. `beta1` is positive. No rewards give NaN.
+///
+/// ```
+/// use webshop_training::optimal_value;
+/// // Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
+/// assert!((optimal_value(&[1.0, 0.0], 0.5) - 0.716_890).abs() < 1e-6);
+/// assert_eq!(optimal_value(&[0.25; 8], 0.5), 0.25);
+/// ```
+pub fn optimal_value(rewards: &[f64], beta1: f64) -> f64 {
+    let Some(max) = rewards.iter().copied().reduce(f64::max) else {
+        return f64::NAN;
+    };
+    let mean = rewards.iter().map(|r| ((r - max) / beta1).exp()).sum::<f64>() / rewards.len() as f64;
+    max + beta1 * mean.ln()
+}
+
+/// Under which conditions a table of values was made; values are used again only under equal ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueKey {
+    /// Digest of the reference policy's weights and tokenizer.
+    pub reference: String,
+    /// Fingerprint of the goals and the shop they are about.
+    pub goals: String,
+    /// Version of the prompt and the action dialect.
+    pub prompt_version: String,
+    /// N of the first estimate of each goal.
+    pub samples: usize,
+    /// Sampling temperature of the rollouts.
+    pub temperature: f64,
+    /// Nucleus of the rollouts.
+    pub top_p: f64,
+    /// The root seed the rollouts were addressed from.
+    pub seed: u64,
+}
+
+/// V* of one goal with its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GoalValue {
+    /// Number of the shop, 0 being the one that is judged.
+    pub shop: u32,
+    /// The goal in that shop.
+    pub goal: u32,
+    /// Rewards of the reference's rollouts, in sample order; at least one.
+    pub rewards: Vec<f64>,
+    /// The estimate from these rewards.
+    pub v_star: f64,
+}
+
+impl GoalValue {
+    /// Whether any sample earned the whole reward.
+    pub fn has_success(&self) -> bool {
+        self.rewards.contains(&1.0)
+    }
+
+    /// The jackknife's estimate of how far `v_star` lies from what infinitely many samples would give, negative
+    /// where it is too low: (N − 1) · (mean of the N leave-one-out values − V*). 0 for a single sample.
+    pub fn bias(&self, beta1: f64) -> f64 {
+        let n = self.rewards.len();
+        if n < 2 {
+            return 0.0;
+        }
+        let without = |i: usize| {
+            let mut rest = self.rewards.clone();
+            rest.remove(i);
+            optimal_value(&rest, beta1)
+        };
+        let mean = (0..n).map(without).sum::<f64>() / n as f64;
+        (n - 1) as f64 * (mean - self.v_star)
+    }
+}
+
+/// V* of all goals that are trained on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueTable {
+    key: ValueKey,
+    beta1: f64,
+    goals: Vec<GoalValue>,
+}
+
+impl ValueTable {
+    /// An empty table; `beta1` is positive.
+    pub fn new(key: ValueKey, beta1: f64) -> Self {
+        Self {
+            key,
+            beta1,
+            goals: Vec::new(),
+        }
+    }
+
+    /// Sets the rewards of a goal, replacing earlier ones, and returns its V*.
+    ///
+    /// Panics if `rewards` is empty: no rollout, no value.
+    pub fn insert(&mut self, shop: u32, goal: u32, rewards: Vec<f64>) -> f64 {
+        assert!(!rewards.is_empty(), "a value needs at least one rollout");
+        let v_star = optimal_value(&rewards, self.beta1);
+        let entry = GoalValue {
+            shop,
+            goal,
+            rewards,
+            v_star,
+        };
+        match self.position(shop, goal) {
+            Ok(at) => self.goals[at] = entry,
+            Err(at) => self.goals.insert(at, entry),
+        }
+        v_star
+    }
+
+    /// The value of a goal, if it has one.
+    pub fn get(&self, shop: u32, goal: u32) -> Option<&GoalValue> {
+        self.position(shop, goal).ok().map(|at| &self.goals[at])
+    }
+
+    fn position(&self, shop: u32, goal: u32) -> Result<usize, usize> {
+        self.goals
+            .binary_search_by_key(&(shop, goal), |value| (value.shop, value.goal))
+    }
+
+    /// All values, by shop, then by goal.
+    pub fn goals(&self) -> &[GoalValue] {
+        &self.goals
+    }
+
+    /// The conditions of these values.
+    pub fn key(&self) -> &ValueKey {
+        &self.key
+    }
+
+    /// β₁ of these values.
+    pub fn beta1(&self) -> f64 {
+        self.beta1
+    }
+
+    /// Share of goals none of whose samples earned the whole reward; 0 for an empty table.
+    pub fn share_without_success(&self) -> f64 {
+        self.mean_of(|value| f64::from(!value.has_success()))
+    }
+
+    /// Mean V*; 0 for an empty table.
+    pub fn mean_v_star(&self) -> f64 {
+        self.mean_of(|value| value.v_star)
+    }
+
+    /// Mean of [`GoalValue::bias`] over goals; 0 for an empty table.
+    pub fn mean_bias(&self) -> f64 {
+        self.mean_of(|value| value.bias(self.beta1))
+    }
+
+    fn mean_of(&self, what: impl Fn(&GoalValue) -> f64) -> f64 {
+        self.goals.iter().map(what).sum::<f64>() / self.goals.len().max(1) as f64
+    }
+
+    /// Writes the table as JSON.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        write_json(path, self)
+    }
+
+    /// Reads a table, `None` if there is no file or it was made under other conditions than `key` and `beta1`.
+    pub fn load(path: &Path, key: &ValueKey, beta1: f64) -> Result<Option<Self>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let table: Self = read_json(path)?;
+        Ok((table.key == *key && table.beta1 == beta1).then_some(table))
+    }
+}
+
+/// Step from which half the samples are drawn.
+const HALF_SAMPLES_FROM: u64 = 30;
+/// Step from which a quarter of the samples is drawn.
+const QUARTER_SAMPLES_FROM: u64 = 100;
+
+/// The founding variant's N at learner step `step`: `n` for 30 steps, then half (at least 4) to step 100, then a
+/// quarter (at least 2). Never more than `n`, which the bare formula would exceed for `n` below 4.
+pub fn samples_at(step: u64, n: usize) -> usize {
+    let fewer = match step {
+        _ if step < HALF_SAMPLES_FROM => n,
+        _ if step < QUARTER_SAMPLES_FROM => (n / 2).max(4),
+        _ => (n / 4).max(2),
+    };
+    fewer.min(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BETA1: f64 = 0.5;
+
+    fn key() -> ValueKey {
+        ValueKey {
+            reference: "abc".into(),
+            goals: "def".into(),
+            prompt_version: "1".into(),
+            samples: 2,
+            temperature: 1.0,
+            top_p: 1.0,
+            seed: 0,
+        }
+    }
+
+    /// Σₖ C(n, k) pᵏ (1 − p)ⁿ⁻ᵏ · f(k): the exact mean of f over n trials.
+    fn binomial_mean(n: usize, p: f64, f: impl Fn(usize) -> f64) -> f64 {
+        let mut coefficient = 1.0;
+        let mut mean = 0.0;
+        for k in 0..=n {
+            mean += coefficient * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32) * f(k);
+            coefficient *= (n - k) as f64 / (k + 1) as f64;
+        }
+        mean
+    }
+
+    fn outcomes(successes: usize, n: usize) -> Vec<f64> {
+        (0..n).map(|i| f64::from(i < successes)).collect()
+    }
+
+    /// V* of a coin with success probability p: β₁ ln(p e² + 1 − p).
+    fn exact(p: f64) -> f64 {
+        BETA1 * (p * (1.0 / BETA1).exp() + 1.0 - p).ln()
+    }
+
+    #[test]
+    fn the_bias_of_n_samples_is_as_tabulated() {
+        // Rows: p, V*, then for N = 2, 4, 8, 16, 32 the bias and the chance that all samples fail, to three and two
+        // digits as the method's notes state them.
+        let table: [(f64, f64, [f64; 5], [f64; 5]); 5] = [
+            (
+                0.02,
+                0.060,
+                [-0.032, -0.023, -0.014, -0.008, -0.005],
+                [0.96, 0.92, 0.85, 0.72, 0.52],
+            ),
+            (
+                0.05,
+                0.139,
+                [-0.068, -0.047, -0.028, -0.016, -0.008],
+                [0.90, 0.81, 0.66, 0.44, 0.19],
+            ),
+            (
+                0.10,
+                0.247,
+                [-0.108, -0.070, -0.040, -0.021, -0.011],
+                [0.81, 0.66, 0.43, 0.19, 0.03],
+            ),
+            (
+                0.20,
+                0.412,
+                [-0.142, -0.082, -0.042, -0.021, -0.010],
+                [0.64, 0.41, 0.17, 0.03, 0.00],
+            ),
+            (
+                0.50,
+                0.717,
+                [-0.108, -0.047, -0.020, -0.010, -0.005],
+                [0.25, 0.06, 0.00, 0.00, 0.00],
+            ),
+        ];
+        for (p, v_star, biases, all_fail) in table {
+            assert!((exact(p) - v_star).abs() < 5.01e-4, "V*({p}) = {}", exact(p));
+            for (i, n) in [2, 4, 8, 16, 32].into_iter().enumerate() {
+                let mean = binomial_mean(n, p, |k| optimal_value(&outcomes(k, n), BETA1));
+                let bias = mean - exact(p);
+                assert!(
+                    (bias - biases[i]).abs() < 5.01e-4,
+                    "bias at p = {p}, N = {n}: {bias}"
+                );
+                let fail = binomial_mean(n, p, |k| f64::from(k == 0));
+                assert!(
+                    (fail - all_fail[i]).abs() < 5.01e-3,
+                    "all fail at p = {p}, N = {n}: {fail}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn small_beta_is_the_maximum_and_large_beta_the_mean() {
+        let rewards = [0.0, 0.25, 1.0, 0.75];
+        assert!((optimal_value(&rewards, 1e-6) - 1.0).abs() < 1e-5);
+        assert!((optimal_value(&rewards, 1e6) - 0.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn large_rewards_do_not_overflow() {
+        // exp(1000/.5) is far beyond f64; 1000 + .5 · ln(1/2) is not.
+        assert!((optimal_value(&[1000.0, 0.0], BETA1) - (1000.0 + 0.5 * 0.5_f64.ln())).abs() < 1e-9);
+        assert!(optimal_value(&[], BETA1).is_nan());
+    }
+
+    #[test]
+    fn the_jackknife_points_the_right_way() {
+        let mean_bias = binomial_mean(8, 0.2, |k| {
+            let mut table = ValueTable::new(key(), BETA1);
+            table.insert(0, 0, outcomes(k, 8));
+            table.mean_bias()
+        });
+        // The true bias is −.042; the jackknife is itself approximate.
+        assert!((-0.055..-0.030).contains(&mean_bias), "{mean_bias}");
+    }
+
+    #[test]
+    fn a_table_keeps_goals_in_order_and_replaces() {
+        let mut table = ValueTable::new(key(), BETA1);
+        table.insert(1, 0, vec![0.0]);
+        table.insert(0, 7, vec![0.0, 0.5]);
+        table.insert(0, 7, vec![1.0, 0.0]);
+        let order: Vec<_> = table
+            .goals()
+            .iter()
+            .map(|value| (value.shop, value.goal))
+            .collect();
+        assert_eq!(order, [(0, 7), (1, 0)]);
+        assert!((table.get(0, 7).unwrap().v_star - exact(0.5)).abs() < 1e-12);
+        assert_eq!(table.get(0, 8), None);
+        assert_eq!(table.share_without_success(), 0.5);
+    }
+
+    #[test]
+    fn a_table_is_used_again_only_under_equal_conditions() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("value.json");
+        assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), None);
+        let mut table = ValueTable::new(key(), BETA1);
+        table.insert(0, 3, vec![1.0 / 3.0, 0.1]);
+        table.save(&path).unwrap();
+        assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), Some(table));
+        let warmer = ValueKey {
+            temperature: 0.9,
+            ..key()
+        };
+        assert_eq!(ValueTable::load(&path, &warmer, BETA1).unwrap(), None);
+        assert_eq!(ValueTable::load(&path, &key(), 0.25).unwrap(), None);
+    }
+
+    #[test]
+    fn samples_shrink_as_founded() {
+        for (step, n, expected) in [
+            (0, 8, 8),
+            (29, 8, 8),
+            (30, 8, 4),
+            (99, 16, 8),
+            (100, 16, 4),
+            (100, 4, 2),
+            (50, 2, 2),
+            (500, 1, 1),
+        ] {
+            assert_eq!(samples_at(step, n), expected, "step {step}, N = {n}");
+        }
+    }
+}
