@@ -1,0 +1,36 @@
+//! What can go wrong between a page and an utterance.
+
+use std::path::PathBuf;
+
+/// Errors of the agent room. Messages name the thing at fault in backticks.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// A tensor operation failed inside candle.
+    #[error("tensor operation failed: {0}")]
+    Tensor(#[from] candle_core::Error),
+    /// A model folder lacks a file or holds one that cannot be read.
+    #[error("cannot read `{path}`: {reason}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// A file could not be written.
+    #[error("cannot write `{path}`: {reason}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A model configuration that is not supported or makes no sense.
+    #[error("unsupported model configuration: {0}")]
+    Config(String),
+    /// A tokenizer that cannot do what the prompt layout asks of it.
+    #[error("tokenizer: {0}")]
+    Tokenizer(String),
+    /// Sampling met a distribution it cannot draw from.
+    #[error("sampling: {0}")]
+    Sampling(String),
+}

@@ -1,0 +1,92 @@
+//! The arithmetic of the model on one CPU core: matrix products, attention, norms, exponentials.
+//!
+//! Everything here is a plain function over `&[f32]`. [`matmul`] multiplies, [`attention`] attends,
+//! [`rows`] holds what works row by row (RMSNorm, SwiGLU, log-softmax) and [`math`] the exponential
+//! and the reductions they share; [`rope`] is the table of rotary angles.
+//!
+//! The same bits come out on every machine. Each output element is one chain of fused
+//! multiply-adds in an order written in the source (blocks of [`matmul::DEPTH`] products, sums in
+//! sixteen lanes folded pairwise), and no step depends on the vector width, on the number of rows
+//! beside it, or on the C library. A wide machine only does several elements at a time. On x86-64
+//! the widest of three compiled versions is chosen when the program runs; a processor without FMA
+//! (before 2013) computes the same values, slowly.
+//!
+//! No function starts a thread: the caller runs micro-batches or groups of lanes side by side.
+//!
+//! This is the one module where `unsafe` is allowed. It is used for a single purpose, to call a
+//! function compiled for a processor feature after that feature has been detected.
+
+pub mod attention;
+pub mod cached;
+pub mod math;
+pub mod matmul;
+pub mod rope;
+pub mod rows;
+
+/// The instruction set for which a kernel has a version of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    /// What the compiler may assume of the target, nothing more.
+    Baseline,
+    /// 256-bit vectors and fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// 512-bit vectors.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// The best level of this machine. The standard library remembers what it detected.
+    #[inline]
+    pub(crate) fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw");
+            if avx2 && avx512 {
+                return Self::Avx512;
+            }
+            if avx2 {
+                return Self::Avx2;
+            }
+        }
+        Self::Baseline
+    }
+}
+
+/// Compiles the function it is given once for each [`Level`] and calls the best one.
+///
+/// The body must do its work in loops over slices or arrays with helpers marked
+/// `#[inline(always)]`: a helper that is not inlined keeps the baseline instructions.
+macro_rules! multiversion {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $(#[$meta])*
+        #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls a version for a detected feature"))]
+        $vis fn $name($($arg: $ty),*) $(-> $ret)? {
+            #[inline(always)]
+            fn body($($arg: $ty),*) $(-> $ret)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+                fn avx512($($arg: $ty),*) $(-> $ret)? { body($($arg),*) }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2($($arg: $ty),*) $(-> $ret)? { body($($arg),*) }
+
+                match $crate::kernels::Level::detect() {
+                    // SAFETY: `detect` returns this level only after seeing all its features.
+                    $crate::kernels::Level::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::kernels::Level::Avx2 => return unsafe { avx2($($arg),*) },
+                    $crate::kernels::Level::Baseline => {}
+                }
+            }
+            body($($arg),*)
+        }
+    };
+}
+pub(crate) use multiversion;

@@ -1,0 +1,330 @@
+//! Our own Qwen2 ("Qwen2 Technical Report", arXiv 2407.10671), differentiable, for training.
+//!
+//! A [`Qwen2`] owns its parameters as candle `Var`s under their checkpoint names. [`Qwen2::forward`]
+//! takes [`PackedTokens`], sequences laid end to end without padding, to hidden rows;
+//! [`Qwen2::log_probs`] asks those rows for the probability of given tokens. A layer is
+//!
+//! ```text
+//! x = x + o_proj · attention(qkv_proj · rms_norm(x))       queries, keys and values with a bias
+//! x = x + down_proj · (silu(gate_proj · y) ∘ up_proj · y)   with y = rms_norm(x)
+//! ```
+//!
+//! and the head is the embedding's matrix (tied) or one of its own. Token by token generation is
+//! [`Decoder`], the same function with a cache; reading and writing folders is
+//! [`crate::checkpoint`]. There is no dropout, and no gradient step is taken here.
+
+mod config;
+mod decoder;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor, Var};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+use sha2::{Digest, Sha256};
+use webshop_products::{Purpose, Seed};
+
+pub use config::Qwen2Config;
+pub use decoder::{Decoder, LaneTokens, Logits};
+
+use crate::error::AgentError;
+use crate::kernels::rope::Rope;
+use crate::ops::attention::attention;
+use crate::ops::linear::{linear, linear_onto, linear_with_bias};
+use crate::ops::log_prob::{self, TokenStats};
+use crate::ops::rms_norm::rms_norm;
+use crate::ops::swiglu::swiglu;
+
+/// Sequences of token ids laid end to end; positions start at 0 in each.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedTokens<'a> {
+    /// All tokens. // [T]
+    pub ids: &'a [u32],
+    /// Tokens of each sequence, none empty, T in all.
+    pub lengths: &'a [usize],
+}
+
+/// A causal language model of the Qwen2 family.
+#[derive(Clone, Debug)]
+pub struct Qwen2 {
+    config: Qwen2Config,
+    parameters: Vec<(String, Var)>,
+    rope: Arc<Rope>,
+    tracked: bool,
+}
+
+impl Qwen2 {
+    /// A model with random weights, a function of `config` and `seed` alone.
+    ///
+    /// Matrices and the embedding are normal with deviation `initializer_range`, biases 0, gains 1.
+    /// The two projections that write to the residual stream (`o_proj`, `down_proj`) are divided by
+    /// √(2 · layers), as GPT-2 does, so that the stream does not grow with depth.
+    pub fn random(config: &Qwen2Config, seed: Seed) -> Result<Self, AgentError> {
+        config.validate()?;
+        let residual = config.initializer_range / libm::sqrt(2.0 * config.num_hidden_layers as f64);
+        let mut parameters = Vec::new();
+        for (idx, (name, shape)) in parameter_shapes(config).into_iter().enumerate() {
+            let deviation = if name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") {
+                residual
+            } else {
+                config.initializer_range
+            };
+            let count = shape.iter().product();
+            let values = match shape.len() {
+                1 if name.ends_with(".bias") => vec![0.0; count],
+                1 => vec![1.0; count],
+                _ => normal(&mut seed.rng(Purpose::Init, &[idx as u64]), count, deviation),
+            };
+            parameters.push((name, Tensor::from_vec(values, shape, &Device::Cpu)?));
+        }
+        Self::new(config, parameters)
+    }
+
+    /// A model with the given weights, which must be exactly those the configuration asks for,
+    /// converted to f32. The error names a parameter that is missing, too many or of another shape.
+    pub fn new(config: &Qwen2Config, mut tensors: Vec<(String, Tensor)>) -> Result<Self, AgentError> {
+        config.validate()?;
+        tensors.sort_by(|a, b| a.0.cmp(&b.0));
+        let shapes = parameter_shapes(config);
+        for (name, shape) in &shapes {
+            match tensors.binary_search_by(|(other, _)| other.cmp(name)) {
+                Ok(found) if tensors[found].1.dims() == shape => {}
+                Ok(found) => {
+                    let dims = tensors[found].1.dims();
+                    return Err(AgentError::Config(format!(
+                        "parameter `{name}` has shape {dims:?}, expected {shape:?}"
+                    )));
+                }
+                Err(_) => return Err(AgentError::Config(format!("parameter `{name}` is missing"))),
+            }
+        }
+        if let Some((name, _)) = tensors
+            .iter()
+            .find(|(name, _)| !shapes.iter().any(|(known, _)| known == name))
+        {
+            return Err(AgentError::Config(format!(
+                "parameter `{name}` does not belong to this model"
+            )));
+        }
+        let parameters = tensors
+            .into_iter()
+            .map(|(name, tensor)| {
+                Ok((
+                    name,
+                    Var::from_tensor(&tensor.to_dtype(DType::F32)?.contiguous()?)?,
+                ))
+            })
+            .collect::<Result<_, AgentError>>()?;
+        let rope = Rope::new(
+            config.heads().head_dim,
+            config.rope_theta,
+            config.max_position_embeddings,
+        );
+        Ok(Self {
+            config: config.clone(),
+            parameters,
+            rope: Arc::new(rope),
+            tracked: true,
+        })
+    }
+
+    /// A copy of the weights as they are now, whose results carry no history: a reference model.
+    pub fn frozen_copy(&self) -> Result<Self, AgentError> {
+        let tensors = self
+            .parameters
+            .iter()
+            .map(|(name, var)| Ok((name.clone(), var.copy()?)));
+        let copy = Self::new(&self.config, tensors.collect::<Result<_, AgentError>>()?)?;
+        Ok(Self {
+            tracked: false,
+            ..copy
+        })
+    }
+
+    /// The shape of the model.
+    pub fn config(&self) -> &Qwen2Config {
+        &self.config
+    }
+
+    /// The parameters with their checkpoint names, sorted by name.
+    pub fn parameters(&self) -> &[(String, Var)] {
+        &self.parameters
+    }
+
+    /// SHA-256 in hex over the parameters' names, shapes and little-endian bytes, in order of name.
+    pub fn fingerprint(&self) -> Result<String, AgentError> {
+        let mut hash = Sha256::new();
+        for (name, var) in &self.parameters {
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name.as_bytes());
+            hash.update((var.rank() as u64).to_le_bytes());
+            for &dim in var.dims() {
+                hash.update((dim as u64).to_le_bytes());
+            }
+            for value in var.flatten_all()?.to_vec1::<f32>()? {
+                hash.update(value.to_le_bytes());
+            }
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The final hidden row of every token, after the last norm. // [T, hidden]
+    ///
+    /// A token's row depends on the tokens before it in its own sequence and on nothing else.
+    pub fn forward(&self, tokens: &PackedTokens) -> Result<Tensor, AgentError> {
+        self.check_tokens(tokens)?;
+        let ids = Tensor::new(tokens.ids, &Device::Cpu)?;
+        let eps = self.config.rms_norm_eps as f32;
+        let mut x = self
+            .parameter("model.embed_tokens.weight")
+            .index_select(&ids, 0)?; // [T, hidden]
+        for layer in 0..self.config.num_hidden_layers {
+            let weight = |name: &str| self.parameter(&format!("model.layers.{layer}.{name}"));
+            let joined =
+                |names: &[&str]| Tensor::cat(&names.iter().map(|name| weight(name)).collect::<Vec<_>>(), 0);
+
+            let qkv_weight = joined(&[
+                "self_attn.q_proj.weight",
+                "self_attn.k_proj.weight",
+                "self_attn.v_proj.weight",
+            ])?;
+            let qkv_bias = joined(&[
+                "self_attn.q_proj.bias",
+                "self_attn.k_proj.bias",
+                "self_attn.v_proj.bias",
+            ])?;
+            let y = rms_norm(&x, &weight("input_layernorm.weight"), eps)?;
+            let qkv = linear_with_bias(&y, &qkv_weight, &qkv_bias)?; // [T, (H + 2K) D]
+            let y = attention(&qkv, tokens.lengths, self.config.heads(), &self.rope)?; // [T, H D]
+            x = linear_onto(&y, &weight("self_attn.o_proj.weight"), &x)?; // [T, hidden]
+
+            let gate_up_weight = joined(&["mlp.gate_proj.weight", "mlp.up_proj.weight"])?;
+            let y = rms_norm(&x, &weight("post_attention_layernorm.weight"), eps)?;
+            let y = swiglu(&linear(&y, &gate_up_weight)?)?; // [T, intermediate]
+            x = linear_onto(&y, &weight("mlp.down_proj.weight"), &x)?; // [T, hidden]
+        }
+        Ok(rms_norm(&x, &self.parameter("model.norm.weight"), eps)?)
+    }
+
+    /// Log-probability and entropy of `targets[i]` as the token after row `positions[i]` of `hidden`.
+    ///
+    /// The target of a token is usually the token at the next position; nothing here shifts. To score
+    /// at a temperature, divide `hidden` by it: the head is linear.
+    pub fn log_probs(
+        &self,
+        hidden: &Tensor,
+        positions: &[u32],
+        targets: &[u32],
+    ) -> Result<TokenStats, AgentError> {
+        Ok(log_prob::log_probs(
+            hidden,
+            &self.parameter(self.head_name()),
+            positions,
+            targets,
+        )?)
+    }
+
+    /// A snapshot of the weights for generation.
+    pub fn decoder(&self) -> Result<Decoder, AgentError> {
+        Decoder::new(self)
+    }
+
+    fn head_name(&self) -> &'static str {
+        if self.config.tie_word_embeddings {
+            "model.embed_tokens.weight"
+        } else {
+            "lm_head.weight"
+        }
+    }
+
+    /// A parameter by name, with or without a history as the model is tracked or frozen.
+    fn parameter(&self, name: &str) -> Tensor {
+        let var = self
+            .parameters
+            .binary_search_by(|(other, _)| other.as_str().cmp(name))
+            .map(|found| &self.parameters[found].1)
+            .expect("the constructor checked that every parameter is there");
+        if self.tracked {
+            var.as_tensor().clone()
+        } else {
+            var.as_detached_tensor()
+        }
+    }
+
+    fn check_tokens(&self, tokens: &PackedTokens) -> Result<(), AgentError> {
+        let refuse = |reason: String| Err(candle_core::Error::Msg(reason).into());
+        let total: usize = tokens.lengths.iter().sum();
+        if total != tokens.ids.len() || tokens.lengths.contains(&0) {
+            return refuse(format!(
+                "{} ids in sequences of {:?}",
+                tokens.ids.len(),
+                tokens.lengths
+            ));
+        }
+        match tokens
+            .ids
+            .iter()
+            .find(|&&id| id as usize >= self.config.vocab_size)
+        {
+            Some(id) => refuse(format!(
+                "token {id} is not in a vocabulary of {}",
+                self.config.vocab_size
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every parameter of a model with its shape, sorted by name.
+fn parameter_shapes(config: &Qwen2Config) -> Vec<(String, Vec<usize>)> {
+    let heads = config.heads();
+    let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+    let (q, kv) = (heads.out_width(), heads.n_kv_heads * heads.head_dim);
+    let mut shapes = vec![
+        (
+            "model.embed_tokens.weight".to_owned(),
+            vec![config.vocab_size, hidden],
+        ),
+        ("model.norm.weight".to_owned(), vec![hidden]),
+    ];
+    if !config.tie_word_embeddings {
+        shapes.push(("lm_head.weight".to_owned(), vec![config.vocab_size, hidden]));
+    }
+    for layer in 0..config.num_hidden_layers {
+        for (name, shape) in [
+            ("input_layernorm.weight", vec![hidden]),
+            ("self_attn.q_proj.weight", vec![q, hidden]),
+            ("self_attn.q_proj.bias", vec![q]),
+            ("self_attn.k_proj.weight", vec![kv, hidden]),
+            ("self_attn.k_proj.bias", vec![kv]),
+            ("self_attn.v_proj.weight", vec![kv, hidden]),
+            ("self_attn.v_proj.bias", vec![kv]),
+            ("self_attn.o_proj.weight", vec![hidden, q]),
+            ("post_attention_layernorm.weight", vec![hidden]),
+            ("mlp.gate_proj.weight", vec![inner, hidden]),
+            ("mlp.up_proj.weight", vec![inner, hidden]),
+            ("mlp.down_proj.weight", vec![hidden, inner]),
+        ] {
+            shapes.push((format!("model.layers.{layer}.{name}"), shape));
+        }
+    }
+    shapes.sort();
+    shapes
+}
+
+/// Normal numbers by the transform of Box and Muller, in double precision until the end.
+fn normal(rng: &mut ChaCha8Rng, count: usize, deviation: f64) -> Vec<f32> {
+    // 53 bits, shifted by half a step so that the logarithm never sees zero.
+    let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+    let mut values = Vec::with_capacity(count + 1);
+    while values.len() < count {
+        let radius = libm::sqrt(-2.0 * libm::log(uniform())) * deviation;
+        let angle = 2.0 * std::f64::consts::PI * uniform();
+        values.push((radius * libm::cos(angle)) as f32);
+        values.push((radius * libm::sin(angle)) as f32);
+    }
+    values.truncate(count);
+    values
+}

@@ -1,0 +1,366 @@
+//! The model against candle-transformers' Qwen2, against finite differences, and against itself.
+
+use candle_core::{DType, Device, IndexOp, Tensor};
+use candle_nn::VarBuilder;
+use candle_transformers::models::qwen2 as reference;
+use webshop_products::Seed;
+
+use super::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use crate::cache::KvCache;
+use crate::checkpoint;
+
+/// (query heads, key heads, head size if not hidden / heads, tied)
+const SHAPES: [(usize, usize, Option<usize>, bool); 4] = [
+    (2, 2, None, true),
+    (4, 2, None, false),
+    (3, 1, Some(8), true),
+    (4, 1, None, true),
+];
+
+fn tiny((n_heads, n_kv_heads, head_dim, tied): (usize, usize, Option<usize>, bool)) -> Qwen2 {
+    let config = Qwen2Config {
+        hidden_size: 24,
+        intermediate_size: 20,
+        num_hidden_layers: 2,
+        num_attention_heads: n_heads,
+        num_key_value_heads: Some(n_kv_heads),
+        head_dim,
+        max_position_embeddings: 80,
+        tie_word_embeddings: tied,
+        initializer_range: 0.3,
+        ..Qwen2Config::small(37)
+    };
+    let model = Qwen2::random(&config, Seed(3)).unwrap();
+    // Zero biases and unit gains would hide a mistake in either.
+    for (name, var) in model.parameters().iter().filter(|(_, var)| var.rank() == 1) {
+        let salt = name.len() as f32;
+        let values = (0..var.elem_count()).map(|i| (i as f32 * 1.3 + salt).sin() * 0.5 + 0.7);
+        var.set(&Tensor::from_iter(values, &Device::Cpu).unwrap())
+            .unwrap();
+    }
+    model
+}
+
+fn ids(count: usize, salt: usize) -> Vec<u32> {
+    (0..count)
+        .map(|i| ((i * i + 7 * i + salt * 11) % 37) as u32)
+        .collect()
+}
+
+/// Logits after every token, as the packed forward pass has them. // [T, V]
+fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
+    let hidden = model.forward(&PackedTokens { ids, lengths }).unwrap();
+    let head = model.parameter(model.head_name());
+    hidden
+        .matmul(&head.t().unwrap())
+        .unwrap()
+        .to_vec2::<f32>()
+        .unwrap()
+}
+
+fn assert_close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!(
+            (a - b).abs() <= tolerance,
+            "{what}: element {i} is {a} against {b}"
+        );
+    }
+}
+
+#[test]
+fn logits_equal_candle_transformers() {
+    for shape in SHAPES.into_iter().filter(|shape| shape.2.is_none()) {
+        let model = tiny(shape);
+        let folder = tempfile::tempdir().unwrap();
+        checkpoint::save(&model, folder.path()).unwrap();
+        let mut config = serde_json::to_value(model.config()).unwrap();
+        for (field, value) in [("sliding_window", 80.into()), ("max_window_layers", 2.into())] {
+            config[field] = value;
+        }
+        config["use_sliding_window"] = false.into();
+        let config: reference::Config = serde_json::from_value(config).unwrap();
+        let file = std::fs::read(folder.path().join("model.safetensors")).unwrap();
+        let weights = VarBuilder::from_buffered_safetensors(file, DType::F32, &Device::Cpu).unwrap();
+        let mut theirs = reference::ModelForCausalLM::new(&config, weights).unwrap();
+
+        let ids = ids(61, 0);
+        let ours = packed_logits(&model, &ids, &[61]);
+        let prefix = Tensor::new(&ids[..60], &Device::Cpu)
+            .unwrap()
+            .unsqueeze(0)
+            .unwrap();
+        let last = Tensor::new(&ids[60..], &Device::Cpu)
+            .unwrap()
+            .unsqueeze(0)
+            .unwrap();
+        for (row, theirs) in [(59, theirs.forward(&prefix, 0)), (60, theirs.forward(&last, 60))] {
+            let theirs = theirs.unwrap().i((0, 0)).unwrap().to_vec1::<f32>().unwrap();
+            assert_close(&ours[row], &theirs, 1e-5, &format!("{shape:?}, row {row}"));
+        }
+    }
+}
+
+#[test]
+fn packing_does_not_show() {
+    let model = tiny(SHAPES[1]);
+    let ids = ids(70, 1);
+    let packed = packed_logits(&model, &ids, &[20, 1, 49]);
+    let mut apart = packed_logits(&model, &ids[..20], &[20]);
+    apart.extend(packed_logits(&model, &ids[20..21], &[1]));
+    apart.extend(packed_logits(&model, &ids[21..], &[49]));
+    for (packed, apart) in packed.iter().zip(&apart) {
+        assert_close(packed, apart, 1e-6, "packed against apart");
+    }
+}
+
+#[test]
+fn later_tokens_do_not_show() {
+    let model = tiny(SHAPES[0]);
+    let mut ids = ids(30, 2);
+    let before = packed_logits(&model, &ids, &[30]);
+    ids[20] = (ids[20] + 1) % 37;
+    let after = packed_logits(&model, &ids, &[30]);
+    assert_eq!(before[..20], after[..20]);
+    assert_ne!(before[20], after[20]);
+}
+
+fn mean_log_prob(model: &Qwen2) -> Tensor {
+    let ids = ids(31, 3);
+    let hidden = model
+        .forward(&PackedTokens {
+            ids: &ids,
+            lengths: &[20, 11],
+        })
+        .unwrap();
+    let positions: Vec<u32> = (0..30).filter(|&p| p != 19).collect();
+    let targets: Vec<u32> = positions.iter().map(|&p| ids[p as usize + 1]).collect();
+    model
+        .log_probs(&hidden, &positions, &targets)
+        .unwrap()
+        .log_prob
+        .mean_all()
+        .unwrap()
+}
+
+#[test]
+fn every_parameter_learns() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        let gradients = mean_log_prob(&model).backward().unwrap();
+        for (name, var) in model.parameters() {
+            let gradient = gradients
+                .get(var)
+                .unwrap_or_else(|| panic!("`{name}` has no gradient"));
+            let largest = gradient.abs().unwrap().flatten_all().unwrap().max(0).unwrap();
+            assert!(
+                largest.to_scalar::<f32>().unwrap() > 1e-6,
+                "`{name}` has a zero gradient"
+            );
+        }
+    }
+}
+
+#[test]
+fn gradients_match_finite_differences() {
+    const STEP: f32 = 4e-3;
+    for shape in SHAPES {
+        let model = tiny(shape);
+        let gradients = mean_log_prob(&model).backward().unwrap();
+        for (name, var) in model.parameters() {
+            // The slope along a direction of random signs involves every element at once.
+            let values = var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let signs: Vec<f32> = (0..values.len())
+                .map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 })
+                .collect();
+            let at = |step: f32| {
+                let moved: Vec<f32> = values.iter().zip(&signs).map(|(v, s)| v + step * s).collect();
+                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap())
+                    .unwrap();
+                f64::from(mean_log_prob(&model).to_scalar::<f32>().unwrap())
+            };
+            let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
+            let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
+            let numeric = (4.0 * fine - coarse) / 3.0;
+            var.set(&Tensor::from_slice(&values, var.shape(), &Device::Cpu).unwrap())
+                .unwrap();
+            let gradient = gradients
+                .get(var)
+                .unwrap()
+                .flatten_all()
+                .unwrap()
+                .to_vec1::<f32>()
+                .unwrap();
+            let slope: f64 = gradient.iter().zip(&signs).map(|(g, s)| f64::from(g * s)).sum();
+            let error = (slope - numeric).abs();
+            assert!(
+                error < 2e-3 * numeric.abs().max(0.3),
+                "{shape:?} `{name}`: {slope} against {numeric}"
+            );
+        }
+    }
+}
+
+#[test]
+fn cached_equals_uncached() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        let decoder = model.decoder().unwrap();
+        let mut cache = KvCache::new(model.config(), 1, 80);
+        let ids = ids(75, 4);
+        let truth = packed_logits(&model, &ids, &[75]);
+        let mut read = 0;
+        for n_new in [5, 1, 1, 30, 1, 33, 4] {
+            let new = LaneTokens {
+                lane: 0,
+                ids: &ids[read..read + n_new],
+            };
+            let logits = decoder.decode(&mut cache, &[new]).unwrap();
+            read += n_new;
+            assert_eq!(cache.len(0), read);
+            assert_close(
+                logits.row(0),
+                &truth[read - 1],
+                1e-5,
+                &format!("{shape:?}, {read} tokens"),
+            );
+        }
+    }
+}
+
+#[test]
+fn a_lane_does_not_see_its_neighbours() {
+    let model = tiny(SHAPES[1]);
+    let decoder = model.decoder().unwrap();
+    let prompts: Vec<Vec<u32>> = (0..17).map(|lane| ids(1 + lane * 3, lane)).collect();
+    let mut together = KvCache::new(model.config(), 17, 80);
+    let all: Vec<LaneTokens> = prompts
+        .iter()
+        .enumerate()
+        .map(|(lane, ids)| LaneTokens { lane, ids })
+        .collect();
+    decoder.decode(&mut together, &all).unwrap();
+    let steps: Vec<LaneTokens> = (0..17).map(|lane| LaneTokens { lane, ids: &[7] }).collect();
+    let together = decoder.decode(&mut together, &steps).unwrap();
+    for (lane, prompt) in prompts.iter().enumerate() {
+        // Alone, in another lane, and with the prompt in two parts where there are two.
+        let mut alone = KvCache::new(model.config(), 3, 70);
+        for part in [&prompt[..prompt.len() / 2], &prompt[prompt.len() / 2..], &[7]] {
+            if !part.is_empty() {
+                let logits = decoder
+                    .decode(&mut alone, &[LaneTokens { lane: 2, ids: part }])
+                    .unwrap();
+                if part == [7] {
+                    assert_eq!(logits.row(0), together.row(lane), "lane {lane}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_are_forked_cut_and_reset() {
+    let model = tiny(SHAPES[2]);
+    let decoder = model.decoder().unwrap();
+    let mut cache = KvCache::new(model.config(), 2, 80);
+    let ids = ids(40, 5);
+    let feed = |cache: &mut KvCache, lane, ids| decoder.decode(cache, &[LaneTokens { lane, ids }]).unwrap();
+    feed(&mut cache, 0, &ids[..30]);
+    cache.copy_lane(0, 1);
+    let straight = feed(&mut cache, 0, &ids[30..]);
+    assert_eq!(feed(&mut cache, 1, &ids[30..]), straight);
+    cache.truncate_lane(0, 12);
+    assert_eq!(cache.len(0), 12);
+    assert_eq!(feed(&mut cache, 0, &ids[12..]), straight);
+    cache.reset_lane(1);
+    assert!(cache.is_empty(1));
+    assert_eq!(feed(&mut cache, 1, &ids), straight);
+}
+
+#[test]
+fn wrong_calls_are_refused_and_leave_the_cache_alone() {
+    let model = tiny(SHAPES[0]);
+    let decoder = model.decoder().unwrap();
+    let mut cache = KvCache::new(model.config(), 2, 10);
+    decoder
+        .decode(
+            &mut cache,
+            &[LaneTokens {
+                lane: 0,
+                ids: &[1, 2],
+            }],
+        )
+        .unwrap();
+    let good = LaneTokens { lane: 1, ids: &[1] };
+    for (bad, named) in [
+        (LaneTokens { lane: 2, ids: &[1] }, "lane 2"),
+        (LaneTokens { lane: 1, ids: &[1] }, "twice"),
+        (LaneTokens { lane: 0, ids: &[] }, "no tokens"),
+        (LaneTokens { lane: 0, ids: &[37] }, "token 37"),
+        (
+            LaneTokens {
+                lane: 0,
+                ids: &[1; 9],
+            },
+            "9 more",
+        ),
+    ] {
+        let message = decoder.decode(&mut cache, &[good, bad]).unwrap_err().to_string();
+        assert!(message.contains(named), "{message}");
+        assert_eq!((cache.len(0), cache.len(1)), (2, 0));
+    }
+    let mut other = KvCache::new(tiny(SHAPES[1]).config(), 2, 10);
+    assert!(
+        decoder
+            .decode(&mut other, &[good])
+            .unwrap_err()
+            .to_string()
+            .contains("another shape")
+    );
+    for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
+        assert!(model.forward(&PackedTokens { ids, lengths }).is_err());
+    }
+}
+
+#[test]
+fn a_frozen_copy_keeps_no_history_and_does_not_move() {
+    let model = tiny(SHAPES[0]);
+    let frozen = model.frozen_copy().unwrap();
+    let before = mean_log_prob(&frozen);
+    assert!(!before.track_op() && mean_log_prob(&model).track_op());
+    for (_, var) in model.parameters() {
+        var.set(&(var.as_tensor() * 1.5).unwrap()).unwrap();
+    }
+    let after = mean_log_prob(&frozen);
+    assert_eq!(
+        before.to_scalar::<f32>().unwrap(),
+        after.to_scalar::<f32>().unwrap()
+    );
+    assert_ne!(frozen.fingerprint().unwrap(), model.fingerprint().unwrap());
+}
+
+#[test]
+fn random_weights_follow_from_the_seed() {
+    let config = Qwen2Config::small(50);
+    let print = |seed| Qwen2::random(&config, Seed(seed)).unwrap().fingerprint().unwrap();
+    assert_eq!(print(0), print(0));
+    assert_ne!(print(0), print(1));
+    let model = Qwen2::random(&config, Seed(0)).unwrap();
+    let deviation = |name: &str| {
+        let (_, var) = model
+            .parameters()
+            .iter()
+            .find(|(other, _)| other == name)
+            .unwrap();
+        var.sqr()
+            .unwrap()
+            .mean_all()
+            .unwrap()
+            .to_scalar::<f32>()
+            .unwrap()
+            .sqrt()
+    };
+    assert!((deviation("model.layers.0.mlp.up_proj.weight") - 0.02).abs() < 3e-4);
+    // 0.02 / √6.
+    assert!((deviation("model.layers.0.mlp.down_proj.weight") - 0.008_165).abs() < 1.5e-4);
+}
