@@ -1,0 +1,253 @@
+//! The search engine of the shop: tantivy's postings under Lucene's ranking.
+//!
+//! [`SearchIndex`] holds one document per product, in catalog order, and answers a free text with
+//! at most [`MAX_HITS`] [`Hit`]s: a bag of analyzed terms, scored by [`crate::bm25`], best first,
+//! ties by product id. tantivy keeps the dictionary, the postings and the lengths; its query
+//! parser and its own BM25 (other constants, another sum) are not used.
+//!
+//! Search is a total function of the text but for one case, [`TooManyTerms`]. Nothing is cached
+//! between searches and nothing is written after construction.
+
+use crate::analyzer::{LuceneTokenizer, analyze};
+use crate::bm25::{Collection, SearchExplanation, TermScore, term_score};
+use std::sync::Arc;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::postings::{Postings, SegmentPostings};
+use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::TokenizerManager;
+use tantivy::{DocSet, Index, InvertedIndexReader, TERMINATED, TantivyDocument, Term};
+use tantivy::{directory::RamDirectory, index::SegmentReader};
+use webshop_products::{ProductId, ProductIdx};
+
+/// A search lists at most this many products.
+pub const MAX_HITS: usize = 50;
+
+/// A query may hold at most this many distinct terms, as in Lucene.
+pub const MAX_QUERY_TERMS: usize = 1024;
+
+/// tantivy's floor; it only sizes the term table, since all documents form one segment.
+const INDEXING_MEMORY_BYTES: usize = 15_000_000;
+
+/// One result of a search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// The product found.
+    pub product: ProductIdx,
+    /// Its BM25 score, positive; comparable only within one search.
+    pub score: f32,
+}
+
+/// The query holds more than [`MAX_QUERY_TERMS`] distinct terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyTerms;
+
+/// An immutable full-text index over products.
+pub struct SearchIndex {
+    field: Field,
+    postings: Arc<InvertedIndexReader>,
+    lengths: FieldNormReader,
+    collection: Collection,
+    /// `Collection::inverse_norm` of each of the 256 lengths a document can have.
+    inverse_norms: Vec<f32>,
+    /// Each product's place in the byte order of ids, which breaks ties.
+    id_ranks: Vec<u32>,
+    ids: Vec<ProductId>,
+}
+
+impl SearchIndex {
+    /// Indexes each document under its product's id; the position is the product's index.
+    ///
+    /// # Errors
+    /// Only what tantivy reports while writing to memory.
+    pub fn new(documents: impl Iterator<Item = (ProductId, String)>) -> tantivy::Result<Self> {
+        let mut schema = Schema::builder();
+        let indexing = TextFieldIndexing::default()
+            .set_tokenizer("lucene")
+            .set_index_option(IndexRecordOption::WithFreqs);
+        let options = TextOptions::default().set_indexing_options(indexing);
+        let field = schema.add_text_field("contents", options);
+        let tokenizers = TokenizerManager::new();
+        tokenizers.register("lucene", LuceneTokenizer);
+
+        // The usual writer hands documents to threads and may cut them into several segments;
+        // this one cannot, so a document's number is its product's place in the catalog.
+        let mut writer = Index::builder()
+            .schema(schema.build())
+            .tokenizers(tokenizers)
+            .single_segment_index_writer(RamDirectory::create(), INDEXING_MEMORY_BYTES)?;
+        let mut ids = Vec::new();
+        for (id, contents) in documents {
+            let mut document = TantivyDocument::default();
+            document.add_text(field, contents);
+            writer.add_document(document)?;
+            ids.push(id);
+        }
+        let index = writer.finalize()?;
+        let segments = index.searchable_segments()?;
+        let reader = SegmentReader::open(&segments[0])?;
+        let postings = reader.inverted_index(field)?;
+        let lengths = reader.get_fieldnorms_reader(field)?;
+        let n_documents = (0..reader.max_doc())
+            .filter(|&doc| lengths.fieldnorm(doc) > 0)
+            .count();
+        let collection = Collection::new(n_documents as u32, postings.total_num_tokens());
+        let inverse_norms = (0..=u8::MAX)
+            .map(|byte| collection.inverse_norm(FieldNormReader::id_to_fieldnorm(byte)))
+            .collect();
+        Ok(SearchIndex {
+            field,
+            postings,
+            lengths,
+            collection,
+            inverse_norms,
+            id_ranks: ranks(&ids),
+            ids,
+        })
+    }
+
+    /// The best products for a text: score descending, then id ascending; none if no term of the
+    /// text is known.
+    ///
+    /// # Errors
+    /// [`TooManyTerms`], where the original's engine throws.
+    pub fn search(&self, query: &str) -> Result<Vec<Hit>, TooManyTerms> {
+        let terms = query_terms(query)?;
+        // Negative marks a document that no term has touched: a score can round to zero.
+        let mut scores = vec![-1.0_f64; self.ids.len()];
+        let mut touched: Vec<u32> = Vec::new();
+        for (term, query_frequency) in terms {
+            let Some(mut postings) = self.open(&term) else {
+                continue;
+            };
+            let weight = query_frequency as f32 * self.collection.idf(postings.doc_freq());
+            let mut doc = postings.doc();
+            while doc != TERMINATED {
+                let inverse_norm = self.inverse_norms[self.lengths.fieldnorm_id(doc) as usize];
+                let score = f64::from(term_score(weight, postings.term_freq(), inverse_norm));
+                let sum = &mut scores[doc as usize];
+                if *sum < 0.0 {
+                    touched.push(doc);
+                    *sum = score;
+                } else {
+                    *sum += score;
+                }
+                doc = postings.advance();
+            }
+        }
+        Ok(self.best(&scores, touched))
+    }
+
+    /// How `product` came by its score for `query`, term by term.
+    ///
+    /// # Errors
+    /// [`TooManyTerms`], as [`SearchIndex::search`].
+    pub fn explain(&self, query: &str, product: ProductIdx) -> Result<SearchExplanation, TooManyTerms> {
+        let hits = self.search(query)?;
+        let length_byte = self.lengths.fieldnorm_id(product.0);
+        let terms: Vec<TermScore> = query_terms(query)?
+            .into_iter()
+            .map(|(term, query_frequency)| {
+                let found = self.open(&term);
+                let document_frequency = found.as_ref().map_or(0, SegmentPostings::doc_freq);
+                let term_frequency = found.map_or(0, |postings| frequency_in(postings, product));
+                let idf = self.collection.idf(document_frequency);
+                let weight = query_frequency as f32 * idf;
+                let inverse_norm = self.inverse_norms[length_byte as usize];
+                TermScore {
+                    score: term_score(weight, term_frequency, inverse_norm),
+                    term,
+                    query_frequency,
+                    document_frequency,
+                    idf,
+                    term_frequency,
+                }
+            })
+            .collect();
+        Ok(SearchExplanation {
+            id: self.ids[product.0 as usize].clone(),
+            rank: hits
+                .iter()
+                .position(|hit| hit.product == product)
+                .map(|at| at + 1),
+            score: terms.iter().map(|part| f64::from(part.score)).sum::<f64>() as f32,
+            len: FieldNormReader::id_to_fieldnorm(length_byte),
+            collection: self.collection,
+            terms,
+        })
+    }
+
+    /// The numbers of the collection, as the formula uses them.
+    pub fn collection(&self) -> Collection {
+        self.collection
+    }
+
+    fn open(&self, term: &str) -> Option<SegmentPostings> {
+        let term = Term::from_field_text(self.field, term);
+        self.postings
+            .read_postings(&term, IndexRecordOption::WithFreqs)
+            .expect("the index lies in memory and was written by this process")
+    }
+
+    fn best(&self, scores: &[f64], touched: Vec<u32>) -> Vec<Hit> {
+        let mut ranked: Vec<(f32, u32, u32)> = touched
+            .into_iter()
+            .map(|doc| (scores[doc as usize] as f32, self.id_ranks[doc as usize], doc))
+            .collect();
+        let order = |a: &(f32, u32, u32), b: &(f32, u32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        if ranked.len() > MAX_HITS {
+            ranked.select_nth_unstable_by(MAX_HITS, order);
+            ranked.truncate(MAX_HITS);
+        }
+        ranked.sort_unstable_by(order);
+        ranked
+            .into_iter()
+            .map(|(score, _, doc)| Hit {
+                product: ProductIdx(doc),
+                score,
+            })
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for SearchIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SearchIndex")
+            .field("collection", &self.collection)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The distinct terms of a query in order of appearance, each with its count.
+fn query_terms(query: &str) -> Result<Vec<(String, u32)>, TooManyTerms> {
+    let mut counted: indexmap::IndexMap<String, u32> = indexmap::IndexMap::new();
+    for term in analyze(query) {
+        *counted.entry(term).or_insert(0) += 1;
+    }
+    if counted.len() > MAX_QUERY_TERMS {
+        return Err(TooManyTerms);
+    }
+    Ok(counted.into_iter().collect())
+}
+
+fn frequency_in(mut postings: SegmentPostings, product: ProductIdx) -> u32 {
+    let reached = if postings.doc() < product.0 {
+        postings.seek(product.0)
+    } else {
+        postings.doc()
+    };
+    if reached == product.0 {
+        postings.term_freq()
+    } else {
+        0
+    }
+}
+
+fn ranks(ids: &[ProductId]) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_by_key(|&at| ids[at].as_str());
+    let mut ranks = vec![0; ids.len()];
+    for (rank, at) in order.into_iter().enumerate() {
+        ranks[at] = rank as u32;
+    }
+    ranks
+}

@@ -1,0 +1,72 @@
+//! The shop as a deterministic decision process.
+//!
+//! A [`Shop`] is the immutable world: catalog, goals, search and rewards. A [`Session`] is one
+//! customer in it, who sees a [`Page`] and takes an [`Action`]. [`ShopEnv`] puts the two together
+//! as a Gymnasium environment, [`VecEnv`] many of them.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use webshop_env::{Action, EnvConfig, Shop, ShopEnv};
+//! use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+//!
+//! let data = RawData::embedded(EmbeddedCatalog::Hundred);
+//! let catalog = Catalog::from_raw(&data, Seed(0))?;
+//! let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
+//! let shop = Arc::new(Shop::new(catalog, goals)?);
+//!
+//! let mut env = ShopEnv::new(shop, EnvConfig::default());
+//! let start = env.reset(GoalId(0));
+//! assert!(start.content.starts_with("WebShop [SEP] Instruction: [SEP] "));
+//! let step = env.step(&Action::Search("shoes".into()));
+//! assert!(step.observation.available_actions.clickables.contains(&"next >".to_owned()));
+//! assert_eq!((step.reward, step.terminated, step.truncated), (0.0, false, false));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This crate knows no tokens of a language model, no policy and no learning.
+
+mod compat;
+
+mod action;
+mod page;
+mod site;
+mod view;
+
+mod session;
+mod shop;
+mod shop_env;
+mod vec_env;
+
+mod analyzer;
+mod bm25;
+mod index;
+mod porter;
+
+mod color;
+mod difflib;
+mod fuzzy;
+mod nouns;
+mod reward;
+
+mod python;
+
+pub use action::{Action, NoopReason};
+pub use analyzer::analyze;
+pub use bm25::{B, Collection, K1, SearchExplanation, TermScore};
+pub use color::{COLORS, normalize_color};
+pub use compat::Compat;
+pub use fuzzy::{MATCH_ABOVE, token_set_ratio};
+pub use index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
+pub use nouns::{NounTable, title_nouns};
+pub use page::{
+    Detail, DetailPage, DonePage, ItemPage, Node, NodeKind, OptionLabel, OptionList, Page, ResultItem,
+    ResultsPage, SearchPage,
+};
+pub use porter::stem;
+pub use reward::RewardBreakdown;
+pub use session::{Outcome, RESULTS_PER_PAGE, Session};
+pub use shop::{EnvError, Shop, ShopConfig};
+pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
+pub use site::{ForeignPage, read_html};
+pub use vec_env::VecEnv;
+pub use view::AvailableActions;

@@ -1,0 +1,300 @@
+//! What a purchase is worth: type × (attributes + options + price) / all that was wanted.
+//!
+//! The rule is the original WebShop's (Yao et al. 2022, arXiv 2207.01206, section 3 and its code):
+//!
+//! ```text
+//! r = r_type · (|attributes met| + |options met| + [price ≤ limit]) / (|attributes| + |options| + 1)
+//! ```
+//!
+//! [`RewardBreakdown`] holds the counts of one purchase; only [`RewardBreakdown::total`] makes a
+//! fraction of them, and `Display` prints it with its numbers. [`ProductFacts`] and [`GoalFacts`]
+//! are what the counting needs, prepared once per product and goal.
+//!
+//! Deviation from the original, under [`Compat::Repaired`]: wanted and chosen options are compared
+//! by value, colours by family on both sides, so that a product which offers what a goal wants can
+//! always be bought for exactly 1. Nothing here knows pages or steps.
+
+use crate::color::{COLORS, normalize_color};
+use crate::compat::Compat;
+use crate::fuzzy::Phrase;
+use crate::nouns::NounTable;
+use crate::python;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use webshop_products::{Cents, Goal, Product, Selection, WantedOption};
+
+/// How much of a goal one purchase meets, in counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RewardBreakdown {
+    /// Whether the product answers the same query as the goal's.
+    pub query_match: bool,
+    /// Whether the two share at least two steps of the category path.
+    pub category_match: bool,
+    /// Distinct nouns the two titles share.
+    pub shared_nouns: u32,
+    /// Nouns of the goal's title, repeats counted.
+    pub goal_nouns: u32,
+    /// Wanted attributes the product has.
+    pub attribute_matches: u32,
+    /// Attributes wanted.
+    pub n_attributes: u32,
+    /// Wanted options among those chosen.
+    pub option_matches: u32,
+    /// Options wanted.
+    pub n_options: u32,
+    /// Whether the product costs no more than the limit; true if there is none.
+    pub price_ok: bool,
+}
+
+impl RewardBreakdown {
+    /// The factor for the kind of product: 1, 0.5, 0.1 or 0.
+    ///
+    /// 1 takes the same query, the same category or more than a fifth of the title's nouns; few
+    /// shared nouns (under a tenth; none) pull it down to 0.1 and 0 whatever else agrees.
+    pub fn r_type(&self) -> f64 {
+        let (shared, all) = (self.shared_nouns, self.goal_nouns);
+        // A title without nouns counts as sharing exactly a fifth.
+        if all > 0 && shared == 0 {
+            0.0
+        } else if all > 0 && 10 * shared < all {
+            0.1
+        } else if self.query_match || self.category_match || 5 * shared > all {
+            1.0
+        } else {
+            0.5
+        }
+    }
+
+    /// The share of the goal's nouns that the product's title holds; 0.2 if it has none.
+    pub fn title_score(&self) -> f64 {
+        match self.goal_nouns {
+            0 => 0.2,
+            all => f64::from(self.shared_nouns) / f64::from(all),
+        }
+    }
+
+    /// Everything that was wanted: attributes, options, and the price.
+    pub fn n_wanted(&self) -> u32 {
+        self.n_attributes + self.n_options + 1
+    }
+
+    /// How much of it was met.
+    pub fn n_met(&self) -> u32 {
+        self.attribute_matches + self.option_matches + u32::from(self.price_ok)
+    }
+
+    /// The reward, 0 to 1.
+    pub fn total(&self) -> f64 {
+        f64::from(self.n_met()) / f64::from(self.n_wanted()) * self.r_type()
+    }
+
+    /// Whether the reward is exactly 1.
+    pub fn is_success(&self) -> bool {
+        self.n_met() == self.n_wanted() && self.r_type() == 1.0
+    }
+}
+
+impl fmt::Display for RewardBreakdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:.4} = {} type × ({}/{} attributes + {}/{} options + {}/1 price) / {}",
+            self.total(),
+            self.r_type(),
+            self.attribute_matches,
+            self.n_attributes,
+            self.option_matches,
+            self.n_options,
+            u32::from(self.price_ok),
+            self.n_wanted()
+        )
+    }
+}
+
+/// What rewards compare of a product.
+#[derive(Clone, Debug)]
+pub(crate) struct ProductFacts {
+    query: String,
+    steps: BTreeSet<String>,
+    nouns: BTreeSet<String>,
+    attributes: Vec<Phrase>,
+    /// Title, bullets and description, lower case, each searched by itself.
+    texts: [String; 3],
+    paid: Cents,
+}
+
+impl ProductFacts {
+    pub fn new(product: &Product, nouns: &NounTable) -> Self {
+        ProductFacts {
+            query: product.query.clone(),
+            steps: category_steps(&product.product_category),
+            nouns: nouns.nouns(&product.title).into_iter().collect(),
+            attributes: product.attributes.iter().map(|a| Phrase::new(a)).collect(),
+            texts: [
+                product.title.to_lowercase(),
+                product.bullets.join(" ").to_lowercase(),
+                product.description.to_lowercase(),
+            ],
+            paid: product.price.paid,
+        }
+    }
+
+    /// Fuzzily among the attributes, or word for word in a text.
+    fn has_attribute(&self, wanted: &(String, Phrase)) -> bool {
+        let (text, phrase) = wanted;
+        self.attributes.iter().any(|own| own.matches(phrase))
+            || self.texts.iter().any(|own| own.contains(text.as_str()))
+    }
+}
+
+/// What rewards compare of a goal.
+#[derive(Clone, Debug)]
+pub(crate) struct GoalFacts {
+    query: String,
+    steps: BTreeSet<String>,
+    nouns: Vec<String>,
+    attributes: Vec<(String, Phrase)>,
+    options: Vec<Phrase>,
+    price_limit: Option<Cents>,
+}
+
+impl GoalFacts {
+    pub fn new(goal: &Goal, nouns: &NounTable, compat: Compat) -> Self {
+        GoalFacts {
+            query: goal.query.clone(),
+            steps: category_steps(&goal.product_category),
+            nouns: nouns.nouns(&goal.title),
+            attributes: goal
+                .attributes
+                .iter()
+                .map(|text| (text.clone(), Phrase::new(text)))
+                .collect(),
+            options: goal
+                .options
+                .iter()
+                .map(|wanted| wanted_phrase(wanted, compat))
+                .collect(),
+            price_limit: goal.price_limit,
+        }
+    }
+
+    /// Whether one of the chosen values is what the wish number `wish` asks for.
+    pub fn option_met_by(&self, wish: usize, value: &str) -> bool {
+        Phrase::new(normalize_color(value)).matches(&self.options[wish])
+    }
+}
+
+/// Counts how much of a goal is met by buying a product with these options.
+pub(crate) fn judge(goal: &GoalFacts, product: &ProductFacts, chosen: &Selection) -> RewardBreakdown {
+    let chosen: Vec<Phrase> = chosen
+        .values()
+        .map(|value| Phrase::new(normalize_color(value)))
+        .collect();
+    let goal_nouns: BTreeSet<&String> = goal.nouns.iter().collect();
+    let is_met = |wanted: &&Phrase| chosen.iter().any(|own| own.matches(wanted));
+    RewardBreakdown {
+        query_match: goal.query == product.query,
+        category_match: goal.steps.intersection(&product.steps).count() >= 2,
+        shared_nouns: count(goal_nouns.iter().filter(|noun| product.nouns.contains(**noun))),
+        goal_nouns: goal.nouns.len() as u32,
+        attribute_matches: count(
+            goal.attributes
+                .iter()
+                .filter(|wanted| product.has_attribute(wanted)),
+        ),
+        n_attributes: goal.attributes.len() as u32,
+        option_matches: count(goal.options.iter().filter(is_met)),
+        n_options: goal.options.len() as u32,
+        price_ok: goal.price_limit.is_none_or(|limit| product.paid <= limit),
+    }
+}
+
+fn count(items: impl Iterator) -> u32 {
+    items.count() as u32
+}
+
+fn category_steps(path: &str) -> BTreeSet<String> {
+    path.split('›')
+        .map(|step| python::strip(step).to_owned())
+        .collect()
+}
+
+/// The text a wish is compared by. The original compares a named wish as the printed pair of name
+/// and value, in which only an element that is a colour itself stands for the whole.
+fn wanted_phrase(wanted: &WantedOption, compat: Compat) -> Phrase {
+    match (&wanted.name, compat) {
+        (Some(name), Compat::Original) => {
+            let color = COLORS
+                .into_iter()
+                .find(|color| color == name || *color == wanted.value);
+            let pair = || {
+                let (name, value) = (python::repr_string(name), python::repr_string(&wanted.value));
+                format!("({name}, {value})")
+            };
+            Phrase::new(&color.map_or_else(pair, str::to_owned))
+        }
+        _ => Phrase::new(normalize_color(&wanted.value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERFECT: RewardBreakdown = RewardBreakdown {
+        query_match: true,
+        category_match: true,
+        shared_nouns: 4,
+        goal_nouns: 4,
+        attribute_matches: 2,
+        n_attributes: 2,
+        option_matches: 1,
+        n_options: 1,
+        price_ok: true,
+    };
+
+    #[test]
+    fn a_perfect_purchase_is_worth_one() {
+        assert!(PERFECT.is_success());
+        assert_eq!(PERFECT.total(), 1.0);
+    }
+
+    #[test]
+    fn the_sum_is_printed_with_its_numbers() {
+        let purchase = RewardBreakdown {
+            option_matches: 0,
+            query_match: false,
+            category_match: false,
+            shared_nouns: 1,
+            goal_nouns: 5,
+            ..PERFECT
+        };
+        // Three of four wishes met, half for the type: .75 · .5 = .375.
+        assert_eq!(
+            purchase.to_string(),
+            "0.3750 = 0.5 type × (2/2 attributes + 0/1 options + 1/1 price) / 4"
+        );
+    }
+
+    #[test]
+    fn shared_nouns_decide_the_type_at_its_limits() {
+        let r_type = |query_match, shared_nouns, goal_nouns| {
+            let purchase = RewardBreakdown {
+                query_match,
+                category_match: false,
+                shared_nouns,
+                goal_nouns,
+                ..PERFECT
+            };
+            purchase.r_type()
+        };
+        assert_eq!(r_type(false, 1, 5), 0.5, "exactly a fifth is not enough");
+        assert_eq!(r_type(false, 2, 9), 1.0);
+        assert_eq!(r_type(true, 1, 10), 1.0, "exactly a tenth is enough");
+        assert_eq!(r_type(true, 1, 11), 0.1, "few shared nouns override the query");
+        assert_eq!(r_type(true, 0, 3), 0.0);
+        assert_eq!(r_type(true, 0, 0), 1.0);
+        assert_eq!(r_type(false, 0, 0), 0.5);
+    }
+}

@@ -1,0 +1,218 @@
+//! The immutable world: what is sold, what is wanted, how to find it and what it is worth.
+//!
+//! A [`Shop`] is built once from a [`Catalog`] and a [`GoalSet`] and then shared by `Arc` among
+//! any number of customers. Everything it answers is a pure function of its arguments. Building it
+//! can fail; nothing afterwards can.
+//!
+//! It holds no customer: that is a [`crate::Session`].
+
+use crate::action::NoopReason;
+use crate::bm25::SearchExplanation;
+use crate::compat::Compat;
+use crate::index::{Hit, SearchIndex, TooManyTerms};
+use crate::nouns::NounTable;
+use crate::python;
+use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, judge};
+use std::collections::HashMap;
+use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
+
+/// Why a shop could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvError {
+    /// A shop must sell something.
+    #[error("the catalog is empty")]
+    EmptyCatalog,
+    /// The goals were made for another catalog.
+    #[error("goal `{}` asks for product {} of a catalog of {n_products}", goal.0, product.0)]
+    ForeignGoal {
+        /// The goal at fault.
+        goal: GoalId,
+        /// The product it was made from.
+        product: ProductIdx,
+        /// How many products the catalog has.
+        n_products: usize,
+    },
+    /// The search index could not be built.
+    #[error("the search index could not be built")]
+    Index(#[from] tantivy::TantivyError),
+}
+
+/// What can be chosen when a shop is built; the default is the repaired shop.
+#[derive(Clone, Debug, Default)]
+pub struct ShopConfig {
+    /// Ours, or the original's oddities.
+    pub compat: Compat,
+    /// Whether item pages have a button to the product's attributes.
+    pub shows_attributes: bool,
+    /// Titles whose nouns are known from another tagger.
+    pub nouns: NounTable,
+}
+
+/// The immutable world of all customers.
+pub struct Shop {
+    catalog: Catalog,
+    goals: GoalSet,
+    config: ShopConfig,
+    index: SearchIndex,
+    product_facts: Vec<ProductFacts>,
+    goal_facts: Vec<GoalFacts>,
+    /// Products by department and by query, for the `<c>` and `<q>` listings.
+    departments: HashMap<String, Vec<ProductIdx>>,
+    queries: HashMap<String, Vec<ProductIdx>>,
+}
+
+impl Shop {
+    /// Opens the repaired shop.
+    ///
+    /// # Errors
+    /// [`EnvError`], if there is nothing to sell or the goals belong to another catalog.
+    pub fn new(catalog: Catalog, goals: GoalSet) -> Result<Shop, EnvError> {
+        Shop::with_config(catalog, goals, ShopConfig::default())
+    }
+
+    /// Opens a shop with the given rules.
+    ///
+    /// # Errors
+    /// As [`Shop::new`].
+    pub fn with_config(catalog: Catalog, goals: GoalSet, config: ShopConfig) -> Result<Shop, EnvError> {
+        if catalog.is_empty() {
+            return Err(EnvError::EmptyCatalog);
+        }
+        let n_products = catalog.len();
+        let foreign = |goal: &&Goal| goal.product.as_usize() >= n_products;
+        if let Some(goal) = goals.goals().iter().find(foreign) {
+            return Err(EnvError::ForeignGoal {
+                goal: goal.id,
+                product: goal.product,
+                n_products,
+            });
+        }
+        let products = catalog.products();
+        let documents = products
+            .iter()
+            .map(|product| (product.id.clone(), document(product)));
+        Ok(Shop {
+            index: SearchIndex::new(documents)?,
+            product_facts: products
+                .iter()
+                .map(|product| ProductFacts::new(product, &config.nouns))
+                .collect(),
+            goal_facts: goals
+                .goals()
+                .iter()
+                .map(|goal| GoalFacts::new(goal, &config.nouns, config.compat))
+                .collect(),
+            departments: grouped(products, |product| &product.department),
+            queries: grouped(products, |product| &product.query),
+            catalog,
+            goals,
+            config,
+        })
+    }
+
+    /// What is sold.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What is wanted.
+    pub fn goals(&self) -> &GoalSet {
+        &self.goals
+    }
+
+    /// The rules this shop keeps.
+    pub fn config(&self) -> &ShopConfig {
+        &self.config
+    }
+
+    /// The at most 50 best products for words, best first; ties by product id. No words known, or
+    /// more than 1024 distinct ones: nothing.
+    pub fn search(&self, words: &str) -> Vec<Hit> {
+        self.index.search(words).unwrap_or_default()
+    }
+
+    /// How a product came by its score for words, and where it stands among the results.
+    ///
+    /// # Errors
+    /// [`TooManyTerms`], since such a query is never scored.
+    pub fn explain(&self, words: &str, product: ProductIdx) -> Result<SearchExplanation, TooManyTerms> {
+        self.index.explain(words, product)
+    }
+
+    /// All products that a query lists, in order: a search, unless its first word is a marker.
+    ///
+    /// `<c> X` lists the department X and `<q> X` the products of the query X, whole and in catalog
+    /// order. The original's `<r>` lists products at random and its `<a>` fails; here both are
+    /// refused, like `<c>` alone.
+    ///
+    /// # Errors
+    /// The reason why the query lists nothing at all, as opposed to an empty list.
+    pub fn listing(&self, query: &str) -> Result<Vec<ProductIdx>, NoopReason> {
+        let (marker, rest) = query.split_once(' ').unwrap_or((query, ""));
+        let of = |groups: &HashMap<String, Vec<ProductIdx>>, key: &str| {
+            groups.get(python::strip(key)).cloned().unwrap_or_default()
+        };
+        match marker {
+            "<c>" if marker.len() == query.len() => Err(NoopReason::NoSuchListing),
+            "<c>" => Ok(of(&self.departments, rest.split(' ').next().unwrap_or(rest))),
+            "<q>" => Ok(of(&self.queries, rest)),
+            "<r>" | "<a>" => Err(NoopReason::NoSuchListing),
+            _ => match self.index.search(query) {
+                Ok(hits) => Ok(hits.into_iter().map(|hit| hit.product).collect()),
+                Err(TooManyTerms) => Err(NoopReason::TooManyTerms),
+            },
+        }
+    }
+
+    /// What it is worth, for a goal, to buy a product with these options chosen.
+    pub fn reward(&self, goal: &Goal, product: ProductIdx, selection: &Selection) -> RewardBreakdown {
+        judge(
+            self.goal_facts(goal.id),
+            &self.product_facts[product.as_usize()],
+            selection,
+        )
+    }
+
+    pub(crate) fn goal_facts(&self, goal: GoalId) -> &GoalFacts {
+        &self.goal_facts[goal.0 as usize]
+    }
+}
+
+impl std::fmt::Debug for Shop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shop")
+            .field("n_products", &self.catalog.len())
+            .field("n_goals", &self.goals.goals().len())
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the index knows of a product: title, description, first bullet and options, lower case.
+fn document(product: &Product) -> String {
+    let options: Vec<String> = product
+        .options
+        .iter()
+        .map(|group| {
+            let values: Vec<&str> = group.values.iter().map(|value| value.text.as_str()).collect();
+            format!("{}: {}", group.name, values.join(", "))
+        })
+        .collect();
+    let bullet = product.bullets.first().map_or("", String::as_str);
+    let parts = [
+        product.title.as_str(),
+        product.description.as_str(),
+        bullet,
+        &options.join(", and "),
+    ];
+    parts.join(" ").to_lowercase()
+}
+
+fn grouped(products: &[Product], key: impl Fn(&Product) -> &String) -> HashMap<String, Vec<ProductIdx>> {
+    let mut groups: HashMap<String, Vec<ProductIdx>> = HashMap::new();
+    for (at, product) in products.iter().enumerate() {
+        let group = groups.entry(key(product).clone()).or_default();
+        group.push(ProductIdx(at as u32));
+    }
+    groups
+}

@@ -1,0 +1,100 @@
+//! Reading a page back from HTML, ours or the original's.
+//!
+//! [`read_html`] turns a document into a [`ForeignPage`]: its visible pieces of text and its legal
+//! moves, found by the few hooks that both sites share (see [`crate::Page::html`]). It serves to
+//! drive a real shop's site, and to prove that all views of our pages agree.
+//!
+//! It never guesses fields such as title or price: a foreign page has texts and labels only. The
+//! shop itself parses nothing.
+
+use crate::page::{Node, NodeKind};
+use crate::view::{AvailableActions, rich_text, simple_text};
+use scraper::node::Element;
+use scraper::{ElementRef, Html, Node as HtmlNode, Selector};
+use std::sync::LazyLock;
+
+/// What a document shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignPage {
+    /// The visible pieces of text, in document order.
+    pub nodes: Vec<Node<'static>>,
+    /// The legal moves.
+    pub available_actions: AvailableActions,
+}
+
+impl ForeignPage {
+    /// The page as [`crate::Page::text`] writes it.
+    pub fn text(&self) -> String {
+        simple_text(&self.nodes)
+    }
+
+    /// The page as [`crate::Page::text_rich`] writes it.
+    pub fn text_rich(&self) -> String {
+        rich_text(&self.nodes)
+    }
+}
+
+/// Reads any text as an HTML document; what is malformed is read as browsers do.
+pub fn read_html(document: &str) -> ForeignPage {
+    let html = Html::parse_document(document);
+    ForeignPage {
+        nodes: visible_nodes(&html),
+        available_actions: available_actions(&html),
+    }
+}
+
+fn visible_nodes(html: &Html) -> Vec<Node<'static>> {
+    let mut nodes = Vec::new();
+    for node in html.tree.root().descendants() {
+        let HtmlNode::Text(text) = node.value() else {
+            continue;
+        };
+        let parent = node.parent().and_then(ElementRef::wrap);
+        let Some(parent) = parent.filter(|parent| is_visible(parent.value())) else {
+            continue;
+        };
+        let (kind, clicked) = kind_of(parent);
+        nodes.extend(Node::new(kind, text.to_string(), clicked));
+    }
+    nodes
+}
+
+fn is_visible(parent: &Element) -> bool {
+    !matches!(parent.name(), "style" | "script" | "head" | "title" | "meta")
+}
+
+fn kind_of(parent: ElementRef<'_>) -> (NodeKind, bool) {
+    let element = parent.value();
+    let has_class = |name| element.classes().any(|class| class == name);
+    match element.name() {
+        "button" => (NodeKind::Button, false),
+        "label" => (NodeKind::Label, is_checked(parent)),
+        _ if has_class("product-link") => (NodeKind::Link, has_class("visited")),
+        _ => (NodeKind::Plain, false),
+    }
+}
+
+/// Whether the radio input before a label is the chosen one.
+fn is_checked(label: ElementRef<'_>) -> bool {
+    let input = label.prev_siblings().find_map(ElementRef::wrap);
+    input.is_some_and(|input| input.value().attr("checked").is_some())
+}
+
+fn available_actions(html: &Html) -> AvailableActions {
+    static HOOKS: LazyLock<[Selector; 4]> = LazyLock::new(|| {
+        ["#search_input", ".btn", ".product-link", "input[type=radio]"]
+            .map(|selector| Selector::parse(selector).expect("the selectors are constants and valid"))
+    });
+    let [search_bar, buttons, links, radios] = &*HOOKS;
+    let labels = |selector| {
+        html.select(selector)
+            .map(|element| element.text().collect::<String>().to_lowercase())
+    };
+    let values = html
+        .select(radios)
+        .map(|radio| radio.value().attr("value").unwrap_or_default().to_owned());
+    AvailableActions::collect(
+        html.select(search_bar).next().is_some(),
+        labels(buttons).chain(labels(links)).chain(values),
+    )
+}

@@ -1,0 +1,70 @@
+//! What can be done on a page.
+
+use crate::action::Action;
+use crate::page::{Page, SearchPage};
+use serde::{Deserialize, Serialize};
+
+/// The legal moves of a page, as agents are told them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AvailableActions {
+    /// Whether the page has a search bar. A search is accepted on the other pages too.
+    pub has_search_bar: bool,
+    /// The labels, lower case: buttons, then products, then option values; each once, at the
+    /// place of its first appearance.
+    pub clickables: Vec<String>,
+}
+
+impl AvailableActions {
+    /// Collects labels, which are lower-cased already, dropping repeats.
+    pub(crate) fn collect(has_search_bar: bool, labels: impl Iterator<Item = String>) -> Self {
+        let mut clickables: Vec<String> = Vec::with_capacity(24);
+        for label in labels {
+            // Pages hold a few dozen labels; a hash set costs more than it saves.
+            if !clickables.contains(&label) {
+                clickables.push(label);
+            }
+        }
+        AvailableActions {
+            has_search_bar,
+            clickables,
+        }
+    }
+
+    /// The clicks that do something. The search button is a label but no move of its own, and a
+    /// label that is empty or holds a line break cannot be said.
+    pub fn clicks(&self) -> impl Iterator<Item = Action> {
+        self.clickables
+            .iter()
+            .filter(|label| !matches!(label.as_str(), "" | "search") && !label.contains('\n'))
+            .map(|label| Action::Click(label.clone()))
+    }
+}
+
+impl Page {
+    /// The legal moves of this page.
+    pub fn available_actions(&self) -> AvailableActions {
+        let buttons = |labels: &'static [&'static str]| labels.iter().map(|&label| label.to_owned());
+        match self {
+            Page::Search(SearchPage { .. }) => AvailableActions::collect(true, buttons(&["search"])),
+            Page::Results(page) => {
+                let shown: &[&str] = match page.page_number {
+                    0 | 1 => &["back to search", "next >"],
+                    _ => &["back to search", "< prev", "next >"],
+                };
+                let links = page.items.iter().map(|item| item.id.as_str().to_lowercase());
+                AvailableActions::collect(false, buttons(shown).chain(links))
+            }
+            Page::Item(page) => {
+                let details = page.details().iter().map(|detail| detail.label().to_lowercase());
+                let values = page.options.iter().flat_map(|list| &list.values);
+                let labels = buttons(&["back to search", "< prev"])
+                    .chain(details)
+                    .chain(buttons(&["buy now"]))
+                    .chain(values.map(|label| label.text.clone()));
+                AvailableActions::collect(false, labels)
+            }
+            Page::Detail(_) => AvailableActions::collect(false, buttons(&["back to search", "< prev"])),
+            Page::Done(_) => AvailableActions::default(),
+        }
+    }
+}

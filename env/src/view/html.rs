@@ -1,0 +1,71 @@
+//! A page as an HTML document that a browser shows as a shop.
+//!
+//! The markup is our own; what agents rely on is the original's: the visible texts and their order,
+//! the classes `btn` and `product-link`, radio inputs with name and value, and the ids
+//! `search_input` and `instruction-text`. [`crate::read_html`] recovers the texts and the legal
+//! moves from it.
+//!
+//! Between two tags the templates break the line, never put a lone space: a space alone would be
+//! a visible text. Documents are whole in themselves and fetch nothing.
+
+use crate::page::{
+    DetailPage, DonePage, ItemPage, Page, ResultsPage, SearchPage, TARGET_FIELDS, UNKNOWN_FIELDS,
+};
+use askama::Template;
+
+#[derive(Template)]
+#[template(path = "search.html")]
+struct SearchView<'a> {
+    page: &'a SearchPage,
+}
+
+#[derive(Template)]
+#[template(path = "results.html")]
+struct ResultsView<'a> {
+    page: &'a ResultsPage,
+}
+
+#[derive(Template)]
+#[template(path = "item.html")]
+struct ItemView<'a> {
+    page: &'a ItemPage,
+}
+
+#[derive(Template)]
+#[template(path = "detail.html")]
+struct DetailView<'a> {
+    page: &'a DetailPage,
+}
+
+#[derive(Template)]
+#[template(path = "done.html")]
+struct DoneView<'a> {
+    page: &'a DonePage,
+    unknown: &'a [&'a str],
+    target: &'a [&'a str],
+}
+
+impl Page {
+    /// The page as a whole HTML document.
+    pub fn html(&self) -> String {
+        let document = match self {
+            Page::Search(page) => SearchView { page }.render(),
+            Page::Results(page) => ResultsView { page }.render(),
+            Page::Item(page) => ItemView { page }.render(),
+            Page::Detail(page) => DetailView { page }.render(),
+            Page::Done(page) => DoneView {
+                page,
+                unknown: &UNKNOWN_FIELDS,
+                target: &TARGET_FIELDS,
+            }
+            .render(),
+        };
+        document.expect("the templates only print strings and numbers, into memory")
+    }
+}
+
+/// What stands on the tile that takes the place of a picture.
+fn letter(title: &str) -> String {
+    let first = title.chars().find(|c| c.is_alphanumeric());
+    first.map(String::from).unwrap_or_default()
+}

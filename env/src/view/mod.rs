@@ -1,0 +1,9 @@
+//! The views of a page: text, marked-up text, HTML, address, and what can be clicked.
+
+mod actions;
+mod address;
+mod html;
+mod text;
+
+pub use actions::AvailableActions;
+pub(crate) use text::{rich_text, simple_text};
