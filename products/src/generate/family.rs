@@ -1,0 +1,265 @@
+//! Products that are easily mistaken for each other.
+//!
+//! A [`Family`] shares kind, brand, title frame and most of its text. Its first [`Member`] is drawn
+//! freely; every other is an earlier one with one thing changed.
+
+use super::dice::{Dice, Draw};
+use super::lexicon::Lexicon;
+use super::words::{Department, Form, Group, Kind};
+
+/// In how many of 100 siblings each [`Change`] is made, in the order of its variants.
+const CHANGES: [usize; 4] = [40, 30, 20, 10];
+
+/// How many option groups a family has, in how many of 100.
+const N_GROUPS: [usize; 4] = [25, 35, 28, 12];
+
+/// The most values of a group, by the number of groups, so that no product has many combinations.
+const MOST_VALUES: [usize; 4] = [0, 5, 3, 2];
+
+/// The endings of prices in cents.
+const PRICE_ENDINGS: [i64; 6] = [99, 95, 49, 0, 50, 29];
+
+/// No sibling costs more, in cents.
+const MOST_CENTS: i64 = 400_00;
+
+/// The forms of the traits in a title, and in how many of 100 families.
+const SHOWN: [(usize, &[Form]); 6] = [
+    (25, &[Form::Is, Form::Has]),
+    (20, &[Form::Is, Form::Is]),
+    (10, &[Form::Is, Form::For]),
+    (10, &[Form::Has, Form::For]),
+    (20, &[Form::Is, Form::Is, Form::Has]),
+    (15, &[Form::Is, Form::Has, Form::For]),
+];
+
+/// Something that can be said of a product, and wanted of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trait {
+    pub form: Form,
+    pub text: &'static str,
+}
+
+/// An option group of one product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub name: &'static str,
+    pub phrases: &'static [&'static str],
+    pub values: Vec<&'static str>,
+}
+
+/// What makes one product of a family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    /// In the title.
+    pub shown: Vec<Trait>,
+    /// In a later bullet or the description only.
+    pub hidden: Vec<Trait>,
+    pub cents: i64,
+    pub choices: Vec<Choice>,
+}
+
+/// What can differ between a sibling and the member it was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Shown,
+    Price,
+    Options,
+    Hidden,
+}
+
+/// About five products of one kind and brand.
+pub(super) struct Family {
+    pub department: &'static Department,
+    pub kind: &'static Kind,
+    pub brand: String,
+    pub audience: Option<&'static str>,
+    pub material: Option<&'static str>,
+    pub tail: Option<&'static str>,
+    pub purpose: &'static str,
+    /// Which arrangement of the title.
+    pub frame: usize,
+    pub members: Vec<Member>,
+}
+
+impl Family {
+    pub(super) fn draw(lexicon: &Lexicon, index: usize, size: usize) -> Self {
+        let (department, kind) = lexicon.kind(index);
+        let mut dice = Dice::new(lexicon.seed, Draw::Family, &[index]);
+        let first = first_member(lexicon, kind, &mut dice);
+        let sized = first
+            .choices
+            .iter()
+            .any(|choice| ["size", "pack", "length"].contains(&choice.name));
+        let mut maybe = |list: &'static [&'static str], percent| {
+            let wanted = dice.chance(percent) && !list.is_empty();
+            wanted.then(|| dice.pick(list))
+        };
+        let audience = maybe(kind.audiences, 100);
+        let material = maybe(kind.materials, 60);
+        let tail = maybe(kind.tails, if sized { 0 } else { 50 });
+        let mut family = Self {
+            department,
+            kind,
+            brand: lexicon.brand(index).into(),
+            audience,
+            material,
+            tail,
+            purpose: dice.pick(department.uses),
+            frame: dice.below(3),
+            members: vec![first],
+        };
+        while family.members.len() < size {
+            let sibling = family.sibling(lexicon, &mut dice);
+            family.members.push(sibling);
+        }
+        family
+    }
+
+    /// A member like an earlier one but for one thing, and unlike all others.
+    fn sibling(&self, lexicon: &Lexicon, dice: &mut Dice) -> Member {
+        loop {
+            let change =
+                [Change::Shown, Change::Price, Change::Options, Change::Hidden][dice.weighted(&CHANGES)];
+            let mut member = self.members[dice.below(self.members.len())].clone();
+            match change {
+                Change::Shown => self.change_shown(&mut member, lexicon, dice),
+                Change::Price => member.cents = other_price(member.cents, dice),
+                Change::Options => change_options(&mut member, lexicon, self.kind, dice),
+                Change::Hidden => self.change_hidden(&mut member, lexicon, dice),
+            }
+            if !self.members.contains(&member) {
+                return member;
+            }
+        }
+    }
+
+    fn change_shown(&self, member: &mut Member, lexicon: &Lexicon, dice: &mut Dice) {
+        let at = dice.below(member.shown.len());
+        if let Some(other) = self.other_trait(member, member.shown[at].form, lexicon, dice) {
+            member.shown[at] = other;
+        }
+    }
+
+    fn change_hidden(&self, member: &mut Member, lexicon: &Lexicon, dice: &mut Dice) {
+        let at = dice.below(member.hidden.len());
+        if let Some(other) = self.other_trait(member, member.hidden[at].form, lexicon, dice) {
+            member.hidden[at] = other;
+        }
+    }
+
+    /// A trait of `form` that `member` lacks.
+    fn other_trait(&self, member: &Member, form: Form, lexicon: &Lexicon, dice: &mut Dice) -> Option<Trait> {
+        let taken: Vec<_> = member.shown.iter().chain(&member.hidden).copied().collect();
+        draw_trait(lexicon, self.kind, form, &taken, dice)
+    }
+
+    /// Whether some member lacks `wanted`, so that asking for it tells members apart.
+    pub(super) fn distinguishes(&self, wanted: Trait) -> bool {
+        let has = |member: &Member| member.shown.contains(&wanted) || member.hidden.contains(&wanted);
+        !self.members.iter().all(has)
+    }
+}
+
+fn first_member(lexicon: &Lexicon, kind: &'static Kind, dice: &mut Dice) -> Member {
+    let weights = SHOWN.map(|(weight, _)| weight);
+    let shown_forms = SHOWN[dice.weighted(&weights)].1;
+    let n_hidden = 1 + dice.below(2);
+    let hidden_forms = dice.sample(&[Form::Is, Form::Has, Form::For], n_hidden);
+    let mut traits: Vec<Trait> = Vec::new();
+    for &form in shown_forms.iter().chain(&hidden_forms) {
+        traits.extend(draw_trait(lexicon, kind, form, &traits, dice));
+    }
+    let hidden = traits.split_off(shown_forms.len());
+    let n_groups = dice.weighted(&N_GROUPS).min(kind.groups.len());
+    let mut groups = dice.sample(kind.groups, n_groups);
+    // Pages list groups in the kind's order, whichever of them a family has.
+    groups.sort_by_key(|group| kind.groups.iter().position(|known| std::ptr::eq(*known, *group)));
+    let choices = groups
+        .into_iter()
+        .map(|group| draw_choice(lexicon, group, n_groups, dice));
+    let choices = choices.collect();
+    Member {
+        shown: traits,
+        hidden,
+        cents: first_price(kind, dice),
+        choices,
+    }
+}
+
+fn draw_trait(
+    lexicon: &Lexicon,
+    kind: &'static Kind,
+    form: Form,
+    taken: &[Trait],
+    dice: &mut Dice,
+) -> Option<Trait> {
+    let pool = kind.pools.into_iter().find(|pool| pool.form == form)?;
+    let free: Vec<_> = lexicon
+        .traits(pool)
+        .iter()
+        .map(|&text| Trait { form, text })
+        .filter(|candidate| !taken.contains(candidate))
+        .collect();
+    (!free.is_empty()).then(|| dice.pick(&free))
+}
+
+fn draw_choice(lexicon: &Lexicon, group: &'static Group, n_groups: usize, dice: &mut Dice) -> Choice {
+    let known = lexicon.values(group);
+    let most = MOST_VALUES[n_groups].min(known.len());
+    let n_values = dice.between(2, most as i64) as usize;
+    let mut values = dice.sample(known, n_values);
+    in_order(&mut values, group);
+    Choice {
+        name: group.name,
+        phrases: group.phrases,
+        values,
+    }
+}
+
+/// Replaces at least half of the values of one group by others.
+fn change_options(member: &mut Member, lexicon: &Lexicon, kind: &'static Kind, dice: &mut Dice) {
+    if member.choices.is_empty() {
+        return;
+    }
+    let at = dice.below(member.choices.len());
+    let choice = &mut member.choices[at];
+    let Some(group) = kind.groups.iter().find(|group| group.name == choice.name) else {
+        return;
+    };
+    let known = lexicon.values(group).iter().copied();
+    let free: Vec<_> = known.filter(|value| !choice.values.contains(value)).collect();
+    let n_new = choice
+        .values
+        .len()
+        .div_ceil(2)
+        .max(dice.below(choice.values.len() + 1));
+    let new = dice.sample(&free, n_new);
+    dice.shuffle(&mut choice.values);
+    choice.values.truncate(choice.values.len() - new.len());
+    choice.values.extend(new);
+    in_order(&mut choice.values, group);
+}
+
+/// Sellers list sizes from small to large, so values keep the order of their group.
+fn in_order(values: &mut [&'static str], group: &Group) {
+    values.sort_by_key(|value| group.values.iter().position(|known| known == value));
+}
+
+/// Cheaper prices are more common.
+fn first_price(kind: &Kind, dice: &mut Dice) -> i64 {
+    let (low, high) = kind.dollars;
+    let dollars = i64::min(dice.between(low, high), dice.between(low, high));
+    (dollars - 1) * 100 + dice.pick(&PRICE_ENDINGS)
+}
+
+/// Clearly more than before, or clearly less where more would be too much.
+fn other_price(cents: i64, dice: &mut Dice) -> i64 {
+    let percent = dice.between(140, 300);
+    let dearer = cents * percent / 100;
+    let dollars = if dearer > MOST_CENTS {
+        cents / percent
+    } else {
+        dearer / 100
+    };
+    dollars.max(1) * 100 + dice.pick(&PRICE_ENDINGS)
+}

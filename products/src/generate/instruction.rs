@@ -1,0 +1,212 @@
+//! What customers say when they want a product.
+//!
+//! A wish is drawn first: traits that tell the product from its siblings, options, or both. Then it
+//! is put into words; every wanted text appears as it is spelled, only order and wording vary.
+
+use super::dice::{Dice, Draw};
+use super::family::{Choice, Family, Member, Trait};
+use super::words::{Form, prose};
+use crate::raw::{RawHumanInstruction, RawInstruction};
+use crate::seed::Seed;
+
+/// Human instructions per product.
+const N_HUMAN: usize = 12;
+
+/// How many traits a wish names (one, two, three), in how many of 100.
+const N_TRAITS: [usize; 3] = [20, 55, 25];
+
+/// In how many of 100 wishes a trait that only the text tells is asked for, when it tells siblings
+/// apart and when it does not.
+const ASK_HIDDEN: usize = 50;
+const ASK_HIDDEN_IDLY: usize = 3;
+
+/// In how many of 100 wishes a group of options is named.
+const NAME_GROUP: usize = 90;
+
+/// How often wording is drawn anew when a product already has that instruction.
+const N_TRIES: usize = 8;
+
+/// An option value with the group it belongs to.
+type Picked<'a> = (&'a Choice, &'static str);
+
+/// The instructions of one product in both styles.
+pub(super) fn make(
+    seed: Seed,
+    family: &Family,
+    member: &Member,
+    coords: [usize; 2],
+) -> (RawInstruction, Vec<RawHumanInstruction>) {
+    let [family_index, member_index] = coords;
+    let dice = |at| Dice::new(seed, Draw::Instruction, &[family_index, member_index, at]);
+    let mut human: Vec<RawHumanInstruction> = Vec::with_capacity(N_HUMAN);
+    for at in 1..=N_HUMAN {
+        let mut dice = dice(at);
+        let mut wish = human_instruction(family, member, &mut dice);
+        for _ in 0..N_TRIES {
+            if human.iter().all(|known| known.instruction != wish.instruction) {
+                break;
+            }
+            wish = human_instruction(family, member, &mut dice);
+        }
+        human.push(wish);
+    }
+    (synthetic_instruction(family, member, &mut dice(0)), human)
+}
+
+/// In the manner of the original's rule: no options and no price, which loading appends.
+fn synthetic_instruction(family: &Family, member: &Member, dice: &mut Dice) -> RawInstruction {
+    let wanted = wanted_traits(family, member, dice);
+    let of = |form: Form| texts_of(&wanted, form).join(", ");
+    let mut text = String::from("Find me ");
+    for (before, traits, after) in [("", of(Form::Is), " "), ("", family.kind.query.to_owned(), "")] {
+        if !traits.is_empty() {
+            text += &format!("{before}{traits}{after}");
+        }
+    }
+    for (before, traits) in [(" with ", of(Form::Has)), (" for ", of(Form::For))] {
+        if !traits.is_empty() {
+            text += &format!("{before}{traits}");
+        }
+    }
+    let all = member.shown.iter().chain(&member.hidden);
+    RawInstruction {
+        attributes: Some(all.map(|one| one.text.to_owned()).collect()),
+        instruction: Some(text),
+        instruction_attributes: Some(wanted.iter().map(|one| one.text.to_owned()).collect()),
+    }
+}
+
+fn human_instruction(family: &Family, member: &Member, dice: &mut Dice) -> RawHumanInstruction {
+    let wanted = wanted_traits(family, member, dice);
+    let picked = picked_options(member, dice);
+    RawHumanInstruction {
+        instruction: words(family, &wanted, &picked, dice),
+        instruction_attributes: wanted.iter().map(|one| one.text.to_owned()).collect(),
+        instruction_options: picked.iter().map(|(_, value)| shown_value(value)).collect(),
+    }
+}
+
+/// One to three traits, those that tell siblings apart first.
+fn wanted_traits(family: &Family, member: &Member, dice: &mut Dice) -> Vec<Trait> {
+    let n_wanted = 1 + dice.weighted(&N_TRAITS);
+    let mut shown = member.shown.clone();
+    dice.shuffle(&mut shown);
+    shown.sort_by_key(|&one| !family.distinguishes(one));
+    let asked = |&one: &Trait| {
+        dice.chance(if family.distinguishes(one) {
+            ASK_HIDDEN
+        } else {
+            ASK_HIDDEN_IDLY
+        })
+    };
+    let hidden: Vec<_> = member.hidden.iter().copied().filter(asked).take(1).collect();
+    let mut wanted: Vec<_> = hidden.into_iter().chain(shown).take(n_wanted).collect();
+    dice.shuffle(&mut wanted);
+    wanted
+}
+
+fn picked_options<'a>(member: &'a Member, dice: &mut Dice) -> Vec<Picked<'a>> {
+    let mut picked = Vec::new();
+    for choice in &member.choices {
+        if dice.chance(NAME_GROUP) {
+            picked.push((choice, dice.pick(&choice.values)));
+        }
+    }
+    dice.shuffle(&mut picked);
+    picked
+}
+
+/// The whole sentence.
+fn words(family: &Family, wanted: &[Trait], picked: &[Picked<'_>], dice: &mut Dice) -> String {
+    let item = item(family, wanted, dice);
+    let choice_first = !picked.is_empty() && dice.chance(20);
+    // Only the first two phrases of a group can open a sentence.
+    let phrase = |(choice, value): &Picked<'_>, dice: &mut Dice| {
+        let phrases = if choice_first {
+            &choice.phrases[..2]
+        } else {
+            choice.phrases
+        };
+        dice.pick(phrases).replace("{}", &shown_value(value))
+    };
+    let phrases: Vec<_> = picked.iter().map(|one| phrase(one, dice)).collect();
+    let joint = dice.pick(&[" and ", ", ", ", and "]);
+    let choices = phrases.join(joint);
+    let mut text = if choice_first {
+        dice.pick(&prose::CHOICE_FIRST).replace("{choice}", &choices)
+    } else {
+        let request = dice.pick(&prose::REQUESTS);
+        let comma = if choices.is_empty() {
+            ""
+        } else {
+            dice.pick(&[", ", ", ", " "])
+        };
+        format!("{request}{comma}{choices}")
+    };
+    if dice.chance(15) {
+        text += dice.pick(&prose::ENDINGS);
+    }
+    if dice.chance(30) {
+        text.push('.');
+    }
+    text.replace("{item}", &item)
+        .replace("{person}", dice.pick(&prose::PERSONS))
+        .replace("{place}", dice.pick(&prose::PLACES))
+}
+
+/// The product and the traits wanted of it: "a waterproof rain jacket with crew neck".
+fn item(family: &Family, wanted: &[Trait], dice: &mut Dice) -> String {
+    let plural = is_plural(family.kind.query);
+    let audience = family.audience.filter(|_| dice.chance(60));
+    let noun = audience.map_or_else(
+        || family.kind.query.to_owned(),
+        |audience| format!("{audience} {}", family.kind.query),
+    );
+    let are = if plural { "are" } else { "is" };
+    let qualities = texts_of(wanted, Form::Is);
+    let mut behind = Vec::new();
+    let mut front = String::new();
+    if !qualities.is_empty() && dice.chance(35) {
+        behind.push(format!("that {are} {}", qualities.join(" and ")));
+    } else if !qualities.is_empty() {
+        front = qualities.join(dice.pick(&[", ", " and ", " "])) + " ";
+    }
+    let parts = texts_of(wanted, Form::Has);
+    if !parts.is_empty() {
+        let have = if plural { "that have" } else { "that has" };
+        behind.push(format!(
+            "{} {}",
+            dice.pick(&["with", "with", have]),
+            parts.join(" and ")
+        ));
+    }
+    for purpose in texts_of(wanted, Form::For) {
+        behind.push(format!("{} {purpose}", dice.pick(&["for", "for", "good for"])));
+    }
+    dice.shuffle(&mut behind);
+    let phrase = format!("{front}{noun}");
+    let article = match phrase.chars().next() {
+        _ if plural => dice.pick(&["", "", "some "]),
+        Some('a' | 'e' | 'i' | 'o' | 'u') => "an ",
+        _ => "a ",
+    };
+    let phrase = std::iter::once(format!("{article}{phrase}")).chain(behind);
+    phrase.collect::<Vec<_>>().join(" ")
+}
+
+fn texts_of(wanted: &[Trait], form: Form) -> Vec<&'static str> {
+    wanted
+        .iter()
+        .filter(|one| one.form == form)
+        .map(|one| one.text)
+        .collect()
+}
+
+fn is_plural(noun: &str) -> bool {
+    noun.ends_with('s') && !noun.ends_with("ss")
+}
+
+/// As pages show it after loading.
+fn shown_value(value: &str) -> String {
+    value.replace('/', " | ")
+}

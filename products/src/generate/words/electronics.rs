@@ -1,0 +1,234 @@
+//! The department of electronics.
+
+use super::options::{COLOR, CONNECTOR, DEVICE, LAPTOP, LENGTH, PACK, PATTERN, SWITCH};
+use super::{Department, Form, Kind, Pool};
+
+static QUALITIES: Pool = Pool {
+    form: Form::Is,
+    texts: &[
+        "fast charging",
+        "high speed",
+        "heavy duty",
+        "water resistant",
+        "plug and play",
+        "ultra slim",
+        "hands free",
+        "easy to install",
+        "light weight",
+        "dust proof",
+        "energy efficient",
+    ],
+};
+
+static SOUND_QUALITIES: Pool = Pool {
+    form: Form::Is,
+    texts: &[
+        "noise cancelling",
+        "high definition",
+        "low latency",
+        "hands free",
+        "water resistant",
+        "light weight",
+        "battery powered",
+        "easy to use",
+        "fast charging",
+    ],
+};
+
+static SOUND_PARTS: Pool = Pool {
+    form: Form::Has,
+    texts: &[
+        "stereo sound",
+        "deep bass",
+        "volume control",
+        "carrying case",
+        "led lights",
+        "usb port",
+        "touch buttons",
+        "long battery life",
+        "built in microphone",
+    ],
+};
+
+static PARTS: Pool = Pool {
+    form: Form::Has,
+    texts: &[
+        "usb port",
+        "carrying case",
+        "braided cord",
+        "led lights",
+        "metal shell",
+        "gold plated plugs",
+        "power switch",
+        "rubber feet",
+        "cooling vents",
+        "hand strap",
+    ],
+};
+
+static COVER_QUALITIES: Pool = Pool {
+    form: Form::Is,
+    texts: &[
+        "shock proof",
+        "scratch resistant",
+        "ultra slim",
+        "heavy duty",
+        "light weight",
+        "dust proof",
+        "easy to install",
+        "case friendly",
+        "non slip",
+    ],
+};
+
+static COVER_PARTS: Pool = Pool {
+    form: Form::Has,
+    texts: &[
+        "kick stand",
+        "card holder",
+        "hand strap",
+        "raised edges",
+        "magnetic closure",
+        "tempered glass",
+        "soft lining",
+        "pen holder",
+        "zipper pockets",
+    ],
+};
+
+static PLACES: Pool = Pool {
+    form: Form::For,
+    texts: &[
+        "home theater",
+        "video calls",
+        "office work",
+        "outdoor parties",
+        "small hands",
+        "car trips",
+        "night use",
+        "online games",
+    ],
+};
+
+const GADGET: Kind = Kind {
+    query: "",
+    section: "accessories",
+    dollars: (8, 58),
+    audiences: &[],
+    materials: &["aluminum", "nylon", "carbon fiber", "recycled plastic"],
+    pools: [&QUALITIES, &PARTS, &PLACES],
+    groups: &[&COLOR, &PACK, &CONNECTOR],
+    tails: &["2 pack", "4 pack", "usb c"],
+};
+
+const SOUND: Kind = Kind {
+    section: "audio",
+    dollars: (18, 160),
+    pools: [&SOUND_QUALITIES, &SOUND_PARTS, &PLACES],
+    groups: &[&COLOR, &CONNECTOR],
+    tails: &["usb c", "2 pack"],
+    ..GADGET
+};
+
+const COVER: Kind = Kind {
+    section: "cases",
+    dollars: (7, 42),
+    materials: &["leather", "silicone", "carbon fiber", "felt"],
+    pools: [&COVER_QUALITIES, &COVER_PARTS, &PLACES],
+    groups: &[&DEVICE, &COLOR, &PATTERN],
+    tails: &["2 pack"],
+    ..GADGET
+};
+
+pub(super) static ELECTRONICS: Department = Department {
+    name: "electronics",
+    root: "electronics",
+    kinds: &[
+        Kind {
+            query: "wireless earbuds",
+            ..SOUND
+        },
+        Kind {
+            query: "gaming headset",
+            ..SOUND
+        },
+        Kind {
+            query: "bluetooth speaker",
+            ..SOUND
+        },
+        Kind {
+            query: "sound bar",
+            dollars: (45, 320),
+            ..SOUND
+        },
+        Kind {
+            query: "phone case",
+            ..COVER
+        },
+        Kind {
+            query: "tablet case",
+            ..COVER
+        },
+        Kind {
+            query: "screen protector",
+            materials: &[],
+            groups: &[&DEVICE, &PACK],
+            ..COVER
+        },
+        Kind {
+            query: "laptop sleeve",
+            groups: &[&LAPTOP, &COLOR, &PATTERN],
+            ..COVER
+        },
+        Kind {
+            query: "phone charger",
+            groups: &[&COLOR, &LENGTH, &CONNECTOR],
+            ..GADGET
+        },
+        Kind {
+            query: "power bank",
+            dollars: (15, 75),
+            ..GADGET
+        },
+        Kind {
+            query: "hdmi cable",
+            groups: &[&LENGTH, &COLOR, &PACK],
+            ..GADGET
+        },
+        Kind {
+            query: "charging cable",
+            groups: &[&LENGTH, &COLOR, &CONNECTOR],
+            ..GADGET
+        },
+        Kind {
+            query: "wireless mouse",
+            groups: &[&COLOR, &CONNECTOR],
+            ..GADGET
+        },
+        Kind {
+            query: "gaming keyboard",
+            dollars: (25, 140),
+            groups: &[&SWITCH, &COLOR],
+            ..GADGET
+        },
+        Kind {
+            query: "laptop stand",
+            groups: &[&LAPTOP, &COLOR],
+            ..GADGET
+        },
+    ],
+    uses: &[
+        "the living room",
+        "your travel bag",
+        "a long flight",
+        "the desk at work",
+        "a day on the road",
+    ],
+    remarks: &[
+        "a manual comes in the box",
+        "works right out of the box",
+        "our team answers within one day",
+        "check your model before you buy",
+        "one year of support included",
+    ],
+};

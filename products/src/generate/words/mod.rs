@@ -1,0 +1,98 @@
+//! The words that generated shops are made of.
+//!
+//! A [`Department`] sells [`Kind`]s of products. A kind draws its traits from three [`Pool`]s (what
+//! a product is, has, and is for) and its choices from [`Group`]s; both are shared between kinds, so
+//! that no word belongs to one product alone. Everything is plain data, in lower case.
+//!
+//! Values within a group, and traits that can meet in one product, are spelled so that the fuzzy
+//! comparison of rewards tells them apart: `2 pack` and `12 pack` would count as equal.
+
+mod beauty;
+mod electronics;
+mod fashion;
+mod garden;
+mod grocery;
+pub(super) mod options;
+pub(super) mod prose;
+
+/// How a trait joins a noun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// "waterproof boots"; "boots that are waterproof".
+    Is,
+    /// "boots with rubber sole".
+    Has,
+    /// "boots for cold weather".
+    For,
+}
+
+/// Traits of one form that can take each other's place.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub form: Form,
+    pub texts: &'static [&'static str],
+}
+
+/// One thing to choose and how customers speak of it.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub name: &'static str,
+    pub values: &'static [&'static str],
+    /// Ways to ask for the value `{}`.
+    pub phrases: &'static [&'static str],
+}
+
+/// One kind of product.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    /// What customers call it.
+    pub query: &'static str,
+    /// The part of the department it stands in.
+    pub section: &'static str,
+    /// Least and greatest usual price in dollars.
+    pub dollars: (i64, i64),
+    /// Whom it is made for; empty when it does not matter.
+    pub audiences: &'static [&'static str],
+    /// What it is made of, or tastes of; at most one in a title.
+    pub materials: &'static [&'static str],
+    /// The three pools: is, has, for.
+    pub pools: [&'static Pool; 3],
+    /// What can be chosen; a product has up to three of them.
+    pub groups: &'static [&'static Group],
+    /// Ends of titles that tell an amount or a count.
+    pub tails: &'static [&'static str],
+}
+
+/// A part of the shop.
+#[derive(Debug)]
+pub(super) struct Department {
+    /// As the file's `category` has it.
+    pub name: &'static str,
+    /// The first step of its products' paths.
+    pub root: &'static str,
+    pub kinds: &'static [Kind],
+    /// What its products are used for; the end of a sentence.
+    pub uses: &'static [&'static str],
+    /// Sentences that fit every product of it.
+    pub remarks: &'static [&'static str],
+}
+
+/// The five departments of the original.
+pub(super) static DEPARTMENTS: [&Department; 5] = [
+    &beauty::BEAUTY,
+    &electronics::ELECTRONICS,
+    &garden::GARDEN,
+    &fashion::FASHION,
+    &grocery::GROCERY,
+];
+
+/// Every brand is a beginning and an end.
+pub(super) static BRAND_BEGINNINGS: [&str; 24] = [
+    "nord", "bel", "kora", "lumi", "vesta", "aldo", "bryn", "cala", "dorn", "elm", "fara", "gale", "halo",
+    "ivo", "juno", "kest", "lora", "mira", "nova", "orla", "pela", "quin", "rova", "tavi",
+];
+
+pub(super) static BRAND_ENDS: [&str; 20] = [
+    "vale", "mont", "well", "ton", "field", "craft", "wick", "more", "stead", "bury", "lane", "port",
+    "ridge", "ville", "haus", "by", "den", "gard", "hill", "co",
+];

@@ -1,0 +1,98 @@
+//! Sentences: how customers ask and how sellers praise.
+//!
+//! `{item}` stands for the product with what is wanted of it, `{choice}` for the options.
+
+/// Requests that name the choices, if any, at their end.
+pub(in super::super) static REQUESTS: [&str; 34] = [
+    "i am looking for {item}",
+    "i need {item}",
+    "find me {item}",
+    "can you find {item} for me",
+    "i want to buy {item}",
+    "please get me {item}",
+    "show me {item}",
+    "looking for {item}",
+    "i would like {item}",
+    "my {person} wants {item}",
+    "do you have {item}",
+    "help me find {item}",
+    "i am shopping for {item}",
+    "please order {item}",
+    "my old one broke and now i need {item}",
+    "my {person} has a birthday soon and i want to give {item}",
+    "hello, i am trying to find {item}",
+    "i really need {item} before the weekend",
+    "we are moving to a new place and need {item}",
+    "i have been searching all day for {item}",
+    "where can i get {item}",
+    "what i want is {item}",
+    "i saw {item} at a friend's place and want the same",
+    "{item}",
+    "{item} please",
+    "buy {item} for my {person}",
+    "let us find {item}",
+    "i am after {item}",
+    "would you look for {item}",
+    "for my {place} i need {item}",
+    "i am tired of my old one, find {item}",
+    "time to get {item} for the {place}",
+    "i am thinking of {item}",
+    "you must have {item} somewhere",
+];
+
+/// Requests that begin with the choices.
+pub(in super::super) static CHOICE_FIRST: [&str; 6] = [
+    "{choice}, i need {item}",
+    "{choice}, and it has to be {item}",
+    "{choice}, that is how i want {item}",
+    "i prefer it {choice}, please find {item}",
+    "make it {choice}, i am looking for {item}",
+    "it has to come {choice}, so show me {item}",
+];
+
+/// Ends of requests; most have none.
+pub(in super::super) static ENDINGS: [&str; 4] = [" thanks", " thank you", " please", " if you can"];
+
+pub(in super::super) static PERSONS: [&str; 8] = [
+    "sister", "brother", "husband", "wife", "daughter", "son", "mother", "father",
+];
+
+pub(in super::super) static PLACES: [&str; 6] =
+    ["bedroom", "office", "kitchen", "garage", "cabin", "hallway"];
+
+/// The first bullet, which is searched: `{stuff}` is the product with its material.
+pub(in super::super) static FIRST_BULLETS: [&str; 5] = [
+    "{stuff} by {brand}, made for {use}",
+    "made by {brand} for {use}: {stuff}",
+    "{stuff} for {use}",
+    "our best {stuff} for {use}",
+    "the {stuff} that {brand} is known for",
+];
+
+/// Bullets that tell a hidden trait, by its form: is, has, for.
+pub(in super::super) static HIDDEN_BULLETS: [[&str; 3]; 3] = [
+    ["it is also {}", "{} by design", "tested and {}"],
+    ["comes with {}", "made with {}", "you also get {}"],
+    [
+        "a good choice for {}",
+        "works well for {}",
+        "many customers like it for {}",
+    ],
+];
+
+/// First sentences of descriptions.
+pub(in super::super) static DESCRIPTIONS: [&str; 6] = [
+    "{brand} is a small family company and it shows",
+    "for anyone who wants good {query} every day",
+    "{brand} has worked on {query} like this for years",
+    "if you want good {query}, start here",
+    "a nice gift for your {person}",
+    "a favorite in every {place}",
+];
+
+/// Bullets about the choices.
+pub(in super::super) static CHOICE_BULLETS: [&str; 3] = [
+    "choose your {} before you order",
+    "sold in more than one {}",
+    "pick the {} that you like",
+];
