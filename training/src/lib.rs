@@ -1,26 +1,55 @@
 //! How the shopping agent learns.
 //!
-//! A [`Config`] states an experiment. The reference policy's rollouts make a [`ValueTable`] (goal → V*), a
-//! [`Learner`] turns rewards and values into losses, [`AdamW`] steps, [`MetricsWriter`] records, and a
-//! [`RunFolder`] holds it all so that it resumes exactly. This is the only room of the house that takes a gradient
-//! step or owns optimizer state; it knows nothing of command lines.
+//! A [`Config`] states an experiment; [`train`] runs it: demonstrations of the [`Ground`]'s goals warm the
+//! model up, the reference policy's rollouts make a [`ValueTable`] (goal → V*), a [`Learner`] turns rewards
+//! and values into losses, [`AdamW`] steps, [`MetricsWriter`] records, and a [`RunFolder`] holds it all so
+//! that it resumes exactly. This is the only room of the house that takes a gradient step or owns optimizer
+//! state; it knows nothing of command lines.
 
-mod checkpoint;
 mod config;
 mod error;
+mod observer;
+
+mod ground;
+mod setup;
+
+mod trainer;
+
+mod learn;
 mod loss;
-mod metrics;
-mod optimizer;
-mod statistics;
+mod reward;
 mod value;
+mod warm_start;
+
+mod gradient;
+mod optimizer;
+mod trajectory;
+
+mod evaluate;
+mod record;
+mod statistics;
+
+mod checkpoint;
+mod clock;
+mod metrics;
 
 pub use checkpoint::*;
 pub use config::*;
 pub use error::{Result, TrainingError};
+pub use evaluate::{FailureKind, Failures, Summary, summarize};
+pub use gradient::{Gradients, accumulate};
+pub use ground::{Ground, GroundGoal};
+pub use learn::{LearnStep, LearnTerms, learn_step};
 pub use loss::{Apo, Learner, Prepared, Scored, Target, TargetStatistics, Wsft, learner, summed_loss};
 pub use metrics::{
     Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
 };
+pub use observer::{Observer, Silent};
 pub use optimizer::{AdamW, Schedule, StepOutcome, is_decayed};
-pub use statistics::{Interval, mean, mean_interval, paired_difference, success_interval};
+pub use reward::TaskReward;
+pub use setup::{lm_config, open_shop, prompt_config, qwen2_config, train_tokenizer};
+pub use statistics::{mean, mean_interval, paired_bootstrap, wilson_interval};
+pub use trainer::{MODEL, Stage, Stages, train};
+pub use trajectory::{MicroBatch, Trajectory};
 pub use value::{GoalValue, ValueKey, ValueTable, optimal_value, samples_at};
+pub use warm_start::{Demonstrations, cloning_gradient, lay_down, recount};

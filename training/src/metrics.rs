@@ -53,6 +53,8 @@ metrics! {
     RolloutValidActionRate = "rollout/valid_action_rate",
     /// Mean number of tokens the model wrote in a trip.
     RolloutTokens = "rollout/tokens",
+    /// Share of the step's trips in which the model wrote down a thought.
+    RolloutThinkingRate = "rollout/thinking_rate",
     /// The loss whose gradient was stepped along, before clipping.
     TrainLoss = "train/loss",
     /// k1: mean over trips of Σₜ (log π − log π_ref), in nats a trip; its expectation is the KL to the reference.
@@ -71,6 +73,8 @@ metrics! {
     TrainEffectiveSamples = "train/effective_samples",
     /// Largest |log π at training − log π at sampling| of a token: two computations of one number.
     TrainLogProbGap = "train/log_prob_gap",
+    /// Mean of those differences.
+    TrainLogProbGapMean = "train/log_prob_gap_mean",
     /// Learning rate of the step.
     TrainLr = "train/lr",
     /// Steps so far that were skipped because all rewards said the same.
@@ -101,6 +105,8 @@ metrics! {
     EvalEpisodeLen = "eval/{split}/episode_len",
     /// Share of held-out actions that the page offered.
     EvalValidActionRate = "eval/{split}/valid_action_rate",
+    /// Share of held-out trips in which the model wrote down a thought.
+    EvalThinkingRate = "eval/{split}/thinking_rate",
     /// Share of held-out trips that ended without a purchase.
     EvalNeverBought = "eval/{split}/never_bought",
     /// Share of held-out trips that bought a product without the wanted attributes, or of another type.
@@ -236,6 +242,19 @@ pub struct Timing {
     /// Throughputs of the step (`gen_tok_per_s`, `train_tok_per_s`, `env_steps_per_s`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub perf: BTreeMap<String, f64>,
+}
+
+impl Timing {
+    /// A timing without parts and throughputs.
+    pub fn new(phase: Phase, step: u64, seconds: f64) -> Self {
+        Self {
+            phase,
+            step,
+            seconds,
+            parts: BTreeMap::new(),
+            perf: BTreeMap::new(),
+        }
+    }
 }
 
 /// How much was recorded when a checkpoint was made; kept with it.
@@ -399,13 +418,7 @@ mod tests {
     }
 
     fn timing(step: u64) -> Timing {
-        Timing {
-            phase: Phase::Learn,
-            step,
-            seconds: 1.25,
-            parts: BTreeMap::new(),
-            perf: BTreeMap::new(),
-        }
+        Timing::new(Phase::Learn, step, 1.25)
     }
 
     #[test]

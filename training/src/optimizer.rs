@@ -29,25 +29,25 @@ use crate::error::{Result, TrainingError};
 pub struct Schedule {
     /// The highest rate.
     pub peak: f64,
-    /// Steps of linear rise; step `warmup_steps − 1` is the first at `peak`.
-    pub warmup_steps: u64,
-    /// How it goes on.
+    /// Steps of linear rise; step `warmup − 1` is the first at `peak`.
+    pub warmup: u64,
+    /// Steps in all; a linear decay would reach 0 at step `total`.
+    pub total: u64,
+    /// How it goes on after its rise.
     pub decay: Decay,
-    /// Steps in all; a linear decay would reach 0 at step `steps`.
-    pub steps: u64,
 }
 
 impl Schedule {
-    /// The learning rate of the step numbered `step` from 0. Positive for every `step < steps`.
+    /// The learning rate of the step numbered `step` from 0. Positive for every `step < total`.
     pub fn lr(&self, step: u64) -> f64 {
-        if step < self.warmup_steps {
-            return self.peak * (step + 1) as f64 / self.warmup_steps as f64;
+        if step < self.warmup {
+            return self.peak * (step + 1) as f64 / self.warmup as f64;
         }
         match self.decay {
             Decay::None => self.peak,
             Decay::Linear => {
-                let left = self.steps.saturating_sub(step) as f64;
-                let whole = self.steps.saturating_sub(self.warmup_steps).max(1) as f64;
+                let left = self.total.saturating_sub(step) as f64;
+                let whole = self.total.saturating_sub(self.warmup).max(1) as f64;
                 self.peak * (left / whole).min(1.0)
             }
         }
@@ -64,14 +64,12 @@ pub fn is_decayed(name: &str) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepOutcome {
     /// The parameters moved.
-    Applied {
+    Stepped {
         /// Global gradient norm before clipping.
         grad_norm: f64,
-        /// Whether the gradient was scaled down.
-        clipped: bool,
     },
-    /// Nothing changed, because the gradient is not a number everywhere.
-    Refused {
+    /// Nothing changed, because the gradient is not a finite number everywhere.
+    NonFinite {
         /// The first parameter, in order, with a NaN or an infinity in its gradient.
         parameter: String,
     },
@@ -133,7 +131,7 @@ impl AdamW {
     ) -> Result<StepOutcome> {
         self.check(parameters, gradients)?;
         let outcome = self.clip(gradients);
-        if let StepOutcome::Refused { .. } = outcome {
+        if let StepOutcome::NonFinite { .. } = outcome {
             return Ok(outcome);
         }
         self.step += 1;
@@ -183,19 +181,18 @@ impl AdamW {
         for (moments, gradient) in self.moments.iter().zip(gradients.iter()) {
             let square: f64 = gradient.iter().map(|&g| f64::from(g) * f64::from(g)).sum();
             if !square.is_finite() {
-                return StepOutcome::Refused {
+                return StepOutcome::NonFinite {
                     parameter: moments.name.clone(),
                 };
             }
             sum += square;
         }
         let (grad_norm, limit) = (f64::sqrt(sum), self.config.grad_clip);
-        let clipped = limit > 0.0 && grad_norm > limit;
-        if clipped {
+        if limit > 0.0 && grad_norm > limit {
             let scale = (limit / grad_norm) as f32;
             gradients.iter_mut().flatten().for_each(|g| *g *= scale);
         }
-        StepOutcome::Applied { grad_norm, clipped }
+        StepOutcome::Stepped { grad_norm }
     }
 
     /// The equations of the module header for one parameter, t being `self.step`.
@@ -355,13 +352,7 @@ mod tests {
         let mut adam = AdamW::new(&config(0.0, 1.0), &parameters);
         let outcome = adam.step(&parameters, &mut gradients, 0.1).unwrap();
         // √(9 + 16) = 5, so both shrink to a fifth.
-        assert_eq!(
-            outcome,
-            StepOutcome::Applied {
-                grad_norm: 5.0,
-                clipped: true
-            }
-        );
+        assert_eq!(outcome, StepOutcome::Stepped { grad_norm: 5.0 });
         near(gradients[0][0], 0.6);
         near(gradients[1][0], 0.8);
     }
@@ -376,7 +367,7 @@ mod tests {
             let outcome = adam.step(&parameters, &mut [vec![1.0], vec![bad]], 0.1).unwrap();
             assert_eq!(
                 outcome,
-                StepOutcome::Refused {
+                StepOutcome::NonFinite {
                     parameter: "b".into()
                 }
             );
@@ -429,9 +420,9 @@ mod tests {
     fn the_learning_rate_rises_then_stays_or_falls() {
         let constant = Schedule {
             peak: 1.0,
-            warmup_steps: 4,
+            warmup: 4,
             decay: Decay::None,
-            steps: 8,
+            total: 8,
         };
         let rates: Vec<f64> = (0..8).map(|step| constant.lr(step)).collect();
         assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0]);
@@ -442,7 +433,7 @@ mod tests {
         let rates: Vec<f64> = (0..9).map(|step| linear.lr(step)).collect();
         assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]);
         let cold = Schedule {
-            warmup_steps: 0,
+            warmup: 0,
             ..constant
         };
         assert_eq!(cold.lr(0), 1.0);

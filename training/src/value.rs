@@ -40,23 +40,18 @@ pub fn optimal_value(rewards: &[f64], beta1: f64) -> f64 {
     max + beta1 * mean.ln()
 }
 
-/// Under which conditions a table of values was made; values are used again only under equal ones.
+/// Under which conditions a table of values was made; values are used again only under equal ones. A table belongs to
+/// one run folder, so shop, goals and reward are the run's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValueKey {
-    /// Digest of the reference policy's weights and tokenizer.
+    /// Fingerprint of the reference policy's weights.
     pub reference: String,
-    /// Fingerprint of the goals and the shop they are about.
-    pub goals: String,
     /// Version of the prompt and the action dialect.
-    pub prompt_version: String,
-    /// N of the first estimate of each goal.
+    pub prompt: String,
+    /// N.
     pub samples: usize,
     /// Sampling temperature of the rollouts.
     pub temperature: f64,
-    /// Nucleus of the rollouts.
-    pub top_p: f64,
-    /// The root seed the rollouts were addressed from.
-    pub seed: u64,
 }
 
 /// V* of one goal with its evidence.
@@ -216,12 +211,9 @@ mod tests {
     fn key() -> ValueKey {
         ValueKey {
             reference: "abc".into(),
-            goals: "def".into(),
-            prompt_version: "1".into(),
+            prompt: "1".into(),
             samples: 2,
             temperature: 1.0,
-            top_p: 1.0,
-            seed: 0,
         }
     }
 

@@ -6,6 +6,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use webshop_products::Split;
+
+use crate::reward::TaskReward;
 
 /// `[catalog]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -156,6 +159,8 @@ pub struct ValueConfig {
 pub struct LearnerConfig {
     /// Which loss.
     pub loss: LossName,
+    /// What a trip is worth.
+    pub reward: TaskReward,
     /// β₂ of `apo`: the strength of the pull towards the reference.
     pub beta2: f64,
     /// `wsft`: factor of the KL term.
@@ -238,6 +243,10 @@ pub struct EvaluationConfig {
     pub episodes: usize,
     /// Which goals.
     pub split: SplitName,
+    /// Sampling temperature; 0 is greedy.
+    pub temperature: f64,
+    /// Nucleus; 1 keeps the whole vocabulary.
+    pub top_p: f64,
 }
 
 /// The held-out splits.
@@ -273,6 +282,15 @@ pub struct CheckpointConfig {
 pub struct RunConfig {
     /// Actions after which an episode is truncated.
     pub max_steps: usize,
+}
+
+impl From<SplitName> for Split {
+    fn from(name: SplitName) -> Self {
+        match name {
+            SplitName::Validation => Self::Validation,
+            SplitName::Test => Self::Test,
+        }
+    }
 }
 
 impl Default for CatalogConfig {
@@ -338,6 +356,7 @@ impl Default for LearnerConfig {
     fn default() -> Self {
         Self {
             loss: LossName::Apo,
+            reward: TaskReward::Success,
             beta2: 1e-3,
             kl_coefficient: 0.02,
             advantage_clip: 3.0,
@@ -372,6 +391,8 @@ impl Default for EvaluationConfig {
             every: 20,
             episodes: 300,
             split: SplitName::Test,
+            temperature: 1.0,
+            top_p: 1.0,
         }
     }
 }

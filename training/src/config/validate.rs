@@ -11,6 +11,8 @@ impl Config {
         self.validate_warm_start()?;
         self.validate_learner()?;
         at_least_one("evaluation.episodes", self.evaluation.episodes)?;
+        not_negative("evaluation.temperature", self.evaluation.temperature)?;
+        nucleus("evaluation.top_p", self.evaluation.top_p)?;
         at_least_one("run.max_steps", self.run.max_steps)
     }
 
@@ -88,8 +90,7 @@ impl Config {
         at_least_one("learner.batch_episodes", learner.batch_episodes)?;
         at_least_one("learner.micro_batch_tokens", learner.micro_batch_tokens)?;
         positive("learner.temperature", learner.temperature)?;
-        positive("learner.top_p", learner.top_p)?;
-        share("learner.top_p", learner.top_p)?;
+        nucleus("learner.top_p", learner.top_p)?;
         for beta in self.optimizer.betas {
             require(
                 (0.0..1.0).contains(&beta),
@@ -152,6 +153,10 @@ fn not_negative(key: &str, given: f64) -> Result<()> {
     )
 }
 
+fn nucleus(key: &str, given: f64) -> Result<()> {
+    require(given > 0.0 && given <= 1.0, key, given, "above 0 and at most 1")
+}
+
 fn share(key: &str, given: f64) -> Result<()> {
     require((0.0..=1.0).contains(&given), key, given, "from 0 to 1")
 }
@@ -184,7 +189,7 @@ mod tests {
             ),
             (
                 "learner.top_p=1.5",
-                "configuration key `learner.top_p` must be from 0 to 1, not 1.5",
+                "configuration key `learner.top_p` must be above 0 and at most 1, not 1.5",
             ),
             (
                 "kv_heads=3",
@@ -213,7 +218,8 @@ mod tests {
 
     #[test]
     fn founding_habits_are_remarked_upon() {
-        let overrides = ["loss=wsft", "learner.batch_episodes=2", "temperature=0.9"].map(String::from);
+        let overrides =
+            ["loss=wsft", "learner.batch_episodes=2", "learner.temperature=0.9"].map(String::from);
         let config = Config::resolve("test", "", &overrides).unwrap();
         let warnings = config.warnings();
         assert_eq!(warnings.len(), 2);

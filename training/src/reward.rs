@@ -1,0 +1,26 @@
+//! What a trip is worth to the learner.
+//!
+//! The shop's reward in two readings. Partial credit is only ever for what was bought, never for clicks.
+
+use serde::{Deserialize, Serialize};
+use webshop_agent::Episode;
+
+/// A reading of the shop's reward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskReward {
+    /// The shop's reward as it is, 0 to 1: the share of what was wanted, times the type.
+    Score,
+    /// 1 if the shop's reward is exactly 1, else 0.
+    Success,
+}
+
+impl TaskReward {
+    /// The worth of `episode`, 0 to 1.
+    pub fn of(self, episode: &Episode) -> f64 {
+        match self {
+            Self::Score => episode.reward,
+            Self::Success => f64::from(u8::from(episode.is_success())),
+        }
+    }
+}
