@@ -1,7 +1,13 @@
 //! A language model that shops.
 //!
-//! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes;
-//! [`checkpoint`] reads and writes model folders.
+//! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes; [`checkpoint`]
+//! reads and writes model folders; [`tokenizer`] is text to ids and back. [`generate`] says a turn on many
+//! lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
+//!
+//! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
+//! shop, and an [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating.
+//!
+//! The agent knows no reward and takes no gradient step.
 
 pub mod cache;
 pub mod checkpoint;
@@ -10,7 +16,29 @@ pub mod kernels;
 pub mod ops;
 pub mod qwen2;
 
+pub mod constraint;
+pub mod generate;
+pub mod sampler;
+pub mod tokenizer;
+
+pub mod demonstrator;
+pub mod dialect;
+pub mod episode;
+mod lm_policy;
+pub mod policy;
+pub mod prompt;
+mod rollout;
+
 pub use cache::KvCache;
+pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
+pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
+pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, TurnTokens};
 pub use error::AgentError;
+pub use generate::{Completion, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
+pub use lm_policy::{LmConfig, LmPolicy};
 pub use ops::log_prob::TokenStats;
+pub use policy::{LaneView, Move, OraclePolicy, Policy, RandomPolicy, RulePolicy};
 pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Qwen2, Qwen2Config};
+pub use rollout::{RolloutConfig, Task, rollout};
+pub use sampler::{Draw, Sampler, SamplingCoordinates};
+pub use tokenizer::{END_OF_TEXT, SPECIAL_TOKENS, ShopTokenizer, TextStream};

@@ -1,0 +1,199 @@
+//! Shopping trips to learn from: the oracle's purchase, told the way a careful or a hasty customer shops.
+//!
+//! The oracle knows what is wanted and which purchase satisfies it; the [`Demonstrator`] turns that into
+//! words and actions that follow from what the page shows, so that they can be imitated:
+//!
+//! - the query is what is wanted, in the words and order of the instruction;
+//! - a [`Manner::Careful`] customer goes through the listed candidates in page order and writes down for
+//!   each the wanted words it has, then whether its price is in reach, stopping at the first that has all:
+//!   `⟨mark 1⟩ waterproof no ⟨mark 2⟩ waterproof yes leather yes $34 yes`; a candidate that turns out to
+//!   lack a wanted option is left again and the list continued;
+//! - a [`Manner::Hasty`] customer names the right article at once.
+//!
+//! Both end in a purchase of reward 1; a goal whose careful trip does not is not demonstrated carefully.
+//! Whether thinking pays is left for the learner to find out.
+
+use webshop_env::{Action, Page, ResultsPage, Session, Shop};
+use webshop_products::{Goal, GoalId, ProductIdx, Selection};
+
+use crate::prompt::{Piece, dollars, mark};
+
+/// Trips longer than this many actions are not demonstrated; the shop's own limit is 15.
+const MAX_ACTIONS: usize = 12;
+/// Result pages a customer turns at most.
+const MAX_PAGES: u32 = 2;
+
+/// How a trip is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Manner {
+    /// Thinks in writing before choosing.
+    Careful,
+    /// Answers at once.
+    Hasty,
+}
+
+/// One agent turn to imitate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemonstratedTurn {
+    /// The written thought, empty if none.
+    pub thought: Vec<Piece>,
+    /// What is done.
+    pub action: Action,
+}
+
+/// Writes trips for goals of one shop.
+#[derive(Clone, Copy, Debug)]
+pub struct Demonstrator<'a> {
+    shop: &'a Shop,
+    results_shown: usize,
+}
+
+impl<'a> Demonstrator<'a> {
+    /// A demonstrator that sees the first `results_shown` candidates of a results page, as the model does.
+    pub fn new(shop: &'a Shop, results_shown: usize) -> Self {
+        Self { shop, results_shown }
+    }
+
+    /// The turns of a trip for `goal` that ends in a purchase of reward exactly 1, or `None` if this
+    /// manner of shopping does not find one.
+    pub fn trip(&self, goal: GoalId, manner: Manner) -> Option<Vec<DemonstratedTurn>> {
+        let goal = self.shop.goals().get(goal);
+        let (target, selection, best) = self.shop.best_purchase(goal);
+        if !best.is_success() {
+            return None;
+        }
+        let mut trip = Trip {
+            shop: self.shop,
+            goal,
+            session: Session::start(goal.id),
+            turns: Vec::new(),
+            results_shown: self.results_shown,
+            judged: 0,
+        };
+        trip.act(Vec::new(), Action::Search(wanted_words(goal).join(" ")));
+        while trip.turns.len() < MAX_ACTIONS {
+            match trip.session.page(self.shop) {
+                Page::Results(page) => trip.choose(&page, target, manner)?,
+                Page::Item(page) => match self.purchase(goal, page.product, target, &selection) {
+                    Some(selection) => return trip.buy(&selection),
+                    None if manner == Manner::Careful => {
+                        trip.act(Vec::new(), Action::Click("< prev".into()));
+                    }
+                    None => return None,
+                },
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// What to choose on the page of `product` so that buying it satisfies `goal` fully.
+    fn purchase(
+        &self,
+        goal: &Goal,
+        product: ProductIdx,
+        target: ProductIdx,
+        selection: &Selection,
+    ) -> Option<Selection> {
+        if product == target {
+            return Some(selection.clone());
+        }
+        let (selection, breakdown) = self.shop.best_selection(goal, product);
+        breakdown.is_success().then_some(selection)
+    }
+}
+
+struct Trip<'a> {
+    shop: &'a Shop,
+    goal: &'a Goal,
+    session: Session,
+    turns: Vec<DemonstratedTurn>,
+    results_shown: usize,
+    /// Candidates of the current results page already judged.
+    judged: usize,
+}
+
+impl Trip<'_> {
+    fn act(&mut self, thought: Vec<Piece>, action: Action) {
+        self.session.act(self.shop, &action);
+        self.turns.push(DemonstratedTurn { thought, action });
+    }
+
+    /// One turn on a results page: opens a candidate or turns the page.
+    fn choose(&mut self, page: &ResultsPage, target: ProductIdx, manner: Manner) -> Option<()> {
+        let shown = &page.items[..page.items.len().min(self.results_shown)];
+        let (thought, choice) = match manner {
+            Manner::Careful => self.judge(page),
+            Manner::Hasty => (Vec::new(), shown.iter().position(|item| item.product == target)),
+        };
+        match choice {
+            Some(k) => self.act(thought, Action::Click(page.items[k].id.as_str().to_lowercase())),
+            None if page.page_number < MAX_PAGES => {
+                self.judged = 0;
+                self.act(thought, Action::Click("next >".into()));
+            }
+            None => return None,
+        }
+        Some(())
+    }
+
+    /// Goes through the candidates not judged yet, in page order, up to the first that has all.
+    fn judge(&mut self, page: &ResultsPage) -> (Vec<Piece>, Option<usize>) {
+        let mut thought = Vec::new();
+        for (k, item) in page.items.iter().enumerate().take(self.results_shown).skip(self.judged) {
+            self.judged = k + 1;
+            thought.push(Piece::special(mark(k + 1)));
+            if self.has_all(item.product, &item.title.to_lowercase(), &mut thought) {
+                return (thought, Some(k));
+            }
+        }
+        (thought, None)
+    }
+
+    /// Writes the line about one candidate and says whether nothing is missing.
+    fn has_all(&self, product: ProductIdx, title: &str, thought: &mut Vec<Piece>) -> bool {
+        for attribute in in_order_of_instruction(self.goal, self.goal.attributes.iter()) {
+            let present = title.contains(&attribute.to_lowercase());
+            thought.push(Piece::words(format!("{attribute} {}", yes_or_no(present))));
+            if !present {
+                return false;
+            }
+        }
+        let price = &self.shop.catalog().get(product).price;
+        let in_reach = self.goal.price_limit.is_none_or(|limit| price.high <= limit);
+        thought.push(Piece::words(format!("{} {}", dollars(price), yes_or_no(in_reach))));
+        in_reach
+    }
+
+    /// Chooses the options in page order, buys, and hands the trip over.
+    fn buy(mut self, selection: &Selection) -> Option<Vec<DemonstratedTurn>> {
+        for (_, value) in selection.iter() {
+            self.act(Vec::new(), Action::Click(value.to_owned()));
+        }
+        let action = Action::Click("buy now".into());
+        let outcome = self.session.act(self.shop, &action);
+        self.turns.push(DemonstratedTurn { thought: Vec::new(), action });
+        outcome.breakdown?.is_success().then_some(self.turns)
+    }
+}
+
+/// What the query asks for: the type, the attributes and the option values, each as it is wanted, in the
+/// order in which the instruction mentions them; what it does not mention word for word comes last.
+fn wanted_words(goal: &Goal) -> Vec<String> {
+    let options = goal.options.iter().map(|option| &option.value);
+    in_order_of_instruction(goal, std::iter::once(&goal.query).chain(&goal.attributes).chain(options))
+}
+
+fn in_order_of_instruction<'g>(goal: &Goal, wanted: impl Iterator<Item = &'g String>) -> Vec<String> {
+    let instruction = goal.instruction.to_lowercase();
+    let mut placed: Vec<(usize, String)> = wanted
+        .map(|words| words.to_lowercase())
+        .map(|words| (instruction.find(&words).unwrap_or(usize::MAX), words))
+        .collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, words)| words).collect()
+}
+
+fn yes_or_no(answer: bool) -> &'static str {
+    if answer { "yes" } else { "no" }
+}

@@ -1,0 +1,101 @@
+//! One shopping trip as it happened.
+//!
+//! An [`Episode`] keeps, per turn, what was read and said as token ids ([`TurnTokens`], language models
+//! only) and what the shop made of it. Text is derived from ids, never the other way round. It does not
+//! judge: rewards are the shop's, advantages the trainer's.
+
+use serde::Serialize;
+use webshop_env::{Action, NoopReason, RewardBreakdown, Shop};
+use webshop_products::GoalId;
+
+use crate::generate::Completion;
+
+/// The address of an episode among all that a seed can produce: same seed, same address, same trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct EpisodeCoordinates {
+    /// What the episode is for: training step, or a constant of the evaluation.
+    pub step: u64,
+    /// Which shop, by its position in the trainer's list; 0 outside training.
+    pub shop: u64,
+    /// The goal within the shop.
+    pub goal: GoalId,
+    /// Which of several samples for the goal.
+    pub sample: u64,
+}
+
+/// The tokens of one turn of a language model.
+#[derive(Clone, Debug)]
+pub struct TurnTokens {
+    /// What was appended to the context before the model spoke.
+    pub prompt_ids: Vec<u32>,
+    /// What the model said.
+    pub completion: Completion,
+}
+
+/// One turn of a trip.
+#[derive(Clone, Debug)]
+pub struct EpisodeTurn {
+    /// What was done.
+    pub action: Action,
+    /// The written thought, if there was one.
+    pub thought: Option<String>,
+    /// Why it changed nothing, if it did.
+    pub noop: Option<NoopReason>,
+    /// The model's tokens; `None` for policies without any.
+    pub tokens: Option<TurnTokens>,
+}
+
+/// A whole trip.
+#[derive(Clone, Debug)]
+pub struct Episode {
+    /// Its address.
+    pub coordinates: EpisodeCoordinates,
+    /// Its turns in order.
+    pub turns: Vec<EpisodeTurn>,
+    /// The shop's reward, 0 to 1; 0 if nothing was bought.
+    pub reward: f64,
+    /// How the reward came about; `None` if nothing was bought.
+    pub breakdown: Option<RewardBreakdown>,
+    /// The trip ended by a purchase.
+    pub terminated: bool,
+    /// The trip was cut: step limit, or no room left in the model's context.
+    pub truncated: bool,
+}
+
+impl Episode {
+    /// Reward exactly 1.
+    pub fn is_success(&self) -> bool {
+        self.breakdown.as_ref().is_some_and(RewardBreakdown::is_success)
+    }
+
+    /// The model wrote down a thought somewhere on the way.
+    pub fn has_thought(&self) -> bool {
+        self.turns.iter().any(|turn| turn.thought.is_some())
+    }
+
+    /// Tokens the model said, end marks included.
+    pub fn n_sampled_tokens(&self) -> usize {
+        self.turns.iter().filter_map(|turn| turn.tokens.as_ref()).map(|tokens| tokens.completion.ids.len()).sum()
+    }
+
+    /// The trip as text: the instruction, then what was thought and done, then what it earned and why.
+    pub fn tell(&self, shop: &Shop) -> String {
+        let goal = shop.goals().get(self.coordinates.goal);
+        let mut lines = vec![format!("\u{201c}{}\u{201d}", goal.instruction)];
+        for turn in &self.turns {
+            lines.extend(turn.thought.iter().map(|thought| format!("  ({thought})")));
+            let noop = turn.noop.map(|reason| format!("   nothing happens: {reason}")).unwrap_or_default();
+            lines.push(format!("> {}{noop}", turn.action));
+        }
+        lines.push(match &self.breakdown {
+            Some(breakdown) => breakdown.to_string(),
+            None => "nothing was bought: reward 0".to_string(),
+        });
+        lines.join("\n")
+    }
+
+    /// Turns whose action the shop could not carry out.
+    pub fn n_inadmissible(&self) -> usize {
+        self.turns.iter().filter(|turn| turn.noop.is_some()).count()
+    }
+}

@@ -1,0 +1,179 @@
+//! Who acts: the policies that need no model.
+//!
+//! A [`Policy`] is shown the lanes that wait for a move and answers one [`Move`] for each, in order. It
+//! may use what a customer sees (the page) and, if it says so in its name, more: the oracle knows the
+//! hidden goal. All randomness comes from the seed and the lane's own coordinates.
+
+use rand::Rng;
+use webshop_env::{Action, NoopReason, Page, Session, Shop};
+use webshop_products::{Purpose, Seed};
+
+use crate::episode::{EpisodeCoordinates, TurnTokens};
+use crate::error::AgentError;
+
+/// One lane that waits for a move.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneView<'a> {
+    /// Position of the lane in the rollout's batch, stable over the episode.
+    pub lane: usize,
+    /// Where the lane's randomness is addressed.
+    pub coordinates: EpisodeCoordinates,
+    /// The shop it is in.
+    pub shop: &'a Shop,
+    /// The customer's state.
+    pub session: &'a Session,
+    /// The page to act on.
+    pub page: &'a Page,
+    /// Why the last action changed nothing, if it did.
+    pub noop: Option<&'a NoopReason>,
+    /// Turns taken so far.
+    pub turn: usize,
+}
+
+/// What a policy decides for one lane.
+#[derive(Clone, Debug)]
+pub struct Move {
+    /// What to do; `None` if the policy cannot go on (no room left in its context).
+    pub action: Option<Action>,
+    /// The written thought before it, for language models.
+    pub thought: Option<String>,
+    /// The tokens behind it, for language models.
+    pub tokens: Option<TurnTokens>,
+}
+
+impl Move {
+    /// A move without tokens.
+    pub fn of(action: Action) -> Self {
+        Self { action: Some(action), thought: None, tokens: None }
+    }
+}
+
+/// Somebody who shops.
+pub trait Policy {
+    /// The name used on the command line and in results.
+    fn name(&self) -> &'static str;
+
+    /// Called before a batch of `n_lanes` fresh episodes.
+    fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError>;
+
+    /// One move for each lane, in the order of `lanes`.
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError>;
+}
+
+/// Uniform over the admissible actions; where there is a search bar it searches one random word of the
+/// instruction as one action among the others.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomPolicy {
+    seed: Seed,
+}
+
+impl RandomPolicy {
+    /// A random customer.
+    pub fn new(seed: Seed) -> Self {
+        Self { seed }
+    }
+
+    fn choose(self, view: &LaneView<'_>) -> Action {
+        let at = view.coordinates;
+        let coordinates = [at.step, at.shop, u64::from(at.goal.0), at.sample, view.turn as u64];
+        let mut rng = self.seed.rng(Purpose::Policy, &coordinates);
+        let available = view.page.available_actions();
+        let n_clicks = available.clickables.iter().filter(|label| *label != "search").count();
+        let n_choices = n_clicks + usize::from(available.has_search_bar);
+        if n_choices == 0 {
+            return Action::Click("back to search".into());
+        }
+        let choice = rng.random_range(0..n_choices as u32) as usize;
+        match available.clickables.into_iter().filter(|label| label != "search").nth(choice) {
+            Some(label) => Action::Click(label),
+            None => {
+                let words: Vec<&str> = instruction(view).split_whitespace().collect();
+                let word = words.get(rng.random_range(0..words.len().max(1) as u32) as usize);
+                Action::Search(word.copied().unwrap_or_default().to_string())
+            }
+        }
+    }
+}
+
+impl Policy for RandomPolicy {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn begin(&mut self, _n_lanes: usize) -> Result<(), AgentError> {
+        Ok(())
+    }
+
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
+        Ok(lanes.iter().map(|view| Move::of(self.choose(view))).collect())
+    }
+}
+
+/// What the customer was told; every page but the last shows it.
+fn instruction<'a>(view: &LaneView<'a>) -> &'a str {
+    &view.shop.goals().get(view.session.goal()).instruction
+}
+
+/// The rule agent of the WebShop paper: search the whole instruction, open the first result, buy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RulePolicy;
+
+impl Policy for RulePolicy {
+    fn name(&self) -> &'static str {
+        "rule"
+    }
+
+    fn begin(&mut self, _n_lanes: usize) -> Result<(), AgentError> {
+        Ok(())
+    }
+
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
+        let choose = |view: &LaneView<'_>| match view.page {
+            Page::Search(_) => Action::Search(instruction(view).to_string()),
+            Page::Results(page) => match page.items.first() {
+                Some(item) => Action::Click(item.id.as_str().to_lowercase()),
+                None => Action::Click("back to search".into()),
+            },
+            _ => Action::Click("buy now".into()),
+        };
+        Ok(lanes.iter().map(|view| Move::of(choose(view))).collect())
+    }
+}
+
+/// Knows the hidden goal: searches the wanted article's title, turns pages until it is listed, opens it,
+/// chooses the wanted options and buys.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OraclePolicy;
+
+impl OraclePolicy {
+    fn choose(view: &LaneView<'_>) -> Action {
+        let goal = view.shop.goals().get(view.session.goal());
+        let (target, selection, _) = view.shop.best_purchase(goal);
+        match view.page {
+            Page::Search(_) => Action::Search(view.shop.catalog().get(target).title.to_lowercase()),
+            Page::Results(page) => match page.items.iter().find(|item| item.product == target) {
+                Some(item) => Action::Click(item.id.as_str().to_lowercase()),
+                None => Action::Click("next >".into()),
+            },
+            Page::Item(page) => selection
+                .iter()
+                .find(|(name, value)| page.selection.get(name) != Some(*value))
+                .map_or(Action::Click("buy now".into()), |(_, value)| Action::Click(value.to_string())),
+            _ => Action::Click("back to search".into()),
+        }
+    }
+}
+
+impl Policy for OraclePolicy {
+    fn name(&self) -> &'static str {
+        "oracle"
+    }
+
+    fn begin(&mut self, _n_lanes: usize) -> Result<(), AgentError> {
+        Ok(())
+    }
+
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
+        Ok(lanes.iter().map(|view| Move::of(Self::choose(view))).collect())
+    }
+}

@@ -1,0 +1,23 @@
+//! The one clock of the trainer. It is read for timings and reports, never for anything that learns.
+
+use std::time::Instant;
+
+/// Seconds since the run began, pauses between a stop and a resumption left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    before: f64,
+    since: Instant,
+}
+
+impl Clock {
+    /// A clock that has already run for `seconds`.
+    #[expect(clippy::disallowed_methods, reason = "timings live in files of their own")]
+    pub fn resume(seconds: f64) -> Self {
+        Self { before: seconds, since: Instant::now() }
+    }
+
+    /// Seconds so far.
+    pub fn seconds(&self) -> f64 {
+        self.before + self.since.elapsed().as_secs_f64()
+    }
+}

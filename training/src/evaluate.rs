@@ -1,0 +1,132 @@
+//! What a set of episodes amounts to.
+//!
+//! [`Summary`] is the answer of `webshop rollout` and `webshop eval` and of every evaluation during
+//! training: success (reward exactly 1) with its 95 % interval, mean score, length, and how the failures
+//! failed. It counts; it does not compare and does not decide.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use webshop_agent::Episode;
+
+use crate::statistics::{mean_interval, wilson_interval};
+
+/// Why an episode did not succeed. Each failed episode has one kind, the first that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The trip ended without a purchase.
+    NeverBought,
+    /// The article is of another type or lacks a wanted attribute.
+    WrongProduct,
+    /// The right kind of article, but a wanted option was not chosen.
+    MissingOption,
+    /// All as wanted but too dear.
+    OverPrice,
+}
+
+impl FailureKind {
+    /// The kind of `episode`, `None` if it succeeded.
+    pub fn of(episode: &Episode) -> Option<Self> {
+        let Some(bought) = episode.breakdown else {
+            return Some(Self::NeverBought);
+        };
+        if bought.is_success() {
+            None
+        } else if bought.r_type() < 1.0 || bought.attribute_matches < bought.n_attributes {
+            Some(Self::WrongProduct)
+        } else if bought.option_matches < bought.n_options {
+            Some(Self::MissingOption)
+        } else {
+            Some(Self::OverPrice)
+        }
+    }
+}
+
+/// How many episodes failed in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    /// See [`FailureKind::NeverBought`].
+    pub never_bought: usize,
+    /// See [`FailureKind::WrongProduct`].
+    pub wrong_product: usize,
+    /// See [`FailureKind::MissingOption`].
+    pub missing_option: usize,
+    /// See [`FailureKind::OverPrice`].
+    pub over_price: usize,
+}
+
+/// The figures of a set of episodes. Rates are shares from 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many episodes.
+    pub episodes: usize,
+    /// Share with reward exactly 1.
+    pub success_rate: f64,
+    /// Wilson interval of the success rate, 95 %.
+    pub success_ci95: [f64; 2],
+    /// Mean reward; an episode without a purchase counts 0.
+    pub score: f64,
+    /// Normal interval of the score, 95 %.
+    pub score_ci95: [f64; 2],
+    /// Mean number of actions.
+    pub mean_turns: f64,
+    /// Share of actions that the shop could not carry out.
+    pub inadmissible_rate: f64,
+    /// Mean number of tokens the model said in an episode; 0 for policies without tokens.
+    pub mean_sampled_tokens: f64,
+    /// Share of episodes in which the model wrote down a thought.
+    pub thinking_rate: f64,
+    /// How the others failed.
+    pub failures: Failures,
+}
+
+/// Summarizes `episodes`; all rates are 0 for none.
+pub fn summarize(episodes: &[Episode]) -> Summary {
+    let n = episodes.len();
+    let mean = |total: f64| if n == 0 { 0.0 } else { total / n as f64 };
+    let successes = episodes.iter().filter(|episode| episode.is_success()).count();
+    let rewards: Vec<f64> = episodes.iter().map(|episode| episode.reward).collect();
+    let turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
+    let inadmissible: usize = episodes.iter().map(Episode::n_inadmissible).sum();
+    let sampled: usize = episodes.iter().map(Episode::n_sampled_tokens).sum();
+    let thinking = episodes.iter().filter(|episode| episode.has_thought()).count();
+    let mut failures = Failures::default();
+    for kind in episodes.iter().filter_map(FailureKind::of) {
+        match kind {
+            FailureKind::NeverBought => failures.never_bought += 1,
+            FailureKind::WrongProduct => failures.wrong_product += 1,
+            FailureKind::MissingOption => failures.missing_option += 1,
+            FailureKind::OverPrice => failures.over_price += 1,
+        }
+    }
+    Summary {
+        episodes: n,
+        success_rate: mean(successes as f64),
+        success_ci95: wilson_interval(successes, n),
+        score: mean(rewards.iter().sum()),
+        score_ci95: mean_interval(&rewards),
+        mean_turns: mean(turns as f64),
+        inadmissible_rate: if turns == 0 { 0.0 } else { inadmissible as f64 / turns as f64 },
+        mean_sampled_tokens: mean(sampled as f64),
+        thinking_rate: mean(thinking as f64),
+        failures,
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |rate: f64| 100.0 * rate;
+        write!(
+            f,
+            "success {:.1} % [{:.1}, {:.1}], score {:.3} [{:.3}, {:.3}] over {} goals",
+            percent(self.success_rate),
+            percent(self.success_ci95[0]),
+            percent(self.success_ci95[1]),
+            self.score,
+            self.score_ci95[0],
+            self.score_ci95[1],
+            self.episodes,
+        )
+    }
+}

@@ -1,0 +1,69 @@
+//! Gradients of a batch, the same bytes on any number of threads.
+//!
+//! Micro-batches are independent: each is computed on one thread, forward and backward, and their
+//! gradients are added in the order of the micro-batches. The split of a batch into micro-batches is
+//! fixed by the batch alone ([`MicroBatch::pack`]), so the thread count cannot show.
+
+use candle_core::Tensor;
+use rayon::prelude::*;
+use webshop_agent::{Qwen2, TokenStats};
+
+use crate::error::Result;
+use crate::trajectory::MicroBatch;
+
+/// One flat f32 gradient per parameter, in the order of [`Qwen2::parameters`].
+pub type Gradients = Vec<Vec<f32>>;
+
+/// Micro-batches whose gradients are held at once; bounds memory, not the result.
+const WAVE: usize = 8;
+
+/// The summed gradient of `loss` over all micro-batches, with what it reports of each, in order.
+///
+/// `loss` is given a micro-batch and the log-probabilities of its targets `[N]`, and returns its share of
+/// the batch's loss as a scalar tensor with whatever should be kept of it. A parameter that does not take
+/// part has a zero gradient.
+pub fn accumulate<F, R>(
+    model: &Qwen2,
+    micro_batches: &[MicroBatch],
+    loss: F,
+) -> Result<(Gradients, Vec<R>)>
+where
+    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)> + Sync,
+    R: Send,
+{
+    let mut total: Gradients = model.parameters().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
+    let mut reports = Vec::with_capacity(micro_batches.len());
+    for wave in micro_batches.chunks(WAVE) {
+        let parts: Vec<Result<(Gradients, R)>> =
+            wave.par_iter().map(|micro| one(model, micro, &loss)).collect();
+        for part in parts {
+            let (gradients, report) = part?;
+            for (sum, gradient) in total.iter_mut().zip(&gradients) {
+                for (a, b) in sum.iter_mut().zip(gradient) {
+                    *a += b;
+                }
+            }
+            reports.push(report);
+        }
+    }
+    Ok((total, reports))
+}
+
+fn one<F, R>(model: &Qwen2, micro: &MicroBatch, loss: &F) -> Result<(Gradients, R)>
+where
+    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
+{
+    let hidden = model.forward(&micro.tokens())?;
+    let stats = model.log_probs(&hidden, &micro.positions, &micro.targets)?;
+    let (loss, report) = loss(micro, &stats)?;
+    let store = loss.backward()?;
+    let gradients = model
+        .parameters()
+        .iter()
+        .map(|(_, var)| match store.get(var.as_tensor()) {
+            Some(gradient) => gradient.flatten_all()?.to_vec1::<f32>(),
+            None => Ok(vec![0.0; var.elem_count()]),
+        })
+        .collect::<Result<_, _>>()?;
+    Ok((gradients, report))
+}

@@ -1,0 +1,135 @@
+//! Where the agent trains and where it is judged.
+//!
+//! Shop 0 is the shop of the catalog that was asked for. Its goals are split by product: the agent trains
+//! on the `train` split and is judged on another. Practice shops are generated from seeds of their own, so
+//! that no product of theirs stands in shop 0, and all their goals may be trained on: a learner that has
+//! seen many shops learns to read, where one shop of a hundred products can be learned by heart.
+
+use std::sync::Arc;
+
+use rand::Rng;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use webshop_agent::EpisodeCoordinates;
+use webshop_env::Shop;
+use webshop_products::{Catalog, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split, generate};
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::setup::open_shop;
+
+/// Added to the number of a practice shop to make its generator seed. Seed 0 is the embedded catalogs'.
+const PRACTICE_SEED: u64 = 1_000_000;
+
+/// A goal of one of the shops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroundGoal {
+    /// Position of the shop; 0 is the judged one.
+    pub shop: u32,
+    /// The goal in it.
+    pub goal: GoalId,
+}
+
+/// All shops and the goals that may be trained on.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    shops: Vec<Arc<Shop>>,
+    training: Vec<GroundGoal>,
+}
+
+impl Ground {
+    /// `shop` with `n_practice` generated shops of `n_products` each beside it.
+    pub fn new(shop: Shop, n_practice: usize, n_products: usize) -> Result<Self> {
+        let practice: Result<Vec<Arc<Shop>>> =
+            (0..n_practice as u64).into_par_iter().map(|number| practice_shop(number, n_products)).collect();
+        let mut shops = vec![Arc::new(shop)];
+        shops.extend(practice?);
+        let training = shops
+            .iter()
+            .enumerate()
+            .flat_map(|(number, shop)| {
+                let split = if number == 0 { Split::Train } else { Split::All };
+                shop.goals().split(split).iter().map(move |&goal| GroundGoal { shop: number as u32, goal })
+            })
+            .collect();
+        Ok(Self { shops, training })
+    }
+
+    /// The ground that `config` describes.
+    pub fn open(config: &Config) -> Result<Self> {
+        let catalog = &config.catalog;
+        Self::new(open_shop(catalog)?, catalog.practice_shops, catalog.practice_products)
+    }
+
+    /// Digest of the goals of every shop, in order.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for shop in &self.shops {
+            hash.update(shop.goals().fingerprint());
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The judged shop.
+    pub fn shop(&self) -> &Arc<Shop> {
+        &self.shops[0]
+    }
+
+    /// Every shop, the judged one first.
+    pub fn shops(&self) -> &[Arc<Shop>] {
+        &self.shops
+    }
+
+    /// Goals that may be trained on, shop by shop.
+    pub fn training(&self) -> &[GroundGoal] {
+        &self.training
+    }
+
+    /// The shop of `goal`.
+    pub fn shop_of(&self, goal: GroundGoal) -> &Arc<Shop> {
+        &self.shops[goal.shop as usize]
+    }
+
+    /// `n` training goals without repetition, drawn from `seed`; all of them if there are fewer.
+    pub fn sample(&self, seed: Seed, n: usize) -> Vec<GroundGoal> {
+        let mut rng = seed.rng(Purpose::GoalSampling, &[]);
+        let mut pool = self.training.clone();
+        let n = n.min(pool.len());
+        for i in 0..n {
+            let j = rng.random_range(i as u64..pool.len() as u64) as usize;
+            pool.swap(i, j);
+        }
+        pool.truncate(n);
+        pool
+    }
+
+    /// The first `n` goals of `split` of the judged shop in an order that depends on the goals alone, so
+    /// that every run is judged on the same ones.
+    pub fn held_out(&self, split: Split, n: usize) -> Vec<GoalId> {
+        let mut goals = self.shop().goals().split(split).to_vec();
+        let mut rng = Seed(0).rng(Purpose::Evaluation, &[]);
+        let n = n.min(goals.len());
+        for i in 0..n {
+            let j = rng.random_range(i as u64..goals.len() as u64) as usize;
+            goals.swap(i, j);
+        }
+        goals.truncate(n);
+        goals
+    }
+}
+
+/// A task of the rollout for `goal`.
+impl GroundGoal {
+    /// The address of its `sample`-th episode at `step`.
+    pub fn at(self, step: u64, sample: u64) -> EpisodeCoordinates {
+        EpisodeCoordinates { step, shop: u64::from(self.shop), goal: self.goal, sample }
+    }
+}
+
+fn practice_shop(number: u64, n_products: usize) -> Result<Arc<Shop>> {
+    let seed = Seed(PRACTICE_SEED + number);
+    let raw: RawData = generate(seed, n_products);
+    let catalog = Catalog::from_raw(&raw, seed)?;
+    let goals = GoalSet::from_raw(&raw, &catalog, GoalKind::Both, seed)?;
+    Ok(Arc::new(Shop::new(catalog, goals)?))
+}

@@ -1,0 +1,27 @@
+//! Who watches a run.
+//!
+//! The trainer tells an [`Observer`] what it is doing; the command line shows it as bars or as lines. An
+//! observer never influences the run.
+
+/// Watches a run go by.
+pub trait Observer {
+    /// A stage of `total` units begins, `done` of which were finished earlier.
+    fn begin(&self, stage: &str, total: u64, done: u64);
+    /// `units` more are finished; `note` says how it goes.
+    fn advance(&self, units: u64, note: &str);
+    /// The stage is over.
+    fn end(&self);
+    /// Something worth a line of its own.
+    fn say(&self, line: &str);
+}
+
+/// Watches nothing: for libraries and tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn begin(&self, _stage: &str, _total: u64, _done: u64) {}
+    fn advance(&self, _units: u64, _note: &str) {}
+    fn end(&self) {}
+    fn say(&self, _line: &str) {}
+}

@@ -1,0 +1,38 @@
+//! Figures into records: which number of a summary goes under which metric.
+
+use crate::evaluate::Summary;
+use crate::metrics::{Metric, Record};
+use crate::trajectory::Trajectory;
+
+/// The figures of the trips a learner step is made from.
+pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
+    let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
+    let entropy: f64 = batch.iter().map(|trip| trip.mean_entropy * trip.n_sampled() as f64).sum();
+    record
+        .set(Metric::RolloutSuccessRate, summary.success_rate)
+        .set(Metric::RolloutTaskScore, summary.score)
+        .set(Metric::RolloutEpisodeLen, summary.mean_turns)
+        .set(Metric::RolloutValidActionRate, 1.0 - summary.inadmissible_rate)
+        .set(Metric::RolloutTokens, summary.mean_sampled_tokens)
+        .set(Metric::RolloutThinkingRate, summary.thinking_rate)
+        .set(Metric::TrainEntropy, entropy / n_tokens.max(1) as f64);
+}
+
+/// The figures of a held-out evaluation.
+pub fn record_evaluation(record: &mut Record, summary: &Summary) {
+    let share = |count: usize| count as f64 / summary.episodes.max(1) as f64;
+    record
+        .set(Metric::EvalSuccessRate, summary.success_rate)
+        .set(Metric::EvalSuccessLow, summary.success_ci95[0])
+        .set(Metric::EvalSuccessHigh, summary.success_ci95[1])
+        .set(Metric::EvalTaskScore, summary.score)
+        .set(Metric::EvalScoreLow, summary.score_ci95[0])
+        .set(Metric::EvalScoreHigh, summary.score_ci95[1])
+        .set(Metric::EvalEpisodeLen, summary.mean_turns)
+        .set(Metric::EvalValidActionRate, 1.0 - summary.inadmissible_rate)
+        .set(Metric::EvalThinkingRate, summary.thinking_rate)
+        .set(Metric::EvalNeverBought, share(summary.failures.never_bought))
+        .set(Metric::EvalWrongProduct, share(summary.failures.wrong_product))
+        .set(Metric::EvalMissingOption, share(summary.failures.missing_option))
+        .set(Metric::EvalOverPrice, share(summary.failures.over_price));
+}

@@ -1,0 +1,127 @@
+//! From a configuration to the things it names: the shop, the ground, the tokenizer, the model's shape.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use webshop_agent::prompt::{self, PROMPT_VERSION, Piece, marks};
+use webshop_agent::{
+    AgentError, Demonstrator, LmConfig, Manner, Qwen2Config, RolloutConfig, Sampler, ShopTokenizer,
+};
+use webshop_env::{ENVIRONMENT_ID, Shop};
+use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
+
+use crate::config::{CatalogConfig, Config, GoalsChoice, ModelConfig};
+use crate::error::Result;
+use crate::ground::{Ground, GroundGoal};
+use crate::warm_start::recount;
+
+/// Seed of the prices and price limits of every judged shop: the shop is the same whatever a run's seed.
+const SHOP_SEED: Seed = Seed(0);
+
+/// Episodes played side by side; a wider batch keeps the matrix products busy.
+const LANES: usize = 128;
+
+/// Demonstrations whose text the tokenizer is made from, for each training shop.
+const TOKENIZER_TRIPS: usize = 200;
+
+/// The judged shop that `config` names, with goals and index.
+pub fn open_shop(config: &CatalogConfig) -> Result<Shop> {
+    let limit = config.size.limit();
+    let mut raw = match config.source.as_str() {
+        "100" => RawData::embedded(EmbeddedCatalog::Hundred),
+        "1000" => RawData::embedded(EmbeddedCatalog::Thousand),
+        folder => RawData::read_dir(Path::new(folder), limit)?,
+    };
+    if let Some(limit) = limit {
+        raw.items.truncate(limit);
+    }
+    let catalog = Catalog::from_raw(&raw, SHOP_SEED)?;
+    let kind = match config.goals {
+        GoalsChoice::Both => GoalKind::Both,
+        GoalsChoice::Human => GoalKind::Human,
+        GoalsChoice::Synthetic => GoalKind::Synthetic,
+    };
+    let goals = GoalSet::from_raw(&raw, &catalog, kind, SHOP_SEED)?;
+    Ok(Shop::new(catalog, goals)?)
+}
+
+/// The shape of the model as its checkpoint states it.
+pub fn qwen2_config(model: &ModelConfig, vocab_size: usize, max_context: usize) -> Qwen2Config {
+    Qwen2Config {
+        hidden_size: model.hidden_size,
+        intermediate_size: model.intermediate_size,
+        num_hidden_layers: model.layers,
+        num_attention_heads: model.heads,
+        num_key_value_heads: Some(model.kv_heads),
+        head_dim: Some(model.head_dim),
+        max_position_embeddings: max_context,
+        ..Qwen2Config::small(vocab_size)
+    }
+}
+
+/// How the language model reads and speaks under `config`, at this temperature and nucleus.
+pub fn lm_config(config: &Config, temperature: f64, top_p: f64) -> Result<LmConfig, AgentError> {
+    Ok(LmConfig {
+        prompt: prompt_config(config),
+        sampler: Sampler::new(temperature as f32, top_p as f32)?,
+        max_context: config.prompt.max_context,
+        max_turn_tokens: config.prompt.max_turn_tokens,
+        constrained: false,
+    })
+}
+
+/// How pages are read under `config`.
+pub fn prompt_config(config: &Config) -> prompt::PromptConfig {
+    prompt::PromptConfig { results_shown: config.prompt.results_shown }
+}
+
+/// A tokenizer made from what is read and said on demonstrated trips of the training goals.
+pub fn train_tokenizer(ground: &Ground, config: &Config) -> Result<ShopTokenizer> {
+    let prompt = prompt_config(config);
+    let tell = |goal: &GroundGoal| {
+        let shop = ground.shop_of(*goal);
+        let demonstrator = Demonstrator::new(shop, prompt.results_shown);
+        let turns = demonstrator.trip(goal.goal, Manner::Careful).or_else(|| demonstrator.trip(goal.goal, Manner::Hasty));
+        let told = recount(prompt, shop, goal.goal, &turns.unwrap_or_default());
+        told.iter().flat_map(|(read, said)| [read, said]).flatten().map(Piece::text).collect::<String>()
+    };
+    let goals = ground.sample(Seed(config.seed), TOKENIZER_TRIPS * ground.shops().len());
+    let texts: Vec<String> = goals.par_iter().map(tell).collect();
+    let marks = marks();
+    let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
+    Ok(ShopTokenizer::train(texts.iter().map(String::as_str), config.model.vocab_size, &marks)?)
+}
+
+/// Limits of the rollouts under `config`.
+pub fn rollout_config(config: &Config) -> RolloutConfig {
+    RolloutConfig { max_steps: config.run.max_steps as u32, lanes: LANES }
+}
+
+/// What a run's results are about; saved with them, and to be equal where results are compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// Version of the shop's behaviour.
+    pub environment: String,
+    /// Version of the prompt layout.
+    pub prompt: String,
+    /// Digest of the judged goals, with their catalog, prices and splits.
+    pub goals: String,
+    /// Digest of all shops that were trained in.
+    pub ground: String,
+    /// Digest of the tokenizer.
+    pub tokenizer: String,
+}
+
+/// The fingerprint of training on `ground` with `tokenizer`.
+pub fn fingerprint(ground: &Ground, tokenizer: &ShopTokenizer) -> Fingerprint {
+    let digest = Sha256::digest(tokenizer.to_json());
+    Fingerprint {
+        environment: ENVIRONMENT_ID.into(),
+        prompt: PROMPT_VERSION.into(),
+        goals: ground.shop().goals().fingerprint().into(),
+        ground: ground.fingerprint(),
+        tokenizer: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}

@@ -1,0 +1,174 @@
+//! Episodes as the learner sees them, and the only place that packs.
+//!
+//! A [`Trajectory`] is one trip as a single sequence of token ids with a mask: 1 where the token was
+//! sampled by the model (its end-of-turn mark included), 0 where the shop spoke. The environment is
+//! deterministic, so its transition terms cancel in every log-ratio and masking its tokens is exact.
+//! A [`MicroBatch`] lays whole trajectories end to end, without padding; a batch is a list of them.
+
+use webshop_agent::{Episode, PackedTokens};
+
+/// One trip as ids, mask and behaviour log-probabilities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trajectory {
+    /// The whole context, `[T]`.
+    pub ids: Vec<u32>,
+    /// Which of them the agent said, `[T]`; position 0 is never sampled.
+    pub sampled: Vec<bool>,
+    /// Log-probabilities of the sampled ids under the distribution they were drawn from, in order;
+    /// one for each `true` of `sampled`. Zeros for demonstrations, which nobody sampled.
+    pub behaviour_log_probs: Vec<f32>,
+    /// Mean entropy of those distributions in nats; 0 for demonstrations.
+    pub mean_entropy: f64,
+}
+
+impl Trajectory {
+    /// An empty context.
+    pub fn new() -> Self {
+        Self { ids: Vec::new(), sampled: Vec::new(), behaviour_log_probs: Vec::new(), mean_entropy: 0.0 }
+    }
+
+    /// Appends tokens of the shop: mask 0.
+    pub fn push_observation(&mut self, ids: &[u32]) {
+        self.ids.extend_from_slice(ids);
+        self.sampled.resize(self.ids.len(), false);
+    }
+
+    /// Appends tokens of the agent: mask 1.
+    ///
+    /// Panics if there is not one log-probability for each id.
+    pub fn push_utterance(&mut self, ids: &[u32], log_probs: &[f32]) {
+        assert_eq!(ids.len(), log_probs.len(), "every sampled token has its log-probability");
+        self.ids.extend_from_slice(ids);
+        self.sampled.resize(self.ids.len(), true);
+        self.behaviour_log_probs.extend_from_slice(log_probs);
+    }
+
+    /// The trip of a language model; `None` if it said nothing (a policy without tokens, or no room even
+    /// for the first page).
+    pub fn from_episode(episode: &Episode) -> Option<Self> {
+        let mut trajectory = Self::new();
+        let mut entropy = 0.0;
+        for tokens in episode.turns.iter().filter_map(|turn| turn.tokens.as_ref()) {
+            trajectory.push_observation(&tokens.prompt_ids);
+            trajectory.push_utterance(&tokens.completion.ids, &tokens.completion.log_probs);
+            entropy += tokens.completion.entropy.iter().map(|&nats| f64::from(nats)).sum::<f64>();
+        }
+        let n = trajectory.behaviour_log_probs.len();
+        trajectory.mean_entropy = entropy / n.max(1) as f64;
+        (n > 0).then_some(trajectory)
+    }
+
+    /// Number of tokens the agent said.
+    pub fn n_sampled(&self) -> usize {
+        self.behaviour_log_probs.len()
+    }
+}
+
+impl Default for Trajectory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whole trajectories laid end to end.
+#[derive(Clone, Debug)]
+pub struct MicroBatch {
+    /// Positions of the trajectories in the batch, in packing order.
+    pub members: Vec<usize>,
+    /// All ids, `[T]`.
+    pub ids: Vec<u32>,
+    /// Length of each member, `[members]`; sums to `T`.
+    pub lengths: Vec<usize>,
+    /// Rows of the hidden states that predict a sampled token, `[N]`: the row before it.
+    pub positions: Vec<u32>,
+    /// The sampled ids, `[N]`.
+    pub targets: Vec<u32>,
+    /// How many of the `N` belong to each member, `[members]`.
+    pub n_targets: Vec<usize>,
+}
+
+impl MicroBatch {
+    /// Packs `batch` in order into micro-batches of at most `limit_tokens` tokens; a longer trajectory
+    /// stands alone. Every trajectory lands in exactly one of them.
+    pub fn pack(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
+        let mut packed: Vec<Self> = Vec::new();
+        for (index, trajectory) in batch.iter().enumerate() {
+            match packed.last_mut() {
+                Some(last) if last.ids.len() + trajectory.ids.len() <= limit_tokens => last.push(index, trajectory),
+                _ => {
+                    let mut fresh = Self::empty();
+                    fresh.push(index, trajectory);
+                    packed.push(fresh);
+                }
+            }
+        }
+        packed
+    }
+
+    /// The ids and lengths as the model takes them.
+    pub fn tokens(&self) -> PackedTokens<'_> {
+        PackedTokens { ids: &self.ids, lengths: &self.lengths }
+    }
+
+    fn empty() -> Self {
+        Self {
+            members: Vec::new(),
+            ids: Vec::new(),
+            lengths: Vec::new(),
+            positions: Vec::new(),
+            targets: Vec::new(),
+            n_targets: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, index: usize, trajectory: &Trajectory) {
+        let start = self.ids.len();
+        for (t, _) in trajectory.sampled.iter().enumerate().filter(|(_, sampled)| **sampled) {
+            assert!(t > 0, "the first token of a trip is the shop's");
+            self.positions.push((start + t - 1) as u32);
+            self.targets.push(trajectory.ids[t]);
+        }
+        self.members.push(index);
+        self.ids.extend_from_slice(&trajectory.ids);
+        self.lengths.push(trajectory.ids.len());
+        self.n_targets.push(trajectory.n_sampled());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trip(shop: &[u32], agent: &[u32]) -> Trajectory {
+        let mut trip = Trajectory::new();
+        trip.push_observation(shop);
+        trip.push_utterance(agent, &vec![-0.5; agent.len()]);
+        trip
+    }
+
+    #[test]
+    fn a_sampled_token_is_predicted_from_the_row_before_it() {
+        let batch = [trip(&[1, 2], &[3]), trip(&[4], &[5, 6])];
+        let packed = MicroBatch::pack(&batch, 100);
+        assert_eq!(packed.len(), 1);
+        // Rows: 1 2 3 | 4 5 6. Token 3 is predicted by row 1; tokens 5 and 6 by rows 3 and 4.
+        assert_eq!(packed[0].positions, [1, 3, 4]);
+        assert_eq!(packed[0].targets, [3, 5, 6]);
+        assert_eq!(packed[0].n_targets, [1, 2]);
+    }
+
+    #[test]
+    fn packing_keeps_order_and_loses_nobody() {
+        let batch: Vec<_> = (0..5).map(|i| trip(&[i, i], &[i])).collect();
+        let packed = MicroBatch::pack(&batch, 7);
+        let members: Vec<_> = packed.iter().flat_map(|micro| micro.members.clone()).collect();
+        assert_eq!(members, [0, 1, 2, 3, 4]);
+        assert_eq!(packed.iter().map(|micro| micro.ids.len()).collect::<Vec<_>>(), [6, 6, 3]);
+    }
+
+    #[test]
+    fn a_trip_longer_than_the_limit_stands_alone() {
+        let packed = MicroBatch::pack(&[trip(&[1; 9], &[2]), trip(&[1], &[2])], 5);
+        assert_eq!(packed.iter().map(|micro| micro.lengths.clone()).collect::<Vec<_>>(), [vec![10], vec![2]]);
+    }
+}
