@@ -176,11 +176,6 @@ impl SearchIndex {
         })
     }
 
-    /// The numbers of the collection, as the formula uses them.
-    pub fn collection(&self) -> Collection {
-        self.collection
-    }
-
     fn open(&self, term: &str) -> Option<SegmentPostings> {
         let term = Term::from_field_text(self.field, term);
         self.postings

@@ -35,6 +35,7 @@ mod view;
 mod session;
 mod shop;
 mod shop_env;
+mod transcript;
 mod vec_env;
 
 mod analyzer;
@@ -46,6 +47,7 @@ mod color;
 mod difflib;
 mod fuzzy;
 mod nouns;
+mod purchase;
 mod reward;
 
 mod python;
@@ -63,10 +65,12 @@ pub use page::{
     ResultsPage, SearchPage,
 };
 pub use porter::stem;
+pub use purchase::Purchase;
 pub use reward::RewardBreakdown;
 pub use session::{Outcome, RESULTS_PER_PAGE, Session};
 pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
 pub use site::{ForeignPage, read_html};
+pub use transcript::transcript;
 pub use vec_env::VecEnv;
 pub use view::AvailableActions;

@@ -1,51 +1,114 @@
 //! The purchases that a goal hopes for: what an oracle would buy.
 //!
-//! This looks at the hidden goal; nothing a customer sees leads here.
+//! [`Shop::best_purchase_of`] chooses, on one product, for each wish the value that the reward
+//! accepts; [`Shop::best_purchase`] does so on the goal's own product, which proves of every goal
+//! whose wishes its product meets that a reward of exactly 1 can be reached.
+//!
+//! This looks at the hidden goal; nothing a customer sees leads here. How to find the product is up
+//! to the customer.
 
 use crate::reward::RewardBreakdown;
 use crate::shop::Shop;
-use webshop_products::{Goal, ProductIdx, Selection};
+use webshop_products::{Goal, OptionGroup, ProductIdx, Selection, WantedOption};
+
+/// Something bought, and its worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purchase {
+    /// What is bought.
+    pub product: ProductIdx,
+    /// What is chosen of it, in the order of its groups.
+    pub selection: Selection,
+    /// What that is worth.
+    pub breakdown: RewardBreakdown,
+}
 
 impl Shop {
-    /// The goal's own product with its wishes chosen, and what buying it earns; a reward of exactly 1
-    /// unless the product does not offer what the goal wants.
-    pub fn best_purchase(&self, goal: &Goal) -> (ProductIdx, Selection, RewardBreakdown) {
-        let (selection, breakdown) = self.best_selection(goal, goal.product);
-        (goal.product, selection, breakdown)
+    /// The goal's own product with its wishes chosen; a reward of exactly 1 unless the product does
+    /// not offer what the goal wants.
+    pub fn best_purchase(&self, goal: &Goal) -> Purchase {
+        self.best_purchase_of(goal, goal.product)
     }
 
-    /// What to choose on the page of `product` for `goal`, and what buying it then earns.
+    /// The best that `goal`, which must be one of this shop's, can make of a product: as many wishes
+    /// as possible, each in a group of its own.
     ///
-    /// Wish by wish, the first value in page order that is spelled as wanted, else the first that the
-    /// reward accepts, in a group nothing was chosen of yet; the wish's own group first, if it names one.
-    pub fn best_selection(&self, goal: &Goal, product: ProductIdx) -> (Selection, RewardBreakdown) {
+    /// Whoever clicks the choices in their order, each until it shows, reaches them all, also where
+    /// groups share a value (see [`crate::Compat`]).
+    pub fn best_purchase_of(&self, goal: &Goal, product: ProductIdx) -> Purchase {
+        let mut best = Assignment::default();
+        best.improve(&self.offers(goal, product), &mut Vec::new());
+        let groups = &self.catalog().get(product).options;
+        let chosen = groups
+            .iter()
+            .enumerate()
+            .filter_map(|(at, group)| Some((&group.name, best.value_for(at)?)));
+        let selection: Selection = chosen.collect();
+        Purchase {
+            product,
+            breakdown: self.reward_by_id(goal.id, product, &selection),
+            selection,
+        }
+    }
+
+    /// For each wish the groups that can meet it, each with the value that does: the wish's own group
+    /// first, then values spelled as wished, then any that the reward accepts.
+    fn offers<'a>(&'a self, goal: &Goal, product: ProductIdx) -> Vec<Vec<Offer<'a>>> {
         let facts = self.goal_facts(goal.id);
-        let mut wishes = Selection::new();
-        for (number, wish) in goal.options.iter().enumerate() {
-            let offers = || {
-                let groups = &self.catalog().get(product).options;
-                groups
-                    .iter()
-                    .filter(|group| wishes.get(&group.name).is_none())
-                    .flat_map(|group| group.values.iter().map(move |value| (&group.name, &value.text)))
+        let groups = &self.catalog().get(product).options;
+        let offers_for = |(number, wish): (usize, &WantedOption)| {
+            let offer_of = |(at, group): (usize, &'a OptionGroup)| {
+                let mut texts = group.values.iter().map(|value| value.text.as_str());
+                let exact = texts.clone().find(|text| *text == wish.value);
+                let value = exact.or_else(|| texts.find(|text| facts.option_met_by(number, text)))?;
+                let is_named = wish.name.as_deref() == Some(group.name.as_str());
+                Some(((!is_named, exact.is_none()), Offer { group: at, value }))
             };
-            let named = |group: &str| wish.name.as_deref() == Some(group);
-            let found = offers()
-                .find(|(group, value)| named(group) && **value == wish.value)
-                .or_else(|| offers().find(|(_, value)| **value == wish.value))
-                .or_else(|| offers().find(|(group, value)| named(group) && facts.option_met_by(number, value)))
-                .or_else(|| offers().find(|(_, value)| facts.option_met_by(number, value)));
-            if let Some((group, value)) = found {
-                wishes.choose(group, value);
+            let mut offers: Vec<_> = groups.iter().enumerate().filter_map(offer_of).collect();
+            offers.sort_by_key(|(rank, _)| *rank);
+            offers.into_iter().map(|(_, offer)| offer).collect()
+        };
+        goal.options.iter().enumerate().map(offers_for).collect()
+    }
+}
+
+/// A value that meets a wish, and the position of its group.
+#[derive(Clone, Copy)]
+struct Offer<'a> {
+    group: usize,
+    value: &'a str,
+}
+
+/// The largest set of wishes found so far that take different groups.
+#[derive(Default)]
+struct Assignment<'a> {
+    taken: Vec<Offer<'a>>,
+}
+
+impl<'a> Assignment<'a> {
+    fn value_for(&self, group: usize) -> Option<&'a str> {
+        let taken = self.taken.iter().find(|offer| offer.group == group);
+        taken.map(|offer| offer.value)
+    }
+
+    /// Tries every way to meet the remaining wishes beside those taken, and keeps the best. Products
+    /// have a few groups and goals a few wishes, so all ways are few.
+    fn improve(&mut self, wishes: &[Vec<Offer<'a>>], taken: &mut Vec<Offer<'a>>) {
+        if taken.len() > self.taken.len() {
+            self.taken.clone_from(taken);
+        }
+        let Some((offers, later)) = wishes.split_first() else {
+            return;
+        };
+        if taken.len() + wishes.len() <= self.taken.len() {
+            return;
+        }
+        for &offer in offers {
+            if taken.iter().all(|other| other.group != offer.group) {
+                taken.push(offer);
+                self.improve(later, taken);
+                taken.pop();
             }
         }
-        let mut selection = Selection::new();
-        for group in &self.catalog().get(product).options {
-            if let Some(value) = wishes.get(&group.name) {
-                selection.choose(&group.name, value);
-            }
-        }
-        let breakdown = self.reward(goal, product, &selection);
-        (selection, breakdown)
+        self.improve(later, taken);
     }
 }

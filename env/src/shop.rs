@@ -164,10 +164,21 @@ impl Shop {
         }
     }
 
-    /// What it is worth, for a goal, to buy a product with these options chosen.
+    /// What it is worth, for any goal, to buy a product with these options chosen.
     pub fn reward(&self, goal: &Goal, product: ProductIdx, selection: &Selection) -> RewardBreakdown {
+        let facts = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
+        judge(&facts, &self.product_facts[product.as_usize()], selection)
+    }
+
+    /// [`Shop::reward`] for one of this shop's goals, whose facts are at hand.
+    pub(crate) fn reward_by_id(
+        &self,
+        goal: GoalId,
+        product: ProductIdx,
+        selection: &Selection,
+    ) -> RewardBreakdown {
         judge(
-            self.goal_facts(goal.id),
+            self.goal_facts(goal),
             &self.product_facts[product.as_usize()],
             selection,
         )

@@ -12,6 +12,8 @@ use crate::page::{
     DetailPage, DonePage, ItemPage, Page, ResultsPage, SearchPage, TARGET_FIELDS, UNKNOWN_FIELDS,
 };
 use askama::Template;
+use askama::filters::Escaper;
+use std::fmt::{self, Write};
 
 #[derive(Template)]
 #[template(path = "search.html")]
@@ -61,6 +63,36 @@ impl Page {
             .render(),
         };
         document.expect("the templates only print strings and numbers, into memory")
+    }
+}
+
+/// Text such that a browser reads back every character, the carriage return included.
+#[derive(Clone, Copy)]
+struct HtmlText;
+
+impl Escaper for HtmlText {
+    fn write_escaped_str<W: Write>(&self, mut dest: W, string: &str) -> fmt::Result {
+        for piece in string.split_inclusive(['&', '<', '>', '"', '\'', '\r']) {
+            let (plain, last) = match piece.char_indices().next_back() {
+                Some((at, last)) => (&piece[..at], last),
+                None => continue,
+            };
+            let escaped = match last {
+                '&' => "&amp;",
+                '<' => "&lt;",
+                '>' => "&gt;",
+                '"' => "&#34;",
+                '\'' => "&#39;",
+                '\r' => "&#13;",
+                _ => {
+                    dest.write_str(piece)?;
+                    continue;
+                }
+            };
+            dest.write_str(plain)?;
+            dest.write_str(escaped)?;
+        }
+        Ok(())
     }
 }
 

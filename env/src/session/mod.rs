@@ -1,0 +1,282 @@
+//! One customer on one trip, as a value.
+//!
+//! A [`Session`] is a goal and a place in the shop: a few hundred bytes that can be cloned, hashed,
+//! compared and stored, so forks, snapshots and replays need nothing else. [`Session::act`] moves
+//! it by one [`Action`] and returns the [`Outcome`]; [`Session::page`] shows where it is.
+//!
+//! Both are total: an action that means nothing here passes the turn. Search results are not part
+//! of a session, as they follow from the query; whoever steps often keeps them (see
+//! [`crate::ShopEnv`]). There is no step limit here.
+
+mod listing;
+mod sight;
+
+pub(crate) use listing::LastListing;
+
+use crate::action::{Action, NoopReason};
+use crate::compat::Compat;
+use crate::page::Detail;
+use crate::reward::RewardBreakdown;
+use crate::shop::Shop;
+use listing::page_of;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use webshop_products::{GoalId, OptionGroup, ProductIdx, Selection};
+
+/// A page of results lists this many products.
+pub const RESULTS_PER_PAGE: usize = 10;
+
+/// One customer on one trip.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Session {
+    goal: GoalId,
+    steps: u32,
+    place: Place,
+    query: String,
+    page_number: u32,
+    selection: Selection,
+    visited: BTreeSet<ProductIdx>,
+}
+
+/// Which page the customer is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Place {
+    Search,
+    Results,
+    Item(ProductIdx),
+    Detail(ProductIdx, Detail),
+    Done(ProductIdx),
+}
+
+/// What one action brought.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The purchase's worth, 0 to 1; 0 for every other action.
+    pub reward: f64,
+    /// Whether this action bought something.
+    pub terminated: bool,
+    /// Why the action did nothing, if so.
+    pub noop: Option<NoopReason>,
+    /// How the reward came about, if this action bought something.
+    pub breakdown: Option<RewardBreakdown>,
+}
+
+impl Outcome {
+    const MOVED: Outcome = Outcome {
+        reward: 0.0,
+        terminated: false,
+        noop: None,
+        breakdown: None,
+    };
+
+    pub(crate) fn passed(reason: NoopReason) -> Self {
+        Outcome {
+            noop: Some(reason),
+            ..Outcome::MOVED
+        }
+    }
+
+    fn bought(breakdown: RewardBreakdown) -> Self {
+        Outcome {
+            reward: breakdown.total(),
+            terminated: true,
+            noop: None,
+            breakdown: Some(breakdown),
+        }
+    }
+}
+
+impl Session {
+    /// A customer at the search bar who wants what `goal` says.
+    pub fn start(goal: GoalId) -> Session {
+        Session {
+            goal,
+            steps: 0,
+            place: Place::Search,
+            query: String::new(),
+            page_number: 0,
+            selection: Selection::new(),
+            visited: BTreeSet::new(),
+        }
+    }
+
+    /// What the customer wants.
+    pub fn goal(&self) -> GoalId {
+        self.goal
+    }
+
+    /// How many actions were taken, those that did nothing included.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Whether the customer stands before the receipt of a purchase.
+    pub fn is_done(&self) -> bool {
+        matches!(self.place, Place::Done(_))
+    }
+
+    /// The last search, if it still matters; empty at the search bar.
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// The product the customer looks at or has bought.
+    pub fn product(&self) -> Option<ProductIdx> {
+        match self.place {
+            Place::Search | Place::Results => None,
+            Place::Item(product) | Place::Detail(product, _) | Place::Done(product) => Some(product),
+        }
+    }
+
+    /// What is chosen of that product.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// The name by which addresses call this customer.
+    pub fn name(&self) -> String {
+        self.goal.0.to_string()
+    }
+
+    /// Takes one action. What means nothing on the page changes nothing but the count of steps.
+    pub fn act(&mut self, shop: &Shop, action: &Action) -> Outcome {
+        self.act_with(shop, &mut LastListing::default(), action)
+    }
+
+    pub(crate) fn act_with(&mut self, shop: &Shop, last: &mut LastListing, action: &Action) -> Outcome {
+        self.steps += 1;
+        if self.is_done() && shop.config().compat == Compat::Repaired {
+            return Outcome::passed(NoopReason::EpisodeOver);
+        }
+        match action {
+            Action::Noop(reason) => Outcome::passed(*reason),
+            Action::Search(words) => match last.of(shop, words) {
+                Ok(_) => {
+                    self.query = words.clone();
+                    self.show_results(1);
+                    Outcome::MOVED
+                }
+                Err(reason) => Outcome::passed(reason),
+            },
+            Action::Click(label) => self.click(shop, last, label),
+        }
+    }
+
+    fn click(&mut self, shop: &Shop, last: &mut LastListing, label: &str) -> Outcome {
+        let moved = match (self.place, label) {
+            (Place::Search | Place::Done(_), _) | (_, "search") => false,
+            (Place::Item(product), "buy now") => {
+                self.place = Place::Done(product);
+                return Outcome::bought(shop.reward_by_id(self.goal, product, &self.selection));
+            }
+            (_, "back to search") => self.start_over(),
+            (_, "< prev") => self.go_back(shop),
+            (Place::Results, _) => self.click_result(shop, last, label),
+            (Place::Item(product), _) => self.click_item(shop, product, label),
+            (Place::Detail(..), _) => false,
+        };
+        if moved {
+            Outcome::MOVED
+        } else {
+            Outcome::passed(NoopReason::NotOnPage)
+        }
+    }
+
+    fn start_over(&mut self) -> bool {
+        let steps = self.steps;
+        *self = Session {
+            steps,
+            ..Session::start(self.goal)
+        };
+        true
+    }
+
+    fn go_back(&mut self, shop: &Shop) -> bool {
+        let seems = match shop.config().compat {
+            Compat::Repaired => self.place,
+            Compat::Original => self.place_by_address(shop),
+        };
+        match seems {
+            Place::Results if self.place == Place::Results && self.page_number < 2 => return false,
+            Place::Results => self.show_results(self.page_number.saturating_sub(1)),
+            Place::Detail(product, _) => self.place = Place::Item(product),
+            _ => self.show_results(self.page_number),
+        }
+        true
+    }
+
+    /// Where the original believes the customer to be: at the first of its pages that the address
+    /// names, be it in the query or in a chosen value.
+    fn place_by_address(&self, shop: &Shop) -> Place {
+        let address = self.page(shop).url(&self.name());
+        match self.place {
+            Place::Item(_) | Place::Detail(..) if address.contains("search_results") => Place::Results,
+            Place::Detail(product, _) if address.contains("item_page") => Place::Item(product),
+            place => place,
+        }
+    }
+
+    fn click_result(&mut self, shop: &Shop, last: &mut LastListing, label: &str) -> bool {
+        if label == "next >" {
+            self.show_results(self.page_number.saturating_add(1));
+            return true;
+        }
+        let listed = page_of(last.known(shop, &self.query), self.page_number);
+        let id = |product| shop.catalog().get(product).id.as_str().to_lowercase();
+        let Some(&product) = listed.iter().find(|&&product| id(product) == label) else {
+            return false;
+        };
+        self.place = Place::Item(product);
+        self.visited.insert(product);
+        true
+    }
+
+    fn click_item(&mut self, shop: &Shop, product: ProductIdx, label: &str) -> bool {
+        let config = shop.config();
+        let groups = &shop.catalog().get(product).options;
+        let group = group_to_choose(groups, &self.selection, label, config.compat);
+        let named = Detail::ALL
+            .into_iter()
+            .find(|detail| detail.label().to_lowercase() == label);
+        // The original takes a value called `attributes` for the button, even where there is none.
+        let is_button = |detail: &Detail| {
+            *detail != Detail::Attributes
+                || config.shows_attributes
+                || (config.compat == Compat::Original && group.is_some())
+        };
+        match (named.filter(is_button), group) {
+            (Some(detail), _) => self.place = Place::Detail(product, detail),
+            (None, Some(group)) => self.selection.choose(&group.name, label),
+            (None, None) => return false,
+        }
+        true
+    }
+
+    /// Opens a page of the present query's results, where nothing is chosen any more.
+    fn show_results(&mut self, page_number: u32) {
+        self.place = Place::Results;
+        self.page_number = page_number;
+        self.selection.clear();
+    }
+}
+
+/// Which group a clicked value goes to. The original knows only the last that has it; so that the
+/// others can be reached too, a further click moves on to the last that does not hold it yet.
+pub(crate) fn group_to_choose<'a>(
+    groups: &'a [OptionGroup],
+    selection: &Selection,
+    label: &str,
+    compat: Compat,
+) -> Option<&'a OptionGroup> {
+    let has_label = |group: &&OptionGroup| group.values.iter().any(|value| value.text == label);
+    let last = groups.iter().rfind(has_label)?;
+    let open = groups
+        .iter()
+        .filter(has_label)
+        .rfind(|group| selection.get(&group.name) != Some(label));
+    match compat {
+        Compat::Repaired => open.or(Some(last)),
+        Compat::Original => Some(last),
+    }
+}

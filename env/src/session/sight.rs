@@ -1,0 +1,124 @@
+//! What a customer sees: the page of a session.
+
+use super::listing::page_of;
+use super::{LastListing, Place, Session};
+use crate::compat::Compat;
+use crate::page::{
+    Detail, DetailPage, DonePage, ItemPage, OptionLabel, OptionList, Page, ResultItem, ResultsPage,
+    SearchPage,
+};
+use crate::shop::Shop;
+use webshop_products::{Product, ProductIdx};
+
+impl Session {
+    /// The page the customer is on.
+    pub fn page(&self, shop: &Shop) -> Page {
+        self.page_with(shop, &mut LastListing::default())
+    }
+
+    pub(crate) fn page_with(&self, shop: &Shop, last: &mut LastListing) -> Page {
+        let instruction = shop.goals().get(self.goal).instruction.clone();
+        match self.place {
+            Place::Search => Page::Search(SearchPage { instruction }),
+            Place::Results => Page::Results(self.results_page(shop, last, instruction)),
+            Place::Item(at) => self.item_page(shop, at, instruction),
+            Place::Detail(at, detail) => {
+                let product = shop.catalog().get(at);
+                Page::Detail(DetailPage {
+                    instruction,
+                    query: self.query.clone(),
+                    page_number: self.page_number,
+                    product: at,
+                    id: product.id.clone(),
+                    selection: self.selection.clone(),
+                    detail,
+                    lines: detail_lines(product, detail),
+                })
+            }
+            Place::Done(at) => Page::Done(DonePage {
+                product: at,
+                id: shop.catalog().get(at).id.clone(),
+                selection: self.selection.clone(),
+                reward: shop.reward_by_id(self.goal, at, &self.selection).total(),
+            }),
+        }
+    }
+
+    fn results_page(&self, shop: &Shop, last: &mut LastListing, instruction: String) -> ResultsPage {
+        let products = last.known(shop, &self.query);
+        let items = page_of(products, self.page_number).iter().map(|&at| {
+            let product = shop.catalog().get(at);
+            ResultItem {
+                product: at,
+                id: product.id.clone(),
+                title: product.title.clone(),
+                price_tag: product.price.tag.clone(),
+                visited: self.visited.contains(&at),
+            }
+        });
+        ResultsPage {
+            instruction,
+            query: self.query.clone(),
+            page_number: self.page_number,
+            total: products.len(),
+            items: items.collect(),
+        }
+    }
+
+    fn item_page(&self, shop: &Shop, at: ProductIdx, instruction: String) -> Page {
+        let product = shop.catalog().get(at);
+        let options = product.options.iter().map(|group| {
+            let chosen = self.selection.get(&group.name);
+            let values = group.values.iter().map(|value| OptionLabel {
+                clicked: chosen == Some(value.text.as_str()),
+                text: value.text.clone(),
+            });
+            OptionList {
+                name: group.name.clone(),
+                values: values.collect(),
+            }
+        });
+        let mut page = Page::Item(ItemPage {
+            instruction,
+            query: self.query.clone(),
+            page_number: self.page_number,
+            product: at,
+            id: product.id.clone(),
+            title: product.title.clone(),
+            price_tag: product.price.tag.clone(),
+            options: options.collect(),
+            selection: self.selection.clone(),
+            shows_attributes: shop.config().shows_attributes,
+        });
+        if shop.config().compat == Compat::Original {
+            let address = page.url(&self.name());
+            if let Page::Item(page) = &mut page {
+                mark_quoted(page, &address);
+            }
+        }
+        page
+    }
+}
+
+/// The original takes a value for chosen if it stands in quotes anywhere in the address.
+fn mark_quoted(page: &mut ItemPage, address: &str) {
+    for label in page.options.iter_mut().flat_map(|list| &mut list.values) {
+        label.clicked = address.contains(&format!("\"{}\"", label.text));
+    }
+}
+
+fn detail_lines(product: &Product, detail: Detail) -> Vec<String> {
+    let indented = |lines: &[String]| lines.iter().map(|line| format!(" {line}")).collect();
+    match detail {
+        Detail::Description => vec![product.description.clone()],
+        Detail::Features => indented(&product.bullets),
+        Detail::Reviews => Vec::new(),
+        Detail::Attributes => {
+            let mut lines: Vec<String> = indented(&product.attributes);
+            lines.push(product.department.clone());
+            lines.push(product.query.clone());
+            lines.push(product.product_category.clone());
+            lines
+        }
+    }
+}

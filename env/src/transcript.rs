@@ -1,0 +1,133 @@
+//! A whole trip, told for people.
+//!
+//! [`transcript`] replays actions from the start of a goal and writes down what was wanted, what
+//! was done, what each page showed in short, and what came of it. The same trip always gives the
+//! same text, so it serves as a snapshot too.
+//!
+//! It is no observation: agents read the views of a page.
+
+use crate::action::Action;
+use crate::page::{ItemPage, Page, ResultsPage};
+use crate::session::{LastListing, Outcome, Session};
+use crate::shop::Shop;
+use std::fmt::Write;
+use webshop_products::{Goal, GoalId};
+
+/// Longer texts end in `…`.
+const MAX_CHARS: usize = 96;
+
+/// Of a page of results this many products are told.
+const MAX_ITEMS: usize = 5;
+
+/// Tells the trip that these actions make from the start of a goal of this shop.
+pub fn transcript(shop: &Shop, goal: GoalId, actions: &[Action]) -> String {
+    let mut session = Session::start(goal);
+    let mut last = LastListing::default();
+    let mut text = wishes(shop.goals().get(goal));
+    for (at, action) in actions.iter().enumerate() {
+        let outcome = session.act_with(shop, &mut last, action);
+        line(&mut text, "", &format!("\n{}. {action}", at + 1));
+        tell_outcome(&mut text, &outcome, &session.page_with(shop, &mut last));
+    }
+    if !session.is_done() {
+        line(&mut text, "", "\nNothing was bought.");
+    }
+    text
+}
+
+fn wishes(goal: &Goal) -> String {
+    let mut text = format!("“{}”\n", goal.instruction);
+    let options: Vec<String> = goal
+        .options
+        .iter()
+        .map(|option| match &option.name {
+            Some(name) => format!("{name} = {}", option.value),
+            None => option.value.clone(),
+        })
+        .collect();
+    line(&mut text, "wanted", &format!(": {} ({})", goal.query, goal.asin));
+    line(
+        &mut text,
+        "attributes",
+        &format!(": {}", goal.attributes.join(", ")),
+    );
+    if !options.is_empty() {
+        line(&mut text, "options", &format!(": {}", options.join(", ")));
+    }
+    if let Some(limit) = goal.price_limit {
+        line(&mut text, "at most", &format!(": {limit}"));
+    }
+    text
+}
+
+fn tell_outcome(text: &mut String, outcome: &Outcome, page: &Page) {
+    if let Some(reason) = outcome.noop {
+        return line(text, "   ", &format!("nothing happens: {reason}"));
+    }
+    match page {
+        Page::Search(_) => line(text, "   ", "the search bar"),
+        Page::Results(page) => tell_results(text, page),
+        Page::Item(page) => tell_item(text, page),
+        Page::Detail(page) => {
+            line(text, "   ", &format!("{} of {}", page.detail, page.id));
+            for words in &page.lines {
+                line(text, "     ", words.trim());
+            }
+        }
+        Page::Done(page) => {
+            let chosen: Vec<String> = page
+                .selection
+                .iter()
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            line(text, "   ", &format!("bought {} {}", page.id, chosen.join(", ")));
+        }
+    }
+    if let Some(breakdown) = outcome.breakdown {
+        line(text, "   ", &format!("reward {breakdown}"));
+    }
+}
+
+fn tell_results(text: &mut String, page: &ResultsPage) {
+    let (number, total) = (page.page_number, page.total);
+    line(text, "   ", &format!("page {number} of {total} results"));
+    for item in page.items.iter().take(MAX_ITEMS) {
+        let mark = if item.visited { '*' } else { ' ' };
+        let words = format!("{mark}{}  {}  {}", item.id, item.price_tag, item.title);
+        line(text, "    ", &words);
+    }
+    if page.items.len() > MAX_ITEMS {
+        line(
+            text,
+            "     ",
+            &format!("and {} more", page.items.len() - MAX_ITEMS),
+        );
+    }
+}
+
+fn tell_item(text: &mut String, page: &ItemPage) {
+    line(
+        text,
+        "   ",
+        &format!("{}  {}  {}", page.id, page.price_tag, page.title),
+    );
+    for list in &page.options {
+        let values: Vec<String> = list
+            .values
+            .iter()
+            .map(|label| match label.clicked {
+                true => format!("[{}]", label.text),
+                false => label.text.clone(),
+            })
+            .collect();
+        line(text, "     ", &format!("{}: {}", list.name, values.join(" · ")));
+    }
+}
+
+fn line(text: &mut String, indent: &str, words: &str) {
+    let mut shown: String = words.chars().take(MAX_CHARS).collect();
+    if shown.len() < words.len() {
+        shown.push('…');
+    }
+    writeln!(text, "{indent}{}", shown.trim_end()).expect("a String takes every write");
+}
