@@ -13,8 +13,8 @@
 //! Both end in a purchase of reward 1; a goal whose careful trip does not is not demonstrated carefully.
 //! Whether thinking pays is left for the learner to find out.
 
-use webshop_env::{Action, Page, ResultsPage, Session, Shop};
-use webshop_products::{Goal, GoalId, ProductIdx, Selection};
+use webshop_env::{Action, Page, Purchase, ResultsPage, Session, Shop};
+use webshop_products::{Goal, GoalId, ProductIdx};
 
 use crate::prompt::{Piece, dollars, mark};
 
@@ -58,8 +58,8 @@ impl<'a> Demonstrator<'a> {
     /// manner of shopping does not find one.
     pub fn trip(&self, goal: GoalId, manner: Manner) -> Option<Vec<DemonstratedTurn>> {
         let goal = self.shop.goals().get(goal);
-        let (target, selection, best) = self.shop.best_purchase(goal);
-        if !best.is_success() {
+        let target = goal.product;
+        if !self.shop.best_purchase(goal).breakdown.is_success() {
             return None;
         }
         let mut trip = Trip {
@@ -74,32 +74,17 @@ impl<'a> Demonstrator<'a> {
         while trip.turns.len() < MAX_ACTIONS {
             match trip.session.page(self.shop) {
                 Page::Results(page) => trip.choose(&page, target, manner)?,
-                Page::Item(page) => match self.purchase(goal, page.product, target, &selection) {
-                    Some(selection) => return trip.buy(&selection),
-                    None if manner == Manner::Careful => {
-                        trip.act(Vec::new(), Action::Click("< prev".into()));
+                Page::Item(page) => {
+                    let purchase = self.shop.best_purchase_of(goal, page.product);
+                    if purchase.breakdown.is_success() {
+                        return trip.buy(&purchase);
                     }
-                    None => return None,
-                },
+                    trip.act(Vec::new(), Action::Click("< prev".into()));
+                }
                 _ => return None,
             }
         }
         None
-    }
-
-    /// What to choose on the page of `product` so that buying it satisfies `goal` fully.
-    fn purchase(
-        &self,
-        goal: &Goal,
-        product: ProductIdx,
-        target: ProductIdx,
-        selection: &Selection,
-    ) -> Option<Selection> {
-        if product == target {
-            return Some(selection.clone());
-        }
-        let (selection, breakdown) = self.shop.best_selection(goal, product);
-        breakdown.is_success().then_some(selection)
     }
 }
 
@@ -166,9 +151,9 @@ impl Trip<'_> {
     }
 
     /// Chooses the options in page order, buys, and hands the trip over.
-    fn buy(mut self, selection: &Selection) -> Option<Vec<DemonstratedTurn>> {
-        for (_, value) in selection.iter() {
-            self.act(Vec::new(), Action::Click(value.to_owned()));
+    fn buy(mut self, purchase: &Purchase) -> Option<Vec<DemonstratedTurn>> {
+        for label in self.shop.clicks_to_choose(purchase.product, &purchase.selection) {
+            self.act(Vec::new(), Action::Click(label));
         }
         let action = Action::Click("buy now".into());
         let outcome = self.session.act(self.shop, &action);

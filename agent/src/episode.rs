@@ -9,6 +9,7 @@ use webshop_env::{Action, NoopReason, RewardBreakdown, Shop};
 use webshop_products::GoalId;
 
 use crate::generate::Completion;
+use crate::prompt::PROMPT_VERSION;
 
 /// The address of an episode among all that a seed can produce: same seed, same address, same trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -62,7 +63,68 @@ pub struct Episode {
     pub truncated: bool,
 }
 
+/// A trip as one line of a rollout file.
+#[derive(Clone, Debug, Serialize)]
+pub struct EpisodeRecord<'a> {
+    /// Its address.
+    pub coordinates: EpisodeCoordinates,
+    /// The instruction.
+    pub instruction: &'a str,
+    /// Its turns.
+    pub turns: Vec<TurnRecord<'a>>,
+    /// The shop's reward.
+    pub reward: f64,
+    /// How it came about.
+    pub breakdown: Option<RewardBreakdown>,
+    /// Whether something was bought.
+    pub terminated: bool,
+    /// Whether the trip was cut.
+    pub truncated: bool,
+    /// The goals this one is of.
+    pub goal_fingerprint: &'a str,
+    /// Layout of the prompts, for language models.
+    pub prompt_version: Option<&'static str>,
+}
+
+/// One turn of an [`EpisodeRecord`].
+#[derive(Clone, Debug, Serialize)]
+pub struct TurnRecord<'a> {
+    /// The action as text.
+    pub action: String,
+    /// Why it changed nothing, if so.
+    pub noop: Option<NoopReason>,
+    /// The written thought.
+    pub thought: Option<&'a str>,
+    /// Tokens read before the turn; empty for policies without any.
+    pub prompt_ids: &'a [u32],
+    /// What was said, with log-probabilities.
+    pub completion: Option<&'a Completion>,
+}
+
 impl Episode {
+    /// The trip as a line of a rollout file, with the text of its goal.
+    pub fn record<'a>(&'a self, shop: &'a Shop) -> EpisodeRecord<'a> {
+        let turn = |turn: &'a EpisodeTurn| TurnRecord {
+            action: turn.action.to_string(),
+            noop: turn.noop,
+            thought: turn.thought.as_deref(),
+            prompt_ids: turn.tokens.as_ref().map_or(&[], |tokens| &tokens.prompt_ids),
+            completion: turn.tokens.as_ref().map(|tokens| &tokens.completion),
+        };
+        let has_tokens = self.turns.iter().any(|turn| turn.tokens.is_some());
+        EpisodeRecord {
+            coordinates: self.coordinates,
+            instruction: &shop.goals().get(self.coordinates.goal).instruction,
+            turns: self.turns.iter().map(turn).collect(),
+            reward: self.reward,
+            breakdown: self.breakdown,
+            terminated: self.terminated,
+            truncated: self.truncated,
+            goal_fingerprint: shop.goals().fingerprint(),
+            prompt_version: has_tokens.then_some(PROMPT_VERSION),
+        }
+    }
+
     /// Reward exactly 1.
     pub fn is_success(&self) -> bool {
         self.breakdown.as_ref().is_some_and(RewardBreakdown::is_success)

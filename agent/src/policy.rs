@@ -148,17 +148,18 @@ pub struct OraclePolicy;
 impl OraclePolicy {
     fn choose(view: &LaneView<'_>) -> Action {
         let goal = view.shop.goals().get(view.session.goal());
-        let (target, selection, _) = view.shop.best_purchase(goal);
+        let target = goal.product;
         match view.page {
             Page::Search(_) => Action::Search(view.shop.catalog().get(target).title.to_lowercase()),
             Page::Results(page) => match page.items.iter().find(|item| item.product == target) {
                 Some(item) => Action::Click(item.id.as_str().to_lowercase()),
                 None => Action::Click("next >".into()),
             },
-            Page::Item(page) => selection
-                .iter()
-                .find(|(name, value)| page.selection.get(name) != Some(*value))
-                .map_or(Action::Click("buy now".into()), |(_, value)| Action::Click(value.to_string())),
+            Page::Item(page) => {
+                let wanted = view.shop.best_purchase(goal).selection;
+                let mut clicks = view.shop.clicks_to_choose(target, &wanted).into_iter();
+                Action::Click(clicks.nth(page.selection.len()).unwrap_or_else(|| "buy now".into()))
+            }
             _ => Action::Click("back to search".into()),
         }
     }

@@ -96,6 +96,16 @@ impl RunFolder {
         self.root.join("value.json")
     }
 
+    /// `report.html`: the page that a person reads.
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+
+    /// `curve.svg`: the learning curve alone.
+    pub fn curve(&self) -> PathBuf {
+        self.root.join("curve.svg")
+    }
+
     /// `episodes/`: whole trips.
     pub fn episodes(&self) -> PathBuf {
         self.root.join("episodes")

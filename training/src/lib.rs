@@ -13,6 +13,7 @@ mod observer;
 mod ground;
 mod setup;
 
+mod trained;
 mod trainer;
 
 mod learn;
@@ -32,6 +33,7 @@ mod statistics;
 mod checkpoint;
 mod clock;
 mod metrics;
+mod report;
 
 pub use checkpoint::*;
 pub use config::*;
@@ -46,10 +48,12 @@ pub use metrics::{
 };
 pub use observer::{Observer, Silent};
 pub use optimizer::{AdamW, Schedule, StepOutcome, is_decayed};
+pub use report::write_report;
 pub use reward::TaskReward;
-pub use setup::{lm_config, open_shop, prompt_config, qwen2_config, train_tokenizer};
+pub use setup::{Fingerprint, fingerprint, lm_config, open_shop, prompt_config, qwen2_config, rollout_config, train_tokenizer};
 pub use statistics::{mean, mean_interval, paired_bootstrap, wilson_interval};
-pub use trainer::{MODEL, Stage, Stages, train};
+pub use trained::Trained;
+pub use trainer::{Stage, Stages, train};
 pub use trajectory::{MicroBatch, Trajectory};
 pub use value::{GoalValue, ValueKey, ValueTable, optimal_value, samples_at};
 pub use warm_start::{Demonstrations, cloning_gradient, lay_down, recount};

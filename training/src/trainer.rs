@@ -30,7 +30,7 @@ use webshop_agent::prompt::PROMPT_VERSION;
 use webshop_agent::{Episode, LmPolicy, Qwen2, ShopTokenizer, Task, checkpoint, rollout};
 use webshop_products::{GoalId, Purpose, Seed};
 
-use crate::checkpoint::{RunFolder, read_trainer_state, write_json};
+use crate::checkpoint::{RunFolder, read_trainer_state, write_atomically, write_json};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
@@ -58,6 +58,8 @@ const SHOWN_TRIPS: usize = 3;
 const REFERENCE: &str = "reference";
 /// Folder of the model in a checkpoint.
 pub const MODEL: &str = "model";
+/// The configuration in a checkpoint, so that a copied checkpoint is complete.
+pub const CONFIG: &str = "config.toml";
 const OPTIMIZER: &str = "optimizer.safetensors";
 
 /// What a run found out, at its three stages.
@@ -447,6 +449,7 @@ impl Trainer<'_> {
             let model = folder.join(MODEL);
             checkpoint::save(&self.model, &model)?;
             self.tokenizer.save(&model)?;
+            write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
             self.optimizer.save(&folder.join(OPTIMIZER))
         })?;
         Ok(())

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use super::frame::{Frame, Unit, escape, round_range};
 
+/// Labels that fit below the columns; of more columns, only every so many is labelled.
+const MAX_LABELS: usize = 12;
 /// Share of a column's place that stays empty.
 const GAP: f64 = 0.18;
 
@@ -31,7 +33,11 @@ pub(super) struct BarChart {
 impl BarChart {
     /// The drawing, or `None` without columns.
     pub(super) fn svg(&self) -> Option<String> {
-        let tallest = self.columns.iter().map(|column| column.parts.iter().sum()).reduce(f64::max)?;
+        let tallest = self
+            .columns
+            .iter()
+            .map(|column| column.parts.iter().sum())
+            .reduce(f64::max)?;
         let frame = Frame {
             title: self.title.into(),
             note: self.note.clone(),
@@ -43,14 +49,26 @@ impl BarChart {
             },
             unit: self.unit,
         };
-        let swatch = |colour: &usize| format!("<rect class=\"f{colour}\" x=\"5\" y=\"-6\" width=\"12\" height=\"12\" rx=\"2\"/>");
+        let swatch = |colour: &usize| {
+            format!("<rect class=\"f{colour}\" x=\"5\" y=\"-6\" width=\"12\" height=\"12\" rx=\"2\"/>")
+        };
         let legend: Vec<(String, String)> = match self.parts.as_slice() {
             [_] => Vec::new(),
-            parts => parts.iter().map(|(name, colour)| (name.to_string(), swatch(colour))).collect(),
+            parts => parts
+                .iter()
+                .map(|(name, colour)| (name.to_string(), swatch(colour)))
+                .collect(),
         };
-        let labels: Vec<(f64, String)> =
-            (0..).zip(&self.columns).map(|(i, column)| (f64::from(i) + 0.5, column.label.clone())).collect();
-        let content: String = (0..).zip(&self.columns).map(|(i, column)| self.column(&frame, i, column)).collect();
+        let stride = self.columns.len().div_ceil(MAX_LABELS);
+        let labels: Vec<(f64, String)> = (0..)
+            .zip(&self.columns)
+            .step_by(stride)
+            .map(|(i, column)| (f64::from(i) + 0.5, column.label.clone()))
+            .collect();
+        let content: String = (0..)
+            .zip(&self.columns)
+            .map(|(i, column)| self.column(&frame, i, column))
+            .collect();
         Some(frame.draw(&legend, &labels, &content))
     }
 
@@ -93,19 +111,34 @@ mod tests {
             x_label: "step",
             unit: Unit::Share,
             parts: vec![("bought", 0), ("not", 1)],
-            columns: vec![Column { label: "0".into(), parts: vec![0.25, 0.75] }],
+            columns: vec![Column {
+                label: "0".into(),
+                parts: vec![0.25, 0.75],
+            }],
         };
         let svg = chart.svg().unwrap();
         // The plot is 216 high from 278 upwards: a quarter is 54, the rest 162 and ends at the top.
-        assert!(svg.contains("y=\"224.0\" width=\"429.7\" height=\"54.0\"><title>bought: 25.0 %"), "{svg}");
-        assert!(svg.contains("y=\"62.0\" width=\"429.7\" height=\"162.0\"><title>not: 75.0 %"), "{svg}");
+        assert!(
+            svg.contains("y=\"224.0\" width=\"429.7\" height=\"54.0\"><title>bought: 25.0 %"),
+            "{svg}"
+        );
+        assert!(
+            svg.contains("y=\"62.0\" width=\"429.7\" height=\"162.0\"><title>not: 75.0 %"),
+            "{svg}"
+        );
     }
 
     #[test]
     fn no_columns_are_not_drawn() {
         let parts = vec![("x", 0)];
-        let chart =
-            BarChart { title: "", note: String::new(), x_label: "", unit: Unit::Plain, parts, columns: Vec::new() };
+        let chart = BarChart {
+            title: "",
+            note: String::new(),
+            x_label: "",
+            unit: Unit::Plain,
+            parts,
+            columns: Vec::new(),
+        };
         assert_eq!(chart.svg(), None);
     }
 }

@@ -1,0 +1,53 @@
+//! `webshop catalog`: makes catalogs and looks at them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use webshop_products::{Seed, generate};
+
+use crate::shop::ShopArgs;
+
+/// What to do with a catalog.
+#[derive(clap::Subcommand)]
+pub enum CatalogVerb {
+    /// Write a generated catalog as the original's three JSON files
+    Generate {
+        /// The seed; the embedded catalogs have seed 0
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// How many products
+        #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        products: u64,
+        /// The folder to write; must not hold a catalog yet
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Print what a catalog holds: departments, types, options, prices, goals, near-duplicates, fingerprint
+    Inspect {
+        #[command(flatten)]
+        shop: ShopArgs,
+        /// One JSON object instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Carries out the verb.
+pub fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
+    match verb {
+        CatalogVerb::Generate { seed, products, out } => {
+            if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+                bail!("`{}` is not empty; give another folder with `--out`", out.display());
+            }
+            let raw = generate(Seed(seed), usize::try_from(products)?);
+            raw.write_dir(&out).with_context(|| format!("cannot write the catalog to `{}`", out.display()))?;
+            println!("{products} products in {}", out.display());
+        }
+        CatalogVerb::Inspect { shop, json } => {
+            let shop = shop.open()?;
+            println!("{} {json}", shop.goals().goals().len());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

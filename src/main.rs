@@ -1,0 +1,81 @@
+//! `webshop`: the command line of the shop, the agent and the trainer.
+//!
+//! One verb a stage, one file a verb. A verb parses its flags, builds what it needs from the libraries,
+//! and prints: data on stdout, logs and progress on stderr. Exit codes: 0 done, 1 a check found a
+//! difference, 2 error, 130 interrupted after a checkpoint was written.
+
+mod catalog;
+mod eval;
+mod play;
+mod progress;
+mod rollout;
+mod search;
+mod shop;
+mod train;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A deterministic WebShop and a small Qwen that learns to shop in it.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, propagate_version = true)]
+struct Cli {
+    /// Worker threads; results do not depend on it [default: one per core]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Teach a model to shop: cloning, V*, A*-PO, with a report at the end
+    Train(train::TrainArgs),
+    /// Measure a checkpoint on held-out goals
+    Eval(eval::EvalArgs),
+    /// Let a policy shop and record its trips
+    Rollout(rollout::RolloutArgs),
+    /// Shop yourself, in the terminal
+    Play(play::PlayArgs),
+    /// Rank products for a query, with the reasons if asked
+    Search(search::SearchArgs),
+    /// Make a catalog, or look at one
+    #[command(subcommand)]
+    Catalog(catalog::CatalogVerb),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false)
+        .init();
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    if let Some(threads) = cli.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global()?;
+    }
+    match cli.verb {
+        Verb::Train(args) => train::run(args),
+        Verb::Eval(args) => eval::run(args),
+        Verb::Rollout(args) => rollout::run(args),
+        Verb::Play(args) => play::run(args),
+        Verb::Search(args) => search::run(args),
+        Verb::Catalog(verb) => catalog::run(verb),
+    }
+}

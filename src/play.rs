@@ -1,0 +1,72 @@
+//! `webshop play`: a person shops in the terminal.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::bail;
+use webshop_env::{Action, Compat, EnvConfig, ShopEnv};
+use webshop_products::GoalId;
+
+use crate::shop::ShopArgs;
+
+/// Flags of `webshop play`.
+#[derive(clap::Args)]
+pub struct PlayArgs {
+    #[command(flatten)]
+    shop: ShopArgs,
+    /// Which goal to shop for, by its number
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    goal: u32,
+    /// Actions before the trip is cut
+    #[arg(long, default_value_t = 15, value_name = "N")]
+    max_steps: u32,
+}
+
+const HELP: &str = "type search[words], click[label], a number from the list, or quit";
+
+/// Shows pages and carries out what is typed until the purchase, the step limit or the end of input.
+pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
+    let shop = Arc::new(args.shop.open()?);
+    let n_goals = shop.goals().goals().len();
+    if args.goal as usize >= n_goals {
+        bail!("there is no goal `{}`: the goals are numbered 0 to {}", args.goal, n_goals - 1);
+    }
+    let mut env = ShopEnv::new(shop, EnvConfig { max_steps: args.max_steps, ..EnvConfig::default() });
+    env.reset(GoalId(args.goal));
+    let prompt = std::io::stdin().is_terminal();
+    let mut lines = std::io::stdin().lock().lines();
+    println!("{HELP}\n");
+    loop {
+        let page = env.page();
+        println!("{}\n", page.text_rich().trim_end());
+        let labels = page.available_actions().clickables;
+        for (number, label) in labels.iter().enumerate() {
+            println!("  {:>2}  click[{label}]", number + 1);
+        }
+        if prompt {
+            print!("\n> ");
+            std::io::stdout().flush()?;
+        }
+        let Some(line) = lines.next().transpose()? else { return Ok(ExitCode::SUCCESS) };
+        let line = line.trim();
+        if line == "quit" {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let numbered = line.parse().ok().and_then(|number: usize| labels.get(number.wrapping_sub(1)));
+        let action = numbered.map_or_else(|| Action::parse(line, Compat::Repaired), |label| Action::Click(label.clone()));
+        let step = env.step(&action);
+        println!("\n{action}");
+        if let Some(reason) = step.info.noop {
+            println!("nothing happens: {reason}\n{HELP}");
+        }
+        if let Some(breakdown) = step.info.breakdown.filter(|_| step.terminated) {
+            println!("\nbought. {breakdown}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        if step.truncated {
+            println!("\nthe shop closes: {} actions without a purchase, reward 0", args.max_steps);
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}

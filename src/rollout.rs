@@ -1,0 +1,174 @@
+//! `webshop rollout`: a policy shops, and its trips are summed up and recorded.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use webshop_agent::{
+    Episode, EpisodeCoordinates, LmConfig, LmPolicy, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy,
+    Task, rollout,
+};
+use webshop_env::Shop;
+use webshop_products::{Seed, Split};
+use webshop_training::{Ground, Summary, Trained, lm_config, summarize};
+
+use crate::progress::observer;
+use crate::shop::{ShopArgs, SplitArg};
+
+/// Flags of `webshop rollout`.
+#[derive(clap::Args)]
+pub struct RolloutArgs {
+    /// Who shops
+    #[arg(long, value_enum)]
+    policy: PolicyName,
+    /// For `lm`: a run folder, a checkpoint in it, or a model folder
+    #[arg(long, value_name = "DIR", required_if_eq("policy", "lm"))]
+    checkpoint: Option<PathBuf>,
+    #[command(flatten)]
+    pub play: PlayFlags,
+    /// Write one JSON record a trip to this file; must not exist
+    #[arg(long, value_name = "FILE.jsonl")]
+    out: Option<PathBuf>,
+}
+
+/// What `rollout` and `eval` share.
+#[derive(clap::Args)]
+pub struct PlayFlags {
+    #[command(flatten)]
+    pub shop: ShopArgs,
+    /// Which goals
+    #[arg(long, value_enum, default_value = "test")]
+    pub split: SplitArg,
+    /// How many goals, the first ones of the split's fixed order; all of them if there are fewer
+    #[arg(long, default_value_t = 300, value_name = "N")]
+    pub episodes: usize,
+    /// Root of all randomness of the policy
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// Actions before a trip is cut
+    #[arg(long, default_value_t = 15, value_name = "N")]
+    pub max_steps: u32,
+    /// For language models: sampling temperature, 0 is greedy [default: the checkpoint's]
+    #[arg(long, value_name = "T")]
+    pub temperature: Option<f64>,
+    /// For language models: let only admissible actions be said
+    #[arg(long)]
+    pub constrained: bool,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The policies of the command line.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq)]
+enum PolicyName {
+    /// Uniform over the admissible actions
+    Random,
+    /// Searches the whole instruction, opens the first result, buys
+    Rule,
+    /// Knows what is wanted and where it is
+    Oracle,
+    /// A language model
+    Lm,
+}
+
+/// Plays, sums up, records.
+pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
+    match args.policy {
+        PolicyName::Random => play(&mut RandomPolicy::new(Seed(args.play.seed)), &args.play, args.out),
+        PolicyName::Rule => play(&mut RulePolicy, &args.play, args.out),
+        PolicyName::Oracle => play(&mut OraclePolicy, &args.play, args.out),
+        PolicyName::Lm => match args.checkpoint {
+            Some(checkpoint) => play_lm(&Trained::load(&checkpoint)?, &args.play, args.out),
+            None => bail!("the policy `lm` needs `--checkpoint DIR`"),
+        },
+    }
+}
+
+/// Plays with a trained model.
+pub fn play_lm(trained: &Trained, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let evaluation = &trained.config.evaluation;
+    let temperature = flags.temperature.unwrap_or(evaluation.temperature);
+    let config = lm_config(&trained.config, temperature, evaluation.top_p)?;
+    let config = LmConfig { constrained: flags.constrained, ..config };
+    let mut policy = LmPolicy::new(&trained.model, &trained.tokenizer, config, Seed(flags.seed))?;
+    play(&mut policy, flags, out)
+}
+
+/// What `--json` prints, and what every other program may rely on.
+#[derive(Serialize)]
+struct Answer<'a> {
+    policy: &'static str,
+    seed: u64,
+    #[serde(flatten)]
+    summary: &'a Summary,
+    goal_fingerprint: &'a str,
+    seconds: f64,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the answer says how long it took")]
+fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let mut file = out.map(|path| create(&path)).transpose()?;
+    let shop = flags.shop.open()?;
+    let ground = Ground::new(shop, 0, 1)?;
+    let goals = ground.held_out(Split::from(flags.split), flags.episodes);
+    if goals.is_empty() {
+        bail!("the catalog has no goals in this split");
+    }
+    let tasks: Vec<Task> = goals
+        .into_iter()
+        .map(|goal| Task {
+            shop: ground.shop().clone(),
+            coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
+        })
+        .collect();
+    let began = std::time::Instant::now();
+    let observer = observer();
+    observer.begin(policy.name(), tasks.len() as u64, 0);
+    let limits = RolloutConfig { max_steps: flags.max_steps, lanes: 128 };
+    let episodes = rollout(policy, &tasks, limits, &mut |n| observer.advance(n as u64, ""))?;
+    observer.end();
+    let seconds = began.elapsed().as_secs_f64();
+    let summary = summarize(&episodes);
+    if let Some((path, file)) = &mut file {
+        record(file, ground.shop(), &episodes).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    let goal_fingerprint = ground.shop().goals().fingerprint();
+    if flags.json {
+        let answer = Answer { policy: policy.name(), seed: flags.seed, summary: &summary, goal_fingerprint, seconds };
+        println!("{}", serde_json::to_string(&answer)?);
+    } else {
+        print_summary(policy.name(), &summary);
+        println!("goals               {goal_fingerprint}");
+        println!("seconds             {seconds:.1}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_summary(policy: &str, summary: &Summary) {
+    let failures = &summary.failures;
+    println!("{policy}: {summary}");
+    println!("turns               {:.2}", summary.mean_turns);
+    println!("inadmissible        {:.2} %", 100.0 * summary.inadmissible_rate);
+    println!(
+        "failures            {} never bought, {} wrong product, {} missing option, {} over price",
+        failures.never_bought, failures.wrong_product, failures.missing_option, failures.over_price
+    );
+}
+
+fn create(path: &std::path::Path) -> anyhow::Result<(PathBuf, BufWriter<File>)> {
+    let file = File::create_new(path).with_context(|| format!("cannot create `{}`", path.display()))?;
+    Ok((path.to_path_buf(), BufWriter::new(file)))
+}
+
+fn record(file: &mut impl Write, shop: &Arc<Shop>, episodes: &[Episode]) -> anyhow::Result<()> {
+    for episode in episodes {
+        serde_json::to_writer(&mut *file, &episode.record(shop))?;
+        file.write_all(b"\n")?;
+    }
+    Ok(file.flush()?)
+}

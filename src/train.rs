@@ -1,0 +1,91 @@
+//! `webshop train`: the whole way from random weights to a trained shopper.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use webshop_training::{Config, RunFolder, Stage, TrainingError, train};
+
+use crate::progress::observer;
+
+/// Flags of `webshop train`.
+#[derive(clap::Args)]
+pub struct TrainArgs {
+    /// The experiment; without it, the default one (training/configs/tiny.toml)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Change a value of the experiment; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Short for `--set catalog.source=…`: 100, 1000 or a folder with the original's files
+    #[arg(long, value_name = "100|1000|DIR")]
+    catalog: Option<String>,
+    /// Short for `--set seed=N`
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The run folder [default: runs/<loss>-seed-<N>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Continue the run in the folder where it stopped, with its own configuration
+    #[arg(long, conflicts_with_all = ["config", "overrides", "catalog"])]
+    resume: bool,
+    /// Print the resolved configuration and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Trains, and prints what came of it.
+pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
+    let mut overrides = args.overrides;
+    overrides.extend(args.catalog.map(|source| format!("catalog.source={}", toml_string(&source))));
+    overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
+    let config = Config::load(args.config.as_deref(), &overrides)?;
+    if args.dry_run {
+        print!("{}", config.to_toml());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let out = args
+        .out
+        .unwrap_or_else(|| PathBuf::from(format!("runs/{}-seed-{}", config.learner.loss, config.seed)));
+    let (run, config) =
+        if args.resume { RunFolder::resume(&out)? } else { (RunFolder::create(&out, &config)?, config) };
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = stop.clone();
+    ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("stopping after this step; press Ctrl-C again to stop at once");
+    })?;
+    let observer = observer();
+    for warning in config.warnings() {
+        observer.say(&format!("warning: {warning}"));
+    }
+    let stages = match train(&config, &run, observer.as_ref(), &stop) {
+        Ok(stages) => stages,
+        Err(interrupted @ TrainingError::Interrupted { .. }) => {
+            eprintln!("{interrupted}");
+            return Ok(ExitCode::from(130));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    println!("held out, split `{}`:", config.evaluation.split);
+    let after = format!("after {}", config.learner.loss);
+    print_stage("random weights", stages.random.as_ref());
+    print_stage("after warm start", stages.warm_start.as_ref());
+    print_stage(&after, stages.learned.as_ref());
+    println!("run folder  {}", out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_stage(name: &str, stage: Option<&Stage>) {
+    if let Some(stage) = stage {
+        println!("{name:<17} {}  ({:.0} s)", stage.summary, stage.seconds);
+    }
+}
+
+/// A TOML basic string, so that a path is never read as a number or a table.
+fn toml_string(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
