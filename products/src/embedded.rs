@@ -1,7 +1,16 @@
 //! The two catalogs that the program carries with it.
+//!
+//! They were made by [`crate::generate()`] with seed 0 and are kept as files, so that a change of the
+//! generator shows as a change of data. The larger one is gzipped.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
 
 use crate::raw::RawData;
-use crate::{Seed, generate};
+
+const HUNDRED: &[u8] = include_bytes!("../data/catalog-100.json");
+const THOUSAND: &[u8] = include_bytes!("../data/catalog-1000.json.gz");
 
 /// A catalog that needs no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,12 +21,52 @@ pub enum EmbeddedCatalog {
     Thousand,
 }
 
+impl EmbeddedCatalog {
+    /// The catalog as one JSON object, one record a line.
+    fn json(self) -> Vec<u8> {
+        match self {
+            Self::Hundred => HUNDRED.to_vec(),
+            Self::Thousand => {
+                let mut json = Vec::new();
+                GzDecoder::new(THOUSAND)
+                    .read_to_end(&mut json)
+                    .expect("the embedded file was written by the example `embed`");
+                json
+            }
+        }
+    }
+}
+
 impl RawData {
     /// One of the embedded catalogs.
     pub fn embedded(which: EmbeddedCatalog) -> Self {
-        match which {
-            EmbeddedCatalog::Hundred => generate(Seed(0), 100),
-            EmbeddedCatalog::Thousand => generate(Seed(0), 1_000),
-        }
+        serde_json::from_slice(&which.json()).expect("the embedded file was written by the example `embed`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Seed, generate};
+
+    fn check(which: EmbeddedCatalog, n_products: usize) {
+        let made = generate(Seed(0), n_products);
+        let mut json = Vec::new();
+        made.write_one(&mut json).unwrap();
+        assert!(
+            which.json() == json,
+            "run `cargo run --release -p webshop-products --example embed`"
+        );
+        assert_eq!(RawData::embedded(which), made);
+    }
+
+    #[test]
+    fn the_embedded_hundred_is_what_the_generator_makes() {
+        check(EmbeddedCatalog::Hundred, 100);
+    }
+
+    #[test]
+    fn the_embedded_thousand_is_what_the_generator_makes() {
+        check(EmbeddedCatalog::Thousand, 1_000);
     }
 }

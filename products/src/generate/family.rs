@@ -5,16 +5,16 @@
 
 use super::dice::{Dice, Draw};
 use super::lexicon::Lexicon;
-use super::words::{Department, Form, Group, Kind};
+use super::words::{Department, Form, Group, Kind, Pool};
 
 /// In how many of 100 siblings each [`Change`] is made, in the order of its variants.
 const CHANGES: [usize; 4] = [40, 30, 20, 10];
 
-/// How many option groups a family has, in how many of 100.
-const N_GROUPS: [usize; 4] = [25, 35, 28, 12];
-
 /// The most values of a group, by the number of groups, so that no product has many combinations.
 const MOST_VALUES: [usize; 4] = [0, 5, 3, 2];
+
+/// In how many of 100 changed titles two parts exchange their second words, where there are two.
+const EXCHANGE: usize = 60;
 
 /// The endings of prices in cents.
 const PRICE_ENDINGS: [i64; 6] = [99, 95, 49, 0, 50, 29];
@@ -22,14 +22,19 @@ const PRICE_ENDINGS: [i64; 6] = [99, 95, 49, 0, 50, 29];
 /// No sibling costs more, in cents.
 const MOST_CENTS: i64 = 400_00;
 
+/// A dearer sibling costs at least so many cents more: limits lie up to $40 above a price, and many of
+/// the cheaper one's should exclude the dearer.
+const LEAST_STEP: i64 = 25_00;
+
 /// The forms of the traits in a title, and in how many of 100 families.
-const SHOWN: [(usize, &[Form]); 6] = [
-    (25, &[Form::Is, Form::Has]),
-    (20, &[Form::Is, Form::Is]),
-    (10, &[Form::Is, Form::For]),
-    (10, &[Form::Has, Form::For]),
-    (20, &[Form::Is, Form::Is, Form::Has]),
-    (15, &[Form::Is, Form::Has, Form::For]),
+const SHOWN: [(usize, &[Form]); 7] = [
+    (25, &[Form::Has, Form::Has]),
+    (30, &[Form::Is, Form::Has, Form::Has]),
+    (15, &[Form::Is, Form::Has]),
+    (8, &[Form::Is, Form::Is]),
+    (6, &[Form::Is, Form::For]),
+    (6, &[Form::Has, Form::For]),
+    (10, &[Form::Is, Form::Is, Form::Has]),
 ];
 
 /// Something that can be said of a product, and wanted of it.
@@ -85,7 +90,7 @@ impl Family {
     pub(super) fn draw(lexicon: &Lexicon, index: usize, size: usize) -> Self {
         let (department, kind) = lexicon.kind(index);
         let mut dice = Dice::new(lexicon.seed, Draw::Family, &[index]);
-        let first = first_member(lexicon, kind, &mut dice);
+        let first = first_member(lexicon, kind, lexicon.n_groups(index), &mut dice);
         let sized = first
             .choices
             .iter()
@@ -133,7 +138,11 @@ impl Family {
         }
     }
 
+    /// Exchanges the second words of two parts, or replaces one trait.
     fn change_shown(&self, member: &mut Member, lexicon: &Lexicon, dice: &mut Dice) {
+        if dice.chance(EXCHANGE) && exchange(&mut member.shown, lexicon, self.kind) {
+            return;
+        }
         let at = dice.below(member.shown.len());
         if let Some(other) = self.other_trait(member, member.shown[at].form, lexicon, dice) {
             member.shown[at] = other;
@@ -153,14 +162,23 @@ impl Family {
         draw_trait(lexicon, self.kind, form, &taken, dice)
     }
 
-    /// Whether some member lacks `wanted`, so that asking for it tells members apart.
-    pub(super) fn distinguishes(&self, wanted: Trait) -> bool {
-        let has = |member: &Member| member.shown.contains(&wanted) || member.hidden.contains(&wanted);
-        !self.members.iter().all(has)
+    /// Whether some member does not offer `value` in the group called `name`.
+    pub(super) fn is_rare(&self, name: &str, value: &str) -> bool {
+        let offers = |choice: &Choice| choice.name == name && choice.values.contains(&value);
+        !self
+            .members
+            .iter()
+            .all(|member| member.choices.iter().any(offers))
+    }
+
+    /// How many members lack `wanted`: what asking for it rules out.
+    pub(super) fn n_without(&self, wanted: Trait) -> usize {
+        let has = |member: &&Member| member.shown.contains(&wanted) || member.hidden.contains(&wanted);
+        self.members.len() - self.members.iter().filter(has).count()
     }
 }
 
-fn first_member(lexicon: &Lexicon, kind: &'static Kind, dice: &mut Dice) -> Member {
+fn first_member(lexicon: &Lexicon, kind: &'static Kind, n_groups: usize, dice: &mut Dice) -> Member {
     let weights = SHOWN.map(|(weight, _)| weight);
     let shown_forms = SHOWN[dice.weighted(&weights)].1;
     let n_hidden = 1 + dice.below(2);
@@ -170,7 +188,7 @@ fn first_member(lexicon: &Lexicon, kind: &'static Kind, dice: &mut Dice) -> Memb
         traits.extend(draw_trait(lexicon, kind, form, &traits, dice));
     }
     let hidden = traits.split_off(shown_forms.len());
-    let n_groups = dice.weighted(&N_GROUPS).min(kind.groups.len());
+    let n_groups = n_groups.min(kind.groups.len());
     let mut groups = dice.sample(kind.groups, n_groups);
     // Pages list groups in the kind's order, whichever of them a family has.
     groups.sort_by_key(|group| kind.groups.iter().position(|known| std::ptr::eq(*known, *group)));
@@ -186,6 +204,33 @@ fn first_member(lexicon: &Lexicon, kind: &'static Kind, dice: &mut Dice) -> Memb
     }
 }
 
+/// Turns "rubber sole, mesh lining" into "mesh sole, rubber lining"; false if there are no such two.
+fn exchange(shown: &mut [Trait], lexicon: &Lexicon, kind: &'static Kind) -> bool {
+    let Some(pool) = kind.pools.into_iter().find(|pool| pool.is_grid) else {
+        return false;
+    };
+    let known = lexicon.traits(pool);
+    let mut places = (0..shown.len()).filter(|&at| known.contains(&shown[at].text));
+    let (Some(one), Some(other)) = (places.next(), places.next()) else {
+        return false;
+    };
+    let halves = |at: usize| shown[at].text.split_once(' ');
+    let (Some((a, b)), Some((c, d))) = (halves(one), halves(other)) else {
+        return false;
+    };
+    let find = |first: &str, second: &str| {
+        known
+            .iter()
+            .find(|text| text.split_once(' ') == Some((first, second)))
+    };
+    let (Some(new_one), Some(new_other)) = (find(c, b), find(a, d)) else {
+        return false;
+    };
+    let changed = shown[one].text != *new_other;
+    (shown[one].text, shown[other].text) = (new_one, new_other);
+    changed
+}
+
 fn draw_trait(
     lexicon: &Lexicon,
     kind: &'static Kind,
@@ -198,14 +243,23 @@ fn draw_trait(
         .traits(pool)
         .iter()
         .map(|&text| Trait { form, text })
-        .filter(|candidate| !taken.contains(candidate))
+        .filter(|candidate| taken.iter().all(|one| !resembles(pool, *one, *candidate)))
         .collect();
     (!free.is_empty()).then(|| dice.pick(&free))
 }
 
+/// Whether two traits are equal or, in a grid, stand in one row or column; a product has no two such.
+fn resembles(pool: &Pool, one: Trait, other: Trait) -> bool {
+    let share = |(a, b): (&str, &str), (c, d): (&str, &str)| a == c || b == d;
+    one == other
+        || pool.is_grid
+            && one.form == other.form
+            && matches!((one.text.split_once(' '), other.text.split_once(' ')), (Some(x), Some(y)) if share(x, y))
+}
+
 fn draw_choice(lexicon: &Lexicon, group: &'static Group, n_groups: usize, dice: &mut Dice) -> Choice {
     let known = lexicon.values(group);
-    let most = MOST_VALUES[n_groups].min(known.len());
+    let most = MOST_VALUES[n_groups].min((known.len() / 2).max(2));
     let n_values = dice.between(2, most as i64) as usize;
     let mut values = dice.sample(known, n_values);
     in_order(&mut values, group);
@@ -216,7 +270,7 @@ fn draw_choice(lexicon: &Lexicon, group: &'static Group, n_groups: usize, dice: 
     }
 }
 
-/// Replaces at least half of the values of one group by others.
+/// Replaces the values of one group by others, at most one of them kept.
 fn change_options(member: &mut Member, lexicon: &Lexicon, kind: &'static Kind, dice: &mut Dice) {
     if member.choices.is_empty() {
         return;
@@ -228,11 +282,7 @@ fn change_options(member: &mut Member, lexicon: &Lexicon, kind: &'static Kind, d
     };
     let known = lexicon.values(group).iter().copied();
     let free: Vec<_> = known.filter(|value| !choice.values.contains(value)).collect();
-    let n_new = choice
-        .values
-        .len()
-        .div_ceil(2)
-        .max(dice.below(choice.values.len() + 1));
+    let n_new = choice.values.len() - dice.below(2);
     let new = dice.sample(&free, n_new);
     dice.shuffle(&mut choice.values);
     choice.values.truncate(choice.values.len() - new.len());
@@ -245,17 +295,15 @@ fn in_order(values: &mut [&'static str], group: &Group) {
     values.sort_by_key(|value| group.values.iter().position(|known| known == value));
 }
 
-/// Cheaper prices are more common.
 fn first_price(kind: &Kind, dice: &mut Dice) -> i64 {
     let (low, high) = kind.dollars;
-    let dollars = i64::min(dice.between(low, high), dice.between(low, high));
-    (dollars - 1) * 100 + dice.pick(&PRICE_ENDINGS)
+    (dice.between(low, high) - 1) * 100 + dice.pick(&PRICE_ENDINGS)
 }
 
 /// Clearly more than before, or clearly less where more would be too much.
 fn other_price(cents: i64, dice: &mut Dice) -> i64 {
     let percent = dice.between(140, 300);
-    let dearer = cents * percent / 100;
+    let dearer = (cents * percent / 100).max(cents + LEAST_STEP);
     let dollars = if dearer > MOST_CENTS {
         cents / percent
     } else {

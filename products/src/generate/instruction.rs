@@ -13,15 +13,18 @@ use crate::seed::Seed;
 const N_HUMAN: usize = 12;
 
 /// How many traits a wish names (one, two, three), in how many of 100.
-const N_TRAITS: [usize; 3] = [20, 55, 25];
+const N_TRAITS: [usize; 3] = [12, 58, 30];
 
 /// In how many of 100 wishes a trait that only the text tells is asked for, when it tells siblings
 /// apart and when it does not.
-const ASK_HIDDEN: usize = 50;
+const ASK_HIDDEN: usize = 40;
 const ASK_HIDDEN_IDLY: usize = 3;
 
 /// In how many of 100 wishes a group of options is named.
-const NAME_GROUP: usize = 90;
+const NAME_GROUP: usize = 94;
+
+/// In how many of 100 of these the value is one that not all siblings offer, if there is one.
+const RARE: usize = 85;
 
 /// How often wording is drawn anew when a product already has that instruction.
 const N_TRIES: usize = 8;
@@ -78,7 +81,7 @@ fn synthetic_instruction(family: &Family, member: &Member, dice: &mut Dice) -> R
 
 fn human_instruction(family: &Family, member: &Member, dice: &mut Dice) -> RawHumanInstruction {
     let wanted = wanted_traits(family, member, dice);
-    let picked = picked_options(member, dice);
+    let picked = picked_options(family, member, dice);
     RawHumanInstruction {
         instruction: words(family, &wanted, &picked, dice),
         instruction_attributes: wanted.iter().map(|one| one.text.to_owned()).collect(),
@@ -91,9 +94,9 @@ fn wanted_traits(family: &Family, member: &Member, dice: &mut Dice) -> Vec<Trait
     let n_wanted = 1 + dice.weighted(&N_TRAITS);
     let mut shown = member.shown.clone();
     dice.shuffle(&mut shown);
-    shown.sort_by_key(|&one| !family.distinguishes(one));
+    shown.sort_by_key(|&one| std::cmp::Reverse(family.n_without(one)));
     let asked = |&one: &Trait| {
-        dice.chance(if family.distinguishes(one) {
+        dice.chance(if family.n_without(one) > 0 {
             ASK_HIDDEN
         } else {
             ASK_HIDDEN_IDLY
@@ -105,11 +108,22 @@ fn wanted_traits(family: &Family, member: &Member, dice: &mut Dice) -> Vec<Trait
     wanted
 }
 
-fn picked_options<'a>(member: &'a Member, dice: &mut Dice) -> Vec<Picked<'a>> {
+fn picked_options<'a>(family: &Family, member: &'a Member, dice: &mut Dice) -> Vec<Picked<'a>> {
     let mut picked = Vec::new();
     for choice in &member.choices {
         if dice.chance(NAME_GROUP) {
-            picked.push((choice, dice.pick(&choice.values)));
+            let rare = choice
+                .values
+                .iter()
+                .copied()
+                .filter(|value| family.is_rare(choice.name, value));
+            let rare: Vec<_> = rare.collect();
+            let among = if !rare.is_empty() && dice.chance(RARE) {
+                &rare
+            } else {
+                &choice.values
+            };
+            picked.push((choice, dice.pick(among)));
         }
     }
     dice.shuffle(&mut picked);

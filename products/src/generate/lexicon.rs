@@ -7,8 +7,14 @@ use super::dice::{Dice, Draw};
 use super::words::{BRAND_BEGINNINGS, BRAND_ENDS, DEPARTMENTS, Department, Group, Kind, Pool};
 use crate::seed::Seed;
 
-/// Families of one kind in a shop, if kinds must be repeated at all.
+/// Of 25 families, how many have no option group, one, two, three.
+const N_GROUPS: [usize; 4] = [5, 8, 8, 4];
+
+/// Brands of a shop that is not large.
 const N_BRANDS: usize = 110;
+/// From this many families on, grids are used whole.
+const FULL_GRIDS: usize = 60;
+
 /// From this many families on, every brand there can be is used.
 const MANY_FAMILIES: usize = 1_000;
 
@@ -20,6 +26,8 @@ pub(super) struct Lexicon {
     pools: Vec<(&'static Pool, Vec<&'static str>)>,
     groups: Vec<(&'static Group, Vec<&'static str>)>,
     brands: Vec<String>,
+    /// How many option groups successive families have.
+    n_groups: Vec<usize>,
 }
 
 impl Lexicon {
@@ -29,15 +37,14 @@ impl Lexicon {
             kinds: kinds(seed),
             pools: Vec::new(),
             groups: Vec::new(),
-            brands: Vec::new(),
+            brands: brands(seed, n_families),
+            n_groups: n_groups(seed),
         };
         for kind in DEPARTMENTS.iter().flat_map(|department| department.kinds) {
             for pool in kind.pools {
                 if lexicon.pools.iter().all(|(known, _)| !std::ptr::eq(*known, pool)) {
-                    let mut dice = Dice::new(seed, Draw::Pool, &[lexicon.pools.len()]);
-                    lexicon
-                        .pools
-                        .push((pool, dice.sample(pool.texts, 6 + n_families / 20)));
+                    let dice = Dice::new(seed, Draw::Pool, &[lexicon.pools.len()]);
+                    lexicon.pools.push((pool, some_traits(pool, n_families, dice)));
                 }
             }
             for group in kind.groups {
@@ -49,11 +56,10 @@ impl Lexicon {
                     let mut dice = Dice::new(seed, Draw::Group, &[lexicon.groups.len()]);
                     lexicon
                         .groups
-                        .push((group, dice.sample(group.values, 8 + n_families / 20)));
+                        .push((group, dice.sample(group.values, 5 + n_families / 20)));
                 }
             }
         }
-        lexicon.brands = brands(seed, n_families);
         lexicon
     }
 
@@ -65,6 +71,10 @@ impl Lexicon {
 
     pub(super) fn brand(&self, family: usize) -> &str {
         &self.brands[family % self.brands.len()]
+    }
+
+    pub(super) fn n_groups(&self, family: usize) -> usize {
+        self.n_groups[family % self.n_groups.len()]
     }
 
     /// The traits of `pool` that this shop knows.
@@ -92,6 +102,30 @@ fn kinds(seed: Seed) -> Vec<(&'static Department, Vec<&'static Kind>)> {
         .collect();
     dice.shuffle(&mut departments);
     departments
+}
+
+/// Fewer words for fewer families; of a grid whole rows and columns.
+fn some_traits(pool: &Pool, n_families: usize, mut dice: Dice) -> Vec<&'static str> {
+    if !pool.is_grid {
+        return dice.sample(pool.texts, 5 + n_families / 20);
+    }
+    let side = pool.texts.len().isqrt();
+    let all: Vec<_> = (0..side).collect();
+    let n_kept = if n_families < FULL_GRIDS { side - 1 } else { side };
+    let (rows, columns) = (dice.sample(&all, n_kept), dice.sample(&all, n_kept));
+    rows.iter()
+        .flat_map(|row| columns.iter().map(move |column| pool.texts[row * side + column]))
+        .collect()
+}
+
+/// Dealt like cards rather than drawn, so that even small shops have the usual shares.
+fn n_groups(seed: Seed) -> Vec<usize> {
+    let shares = N_GROUPS.iter().enumerate();
+    let mut dealt: Vec<_> = shares
+        .flat_map(|(n_groups, &share)| std::iter::repeat_n(n_groups, share))
+        .collect();
+    Dice::new(seed, Draw::Kinds, &[2]).shuffle(&mut dealt);
+    dealt
 }
 
 fn brands(seed: Seed, n_families: usize) -> Vec<String> {

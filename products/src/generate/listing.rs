@@ -16,6 +16,9 @@ const MOST_TITLE_WORDS: usize = 11;
 const UNPRICED: usize = 4;
 const RANGE: usize = 8;
 
+/// In how many of 100 descriptions a customer is quoted.
+const QUOTED: usize = 75;
+
 /// One product with its instructions.
 pub(super) struct Listing {
     pub item: RawItem,
@@ -35,7 +38,10 @@ impl Listing {
         // Siblings share their prose, so that they differ only in what makes them differ.
         let mut shared = Dice::new(seed, Draw::Listing, &[family_index]);
         let mut own = Dice::new(seed, Draw::Listing, &[family_index, member_index]);
-        let (bullets, description) = texts(family, member, &mut shared);
+        let (bullets, mut description) = texts(family, member, &mut shared);
+        if own.chance(QUOTED) {
+            description = format!("{description} {}", quote(&mut own));
+        }
         let kind = family.kind;
         let item = RawItem {
             images: vec![format!("https://img.example/{asin}.jpg")],
@@ -107,7 +113,9 @@ fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, Str
         None => family.kind.query.to_owned(),
     };
     let fill = |text: &str| {
-        let text = text.replace("{stuff}", &stuff).replace("{brand}", &family.brand);
+        let text = text
+            .replace("{stuff}", &stuff)
+            .replace("{brand}", &capitalized(&family.brand));
         let text = text
             .replace("{use}", family.purpose)
             .replace("{query}", family.kind.query);
@@ -142,6 +150,14 @@ fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, Str
     dice.shuffle(&mut later);
     bullets.extend(later);
     (bullets, description)
+}
+
+fn quote(dice: &mut Dice) -> String {
+    let said = dice.pick(&prose::QUOTES);
+    let said = said
+        .replace("{person}", dice.pick(&prose::PERSONS))
+        .replace("{place}", dice.pick(&prose::PLACES));
+    format!("\"{}\" says a customer.", sentence(&said))
 }
 
 fn pricing(cents: i64, dice: &mut Dice) -> String {

@@ -5,6 +5,7 @@ use super::{Department, Form, Kind, Pool};
 
 static FORMULAS: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "cruelty free",
         "paraben free",
@@ -20,25 +21,22 @@ static FORMULAS: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static INGREDIENTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "vitamin c",
-        "hyaluronic acid",
-        "aloe vera",
-        "tea tree",
-        "coconut oil",
-        "shea butter",
-        "green tea",
-        "rose water",
-        "sea minerals",
-        "natural ingredients",
-        "manuka honey",
+        "coconut oil", "coconut water", "coconut extract", "coconut butter",
+        "rose oil", "rose water", "rose extract", "rose butter",
+        "aloe oil", "aloe water", "aloe extract", "aloe butter",
+        "honey oil", "honey water", "honey extract", "honey butter",
     ],
 };
 
 static SKIN: Pool = Pool {
     form: Form::For,
+    is_grid: false,
     texts: &[
         "sensitive skin",
         "dry skin",
@@ -54,6 +52,7 @@ static SKIN: Pool = Pool {
 
 static HAIR: Pool = Pool {
     form: Form::For,
+    is_grid: false,
     texts: &[
         "dry hair",
         "curly hair",
@@ -67,22 +66,37 @@ static HAIR: Pool = Pool {
     ],
 };
 
+static LOOKS: Pool = Pool {
+    form: Form::For,
+    is_grid: false,
+    texts: &[
+        "date night",
+        "office wear",
+        "daily use",
+        "birthday parties",
+        "sensitive skin",
+        "hot summer",
+        "wedding day",
+        "night shifts",
+    ],
+};
+
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static TOOL_PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "bamboo handle",
-        "wooden handle",
-        "soft bristles",
-        "storage case",
-        "rubber grip",
-        "round tips",
-        "metal hook",
-        "travel cap",
+        "bamboo handle", "bamboo grip", "bamboo tips", "bamboo base",
+        "rubber handle", "rubber grip", "rubber tips", "rubber base",
+        "silicone handle", "silicone grip", "silicone tips", "silicone base",
+        "metal handle", "metal grip", "metal tips", "metal base",
     ],
 };
 
 static TOOL_QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "easy to clean",
         "easy to use",
@@ -114,6 +128,7 @@ const HAIR_CARE: Kind = Kind {
 
 const MAKEUP: Kind = Kind {
     section: "makeup",
+    pools: [&FORMULAS, &INGREDIENTS, &LOOKS],
     dollars: (6, 32),
     materials: &["matte", "velvet", "satin", "mineral"],
     groups: &[&SHADE, &GLOSS, &PACK],
@@ -125,7 +140,7 @@ const TOOL: Kind = Kind {
     section: "tools",
     dollars: (6, 36),
     materials: &["bamboo", "wooden", "silicone", "ceramic"],
-    pools: [&TOOL_QUALITIES, &TOOL_PARTS, &SKIN],
+    pools: [&TOOL_QUALITIES, &TOOL_PARTS, &LOOKS],
     groups: &[&BRISTLES, &TRAVEL_SIZE, &PACK],
     tails: &["2 pack", "4 pack"],
     ..CARE

@@ -5,6 +5,7 @@ use super::{Department, Form, Kind, Pool};
 
 static QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "fast charging",
         "high speed",
@@ -22,6 +23,7 @@ static QUALITIES: Pool = Pool {
 
 static SOUND_QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "noise cancelling",
         "high definition",
@@ -35,39 +37,35 @@ static SOUND_QUALITIES: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static SOUND_PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "stereo sound",
-        "deep bass",
-        "volume control",
-        "carrying case",
-        "led lights",
-        "usb port",
-        "touch buttons",
-        "long battery life",
-        "built in microphone",
+        "metal cable", "metal grille", "metal pads", "metal clip",
+        "nylon cable", "nylon grille", "nylon pads", "nylon clip",
+        "foam cable", "foam grille", "foam pads", "foam clip",
+        "rubber cable", "rubber grille", "rubber pads", "rubber clip",
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "usb port",
-        "carrying case",
-        "braided cord",
-        "led lights",
-        "metal shell",
-        "gold plated plugs",
-        "power switch",
-        "rubber feet",
-        "cooling vents",
-        "hand strap",
+        "metal plugs", "metal cord", "metal shell", "metal feet",
+        "nylon plugs", "nylon cord", "nylon shell", "nylon feet",
+        "rubber plugs", "rubber cord", "rubber shell", "rubber feet",
+        "ceramic plugs", "ceramic cord", "ceramic shell", "ceramic feet",
     ],
 };
 
 static COVER_QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "shock proof",
         "scratch resistant",
@@ -81,23 +79,35 @@ static COVER_QUALITIES: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static COVER_PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "kick stand",
-        "card holder",
-        "hand strap",
-        "raised edges",
-        "magnetic closure",
-        "tempered glass",
-        "soft lining",
-        "pen holder",
-        "zipper pockets",
+        "magnetic pocket", "magnetic stand", "magnetic holder", "magnetic closure",
+        "elastic pocket", "elastic stand", "elastic holder", "elastic closure",
+        "metal pocket", "metal stand", "metal holder", "metal closure",
+        "hidden pocket", "hidden stand", "hidden holder", "hidden closure",
+    ],
+};
+
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
+static SCREEN_PARTS: Pool = Pool {
+    form: Form::Has,
+    is_grid: true,
+    texts: &[
+        "tempered glass", "tempered edges", "tempered coating", "tempered corners",
+        "ceramic glass", "ceramic edges", "ceramic coating", "ceramic corners",
+        "nano glass", "nano edges", "nano coating", "nano corners",
+        "acrylic glass", "acrylic edges", "acrylic coating", "acrylic corners",
     ],
 };
 
 static PLACES: Pool = Pool {
     form: Form::For,
+    is_grid: false,
     texts: &[
         "home theater",
         "video calls",
@@ -171,6 +181,7 @@ pub(super) static ELECTRONICS: Department = Department {
         },
         Kind {
             query: "screen protector",
+            pools: [&COVER_QUALITIES, &SCREEN_PARTS, &PLACES],
             materials: &[],
             groups: &[&DEVICE, &PACK],
             ..COVER
@@ -218,7 +229,7 @@ pub(super) static ELECTRONICS: Department = Department {
         },
     ],
     uses: &[
-        "the living room",
+        "a shared flat",
         "your travel bag",
         "a long flight",
         "the desk at work",

@@ -5,6 +5,7 @@ use super::{Department, Form, Kind, Pool};
 
 static SHOE_QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "waterproof",
         "non slip",
@@ -18,23 +19,22 @@ static SHOE_QUALITIES: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static SHOE_PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "rubber sole",
-        "arch support",
-        "memory foam",
-        "steel toe",
-        "ankle straps",
-        "cushioned heel",
-        "side zipper",
-        "pull tabs",
-        "reflective trim",
+        "rubber sole", "rubber lining", "rubber heel", "rubber tongue",
+        "leather sole", "leather lining", "leather heel", "leather tongue",
+        "mesh sole", "mesh lining", "mesh heel", "mesh tongue",
+        "foam sole", "foam lining", "foam heel", "foam tongue",
     ],
 };
 
 static CLOTHES_QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "machine washable",
         "quick drying",
@@ -50,24 +50,22 @@ static CLOTHES_QUALITIES: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static CLOTHES_PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "high waist",
-        "long sleeves",
-        "drawstring closure",
-        "zipper pockets",
-        "elastic waistband",
-        "button closure",
-        "adjustable hood",
-        "crew neck",
-        "reflective trim",
-        "hidden seams",
+        "zipper pockets", "zipper closure", "zipper cuffs", "zipper waist",
+        "button pockets", "button closure", "button cuffs", "button waist",
+        "elastic pockets", "elastic closure", "elastic cuffs", "elastic waist",
+        "drawstring pockets", "drawstring closure", "drawstring cuffs", "drawstring waist",
     ],
 };
 
 static WEAR: Pool = Pool {
     form: Form::For,
+    is_grid: false,
     texts: &[
         "daily wear",
         "gym workout",
@@ -83,6 +81,7 @@ static WEAR: Pool = Pool {
 
 static CLOTHES_WEAR: Pool = Pool {
     form: Form::For,
+    is_grid: false,
     texts: &[
         "daily wear",
         "gym workout",

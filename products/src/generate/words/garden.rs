@@ -5,6 +5,7 @@ use super::{Department, Form, Kind, Pool};
 
 static TEXTILE_QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "machine washable",
         "fade resistant",
@@ -19,23 +20,22 @@ static TEXTILE_QUALITIES: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static TEXTILE_PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "hidden zipper",
-        "cotton lining",
-        "non slip backing",
-        "metal rings",
-        "deep pockets",
-        "printed flowers",
-        "stitched edges",
-        "memory foam",
-        "tassel trim",
+        "cotton trim", "cotton lining", "cotton edges", "cotton backing",
+        "satin trim", "satin lining", "satin edges", "satin backing",
+        "fleece trim", "fleece lining", "fleece edges", "fleece backing",
+        "rope trim", "rope lining", "rope edges", "rope backing",
     ],
 };
 
 static FURNITURE_QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "easy to assemble",
         "space saving",
@@ -50,23 +50,35 @@ static FURNITURE_QUALITIES: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static FURNITURE_PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "steel frame",
-        "metal legs",
-        "storage shelf",
-        "tempered glass",
-        "lumbar support",
-        "rubber feet",
-        "drain holes",
-        "rope handles",
-        "soft lining",
+        "steel frame", "steel legs", "steel shelf", "steel handles",
+        "glass frame", "glass legs", "glass shelf", "glass handles",
+        "rope frame", "rope legs", "rope shelf", "rope handles",
+        "cork frame", "cork legs", "cork shelf", "cork handles",
+    ],
+};
+
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
+static VESSEL_PARTS: Pool = Pool {
+    form: Form::Has,
+    is_grid: true,
+    texts: &[
+        "rope handles", "rope base", "rope lid", "rope lining",
+        "cork handles", "cork base", "cork lid", "cork lining",
+        "linen handles", "linen base", "linen lid", "linen lining",
+        "steel handles", "steel base", "steel lid", "steel lining",
     ],
 };
 
 static LIGHT_QUALITIES: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "energy efficient",
         "easy to install",
@@ -79,22 +91,22 @@ static LIGHT_QUALITIES: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static LIGHT_PARTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "dimmer switch",
-        "remote control",
-        "glass shade",
-        "usb port",
-        "linen shade",
-        "silent motor",
-        "timer function",
-        "metal base",
+        "brass shade", "brass base", "brass stand", "brass chain",
+        "linen shade", "linen base", "linen stand", "linen chain",
+        "glass shade", "glass base", "glass stand", "glass chain",
+        "steel shade", "steel base", "steel stand", "steel chain",
     ],
 };
 
 static ROOMS: Pool = Pool {
     form: Form::For,
+    is_grid: false,
     texts: &[
         "living room",
         "dining room",
@@ -216,6 +228,7 @@ pub(super) static GARDEN: Department = Department {
         },
         Kind {
             query: "storage baskets",
+            pools: [&FURNITURE_QUALITIES, &VESSEL_PARTS, &ROOMS],
             section: "decor",
             dollars: (14, 55),
             groups: &[&COLOR, &SHAPE, &PACK],
@@ -223,6 +236,7 @@ pub(super) static GARDEN: Department = Department {
         },
         Kind {
             query: "plant pots",
+            pools: [&FURNITURE_QUALITIES, &VESSEL_PARTS, &ROOMS],
             section: "decor",
             dollars: (9, 48),
             groups: &[&POT, &COLOR, &SHAPE],

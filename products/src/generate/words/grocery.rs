@@ -5,6 +5,7 @@ use super::{Department, Form, Kind, Pool};
 
 static DIETS: Pool = Pool {
     form: Form::Is,
+    is_grid: false,
     texts: &[
         "gluten free",
         "sugar free",
@@ -14,7 +15,7 @@ static DIETS: Pool = Pool {
         "low carb",
         "low sodium",
         "non gmo",
-        "keto friendly",
+        "paleo approved",
         "certified organic",
         "plant based",
         "shelf stable",
@@ -22,40 +23,48 @@ static DIETS: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static CONTENTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "sea salt",
-        "whole grain",
-        "natural flavors",
-        "high protein",
-        "real fruit",
-        "simple ingredients",
-        "resealable bag",
-        "added calcium",
-        "cane sugar",
-        "extra fiber",
-        "vitamin c",
+        "almond pieces", "almond coating", "almond filling", "almond powder",
+        "cocoa pieces", "cocoa coating", "cocoa filling", "cocoa powder",
+        "honey pieces", "honey coating", "honey filling", "honey powder",
+        "cherry pieces", "cherry coating", "cherry filling", "cherry powder",
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
 static DRINK_CONTENTS: Pool = Pool {
     form: Form::Has,
+    is_grid: true,
     texts: &[
-        "natural flavors",
-        "real fruit",
-        "simple ingredients",
-        "added calcium",
-        "cane sugar",
-        "extra caffeine",
-        "vitamin c",
-        "resealable bag",
-        "rich aroma",
+        "lemon pulp", "lemon puree", "lemon extract", "lemon syrup",
+        "ginger pulp", "ginger puree", "ginger extract", "ginger syrup",
+        "cocoa pulp", "cocoa puree", "cocoa extract", "cocoa syrup",
+        "berry pulp", "berry puree", "berry extract", "berry syrup",
+    ],
+};
+
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
+static SAVORY_CONTENTS: Pool = Pool {
+    form: Form::Has,
+    is_grid: true,
+    texts: &[
+        "pepper flakes", "pepper oil", "pepper paste", "pepper seeds",
+        "onion flakes", "onion oil", "onion paste", "onion seeds",
+        "garlic flakes", "garlic oil", "garlic paste", "garlic seeds",
+        "sesame flakes", "sesame oil", "sesame paste", "sesame seeds",
     ],
 };
 
 static OCCASIONS: Pool = Pool {
     form: Form::For,
+    is_grid: false,
     texts: &[
         "gift baskets",
         "school lunch",
@@ -87,9 +96,15 @@ const BEVERAGE: Kind = Kind {
     ..SNACK
 };
 
+const SALTY: Kind = Kind {
+    pools: [&DIETS, &SAVORY_CONTENTS, &OCCASIONS],
+    materials: &["corn", "rice", "lentil", "potato"],
+    groups: &[&SAVORY, &BAG, &PACK],
+    ..SNACK
+};
+
 const PANTRY: Kind = Kind {
     section: "pantry",
-    groups: &[&SAVORY, &BAG, &PACK],
     ..SNACK
 };
 
@@ -129,18 +144,17 @@ pub(super) static GROCERY: Department = Department {
         },
         Kind {
             query: "potato chips",
-            groups: &[&SAVORY, &BAG, &PACK],
-            ..SNACK
+            ..SALTY
         },
         Kind {
             query: "beef jerky",
+            materials: &["smoked", "cured"],
             groups: &[&HEAT, &SAVORY, &BAG],
-            ..SNACK
+            ..SALTY
         },
         Kind {
             query: "rice crackers",
-            groups: &[&SAVORY, &BAG, &PACK],
-            ..SNACK
+            ..SALTY
         },
         Kind {
             query: "dark chocolate",
@@ -154,13 +168,17 @@ pub(super) static GROCERY: Department = Department {
         },
         Kind {
             query: "pasta sauce",
+            section: "pantry",
+            materials: &["tomato", "basil"],
             groups: &[&HEAT, &BAG, &PACK],
-            ..PANTRY
+            ..SALTY
         },
         Kind {
             query: "hot sauce",
+            section: "pantry",
+            materials: &["chili", "tomato"],
             groups: &[&HEAT, &SAVORY, &PACK],
-            ..PANTRY
+            ..SALTY
         },
         Kind {
             query: "peanut butter",

@@ -30,6 +30,10 @@ pub(super) enum Form {
 #[derive(Debug)]
 pub(super) struct Pool {
     pub form: Form,
+    /// Whether the texts are a square, row by row, of one first word per row and one second word per
+    /// column: then two of them can exchange their second words ("rubber sole, mesh lining" and "mesh
+    /// sole, rubber lining"), which no search by words tells apart.
+    pub is_grid: bool,
     pub texts: &'static [&'static str],
 }
 

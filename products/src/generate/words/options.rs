@@ -71,7 +71,7 @@ pub(in super::super) static SCENT: Group = Group {
         "vanilla",
         "citrus",
         "cedarwood",
-        "unscented",
+        "clean linen",
         "eucalyptus/mint",
         "jasmine",
         "peach",
@@ -201,8 +201,8 @@ pub(in super::super) static SHAPE: Group = Group {
 pub(in super::super) static FINISH: Group = Group {
     name: "finish",
     values: &[
-        "matte black",
-        "white oak",
+        "painted iron",
+        "light oak",
         "walnut",
         "brushed nickel",
         "antique bronze",
@@ -336,7 +336,7 @@ pub(in super::super) static CANDY: Group = Group {
 pub(in super::super) static HEAT: Group = Group {
     name: "heat",
     values: &["mild", "medium", "spicy", "extra hot"],
-    phrases: &["{} heat", "with heat {}", "the heat should be {}", "{} please"],
+    phrases: &["{} heat", "with heat {}", "the heat should be {}", "that is {}"],
 };
 
 pub(in super::super) static ROAST: Group = Group {

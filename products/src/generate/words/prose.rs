@@ -51,7 +51,7 @@ pub(in super::super) static CHOICE_FIRST: [&str; 6] = [
 ];
 
 /// Ends of requests; most have none.
-pub(in super::super) static ENDINGS: [&str; 4] = [" thanks", " thank you", " please", " if you can"];
+pub(in super::super) static ENDINGS: [&str; 3] = [" thanks", " thank you", " if you can"];
 
 pub(in super::super) static PERSONS: [&str; 8] = [
     "sister", "brother", "husband", "wife", "daughter", "son", "mother", "father",
@@ -88,6 +88,31 @@ pub(in super::super) static DESCRIPTIONS: [&str; 6] = [
     "if you want good {query}, start here",
     "a nice gift for your {person}",
     "a favorite in every {place}",
+];
+
+/// What customers are quoted with, in the words that others ask with; so a search for a whole request
+/// finds quotes as well as products.
+pub(in super::super) static QUOTES: [&str; 20] = [
+    "my old one broke and this is better",
+    "a birthday gift for my {person}",
+    "my {person} wants another",
+    "i really need more of them",
+    "just in time for the weekend",
+    "we are moving to a new place and took it with us",
+    "i have been searching all day for this",
+    "i saw it at a friend's place",
+    "i am tired of looking, this is the one",
+    "what i want for the {place}",
+    "please get more",
+    "i would like to order again",
+    "time to buy another",
+    "my {person} is after a second one",
+    "hello from the {place}",
+    "you must have it",
+    "can you find a better one, i did not",
+    "that is how i prefer it",
+    "let my {person} show you",
+    "thank you for the help",
 ];
 
 /// Bullets about the choices.
