@@ -32,6 +32,7 @@ mod split;
 
 mod embedded;
 mod generate;
+mod report;
 
 mod error;
 mod python;
@@ -44,5 +45,6 @@ pub use goal::{Goal, GoalId, GoalKind, GoalSet, GoalStyle, WantedOption};
 pub use price::{Cents, Price};
 pub use product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
 pub use raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption};
+pub use report::CatalogReport;
 pub use seed::{Purpose, Seed};
 pub use split::{Split, UnknownSplit};
