@@ -1,8 +1,8 @@
 //! Our own Qwen2 ("Qwen2 Technical Report", arXiv 2407.10671), differentiable, for training.
 //!
-//! A [`Qwen2`] owns its parameters as candle `Var`s under their checkpoint names. [`Qwen2::forward`]
-//! takes [`PackedTokens`], sequences laid end to end without padding, to hidden rows;
-//! [`Qwen2::log_probs`] asks those rows for the probability of given tokens. A layer is
+//! A [`Qwen2`] owns its parameters as candle `Var`s under their checkpoint names. [`Qwen2::record`] takes
+//! [`PackedTokens`], sequences laid end to end without padding, to the log-probabilities of given tokens,
+//! and its [`Pass`] takes a loss of them to gradients. A layer is
 //!
 //! ```text
 //! x = x + o_proj · attention(qkv_proj · rms_norm(x))       queries, keys and values with a bias
@@ -15,6 +15,7 @@
 
 mod config;
 mod decoder;
+mod pass;
 #[cfg(test)]
 mod tests;
 
@@ -28,23 +29,10 @@ use webshop_products::{Purpose, Seed};
 
 pub use config::Qwen2Config;
 pub use decoder::{Decoder, LaneTokens, Logits};
+pub use pass::{PackedTokens, Pass, TokenStats};
 
 use crate::error::AgentError;
 use crate::kernels::rope::Rope;
-use crate::ops::attention::attention;
-use crate::ops::linear::{linear, linear_onto, linear_with_bias};
-use crate::ops::log_prob::{self, TokenStats};
-use crate::ops::rms_norm::rms_norm;
-use crate::ops::swiglu::swiglu;
-
-/// Sequences of token ids laid end to end; positions start at 0 in each.
-#[derive(Clone, Copy, Debug)]
-pub struct PackedTokens<'a> {
-    /// All tokens. // [T]
-    pub ids: &'a [u32],
-    /// Tokens of each sequence, none empty, T in all.
-    pub lengths: &'a [usize],
-}
 
 /// A causal language model of the Qwen2 family.
 #[derive(Clone, Debug)]
@@ -52,7 +40,6 @@ pub struct Qwen2 {
     config: Qwen2Config,
     parameters: Vec<(String, Var)>,
     rope: Arc<Rope>,
-    tracked: bool,
 }
 
 impl Qwen2 {
@@ -126,21 +113,13 @@ impl Qwen2 {
             config: config.clone(),
             parameters,
             rope: Arc::new(rope),
-            tracked: true,
         })
     }
 
-    /// A copy of the weights as they are now, whose results carry no history: a reference model.
+    /// A copy of the weights as they are now, which later steps do not move: a reference model.
     pub fn frozen_copy(&self) -> Result<Self, AgentError> {
-        let tensors = self
-            .parameters
-            .iter()
-            .map(|(name, var)| Ok((name.clone(), var.copy()?)));
-        let copy = Self::new(&self.config, tensors.collect::<Result<_, AgentError>>()?)?;
-        Ok(Self {
-            tracked: false,
-            ..copy
-        })
+        let tensors = self.parameters.iter().map(|(name, var)| Ok((name.clone(), var.copy()?)));
+        Self::new(&self.config, tensors.collect::<Result<_, AgentError>>()?)
     }
 
     /// The shape of the model.
@@ -170,62 +149,6 @@ impl Qwen2 {
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The final hidden row of every token, after the last norm. // [T, hidden]
-    ///
-    /// A token's row depends on the tokens before it in its own sequence and on nothing else.
-    pub fn forward(&self, tokens: &PackedTokens) -> Result<Tensor, AgentError> {
-        self.check_tokens(tokens)?;
-        let ids = Tensor::new(tokens.ids, &Device::Cpu)?;
-        let eps = self.config.rms_norm_eps as f32;
-        let mut x = self
-            .parameter("model.embed_tokens.weight")
-            .index_select(&ids, 0)?; // [T, hidden]
-        for layer in 0..self.config.num_hidden_layers {
-            let weight = |name: &str| self.parameter(&format!("model.layers.{layer}.{name}"));
-            let joined =
-                |names: &[&str]| Tensor::cat(&names.iter().map(|name| weight(name)).collect::<Vec<_>>(), 0);
-
-            let qkv_weight = joined(&[
-                "self_attn.q_proj.weight",
-                "self_attn.k_proj.weight",
-                "self_attn.v_proj.weight",
-            ])?;
-            let qkv_bias = joined(&[
-                "self_attn.q_proj.bias",
-                "self_attn.k_proj.bias",
-                "self_attn.v_proj.bias",
-            ])?;
-            let y = rms_norm(&x, &weight("input_layernorm.weight"), eps)?;
-            let qkv = linear_with_bias(&y, &qkv_weight, &qkv_bias)?; // [T, (H + 2K) D]
-            let y = attention(&qkv, tokens.lengths, self.config.heads(), &self.rope)?; // [T, H D]
-            x = linear_onto(&y, &weight("self_attn.o_proj.weight"), &x)?; // [T, hidden]
-
-            let gate_up_weight = joined(&["mlp.gate_proj.weight", "mlp.up_proj.weight"])?;
-            let y = rms_norm(&x, &weight("post_attention_layernorm.weight"), eps)?;
-            let y = swiglu(&linear(&y, &gate_up_weight)?)?; // [T, intermediate]
-            x = linear_onto(&y, &weight("mlp.down_proj.weight"), &x)?; // [T, hidden]
-        }
-        Ok(rms_norm(&x, &self.parameter("model.norm.weight"), eps)?)
-    }
-
-    /// Log-probability and entropy of `targets[i]` as the token after row `positions[i]` of `hidden`.
-    ///
-    /// The target of a token is usually the token at the next position; nothing here shifts. To score
-    /// at a temperature, divide `hidden` by it: the head is linear.
-    pub fn log_probs(
-        &self,
-        hidden: &Tensor,
-        positions: &[u32],
-        targets: &[u32],
-    ) -> Result<TokenStats, AgentError> {
-        Ok(log_prob::log_probs(
-            hidden,
-            &self.parameter(self.head_name()),
-            positions,
-            targets,
-        )?)
-    }
-
     /// A snapshot of the weights for generation.
     pub fn decoder(&self) -> Result<Decoder, AgentError> {
         Decoder::new(self)
@@ -239,18 +162,20 @@ impl Qwen2 {
         }
     }
 
-    /// A parameter by name, with or without a history as the model is tracked or frozen.
+    /// A parameter by name, without a history: gradients are written out, not traced.
     fn parameter(&self, name: &str) -> Tensor {
-        let var = self
-            .parameters
+        self.parameters[self.position(name)].1.as_detached_tensor()
+    }
+
+    fn layer_parameter(&self, layer_idx: usize, name: &str) -> Tensor {
+        self.parameter(&format!("model.layers.{layer_idx}.{name}"))
+    }
+
+    /// Where a parameter stands in the list.
+    fn position(&self, name: &str) -> usize {
+        self.parameters
             .binary_search_by(|(other, _)| other.as_str().cmp(name))
-            .map(|found| &self.parameters[found].1)
-            .expect("the constructor checked that every parameter is there");
-        if self.tracked {
-            var.as_tensor().clone()
-        } else {
-            var.as_detached_tensor()
-        }
+            .expect("the constructor checked that every parameter is there")
     }
 
     fn check_tokens(&self, tokens: &PackedTokens) -> Result<(), AgentError> {

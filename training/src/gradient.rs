@@ -53,17 +53,8 @@ fn one<F, R>(model: &Qwen2, micro: &MicroBatch, loss: &F) -> Result<(Gradients, 
 where
     F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
 {
-    let hidden = model.forward(&micro.tokens())?;
-    let stats = model.log_probs(&hidden, &micro.positions, &micro.targets)?;
-    let (loss, report) = loss(micro, &stats)?;
-    let store = loss.backward()?;
-    let gradients = model
-        .parameters()
-        .iter()
-        .map(|(_, var)| match store.get(var.as_tensor()) {
-            Some(gradient) => gradient.flatten_all()?.to_vec1::<f32>(),
-            None => Ok(vec![0.0; var.elem_count()]),
-        })
-        .collect::<Result<_, _>>()?;
+    let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets)?;
+    let (loss, report) = loss(micro, pass.stats())?;
+    let gradients = pass.backward(&loss)?;
     Ok((gradients, report))
 }

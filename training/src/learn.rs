@@ -61,8 +61,7 @@ pub fn learn_step(
     };
     let packed = MicroBatch::pack(batch, limit_tokens);
     let (gradients, sums) = accumulate(model, &packed, |micro, stats| {
-        let hidden = reference.forward(&micro.tokens())?;
-        let reference = reference.log_probs(&hidden, &micro.positions, &micro.targets)?.log_prob.detach();
+        let reference = reference.score(&micro.tokens(), &micro.positions, &micro.targets)?.log_prob.detach();
         let of_members: Vec<_> = micro.members.iter().map(|&member| targets[member]).collect();
         let loss = summed_loss(learner, &of_members, &micro.n_targets, &stats.log_prob, &reference)?;
         let behaviour = micro.members.iter().flat_map(|&member| &batch[member].behaviour_log_probs);

@@ -27,9 +27,9 @@ fn inverse_rms(x: &[f32], eps: f32) -> f32 {
 }
 
 multiversion! {
-    /// Gradients of [`rms_norm`]: writes `d_x` and adds to `d_weight`.
+    /// Gradients of [`rms_norm`], added to `d_x` and `d_weight`.
     ///
-    /// With r = 1/rms and g = d_out · w: `d_x = r g − x r³ (g·x)/H` and `d_w = Σ over rows of d_out x r`.
+    /// With r = 1/rms and g = d_out · w: `dx = r g − x r³ (g·x)/H` and `dw = Σ over rows of d_out x r`.
     pub fn rms_norm_backward(
         x: &[f32],
         weight: &[f32],
@@ -39,16 +39,19 @@ multiversion! {
         d_weight: &mut [f32],
     ) {
         let width = weight.len();
+        let mut g = vec![0.0; width];
         let rows = x.chunks_exact(width).zip(d_out.chunks_exact(width)).zip(d_x.chunks_exact_mut(width));
         for ((x, d_out), d_x) in rows {
             let inverse = inverse_rms(x, eps);
-            for i in 0..width {
-                d_x[i] = d_out[i] * weight[i];
-                d_weight[i] = (d_out[i] * inverse).mul_add(x[i], d_weight[i]);
+            for (((g, d_weight), (d_out, weight)), x) in
+                g.iter_mut().zip(d_weight.iter_mut()).zip(d_out.iter().zip(weight)).zip(x)
+            {
+                *g = d_out * weight;
+                *d_weight = (d_out * inverse).mul_add(*x, *d_weight);
             }
-            let along = -dot(d_x, x) / width as f32 * inverse * inverse * inverse;
-            for i in 0..width {
-                d_x[i] = x[i].mul_add(along, d_x[i] * inverse);
+            let along = -dot(&g, x) / width as f32 * inverse * inverse * inverse;
+            for ((d_x, g), x) in d_x.iter_mut().zip(&g).zip(x) {
+                *d_x += x.mul_add(along, g * inverse);
             }
         }
     }
@@ -121,6 +124,15 @@ multiversion! {
             *logit = -d_log_prob * exp(*logit - log_sum_exp);
         }
         logits[target] += d_log_prob;
+    }
+}
+
+multiversion! {
+    /// `out[i]` = e to the power of `x[i]`, over the common length.
+    pub fn exp_all(x: &[f32], out: &mut [f32]) {
+        for (out, x) in out.iter_mut().zip(x) {
+            *out = exp(*x);
+        }
     }
 }
 

@@ -1,181 +1,141 @@
-//! `y = x Wᵀ`, optionally plus a bias for each column or a residual for each element.
+//! `y = x Wᵀ`, optionally onto a bias for each column or a residual for each element.
 //!
 //! The weight keeps the checkpoint's layout [out, in] and is read transposed without a copy.
 //! Gradients: `dx = dy W`, `dW = dyᵀ x`, `d_bias` = sum of the rows of dy, `d_residual = dy`.
 
-use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
+use candle_core::{Result, Tensor, bail};
 
-use super::{floats, tensor, tensor_floats};
+use super::{read, tensor};
 use crate::kernels::matmul::{Store, View, matmul};
 use crate::kernels::rows::add_rows;
 
-/// x [T, in], weight [out, in] → [T, out].
-pub fn linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    x.apply_op2(weight, Linear)
-}
-
-/// x [T, in], weight [out, in], bias [out] → [T, out].
-pub fn linear_with_bias(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
-    x.apply_op3(weight, bias, LinearPlus::Bias)
-}
-
-/// x [T, in], weight [out, in], residual [T, out] → [T, out].
-pub fn linear_onto(x: &Tensor, weight: &Tensor, residual: &Tensor) -> Result<Tensor> {
-    x.apply_op3(weight, residual, LinearPlus::Residual)
-}
-
-struct Linear;
-
-enum LinearPlus {
-    Bias,
-    Residual,
+/// What the product is added to.
+#[derive(Clone, Copy, Debug)]
+pub enum Onto<'a> {
+    /// Zero.
+    Nothing,
+    /// A row for every token. // [out]
+    Bias(&'a Tensor),
+    /// A value for every element. // [T, out]
+    Residual(&'a Tensor),
 }
 
 /// (T, in, out) of a product, or an error that shows both shapes.
-fn sizes(x: &Shape, weight: &Shape) -> Result<(usize, usize, usize)> {
+fn sizes(x: &Tensor, weight: &Tensor) -> Result<(usize, usize, usize)> {
     match (x.dims(), weight.dims()) {
         (&[n_tokens, inputs], &[outputs, width]) if inputs == width => Ok((n_tokens, inputs, outputs)),
-        _ => bail!("cannot multiply {x:?} by the transpose of {weight:?}"),
+        (x, weight) => bail!("cannot multiply {x:?} by the transpose of {weight:?}"),
     }
 }
 
-fn gradients(x: &Tensor, weight: &Tensor, d_y: &[f32]) -> Result<(Tensor, Tensor)> {
-    let (n_tokens, inputs, outputs) = sizes(x.shape(), weight.shape())?;
-    let (x_storage, x_layout) = x.storage_and_layout();
-    let (w_storage, w_layout) = weight.storage_and_layout();
-    let x = View::new(tensor_floats(&x_storage, x_layout)?, n_tokens, inputs, inputs);
-    let weight = View::new(tensor_floats(&w_storage, w_layout)?, outputs, inputs, inputs);
-    let d_y = View::new(d_y, n_tokens, outputs, outputs);
+/// x [T, in], weight [out, in] → [T, out].
+pub fn forward(x: &Tensor, weight: &Tensor, onto: Onto) -> Result<Tensor> {
+    let (n_tokens, inputs, outputs) = sizes(x, weight)?;
+    let mut y = match onto {
+        Onto::Nothing => vec![0.0; n_tokens * outputs],
+        Onto::Bias(bias) if bias.dims() == [outputs] => read([bias], |[bias]| bias.repeat(n_tokens))?,
+        Onto::Residual(residual) if residual.dims() == [n_tokens, outputs] => {
+            read([residual], |[residual]| residual.to_vec())?
+        }
+        Onto::Bias(other) | Onto::Residual(other) => {
+            bail!(
+                "cannot add a product of shape {:?} to {:?}",
+                [n_tokens, outputs],
+                other.shape()
+            )
+        }
+    };
+    let store = if matches!(onto, Onto::Nothing) {
+        Store::Set
+    } else {
+        Store::Add
+    };
+    read([x, weight], |[x, weight]| {
+        let weight = View::new(weight, outputs, inputs, inputs);
+        matmul(
+            &mut y,
+            outputs,
+            View::new(x, n_tokens, inputs, inputs),
+            weight.t(),
+            store,
+        );
+    })?;
+    tensor(y, (n_tokens, outputs))
+}
+
+/// (dx, dW) from dy [T, out].
+pub fn backward(x: &Tensor, weight: &Tensor, d_y: &Tensor) -> Result<(Tensor, Tensor)> {
+    let (n_tokens, inputs, outputs) = sizes(x, weight)?;
     let mut d_x = vec![0.0; n_tokens * inputs];
-    matmul(&mut d_x, inputs, d_y, weight, Store::Set);
     let mut d_weight = vec![0.0; outputs * inputs];
-    matmul(&mut d_weight, inputs, d_y.t(), x, Store::Set);
+    read([x, weight, d_y], |[x, weight, d_y]| {
+        let d_y = View::new(d_y, n_tokens, outputs, outputs);
+        matmul(
+            &mut d_x,
+            inputs,
+            d_y,
+            View::new(weight, outputs, inputs, inputs),
+            Store::Set,
+        );
+        matmul(
+            &mut d_weight,
+            inputs,
+            d_y.t(),
+            View::new(x, n_tokens, inputs, inputs),
+            Store::Set,
+        );
+    })?;
     Ok((
         tensor(d_x, (n_tokens, inputs))?,
         tensor(d_weight, (outputs, inputs))?,
     ))
 }
 
-impl CustomOp2 for Linear {
-    fn name(&self) -> &'static str {
-        "linear"
-    }
-
-    fn cpu_fwd(
-        &self,
-        x: &CpuStorage,
-        lx: &Layout,
-        w: &CpuStorage,
-        lw: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (n_tokens, inputs, outputs) = sizes(lx.shape(), lw.shape())?;
-        let x = View::new(floats(x, lx)?, n_tokens, inputs, inputs);
-        let weight = View::new(floats(w, lw)?, outputs, inputs, inputs);
-        let mut y = vec![0.0; n_tokens * outputs];
-        matmul(&mut y, outputs, x, weight.t(), Store::Set);
-        Ok((CpuStorage::F32(y), (n_tokens, outputs).into()))
-    }
-
-    fn bwd(
-        &self,
-        x: &Tensor,
-        weight: &Tensor,
-        _: &Tensor,
-        d_y: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let d_y = d_y.contiguous()?;
-        let (storage, layout) = d_y.storage_and_layout();
-        let (d_x, d_weight) = gradients(x, weight, tensor_floats(&storage, layout)?)?;
-        Ok((Some(d_x), Some(d_weight)))
-    }
-}
-
-impl CustomOp3 for LinearPlus {
-    fn name(&self) -> &'static str {
-        "linear-plus"
-    }
-
-    fn cpu_fwd(
-        &self,
-        x: &CpuStorage,
-        lx: &Layout,
-        w: &CpuStorage,
-        lw: &Layout,
-        addend: &CpuStorage,
-        la: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (n_tokens, inputs, outputs) = sizes(lx.shape(), lw.shape())?;
-        let x = View::new(floats(x, lx)?, n_tokens, inputs, inputs);
-        let weight = View::new(floats(w, lw)?, outputs, inputs, inputs);
-        let addend = floats(addend, la)?;
-        let mut y = match (self, la.dims()) {
-            (Self::Bias, &[width]) if width == outputs => addend.repeat(n_tokens),
-            (Self::Residual, &[rows, width]) if rows == n_tokens && width == outputs => addend.to_vec(),
-            (_, dims) => bail!(
-                "cannot add {dims:?} to a product of shape {:?}",
-                [n_tokens, outputs]
-            ),
-        };
-        matmul(&mut y, outputs, x, weight.t(), Store::Add);
-        Ok((CpuStorage::F32(y), (n_tokens, outputs).into()))
-    }
-
-    fn bwd(
-        &self,
-        x: &Tensor,
-        weight: &Tensor,
-        addend: &Tensor,
-        _: &Tensor,
-        d_y: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let d_y = d_y.contiguous()?;
-        let (storage, layout) = d_y.storage_and_layout();
-        let values = tensor_floats(&storage, layout)?;
-        let (d_x, d_weight) = gradients(x, weight, values)?;
-        let d_addend = match self {
-            Self::Residual => d_y.clone(),
-            Self::Bias => {
-                let mut sums = vec![0.0; addend.elem_count()];
-                add_rows(values, &mut sums);
-                tensor(sums, addend.shape())?
-            }
-        };
-        Ok((Some(d_x), Some(d_weight), Some(d_addend)))
-    }
+/// Gradient of the bias from dy [T, out]. // [out]
+pub fn bias_backward(d_y: &Tensor) -> Result<Tensor> {
+    let mut sums = vec![0.0; d_y.dim(1)?];
+    read([d_y], |[d_y]| add_rows(d_y, &mut sums))?;
+    let outputs = sums.len();
+    tensor(sums, outputs)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{check_gradients, variable, weighted_sum};
+    use super::super::checks::{gradients_match, wave};
     use super::*;
 
     #[test]
     fn by_hand() {
-        // (1, 2) against the rows (3, 4) and (5, 6): 11 and 17; plus bias (1, -1): 12 and 16.
+        // (1, 2) against the rows (3, 4) and (5, 6): 11 and 17; onto (1, -1): 12 and 16.
         let x = tensor(vec![1.0, 2.0], (1, 2)).unwrap();
         let w = tensor(vec![3.0, 4.0, 5.0, 6.0], (2, 2)).unwrap();
         let b = tensor(vec![1.0, -1.0], 2).unwrap();
-        let y = linear_with_bias(&x, &w, &b).unwrap();
-        assert_eq!(y.to_vec2::<f32>().unwrap(), [[12.0, 16.0]]);
+        for (onto, expected) in [
+            (Onto::Nothing, [[11.0, 17.0]]),
+            (Onto::Bias(&b), [[12.0, 16.0]]),
+            (Onto::Residual(&b.unsqueeze(0).unwrap()), [[12.0, 16.0]]),
+        ] {
+            assert_eq!(forward(&x, &w, onto).unwrap().to_vec2::<f32>().unwrap(), expected);
+        }
     }
 
     #[test]
     fn gradients_match_finite_differences() {
-        let (x, w) = (variable(1, (5, 3)), variable(2, (4, 3)));
-        let (b, r) = (variable(3, 4), variable(4, (5, 4)));
-        check_gradients(&[&x, &w], || weighted_sum(&linear(&x, &w)?));
-        check_gradients(&[&x, &w, &b], || weighted_sum(&linear_with_bias(&x, &w, &b)?));
-        check_gradients(&[&x, &w, &r], || weighted_sum(&linear_onto(&x, &w, &r)?));
+        let (x, w, b, d_y) = (wave(1, (5, 3)), wave(2, (4, 3)), wave(3, 4), wave(4, (5, 4)));
+        let (d_x, d_w) = backward(&x, &w, &d_y).unwrap();
+        let d_b = bias_backward(&d_y).unwrap();
+        let onto_bias = |inputs: &[Tensor; 3]| forward(&inputs[0], &inputs[1], Onto::Bias(&inputs[2]));
+        gradients_match([x, w, b], &d_y, onto_bias, [d_x, d_w, d_b]);
     }
 
     #[test]
     fn shapes_that_do_not_fit_are_refused() {
-        let message = linear(&variable(1, (5, 3)), &variable(2, (4, 2)))
-            .unwrap_err()
-            .to_string();
+        let (x, w, b) = (wave(1, (5, 3)), wave(2, (4, 2)), wave(3, 5));
+        let message = forward(&x, &w, Onto::Nothing).unwrap_err().to_string();
         assert!(
             message.contains("[5, 3]") && message.contains("[4, 2]"),
             "{message}"
         );
+        assert!(forward(&x, &wave(2, (4, 3)), Onto::Bias(&b)).is_err());
     }
 }

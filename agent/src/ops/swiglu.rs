@@ -1,55 +1,37 @@
-//! SwiGLU of rows `gate ‖ up` as a differentiable operation; the formula is in [`crate::kernels::rows`].
+//! SwiGLU of rows `gate ‖ up`; the formula is in [`crate::kernels::rows`].
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
+use candle_core::{Result, Tensor};
 
-use super::{floats, tensor, tensor_floats};
+use super::{read, tensor};
 use crate::kernels::rows;
 
 /// gate ‖ up [T, 2I] → [T, I].
-pub fn swiglu(gate_up: &Tensor) -> Result<Tensor> {
-    gate_up.apply_op1(SwiGlu)
+pub fn forward(gate_up: &Tensor) -> Result<Tensor> {
+    let (n_tokens, both) = gate_up.dims2()?;
+    let mut y = vec![0.0; n_tokens * (both / 2)];
+    read([gate_up], |[gate_up]| rows::swiglu(gate_up, both / 2, &mut y))?;
+    tensor(y, (n_tokens, both / 2))
 }
 
-struct SwiGlu;
-
-impl CustomOp1 for SwiGlu {
-    fn name(&self) -> &'static str {
-        "swiglu"
-    }
-
-    fn cpu_fwd(&self, gate_up: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let &[n_tokens, both] = layout.dims() else {
-            bail!("rows of gate and up expected, got {:?}", layout.shape());
-        };
-        let mut out = vec![0.0; n_tokens * both / 2];
-        rows::swiglu(floats(gate_up, layout)?, both / 2, &mut out);
-        Ok((CpuStorage::F32(out), (n_tokens, both / 2).into()))
-    }
-
-    fn bwd(&self, gate_up: &Tensor, _: &Tensor, d_y: &Tensor) -> Result<Option<Tensor>> {
-        let d_y = d_y.contiguous()?;
-        let mut d_gate_up = vec![0.0; gate_up.elem_count()];
-        let (storage, layout) = gate_up.storage_and_layout();
-        let (dy_storage, dy_layout) = d_y.storage_and_layout();
-        let d_y = tensor_floats(&dy_storage, dy_layout)?;
-        rows::swiglu_backward(
-            tensor_floats(&storage, layout)?,
-            layout.dims()[1] / 2,
-            d_y,
-            &mut d_gate_up,
-        );
-        Ok(Some(tensor(d_gate_up, gate_up.shape())?))
-    }
+/// Gradient with respect to gate ‖ up from dy [T, I]. // [T, 2I]
+pub fn backward(gate_up: &Tensor, d_y: &Tensor) -> Result<Tensor> {
+    let mut d_gate_up = vec![0.0; gate_up.elem_count()];
+    let width = d_y.dim(1)?;
+    read([gate_up, d_y], |[gate_up, d_y]| {
+        rows::swiglu_backward(gate_up, width, d_y, &mut d_gate_up)
+    })?;
+    tensor(d_gate_up, gate_up.shape())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{check_gradients, variable, weighted_sum};
+    use super::super::checks::{gradients_match, wave};
     use super::*;
 
     #[test]
     fn gradients_match_finite_differences() {
-        let x = variable(1, (3, 38));
-        check_gradients(&[&x], || weighted_sum(&swiglu(&x)?));
+        let (x, d_y) = (wave(1, (3, 38)), wave(2, (3, 19)));
+        let d_x = backward(&x, &d_y).unwrap();
+        gradients_match([x], &d_y, |[x]| forward(x), [d_x]);
     }
 }

@@ -49,7 +49,11 @@ fn ids(count: usize, salt: usize) -> Vec<u32> {
 
 /// Logits after every token, as the packed forward pass has them. // [T, V]
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
-    let hidden = model.forward(&PackedTokens { ids, lengths }).unwrap();
+    let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
+    let hidden = model
+        .run(&PackedTokens { ids, lengths }, &everywhere, |_| ())
+        .unwrap()
+        .hidden;
     let head = model.parameter(model.head_name());
     hidden
         .matmul(&head.t().unwrap())
@@ -125,36 +129,61 @@ fn later_tokens_do_not_show() {
     assert_ne!(before[20], after[20]);
 }
 
-fn mean_log_prob(model: &Qwen2) -> Tensor {
+/// Two sequences, and questions at most of their positions, out of order and one of them twice.
+fn questions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
     let ids = ids(31, 3);
-    let hidden = model
-        .forward(&PackedTokens {
-            ids: &ids,
-            lengths: &[20, 11],
-        })
+    let positions: Vec<u32> = (0..30).rev().filter(|&p| p != 19 && p != 4).chain([7]).collect();
+    let targets = positions.iter().map(|&p| ids[p as usize + 1]).collect();
+    (ids, [20, 11], positions, targets)
+}
+
+/// A loss whose gradient differs from question to question.
+fn loss(log_prob: &Tensor) -> Tensor {
+    let weights = Tensor::from_iter(
+        (0..log_prob.elem_count()).map(|i| 0.05 + 0.002 * i as f32),
+        &Device::Cpu,
+    );
+    (log_prob * weights.unwrap()).unwrap().sum_all().unwrap()
+}
+
+fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
+    let (ids, lengths, positions, targets) = questions();
+    let pass = model
+        .record(
+            &PackedTokens {
+                ids: &ids,
+                lengths: &lengths,
+            },
+            &positions,
+            &targets,
+        )
         .unwrap();
-    let positions: Vec<u32> = (0..30).filter(|&p| p != 19).collect();
-    let targets: Vec<u32> = positions.iter().map(|&p| ids[p as usize + 1]).collect();
+    pass.backward(&loss(&pass.stats().log_prob)).unwrap()
+}
+
+fn score(model: &Qwen2) -> Tensor {
+    let (ids, lengths, positions, targets) = questions();
     model
-        .log_probs(&hidden, &positions, &targets)
+        .score(
+            &PackedTokens {
+                ids: &ids,
+                lengths: &lengths,
+            },
+            &positions,
+            &targets,
+        )
         .unwrap()
         .log_prob
-        .mean_all()
-        .unwrap()
 }
 
 #[test]
 fn every_parameter_learns() {
     for shape in SHAPES {
         let model = tiny(shape);
-        let gradients = mean_log_prob(&model).backward().unwrap();
-        for (name, var) in model.parameters() {
-            let gradient = gradients
-                .get(var)
-                .unwrap_or_else(|| panic!("`{name}` has no gradient"));
-            let largest = gradient.abs().unwrap().flatten_all().unwrap().max(0).unwrap();
+        for ((name, var), gradient) in model.parameters().iter().zip(gradients(&model)) {
+            assert_eq!(gradient.len(), var.elem_count());
             assert!(
-                largest.to_scalar::<f32>().unwrap() > 1e-6,
+                gradient.iter().any(|g| g.abs() > 1e-6),
                 "`{name}` has a zero gradient"
             );
         }
@@ -166,9 +195,9 @@ fn gradients_match_finite_differences() {
     const STEP: f32 = 4e-3;
     for shape in SHAPES {
         let model = tiny(shape);
-        let gradients = mean_log_prob(&model).backward().unwrap();
-        for (name, var) in model.parameters() {
-            // The slope along a direction of random signs involves every element at once.
+        let gradients = gradients(&model);
+        for ((name, var), gradient) in model.parameters().iter().zip(&gradients) {
+            // The slope along a direction of mixed signs involves every element at once.
             let values = var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             let signs: Vec<f32> = (0..values.len())
                 .map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 })
@@ -177,19 +206,12 @@ fn gradients_match_finite_differences() {
                 let moved: Vec<f32> = values.iter().zip(&signs).map(|(v, s)| v + step * s).collect();
                 var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap())
                     .unwrap();
-                f64::from(mean_log_prob(&model).to_scalar::<f32>().unwrap())
+                f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap())
             };
             let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
             let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
             let numeric = (4.0 * fine - coarse) / 3.0;
             var.set(&Tensor::from_slice(&values, var.shape(), &Device::Cpu).unwrap())
-                .unwrap();
-            let gradient = gradients
-                .get(var)
-                .unwrap()
-                .flatten_all()
-                .unwrap()
-                .to_vec1::<f32>()
                 .unwrap();
             let slope: f64 = gradient.iter().zip(&signs).map(|(g, s)| f64::from(g * s)).sum();
             let error = (slope - numeric).abs();
@@ -198,6 +220,55 @@ fn gradients_match_finite_differences() {
                 "{shape:?} `{name}`: {slope} against {numeric}"
             );
         }
+    }
+}
+
+#[test]
+fn scoring_is_the_recorded_forward_pass() {
+    let model = tiny(SHAPES[1]);
+    let (ids, lengths, positions, targets) = questions();
+    let tokens = PackedTokens {
+        ids: &ids,
+        lengths: &lengths,
+    };
+    let pass = model.record(&tokens, &positions, &targets).unwrap();
+    let scored = model.score(&tokens, &positions, &targets).unwrap();
+    assert_eq!(
+        scored.log_prob.to_vec1::<f32>().unwrap(),
+        pass.stats().log_prob.to_vec1::<f32>().unwrap()
+    );
+    assert_eq!(scored.entropy, pass.stats().entropy);
+    // Against the softmax of the logits.
+    let logits = packed_logits(&model, &ids, &lengths);
+    for (i, (&position, &target)) in positions.iter().zip(&targets).enumerate() {
+        let row = &logits[position as usize];
+        let mass: f64 = row.iter().map(|&l| f64::from(l).exp()).sum();
+        let log_p = |l: f32| f64::from(l) - mass.ln();
+        let entropy: f64 = row.iter().map(|&l| -log_p(l) * log_p(l).exp()).sum();
+        let log_prob = pass.stats().log_prob.to_vec1::<f32>().unwrap()[i];
+        assert!((f64::from(log_prob) - log_p(row[target as usize])).abs() < 1e-5);
+        assert!((f64::from(scored.entropy[i]) - entropy).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn a_loss_of_nothing_has_a_zero_gradient() {
+    let model = tiny(SHAPES[0]);
+    let pass = model
+        .record(
+            &PackedTokens {
+                ids: &[1, 2],
+                lengths: &[2],
+            },
+            &[],
+            &[],
+        )
+        .unwrap();
+    let gradients = pass
+        .backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap())
+        .unwrap();
+    for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
+        assert_eq!(gradient, vec![0.0; var.elem_count()], "{name}");
     }
 }
 
@@ -318,24 +389,21 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
             .contains("another shape")
     );
     for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
-        assert!(model.forward(&PackedTokens { ids, lengths }).is_err());
+        assert!(model.score(&PackedTokens { ids, lengths }, &[0], &[1]).is_err());
     }
 }
 
 #[test]
-fn a_frozen_copy_keeps_no_history_and_does_not_move() {
+fn a_frozen_copy_does_not_move() {
     let model = tiny(SHAPES[0]);
     let frozen = model.frozen_copy().unwrap();
-    let before = mean_log_prob(&frozen);
-    assert!(!before.track_op() && mean_log_prob(&model).track_op());
+    assert_eq!(frozen.fingerprint().unwrap(), model.fingerprint().unwrap());
+    let before = score(&frozen).to_vec1::<f32>().unwrap();
     for (_, var) in model.parameters() {
         var.set(&(var.as_tensor() * 1.5).unwrap()).unwrap();
     }
-    let after = mean_log_prob(&frozen);
-    assert_eq!(
-        before.to_scalar::<f32>().unwrap(),
-        after.to_scalar::<f32>().unwrap()
-    );
+    assert_eq!(score(&frozen).to_vec1::<f32>().unwrap(), before);
+    assert_ne!(score(&model).to_vec1::<f32>().unwrap(), before);
     assert_ne!(frozen.fingerprint().unwrap(), model.fingerprint().unwrap());
 }
 

@@ -1,0 +1,338 @@
+//! One pass over packed sequences: forward, and backward with every gradient written out.
+//!
+//! [`Qwen2::record`] runs the model and keeps, in a [`Pass`], what the gradient needs; the loss is made
+//! from [`Pass::stats`] with candle, and [`Pass::backward`] takes it to one gradient for each parameter.
+//! [`Qwen2::score`] runs the same forward pass and keeps nothing.
+//!
+//! Only the asked positions go through the last feed-forward part and the head: the others would
+//! change no result. Weights that read the same rows (q, k, v; gate, up) are joined into one product.
+
+use candle_core::{Tensor, Var};
+
+use super::Qwen2;
+use crate::error::AgentError;
+use crate::kernels::rows::RowStats;
+use crate::ops::attention::Attended;
+use crate::ops::linear::Onto;
+use crate::ops::{attention, gather, linear, log_prob, rms_norm, swiglu};
+
+const QKV_WEIGHTS: [&str; 3] = [
+    "self_attn.q_proj.weight",
+    "self_attn.k_proj.weight",
+    "self_attn.v_proj.weight",
+];
+const QKV_BIASES: [&str; 3] = [
+    "self_attn.q_proj.bias",
+    "self_attn.k_proj.bias",
+    "self_attn.v_proj.bias",
+];
+const GATE_UP_WEIGHTS: [&str; 2] = ["mlp.gate_proj.weight", "mlp.up_proj.weight"];
+
+/// Sequences of token ids laid end to end; positions start at 0 in each.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedTokens<'a> {
+    /// All tokens. // [T]
+    pub ids: &'a [u32],
+    /// Tokens of each sequence, none empty, T in all.
+    pub lengths: &'a [usize],
+}
+
+/// What a model thinks of given tokens.
+#[derive(Clone, Debug)]
+pub struct TokenStats {
+    /// log p(target) at each asked position, in nats. // [N]
+    pub log_prob: Tensor,
+    /// Entropy in nats of the distribution at each asked position. // [N]
+    pub entropy: Vec<f32>,
+}
+
+/// A forward pass that can still be differentiated.
+#[derive(Debug)]
+pub struct Pass<'m> {
+    model: &'m Qwen2,
+    ids: Vec<u32>,
+    lengths: Vec<usize>,
+    positions: Vec<u32>,
+    targets: Vec<u32>,
+    layers: Vec<Layer>,
+    end: End,
+    row_stats: Vec<RowStats>,
+    stats: TokenStats,
+}
+
+/// Activations of one layer. In the last one, rows from `attended_rows` on are those of the asked
+/// positions; in the others they are those of all tokens.
+#[derive(Debug)]
+pub(super) struct Layer {
+    x: Tensor,
+    normed: Tensor,
+    qkv_weight: Tensor,
+    qkv: Tensor,
+    attended: Attended,
+    attended_rows: Tensor,
+    middle: Tensor,
+    normed_middle: Tensor,
+    gate_up_weight: Tensor,
+    gate_up: Tensor,
+    activated: Tensor,
+}
+
+/// The residual stream at the asked positions before and after the last norm. // [N, hidden]
+#[derive(Debug)]
+pub(super) struct End {
+    x: Tensor,
+    pub(super) hidden: Tensor,
+}
+
+impl Qwen2 {
+    /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the
+    /// packed tokens.
+    ///
+    /// Nothing here shifts: the target of a position is usually the token at the next one. A position's
+    /// result depends on the tokens up to it in its own sequence and on nothing else.
+    pub fn score(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        targets: &[u32],
+    ) -> Result<TokenStats, AgentError> {
+        let end = self.run(tokens, positions, |_| ())?;
+        let stats = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets)?;
+        TokenStats::new(&stats)
+    }
+
+    /// As [`score`](Self::score), keeping what [`Pass::backward`] needs.
+    pub fn record(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        targets: &[u32],
+    ) -> Result<Pass<'_>, AgentError> {
+        let mut layers = Vec::with_capacity(self.config.num_hidden_layers);
+        let end = self.run(tokens, positions, |layer| layers.push(layer))?;
+        let row_stats = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets)?;
+        let stats = TokenStats::new(&row_stats)?;
+        Ok(Pass {
+            model: self,
+            ids: tokens.ids.to_vec(),
+            lengths: tokens.lengths.to_vec(),
+            positions: positions.to_vec(),
+            targets: targets.to_vec(),
+            layers,
+            end,
+            row_stats,
+            stats,
+        })
+    }
+
+    /// The forward pass up to the last norm; each layer's activations are handed to `keep`.
+    pub(super) fn run(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        mut keep: impl FnMut(Layer),
+    ) -> Result<End, AgentError> {
+        self.check_tokens(tokens)?;
+        let n_layers = self.config.num_hidden_layers;
+        let mut x = gather::forward(&self.parameter("model.embed_tokens.weight"), tokens.ids)?; // [T, hidden]
+        for layer_idx in 0..n_layers {
+            let asked = (layer_idx + 1 == n_layers).then_some(positions);
+            let (layer, y) = self.layer(layer_idx, x, tokens.lengths, asked)?;
+            keep(layer);
+            x = y;
+        }
+        let hidden = rms_norm::forward(&x, &self.parameter("model.norm.weight"), self.eps())?;
+        Ok(End { x, hidden })
+    }
+
+    /// One layer of the rows `x` of all tokens; its output has the `asked` rows only, if given.
+    fn layer(
+        &self,
+        layer_idx: usize,
+        x: Tensor,
+        lengths: &[usize],
+        asked: Option<&[u32]>,
+    ) -> Result<(Layer, Tensor), AgentError> {
+        let weight = |name: &str| self.layer_parameter(layer_idx, name);
+        let joined =
+            |names: &[&str]| Tensor::cat(&names.iter().map(|name| weight(name)).collect::<Vec<_>>(), 0);
+        let (qkv_weight, gate_up_weight) = (joined(&QKV_WEIGHTS)?, joined(&GATE_UP_WEIGHTS)?);
+
+        let normed = rms_norm::forward(&x, &weight("input_layernorm.weight"), self.eps())?;
+        let qkv = linear::forward(&normed, &qkv_weight, Onto::Bias(&joined(&QKV_BIASES)?))?; // [T, (H + 2K) D]
+        let attended = attention::forward(&qkv, lengths, self.config.heads(), &self.rope)?; // [T, H D]
+        let (attended_rows, residual) = match asked {
+            Some(rows) => (gather::forward(&attended.out, rows)?, gather::forward(&x, rows)?), // [N, …]
+            None => (attended.out.clone(), x.clone()),
+        };
+        let middle = linear::forward(
+            &attended_rows,
+            &weight("self_attn.o_proj.weight"),
+            Onto::Residual(&residual),
+        )?;
+        let normed_middle =
+            rms_norm::forward(&middle, &weight("post_attention_layernorm.weight"), self.eps())?;
+        let gate_up = linear::forward(&normed_middle, &gate_up_weight, Onto::Nothing)?; // [·, 2 intermediate]
+        let activated = swiglu::forward(&gate_up)?; // [·, intermediate]
+        let y = linear::forward(
+            &activated,
+            &weight("mlp.down_proj.weight"),
+            Onto::Residual(&middle),
+        )?;
+        let layer = Layer {
+            x,
+            normed,
+            qkv_weight,
+            qkv,
+            attended,
+            attended_rows,
+            middle,
+            normed_middle,
+            gate_up_weight,
+            gate_up,
+            activated,
+        };
+        Ok((layer, y))
+    }
+
+    fn eps(&self) -> f32 {
+        self.config.rms_norm_eps as f32
+    }
+}
+
+impl TokenStats {
+    /// The log-probabilities are a variable, so that a loss made from them has a gradient there.
+    fn new(rows: &[RowStats]) -> Result<Self, AgentError> {
+        let log_prob: Vec<f32> = rows.iter().map(|row| row.log_prob).collect();
+        let log_prob = Var::from_vec(log_prob, rows.len(), &candle_core::Device::Cpu)?;
+        Ok(Self {
+            log_prob: log_prob.into_inner(),
+            entropy: rows.iter().map(|row| row.entropy).collect(),
+        })
+    }
+}
+
+impl Pass<'_> {
+    /// The answers of the forward pass.
+    pub fn stats(&self) -> &TokenStats {
+        &self.stats
+    }
+
+    /// The gradient of `loss`, a scalar made from the log-probabilities of [`stats`](Self::stats), with
+    /// respect to each parameter, flat, in the order of [`Qwen2::parameters`].
+    pub fn backward(&self, loss: &Tensor) -> Result<Vec<Vec<f32>>, AgentError> {
+        let d_log_prob = match loss.backward()?.remove(&self.stats.log_prob) {
+            Some(gradient) => gradient.to_vec1::<f32>()?,
+            None => vec![0.0; self.targets.len()],
+        };
+        let model = self.model;
+        let mut gradients = Gradients {
+            model,
+            values: vec![Vec::new(); model.parameters.len()],
+        };
+        let head = model.parameter(model.head_name());
+        let (d_hidden, d_head) = log_prob::backward(
+            &self.end.hidden,
+            &head,
+            &self.targets,
+            &self.row_stats,
+            &d_log_prob,
+        )?;
+        let norm = model.parameter("model.norm.weight");
+        let (mut d_x, d_norm) = rms_norm::backward(&self.end.x, &norm, model.eps(), &d_hidden, None)?;
+        gradients.put("model.norm.weight", &d_norm)?;
+        for (layer_idx, layer) in self.layers.iter().enumerate().rev() {
+            d_x = self.layer_backward(layer_idx, layer, d_x, &mut gradients)?;
+        }
+        gradients.put(model.head_name(), &d_head)?;
+        let embedding = gradients.slot("model.embed_tokens.weight");
+        embedding.resize(model.config.vocab_size * model.config.hidden_size, 0.0);
+        gather::backward(&self.ids, &d_x, embedding)?;
+        Ok(gradients.values)
+    }
+
+    /// Takes the gradient of a layer's output to that of its input. // [T, hidden]
+    fn layer_backward(
+        &self,
+        layer_idx: usize,
+        layer: &Layer,
+        d_y: Tensor,
+        gradients: &mut Gradients,
+    ) -> Result<Tensor, AgentError> {
+        let model = self.model;
+        let weight = |name: &str| model.layer_parameter(layer_idx, name);
+        let mut put = |names: &[&str], gradient: &Tensor| gradients.put_joined(layer_idx, names, gradient);
+
+        let (d_activated, d_weight) =
+            linear::backward(&layer.activated, &weight("mlp.down_proj.weight"), &d_y)?;
+        put(&["mlp.down_proj.weight"], &d_weight)?;
+        let d_gate_up = swiglu::backward(&layer.gate_up, &d_activated)?;
+        let (d_normed, d_weight) = linear::backward(&layer.normed_middle, &layer.gate_up_weight, &d_gate_up)?;
+        put(&GATE_UP_WEIGHTS, &d_weight)?;
+        let gain = weight("post_attention_layernorm.weight");
+        let (d_middle, d_gain) =
+            rms_norm::backward(&layer.middle, &gain, model.eps(), &d_normed, Some(&d_y))?;
+        put(&["post_attention_layernorm.weight"], &d_gain)?;
+        let o_proj = weight("self_attn.o_proj.weight");
+        let (d_attended, d_weight) = linear::backward(&layer.attended_rows, &o_proj, &d_middle)?;
+        put(&["self_attn.o_proj.weight"], &d_weight)?;
+        let (d_attended, d_residual) = if layer_idx + 1 == self.layers.len() {
+            (self.scatter(&d_attended)?, self.scatter(&d_middle)?) // [T, …]
+        } else {
+            (d_attended, d_middle)
+        };
+        let heads = model.config.heads();
+        let d_qkv = attention::backward(
+            &layer.qkv,
+            &self.lengths,
+            heads,
+            &model.rope,
+            &layer.attended,
+            &d_attended,
+        )?;
+        put(&QKV_BIASES, &linear::bias_backward(&d_qkv)?)?;
+        let (d_normed, d_weight) = linear::backward(&layer.normed, &layer.qkv_weight, &d_qkv)?;
+        put(&QKV_WEIGHTS, &d_weight)?;
+        let gain = weight("input_layernorm.weight");
+        let (d_x, d_gain) = rms_norm::backward(&layer.x, &gain, model.eps(), &d_normed, Some(&d_residual))?;
+        put(&["input_layernorm.weight"], &d_gain)?;
+        Ok(d_x)
+    }
+
+    /// Puts gradients of the asked rows where the rows came from, among zeros.
+    fn scatter(&self, d_rows: &Tensor) -> Result<Tensor, AgentError> {
+        let shape = (self.ids.len(), d_rows.dim(1)?);
+        let mut all = vec![0.0; shape.0 * shape.1];
+        gather::backward(&self.positions, d_rows, &mut all)?;
+        Ok(Tensor::from_vec(all, shape, d_rows.device())?)
+    }
+}
+
+/// One gradient for each parameter, in their order.
+struct Gradients<'m> {
+    model: &'m Qwen2,
+    values: Vec<Vec<f32>>,
+}
+
+impl Gradients<'_> {
+    fn slot(&mut self, name: &str) -> &mut Vec<f32> {
+        &mut self.values[self.model.position(name)]
+    }
+
+    fn put(&mut self, name: &str, gradient: &Tensor) -> Result<(), AgentError> {
+        *self.slot(name) = gradient.flatten_all()?.to_vec1::<f32>()?;
+        Ok(())
+    }
+
+    /// Divides the gradient of joined parameters of a layer among them.
+    fn put_joined(&mut self, layer_idx: usize, names: &[&str], gradient: &Tensor) -> Result<(), AgentError> {
+        let mut start = 0;
+        for name in names {
+            let name = format!("model.layers.{layer_idx}.{name}");
+            let n_rows = self.model.parameter(&name).dim(0)?;
+            self.put(&name, &gradient.narrow(0, start, n_rows)?)?;
+            start += n_rows;
+        }
+        Ok(())
+    }
+}
