@@ -15,21 +15,22 @@
 //! belongs into a checkpoint is its writer's business; nothing here knows a model.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::config::Config;
+use crate::durable::{
+    PARTIAL, read_json, remove_if_there, remove_partial, sync, sync_folder, write_atomically, write_json,
+};
 use crate::error::{Result, TrainingError};
 
 /// The file that says where the trainer stood.
 const TRAINER_STATE: &str = "trainer_state.json";
 /// The link to the newest checkpoint.
 const LAST: &str = "last";
-/// Begins the name of everything that is not complete yet.
-const PARTIAL: &str = ".partial-";
 
 /// The folder of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,15 +42,16 @@ impl RunFolder {
     /// Makes the folder of a new run and saves its configuration. A folder that holds anything is refused.
     pub fn create(root: &Path, config: &Config) -> Result<Self> {
         fs::create_dir_all(root).map_err(|e| TrainingError::io("create", root, e))?;
+        // A start that was cut short before its first file was whole is no run.
+        remove_partial(root)?;
         let mut entries = fs::read_dir(root).map_err(|e| TrainingError::io("read", root, e))?;
         if entries.next().is_some() {
             return Err(TrainingError::RunFolderNotEmpty(root.into()));
         }
         let run = Self { root: root.into() };
-        for folder in [run.checkpoints(), run.episodes()] {
-            fs::create_dir(&folder).map_err(|e| TrainingError::io("create", &folder, e))?;
-        }
+        // The configuration comes first: with it, a run that was cut short here can be resumed.
         write_atomically(&run.config(), config.to_toml().as_bytes())?;
+        run.create_folders()?;
         Ok(run)
     }
 
@@ -64,11 +66,17 @@ impl RunFolder {
             Err(e) => return Err(TrainingError::io("read", &path, e)),
         };
         let config = Config::resolve(&path.display().to_string(), &text, &[])?;
-        for folder in [run.checkpoints(), run.episodes()] {
+        run.create_folders()?;
+        remove_partial(&run.root)?;
+        remove_partial(&run.checkpoints())?;
+        Ok((run, config))
+    }
+
+    fn create_folders(&self) -> Result<()> {
+        for folder in [self.checkpoints(), self.episodes()] {
             fs::create_dir_all(&folder).map_err(|e| TrainingError::io("create", &folder, e))?;
         }
-        run.remove_partial()?;
-        Ok((run, config))
+        Ok(())
     }
 
     /// The folder itself.
@@ -119,8 +127,8 @@ impl RunFolder {
     /// Saves the state after `step` optimizer steps: `write` fills a new folder with the model and the optimizer,
     /// `state` is added as `trainer_state.json`, and `last` is set to the result, whose path is returned.
     ///
-    /// A checkpoint of this step that `last` already names is kept as it is: the same run has written it. If `write`
-    /// fails, everything is as before.
+    /// A checkpoint of this step that `last` already names gets the new `state` only: weights and moments are those of
+    /// the step, and what came after it was an evaluation. If `write` fails, everything is as before.
     pub fn save_checkpoint<S: Serialize>(
         &self,
         step: u64,
@@ -129,7 +137,8 @@ impl RunFolder {
     ) -> Result<PathBuf> {
         let name = step_name(step);
         let place = self.checkpoints().join(&name);
-        if self.last_name()?.as_deref() == Some(name.as_str()) {
+        if place.is_dir() && self.last_name()?.as_deref() == Some(name.as_str()) {
+            write_json(&place.join(TRAINER_STATE), state)?;
             return Ok(place);
         }
         let partial = self.checkpoints().join(format!("{PARTIAL}{name}"));
@@ -195,18 +204,6 @@ impl RunFolder {
         fs::rename(&fresh, &last).map_err(|e| TrainingError::io("rename", &fresh, e))?;
         sync(&self.checkpoints())
     }
-
-    fn remove_partial(&self) -> Result<()> {
-        let checkpoints = self.checkpoints();
-        let entries = fs::read_dir(&checkpoints).map_err(|e| TrainingError::io("read", &checkpoints, e))?;
-        for entry in entries {
-            let entry = entry.map_err(|e| TrainingError::io("read", &checkpoints, e))?;
-            if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
-                remove_if_there(&entry.path())?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// `step-000100`; wider from a million steps on.
@@ -244,66 +241,6 @@ pub fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
                 "it has no `{marker}`, and no `checkpoints/{LAST}` that has one"
             ))
         })
-}
-
-/// Writes `bytes` so that `path` holds either its former content or all of the new, whenever the process is stopped.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let partial = path.with_file_name(format!("{PARTIAL}{name}"));
-    let written = File::create(&partial).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let written = written.and_then(|()| fs::rename(&partial, path));
-    written.map_err(|e| {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(&partial);
-        TrainingError::io("write", path, e)
-    })
-}
-
-/// Writes `value` as indented JSON, atomically.
-pub fn write_json<S: Serialize>(path: &Path, value: &S) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(value).map_err(|e| TrainingError::bad_file(path, e))?;
-    text.push('\n');
-    write_atomically(path, text.as_bytes())
-}
-
-/// Reads what [`write_json`] wrote; every float comes back to the bit.
-pub fn read_json<S: DeserializeOwned>(path: &Path) -> Result<S> {
-    let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
-    serde_json::from_str(&text).map_err(|e| TrainingError::bad_file(path, e))
-}
-
-/// Makes the folder's files, in it and below, durable before anything names them.
-fn sync_folder(folder: &Path) -> Result<()> {
-    let entries = fs::read_dir(folder).map_err(|e| TrainingError::io("read", folder, e))?;
-    for entry in entries {
-        let path = entry.map_err(|e| TrainingError::io("read", folder, e))?.path();
-        match path.is_dir() {
-            true => sync_folder(&path)?,
-            false => sync(&path)?,
-        }
-    }
-    sync(folder)
-}
-
-fn sync(path: &Path) -> Result<()> {
-    File::open(path)
-        .and_then(|file| file.sync_all())
-        .map_err(|e| TrainingError::io("write", path, e))
-}
-
-fn remove_if_there(path: &Path) -> Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(e) => Err(e),
-    };
-    match removed {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(TrainingError::io("remove", path, e)),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(unix)]
@@ -411,11 +348,24 @@ mod tests {
     }
 
     #[test]
-    fn saving_a_step_again_keeps_what_last_names() {
+    fn saving_a_step_again_renews_its_state_only() {
         let (_keep, run) = new_run();
-        run.save_checkpoint(1, &(), write_model("a")).unwrap();
-        let again = run.save_checkpoint(1, &(), write_model("never written")).unwrap();
+        run.save_checkpoint(1, &"before", write_model("a")).unwrap();
+        let again = run
+            .save_checkpoint(1, &"after", write_model("never written"))
+            .unwrap();
         assert_eq!(fs::read_to_string(again.join("model")).unwrap(), "a");
+        assert_eq!(read_trainer_state::<String>(&again).unwrap(), "after");
+    }
+
+    #[test]
+    fn a_start_cut_short_can_be_started_again_or_resumed() {
+        let keep = tempfile::tempdir().unwrap();
+        fs::write(keep.path().join(".partial-config.toml"), "seed =").unwrap();
+        let run = RunFolder::create(keep.path(), &Config::default()).unwrap();
+        fs::remove_dir(run.checkpoints()).unwrap();
+        let (run, _) = RunFolder::resume(run.root()).unwrap();
+        assert_eq!(run.last_checkpoint().unwrap(), None);
     }
 
     #[test]

@@ -32,11 +32,13 @@ mod statistics;
 
 mod checkpoint;
 mod clock;
+mod durable;
 mod metrics;
 mod report;
 
 pub use checkpoint::*;
 pub use config::*;
+pub use durable::{read_json, write_atomically, write_json};
 pub use error::{Result, TrainingError};
 pub use evaluate::{FailureKind, Failures, Summary, summarize};
 pub use gradient::{Gradients, accumulate};

@@ -30,9 +30,10 @@ use webshop_agent::prompt::PROMPT_VERSION;
 use webshop_agent::{Episode, LmPolicy, Qwen2, ShopTokenizer, Task, checkpoint, rollout};
 use webshop_products::{GoalId, Purpose, Seed};
 
-use crate::checkpoint::{RunFolder, read_trainer_state, write_atomically, write_json};
+use crate::checkpoint::{RunFolder, read_trainer_state};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::durable::{write_atomically, write_json};
 use crate::error::{Result, TrainingError};
 use crate::evaluate::{Summary, summarize};
 use crate::gradient::Gradients;

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{read_json, write_json};
+use crate::durable::{read_json, write_json};
 use crate::error::Result;
 
 /// β₁ · log of the mean of exp(r/β₁), between the mean of `rewards` and their maximum.

@@ -16,8 +16,9 @@ mod page;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::checkpoint::{RunFolder, read_json, write_atomically};
+use crate::checkpoint::RunFolder;
 use crate::config::Config;
+use crate::durable::{read_json, write_atomically};
 use crate::error::{Result, TrainingError};
 use crate::metrics::{Phase, Record, Timing, read_records, read_timings};
 use crate::trainer::Stages;
