@@ -38,14 +38,21 @@ impl Shop {
             let offers = groups
                 .iter()
                 .filter(|group| wished.get(&group.name).is_none())
-                .flat_map(|group| group.values.iter().map(move |value| (group.name.as_str(), value.text.as_str())));
+                .flat_map(|group| {
+                    group
+                        .values
+                        .iter()
+                        .map(move |value| (group.name.as_str(), value.text.as_str()))
+                });
             let is_spelled = |value: &str| value == wish.value;
             let rank = |(group, value): &(&str, &str)| {
                 let is_accepted = is_spelled(value) || facts.option_met_by(number, value);
                 let is_named = wish.name.as_deref() == Some(*group);
                 is_accepted.then_some((!is_named, !is_spelled(value)))
             };
-            let best = offers.filter_map(|offer| Some((rank(&offer)?, offer))).min_by_key(|(rank, _)| *rank);
+            let best = offers
+                .filter_map(|offer| Some((rank(&offer)?, offer)))
+                .min_by_key(|(rank, _)| *rank);
             if let Some((_, (group, value))) = best {
                 wished.choose(group, value);
             }
@@ -55,7 +62,11 @@ impl Shop {
             self.click(product, &label, &mut selection);
         }
         let breakdown = self.reward(goal, product, &selection);
-        Purchase { product, selection, breakdown }
+        Purchase {
+            product,
+            selection,
+            breakdown,
+        }
     }
 
     /// The labels to click, in order, on a fresh item page of the product for these choices.
@@ -66,7 +77,9 @@ impl Shop {
         let mut reached = Selection::new();
         let mut clicks = Vec::new();
         for group in groups {
-            let Some(value) = wished.get(&group.name) else { continue };
+            let Some(value) = wished.get(&group.name) else {
+                continue;
+            };
             // Each click reaches a further group, so this many suffice where any do.
             for _ in 0..groups.len() {
                 if reached.get(&group.name) == Some(value) {
