@@ -19,7 +19,7 @@ use webshop_products::{Purpose, Seed};
 
 use crate::constraint::Allowed;
 use crate::error::AgentError;
-use crate::kernels::math::exp;
+use crate::kernels::rows::exp_all;
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,34 +148,30 @@ impl Sampler {
 
     fn distribution<'a>(&self, logits: &[f32], allowed: Allowed<'a>) -> Result<Distribution<'a>, AgentError> {
         let scores = scores(logits, allowed)?;
-        let (best, &highest) = scores
+        let (best, highest) = scores
             .iter()
+            .copied()
             .enumerate()
             .reduce(|best, next| if next.1 > best.1 { next } else { best })
-            .filter(|(_, highest)| **highest > f32::NEG_INFINITY)
+            .filter(|(_, highest)| *highest > f32::NEG_INFINITY)
             .ok_or_else(|| AgentError::Sampling("no token is allowed".into()))?;
-        let mut distribution = if self.temperature == 0.0 {
-            let mut weights = vec![0.0; scores.len()];
+        let mut weights = vec![0.0; scores.len()];
+        let mut exponents = scores;
+        if self.temperature == 0.0 {
+            exponents.fill(0.0);
             weights[best] = 1.0;
-            Distribution {
-                allowed,
-                exponents: vec![0.0; scores.len()],
-                weights,
-                total: 1.0,
-            }
         } else {
-            let exponents: Vec<f32> = scores
-                .iter()
-                .map(|score| (score - highest) / self.temperature)
-                .collect();
-            let weights: Vec<f32> = exponents.iter().map(|exponent| exp(*exponent)).collect();
-            let total = sum(&weights);
-            Distribution {
-                allowed,
-                exponents,
-                weights,
-                total,
+            for exponent in &mut exponents {
+                *exponent = (*exponent - highest) / self.temperature;
             }
+            exp_all(&exponents, &mut weights);
+        }
+        let total = sum(&weights);
+        let mut distribution = Distribution {
+            allowed,
+            exponents,
+            weights,
+            total,
         };
         if self.top_p < 1.0 {
             distribution.keep_nucleus(f64::from(self.top_p));

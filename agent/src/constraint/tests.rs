@@ -9,7 +9,7 @@ use crate::sampler::{Sampler, SamplingCoordinates};
 const END: &str = "<|im_end|>";
 
 fn tokenizer() -> ShopTokenizer {
-    let pages = ["search click buy now red black red/black < prev next > yes no"; 4];
+    let pages = ["search click buy now red black red/black < prev next > yes no [ ]\n"; 4];
     ShopTokenizer::train(pages, 330, &["<|1|>"]).unwrap()
 }
 
@@ -193,6 +193,12 @@ fn a_search_says_something_and_ends_in_time() {
     }
     let bracket = tokenizer.id("]").unwrap();
     assert!(!state.allowed().contains(bracket));
+    for outside in ["[", "Ġ[", "Ġ]", "Ċ", "<|im_end|>", "<think>", "<|1|>"] {
+        assert!(
+            !state.allowed().contains(tokenizer.id(outside).unwrap()),
+            "{outside}"
+        );
+    }
     state.advance(tokenizer.id("Ġred").unwrap()).unwrap();
     assert!(state.allowed().contains(bracket));
     state.advance(tokenizer.id("Ġred").unwrap()).unwrap();
@@ -219,7 +225,11 @@ fn a_language_that_cannot_end_clearly_is_refused() {
     assert!(refused(&[vec![]], None));
     assert!(refused(&[vec![1], vec![1, 2]], None));
     assert!(refused(&[vec![1, 2], vec![1]], None));
-    let red = tokenizer.encode("search[red]<|im_end|>").unwrap();
-    assert!(refused(&[red], search(&tokenizer, 2)));
+    for text in ["search[red]<|im_end|>", "search[", "search"] {
+        assert!(
+            refused(&[tokenizer.encode(text).unwrap()], search(&tokenizer, 2)),
+            "{text}"
+        );
+    }
     assert!(!refused(&[vec![1, 2], vec![1, 2], vec![1, 3]], None));
 }
