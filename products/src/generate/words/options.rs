@@ -76,6 +76,8 @@ pub(in super::super) static SCENT: Group = Group {
         "jasmine",
         "peach",
         "crème brûlée",
+        "coconut",
+        "mango",
     ],
     phrases: &[
         "with {} scent",
