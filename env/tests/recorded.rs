@@ -221,10 +221,12 @@ fn data_dir() -> PathBuf {
 
 fn records(name: &str) -> Vec<Value> {
     let file = File::open(data_dir().join(format!("{name}.jsonl.gz"))).expect("a committed file");
-    BufReader::new(GzDecoder::new(file))
+    let records: Vec<Value> = BufReader::new(GzDecoder::new(file))
         .lines()
         .map(|line| serde_json::from_str(&line.expect("UTF-8")).expect("JSON"))
-        .collect()
+        .collect();
+    assert!(!records.is_empty(), "{name} holds no records");
+    records
 }
 
 fn id(shop: &Shop, product: ProductIdx) -> &str {

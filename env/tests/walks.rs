@@ -1,0 +1,225 @@
+//! What holds on every page that anyone can reach, whatever they say.
+//!
+//! Random walks through the recorded catalog, whose products are made to be difficult (brackets,
+//! quotes, markup, line breaks, equal values, options named like buttons), under all rules; and
+//! arbitrary text as actions.
+
+use proptest::prelude::*;
+use rand::Rng;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use webshop_env::{
+    Action, Compat, EnvConfig, NoopReason, ObservationMode, Page, Session, Shop, ShopConfig, ShopEnv, VecEnv,
+    read_html,
+};
+use webshop_products::{Catalog, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed};
+
+const N_TRIPS: u64 = 120;
+const TRIP_STEPS: u64 = 12;
+
+static SHOPS: LazyLock<Vec<Arc<Shop>>> = LazyLock::new(|| {
+    let rules = [
+        (Compat::Repaired, false),
+        (Compat::Repaired, true),
+        (Compat::Original, false),
+    ];
+    rules
+        .map(|(compat, shows_attributes)| Arc::new(shop(compat, shows_attributes)))
+        .into()
+});
+
+fn shop(compat: Compat, shows_attributes: bool) -> Shop {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/synth");
+    let data = RawData::read_dir(&dir, None).expect("the recorded catalog is sound");
+    let catalog = Catalog::from_raw(&data, Seed(0)).expect("so are its products");
+    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).expect("and its goals");
+    let config = ShopConfig {
+        compat,
+        shows_attributes,
+        ..ShopConfig::default()
+    };
+    Shop::with_config(catalog, goals, config).expect("the shop opens")
+}
+
+/// Every page of some random trips, with the session that shows it.
+fn walk(shop: &Shop, mut visit: impl FnMut(&Session, &Page)) {
+    for trip in 0..N_TRIPS {
+        let mut rng = Seed(7).rng(Purpose::Policy, &[trip]);
+        let n_goals = shop.goals().goals().len();
+        let goal = shop.goals().get(GoalId(rng.random_range(0..n_goals) as u32));
+        let mut session = Session::start(goal.id);
+        for _ in 0..TRIP_STEPS {
+            let page = session.page(shop);
+            visit(&session, &page);
+            let clicks: Vec<Action> = page.available_actions().clicks().collect();
+            let action = match page {
+                Page::Done(_) => break,
+                Page::Search(_) => Action::Search(goal.title.to_lowercase()),
+                _ => clicks[rng.random_range(0..clicks.len())].clone(),
+            };
+            session.act(shop, &action);
+        }
+    }
+}
+
+#[test]
+fn html_says_what_text_says() {
+    for shop in SHOPS.iter() {
+        walk(shop, |_, page| {
+            let read = read_html(&page.html());
+            assert_eq!(read.text(), page.text());
+            assert_eq!(read.text_rich(), page.text_rich());
+            assert_eq!(read.available_actions, page.available_actions());
+        });
+    }
+}
+
+#[test]
+fn every_listed_click_does_something_and_no_other_does() {
+    for shop in SHOPS.iter() {
+        walk(shop, |session, page| {
+            let available = page.available_actions();
+            for click in available.clicks() {
+                assert_eq!(
+                    session.clone().act(shop, &click).noop,
+                    None,
+                    "{click} on {page:?}"
+                );
+            }
+            for label in [
+                "buy now",
+                "< prev",
+                "next >",
+                "description",
+                "attributes",
+                "search",
+                "b0",
+            ] {
+                if label == "search" || !available.clickables.iter().any(|listed| listed == label) {
+                    let outcome = session.clone().act(shop, &Action::Click(label.into()));
+                    assert!(outcome.noop.is_some(), "{label} on {page:?}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_click_reads_back_from_its_text() {
+    let shop = &SHOPS[0];
+    walk(shop, |_, page| {
+        for click in page.available_actions().clicks() {
+            assert_eq!(click.to_string().parse(), Ok(click));
+        }
+    });
+}
+
+#[test]
+fn a_session_survives_json_on_every_page() {
+    let shop = &SHOPS[0];
+    walk(shop, |session, page| {
+        let json = serde_json::to_string(session).expect("a session is data");
+        let read: Session = serde_json::from_str(&json).expect("and reads back");
+        assert_eq!(&read, session);
+        assert_eq!(&read.page(shop), page);
+    });
+}
+
+#[test]
+fn lanes_do_not_depend_on_threads() {
+    let shop = &SHOPS[0];
+    let goals: Vec<GoalId> = (0..200).map(GoalId).collect();
+    let trip = |n_threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build();
+        pool.expect("threads start").install(|| {
+            let mut lanes = VecEnv::new(shop, EnvConfig::default(), &goals);
+            let mut steps = Vec::new();
+            for turn in 0..4 {
+                let say = |lane: usize| match turn {
+                    0 => Action::Search(shop.goals().get(goals[lane]).query.clone()),
+                    1 => first_product(&lanes.lanes()[lane]),
+                    _ => Action::Click("buy now".into()),
+                };
+                let actions: Vec<Action> = (0..lanes.n_lanes()).map(say).collect();
+                steps.push(lanes.step(&actions));
+            }
+            steps
+        })
+    };
+    let steps = trip(1);
+    assert!(steps[2].iter().any(|step| step.reward > 0.0));
+    assert!(
+        steps[3]
+            .iter()
+            .any(|step| step.info.noop == Some(NoopReason::EpisodeOver))
+    );
+    assert_eq!(steps, trip(2));
+}
+
+fn first_product(lane: &ShopEnv) -> Action {
+    match lane.page() {
+        Page::Results(page) if !page.items.is_empty() => {
+            Action::Click(page.items[0].id.as_str().to_lowercase())
+        }
+        _ => Action::Click("back to search".into()),
+    }
+}
+
+#[test]
+fn the_last_step_is_truncated_and_then_nothing_happens() {
+    let config = EnvConfig {
+        max_steps: 3,
+        observation: ObservationMode::Url,
+    };
+    let mut env = ShopEnv::new(Arc::clone(&SHOPS[0]), config);
+    env.reset(GoalId(0));
+    let search = Action::Search("lamp".into());
+    assert!(!env.step(&Action::Noop(NoopReason::Malformed)).truncated);
+    assert!(!env.step(&search).truncated);
+    let last = env.step(&Action::Click("next >".into()));
+    assert!(last.truncated && !last.terminated && last.info.noop.is_none());
+    let after = env.step(&search);
+    assert_eq!(after.info.noop, Some(NoopReason::EpisodeOver));
+    assert!(after.truncated);
+    assert_eq!(after.observation, last.observation);
+    assert!(!env.reset(GoalId(1)).content.is_empty() && !env.is_over());
+}
+
+/// Words, brackets, labels and noise, in any order.
+fn any_utterance() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,40}",
+        "(search|click|Search|think)\\[?[a-z <>\\[\\]]{0,12}\\]?",
+        "search\\[(lamp|shoes|table|red|<c> garden|<r>|<a>|<q> lamps|\\PC{0,6}| ){0,4}\\]",
+        "click\\[(next >|< prev|buy now|description|features|back to search|b0[a-z0-9]{8})\\]",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_a_legal_move(utterances in prop::collection::vec(any_utterance(), 1..12)) {
+        for shop in SHOPS.iter() {
+            let trip = || {
+                let mut session = Session::start(GoalId(3));
+                let mut told = String::new();
+                for utterance in &utterances {
+                    let before = (session.page(shop), session.steps());
+                    let action = Action::parse(utterance, shop.config().compat);
+                    let outcome = session.act(shop, &action);
+                    let page = session.page(shop);
+                    prop_assert_eq!(session.steps(), before.1 + 1);
+                    if outcome.noop.is_some() {
+                        prop_assert_eq!(&page, &before.0);
+                        prop_assert_eq!((outcome.reward, outcome.terminated), (0.0, false));
+                    }
+                    told += &page.text_rich();
+                    told += &page.html();
+                }
+                Ok(told)
+            };
+            prop_assert_eq!(trip()?, trip()?);
+        }
+    }
+}
