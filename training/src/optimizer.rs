@@ -277,7 +277,7 @@ fn power(base: f64, n: u64) -> f64 {
         0 => 1.0,
         _ => {
             let half = power(base, n / 2);
-            if n % 2 == 0 {
+            if n.is_multiple_of(2) {
                 half * half
             } else {
                 half * half * base

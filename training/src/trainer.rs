@@ -276,7 +276,7 @@ impl<'a> Trainer<'a> {
             let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
             self.observer.advance(1, &format!("success {:.1} %", 100.0 * success));
             let every = self.config.evaluation.every;
-            if every > 0 && (step + 1) % every == 0 && step + 1 < config.steps {
+            if every > 0 && (step + 1).is_multiple_of(every) && step + 1 < config.steps {
                 self.evaluate(Phase::Learn)?;
             }
             self.maybe_save_or_stop()?;

@@ -53,14 +53,14 @@ impl Config {
         ] {
             at_least_one(key, size)?;
         }
-        let divides = model.heads % model.kv_heads == 0;
+        let divides = model.heads.is_multiple_of(model.kv_heads);
         require(
             divides,
             "model.kv_heads",
             model.kv_heads,
             "a divisor of `model.heads`",
         )?;
-        let even = model.head_dim > 0 && model.head_dim % 2 == 0;
+        let even = model.head_dim > 0 && model.head_dim.is_multiple_of(2);
         require(even, "model.head_dim", model.head_dim, "even and positive")?;
         // 256 bytes and the special tokens.
         require(

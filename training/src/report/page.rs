@@ -103,10 +103,10 @@ fn tiles(results: &Results) -> String {
         before = Some(figures.success_rate);
         let ([success_low, success_high], [score_low, score_high]) =
             (figures.success_ci95, figures.score_ci95);
-        let _ = write!(
+        let _ = writeln!(
             html,
             "<div class=\"tile\"><div class=\"name\">{}</div><div class=\"big\">{} %</div><div class=\"small\">success, \
-             {} to {} %{}<br>score {} ({} to {})<br>{} {} goals, step {}</div></div>\n",
+             {} to {} %{}<br>score {} ({} to {})<br>{} {} goals, step {}</div></div>",
             escape(&name),
             percent(figures.success_rate),
             percent(success_low),
