@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use webshop_training::{Config, RunFolder, Stage, TrainingError, train};
+use webshop_training::{Config, RunFolder, Stage, TrainingError, train, write_report};
 
 use crate::progress::observer;
 
@@ -38,7 +38,10 @@ pub struct TrainArgs {
 /// Trains, and prints what came of it.
 pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     let mut overrides = args.overrides;
-    overrides.extend(args.catalog.map(|source| format!("catalog.source={}", toml_string(&source))));
+    overrides.extend(
+        args.catalog
+            .map(|source| format!("catalog.source={}", toml_string(&source))),
+    );
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
     let config = Config::load(args.config.as_deref(), &overrides)?;
     if args.dry_run {
@@ -48,8 +51,11 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     let out = args
         .out
         .unwrap_or_else(|| PathBuf::from(format!("runs/{}-seed-{}", config.learner.loss, config.seed)));
-    let (run, config) =
-        if args.resume { RunFolder::resume(&out)? } else { (RunFolder::create(&out, &config)?, config) };
+    let (run, config) = if args.resume {
+        RunFolder::resume(&out)?
+    } else {
+        (RunFolder::create(&out, &config)?, config)
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let asked = stop.clone();
     ctrlc::set_handler(move || {
@@ -75,8 +81,21 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     print_stage("random weights", stages.random.as_ref());
     print_stage("after warm start", stages.warm_start.as_ref());
     print_stage(&after, stages.learned.as_ref());
+    let report = write_report(&run, &command_line())?;
     println!("run folder  {}", out.display());
+    println!("report      {}", report.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was typed, quoted where a shell needs it.
+fn command_line() -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
+    let quoted = |argument: String| match argument.chars().all(plain) && !argument.is_empty() {
+        true => argument,
+        false => format!("'{}'", argument.replace('\'', "'\\''")),
+    };
+    let arguments = std::env::args().skip(1).map(quoted);
+    std::iter::once("webshop".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 fn print_stage(name: &str, stage: Option<&Stage>) {
