@@ -177,3 +177,240 @@ fn unwritable(path: &Path, reason: impl ToString) -> AgentError {
         reason: reason.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webshop_products::Seed;
+
+    fn tiny(tied: bool) -> Qwen2 {
+        let config = Qwen2Config {
+            hidden_size: 8,
+            intermediate_size: 6,
+            num_hidden_layers: 2,
+            num_attention_heads: 2,
+            num_key_value_heads: Some(1),
+            max_position_embeddings: 16,
+            tie_word_embeddings: tied,
+            ..Qwen2Config::small(11)
+        };
+        Qwen2::random(&config, Seed(1)).unwrap()
+    }
+
+    /// Writes tensors as one safetensors file of the given type.
+    fn write(path: &Path, tensors: &[(String, Tensor)], dtype: DType) {
+        let tensors: std::collections::HashMap<String, Tensor> = tensors
+            .iter()
+            .map(|(name, tensor)| (name.clone(), tensor.to_dtype(dtype).unwrap()))
+            .collect();
+        candle_core::safetensors::save(&tensors, path).unwrap();
+    }
+
+    fn tensors(model: &Qwen2) -> Vec<(String, Tensor)> {
+        model
+            .parameters()
+            .iter()
+            .map(|(name, var)| (name.clone(), var.as_detached_tensor()))
+            .collect()
+    }
+
+    #[test]
+    fn a_saved_model_is_loaded_bit_for_bit() {
+        for tied in [true, false] {
+            let (model, folder) = (tiny(tied), tempfile::tempdir().unwrap());
+            let inner = folder.path().join("new/folder");
+            save(&model, &inner).unwrap();
+            let loaded = load(&inner).unwrap();
+            assert_eq!(loaded.fingerprint().unwrap(), model.fingerprint().unwrap());
+            assert_eq!(loaded.config(), model.config());
+            let mut names: Vec<_> = fs::read_dir(&inner)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name())
+                .collect();
+            names.sort();
+            assert_eq!(names, ["config.json", "model.safetensors"]);
+        }
+    }
+
+    #[test]
+    fn half_precision_is_widened() {
+        for (dtype, tolerance) in [(DType::BF16, 1.0 / 256.0), (DType::F16, 1.0 / 2048.0)] {
+            let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
+            save(&model, folder.path()).unwrap();
+            write(&folder.path().join(WEIGHTS), &tensors(&model), dtype);
+            let loaded = load(folder.path()).unwrap();
+            for ((_, a), (_, b)) in model.parameters().iter().zip(loaded.parameters()) {
+                let (a, b) = (a.flatten_all().unwrap(), b.flatten_all().unwrap());
+                for (a, b) in a
+                    .to_vec1::<f32>()
+                    .unwrap()
+                    .iter()
+                    .zip(b.to_vec1::<f32>().unwrap())
+                {
+                    assert!((a - b).abs() <= a.abs() * tolerance + 1e-7, "{a} became {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shards_are_put_together() {
+        let (model, folder) = (tiny(false), tempfile::tempdir().unwrap());
+        save(&model, folder.path()).unwrap();
+        fs::remove_file(folder.path().join(WEIGHTS)).unwrap();
+        let all = tensors(&model);
+        let mut weight_map = Map::new();
+        for (shard, tensors) in [("a.safetensors", &all[..7]), ("b.safetensors", &all[7..])] {
+            write(&folder.path().join(shard), tensors, DType::F32);
+            weight_map.extend(tensors.iter().map(|(name, _)| (name.clone(), shard.into())));
+        }
+        let index = serde_json::json!({ "metadata": {}, "weight_map": weight_map });
+        fs::write(folder.path().join(INDEX), index.to_string()).unwrap();
+        assert_eq!(
+            load(folder.path()).unwrap().fingerprint().unwrap(),
+            model.fingerprint().unwrap()
+        );
+
+        fs::remove_file(folder.path().join("b.safetensors")).unwrap();
+        let message = load(folder.path()).unwrap_err().to_string();
+        assert!(message.contains("b.safetensors"), "{message}");
+        let index = index.to_string().replace("b.safetensors", "../b.safetensors");
+        fs::write(folder.path().join(INDEX), index).unwrap();
+        let message = load(folder.path()).unwrap_err().to_string();
+        assert!(message.contains("not a plain file name"), "{message}");
+    }
+
+    #[test]
+    fn a_repeated_tied_head_is_passed_over() {
+        let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
+        save(&model, folder.path()).unwrap();
+        let mut all = tensors(&model);
+        let (_, embedding) = all
+            .iter()
+            .find(|(name, _)| name == "model.embed_tokens.weight")
+            .unwrap();
+        all.push(("lm_head.weight".to_owned(), embedding.clone()));
+        write(&folder.path().join(WEIGHTS), &all, DType::F32);
+        assert_eq!(
+            load(folder.path()).unwrap().fingerprint().unwrap(),
+            model.fingerprint().unwrap()
+        );
+    }
+
+    /// Saves a model, spoils the folder, and expects every one of `named` in the error of loading it.
+    fn check_refusal(spoil: impl Fn(&Path, Vec<(String, Tensor)>), named: &[&str]) {
+        let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
+        save(&model, folder.path()).unwrap();
+        spoil(folder.path(), tensors(&model));
+        let message = load(folder.path()).unwrap_err().to_string();
+        for named in named {
+            assert!(message.contains(named), "`{named}` is not in: {message}");
+        }
+    }
+
+    #[test]
+    fn bad_folders_are_refused_by_name() {
+        let weights = |folder: &Path| folder.join(WEIGHTS);
+        check_refusal(
+            |folder, _| fs::remove_file(folder.join(CONFIG)).unwrap(),
+            &["config.json"],
+        );
+        check_refusal(
+            |folder, _| fs::write(folder.join(CONFIG), "{").unwrap(),
+            &["config.json"],
+        );
+        check_refusal(
+            |folder, _| {
+                let text = fs::read_to_string(folder.join(CONFIG)).unwrap();
+                fs::write(folder.join(CONFIG), text.replace("silu", "gelu")).unwrap();
+            },
+            &["config.json", "gelu"],
+        );
+        check_refusal(
+            |folder, _| fs::remove_file(weights(folder)).unwrap(),
+            &["model.safetensors"],
+        );
+        check_refusal(
+            |folder, _| {
+                let bytes = fs::read(weights(folder)).unwrap();
+                fs::write(weights(folder), &bytes[..bytes.len() - 1]).unwrap();
+            },
+            &["model.safetensors"],
+        );
+        check_refusal(
+            |folder, mut all| {
+                all.retain(|(name, _)| name != "model.norm.weight");
+                write(&weights(folder), &all, DType::F32);
+            },
+            &["model.safetensors", "`model.norm.weight` is missing"],
+        );
+        check_refusal(
+            |folder, mut all| {
+                all.push(("model.extra".to_owned(), all[0].1.clone()));
+                write(&weights(folder), &all, DType::F32);
+            },
+            &["`model.extra` does not belong"],
+        );
+        let spoiled = |values: Vec<f32>| {
+            move |folder: &Path, mut all: Vec<(String, Tensor)>| {
+                let norm = all
+                    .iter_mut()
+                    .find(|(name, _)| name == "model.norm.weight")
+                    .unwrap();
+                norm.1 = Tensor::new(values.as_slice(), &Device::Cpu).unwrap();
+                write(&weights(folder), &all, DType::F32);
+            }
+        };
+        check_refusal(
+            spoiled(vec![1.0; 9]),
+            &["`model.norm.weight` has shape [9], expected [8]"],
+        );
+        let mut values = vec![1.0; 8];
+        values[3] = f32::NAN;
+        check_refusal(
+            spoiled(values),
+            &["model.safetensors", "`model.norm.weight` holds NaN at element 3"],
+        );
+        check_refusal(
+            |folder, mut all| {
+                all[0].1 = all[0].1.to_dtype(DType::F64).unwrap();
+                let all: std::collections::HashMap<String, Tensor> = all.into_iter().collect();
+                candle_core::safetensors::save(&all, weights(folder)).unwrap();
+            },
+            &["unsupported type F64"],
+        );
+    }
+
+    #[test]
+    fn a_failed_write_names_the_file_and_leaves_the_old_one() {
+        let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
+        let in_the_way = folder.path().join("file");
+        fs::write(&in_the_way, "x").unwrap();
+        assert!(
+            save(&model, &in_the_way)
+                .unwrap_err()
+                .to_string()
+                .contains("file")
+        );
+        assert_eq!(fs::read_to_string(&in_the_way).unwrap(), "x");
+
+        // A folder in the place of the temporary file cannot be opened for writing.
+        save(&model, folder.path()).unwrap();
+        fs::create_dir(folder.path().join("model.safetensors.partial")).unwrap();
+        let before = fs::read(folder.path().join(WEIGHTS)).unwrap();
+        let message = save(&tiny(false), folder.path()).unwrap_err().to_string();
+        assert!(message.contains("model.safetensors"), "{message}");
+        assert_eq!(fs::read(folder.path().join(WEIGHTS)).unwrap(), before);
+    }
+
+    #[test]
+    fn generation_config_is_kept_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(load_generation_config(folder.path()).unwrap().is_empty());
+        let Value::Object(values) = serde_json::json!({"temperature": 0.7, "eos_token_id": [1, 2]}) else {
+            unreachable!("the literal is an object")
+        };
+        save_generation_config(folder.path(), &values).unwrap();
+        assert_eq!(load_generation_config(folder.path()).unwrap(), values);
+    }
+}

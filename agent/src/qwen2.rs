@@ -118,7 +118,10 @@ impl Qwen2 {
 
     /// A copy of the weights as they are now, which later steps do not move: a reference model.
     pub fn frozen_copy(&self) -> Result<Self, AgentError> {
-        let tensors = self.parameters.iter().map(|(name, var)| Ok((name.clone(), var.copy()?)));
+        let tensors = self
+            .parameters
+            .iter()
+            .map(|(name, var)| Ok((name.clone(), var.copy()?)));
         Self::new(&self.config, tensors.collect::<Result<_, AgentError>>()?)
     }
 

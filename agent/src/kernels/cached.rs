@@ -89,24 +89,39 @@ fn score(query: &[f32], keys: &[f32], stride: usize, n_tokens: usize, scores: &m
     }
 }
 
-/// Σ over tokens of probability times value, times `inverse`.
+/// Σ over tokens of probability times value, times `inverse`; the last few tokens make a chain apart.
 #[inline(always)]
 fn mix(probs: &[f32], inverse: f32, values: &[f32], dim: usize, out: &mut [f32]) {
     for (chunk, out) in out.chunks_mut(LANES).enumerate() {
         let mut sums = [[0.0_f32; LANES]; CHAINS];
-        let tokens = probs.chunks(CHAINS).zip(values.chunks(CHAINS * dim));
-        for (probs, values) in tokens {
-            for (chain, p) in probs.iter().enumerate() {
-                let value = &values[chain * dim + chunk * LANES..][..LANES];
+        let (fours, rest) = probs.as_chunks::<CHAINS>();
+        for (probs, values) in fours.iter().zip(values.chunks_exact(CHAINS * dim)) {
+            for chain in 0..CHAINS {
+                let value = lanes(&values[chain * dim + chunk * LANES..]);
                 for i in 0..LANES {
-                    sums[chain][i] = p.mul_add(value[i], sums[chain][i]);
+                    sums[chain][i] = probs[chain].mul_add(value[i], sums[chain][i]);
                 }
             }
         }
-        let mut total = [0.0_f32; LANES];
-        for i in 0..LANES {
-            total[i] = ((sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i])) * inverse;
+        let mut tail = [0.0_f32; LANES];
+        for (p, value) in rest
+            .iter()
+            .zip(values[fours.len() * CHAINS * dim..].chunks_exact(dim))
+        {
+            let value = lanes(&value[chunk * LANES..]);
+            for i in 0..LANES {
+                tail[i] = p.mul_add(value[i], tail[i]);
+            }
         }
-        out.copy_from_slice(&total[..out.len()]);
+        for i in 0..LANES {
+            tail[i] = (((sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i])) + tail[i]) * inverse;
+        }
+        out.copy_from_slice(&tail[..out.len()]);
     }
+}
+
+/// The first vector of `x`, by value: a copy keeps the compiler from taking the load apart.
+#[inline(always)]
+fn lanes(x: &[f32]) -> [f32; LANES] {
+    *x.first_chunk().expect("rows are padded to whole vectors")
 }

@@ -40,6 +40,10 @@ impl Level {
     /// The best level of this machine. The standard library remembers what it detected.
     #[inline]
     pub(crate) fn detect() -> Self {
+        #[cfg(test)]
+        if let Some(level) = levels::IMPOSED.get() {
+            return level;
+        }
         #[cfg(target_arch = "x86_64")]
         {
             let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -90,3 +94,36 @@ macro_rules! multiversion {
     };
 }
 pub(crate) use multiversion;
+
+#[cfg(test)]
+pub(crate) mod levels {
+    //! Running the same computation at every level this machine has.
+
+    use std::cell::Cell;
+
+    use super::Level;
+
+    thread_local! {
+        /// What `detect` answers on this thread instead of looking.
+        pub static IMPOSED: Cell<Option<Level>> = const { Cell::new(None) };
+    }
+
+    /// The results of `compute` from the baseline up to the best level of this machine.
+    pub fn at_each<R>(compute: impl Fn() -> R) -> Vec<R> {
+        let best = Level::detect();
+        #[cfg(target_arch = "x86_64")]
+        let all = [Level::Baseline, Level::Avx2, Level::Avx512];
+        #[cfg(not(target_arch = "x86_64"))]
+        let all = [Level::Baseline];
+        let mut results = Vec::new();
+        for level in all {
+            IMPOSED.set(Some(level));
+            results.push(compute());
+            IMPOSED.set(None);
+            if level == best {
+                break;
+            }
+        }
+        results
+    }
+}
