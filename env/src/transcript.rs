@@ -1,8 +1,8 @@
 //! A whole trip, told for people.
 //!
-//! [`transcript`] replays actions from the start of a goal and writes down what was wanted, what
-//! was done, what each page showed in short, and what came of it. The same trip always gives the
-//! same text, so it serves as a snapshot too.
+//! [`transcript`] replays a trip from the start of a goal and writes down what was wanted, what was
+//! said, what each page showed in short, and what came of it. The same trip always gives the same
+//! text, so it serves as a snapshot too.
 //!
 //! It is no observation: agents read the views of a page.
 
@@ -19,14 +19,15 @@ const MAX_CHARS: usize = 96;
 /// Of a page of results this many products are told.
 const MAX_ITEMS: usize = 5;
 
-/// Tells the trip that these actions make from the start of a goal of this shop.
-pub fn transcript(shop: &Shop, goal: GoalId, actions: &[Action]) -> String {
+/// Tells the trip that these words, one utterance a turn, make from the start of a goal of this shop.
+pub fn transcript(shop: &Shop, goal: GoalId, utterances: &[impl AsRef<str>]) -> String {
     let mut session = Session::start(goal);
     let mut last = LastListing::default();
     let mut text = wishes(shop.goals().get(goal));
-    for (at, action) in actions.iter().enumerate() {
-        let outcome = session.act_with(shop, &mut last, action);
-        line(&mut text, "", &format!("\n{}. {action}", at + 1));
+    for (at, utterance) in utterances.iter().enumerate() {
+        let action = Action::parse(utterance.as_ref(), shop.config().compat);
+        let outcome = session.act_with(shop, &mut last, &action);
+        line(&mut text, "", &format!("\n{}. {}", at + 1, utterance.as_ref()));
         tell_outcome(&mut text, &outcome, &session.page_with(shop, &mut last));
     }
     if !session.is_done() {
@@ -80,7 +81,11 @@ fn tell_outcome(text: &mut String, outcome: &Outcome, page: &Page) {
                 .iter()
                 .map(|(name, value)| format!("{name} = {value}"))
                 .collect();
-            line(text, "   ", &format!("bought {} {}", page.id, chosen.join(", ")));
+            line(
+                text,
+                "   ",
+                &format!("bought {} [{}]", page.id, chosen.join(", ")),
+            );
         }
     }
     if let Some(breakdown) = outcome.breakdown {
@@ -90,7 +95,7 @@ fn tell_outcome(text: &mut String, outcome: &Outcome, page: &Page) {
 
 fn tell_results(text: &mut String, page: &ResultsPage) {
     let (number, total) = (page.page_number, page.total);
-    line(text, "   ", &format!("page {number} of {total} results"));
+    line(text, "   ", &format!("page {number}; found {total}"));
     for item in page.items.iter().take(MAX_ITEMS) {
         let mark = if item.visited { '*' } else { ' ' };
         let words = format!("{mark}{}  {}  {}", item.id, item.price_tag, item.title);
