@@ -128,3 +128,52 @@ impl Splits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{Catalog, GoalKind, GoalSet, Seed, generate};
+
+    #[test]
+    fn sides_are_disjoint_by_product_and_sized_in_tenths() {
+        let data = generate(Seed(0), 50);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+        let sides = [Split::Train, Split::Validation, Split::Test].map(|split| -> BTreeSet<ProductIdx> {
+            goals
+                .split(split)
+                .iter()
+                .map(|&id| goals.get(id).product)
+                .collect()
+        });
+        assert_eq!(sides.each_ref().map(BTreeSet::len), [30, 5, 15]);
+        assert!(
+            sides[0].is_disjoint(&sides[1])
+                && sides[0].is_disjoint(&sides[2])
+                && sides[1].is_disjoint(&sides[2])
+        );
+        assert_eq!(goals.split(Split::All).len(), goals.goals().len());
+    }
+
+    #[test]
+    fn a_side_depends_on_names_and_not_on_the_seed() {
+        let data = generate(Seed(0), 20);
+        let test = |seed| {
+            let catalog = Catalog::from_raw(&data, seed).unwrap();
+            GoalSet::from_raw(&data, &catalog, GoalKind::Both, seed)
+                .unwrap()
+                .split(Split::Test)
+                .to_vec()
+        };
+        assert_eq!(test(Seed(1)), test(Seed(2)));
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for split in [Split::Train, Split::Validation, Split::Test, Split::All] {
+            assert_eq!(split.to_string().parse(), Ok(split));
+        }
+    }
+}

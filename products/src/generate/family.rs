@@ -26,6 +26,9 @@ const MOST_CENTS: i64 = 400_00;
 /// the cheaper one's should exclude the dearer.
 const LEAST_STEP: i64 = 25_00;
 
+/// The least that a price is of any cheaper sibling's, in percent.
+const LEAST_PERCENT: i64 = 120;
+
 /// The forms of the traits in a title, and in how many of 100 families.
 const SHOWN: [(usize, &[Form]); 7] = [
     (25, &[Form::Has, Form::Has]),
@@ -132,10 +135,17 @@ impl Family {
                 Change::Options => change_options(&mut member, lexicon, self.kind, dice),
                 Change::Hidden => self.change_hidden(&mut member, lexicon, dice),
             }
-            if !self.members.contains(&member) {
+            if !self.members.contains(&member) && self.is_clearly_priced(&member) {
                 return member;
             }
         }
+    }
+
+    /// Whether its price is that of a sibling, or far from those of all.
+    fn is_clearly_priced(&self, member: &Member) -> bool {
+        let is_far = |one: i64, other: i64| 100 * one.max(other) >= LEAST_PERCENT * one.min(other);
+        let mut prices = self.members.iter().map(|sibling| sibling.cents);
+        prices.clone().any(|cents| cents == member.cents) || prices.all(|cents| is_far(cents, member.cents))
     }
 
     /// Exchanges the second words of two parts, or replaces one trait.
@@ -144,22 +154,23 @@ impl Family {
             return;
         }
         let at = dice.below(member.shown.len());
-        if let Some(other) = self.other_trait(member, member.shown[at].form, lexicon, dice) {
+        if let Some(other) = self.other_trait(member, member.shown[at], lexicon, dice) {
             member.shown[at] = other;
         }
     }
 
     fn change_hidden(&self, member: &mut Member, lexicon: &Lexicon, dice: &mut Dice) {
         let at = dice.below(member.hidden.len());
-        if let Some(other) = self.other_trait(member, member.hidden[at].form, lexicon, dice) {
+        if let Some(other) = self.other_trait(member, member.hidden[at], lexicon, dice) {
             member.hidden[at] = other;
         }
     }
 
-    /// A trait of `form` that `member` lacks.
-    fn other_trait(&self, member: &Member, form: Form, lexicon: &Lexicon, dice: &mut Dice) -> Option<Trait> {
-        let taken: Vec<_> = member.shown.iter().chain(&member.hidden).copied().collect();
-        draw_trait(lexicon, self.kind, form, &taken, dice)
+    /// A trait to put in the place of `old`.
+    fn other_trait(&self, member: &Member, old: Trait, lexicon: &Lexicon, dice: &mut Dice) -> Option<Trait> {
+        let all = member.shown.iter().chain(&member.hidden).copied();
+        let others: Vec<_> = all.filter(|one| *one != old).collect();
+        draw_trait(lexicon, self.kind, old.form, &others, dice)
     }
 
     /// Whether some member does not offer `value` in the group called `name`.
@@ -226,9 +237,8 @@ fn exchange(shown: &mut [Trait], lexicon: &Lexicon, kind: &'static Kind) -> bool
     let (Some(new_one), Some(new_other)) = (find(c, b), find(a, d)) else {
         return false;
     };
-    let changed = shown[one].text != *new_other;
     (shown[one].text, shown[other].text) = (new_one, new_other);
-    changed
+    true
 }
 
 fn draw_trait(
@@ -310,4 +320,58 @@ fn other_price(cents: i64, dice: &mut Dice) -> i64 {
         dearer / 100
     };
     dollars.max(1) * 100 + dice.pick(&PRICE_ENDINGS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::generate::words::DEPARTMENTS;
+    use crate::seed::Seed;
+
+    #[test]
+    fn two_parts_exchange_their_second_words() {
+        let lexicon = Lexicon::new(Seed(0), 1_000);
+        let kinds = DEPARTMENTS.iter().flat_map(|department| department.kinds);
+        let boots = kinds
+            .into_iter()
+            .find(|kind| kind.query == "hiking boots")
+            .unwrap();
+        let part = |text| Trait {
+            form: Form::Has,
+            text,
+        };
+        let mut shown = [part("rubber sole"), part("mesh lining")];
+        assert!(exchange(&mut shown, &lexicon, boots));
+        assert_eq!(shown, [part("mesh sole"), part("rubber lining")]);
+        assert!(!exchange(&mut shown[..1], &lexicon, boots));
+    }
+
+    #[test]
+    fn siblings_are_all_different() {
+        let lexicon = Lexicon::new(Seed(3), 40);
+        for index in 0..40 {
+            let family = Family::draw(&lexicon, index, 6);
+            for (at, member) in family.members.iter().enumerate() {
+                assert!(!family.members[..at].contains(member));
+            }
+        }
+    }
+
+    #[test]
+    fn grids_are_square_and_groups_of_a_kind_have_different_names() {
+        for kind in DEPARTMENTS.iter().flat_map(|department| department.kinds) {
+            for pool in kind.pools.iter().filter(|pool| pool.is_grid) {
+                let side = pool.texts.len().isqrt();
+                for (at, text) in pool.texts.iter().enumerate() {
+                    let (row, column) = (pool.texts[at / side * side], pool.texts[at % side]);
+                    let words = (row.split_once(' ').unwrap().0, column.split_once(' ').unwrap().1);
+                    assert_eq!(text.split_once(' '), Some(words));
+                }
+            }
+            let names: BTreeSet<_> = kind.groups.iter().map(|group| group.name).collect();
+            assert_eq!(names.len(), kind.groups.len(), "{}", kind.query);
+        }
+    }
 }

@@ -56,7 +56,7 @@ impl Lexicon {
                     let mut dice = Dice::new(seed, Draw::Group, &[lexicon.groups.len()]);
                     lexicon
                         .groups
-                        .push((group, dice.sample(group.values, 5 + n_families / 20)));
+                        .push((group, dice.sample(group.values, 4 + n_families / 20)));
                 }
             }
         }
@@ -107,7 +107,7 @@ fn kinds(seed: Seed) -> Vec<(&'static Department, Vec<&'static Kind>)> {
 /// Fewer words for fewer families; of a grid whole rows and columns.
 fn some_traits(pool: &Pool, n_families: usize, mut dice: Dice) -> Vec<&'static str> {
     if !pool.is_grid {
-        return dice.sample(pool.texts, 5 + n_families / 20);
+        return dice.sample(pool.texts, 4 + n_families / 20);
     }
     let side = pool.texts.len().isqrt();
     let all: Vec<_> = (0..side).collect();

@@ -92,3 +92,6 @@ fn collect(listings: impl Iterator<Item = Listing>, n_products: usize) -> RawDat
     }
     data
 }
+
+#[cfg(test)]
+mod tests;

@@ -273,3 +273,6 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataError 
     let path = path.to_owned();
     move |source| DataError::Io { action, path, source }
 }
+
+#[cfg(test)]
+mod tests;

@@ -235,7 +235,7 @@ pub(super) static BEAUTY: Department = Department {
     ],
     remarks: &[
         "a little goes a long way",
-        "made in small batches and checked by hand",
+        "made in small batches and checked twice",
         "store in a cool place",
         "not tested on animals",
         "see the label for all details",

@@ -200,7 +200,7 @@ pub(super) static GROCERY: Department = Department {
     ],
     remarks: &[
         "store in a cool place",
-        "made in small batches and checked by hand",
+        "made in small batches and checked twice",
         "tastes best cold",
         "see the label for all details",
         "packed fresh every week",
