@@ -123,7 +123,10 @@ mod tests {
 
     #[test]
     fn what_is_saved_reads_back_equal() {
-        let mut config = Config { seed: 42, ..Config::default() };
+        let mut config = Config {
+            seed: 42,
+            ..Config::default()
+        };
         config.learner.lr = 0.1 + 0.2; // 0.30000000000000004: no digit may be lost
         config.catalog.size = CatalogSize::First(25);
         assert_eq!(Config::resolve("saved", &config.to_toml(), &[]).unwrap(), config);

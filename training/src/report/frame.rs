@@ -140,10 +140,11 @@ pub(super) fn ticks(range: [f64; 2], n: usize, unit: Unit) -> Vec<(f64, String)>
 
 /// The range widened to round bounds, and to a width that can be drawn.
 pub(super) fn round_range([low, high]: [f64; 2]) -> [f64; 2] {
-    // Equal values, or ones that differ only by rounding, get a neighbourhood.
-    let least = 1e-9_f64.max(low.abs().max(high.abs()) * 1e-6);
-    let (low, high) = if high - low < least {
-        (low - least, high + least)
+    // Equal values, or ones that differ only by rounding, are drawn in the middle of a neighbourhood of their size.
+    let size = low.abs().max(high.abs());
+    let half = if size == 0.0 { 1.0 } else { size / 10.0 };
+    let (low, high) = if high - low <= size * 1e-6 {
+        (low - half, high + half)
     } else {
         (low, high)
     };
@@ -213,10 +214,13 @@ mod tests {
     #[test]
     fn ranges_become_round_and_never_empty() {
         assert_eq!(round_range([0.13, 0.87]), [0.0, 1.0]);
-        let [low, high] = round_range([2.0, 2.0]);
-        assert!(low < 2.0 && high > 2.0 && high - low < 1e-4);
-        let [low, high] = round_range([0.0, 0.0]);
-        assert!(low < 0.0 && high > 0.0);
+        let near = |given: [f64; 2], [low, high]: [f64; 2]| {
+            let [a, b] = round_range(given);
+            assert!((a - low).abs() < 1e-12 && (b - high).abs() < 1e-12, "{a} {b}");
+        };
+        near([2.0, 2.0], [1.8, 2.2]);
+        near([-0.5, -0.5 + 1e-9], [-0.56, -0.44]);
+        near([0.0, 0.0], [-1.0, 1.0]);
     }
 
     #[test]
