@@ -1,12 +1,12 @@
 //! What a model remembers of the tokens it has read: keys and values for each lane.
 //!
 //! A [`KvCache`] holds `lanes` independent texts of ragged length side by side, in memory set aside
-//! once. [`Decoder::decode`](crate::Decoder::decode) appends to it; [`KvCache::truncate`] forgets a
+//! once. [`Decoder::decode`](crate::Decoder::decode) appends to it; [`KvCache::truncate_lane`] forgets a
 //! tail, [`KvCache::copy_lane`] forks. It belongs to the weights it was filled with: after a gradient
 //! step, reset it. To use several cores, give each group of lanes a cache of its own.
 //!
-//! Layout of a lane and layer: rotated keys as [kv head][value of the head][token], so that scores of
-//! sixteen tokens are computed at once, and values as [kv head][token][value of the head].
+//! Layout of a lane and layer: rotated keys as kv head × value of the head × token, so that scores of
+//! sixteen tokens are computed at once, and values as kv head × token × value of the head.
 
 use crate::error::AgentError;
 use crate::kernels::attention::Heads;

@@ -12,8 +12,8 @@
 pub mod cache;
 pub mod checkpoint;
 mod error;
-pub mod kernels;
-pub mod ops;
+mod kernels;
+mod ops;
 pub mod qwen2;
 
 pub mod constraint;

@@ -61,7 +61,7 @@ impl Heads {
     }
 }
 
-/// Attention of every sequence. `out` [T, H·D] is overwritten; so is `log_sums` [T, H].
+/// Attention of every sequence. `out` `[T, H·D]` is overwritten; so is `log_sums` `[T, H]`.
 ///
 /// # Panics
 /// If a slice is too short for the `lengths`, or a sequence longer than the table of `rope`.
@@ -99,7 +99,7 @@ pub fn forward(
     }
 }
 
-/// Gradient of [`forward`] with respect to `qkv`, written to `d_qkv` [T, (H+2K)·D], given its
+/// Gradient of [`forward`] with respect to `qkv`, written to `d_qkv` `[T, (H+2K)·D]`, given its
 /// output, its `log_sums` and the gradient of its output.
 ///
 /// With P the probabilities, `dV = Pᵀ dO`, `dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O))`, `dQ = dS K`,
@@ -187,15 +187,15 @@ pub fn backward(
 /// The memory of one head at a time, kept from head to head.
 #[derive(Default)]
 struct Work {
-    /// Rotated keys [L, D], and packed for q·kᵀ and for dS·k.
+    /// Rotated keys `[L, D]`, and packed for q·kᵀ and for dS·k.
     rotated: Vec<f32>,
     keys: Packed,
     key_rows: Packed,
     /// Values packed for P·v, or transposed for dO·vᵀ.
     values: Packed,
-    /// Rotated queries times 1/√D. // [L, D]
+    /// Rotated queries times 1/√D. `[L, D]`
     queries: Vec<f32>,
-    /// A block's scores, then probabilities. // [BLOCK, columns up to the diagonal]
+    /// A block's scores, then probabilities. `[BLOCK, columns up to the diagonal]`
     scores: Vec<f32>,
     d_scores: Vec<f32>,
     deltas: Vec<f32>,
@@ -239,7 +239,7 @@ impl Work {
 }
 
 multiversion! {
-    /// Rotates one head of consecutive tokens, whose rows begin every `stride` values, into [L, D].
+    /// Rotates one head of consecutive tokens, whose rows begin every `stride` values, into `[L, D]`.
     fn rotate_head(rope: &Rope, x: &[f32], stride: usize, dim: usize, scale: f32, out: &mut [f32]) {
         for (position, (x, out)) in x.chunks(stride).zip(out.chunks_exact_mut(dim)).enumerate() {
             rope.rotate(&x[..dim], position, scale, out);
@@ -248,7 +248,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Undoes [`rotate_head`] for a gradient [L, D], into rows that begin every `stride` values.
+    /// Undoes [`rotate_head`] for a gradient `[L, D]`, into rows that begin every `stride` values.
     fn rotate_back_head(rope: &Rope, x: &[f32], scale: f32, out: &mut [f32], stride: usize, dim: usize) {
         for (position, (x, out)) in x.chunks_exact(dim).zip(out.chunks_mut(stride)).enumerate() {
             rope.rotate_back(x, position, scale, &mut out[..dim]);

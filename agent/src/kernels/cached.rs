@@ -18,9 +18,9 @@ const CHAINS: usize = 4;
 /// Keys and values of one lane in one layer.
 #[derive(Debug)]
 pub struct Block<'a> {
-    /// Rotated keys. // [kv head, dim, stride]
+    /// Rotated keys. `[kv head, dim, stride]`
     pub keys: &'a mut [f32],
-    /// Values. // [kv head, stride, dim]
+    /// Values. `[kv head, stride, dim]`
     pub values: &'a mut [f32],
     /// Tokens there is room for, a multiple of [`TOKENS`].
     pub stride: usize,
@@ -30,7 +30,7 @@ pub struct Block<'a> {
 
 multiversion! {
     /// Reads the token `qkv` (a row of q ‖ k ‖ v before rotation) at `position`, which must be the
-    /// number of tokens already in `block`, and writes its attention to `out` [H·D].
+    /// number of tokens already in `block`, and writes its attention to `out` `[H·D]`.
     /// `scores` is working memory.
     pub fn attend(
         qkv: &[f32],

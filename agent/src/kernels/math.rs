@@ -1,7 +1,7 @@
 //! The exponential and the reductions that every kernel shares.
 //!
 //! [`exp`] is a polynomial without branches, so that loops over it become vector code, and gives
-//! the same bits everywhere, which the C library's does not. [`sum`], [`dot`] and [`max`] reduce in
+//! the same bits everywhere, which the C library's does not. [`sum_of`], [`dot`] and [`max`] reduce in
 //! [`LANES`] interleaved partial results that are folded in a fixed order.
 //!
 //! Not a mathematics library: the domain is what softmax and sigmoid need.
@@ -16,7 +16,7 @@ const EXP_HIGHEST: f32 = 88.0;
 /// Adding this number (1.5 · 2²³) rounds a small float to an integer held in its low bits.
 const ROUNDER: f32 = 12_582_912.0;
 /// ln 2 in two parts: the first has few enough bits that a small integer times it is exact.
-const LN2_HIGH: f32 = 0.693_359_375;
+const LN2_HIGH: f32 = 0.693_359_4;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 
 /// e to the power of `x`, relative error under 2e-7 between -87 and 88, 0 below, constant above.

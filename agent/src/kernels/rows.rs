@@ -9,7 +9,7 @@ use super::math::{dot, exp, ln, max, sum_of};
 use super::multiversion;
 
 multiversion! {
-    /// `out` = RMSNorm of each row of `x` with gain `weight`. // [T, H]
+    /// `out` = RMSNorm of each row of `x` with gain `weight`. `[T, H]`
     pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
         let width = weight.len();
         for (x, out) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
@@ -63,7 +63,7 @@ fn sigmoid(x: f32) -> f32 {
 }
 
 multiversion! {
-    /// Rows of `gate ‖ up`, each half `width` long, to rows of gate · sigmoid(gate) · up. // [T, 2I] → [T, I]
+    /// Rows of `gate ‖ up`, each half `width` long, to rows of gate · sigmoid(gate) · up. `[T, 2I]` → `[T, I]`
     pub fn swiglu(gate_up: &[f32], width: usize, out: &mut [f32]) {
         for (gate_up, out) in gate_up.chunks_exact(2 * width).zip(out.chunks_exact_mut(width)) {
             let (gate, up) = gate_up.split_at(width);

@@ -9,13 +9,13 @@ use crate::kernels::rope::Rope;
 /// What a backward pass needs of the forward pass.
 #[derive(Clone, Debug)]
 pub struct Attended {
-    /// The result. // [T, H·D]
+    /// The result. `[T, H·D]`
     pub out: Tensor,
-    /// Logarithms of the sums of the softmaxes. // [T, H]
+    /// Logarithms of the sums of the softmaxes. `[T, H]`
     log_sums: Tensor,
 }
 
-/// Rows of q ‖ k ‖ v [T, (H+2K)·D], before rotation, of sequences of the given `lengths` laid end to end.
+/// Rows of q ‖ k ‖ v `[T, (H+2K)·D]`, before rotation, of sequences of the given `lengths` laid end to end.
 pub fn forward(qkv: &Tensor, lengths: &[usize], heads: Heads, rope: &Rope) -> Result<Attended> {
     let n_tokens: usize = lengths.iter().sum();
     if qkv.dims() != [n_tokens, heads.qkv_width()] {
@@ -38,7 +38,7 @@ pub fn forward(qkv: &Tensor, lengths: &[usize], heads: Heads, rope: &Rope) -> Re
     })
 }
 
-/// Gradient with respect to q ‖ k ‖ v from d_out [T, H·D].
+/// Gradient with respect to q ‖ k ‖ v from d_out `[T, H·D]`.
 pub fn backward(
     qkv: &Tensor,
     lengths: &[usize],

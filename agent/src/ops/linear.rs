@@ -1,6 +1,6 @@
 //! `y = x Wᵀ`, optionally onto a bias for each column or a residual for each element.
 //!
-//! The weight keeps the checkpoint's layout [out, in] and is read transposed without a copy.
+//! The weight keeps the checkpoint's layout `[out, in]` and is read transposed without a copy.
 //! Gradients: `dx = dy W`, `dW = dyᵀ x`, `d_bias` = sum of the rows of dy, `d_residual = dy`.
 
 use candle_core::{Result, Tensor, bail};
@@ -14,9 +14,9 @@ use crate::kernels::rows::add_rows;
 pub enum Onto<'a> {
     /// Zero.
     Nothing,
-    /// A row for every token. // [out]
+    /// A row for every token. `[out]`
     Bias(&'a Tensor),
-    /// A value for every element. // [T, out]
+    /// A value for every element. `[T, out]`
     Residual(&'a Tensor),
 }
 
@@ -28,7 +28,7 @@ fn sizes(x: &Tensor, weight: &Tensor) -> Result<(usize, usize, usize)> {
     }
 }
 
-/// x [T, in], weight [out, in] → [T, out].
+/// x `[T, in]`, weight `[out, in]` → `[T, out]`.
 pub fn forward(x: &Tensor, weight: &Tensor, onto: Onto) -> Result<Tensor> {
     let (n_tokens, inputs, outputs) = sizes(x, weight)?;
     let mut y = match onto {
@@ -63,7 +63,7 @@ pub fn forward(x: &Tensor, weight: &Tensor, onto: Onto) -> Result<Tensor> {
     tensor(y, (n_tokens, outputs))
 }
 
-/// (dx, dW) from dy [T, out].
+/// (dx, dW) from dy `[T, out]`.
 pub fn backward(x: &Tensor, weight: &Tensor, d_y: &Tensor) -> Result<(Tensor, Tensor)> {
     let (n_tokens, inputs, outputs) = sizes(x, weight)?;
     let mut d_x = vec![0.0; n_tokens * inputs];
@@ -91,7 +91,7 @@ pub fn backward(x: &Tensor, weight: &Tensor, d_y: &Tensor) -> Result<(Tensor, Te
     ))
 }
 
-/// Gradient of the bias from dy [T, out]. // [out]
+/// Gradient of the bias from dy `[T, out]`. `[out]`
 pub fn bias_backward(d_y: &Tensor) -> Result<Tensor> {
     let mut sums = vec![0.0; d_y.dim(1)?];
     read([d_y], |[d_y]| add_rows(d_y, &mut sums))?;

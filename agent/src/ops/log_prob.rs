@@ -1,6 +1,6 @@
 //! Log-probabilities of given tokens, without keeping the logits.
 //!
-//! From hidden rows h [N, H] and the head W [V, H]: `log p(target) = z_target − log Σ exp z` with
+//! From hidden rows h `[N, H]` and the head W `[V, H]`: `log p(target) = z_target − log Σ exp z` with
 //! `z = W h`. Logits exist for [`CHUNK`] rows at a time, in the forward pass and again in the backward
 //! pass, where `dz = d (1[target] − p)`, `dh = dz W` and `dW = Σ dzᵀ h`. All of it in f32. The entropy
 //! of each distribution comes along as a number without a gradient.
@@ -29,7 +29,7 @@ fn check(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<(usize, us
     Ok((vocab_size, width))
 }
 
-/// Scores `targets[i]` as the token that follows row i of `hidden` [N, H] under the head `weight` [V, H].
+/// Scores `targets[i]` as the token that follows row i of `hidden` `[N, H]` under the head `weight` `[V, H]`.
 pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<Vec<RowStats>> {
     let (vocab_size, width) = check(hidden, weight, targets)?;
     let mut stats = Vec::with_capacity(targets.len());
@@ -52,7 +52,7 @@ pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<Vec<
     Ok(stats)
 }
 
-/// (dh, dW) from the gradients of the log-probabilities. // [N, H] and [V, H]
+/// (dh, dW) from the gradients of the log-probabilities. `[N, H]` and `[V, H]`
 pub fn backward(
     hidden: &Tensor,
     weight: &Tensor,

@@ -12,7 +12,7 @@ fn check(x: &Tensor, weight: &Tensor) -> Result<()> {
     }
 }
 
-/// x [T, H], gain [H] → [T, H].
+/// x `[T, H]`, gain `[H]` → `[T, H]`.
 pub fn forward(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     check(x, weight)?;
     let mut y = vec![0.0; x.elem_count()];
@@ -20,7 +20,7 @@ pub fn forward(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     tensor(y, x.shape())
 }
 
-/// (dx, d_gain) from dy [T, H].
+/// (dx, d_gain) from dy `[T, H]`.
 ///
 /// Where x went on beside the norm as a residual, `d_residual` is the gradient that comes back along
 /// there; it is part of dx.

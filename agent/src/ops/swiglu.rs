@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use super::{read, tensor};
 use crate::kernels::rows;
 
-/// gate ‖ up [T, 2I] → [T, I].
+/// gate ‖ up `[T, 2I]` → `[T, I]`.
 pub fn forward(gate_up: &Tensor) -> Result<Tensor> {
     let (n_tokens, both) = gate_up.dims2()?;
     let mut y = vec![0.0; n_tokens * (both / 2)];
@@ -13,7 +13,7 @@ pub fn forward(gate_up: &Tensor) -> Result<Tensor> {
     tensor(y, (n_tokens, both / 2))
 }
 
-/// Gradient with respect to gate ‖ up from dy [T, I]. // [T, 2I]
+/// Gradient with respect to gate ‖ up from dy `[T, I]`. `[T, 2I]`
 pub fn backward(gate_up: &Tensor, d_y: &Tensor) -> Result<Tensor> {
     let mut d_gate_up = vec![0.0; gate_up.elem_count()];
     let width = d_y.dim(1)?;

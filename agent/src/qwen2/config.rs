@@ -110,7 +110,7 @@ impl Qwen2Config {
     }
 
     /// The sizes of an attention layer.
-    pub fn heads(&self) -> Heads {
+    pub(crate) fn heads(&self) -> Heads {
         Heads {
             n_heads: self.num_attention_heads,
             n_kv_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
@@ -155,19 +155,19 @@ impl Qwen2Config {
                 return refuse(format!("`{name}` is zero"));
             }
         }
-        if self.head_dim.is_none() && self.hidden_size % self.num_attention_heads != 0 {
+        if self.head_dim.is_none() && !self.hidden_size.is_multiple_of(self.num_attention_heads) {
             return refuse(format!(
                 "`hidden_size` {} is not divisible by `num_attention_heads` {}",
                 self.hidden_size, self.num_attention_heads
             ));
         }
-        if heads.n_heads % heads.n_kv_heads != 0 {
+        if !heads.n_heads.is_multiple_of(heads.n_kv_heads) {
             return refuse(format!(
                 "`num_attention_heads` {} is not a multiple of `num_key_value_heads` {}",
                 heads.n_heads, heads.n_kv_heads
             ));
         }
-        if heads.head_dim == 0 || heads.head_dim % 2 != 0 {
+        if heads.head_dim == 0 || !heads.head_dim.is_multiple_of(2) {
             return refuse(format!(
                 "heads of {} values cannot be rotated in pairs",
                 heads.head_dim

@@ -1,4 +1,4 @@
-//! Generation: the function of [`Qwen2::forward`] for texts that grow token by token.
+//! Generation: the function of [`Qwen2::score`](crate::Qwen2::score) for texts that grow token by token.
 //!
 //! A [`Decoder`] is a snapshot of a model's weights in the order in which the inner loops read them;
 //! it is immutable, so threads share it. [`Decoder::decode`] reads any number of new tokens for each
@@ -35,7 +35,7 @@ pub struct Logits {
 }
 
 impl Logits {
-    /// The row of the `i`-th lane of the call. // [V]
+    /// The row of the `i`-th lane of the call. `[V]`
     ///
     /// # Panics
     /// If there were not that many lanes.
@@ -54,7 +54,7 @@ impl Logits {
 pub struct Decoder {
     config: Qwen2Config,
     rope: Arc<Rope>,
-    /// [V, hidden]
+    /// `[V, hidden]`
     embedding: Vec<f32>,
     layers: Vec<Layer>,
     norm: Vec<f32>,

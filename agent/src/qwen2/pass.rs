@@ -31,7 +31,7 @@ const GATE_UP_WEIGHTS: [&str; 2] = ["mlp.gate_proj.weight", "mlp.up_proj.weight"
 /// Sequences of token ids laid end to end; positions start at 0 in each.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedTokens<'a> {
-    /// All tokens. // [T]
+    /// All tokens. `[T]`
     pub ids: &'a [u32],
     /// Tokens of each sequence, none empty, T in all.
     pub lengths: &'a [usize],
@@ -40,9 +40,9 @@ pub struct PackedTokens<'a> {
 /// What a model thinks of given tokens.
 #[derive(Clone, Debug)]
 pub struct TokenStats {
-    /// log p(target) at each asked position, in nats. // [N]
+    /// log p(target) at each asked position, in nats. `[N]`
     pub log_prob: Tensor,
-    /// Entropy in nats of the distribution at each asked position. // [N]
+    /// Entropy in nats of the distribution at each asked position. `[N]`
     pub entropy: Vec<f32>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Layer {
     activated: Tensor,
 }
 
-/// The residual stream at the asked positions before and after the last norm. // [N, hidden]
+/// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
 #[derive(Debug)]
 pub(super) struct End {
     x: Tensor,
@@ -251,7 +251,7 @@ impl Pass<'_> {
         Ok(gradients.values)
     }
 
-    /// Takes the gradient of a layer's output to that of its input. // [T, hidden]
+    /// Takes the gradient of a layer's output to that of its input. `[T, hidden]`
     fn layer_backward(
         &self,
         layer_idx: usize,

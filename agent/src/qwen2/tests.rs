@@ -47,7 +47,7 @@ fn ids(count: usize, salt: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Logits after every token, as the packed forward pass has them. // [T, V]
+/// Logits after every token, as the packed forward pass has them. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
     let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
     let hidden = model
