@@ -14,7 +14,7 @@ const CHANGES: [usize; 4] = [40, 30, 20, 10];
 const MOST_VALUES: [usize; 4] = [0, 5, 3, 2];
 
 /// In how many of 100 changed titles two parts exchange their second words, where there are two.
-const EXCHANGE: usize = 60;
+const EXCHANGE: usize = 70;
 
 /// The endings of prices in cents.
 const PRICE_ENDINGS: [i64; 6] = [99, 95, 49, 0, 50, 29];
@@ -31,13 +31,13 @@ const LEAST_PERCENT: i64 = 120;
 
 /// The forms of the traits in a title, and in how many of 100 families.
 const SHOWN: [(usize, &[Form]); 7] = [
-    (25, &[Form::Has, Form::Has]),
-    (30, &[Form::Is, Form::Has, Form::Has]),
-    (15, &[Form::Is, Form::Has]),
+    (30, &[Form::Has, Form::Has]),
+    (33, &[Form::Is, Form::Has, Form::Has]),
+    (10, &[Form::Is, Form::Has]),
     (8, &[Form::Is, Form::Is]),
     (6, &[Form::Is, Form::For]),
     (6, &[Form::Has, Form::For]),
-    (10, &[Form::Is, Form::Is, Form::Has]),
+    (7, &[Form::Is, Form::Is, Form::Has]),
 ];
 
 /// Something that can be said of a product, and wanted of it.

@@ -21,7 +21,7 @@ const ASK_HIDDEN: usize = 40;
 const ASK_HIDDEN_IDLY: usize = 3;
 
 /// In how many of 100 wishes a group of options is named.
-const NAME_GROUP: usize = 94;
+const NAME_GROUP: usize = 97;
 
 /// In how many of 100 of these the value is one that not all siblings offer, if there is one.
 const RARE: usize = 85;

@@ -8,7 +8,7 @@ use super::words::{BRAND_BEGINNINGS, BRAND_ENDS, DEPARTMENTS, Department, Group,
 use crate::seed::Seed;
 
 /// Of 25 families, how many have no option group, one, two, three.
-const N_GROUPS: [usize; 4] = [5, 8, 8, 4];
+const N_GROUPS: [usize; 4] = [5, 7, 8, 5];
 
 /// Brands of a shop that is not large.
 const N_BRANDS: usize = 110;
