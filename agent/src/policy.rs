@@ -44,7 +44,11 @@ pub struct Move {
 impl Move {
     /// A move without tokens.
     pub fn of(action: Action) -> Self {
-        Self { action: Some(action), thought: None, tokens: None }
+        Self {
+            action: Some(action),
+            thought: None,
+            tokens: None,
+        }
     }
 }
 
@@ -75,16 +79,31 @@ impl RandomPolicy {
 
     fn choose(self, view: &LaneView<'_>) -> Action {
         let at = view.coordinates;
-        let coordinates = [at.step, at.shop, u64::from(at.goal.0), at.sample, view.turn as u64];
+        let coordinates = [
+            at.step,
+            at.shop,
+            u64::from(at.goal.0),
+            at.sample,
+            view.turn as u64,
+        ];
         let mut rng = self.seed.rng(Purpose::Policy, &coordinates);
         let available = view.page.available_actions();
-        let n_clicks = available.clickables.iter().filter(|label| *label != "search").count();
+        let n_clicks = available
+            .clickables
+            .iter()
+            .filter(|label| *label != "search")
+            .count();
         let n_choices = n_clicks + usize::from(available.has_search_bar);
         if n_choices == 0 {
             return Action::Click("back to search".into());
         }
         let choice = rng.random_range(0..n_choices as u32) as usize;
-        match available.clickables.into_iter().filter(|label| label != "search").nth(choice) {
+        match available
+            .clickables
+            .into_iter()
+            .filter(|label| label != "search")
+            .nth(choice)
+        {
             Some(label) => Action::Click(label),
             None => {
                 let words: Vec<&str> = instruction(view).split_whitespace().collect();
@@ -156,9 +175,13 @@ impl OraclePolicy {
                 None => Action::Click("next >".into()),
             },
             Page::Item(page) => {
+                // Choices stand in the order of the groups, so a value that groups share is clicked
+                // until it stands where it is wanted.
                 let wanted = view.shop.best_purchase(goal).selection;
-                let mut clicks = view.shop.clicks_to_choose(target, &wanted).into_iter();
-                Action::Click(clicks.nth(page.selection.len()).unwrap_or_else(|| "buy now".into()))
+                let missing = wanted
+                    .iter()
+                    .find(|(name, value)| page.selection.get(name) != Some(*value));
+                Action::Click(missing.map_or("buy now".into(), |(_, value)| value.to_owned()))
             }
             _ => Action::Click("back to search".into()),
         }

@@ -1,83 +1,66 @@
-//! What a customer who knows everything would buy.
+//! The purchases that a goal hopes for: what an oracle would buy.
 //!
-//! [`Shop::best_purchase`] chooses for each wish of a goal the value that the reward accepts, so every goal
-//! whose product meets its wishes comes with a proof that reward 1 can be reached. It looks at the hidden
-//! goal, and finds no way to the product: that is the customer's.
+//! [`Shop::best_purchase_of`] chooses, on one product, for each wish the value that the reward
+//! accepts; [`Shop::best_purchase`] does so on the goal's own product, which proves of every goal
+//! whose wishes its product meets that a reward of exactly 1 can be reached.
+//!
+//! This looks at the hidden goal; nothing a customer sees leads here. How to find the product is up
+//! to the customer.
 
 use crate::reward::RewardBreakdown;
 use crate::session::group_to_choose;
 use crate::shop::Shop;
-use webshop_products::{Goal, ProductIdx, Selection};
+use webshop_products::{Goal, OptionGroup, ProductIdx, Selection, WantedOption};
 
 /// Something bought, and its worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Purchase {
     /// What is bought.
     pub product: ProductIdx,
-    /// What is chosen of it.
+    /// What is chosen of it, in the order of its groups.
     pub selection: Selection,
     /// What that is worth.
     pub breakdown: RewardBreakdown,
 }
 
 impl Shop {
-    /// The best that can be made of a goal's own product. The goal must be one of this shop's.
+    /// The goal's own product with its wishes chosen; a reward of exactly 1 unless the product does
+    /// not offer what the goal wants.
     pub fn best_purchase(&self, goal: &Goal) -> Purchase {
         self.best_purchase_of(goal, goal.product)
     }
 
-    /// The best that can be made of `product` for a goal of this shop.
+    /// The best that `goal`, which must be one of this shop's, can make of a product: as many wishes
+    /// as possible, each in a group of its own.
     ///
-    /// Wish by wish, in a group nothing was chosen of yet: a value of the group the wish names, if it names
-    /// one; else one that is spelled as wished; else one that the reward accepts.
+    /// Whoever clicks the choices in their order, each until it shows in its group, reaches them all,
+    /// also where groups share a value; [`Shop::clicks_to_choose`] lists these clicks.
     pub fn best_purchase_of(&self, goal: &Goal, product: ProductIdx) -> Purchase {
+        let mut best = Assignment::default();
+        best.improve(&self.offers(goal, product), &mut Vec::new());
         let groups = &self.catalog().get(product).options;
-        let facts = self.goal_facts(goal.id);
-        let mut wished = Selection::new();
-        for (number, wish) in goal.options.iter().enumerate() {
-            let offers = groups
-                .iter()
-                .filter(|group| wished.get(&group.name).is_none())
-                .flat_map(|group| {
-                    group
-                        .values
-                        .iter()
-                        .map(move |value| (group.name.as_str(), value.text.as_str()))
-                });
-            let is_spelled = |value: &str| value == wish.value;
-            let rank = |(group, value): &(&str, &str)| {
-                let is_accepted = is_spelled(value) || facts.option_met_by(number, value);
-                let is_named = wish.name.as_deref() == Some(*group);
-                is_accepted.then_some((!is_named, !is_spelled(value)))
-            };
-            let best = offers
-                .filter_map(|offer| Some((rank(&offer)?, offer)))
-                .min_by_key(|(rank, _)| *rank);
-            if let Some((_, (group, value))) = best {
-                wished.choose(group, value);
-            }
-        }
-        let mut selection = Selection::new();
-        for label in self.clicks_to_choose(product, &wished) {
-            self.click(product, &label, &mut selection);
-        }
-        let breakdown = self.reward(goal, product, &selection);
+        let chosen = groups
+            .iter()
+            .enumerate()
+            .filter_map(|(at, group)| Some((&group.name, best.value_for(at)?)));
+        let selection: Selection = chosen.collect();
         Purchase {
             product,
+            breakdown: self.reward_by_id(goal.id, product, &selection),
             selection,
-            breakdown,
         }
     }
 
-    /// The labels to click, in order, on a fresh item page of the product for these choices.
+    /// The labels to click, in order, on a fresh item page of the product to make these choices.
     ///
-    /// A value that several groups have goes to one of them first; clicking it again reaches the next.
-    pub fn clicks_to_choose(&self, product: ProductIdx, wished: &Selection) -> Vec<String> {
+    /// A value that several groups have goes to the last of them first (see [`crate::Compat`]). Choosing
+    /// group after group from the first, each value clicked until it stands there, undoes no choice.
+    pub fn clicks_to_choose(&self, product: ProductIdx, wanted: &Selection) -> Vec<String> {
         let groups = &self.catalog().get(product).options;
         let mut reached = Selection::new();
         let mut clicks = Vec::new();
         for group in groups {
-            let Some(value) = wished.get(&group.name) else {
+            let Some(value) = wanted.get(&group.name) else {
                 continue;
             };
             // Each click reaches a further group, so this many suffice where any do.
@@ -85,17 +68,96 @@ impl Shop {
                 if reached.get(&group.name) == Some(value) {
                     break;
                 }
-                self.click(product, value, &mut reached);
-                clicks.push(value.to_owned());
+                let compat = self.config().compat;
+                if let Some(group) = group_to_choose(groups, &reached, value, compat) {
+                    reached.choose(&group.name, value);
+                    clicks.push(value.to_owned());
+                }
             }
         }
         clicks
     }
 
-    fn click(&self, product: ProductIdx, label: &str, selection: &mut Selection) {
+    /// For each wish the groups that can meet it, each with the value that does: the wish's own group
+    /// first, then values spelled as wished, then any that the reward accepts.
+    fn offers<'a>(&'a self, goal: &Goal, product: ProductIdx) -> Vec<Vec<Offer<'a>>> {
+        let facts = self.goal_facts(goal.id);
         let groups = &self.catalog().get(product).options;
-        if let Some(group) = group_to_choose(groups, selection, label, self.config().compat) {
-            selection.choose(&group.name, label);
+        let offers_for = |(number, wish): (usize, &WantedOption)| {
+            let offer_of = |(at, group): (usize, &'a OptionGroup)| {
+                let mut texts = group.values.iter().map(|value| value.text.as_str());
+                let exact = texts.clone().find(|text| *text == wish.value);
+                let value = exact.or_else(|| texts.find(|text| facts.option_met_by(number, text)))?;
+                let is_named = wish.name.as_deref() == Some(group.name.as_str());
+                Some(((!is_named, exact.is_none()), Offer { group: at, value }))
+            };
+            let mut offers: Vec<_> = groups.iter().enumerate().filter_map(offer_of).collect();
+            offers.sort_by_key(|(rank, _)| *rank);
+            offers.into_iter().map(|(_, offer)| offer).collect()
+        };
+        goal.options.iter().enumerate().map(offers_for).collect()
+    }
+}
+
+/// A value that meets a wish, and the position of its group.
+#[derive(Clone, Copy)]
+struct Offer<'a> {
+    group: usize,
+    value: &'a str,
+}
+
+/// The largest set of wishes found so far that take different groups.
+#[derive(Default)]
+struct Assignment<'a> {
+    taken: Vec<Offer<'a>>,
+}
+
+impl<'a> Assignment<'a> {
+    fn value_for(&self, group: usize) -> Option<&'a str> {
+        let taken = self.taken.iter().find(|offer| offer.group == group);
+        taken.map(|offer| offer.value)
+    }
+
+    /// Tries every way to meet the remaining wishes beside those taken, and keeps the best. Products
+    /// have a few groups and goals a few wishes, so all ways are few.
+    fn improve(&mut self, wishes: &[Vec<Offer<'a>>], taken: &mut Vec<Offer<'a>>) {
+        if taken.len() > self.taken.len() {
+            self.taken.clone_from(taken);
         }
+        let Some((offers, later)) = wishes.split_first() else {
+            return;
+        };
+        if taken.len() + wishes.len() <= self.taken.len() {
+            return;
+        }
+        for &offer in offers {
+            if taken.iter().all(|other| other.group != offer.group) {
+                taken.push(offer);
+                self.improve(later, taken);
+                taken.pop();
+            }
+        }
+        self.improve(later, taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_gives_way_to_one_that_has_no_other_group() {
+        let offer = |group, value| Offer { group, value };
+        // The first wish prefers the only group that can meet the second.
+        let wishes = [
+            vec![offer(0, "black"), offer(1, "black")],
+            vec![offer(0, "silver")],
+            vec![],
+        ];
+        let mut best = Assignment::default();
+        best.improve(&wishes, &mut Vec::new());
+        assert_eq!(best.value_for(0), Some("silver"));
+        assert_eq!(best.value_for(1), Some("black"));
+        assert_eq!(best.taken.len(), 2);
     }
 }

@@ -155,7 +155,7 @@ pub(crate) struct GoalFacts {
     steps: BTreeSet<String>,
     nouns: Vec<String>,
     attributes: Vec<(String, Phrase)>,
-    options: Vec<Phrase>,
+    options: Vec<Wish>,
     price_limit: Option<Cents>,
 }
 
@@ -173,26 +173,72 @@ impl GoalFacts {
             options: goal
                 .options
                 .iter()
-                .map(|wanted| wanted_phrase(wanted, compat))
+                .map(|wanted| Wish::new(wanted, compat))
                 .collect(),
             price_limit: goal.price_limit,
         }
     }
 
-    /// Whether one of the chosen values is what the wish number `wish` asks for.
+    /// Whether choosing a value meets the wish number `wish`.
     pub fn option_met_by(&self, wish: usize, value: &str) -> bool {
-        Phrase::new(normalize_color(value)).matches(&self.options[wish])
+        self.options[wish].is_met_by(&Choice::new(value))
+    }
+}
+
+/// A wanted option, as it is compared.
+#[derive(Clone, Debug)]
+struct Wish {
+    phrase: Phrase,
+    /// The value that meets the wish as it stands: one without a word, such as `{}`, has no phrase.
+    exact: Option<String>,
+}
+
+/// A chosen value, as it is compared.
+struct Choice<'a> {
+    text: &'a str,
+    phrase: Phrase,
+}
+
+impl Wish {
+    /// The original compares a named wish as the printed pair of name and value, in which only an
+    /// element that is a colour itself stands for the whole.
+    fn new(wanted: &WantedOption, compat: Compat) -> Self {
+        let value = &wanted.value;
+        let text = match (&wanted.name, compat) {
+            (Some(name), Compat::Original) => {
+                let mut colors = COLORS.into_iter();
+                match colors.find(|color| color == name || color == value) {
+                    Some(color) => color.to_owned(),
+                    None => format!("({}, {})", python::repr_string(name), python::repr_string(value)),
+                }
+            }
+            _ => normalize_color(value).to_owned(),
+        };
+        Wish {
+            phrase: Phrase::new(&text),
+            exact: (compat == Compat::Repaired).then(|| value.clone()),
+        }
+    }
+
+    fn is_met_by(&self, choice: &Choice<'_>) -> bool {
+        self.exact.as_deref() == Some(choice.text) || choice.phrase.matches(&self.phrase)
+    }
+}
+
+impl<'a> Choice<'a> {
+    fn new(text: &'a str) -> Self {
+        Choice {
+            text,
+            phrase: Phrase::new(normalize_color(text)),
+        }
     }
 }
 
 /// Counts how much of a goal is met by buying a product with these options.
 pub(crate) fn judge(goal: &GoalFacts, product: &ProductFacts, chosen: &Selection) -> RewardBreakdown {
-    let chosen: Vec<Phrase> = chosen
-        .values()
-        .map(|value| Phrase::new(normalize_color(value)))
-        .collect();
+    let chosen: Vec<Choice<'_>> = chosen.values().map(Choice::new).collect();
     let goal_nouns: BTreeSet<&String> = goal.nouns.iter().collect();
-    let is_met = |wanted: &&Phrase| chosen.iter().any(|own| own.matches(wanted));
+    let is_met = |wish: &&Wish| chosen.iter().any(|choice| wish.is_met_by(choice));
     RewardBreakdown {
         query_match: goal.query == product.query,
         category_match: goal.steps.intersection(&product.steps).count() >= 2,
@@ -218,24 +264,6 @@ fn category_steps(path: &str) -> BTreeSet<String> {
     path.split('›')
         .map(|step| python::strip(step).to_owned())
         .collect()
-}
-
-/// The text a wish is compared by. The original compares a named wish as the printed pair of name
-/// and value, in which only an element that is a colour itself stands for the whole.
-fn wanted_phrase(wanted: &WantedOption, compat: Compat) -> Phrase {
-    match (&wanted.name, compat) {
-        (Some(name), Compat::Original) => {
-            let color = COLORS
-                .into_iter()
-                .find(|color| color == name || *color == wanted.value);
-            let pair = || {
-                let (name, value) = (python::repr_string(name), python::repr_string(&wanted.value));
-                format!("({name}, {value})")
-            };
-            Phrase::new(&color.map_or_else(pair, str::to_owned))
-        }
-        _ => Phrase::new(normalize_color(&wanted.value)),
-    }
 }
 
 #[cfg(test)]

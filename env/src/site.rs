@@ -98,3 +98,44 @@ fn available_actions(html: &Html) -> AvailableActions {
         labels(buttons).chain(labels(links)).chain(values),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_in_the_originals_manner_is_read() {
+        let page = read_html(
+            "<!doctype html><html><head><title>unseen</title><style>p { }</style></head><body>\n\
+             <div id='instruction-text'><h4>Instruction:<br>buy a lamp</h4></div>\n\
+             <form><button type='submit' class='btn btn-info'>Back to Search</button></form>\n\
+             <h4>color</h4>\n\
+             <div><input type='radio' name='color' value='a &amp; b'><label>a &amp; b</label>\n\
+             <input type='radio' name='color' value='red' checked><label>red</label></div>\n\
+             <a class='product-link' href='/?k=v'>B0LAMP0001</a><h4 class='product-title'>Lamp</h4>\n\
+             <script>unseen()</script><!-- unseen --> <b> </b></body></html>",
+        );
+        assert_eq!(
+            page.text_rich(),
+            "You have clicked red.\nInstruction:\nbuy a lamp\n[button] Back to Search [button_]\ncolor\n  \
+             [button] a & b [button_]\n  [clicked button] red [clicked button_]\n\n\
+             [button] B0LAMP0001 [button_]\nLamp\n \n \n"
+        );
+        let labels = ["back to search", "b0lamp0001", "a & b", "red"];
+        assert_eq!(page.available_actions.clickables, labels);
+        assert!(!page.available_actions.has_search_bar);
+    }
+
+    #[test]
+    fn a_search_bar_is_found_by_its_id() {
+        let page = read_html("<input id='search_input'><button class='btn'>Search</button>");
+        assert!(page.available_actions.has_search_bar);
+        assert_eq!(page.available_actions.clickables, ["search"]);
+    }
+
+    #[test]
+    fn what_is_no_document_is_read_too() {
+        assert_eq!(read_html("").nodes, []);
+        assert_eq!(read_html("<p>a<p>b").text(), "a [SEP] b");
+    }
+}
