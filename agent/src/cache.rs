@@ -90,7 +90,7 @@ impl KvCache {
 
     /// Refuses a model of another shape, a lane that does not exist and text that does not fit.
     pub(crate) fn check(&self, config: &Qwen2Config, lane: usize, n_new: usize) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(candle_core::Error::Msg(reason).into());
+        let refuse = |reason: String| Err(AgentError::Input(reason));
         if self.heads != config.heads() || self.n_layers != config.num_hidden_layers {
             return refuse("the cache was made for a model of another shape".to_owned());
         }

@@ -27,6 +27,12 @@ pub enum AgentError {
     /// A model configuration that is not supported or makes no sense.
     #[error("unsupported model configuration: {0}")]
     Config(String),
+    /// Weights that are not those of the model.
+    #[error("the weights do not fit the model: {0}")]
+    Weights(String),
+    /// Tokens, positions or lanes that a model cannot take.
+    #[error("the model cannot read this: {0}")]
+    Input(String),
     /// A tokenizer that cannot do what the prompt layout asks of it.
     #[error("tokenizer: {0}")]
     Tokenizer(String),

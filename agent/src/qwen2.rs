@@ -34,7 +34,7 @@ pub use pass::{PackedTokens, Pass, TokenStats};
 use crate::error::AgentError;
 use crate::kernels::rope::Rope;
 
-/// A causal language model of the Qwen2 family.
+/// A causal language model of the Qwen2 family. A clone shares the weights; [`Qwen2::frozen_copy`] does not.
 #[derive(Clone, Debug)]
 pub struct Qwen2 {
     config: Qwen2Config,
@@ -80,18 +80,18 @@ impl Qwen2 {
                 Ok(found) if tensors[found].1.dims() == shape => {}
                 Ok(found) => {
                     let dims = tensors[found].1.dims();
-                    return Err(AgentError::Config(format!(
+                    return Err(AgentError::Weights(format!(
                         "parameter `{name}` has shape {dims:?}, expected {shape:?}"
                     )));
                 }
-                Err(_) => return Err(AgentError::Config(format!("parameter `{name}` is missing"))),
+                Err(_) => return Err(AgentError::Weights(format!("parameter `{name}` is missing"))),
             }
         }
         if let Some((name, _)) = tensors
             .iter()
             .find(|(name, _)| !shapes.iter().any(|(known, _)| known == name))
         {
-            return Err(AgentError::Config(format!(
+            return Err(AgentError::Weights(format!(
                 "parameter `{name}` does not belong to this model"
             )));
         }
@@ -182,7 +182,7 @@ impl Qwen2 {
     }
 
     fn check_tokens(&self, tokens: &PackedTokens) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(candle_core::Error::Msg(reason).into());
+        let refuse = |reason: String| Err(AgentError::Input(reason));
         let total: usize = tokens.lengths.iter().sum();
         if total != tokens.ids.len() || tokens.lengths.contains(&0) {
             return refuse(format!(

@@ -179,7 +179,7 @@ impl Decoder {
     }
 
     fn check(&self, cache: &KvCache, lanes: &[LaneTokens]) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(candle_core::Error::Msg(reason).into());
+        let refuse = |reason: String| Err(AgentError::Input(reason));
         let mut seen = vec![false; cache.lanes()];
         for tokens in lanes {
             cache.check(&self.config, tokens.lane, tokens.ids.len())?;
