@@ -135,6 +135,29 @@ fn log_probs_are_those_of_the_distribution_after_the_prefix() {
 }
 
 #[test]
+fn each_token_of_a_turn_has_a_draw_of_its_own() {
+    // So hot that every token is equally probable whatever the model thinks.
+    let hot = Sampler::new(1e30, 1.0).unwrap();
+    let config = GeneratorConfig {
+        sampler: hot,
+        ..generator(1, &[]).config().clone()
+    };
+    let said = Generator::new(decoder(), config)
+        .generate(&[request(0, 3)])
+        .unwrap();
+    for (token, id) in said[0].ids.iter().enumerate() {
+        let at = SamplingCoordinates {
+            token: token as u64,
+            ..request(0, 3).coordinates
+        };
+        let draw = hot
+            .sample(&[0.0; V as usize], Allowed::AllBut(&[]), Seed(11), at)
+            .unwrap();
+        assert_eq!(draw.id, *id, "token {token}");
+    }
+}
+
+#[test]
 fn a_stop_token_ends_the_turn_and_is_part_of_it() {
     let all: Vec<u32> = (0..V).collect();
     let said = generator(3, &all).generate(&requests(0..3, 0)).unwrap();
@@ -211,7 +234,7 @@ fn constrained_lanes_say_what_is_admissible() {
 
 #[test]
 fn a_single_possible_turn_needs_no_model() {
-    let mut generator = generator(1, &[STOP]);
+    let mut generator = generator(1, &[]);
     let constraint = Constraint::new(&[vec![9, 10, STOP]], None, None).unwrap();
     let said = generator
         .generate(&[Request {
@@ -221,6 +244,7 @@ fn a_single_possible_turn_needs_no_model() {
         .unwrap();
     assert_eq!(said[0].ids, [9, 10, STOP]);
     assert_eq!(said[0].log_probs, [0.0; 3]);
+    assert_eq!(said[0].stop, StopReason::EndOfTurn);
     assert_eq!(generator.context_len(0), 1 + 3);
     assert_eq!(generator.groups[0].cache.len(0), 0);
 }
