@@ -139,14 +139,7 @@ pub fn backward(
                     let d_out_block = View::new(&d_out[at..], rows, dim, out_width);
                     work.scores_of(first, last, dim);
                     work.d_scores.resize(rows * last, 0.0);
-                    matmul_packed(
-                        &mut work.d_scores,
-                        last,
-                        d_out_block,
-                        &work.values,
-                        last,
-                        Store::Set,
-                    );
+                    matmul_packed(&mut work.d_scores, last, d_out_block, &work.values, last, Store::Set);
                     for row in 0..rows {
                         let at = at + row * out_width;
                         work.deltas[row] = row_dot(&out[at..at + dim], &d_out[at..at + dim]);
@@ -168,14 +161,7 @@ pub fn backward(
                     let d_queries = &mut work.d_queries[first * dim..];
                     matmul_packed(d_queries, dim, d_scores, &work.key_rows, dim, Store::Set);
                 }
-                rotate_back_head(
-                    rope,
-                    &work.d_queries,
-                    heads.scale(),
-                    &mut d_qkv[head * dim..],
-                    width,
-                    dim,
-                );
+                rotate_back_head(rope, &work.d_queries, heads.scale(), &mut d_qkv[head * dim..], width, dim);
             }
             let d_keys = &mut d_qkv[heads.key_offset(kv_head)..];
             rotate_back_head(rope, &work.d_keys, 1.0, d_keys, width, dim);
@@ -220,14 +206,7 @@ impl Work {
         self.d_queries.resize(len * dim, 0.0);
         self.deltas.resize(BLOCK, 0.0);
         let queries = &qkv[head * dim..];
-        rotate_head(
-            rope,
-            queries,
-            heads.qkv_width(),
-            dim,
-            heads.scale(),
-            &mut self.queries,
-        );
+        rotate_head(rope, queries, heads.qkv_width(), dim, heads.scale(), &mut self.queries);
     }
 
     /// Scores of the queries `first .. last` against the keys before `last`.

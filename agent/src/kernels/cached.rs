@@ -73,11 +73,7 @@ multiversion! {
 /// Scores of the first `n_tokens` keys, rounded up to whole tiles.
 #[inline(always)]
 fn score(query: &[f32], keys: &[f32], stride: usize, n_tokens: usize, scores: &mut [f32]) {
-    for (tile, scores) in scores
-        .chunks_exact_mut(TOKENS)
-        .enumerate()
-        .take(n_tokens.div_ceil(TOKENS))
-    {
+    for (tile, scores) in scores.chunks_exact_mut(TOKENS).enumerate().take(n_tokens.div_ceil(TOKENS)) {
         let mut sums = [0.0_f32; TOKENS];
         for (q, keys) in query.iter().zip(keys.chunks_exact(stride)) {
             let keys = &keys[tile * TOKENS..(tile + 1) * TOKENS];
@@ -104,10 +100,7 @@ fn mix(probs: &[f32], inverse: f32, values: &[f32], dim: usize, out: &mut [f32])
             }
         }
         let mut tail = [0.0_f32; LANES];
-        for (p, value) in rest
-            .iter()
-            .zip(values[fours.len() * CHAINS * dim..].chunks_exact(dim))
-        {
+        for (p, value) in rest.iter().zip(values[fours.len() * CHAINS * dim..].chunks_exact(dim)) {
             let value = lanes(&value[chunk * LANES..]);
             for i in 0..LANES {
                 tail[i] = p.mul_add(value[i], tail[i]);

@@ -80,10 +80,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
             lanes[i] = a[i].mul_add(b[i], lanes[i]);
         }
     }
-    for (lane, (a, b)) in lanes
-        .iter_mut()
-        .zip(left.remainder().iter().zip(right.remainder()))
-    {
+    for (lane, (a, b)) in lanes.iter_mut().zip(left.remainder().iter().zip(right.remainder())) {
         *lane = a.mul_add(*b, *lane);
     }
     fold(lanes, |a, b| a + b)

@@ -13,6 +13,9 @@
 //! Why not the `gemm` crate: it picks other kernels for few rows and other block sizes for other
 //! caches, so a lane's logits would depend on the lanes beside it and on the machine.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::RefCell;
 
 use super::Level;
@@ -42,22 +45,13 @@ impl<'a> View<'a> {
     /// # Panics
     /// If the last element lies outside of `data`.
     pub fn new(data: &'a [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
-        assert!(
-            cols <= row_stride || rows <= 1,
-            "rows of {cols} overlap at stride {row_stride}"
-        );
+        assert!(cols <= row_stride || rows <= 1, "rows of {cols} overlap at stride {row_stride}");
         assert!(
             rows == 0 || cols == 0 || (rows - 1) * row_stride + cols <= data.len(),
             "{rows} rows of {cols} at stride {row_stride} exceed {} values",
             data.len()
         );
-        Self {
-            data,
-            rows,
-            cols,
-            row_stride,
-            col_stride: 1,
-        }
+        Self { data, rows, cols, row_stride, col_stride: 1 }
     }
 
     /// The whole slice as a matrix with rows of `cols` values.
@@ -218,18 +212,12 @@ pub fn matmul(c: &mut [f32], c_stride: usize, a: View, b: View, store: Store) {
 /// # Panics
 /// If `a` is wider than `b` is tall, `b` has fewer than `n_cols` columns or `c` is too short.
 pub fn matmul_packed(c: &mut [f32], c_stride: usize, a: View, b: &Packed, n_cols: usize, store: Store) {
-    assert!(
-        a.cols <= b.rows && n_cols <= b.cols,
-        "the packed matrix is too small"
-    );
+    assert!(a.cols <= b.rows && n_cols <= b.cols, "the packed matrix is too small");
     SCRATCH.with_borrow_mut(|Scratch { left, .. }| multiply(c, c_stride, a, b, n_cols, store, left));
 }
 
 /// Chooses the tile that fits the registers of this machine.
-#[cfg_attr(
-    target_arch = "x86_64",
-    expect(unsafe_code, reason = "calls a version for a detected feature")
-)]
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls a version for a detected feature"))]
 fn multiply(
     c: &mut [f32],
     c_stride: usize,
@@ -302,22 +290,14 @@ fn tiles<const R: usize, const N: usize>(
         let store = if first == 0 { store } else { Store::Add };
         for row_block in (0..a.rows).step_by(BLOCK_ROWS) {
             let n_rows = BLOCK_ROWS.min(a.rows - row_block);
-            for (i, panel) in left
-                .chunks_exact_mut(depth * TILE_ROWS)
-                .enumerate()
-                .take(n_rows.div_ceil(TILE_ROWS))
+            for (i, panel) in
+                left.chunks_exact_mut(depth * TILE_ROWS).enumerate().take(n_rows.div_ceil(TILE_ROWS))
             {
                 pack_panel::<TILE_ROWS>(panel, a, row_block + i * TILE_ROWS, first, depth);
             }
-            for (j, right) in block
-                .chunks_exact(panel_len)
-                .take(n_cols.div_ceil(TILE_COLS))
-                .enumerate()
-            {
-                for (i, left) in left
-                    .chunks_exact(depth * TILE_ROWS)
-                    .take(n_rows.div_ceil(TILE_ROWS))
-                    .enumerate()
+            for (j, right) in block.chunks_exact(panel_len).take(n_cols.div_ceil(TILE_COLS)).enumerate() {
+                for (i, left) in
+                    left.chunks_exact(depth * TILE_ROWS).take(n_rows.div_ceil(TILE_ROWS)).enumerate()
                 {
                     let rows = TILE_ROWS.min(n_rows - i * TILE_ROWS);
                     let cols = TILE_COLS.min(n_cols - j * TILE_COLS);
@@ -392,117 +372,6 @@ fn write<const R: usize, const N: usize>(
             (Store::Set, Err(_)) => row.copy_from_slice(&sums[..cols]),
             (Store::Add, Ok(row)) => row.iter_mut().zip(sums).for_each(|(c, s)| *c += s),
             (Store::Add, Err(_)) => row.iter_mut().zip(sums).for_each(|(c, s)| *c += s),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wave(salt: usize, count: usize) -> Vec<f32> {
-        (0..count)
-            .map(|i| ((i * 29 + salt * 7) as f32 * 0.9).sin())
-            .collect()
-    }
-
-    /// A·B by the definition, in double precision.
-    fn truth(a: View, b: View) -> Vec<f64> {
-        let at = |m: View, i: usize, j: usize| f64::from(m.data[i * m.row_stride + j * m.col_stride]);
-        let element = |i, j| (0..a.cols).map(|p| at(a, i, p) * at(b, p, j)).sum();
-        (0..a.rows)
-            .flat_map(|i| (0..b.cols).map(move |j| element(i, j)))
-            .collect()
-    }
-
-    /// Compares both orders of both operands, set and added, in rows longer than needed.
-    fn check(m: usize, k: usize, n: usize) {
-        let (a, b) = (wave(1, m * k), wave(2, k * n));
-        for (a_turned, b_turned) in [(false, false), (false, true), (true, false), (true, true)] {
-            let a = if a_turned {
-                View::new(&a, k, m, m).t()
-            } else {
-                View::new(&a, m, k, k)
-            };
-            let b = if b_turned {
-                View::new(&b, n, k, k).t()
-            } else {
-                View::new(&b, k, n, n)
-            };
-            let stride = n + 3;
-            let mut c = vec![0.5; m * stride];
-            matmul(&mut c, stride, a, b, Store::Set);
-            matmul_packed(&mut c, stride, a, &Packed::new(b), n, Store::Add);
-            let truth = truth(a, b);
-            for (i, row) in c.chunks_exact(stride).enumerate() {
-                for (j, value) in row.iter().enumerate() {
-                    let expected = if j < n { 2.0 * truth[i * n + j] } else { 0.5 };
-                    let error = (f64::from(*value) - expected).abs();
-                    assert!(
-                        error < 1e-6 * (k + 1) as f64,
-                        "{m}x{k}x{n} at {i}, {j}: {value} against {expected}"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn products_of_awkward_sizes() {
-        for m in [1, 3, 5, 11, 12, 13, 97] {
-            for (k, n) in [(1, 1), (2, 31), (7, 33), (256, 16), (257, 65), (600, 5)] {
-                check(m, k, n);
-            }
-        }
-    }
-
-    #[test]
-    fn a_leading_part_of_a_packed_matrix() {
-        let (a, b) = (wave(1, 4 * 300), wave(2, 520 * 70));
-        let packed = Packed::new(View::new(&b, 520, 70, 70));
-        let (mut part, mut whole) = (vec![0.0; 4 * 40], vec![0.0; 4 * 40]);
-        matmul_packed(&mut part, 40, View::new(&a, 4, 300, 300), &packed, 40, Store::Set);
-        matmul(
-            &mut whole,
-            40,
-            View::new(&a, 4, 300, 300),
-            View::new(&b, 300, 40, 70),
-            Store::Set,
-        );
-        assert_eq!(part, whole);
-    }
-
-    #[test]
-    fn an_empty_sum_is_zero() {
-        let mut c = [1.0; 6];
-        matmul(
-            &mut c,
-            3,
-            View::new(&[], 2, 0, 0),
-            View::new(&[], 0, 3, 3),
-            Store::Add,
-        );
-        assert_eq!(c, [1.0; 6]);
-        matmul(
-            &mut c,
-            3,
-            View::new(&[], 2, 0, 0),
-            View::new(&[], 0, 3, 3),
-            Store::Set,
-        );
-        assert_eq!(c, [0.0; 6]);
-    }
-
-    #[test]
-    fn a_row_does_not_depend_on_the_rows_beside_it() {
-        let (a, b) = (wave(1, 40 * 300), wave(2, 300 * 50));
-        let b = View::new(&b, 300, 50, 50);
-        let mut all = vec![0.0; 40 * 50];
-        matmul(&mut all, 50, View::new(&a, 40, 300, 300), b, Store::Set);
-        for i in 0..40 {
-            let mut one = vec![0.0; 50];
-            matmul(&mut one, 50, View::new(&a[i * 300..], 1, 300, 300), b, Store::Set);
-            assert_eq!(one, all[i * 50..(i + 1) * 50], "row {i}");
         }
     }
 }

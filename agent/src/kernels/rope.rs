@@ -27,9 +27,8 @@ impl Rope {
         let mut cos = Vec::with_capacity(n_positions * half);
         let mut sin = Vec::with_capacity(n_positions * half);
         // Frequencies and angles are rounded to single precision where the reference rounds them.
-        let frequencies: Vec<f32> = (0..half)
-            .map(|i| 1.0 / libm::pow(theta, 2.0 * i as f64 / head_dim as f64) as f32)
-            .collect();
+        let frequencies: Vec<f32> =
+            (0..half).map(|i| 1.0 / libm::pow(theta, 2.0 * i as f64 / head_dim as f64) as f32).collect();
         for position in 0..n_positions {
             for frequency in &frequencies {
                 let angle = f64::from(position as f32 * frequency);

@@ -1,0 +1,76 @@
+//! Products against the definition, at sizes that leave remainders everywhere.
+
+use super::*;
+
+fn wave(salt: usize, count: usize) -> Vec<f32> {
+    (0..count).map(|i| ((i * 29 + salt * 7) as f32 * 0.9).sin()).collect()
+}
+
+/// A·B by the definition, in double precision.
+fn truth(a: View, b: View) -> Vec<f64> {
+    let at = |m: View, i: usize, j: usize| f64::from(m.data[i * m.row_stride + j * m.col_stride]);
+    let element = |i, j| (0..a.cols).map(|p| at(a, i, p) * at(b, p, j)).sum();
+    (0..a.rows).flat_map(|i| (0..b.cols).map(move |j| element(i, j))).collect()
+}
+
+/// Compares both orders of both operands, set and added, in rows longer than needed.
+fn check(m: usize, k: usize, n: usize) {
+    let (a, b) = (wave(1, m * k), wave(2, k * n));
+    for (a_turned, b_turned) in [(false, false), (false, true), (true, false), (true, true)] {
+        let a = if a_turned { View::new(&a, k, m, m).t() } else { View::new(&a, m, k, k) };
+        let b = if b_turned { View::new(&b, n, k, k).t() } else { View::new(&b, k, n, n) };
+        let stride = n + 3;
+        let mut c = vec![0.5; m * stride];
+        matmul(&mut c, stride, a, b, Store::Set);
+        matmul_packed(&mut c, stride, a, &Packed::new(b), n, Store::Add);
+        let truth = truth(a, b);
+        for (i, row) in c.chunks_exact(stride).enumerate() {
+            for (j, value) in row.iter().enumerate() {
+                let expected = if j < n { 2.0 * truth[i * n + j] } else { 0.5 };
+                let error = (f64::from(*value) - expected).abs();
+                assert!(error < 1e-6 * (k + 1) as f64, "{m}x{k}x{n} at {i}, {j}: {value} against {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_awkward_sizes() {
+    for m in [1, 3, 5, 11, 12, 13, 97] {
+        for (k, n) in [(1, 1), (2, 31), (7, 33), (256, 16), (257, 65), (600, 5)] {
+            check(m, k, n);
+        }
+    }
+}
+
+#[test]
+fn a_leading_part_of_a_packed_matrix() {
+    let (a, b) = (wave(1, 4 * 300), wave(2, 520 * 70));
+    let packed = Packed::new(View::new(&b, 520, 70, 70));
+    let (mut part, mut whole) = (vec![0.0; 4 * 40], vec![0.0; 4 * 40]);
+    matmul_packed(&mut part, 40, View::new(&a, 4, 300, 300), &packed, 40, Store::Set);
+    matmul(&mut whole, 40, View::new(&a, 4, 300, 300), View::new(&b, 300, 40, 70), Store::Set);
+    assert_eq!(part, whole);
+}
+
+#[test]
+fn an_empty_sum_is_zero() {
+    let mut c = [1.0; 6];
+    matmul(&mut c, 3, View::new(&[], 2, 0, 0), View::new(&[], 0, 3, 3), Store::Add);
+    assert_eq!(c, [1.0; 6]);
+    matmul(&mut c, 3, View::new(&[], 2, 0, 0), View::new(&[], 0, 3, 3), Store::Set);
+    assert_eq!(c, [0.0; 6]);
+}
+
+#[test]
+fn a_row_does_not_depend_on_the_rows_beside_it() {
+    let (a, b) = (wave(1, 40 * 300), wave(2, 300 * 50));
+    let b = View::new(&b, 300, 50, 50);
+    let mut all = vec![0.0; 40 * 50];
+    matmul(&mut all, 50, View::new(&a, 40, 300, 300), b, Store::Set);
+    for i in 0..40 {
+        let mut one = vec![0.0; 50];
+        matmul(&mut one, 50, View::new(&a[i * 300..], 1, 300, 300), b, Store::Set);
+        assert_eq!(one, all[i * 50..(i + 1) * 50], "row {i}");
+    }
+}
