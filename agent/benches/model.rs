@@ -25,42 +25,26 @@ fn model() -> Qwen2 {
 }
 
 fn ids(count: usize) -> Vec<u32> {
-    (0..count)
-        .map(|i| ((i * 7919 + i * i) % VOCAB_SIZE) as u32)
-        .collect()
+    (0..count).map(|i| ((i * 7919 + i * i) % VOCAB_SIZE) as u32).collect()
 }
 
 fn training(criterion: &mut Criterion) {
     let (model, ids) = (model(), ids(LENGTHS.iter().sum()));
-    let tokens = PackedTokens {
-        ids: &ids,
-        lengths: &LENGTHS,
-    };
+    let tokens = PackedTokens { ids: &ids, lengths: &LENGTHS };
     let positions: Vec<u32> = (0..ids.len() as u32 - 1).step_by(3).collect();
-    let targets: Vec<u32> = positions
-        .iter()
-        .map(|&position| ids[position as usize + 1])
-        .collect();
+    let targets: Vec<u32> = positions.iter().map(|&position| ids[position as usize + 1]).collect();
     let mut group = criterion.benchmark_group("packed");
-    group
-        .throughput(Throughput::Elements(ids.len() as u64))
-        .measurement_time(Duration::from_secs(5));
+    group.throughput(Throughput::Elements(ids.len() as u64)).measurement_time(Duration::from_secs(5));
     group.sample_size(20);
     group.bench_function("train", |bencher| {
         bencher.iter(|| {
-            let pass = model
-                .record(&tokens, &positions, &targets)
-                .expect("valid questions");
+            let pass = model.record(&tokens, &positions, &targets).expect("valid questions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward(&loss).expect("the loss is a scalar")
         });
     });
     group.bench_function("score", |bencher| {
-        bencher.iter(|| {
-            model
-                .score(&tokens, &positions, &targets)
-                .expect("valid questions")
-        });
+        bencher.iter(|| model.score(&tokens, &positions, &targets).expect("valid questions"));
     });
     group.finish();
 }
@@ -91,15 +75,7 @@ fn decoding(criterion: &mut Criterion) {
         let mut cache = KvCache::new(model.config(), 1, 512);
         bencher.iter(|| {
             cache.reset_lane(0);
-            decoder
-                .decode(
-                    &mut cache,
-                    &[LaneTokens {
-                        lane: 0,
-                        ids: &ids[..CONTEXT],
-                    }],
-                )
-                .expect("valid tokens")
+            decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: &ids[..CONTEXT] }]).expect("valid tokens")
         });
     });
     group.finish();

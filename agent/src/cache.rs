@@ -34,14 +34,8 @@ impl KvCache {
     pub fn new(config: &Qwen2Config, lanes: usize, capacity: usize) -> Self {
         let (heads, n_layers) = (config.heads(), config.num_hidden_layers);
         let capacity = capacity.min(config.max_position_embeddings);
-        let mut cache = Self {
-            heads,
-            n_layers,
-            capacity,
-            lengths: vec![0; lanes],
-            keys: vec![],
-            values: vec![],
-        };
+        let mut cache =
+            Self { heads, n_layers, capacity, lengths: vec![0; lanes], keys: vec![], values: vec![] };
         cache.keys.resize(lanes * n_layers * cache.block_len(), 0.0);
         cache.values.resize(lanes * n_layers * cache.block_len(), 0.0);
         cache

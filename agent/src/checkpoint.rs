@@ -34,9 +34,7 @@ struct Index {
 /// Reads the model of a folder.
 pub fn load(folder: &Path) -> Result<Qwen2, AgentError> {
     let config: Qwen2Config = read_json(&folder.join(CONFIG))?;
-    config
-        .validate()
-        .map_err(|error| unreadable(&folder.join(CONFIG), error))?;
+    config.validate().map_err(|error| unreadable(&folder.join(CONFIG), error))?;
     let index = folder.join(INDEX);
     let mut tensors = Vec::new();
     if index.exists() {
@@ -46,10 +44,7 @@ pub fn load(folder: &Path) -> Result<Qwen2, AgentError> {
         shards.dedup();
         for shard in shards {
             if Path::new(shard).components().count() != 1 {
-                return Err(unreadable(
-                    &index,
-                    format!("the shard `{shard}` is not a plain file name"),
-                ));
+                return Err(unreadable(&index, format!("the shard `{shard}` is not a plain file name")));
             }
             tensors.extend(read_weights(&folder.join(shard))?);
         }
@@ -60,11 +55,7 @@ pub fn load(folder: &Path) -> Result<Qwen2, AgentError> {
         // Some writers repeat the tied matrix under the head's name.
         tensors.retain(|(name, _)| name != "lm_head.weight");
     }
-    let weights = if index.exists() {
-        index
-    } else {
-        folder.join(WEIGHTS)
-    };
+    let weights = if index.exists() { index } else { folder.join(WEIGHTS) };
     Qwen2::new(&config, tensors).map_err(|error| unreadable(&weights, error))
 }
 
@@ -72,12 +63,8 @@ pub fn load(folder: &Path) -> Result<Qwen2, AgentError> {
 pub fn save(model: &Qwen2, folder: &Path) -> Result<(), AgentError> {
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
     let values = model.parameters().iter().map(|(name, var)| {
-        let bytes = var
-            .flatten_all()?
-            .to_vec1::<f32>()?
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect();
+        let bytes =
+            var.flatten_all()?.to_vec1::<f32>()?.iter().flat_map(|value| value.to_le_bytes()).collect();
         Ok((name, var.dims().to_vec(), bytes))
     });
     let values: Vec<(&String, Vec<usize>, Vec<u8>)> = values.collect::<Result<_, AgentError>>()?;
@@ -94,11 +81,7 @@ pub fn save(model: &Qwen2, folder: &Path) -> Result<(), AgentError> {
 /// Reads `generation_config.json` as it is; an absent file is an empty object.
 pub fn load_generation_config(folder: &Path) -> Result<Map<String, Value>, AgentError> {
     let path = folder.join(GENERATION_CONFIG);
-    if path.exists() {
-        read_json(&path)
-    } else {
-        Ok(Map::new())
-    }
+    if path.exists() { read_json(&path) } else { Ok(Map::new()) }
 }
 
 /// Writes `generation_config.json`.
@@ -143,10 +126,7 @@ fn read_weights(path: &Path) -> Result<Vec<(String, Tensor)>, AgentError> {
             Dtype::F16 => DType::F16,
             Dtype::BF16 => DType::BF16,
             other => {
-                return Err(unreadable(
-                    path,
-                    format!("tensor `{name}` has the unsupported type {other:?}"),
-                ));
+                return Err(unreadable(path, format!("tensor `{name}` has the unsupported type {other:?}")));
             }
         };
         let tensor = Tensor::from_raw_buffer(view.data(), dtype, view.shape(), &Device::Cpu)
@@ -154,10 +134,7 @@ fn read_weights(path: &Path) -> Result<Vec<(String, Tensor)>, AgentError> {
             .map_err(|error| unreadable(path, format!("tensor `{name}`: {error}")))?;
         let values = tensor.flatten_all()?.to_vec1::<f32>()?;
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            return Err(unreadable(
-                path,
-                format!("tensor `{name}` holds {} at element {at}", values[at]),
-            ));
+            return Err(unreadable(path, format!("tensor `{name}` holds {} at element {at}", values[at])));
         }
         tensors.push((name.to_owned(), tensor));
     }
@@ -165,17 +142,11 @@ fn read_weights(path: &Path) -> Result<Vec<(String, Tensor)>, AgentError> {
 }
 
 fn unreadable(path: &Path, reason: impl ToString) -> AgentError {
-    AgentError::Read {
-        path: PathBuf::from(path),
-        reason: reason.to_string(),
-    }
+    AgentError::Read { path: PathBuf::from(path), reason: reason.to_string() }
 }
 
 fn unwritable(path: &Path, reason: impl ToString) -> AgentError {
-    AgentError::Write {
-        path: PathBuf::from(path),
-        reason: reason.to_string(),
-    }
+    AgentError::Write { path: PathBuf::from(path), reason: reason.to_string() }
 }
 
 #[cfg(test)]
@@ -199,19 +170,13 @@ mod tests {
 
     /// Writes tensors as one safetensors file of the given type.
     fn write(path: &Path, tensors: &[(String, Tensor)], dtype: DType) {
-        let tensors: std::collections::HashMap<String, Tensor> = tensors
-            .iter()
-            .map(|(name, tensor)| (name.clone(), tensor.to_dtype(dtype).unwrap()))
-            .collect();
+        let tensors: std::collections::HashMap<String, Tensor> =
+            tensors.iter().map(|(name, tensor)| (name.clone(), tensor.to_dtype(dtype).unwrap())).collect();
         candle_core::safetensors::save(&tensors, path).unwrap();
     }
 
     fn tensors(model: &Qwen2) -> Vec<(String, Tensor)> {
-        model
-            .parameters()
-            .iter()
-            .map(|(name, var)| (name.clone(), var.as_detached_tensor()))
-            .collect()
+        model.parameters().iter().map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect()
     }
 
     #[test]
@@ -223,10 +188,8 @@ mod tests {
             let loaded = load(&inner).unwrap();
             assert_eq!(loaded.fingerprint().unwrap(), model.fingerprint().unwrap());
             assert_eq!(loaded.config(), model.config());
-            let mut names: Vec<_> = fs::read_dir(&inner)
-                .unwrap()
-                .map(|entry| entry.unwrap().file_name())
-                .collect();
+            let mut names: Vec<_> =
+                fs::read_dir(&inner).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             names.sort();
             assert_eq!(names, ["config.json", "model.safetensors"]);
         }
@@ -241,12 +204,7 @@ mod tests {
             let loaded = load(folder.path()).unwrap();
             for ((_, a), (_, b)) in model.parameters().iter().zip(loaded.parameters()) {
                 let (a, b) = (a.flatten_all().unwrap(), b.flatten_all().unwrap());
-                for (a, b) in a
-                    .to_vec1::<f32>()
-                    .unwrap()
-                    .iter()
-                    .zip(b.to_vec1::<f32>().unwrap())
-                {
+                for (a, b) in a.to_vec1::<f32>().unwrap().iter().zip(b.to_vec1::<f32>().unwrap()) {
                     assert!((a - b).abs() <= a.abs() * tolerance + 1e-7, "{a} became {b}");
                 }
             }
@@ -266,10 +224,7 @@ mod tests {
         }
         let index = serde_json::json!({ "metadata": {}, "weight_map": weight_map });
         fs::write(folder.path().join(INDEX), index.to_string()).unwrap();
-        assert_eq!(
-            load(folder.path()).unwrap().fingerprint().unwrap(),
-            model.fingerprint().unwrap()
-        );
+        assert_eq!(load(folder.path()).unwrap().fingerprint().unwrap(), model.fingerprint().unwrap());
 
         fs::remove_file(folder.path().join("b.safetensors")).unwrap();
         let message = load(folder.path()).unwrap_err().to_string();
@@ -285,16 +240,10 @@ mod tests {
         let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
         save(&model, folder.path()).unwrap();
         let mut all = tensors(&model);
-        let (_, embedding) = all
-            .iter()
-            .find(|(name, _)| name == "model.embed_tokens.weight")
-            .unwrap();
+        let (_, embedding) = all.iter().find(|(name, _)| name == "model.embed_tokens.weight").unwrap();
         all.push(("lm_head.weight".to_owned(), embedding.clone()));
         write(&folder.path().join(WEIGHTS), &all, DType::F32);
-        assert_eq!(
-            load(folder.path()).unwrap().fingerprint().unwrap(),
-            model.fingerprint().unwrap()
-        );
+        assert_eq!(load(folder.path()).unwrap().fingerprint().unwrap(), model.fingerprint().unwrap());
     }
 
     /// Saves a model, spoils the folder, and expects every one of `named` in the error of loading it.
@@ -311,14 +260,8 @@ mod tests {
     #[test]
     fn bad_folders_are_refused_by_name() {
         let weights = |folder: &Path| folder.join(WEIGHTS);
-        check_refusal(
-            |folder, _| fs::remove_file(folder.join(CONFIG)).unwrap(),
-            &["config.json"],
-        );
-        check_refusal(
-            |folder, _| fs::write(folder.join(CONFIG), "{").unwrap(),
-            &["config.json"],
-        );
+        check_refusal(|folder, _| fs::remove_file(folder.join(CONFIG)).unwrap(), &["config.json"]);
+        check_refusal(|folder, _| fs::write(folder.join(CONFIG), "{").unwrap(), &["config.json"]);
         check_refusal(
             |folder, _| {
                 let text = fs::read_to_string(folder.join(CONFIG)).unwrap();
@@ -326,10 +269,7 @@ mod tests {
             },
             &["config.json", "gelu"],
         );
-        check_refusal(
-            |folder, _| fs::remove_file(weights(folder)).unwrap(),
-            &["model.safetensors"],
-        );
+        check_refusal(|folder, _| fs::remove_file(weights(folder)).unwrap(), &["model.safetensors"]);
         check_refusal(
             |folder, _| {
                 let bytes = fs::read(weights(folder)).unwrap();
@@ -353,24 +293,15 @@ mod tests {
         );
         let spoiled = |values: Vec<f32>| {
             move |folder: &Path, mut all: Vec<(String, Tensor)>| {
-                let norm = all
-                    .iter_mut()
-                    .find(|(name, _)| name == "model.norm.weight")
-                    .unwrap();
+                let norm = all.iter_mut().find(|(name, _)| name == "model.norm.weight").unwrap();
                 norm.1 = Tensor::new(values.as_slice(), &Device::Cpu).unwrap();
                 write(&weights(folder), &all, DType::F32);
             }
         };
-        check_refusal(
-            spoiled(vec![1.0; 9]),
-            &["`model.norm.weight` has shape [9], expected [8]"],
-        );
+        check_refusal(spoiled(vec![1.0; 9]), &["`model.norm.weight` has shape [9], expected [8]"]);
         let mut values = vec![1.0; 8];
         values[3] = f32::NAN;
-        check_refusal(
-            spoiled(values),
-            &["model.safetensors", "`model.norm.weight` holds NaN at element 3"],
-        );
+        check_refusal(spoiled(values), &["model.safetensors", "`model.norm.weight` holds NaN at element 3"]);
         check_refusal(
             |folder, mut all| {
                 all[0].1 = all[0].1.to_dtype(DType::F64).unwrap();
@@ -386,12 +317,7 @@ mod tests {
         let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
         let in_the_way = folder.path().join("file");
         fs::write(&in_the_way, "x").unwrap();
-        assert!(
-            save(&model, &in_the_way)
-                .unwrap_err()
-                .to_string()
-                .contains("file")
-        );
+        assert!(save(&model, &in_the_way).unwrap_err().to_string().contains("file"));
         assert_eq!(fs::read_to_string(&in_the_way).unwrap(), "x");
 
         // A folder in the place of the temporary file cannot be opened for writing.

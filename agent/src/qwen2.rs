@@ -87,41 +87,22 @@ impl Qwen2 {
                 Err(_) => return Err(AgentError::Weights(format!("parameter `{name}` is missing"))),
             }
         }
-        if let Some((name, _)) = tensors
-            .iter()
-            .find(|(name, _)| !shapes.iter().any(|(known, _)| known == name))
+        if let Some((name, _)) =
+            tensors.iter().find(|(name, _)| !shapes.iter().any(|(known, _)| known == name))
         {
-            return Err(AgentError::Weights(format!(
-                "parameter `{name}` does not belong to this model"
-            )));
+            return Err(AgentError::Weights(format!("parameter `{name}` does not belong to this model")));
         }
         let parameters = tensors
             .into_iter()
-            .map(|(name, tensor)| {
-                Ok((
-                    name,
-                    Var::from_tensor(&tensor.to_dtype(DType::F32)?.contiguous()?)?,
-                ))
-            })
+            .map(|(name, tensor)| Ok((name, Var::from_tensor(&tensor.to_dtype(DType::F32)?.contiguous()?)?)))
             .collect::<Result<_, AgentError>>()?;
-        let rope = Rope::new(
-            config.heads().head_dim,
-            config.rope_theta,
-            config.max_position_embeddings,
-        );
-        Ok(Self {
-            config: config.clone(),
-            parameters,
-            rope: Arc::new(rope),
-        })
+        let rope = Rope::new(config.heads().head_dim, config.rope_theta, config.max_position_embeddings);
+        Ok(Self { config: config.clone(), parameters, rope: Arc::new(rope) })
     }
 
     /// A copy of the weights as they are now, which later steps do not move: a reference model.
     pub fn frozen_copy(&self) -> Result<Self, AgentError> {
-        let tensors = self
-            .parameters
-            .iter()
-            .map(|(name, var)| Ok((name.clone(), var.copy()?)));
+        let tensors = self.parameters.iter().map(|(name, var)| Ok((name.clone(), var.copy()?)));
         Self::new(&self.config, tensors.collect::<Result<_, AgentError>>()?)
     }
 
@@ -158,11 +139,7 @@ impl Qwen2 {
     }
 
     fn head_name(&self) -> &'static str {
-        if self.config.tie_word_embeddings {
-            "model.embed_tokens.weight"
-        } else {
-            "lm_head.weight"
-        }
+        if self.config.tie_word_embeddings { "model.embed_tokens.weight" } else { "lm_head.weight" }
     }
 
     /// A parameter by name, without a history: gradients are written out, not traced.
@@ -185,21 +162,10 @@ impl Qwen2 {
         let refuse = |reason: String| Err(AgentError::Input(reason));
         let total: usize = tokens.lengths.iter().sum();
         if total != tokens.ids.len() || tokens.lengths.contains(&0) {
-            return refuse(format!(
-                "{} ids in sequences of {:?}",
-                tokens.ids.len(),
-                tokens.lengths
-            ));
+            return refuse(format!("{} ids in sequences of {:?}", tokens.ids.len(), tokens.lengths));
         }
-        match tokens
-            .ids
-            .iter()
-            .find(|&&id| id as usize >= self.config.vocab_size)
-        {
-            Some(id) => refuse(format!(
-                "token {id} is not in a vocabulary of {}",
-                self.config.vocab_size
-            )),
+        match tokens.ids.iter().find(|&&id| id as usize >= self.config.vocab_size) {
+            Some(id) => refuse(format!("token {id} is not in a vocabulary of {}", self.config.vocab_size)),
             None => Ok(()),
         }
     }
@@ -211,10 +177,7 @@ fn parameter_shapes(config: &Qwen2Config) -> Vec<(String, Vec<usize>)> {
     let (hidden, inner) = (config.hidden_size, config.intermediate_size);
     let (q, kv) = (heads.out_width(), heads.n_kv_heads * heads.head_dim);
     let mut shapes = vec![
-        (
-            "model.embed_tokens.weight".to_owned(),
-            vec![config.vocab_size, hidden],
-        ),
+        ("model.embed_tokens.weight".to_owned(), vec![config.vocab_size, hidden]),
         ("model.norm.weight".to_owned(), vec![hidden]),
     ];
     if !config.tie_word_embeddings {

@@ -22,16 +22,11 @@ pub fn forward(qkv: &Tensor, lengths: &[usize], heads: Heads, rope: &Rope) -> Re
         bail!("q, k and v of {n_tokens} tokens expected, got {:?}", qkv.shape());
     }
     if let Some(length) = lengths.iter().find(|&&length| length > rope.n_positions()) {
-        bail!(
-            "a sequence of {length} tokens exceeds the model's {} positions",
-            rope.n_positions()
-        );
+        bail!("a sequence of {length} tokens exceeds the model's {} positions", rope.n_positions());
     }
     let mut out = vec![0.0; n_tokens * heads.out_width()];
     let mut log_sums = vec![0.0; n_tokens * heads.n_heads];
-    read([qkv], |[qkv]| {
-        attention::forward(qkv, lengths, heads, rope, &mut out, &mut log_sums)
-    })?;
+    read([qkv], |[qkv]| attention::forward(qkv, lengths, heads, rope, &mut out, &mut log_sums))?;
     Ok(Attended {
         out: tensor(out, (n_tokens, heads.out_width()))?,
         log_sums: tensor(log_sums, (n_tokens, heads.n_heads))?,
@@ -48,12 +43,9 @@ pub fn backward(
     d_out: &Tensor,
 ) -> Result<Tensor> {
     let mut d_qkv = vec![0.0; qkv.elem_count()];
-    read(
-        [qkv, &attended.out, &attended.log_sums, d_out],
-        |[qkv, out, log_sums, d_out]| {
-            attention::backward(qkv, lengths, heads, rope, (out, log_sums), d_out, &mut d_qkv);
-        },
-    )?;
+    read([qkv, &attended.out, &attended.log_sums, d_out], |[qkv, out, log_sums, d_out]| {
+        attention::backward(qkv, lengths, heads, rope, (out, log_sums), d_out, &mut d_qkv);
+    })?;
     tensor(d_qkv, qkv.shape())
 }
 
@@ -82,53 +74,27 @@ mod tests {
     #[test]
     fn gradients_match_finite_differences() {
         for (n_heads, n_kv_heads) in [(2, 2), (4, 2), (3, 1)] {
-            check_gradient(
-                &[4, 1, 2],
-                Heads {
-                    n_heads,
-                    n_kv_heads,
-                    head_dim: 4,
-                },
-            );
+            check_gradient(&[4, 1, 2], Heads { n_heads, n_kv_heads, head_dim: 4 });
         }
     }
 
     #[test]
     fn gradients_match_finite_differences_across_blocks() {
         // 60 tokens need two blocks of queries.
-        check_gradient(
-            &[60],
-            Heads {
-                n_heads: 1,
-                n_kv_heads: 1,
-                head_dim: 2,
-            },
-        );
+        check_gradient(&[60], Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 });
     }
 
     #[test]
     fn the_first_token_sees_only_itself() {
-        let heads = Heads {
-            n_heads: 1,
-            n_kv_heads: 1,
-            head_dim: 2,
-        };
-        let qkv = tensor(
-            vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.0, 0.0, 0.0, 1.0, 9.0, 8.0],
-            (2, 6),
-        )
-        .unwrap();
+        let heads = Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 };
+        let qkv = tensor(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.0, 0.0, 0.0, 1.0, 9.0, 8.0], (2, 6)).unwrap();
         let out = attend(&qkv, &[1, 1], heads).unwrap();
         assert_eq!(out.to_vec2::<f32>().unwrap(), [[5.0, 6.0], [9.0, 8.0]]);
     }
 
     #[test]
     fn packing_is_the_same_as_apart() {
-        let heads = Heads {
-            n_heads: 4,
-            n_kv_heads: 2,
-            head_dim: 8,
-        };
+        let heads = Heads { n_heads: 4, n_kv_heads: 2, head_dim: 8 };
         let qkv = wave(5, (50 + 13, heads.qkv_width()));
         let packed = attend(&qkv, &[50, 13], heads).unwrap();
         let first = attend(&qkv.narrow(0, 0, 50).unwrap(), &[50], heads).unwrap();
@@ -139,15 +105,8 @@ mod tests {
 
     #[test]
     fn a_sequence_beyond_the_table_is_refused() {
-        let heads = Heads {
-            n_heads: 1,
-            n_kv_heads: 1,
-            head_dim: 2,
-        };
+        let heads = Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 };
         let message = attend(&wave(1, (65, 6)), &[65], heads).unwrap_err().to_string();
-        assert!(
-            message.contains("65 tokens") && message.contains("64 positions"),
-            "{message}"
-        );
+        assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
     }
 }

@@ -46,11 +46,6 @@ mod tests {
 
     #[test]
     fn rows_that_do_not_exist_are_refused() {
-        assert!(
-            forward(&wave(1, (4, 3)), &[4])
-                .unwrap_err()
-                .to_string()
-                .contains("row 4")
-        );
+        assert!(forward(&wave(1, (4, 3)), &[4]).unwrap_err().to_string().contains("row 4"));
     }
 }

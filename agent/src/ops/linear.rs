@@ -38,27 +38,13 @@ pub fn forward(x: &Tensor, weight: &Tensor, onto: Onto) -> Result<Tensor> {
             read([residual], |[residual]| residual.to_vec())?
         }
         Onto::Bias(other) | Onto::Residual(other) => {
-            bail!(
-                "cannot add a product of shape {:?} to {:?}",
-                [n_tokens, outputs],
-                other.shape()
-            )
+            bail!("cannot add a product of shape {:?} to {:?}", [n_tokens, outputs], other.shape())
         }
     };
-    let store = if matches!(onto, Onto::Nothing) {
-        Store::Set
-    } else {
-        Store::Add
-    };
+    let store = if matches!(onto, Onto::Nothing) { Store::Set } else { Store::Add };
     read([x, weight], |[x, weight]| {
         let weight = View::new(weight, outputs, inputs, inputs);
-        matmul(
-            &mut y,
-            outputs,
-            View::new(x, n_tokens, inputs, inputs),
-            weight.t(),
-            store,
-        );
+        matmul(&mut y, outputs, View::new(x, n_tokens, inputs, inputs), weight.t(), store);
     })?;
     tensor(y, (n_tokens, outputs))
 }
@@ -70,25 +56,10 @@ pub fn backward(x: &Tensor, weight: &Tensor, d_y: &Tensor) -> Result<(Tensor, Te
     let mut d_weight = vec![0.0; outputs * inputs];
     read([x, weight, d_y], |[x, weight, d_y]| {
         let d_y = View::new(d_y, n_tokens, outputs, outputs);
-        matmul(
-            &mut d_x,
-            inputs,
-            d_y,
-            View::new(weight, outputs, inputs, inputs),
-            Store::Set,
-        );
-        matmul(
-            &mut d_weight,
-            inputs,
-            d_y.t(),
-            View::new(x, n_tokens, inputs, inputs),
-            Store::Set,
-        );
+        matmul(&mut d_x, inputs, d_y, View::new(weight, outputs, inputs, inputs), Store::Set);
+        matmul(&mut d_weight, inputs, d_y.t(), View::new(x, n_tokens, inputs, inputs), Store::Set);
     })?;
-    Ok((
-        tensor(d_x, (n_tokens, inputs))?,
-        tensor(d_weight, (outputs, inputs))?,
-    ))
+    Ok((tensor(d_x, (n_tokens, inputs))?, tensor(d_weight, (outputs, inputs))?))
 }
 
 /// Gradient of the bias from dy `[T, out]`. `[out]`
@@ -132,10 +103,7 @@ mod tests {
     fn shapes_that_do_not_fit_are_refused() {
         let (x, w, b) = (wave(1, (5, 3)), wave(2, (4, 2)), wave(3, 5));
         let message = forward(&x, &w, Onto::Nothing).unwrap_err().to_string();
-        assert!(
-            message.contains("[5, 3]") && message.contains("[4, 2]"),
-            "{message}"
-        );
+        assert!(message.contains("[5, 3]") && message.contains("[4, 2]"), "{message}");
         assert!(forward(&x, &wave(2, (4, 3)), Onto::Bias(&b)).is_err());
     }
 }

@@ -17,11 +17,7 @@ const CHUNK: usize = 96;
 fn check(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<(usize, usize)> {
     let (vocab_size, width) = weight.dims2()?;
     if hidden.dims() != [targets.len(), width] {
-        bail!(
-            "{} rows of {width} expected, one for each target, got {:?}",
-            targets.len(),
-            hidden.shape()
-        );
+        bail!("{} rows of {width} expected, one for each target, got {:?}", targets.len(), hidden.shape());
     }
     if let Some(target) = targets.iter().find(|&&target| target as usize >= vocab_size) {
         bail!("token {target} is not in a vocabulary of {vocab_size}");
@@ -37,14 +33,7 @@ pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<Vec<
         let head = Packed::new(View::new(weight, vocab_size, width, width).t());
         let mut logits = vec![0.0; CHUNK * vocab_size];
         for (rows, targets) in hidden.chunks(CHUNK * width).zip(targets.chunks(CHUNK)) {
-            matmul_packed(
-                &mut logits,
-                vocab_size,
-                View::rows_of(rows, width),
-                &head,
-                vocab_size,
-                Store::Set,
-            );
+            matmul_packed(&mut logits, vocab_size, View::rows_of(rows, width), &head, vocab_size, Store::Set);
             let logits = logits.chunks_exact(vocab_size).zip(targets);
             stats.extend(logits.map(|(row, &target)| log_softmax_row(row, target as usize)));
         }
@@ -68,10 +57,7 @@ pub fn backward(
         let (head, head_rows) = (Packed::new(weight.t()), Packed::new(weight));
         let mut logits = vec![0.0; CHUNK * vocab_size];
         let mut of_row = targets.iter().zip(stats).zip(d_log_prob);
-        for (rows, d_rows) in hidden
-            .chunks(CHUNK * width)
-            .zip(d_hidden.chunks_mut(CHUNK * width))
-        {
+        for (rows, d_rows) in hidden.chunks(CHUNK * width).zip(d_hidden.chunks_mut(CHUNK * width)) {
             let rows = View::rows_of(rows, width);
             let logits = &mut logits[..d_rows.len() / width * vocab_size];
             matmul_packed(logits, vocab_size, rows, &head, vocab_size, Store::Set);
@@ -83,10 +69,7 @@ pub fn backward(
             matmul_packed(d_rows, width, d_logits, &head_rows, width, Store::Set);
         }
     })?;
-    Ok((
-        tensor(d_hidden, hidden.shape())?,
-        tensor(d_weight, weight.shape())?,
-    ))
+    Ok((tensor(d_hidden, hidden.shape())?, tensor(d_weight, weight.shape())?))
 }
 
 #[cfg(test)]
@@ -95,11 +78,7 @@ mod tests {
     use super::*;
 
     fn log_probs(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Vec<f32> {
-        forward(hidden, weight, targets)
-            .unwrap()
-            .iter()
-            .map(|stats| stats.log_prob)
-            .collect()
+        forward(hidden, weight, targets).unwrap().iter().map(|stats| stats.log_prob).collect()
     }
 
     fn check_gradient(n_rows: usize) {
@@ -107,12 +86,7 @@ mod tests {
         let targets: Vec<u32> = (0..n_rows as u32).map(|i| i * 3 % 5).collect();
         let stats = forward(&h, &w, &targets).unwrap();
         let (d_h, d_w) = backward(&h, &w, &targets, &stats, &d.to_vec1::<f32>().unwrap()).unwrap();
-        gradients_match(
-            [h, w],
-            &d,
-            |[h, w]| tensor(log_probs(h, w, &targets), n_rows),
-            [d_h, d_w],
-        );
+        gradients_match([h, w], &d, |[h, w]| tensor(log_probs(h, w, &targets), n_rows), [d_h, d_w]);
     }
 
     #[test]

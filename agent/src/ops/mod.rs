@@ -50,9 +50,7 @@ mod checks {
     /// A tensor of reproducible values between -1 and 1.
     pub fn wave(salt: usize, shape: impl Into<Shape>) -> Tensor {
         let shape = shape.into();
-        let values = (0..shape.elem_count())
-            .map(|i| ((i * 37 + salt * 101) as f32 * 0.7).sin())
-            .collect();
+        let values = (0..shape.elem_count()).map(|i| ((i * 37 + salt * 101) as f32 * 0.7).sin()).collect();
         tensor(values, shape).unwrap()
     }
 
@@ -65,11 +63,7 @@ mod checks {
     ) {
         const STEP: f32 = 1e-2;
         let loss = |inputs: &[Tensor; N]| {
-            let terms = (forward(inputs).unwrap() * weights)
-                .unwrap()
-                .flatten_all()
-                .unwrap()
-                .to_vec1::<f32>();
+            let terms = (forward(inputs).unwrap() * weights).unwrap().flatten_all().unwrap().to_vec1::<f32>();
             terms.unwrap().into_iter().map(f64::from).sum::<f64>()
         };
         for which in 0..N {

@@ -17,9 +17,7 @@ pub fn forward(gate_up: &Tensor) -> Result<Tensor> {
 pub fn backward(gate_up: &Tensor, d_y: &Tensor) -> Result<Tensor> {
     let mut d_gate_up = vec![0.0; gate_up.elem_count()];
     let width = d_y.dim(1)?;
-    read([gate_up, d_y], |[gate_up, d_y]| {
-        rows::swiglu_backward(gate_up, width, d_y, &mut d_gate_up)
-    })?;
+    read([gate_up, d_y], |[gate_up, d_y]| rows::swiglu_backward(gate_up, width, d_y, &mut d_gate_up))?;
     tensor(d_gate_up, gate_up.shape())
 }
 

@@ -114,9 +114,7 @@ impl Qwen2Config {
         Heads {
             n_heads: self.num_attention_heads,
             n_kv_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
-            head_dim: self
-                .head_dim
-                .unwrap_or(self.hidden_size / self.num_attention_heads.max(1)),
+            head_dim: self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads.max(1)),
         }
     }
 
@@ -130,16 +128,10 @@ impl Qwen2Config {
             ));
         }
         if self.model_type != "qwen2" {
-            return refuse(format!(
-                "`model_type` is `{}`, only `qwen2` is known",
-                self.model_type
-            ));
+            return refuse(format!("`model_type` is `{}`, only `qwen2` is known", self.model_type));
         }
         if self.hidden_act != "silu" {
-            return refuse(format!(
-                "`hidden_act` is `{}`, only `silu` is known",
-                self.hidden_act
-            ));
+            return refuse(format!("`hidden_act` is `{}`, only `silu` is known", self.hidden_act));
         }
         let heads = self.heads();
         for (name, size) in [
@@ -168,15 +160,9 @@ impl Qwen2Config {
             ));
         }
         if heads.head_dim == 0 || !heads.head_dim.is_multiple_of(2) {
-            return refuse(format!(
-                "heads of {} values cannot be rotated in pairs",
-                heads.head_dim
-            ));
+            return refuse(format!("heads of {} values cannot be rotated in pairs", heads.head_dim));
         }
-        for (name, value) in [
-            ("rope_theta", self.rope_theta),
-            ("rms_norm_eps", self.rms_norm_eps),
-        ] {
+        for (name, value) in [("rope_theta", self.rope_theta), ("rms_norm_eps", self.rms_norm_eps)] {
             if !(value.is_finite() && value > 0.0) {
                 return refuse(format!("`{name}` is {value}"));
             }
@@ -195,14 +181,8 @@ impl Qwen2Config {
             return refuse(format!("`rope_scaling` {scaling} is in use"));
         }
         if let Some(parameters) = field("rope_parameters") {
-            let kind = parameters
-                .get("rope_type")
-                .and_then(Value::as_str)
-                .unwrap_or("default");
-            let theta = parameters
-                .get("rope_theta")
-                .and_then(Value::as_f64)
-                .unwrap_or(self.rope_theta);
+            let kind = parameters.get("rope_type").and_then(Value::as_str).unwrap_or("default");
+            let theta = parameters.get("rope_theta").and_then(Value::as_f64).unwrap_or(self.rope_theta);
             if kind != "default" || theta != self.rope_theta {
                 return refuse(format!(
                     "`rope_parameters` {parameters} differ from `rope_theta` {}",
@@ -241,14 +221,7 @@ mod tests {
     fn a_published_config_is_read_and_written_back() {
         let config: Qwen2Config = serde_json::from_str(PUBLISHED).unwrap();
         config.validate().unwrap();
-        assert_eq!(
-            config.heads(),
-            Heads {
-                n_heads: 14,
-                n_kv_heads: 2,
-                head_dim: 64
-            }
-        );
+        assert_eq!(config.heads(), Heads { n_heads: 14, n_kv_heads: 2, head_dim: 64 });
         let written: Value = serde_json::to_value(&config).unwrap();
         assert_eq!(written, serde_json::from_str::<Value>(PUBLISHED).unwrap());
     }
@@ -256,29 +229,13 @@ mod tests {
     #[test]
     fn what_is_not_computed_is_refused_by_name() {
         for (field, value, named) in [
-            (
-                "architectures",
-                serde_json::json!(["LlamaForCausalLM"]),
-                "LlamaForCausalLM",
-            ),
+            ("architectures", serde_json::json!(["LlamaForCausalLM"]), "LlamaForCausalLM"),
             ("model_type", "qwen3".into(), "qwen3"),
             ("hidden_act", "gelu".into(), "gelu"),
-            (
-                "rope_scaling",
-                serde_json::json!({"type": "yarn", "factor": 4.0}),
-                "rope_scaling",
-            ),
-            (
-                "rope_parameters",
-                serde_json::json!({"rope_type": "yarn"}),
-                "rope_parameters",
-            ),
+            ("rope_scaling", serde_json::json!({"type": "yarn", "factor": 4.0}), "rope_scaling"),
+            ("rope_parameters", serde_json::json!({"rope_type": "yarn"}), "rope_parameters"),
             ("use_sliding_window", true.into(), "use_sliding_window"),
-            (
-                "layer_types",
-                serde_json::json!(["sliding_attention"]),
-                "sliding_attention",
-            ),
+            ("layer_types", serde_json::json!(["sliding_attention"]), "sliding_attention"),
             ("num_key_value_heads", 3.into(), "num_key_value_heads"),
             ("num_attention_heads", 13.into(), "num_attention_heads"),
             ("head_dim", 7.into(), "7 values"),

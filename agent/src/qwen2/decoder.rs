@@ -78,9 +78,7 @@ impl Decoder {
         let config = model.config().clone();
         let layers = (0..config.num_hidden_layers).map(|layer| {
             let joined = |names: &[&str]| {
-                let parts = names
-                    .iter()
-                    .map(|name| read(&format!("model.layers.{layer}.{name}")));
+                let parts = names.iter().map(|name| read(&format!("model.layers.{layer}.{name}")));
                 Ok::<_, AgentError>(parts.collect::<Result<Vec<_>, _>>()?.concat())
             };
             let packed = |names: &[&str], inputs| {
@@ -90,11 +88,7 @@ impl Decoder {
             Ok::<_, AgentError>(Layer {
                 input_norm: joined(&["input_layernorm.weight"])?,
                 qkv: packed(
-                    &[
-                        "self_attn.q_proj.weight",
-                        "self_attn.k_proj.weight",
-                        "self_attn.v_proj.weight",
-                    ],
+                    &["self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"],
                     hidden,
                 )?,
                 qkv_bias: joined(&[
@@ -150,9 +144,7 @@ impl Decoder {
             qkv.clear();
             (0..n_rows).for_each(|_| qkv.extend_from_slice(&layer.qkv_bias));
             multiply(&y, &layer.qkv, Store::Add, &mut qkv);
-            let rows = qkv
-                .chunks_exact(heads.qkv_width())
-                .zip(attended.chunks_exact_mut(heads.out_width()));
+            let rows = qkv.chunks_exact(heads.qkv_width()).zip(attended.chunks_exact_mut(heads.out_width()));
             for ((lane, position), (qkv, out)) in positions(cache, lanes).into_iter().zip(rows) {
                 let mut block = cache.block(lane, layer_idx);
                 attend(qkv, position, heads, &self.rope, &mut block, &mut scores, out);
@@ -189,15 +181,8 @@ impl Decoder {
             if tokens.ids.is_empty() {
                 return refuse(format!("lane {} is given no tokens", tokens.lane));
             }
-            if let Some(id) = tokens
-                .ids
-                .iter()
-                .find(|&&id| id as usize >= self.config.vocab_size)
-            {
-                return refuse(format!(
-                    "token {id} is not in a vocabulary of {}",
-                    self.config.vocab_size
-                ));
+            if let Some(id) = tokens.ids.iter().find(|&&id| id as usize >= self.config.vocab_size) {
+                return refuse(format!("token {id} is not in a vocabulary of {}", self.config.vocab_size));
             }
         }
         Ok(())

@@ -16,16 +16,9 @@ use crate::ops::attention::Attended;
 use crate::ops::linear::Onto;
 use crate::ops::{attention, gather, linear, log_prob, rms_norm, swiglu};
 
-const QKV_WEIGHTS: [&str; 3] = [
-    "self_attn.q_proj.weight",
-    "self_attn.k_proj.weight",
-    "self_attn.v_proj.weight",
-];
-const QKV_BIASES: [&str; 3] = [
-    "self_attn.q_proj.bias",
-    "self_attn.k_proj.bias",
-    "self_attn.v_proj.bias",
-];
+const QKV_WEIGHTS: [&str; 3] =
+    ["self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"];
+const QKV_BIASES: [&str; 3] = ["self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"];
 const GATE_UP_WEIGHTS: [&str; 2] = ["mlp.gate_proj.weight", "mlp.up_proj.weight"];
 
 /// Sequences of token ids laid end to end; positions start at 0 in each.
@@ -165,20 +158,13 @@ impl Qwen2 {
             Some(rows) => (gather::forward(&attended.out, rows)?, gather::forward(&x, rows)?), // [N, …]
             None => (attended.out.clone(), x.clone()),
         };
-        let middle = linear::forward(
-            &attended_rows,
-            &weight("self_attn.o_proj.weight"),
-            Onto::Residual(&residual),
-        )?;
+        let middle =
+            linear::forward(&attended_rows, &weight("self_attn.o_proj.weight"), Onto::Residual(&residual))?;
         let normed_middle =
             rms_norm::forward(&middle, &weight("post_attention_layernorm.weight"), self.eps())?;
         let gate_up = linear::forward(&normed_middle, &gate_up_weight, Onto::Nothing)?; // [·, 2 intermediate]
         let activated = swiglu::forward(&gate_up)?; // [·, intermediate]
-        let y = linear::forward(
-            &activated,
-            &weight("mlp.down_proj.weight"),
-            Onto::Residual(&middle),
-        )?;
+        let y = linear::forward(&activated, &weight("mlp.down_proj.weight"), Onto::Residual(&middle))?;
         let layer = Layer {
             x,
             normed,
@@ -205,10 +191,7 @@ impl TokenStats {
     fn new(rows: &[RowStats]) -> Result<Self, AgentError> {
         let log_prob: Vec<f32> = rows.iter().map(|row| row.log_prob).collect();
         let log_prob = Var::from_vec(log_prob, rows.len(), &candle_core::Device::Cpu)?;
-        Ok(Self {
-            log_prob: log_prob.into_inner(),
-            entropy: rows.iter().map(|row| row.entropy).collect(),
-        })
+        Ok(Self { log_prob: log_prob.into_inner(), entropy: rows.iter().map(|row| row.entropy).collect() })
     }
 }
 
@@ -226,18 +209,10 @@ impl Pass<'_> {
             None => vec![0.0; self.targets.len()],
         };
         let model = self.model;
-        let mut gradients = Gradients {
-            model,
-            values: vec![Vec::new(); model.parameters.len()],
-        };
+        let mut gradients = Gradients { model, values: vec![Vec::new(); model.parameters.len()] };
         let head = model.parameter(model.head_name());
-        let (d_hidden, d_head) = log_prob::backward(
-            &self.end.hidden,
-            &head,
-            &self.targets,
-            &self.row_stats,
-            &d_log_prob,
-        )?;
+        let (d_hidden, d_head) =
+            log_prob::backward(&self.end.hidden, &head, &self.targets, &self.row_stats, &d_log_prob)?;
         let norm = model.parameter("model.norm.weight");
         let (mut d_x, d_norm) = rms_norm::backward(&self.end.x, &norm, model.eps(), &d_hidden, None)?;
         gradients.put("model.norm.weight", &d_norm)?;
@@ -282,14 +257,8 @@ impl Pass<'_> {
             (d_attended, d_middle)
         };
         let heads = model.config.heads();
-        let d_qkv = attention::backward(
-            &layer.qkv,
-            &self.lengths,
-            heads,
-            &model.rope,
-            &layer.attended,
-            &d_attended,
-        )?;
+        let d_qkv =
+            attention::backward(&layer.qkv, &self.lengths, heads, &model.rope, &layer.attended, &d_attended)?;
         put(&QKV_BIASES, &linear::bias_backward(&d_qkv)?)?;
         let (d_normed, d_weight) = linear::backward(&layer.normed, &layer.qkv_weight, &d_qkv)?;
         put(&QKV_WEIGHTS, &d_weight)?;

@@ -11,12 +11,8 @@ use crate::checkpoint;
 use crate::kernels::levels;
 
 /// (query heads, key heads, head size if not hidden / heads, tied)
-const SHAPES: [(usize, usize, Option<usize>, bool); 4] = [
-    (2, 2, None, true),
-    (4, 2, None, false),
-    (3, 1, Some(8), true),
-    (4, 1, None, true),
-];
+const SHAPES: [(usize, usize, Option<usize>, bool); 4] =
+    [(2, 2, None, true), (4, 2, None, false), (3, 1, Some(8), true), (4, 1, None, true)];
 
 fn tiny((n_heads, n_kv_heads, head_dim, tied): (usize, usize, Option<usize>, bool)) -> Qwen2 {
     let config = Qwen2Config {
@@ -35,40 +31,27 @@ fn tiny((n_heads, n_kv_heads, head_dim, tied): (usize, usize, Option<usize>, boo
     // Zero biases and unit gains would hide a mistake in either.
     for (name, var) in model.parameters().iter().filter(|(_, var)| var.rank() == 1) {
         let values = (0..var.elem_count()).map(|i| ((i * 5 + name.len()) % 11) as f32 * 0.1 + 0.2);
-        var.set(&Tensor::from_iter(values, &Device::Cpu).unwrap())
-            .unwrap();
+        var.set(&Tensor::from_iter(values, &Device::Cpu).unwrap()).unwrap();
     }
     model
 }
 
 fn ids(count: usize, salt: usize) -> Vec<u32> {
-    (0..count)
-        .map(|i| ((i * i + 7 * i + salt * 11) % 37) as u32)
-        .collect()
+    (0..count).map(|i| ((i * i + 7 * i + salt * 11) % 37) as u32).collect()
 }
 
 /// Logits after every token, as the packed forward pass has them. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
     let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
-    let hidden = model
-        .run(&PackedTokens { ids, lengths }, &everywhere, |_| ())
-        .unwrap()
-        .hidden;
+    let hidden = model.run(&PackedTokens { ids, lengths }, &everywhere, |_| ()).unwrap().hidden;
     let head = model.parameter(model.head_name());
-    hidden
-        .matmul(&head.t().unwrap())
-        .unwrap()
-        .to_vec2::<f32>()
-        .unwrap()
+    hidden.matmul(&head.t().unwrap()).unwrap().to_vec2::<f32>().unwrap()
 }
 
 fn assert_close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
     assert_eq!(a.len(), b.len(), "{what}");
     for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        assert!(
-            (a - b).abs() <= tolerance,
-            "{what}: element {i} is {a} against {b}"
-        );
+        assert!((a - b).abs() <= tolerance, "{what}: element {i} is {a} against {b}");
     }
 }
 
@@ -90,14 +73,8 @@ fn logits_equal_candle_transformers() {
 
         let ids = ids(61, 0);
         let ours = packed_logits(&model, &ids, &[61]);
-        let prefix = Tensor::new(&ids[..60], &Device::Cpu)
-            .unwrap()
-            .unsqueeze(0)
-            .unwrap();
-        let last = Tensor::new(&ids[60..], &Device::Cpu)
-            .unwrap()
-            .unsqueeze(0)
-            .unwrap();
+        let prefix = Tensor::new(&ids[..60], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+        let last = Tensor::new(&ids[60..], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
         for (row, theirs) in [(59, theirs.forward(&prefix, 0)), (60, theirs.forward(&last, 60))] {
             let theirs = theirs.unwrap().i((0, 0)).unwrap().to_vec1::<f32>().unwrap();
             assert_close(&ours[row], &theirs, 1e-5, &format!("{shape:?}, row {row}"));
@@ -139,41 +116,20 @@ fn questions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
 
 /// A loss whose gradient differs from question to question.
 fn loss(log_prob: &Tensor) -> Tensor {
-    let weights = Tensor::from_iter(
-        (0..log_prob.elem_count()).map(|i| 0.05 + 0.002 * i as f32),
-        &Device::Cpu,
-    );
+    let weights =
+        Tensor::from_iter((0..log_prob.elem_count()).map(|i| 0.05 + 0.002 * i as f32), &Device::Cpu);
     (log_prob * weights.unwrap()).unwrap().sum_all().unwrap()
 }
 
 fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
     let (ids, lengths, positions, targets) = questions();
-    let pass = model
-        .record(
-            &PackedTokens {
-                ids: &ids,
-                lengths: &lengths,
-            },
-            &positions,
-            &targets,
-        )
-        .unwrap();
+    let pass = model.record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets).unwrap();
     pass.backward(&loss(&pass.stats().log_prob)).unwrap()
 }
 
 fn score(model: &Qwen2) -> Tensor {
     let (ids, lengths, positions, targets) = questions();
-    model
-        .score(
-            &PackedTokens {
-                ids: &ids,
-                lengths: &lengths,
-            },
-            &positions,
-            &targets,
-        )
-        .unwrap()
-        .log_prob
+    model.score(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets).unwrap().log_prob
 }
 
 #[test]
@@ -182,10 +138,7 @@ fn every_parameter_learns() {
         let model = tiny(shape);
         for ((name, var), gradient) in model.parameters().iter().zip(gradients(&model)) {
             assert_eq!(gradient.len(), var.elem_count());
-            assert!(
-                gradient.iter().any(|g| g.abs() > 1e-6),
-                "`{name}` has a zero gradient"
-            );
+            assert!(gradient.iter().any(|g| g.abs() > 1e-6), "`{name}` has a zero gradient");
         }
     }
 }
@@ -199,26 +152,19 @@ fn gradients_match_finite_differences() {
         for ((name, var), gradient) in model.parameters().iter().zip(&gradients) {
             // The slope along a direction of mixed signs involves every element at once.
             let values = var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-            let signs: Vec<f32> = (0..values.len())
-                .map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 })
-                .collect();
+            let signs: Vec<f32> = (0..values.len()).map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 }).collect();
             let at = |step: f32| {
                 let moved: Vec<f32> = values.iter().zip(&signs).map(|(v, s)| v + step * s).collect();
-                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap())
-                    .unwrap();
+                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap()).unwrap();
                 f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap())
             };
             let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
             let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
             let numeric = (4.0 * fine - coarse) / 3.0;
-            var.set(&Tensor::from_slice(&values, var.shape(), &Device::Cpu).unwrap())
-                .unwrap();
+            var.set(&Tensor::from_slice(&values, var.shape(), &Device::Cpu).unwrap()).unwrap();
             let slope: f64 = gradient.iter().zip(&signs).map(|(g, s)| f64::from(g * s)).sum();
             let error = (slope - numeric).abs();
-            assert!(
-                error < 2e-3 * numeric.abs().max(0.3),
-                "{shape:?} `{name}`: {slope} against {numeric}"
-            );
+            assert!(error < 2e-3 * numeric.abs().max(0.3), "{shape:?} `{name}`: {slope} against {numeric}");
         }
     }
 }
@@ -227,16 +173,10 @@ fn gradients_match_finite_differences() {
 fn scoring_is_the_recorded_forward_pass() {
     let model = tiny(SHAPES[1]);
     let (ids, lengths, positions, targets) = questions();
-    let tokens = PackedTokens {
-        ids: &ids,
-        lengths: &lengths,
-    };
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths };
     let pass = model.record(&tokens, &positions, &targets).unwrap();
     let scored = model.score(&tokens, &positions, &targets).unwrap();
-    assert_eq!(
-        scored.log_prob.to_vec1::<f32>().unwrap(),
-        pass.stats().log_prob.to_vec1::<f32>().unwrap()
-    );
+    assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
     assert_eq!(scored.entropy, pass.stats().entropy);
     // Against the softmax of the logits.
     let logits = packed_logits(&model, &ids, &lengths);
@@ -254,19 +194,8 @@ fn scoring_is_the_recorded_forward_pass() {
 #[test]
 fn a_loss_of_nothing_has_a_zero_gradient() {
     let model = tiny(SHAPES[0]);
-    let pass = model
-        .record(
-            &PackedTokens {
-                ids: &[1, 2],
-                lengths: &[2],
-            },
-            &[],
-            &[],
-        )
-        .unwrap();
-    let gradients = pass
-        .backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap())
-        .unwrap();
+    let pass = model.record(&PackedTokens { ids: &[1, 2], lengths: &[2] }, &[], &[]).unwrap();
+    let gradients = pass.backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap()).unwrap();
     for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
         assert_eq!(gradient, vec![0.0; var.elem_count()], "{name}");
     }
@@ -282,19 +211,11 @@ fn cached_equals_uncached() {
         let truth = packed_logits(&model, &ids, &[75]);
         let mut read = 0;
         for n_new in [5, 1, 1, 30, 1, 33, 4] {
-            let new = LaneTokens {
-                lane: 0,
-                ids: &ids[read..read + n_new],
-            };
+            let new = LaneTokens { lane: 0, ids: &ids[read..read + n_new] };
             let logits = decoder.decode(&mut cache, &[new]).unwrap();
             read += n_new;
             assert_eq!(cache.len(0), read);
-            assert_close(
-                logits.row(0),
-                &truth[read - 1],
-                1e-5,
-                &format!("{shape:?}, {read} tokens"),
-            );
+            assert_close(logits.row(0), &truth[read - 1], 1e-5, &format!("{shape:?}, {read} tokens"));
         }
     }
 }
@@ -305,11 +226,8 @@ fn a_lane_does_not_see_its_neighbours() {
     let decoder = model.decoder().unwrap();
     let prompts: Vec<Vec<u32>> = (0..17).map(|lane| ids(1 + lane * 3, lane)).collect();
     let mut together = KvCache::new(model.config(), 17, 80);
-    let all: Vec<LaneTokens> = prompts
-        .iter()
-        .enumerate()
-        .map(|(lane, ids)| LaneTokens { lane, ids })
-        .collect();
+    let all: Vec<LaneTokens> =
+        prompts.iter().enumerate().map(|(lane, ids)| LaneTokens { lane, ids }).collect();
     decoder.decode(&mut together, &all).unwrap();
     let steps: Vec<LaneTokens> = (0..17).map(|lane| LaneTokens { lane, ids: &[7] }).collect();
     let together = decoder.decode(&mut together, &steps).unwrap();
@@ -318,9 +236,7 @@ fn a_lane_does_not_see_its_neighbours() {
         let mut alone = KvCache::new(model.config(), 3, 70);
         for part in [&prompt[..prompt.len() / 2], &prompt[prompt.len() / 2..], &[7]] {
             if !part.is_empty() {
-                let logits = decoder
-                    .decode(&mut alone, &[LaneTokens { lane: 2, ids: part }])
-                    .unwrap();
+                let logits = decoder.decode(&mut alone, &[LaneTokens { lane: 2, ids: part }]).unwrap();
                 if part == [7] {
                     assert_eq!(logits.row(0), together.row(lane), "lane {lane}");
                 }
@@ -353,41 +269,21 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
     let model = tiny(SHAPES[0]);
     let decoder = model.decoder().unwrap();
     let mut cache = KvCache::new(model.config(), 2, 10);
-    decoder
-        .decode(
-            &mut cache,
-            &[LaneTokens {
-                lane: 0,
-                ids: &[1, 2],
-            }],
-        )
-        .unwrap();
+    decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: &[1, 2] }]).unwrap();
     let good = LaneTokens { lane: 1, ids: &[1] };
     for (bad, named) in [
         (LaneTokens { lane: 2, ids: &[1] }, "lane 2"),
         (LaneTokens { lane: 1, ids: &[1] }, "twice"),
         (LaneTokens { lane: 0, ids: &[] }, "no tokens"),
         (LaneTokens { lane: 0, ids: &[37] }, "token 37"),
-        (
-            LaneTokens {
-                lane: 0,
-                ids: &[1; 9],
-            },
-            "9 more",
-        ),
+        (LaneTokens { lane: 0, ids: &[1; 9] }, "9 more"),
     ] {
         let message = decoder.decode(&mut cache, &[good, bad]).unwrap_err().to_string();
         assert!(message.contains(named), "{message}");
         assert_eq!((cache.len(0), cache.len(1)), (2, 0));
     }
     let mut other = KvCache::new(tiny(SHAPES[1]).config(), 2, 10);
-    assert!(
-        decoder
-            .decode(&mut other, &[good])
-            .unwrap_err()
-            .to_string()
-            .contains("another shape")
-    );
+    assert!(decoder.decode(&mut other, &[good]).unwrap_err().to_string().contains("another shape"));
     for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
         assert!(model.score(&PackedTokens { ids, lengths }, &[0], &[1]).is_err());
     }
@@ -415,18 +311,8 @@ fn random_weights_follow_from_the_seed() {
     assert_ne!(print(0), print(1));
     let model = Qwen2::random(&config, Seed(0)).unwrap();
     let deviation = |name: &str| {
-        let (_, var) = model
-            .parameters()
-            .iter()
-            .find(|(other, _)| other == name)
-            .unwrap();
-        var.sqr()
-            .unwrap()
-            .mean_all()
-            .unwrap()
-            .to_scalar::<f32>()
-            .unwrap()
-            .sqrt()
+        let (_, var) = model.parameters().iter().find(|(other, _)| other == name).unwrap();
+        var.sqr().unwrap().mean_all().unwrap().to_scalar::<f32>().unwrap().sqrt()
     };
     assert!((deviation("model.layers.0.mlp.up_proj.weight") - 0.02).abs() < 3e-4);
     // 0.02 / √6.
@@ -440,9 +326,7 @@ fn everything(model: &Qwen2) -> Vec<u32> {
     let decoder = model.decoder().unwrap();
     let mut cache = KvCache::new(model.config(), 1, 80);
     for part in [&ids(70, 6)[..], &[3]] {
-        let logits = decoder
-            .decode(&mut cache, &[LaneTokens { lane: 0, ids: part }])
-            .unwrap();
+        let logits = decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: part }]).unwrap();
         values.extend(logits.row(0));
     }
     values.into_iter().map(f32::to_bits).collect()
@@ -466,10 +350,7 @@ fn the_bits_are_those_of_every_machine() {
         let bytes = everything(&tiny(shape)).into_iter().flat_map(u32::to_le_bytes);
         sha2::Digest::update(&mut hash, bytes.collect::<Vec<u8>>());
     }
-    let digest: String = sha2::Digest::finalize(hash)
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest: String =
+        sha2::Digest::finalize(hash).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(digest, "ba983b1e748c8298");
 }
