@@ -59,11 +59,7 @@ pub struct Draw {
 impl Draw {
     /// A token that was the only one possible.
     pub fn certain(id: u32) -> Self {
-        Self {
-            id,
-            log_prob: 0.0,
-            entropy: 0.0,
-        }
+        Self { id, log_prob: 0.0, entropy: 0.0 }
     }
 }
 
@@ -77,24 +73,16 @@ impl Sampler {
             )));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
-            return Err(AgentError::Sampling(format!(
-                "top_p `{top_p}` is not above 0 and at most 1"
-            )));
+            return Err(AgentError::Sampling(format!("top_p `{top_p}` is not above 0 and at most 1")));
         }
         Ok(Self { temperature, top_p })
     }
 
     /// Always the most probable token.
-    pub const GREEDY: Self = Self {
-        temperature: 0.0,
-        top_p: 1.0,
-    };
+    pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0 };
 
     /// The model's own distribution.
-    pub const PLAIN: Self = Self {
-        temperature: 1.0,
-        top_p: 1.0,
-    };
+    pub const PLAIN: Self = Self { temperature: 1.0, top_p: 1.0 };
 
     /// Divides the logits; 0 means greedy.
     pub fn temperature(&self) -> f32 {
@@ -106,7 +94,7 @@ impl Sampler {
         self.top_p
     }
 
-    /// Draws one of the `allowed` tokens. // logits: [V]
+    /// Draws one of the `allowed` tokens, given the logits of all V.
     ///
     /// Fails if a logit is not finite, if nothing is allowed, or if an allowed id has no logit.
     ///
@@ -167,12 +155,7 @@ impl Sampler {
             exp_all(&exponents, &mut weights);
         }
         let total = sum(&weights);
-        let mut distribution = Distribution {
-            allowed,
-            exponents,
-            weights,
-            total,
-        };
+        let mut distribution = Distribution { allowed, exponents, weights, total };
         if self.top_p < 1.0 {
             distribution.keep_nucleus(f64::from(self.top_p));
         }
@@ -203,9 +186,8 @@ impl Distribution<'_> {
         // All candidates up to this weight together hold no more than 1 - top_p, so none of them is needed,
         // and only a few are left to be sorted.
         let dispensable = self.total * (1.0 - top_p) / self.weights.len() as f64;
-        let mut nucleus: Vec<usize> = (0..self.weights.len())
-            .filter(|place| f64::from(self.weights[*place]) > dispensable)
-            .collect();
+        let mut nucleus: Vec<usize> =
+            (0..self.weights.len()).filter(|place| f64::from(self.weights[*place]) > dispensable).collect();
         nucleus.sort_by(|a, b| self.weights[*b].total_cmp(&self.weights[*a]).then(a.cmp(b)));
         let mut held = 0.0;
         let enough = nucleus.iter().position(|place| {
@@ -226,12 +208,7 @@ impl Distribution<'_> {
         let target = quantile * self.total;
         let mut passed = 0.0;
         let mut last = 0;
-        for (place, weight) in self
-            .weights
-            .iter()
-            .enumerate()
-            .filter(|(_, weight)| **weight > 0.0)
-        {
+        for (place, weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
             passed += f64::from(*weight);
             last = place;
             if passed > target {
@@ -264,17 +241,12 @@ impl Distribution<'_> {
 /// Logits of the candidates in id order, minus infinity for those that are not allowed.
 fn scores(logits: &[f32], allowed: Allowed<'_>) -> Result<Vec<f32>, AgentError> {
     if let Some(id) = logits.iter().position(|logit| !logit.is_finite()) {
-        return Err(AgentError::Sampling(format!(
-            "logit of token `{id}` is {}",
-            logits[id]
-        )));
+        return Err(AgentError::Sampling(format!("logit of token `{id}` is {}", logits[id])));
     }
     let logit = |id: &u32| logits.get(*id as usize).copied();
     match allowed {
         Allowed::Only(ids) => match ids.iter().find(|id| logit(id).is_none()) {
-            Some(id) => Err(AgentError::Sampling(format!(
-                "token `{id}` is not in the model's vocabulary"
-            ))),
+            Some(id) => Err(AgentError::Sampling(format!("token `{id}` is not in the model's vocabulary"))),
             None => Ok(ids.iter().filter_map(logit).collect()),
         },
         Allowed::AllBut(forbidden) => {

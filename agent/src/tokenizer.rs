@@ -10,16 +10,16 @@
 //! `/ - & >` not itself preceded by a space. Decoding takes these spaces away again:
 //!
 //! ```text
-//! text    "click[black/red]"      "<think>black, a t-shirt"             "$34 (black)"
-//! tokens   click [ black / red ]   <think>  black ,  a  t -  shirt       $  3 4  (  black )
-//!                   ^      ^               ^                 ^            ^         ^
+//! "click[black/red]"        ·click [ ·black / ·red ]            · is the space that a token carries
+//! "<think>Black, a t-shirt" <think> ·black , ·a ·t - ·shirt
+//! "$34 (black)"             $ ·3 4 ·( ·black )
 //! ```
 //!
 //! Digits are tokens of their own, and so is every mark of punctuation; both take the space before them.
 //!
 //! What is lost: capitals, and a space where decoding drops one although it was written (`"( black"`,
-//! `"x- y"`, at the start of the text or of a line). Ids survive always: `encode(decode(ids)) == ids` for
-//! ids that came from `encode`. Pieces may be encoded one by one and joined where a piece begins with a
+//! `"x- y"`, at the start of the text or of a line). Ids survive: `encode(decode(ids)) == ids` for ids
+//! that came from `encode`. Pieces may be encoded one by one and joined where a piece begins with a
 //! space, or where a space would be put anyway. Whoever writes prompts begins each piece with a space or a
 //! special token and never cuts inside a word.
 //!
@@ -135,9 +135,7 @@ impl ShopTokenizer {
         // The crate counts words on all threads and in hash order, and still the result is unique: counts
         // are sums, and the next merge is the greatest of (count, lowest ids). A string is never reached
         // by two different pairs, which alone could leave two queue entries of equal rank.
-        tokenizer
-            .train(&mut TrainerWrapper::BpeTrainer(trainer), texts.into_iter())
-            .map_err(failed)?;
+        tokenizer.train(&mut TrainerWrapper::BpeTrainer(trainer), texts.into_iter()).map_err(failed)?;
         Self::new(tokenizer)
     }
 
@@ -148,18 +146,13 @@ impl ShopTokenizer {
 
     /// The text of `tokenizer.json`, the same for the same tokenizer.
     pub fn to_json(&self) -> String {
-        self.trusted
-            .to_string(true)
-            .expect("a tokenizer without custom parts can be written as JSON")
+        self.trusted.to_string(true).expect("a tokenizer without custom parts can be written as JSON")
     }
 
     /// Reads `tokenizer.json` in the model folder `dir`.
     pub fn load(dir: &Path) -> Result<Self, AgentError> {
         let path = dir.join(TOKENIZER_FILE);
-        let unreadable = |reason: String| AgentError::Read {
-            path: path.clone(),
-            reason,
-        };
+        let unreadable = |reason: String| AgentError::Read { path: path.clone(), reason };
         let json = std::fs::read_to_string(&path).map_err(|error| unreadable(error.to_string()))?;
         Self::from_json(&json).map_err(|error| unreadable(error.to_string()))
     }
@@ -176,15 +169,10 @@ impl ShopTokenizer {
             "clean_up_tokenization_spaces": false,
             "chat_template": CHAT_TEMPLATE,
         });
-        for (file, text) in [
-            (TOKENIZER_FILE, self.to_json()),
-            (CONFIG_FILE, format!("{config:#}\n")),
-        ] {
+        for (file, text) in [(TOKENIZER_FILE, self.to_json()), (CONFIG_FILE, format!("{config:#}\n"))] {
             let path = dir.join(file);
-            std::fs::write(&path, text).map_err(|error| AgentError::Write {
-                path,
-                reason: error.to_string(),
-            })?;
+            std::fs::write(&path, text)
+                .map_err(|error| AgentError::Write { path, reason: error.to_string() })?;
         }
         Ok(())
     }
@@ -205,9 +193,7 @@ impl ShopTokenizer {
     /// Any ids have a text: an unfinished character becomes U+FFFD, an id outside the vocabulary nothing.
     /// Text of parts need not join to the text of the whole; see [`TextStream`].
     pub fn decode(&self, ids: &[u32]) -> String {
-        self.trusted
-            .decode(ids, false)
-            .expect("joining bytes and dropping spaces cannot fail")
+        self.trusted.decode(ids, false).expect("joining bytes and dropping spaces cannot fail")
     }
 
     /// The token as the vocabulary spells it, a space as `Ġ` and a line break as `Ċ`.
@@ -249,15 +235,9 @@ impl ShopTokenizer {
         let mut special_ids: Vec<u32> = trusted.get_added_tokens_decoder().keys().copied().collect();
         special_ids.sort_unstable();
         let mut plain = Tokenizer::new(trusted.get_model().clone());
-        plain
-            .with_normalizer(trusted.get_normalizer().cloned())
-            .map_err(failed)?;
+        plain.with_normalizer(trusted.get_normalizer().cloned()).map_err(failed)?;
         plain.with_pre_tokenizer(trusted.get_pre_tokenizer().cloned());
-        Ok(Self {
-            trusted,
-            plain,
-            special_ids,
-        })
+        Ok(Self { trusted, plain, special_ids })
     }
 }
 
@@ -276,11 +256,7 @@ pub struct TextStream<'t> {
 impl<'t> TextStream<'t> {
     /// A stream at its beginning.
     pub fn new(tokenizer: &'t ShopTokenizer) -> Self {
-        Self {
-            tokenizer,
-            ids: Vec::new(),
-            n_told: 0,
-        }
+        Self { tokenizer, ids: Vec::new(), n_told: 0 }
     }
 
     /// Takes the next token and returns the text that has become certain, often one word behind.
@@ -309,10 +285,9 @@ fn special_tokens(special: &[&str]) -> Result<Vec<AddedToken>, AgentError> {
     let all = SPECIAL_TOKENS.iter().chain(special);
     all.map(|token| {
         // Marks are pieces of their own, so no merge of learned text can spell such a token.
-        if token.len() < 3 || !token.starts_with('<') || !token.ends_with('>') {
-            return Err(AgentError::Tokenizer(format!(
-                "special token `{token}` must look like `<this>`"
-            )));
+        let looks_special = token.len() >= 3 && token.starts_with('<') && token.ends_with('>');
+        if !looks_special || token.contains(char::is_whitespace) {
+            return Err(AgentError::Tokenizer(format!("special token `{token}` must look like `<this>`")));
         }
         Ok(AddedToken::from(*token, true))
     })
@@ -320,11 +295,7 @@ fn special_tokens(special: &[&str]) -> Result<Vec<AddedToken>, AgentError> {
 }
 
 fn untrained() -> tokenizers::Result<Tokenizer> {
-    let split = Split::new(
-        SplitPattern::Regex(PIECES.into()),
-        SplitDelimiterBehavior::Isolated,
-        false,
-    )?;
+    let split = Split::new(SplitPattern::Regex(PIECES.into()), SplitDelimiterBehavior::Isolated, false)?;
     let bytes = ByteLevel::new(false, false, false);
     let pre_tokenizer: Vec<PreTokenizerWrapper> = vec![split.into(), bytes.into()];
     let decoder: Vec<DecoderWrapper> = vec![bytes.into(), take_spaces()?.into()];
@@ -337,25 +308,22 @@ fn untrained() -> tokenizers::Result<Tokenizer> {
 
 /// Lower case, and a space before every word that lacks one.
 ///
+/// Letters are composed after lower-casing, since some compose only then: what is decoded must not change
+/// when it is encoded again.
+///
 /// One step a mark, because a step can only write a fixed text and must replace at least one character: the
 /// crate miscounts where an empty match is replaced. For the same reason the space at the start is first
 /// put before everything and then taken from what is no word.
 fn give_spaces() -> tokenizers::Result<Vec<NormalizerWrapper>> {
     let mut steps: Vec<NormalizerWrapper> =
-        vec![NFC.into(), Lowercase.into(), Prepend::new(" ".into()).into()];
+        vec![Lowercase.into(), NFC.into(), Prepend::new(" ".into()).into()];
     steps.push(replace(format!(r"\A (?!{WORD_START})"), "")?.into());
     for opener in OPENERS {
-        let behind = replace(
-            format!(r"{}(?={WORD_START})", in_regex(opener)),
-            &format!("{opener} "),
-        )?;
+        let behind = replace(format!(r"{}(?={WORD_START})", in_regex(opener)), &format!("{opener} "))?;
         steps.push(behind.into());
     }
     for joiner in JOINERS {
-        let behind = replace(
-            format!(r"(?<!\s){}(?={WORD_START})", in_regex(joiner)),
-            &format!("{joiner} "),
-        )?;
+        let behind = replace(format!(r"(?<!\s){}(?={WORD_START})", in_regex(joiner)), &format!("{joiner} "))?;
         steps.push(behind.into());
     }
     Ok(steps)
@@ -373,14 +341,10 @@ fn replace(pattern: String, content: &str) -> tokenizers::Result<Replace> {
     Replace::new(ReplacePattern::Regex(pattern), content)
 }
 
-/// `mark` as a regular expression, alone or in a class. A line break must be spelled: not every engine
-/// that reads `tokenizer.json` takes one after a backslash.
+/// An ASCII `mark` as a regular expression, alone or in a class: by its number, since what a backslash before
+/// a mark means differs between the engines that read `tokenizer.json` (`\>` is the end of a word to some).
 fn in_regex(mark: char) -> String {
-    if mark == '\n' {
-        r"\n".into()
-    } else {
-        format!(r"\{mark}")
-    }
+    format!(r"\x{:02X}", u32::from(mark))
 }
 
 /// Decoding must be joining bytes, perhaps with something replaced: other decoders look at one token at a
@@ -397,17 +361,11 @@ fn check_byte_level(tokenizer: &Tokenizer) -> Result<(), AgentError> {
     if is_byte_level && matches!(tokenizer.get_model(), ModelWrapper::BPE(_)) {
         return Ok(());
     }
-    Err(AgentError::Tokenizer(
-        "only byte-level BPE is supported, as in the Qwen family".into(),
-    ))
+    Err(AgentError::Tokenizer("only byte-level BPE is supported, as in the Qwen family".into()))
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, AgentError> {
-    Ok(tokenizer
-        .encode_fast(text, false)
-        .map_err(failed)?
-        .get_ids()
-        .to_vec())
+    Ok(tokenizer.encode_fast(text, false).map_err(failed)?.get_ids().to_vec())
 }
 
 fn failed(error: tokenizers::Error) -> AgentError {

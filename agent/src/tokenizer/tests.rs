@@ -1,5 +1,8 @@
 //! Training, words and their tokens, what survives, and what is refused.
 
+use rand_chacha::rand_core::RngCore;
+use webshop_products::{Purpose, Seed};
+
 use super::*;
 
 const PAGES: [&str; 6] = [
@@ -16,15 +19,8 @@ fn shop_tokenizer() -> ShopTokenizer {
 }
 
 fn on_threads(n_threads: usize, texts: &[&str]) -> String {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(n_threads)
-        .build()
-        .unwrap();
-    pool.install(|| {
-        ShopTokenizer::train(texts.iter().copied(), 400, &[])
-            .unwrap()
-            .to_json()
-    })
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+    pool.install(|| ShopTokenizer::train(texts.iter().copied(), 400, &[]).unwrap().to_json())
 }
 
 #[test]
@@ -34,10 +30,7 @@ fn training_ignores_order_and_threads() {
     let expected = on_threads(1, &PAGES);
     for n_threads in [1, 2, 4] {
         assert!(on_threads(n_threads, &PAGES) == expected, "{n_threads} threads");
-        assert!(
-            on_threads(n_threads, &backwards) == expected,
-            "{n_threads} threads, backwards"
-        );
+        assert!(on_threads(n_threads, &backwards) == expected, "{n_threads} threads, backwards");
     }
 }
 
@@ -57,15 +50,9 @@ fn special_tokens_have_the_first_ids() {
     assert_eq!(tokenizer.special_ids(), [0, 1, 2, 3, 4, 5]);
     assert_eq!(tokenizer.special_id("<|endoftext|>").unwrap(), 0);
     assert_eq!(tokenizer.special_id("<|1|>").unwrap(), 5);
-    assert_eq!(
-        tokenizer.encode("<|im_start|><think></think>").unwrap(),
-        [1, 3, 4]
-    );
+    assert_eq!(tokenizer.encode("<|im_start|><think></think>").unwrap(), [1, 3, 4]);
     let error = tokenizer.special_id("black").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "tokenizer: no special token `black` in the vocabulary"
-    );
+    assert_eq!(error.to_string(), "tokenizer: no special token `black` in the vocabulary");
 }
 
 #[test]
@@ -84,6 +71,8 @@ fn a_word_is_the_same_token_wherever_it_stands() {
         "black & black",
         "$black",
         "\nblack",
+        "red>black",
+        "red&black",
         "<think>black</think>",
         "<|im_start|> black",
         "3-black",
@@ -97,12 +86,8 @@ fn a_number_is_its_digits() {
     // However often it was seen.
     let tokenizer = ShopTokenizer::train(["size 10 $34.50 3x-large"; 9], 400, &[]).unwrap();
     let check = |text: &str, expected: &[&str]| {
-        let tokens: Vec<String> = tokenizer
-            .encode(text)
-            .unwrap()
-            .iter()
-            .map(|id| tokenizer.token(*id).unwrap())
-            .collect();
+        let tokens: Vec<String> =
+            tokenizer.encode(text).unwrap().iter().map(|id| tokenizer.token(*id).unwrap()).collect();
         assert_eq!(tokens, expected, "{text}");
     };
     check("$34.50", &["$", "Ġ3", "4", ".", "5", "0"]);
@@ -128,29 +113,32 @@ fn text_survives_but_for_capitals() {
         let ids = tokenizer.encode(text).unwrap();
         assert_eq!(tokenizer.decode(&ids), text, "{ids:?}");
     }
-    assert_eq!(
-        tokenizer.decode(&tokenizer.encode("Click[BUY Now]").unwrap()),
-        "click[buy now]"
-    );
+    assert_eq!(tokenizer.decode(&tokenizer.encode("Click[BUY Now]").unwrap()), "click[buy now]");
     // An accent of its own joins its letter.
-    assert_eq!(
-        tokenizer.encode("cafe\u{301}").unwrap(),
-        tokenizer.encode("café").unwrap()
-    );
+    assert_eq!(tokenizer.encode("cafe\u{301}").unwrap(), tokenizer.encode("café").unwrap());
 }
 
 #[test]
 fn ids_survive_where_a_written_space_does_not() {
     let tokenizer = shop_tokenizer();
-    for (text, expected) in [
-        (" black", "black"),
-        ("( black", "(black"),
-        ("a- b", "a-b"),
-        ("\n b", "\nb"),
-    ] {
+    for (text, expected) in [(" black", "black"), ("( black", "(black"), ("a- b", "a-b"), ("\n b", "\nb")] {
         let ids = tokenizer.encode(text).unwrap();
         assert_eq!(tokenizer.decode(&ids), expected);
         assert_eq!(tokenizer.encode(expected).unwrap(), ids, "{text}");
+    }
+}
+
+#[test]
+fn ids_survive_decoding_whatever_the_text() {
+    let tokenizer = shop_tokenizer();
+    let parts = "a|B|3| |  |\n|\t|[|]|(|)|$|/|-|&|>|<|,|'s|’|é|e\u{301}|\u{301}|J\u{30c}|\u{212a}|İ|漢|👟|<think>|black";
+    let parts: Vec<&str> = parts.split('|').collect();
+    for sample in 0..3000 {
+        let mut rng = Seed(0).rng(Purpose::Tokenizer, &[sample]);
+        let text: String = (0..8).map(|_| parts[rng.next_u32() as usize % parts.len()]).collect();
+        let ids = tokenizer.encode(&text).unwrap();
+        let decoded = tokenizer.decode(&ids);
+        assert_eq!(tokenizer.encode(&decoded).unwrap(), ids, "{text:?} {decoded:?}");
     }
 }
 
@@ -165,10 +153,7 @@ fn pieces_may_be_encoded_one_by_one() {
         vec!["click[", "-x", "]"],
     ] {
         let whole = tokenizer.encode(&pieces.concat()).unwrap();
-        let joined: Vec<u32> = pieces
-            .iter()
-            .flat_map(|piece| tokenizer.encode(piece).unwrap())
-            .collect();
+        let joined: Vec<u32> = pieces.iter().flat_map(|piece| tokenizer.encode(piece).unwrap()).collect();
         assert_eq!(joined, whole, "{pieces:?}");
     }
 }
@@ -181,10 +166,7 @@ fn plain_text_never_yields_a_special_token() {
     assert!(ids.iter().all(|id| !tokenizer.is_special(*id)));
     assert_eq!(tokenizer.decode(&ids), text);
     let harmless = "click[black], it's $3";
-    assert_eq!(
-        tokenizer.encode_plain(harmless).unwrap(),
-        tokenizer.encode(harmless).unwrap()
-    );
+    assert_eq!(tokenizer.encode_plain(harmless).unwrap(), tokenizer.encode(harmless).unwrap());
 }
 
 #[test]
@@ -230,21 +212,13 @@ fn what_cannot_be_a_tokenizer_is_refused_by_name() {
 #[test]
 fn streamed_pieces_join_to_the_whole() {
     let tokenizer = shop_tokenizer();
-    for text in [
-        "<think> red no </think> click[3x-large/black]<|im_end|>",
-        "é 👟 漢字 a\n b",
-        "( x",
-        "",
-    ] {
+    for text in ["<think> red no </think> click[3x-large/black]<|im_end|>", "é 👟 漢字 a\n b", "( x", ""]
+    {
         let ids = tokenizer.encode(text).unwrap();
         let mut stream = TextStream::new(&tokenizer);
         let mut told: Vec<String> = ids.iter().map(|id| stream.push(*id)).collect();
         told.push(stream.finish());
-        assert!(
-            told.iter()
-                .all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)),
-            "{told:?}"
-        );
+        assert!(told.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)), "{told:?}");
         assert_eq!(told.concat(), tokenizer.decode(&ids));
     }
 }
