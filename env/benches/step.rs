@@ -37,11 +37,7 @@ fn wander(env: &mut ShopEnv, goals: &[GoalId], rng: &mut ChaCha8Rng) -> f64 {
         let clicks: Vec<Action> = available.clicks().collect();
         let action = if available.has_search_bar {
             let goal = shop.goals().get(goal);
-            let words = if rng.random() {
-                &goal.query
-            } else {
-                &goal.instruction
-            };
+            let words = if rng.random() { &goal.query } else { &goal.instruction };
             Action::Search(words.to_lowercase())
         } else {
             clicks[rng.random_range(0..clicks.len())].clone()
@@ -63,19 +59,14 @@ fn steps(criterion: &mut Criterion) {
     let shop = shop();
     let goals = shop.goals().split(Split::Train);
     let mut group = criterion.benchmark_group("step");
-    group
-        .throughput(Throughput::Elements(N_STEPS as u64))
-        .sample_size(20);
+    group.throughput(Throughput::Elements(N_STEPS as u64)).sample_size(20);
     let modes = [
         ("text", ObservationMode::Text),
         ("text_rich", ObservationMode::TextRich),
         ("html", ObservationMode::Html),
     ];
     for (name, observation) in modes {
-        let config = EnvConfig {
-            observation,
-            ..EnvConfig::default()
-        };
+        let config = EnvConfig { observation, ..EnvConfig::default() };
         let mut env = ShopEnv::new(Arc::clone(&shop), config);
         let mut rng = Seed(0).rng(Purpose::Policy, &[]);
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
@@ -89,16 +80,9 @@ fn searches(criterion: &mut Criterion) {
     let shop = shop();
     let goals = &shop.goals().goals()[..256];
     let mut group = criterion.benchmark_group("search");
-    group
-        .throughput(Throughput::Elements(goals.len() as u64))
-        .sample_size(20);
+    group.throughput(Throughput::Elements(goals.len() as u64)).sample_size(20);
     group.bench_function("instruction", |bencher| {
-        bencher.iter(|| {
-            goals
-                .iter()
-                .map(|goal| shop.search(&goal.instruction).len())
-                .sum::<usize>()
-        });
+        bencher.iter(|| goals.iter().map(|goal| shop.search(&goal.instruction).len()).sum::<usize>());
     });
     group.finish();
 }

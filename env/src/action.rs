@@ -78,10 +78,8 @@ fn split_at_first_bracket(text: &str) -> Option<(&str, &str)> {
 fn split_at_last_bracket(text: &str) -> Option<(&str, &str)> {
     let line = text.split('\n').next()?;
     let close = line.rfind(']')?;
-    let open = line[..close]
-        .rmatch_indices('[')
-        .map(|(at, _)| at)
-        .find(|&open| open >= 1 && open + 1 < close)?;
+    let open =
+        line[..close].rmatch_indices('[').map(|(at, _)| at).find(|&open| open >= 1 && open + 1 < close)?;
     Some((&line[..open], &line[open + 1..close]))
 }
 

@@ -115,10 +115,7 @@ impl Tokenizer for LuceneTokenizer {
     type TokenStream<'a> = LuceneTokenStream;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> LuceneTokenStream {
-        LuceneTokenStream {
-            terms: analyze(text).into_iter(),
-            token: Token::default(),
-        }
+        LuceneTokenStream { terms: analyze(text).into_iter(), token: Token::default() }
     }
 }
 
@@ -156,10 +153,7 @@ mod tests {
 
     #[test]
     fn words_follow_unicode() {
-        check(
-            "usb-c 2.5mm 800.00 dollars",
-            &["usb", "c", "2.5mm", "800.00", "dollar"],
-        );
+        check("usb-c 2.5mm 800.00 dollars", &["usb", "c", "2.5mm", "800.00", "dollar"]);
         check("men's l’oréal’s", &["men", "l’oréal"]);
         check("(a+b) \"twin\" AND queen", &["b", "twin", "queen"]);
     }

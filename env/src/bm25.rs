@@ -35,10 +35,7 @@ pub struct Collection {
 impl Collection {
     /// A collection of `n_documents` non-empty documents that hold `n_terms` terms in all.
     pub fn new(n_documents: u32, n_terms: u64) -> Self {
-        Collection {
-            n_documents,
-            average_len: (n_terms as f64 / f64::from(n_documents.max(1))) as f32,
-        }
+        Collection { n_documents, average_len: (n_terms as f64 / f64::from(n_documents.max(1))) as f32 }
     }
 
     /// The worth of a term that `document_frequency` documents hold.
@@ -101,10 +98,7 @@ impl TermScore {
 
 impl fmt::Display for SearchExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Collection {
-            n_documents,
-            average_len,
-        } = self.collection;
+        let Collection { n_documents, average_len } = self.collection;
         match self.rank {
             Some(rank) => writeln!(f, "{} is result {rank}", self.id)?,
             None => writeln!(f, "{} is not among the results", self.id)?,

@@ -120,10 +120,7 @@ pub const COLORS: [&str; 102] = [
 /// assert_eq!(normalize_color("4x-large"), "4x-large");
 /// ```
 pub fn normalize_color(text: &str) -> &str {
-    COLORS
-        .into_iter()
-        .find(|color| text.contains(color))
-        .unwrap_or(text)
+    COLORS.into_iter().find(|color| text.contains(color)).unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -63,11 +63,7 @@ impl<'a> Matcher<'a> {
 
     /// The longest block within the given ranges; of equals the first in `a`, then in `b`.
     fn longest_block(&self, a_low: usize, a_high: usize, b_low: usize, b_high: usize) -> Block {
-        let mut best = Block {
-            a: a_low,
-            b: b_low,
-            len: 0,
-        };
+        let mut best = Block { a: a_low, b: b_low, len: 0 };
         // lengths[j + 1]: the block that ends at the previous character of `a` and at b[j].
         let mut lengths = vec![0_usize; self.b.len() + 1];
         let mut previous: &[usize] = &[];
@@ -83,11 +79,7 @@ impl<'a> Matcher<'a> {
             for (&j, &len) in here.iter().zip(&found) {
                 lengths[j + 1] = len;
                 if len > best.len {
-                    best = Block {
-                        a: i + 1 - len,
-                        b: j + 1 - len,
-                        len,
-                    };
+                    best = Block { a: i + 1 - len, b: j + 1 - len, len };
                 }
             }
             previous = here;

@@ -26,16 +26,10 @@ impl Phrase {
     pub fn new(text: &str) -> Self {
         static NON_WORD: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"[^\p{L}\p{N}_]").expect("the pattern is a constant and valid"));
-        let ascii: String = text
-            .chars()
-            .filter(|c| !('\u{80}'..='\u{ff}').contains(c))
-            .collect();
+        let ascii: String = text.chars().filter(|c| !('\u{80}'..='\u{ff}').contains(c)).collect();
         let spaced = NON_WORD.replace_all(&ascii, " ").to_lowercase();
-        let mut words: Vec<String> = spaced
-            .split(python::is_space)
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let mut words: Vec<String> =
+            spaced.split(python::is_space).filter(|word| !word.is_empty()).map(str::to_owned).collect();
         words.sort_unstable();
         words.dedup();
         Phrase { words }
@@ -56,9 +50,8 @@ impl Phrase {
 /// assert_eq!(token_set_ratio("dining room", "denim shorts"), 43);
 /// ```
 pub fn token_set_ratio(first: &str, second: &str) -> u32 {
-    Parts::new(&Phrase::new(first), &Phrase::new(second)).map_or(0, |parts| {
-        parts.pairs().iter().map(|(a, b)| ratio(a, b)).max().unwrap_or(0)
-    })
+    Parts::new(&Phrase::new(first), &Phrase::new(second))
+        .map_or(0, |parts| parts.pairs().iter().map(|(a, b)| ratio(a, b)).max().unwrap_or(0))
 }
 
 /// The three texts that are compared: the shared words, and these with either side's own.
@@ -88,25 +81,15 @@ impl Parts {
             }
             text
         };
-        Some(Parts {
-            first: joined(&own),
-            second: joined(&others.collect::<Vec<_>>()),
-            shared: joined(&[]),
-        })
+        Some(Parts { first: joined(&own), second: joined(&others.collect::<Vec<_>>()), shared: joined(&[]) })
     }
 
     fn pairs(&self) -> [(&[char], &[char]); 3] {
-        [
-            (&self.shared, &self.first),
-            (&self.shared, &self.second),
-            (&self.first, &self.second),
-        ]
+        [(&self.shared, &self.first), (&self.shared, &self.second), (&self.first, &self.second)]
     }
 
     fn ratio_above(&self, limit: u32) -> bool {
-        self.pairs()
-            .iter()
-            .any(|(a, b)| rounded(a.len().min(b.len()), a, b) > limit && ratio(a, b) > limit)
+        self.pairs().iter().any(|(a, b)| rounded(a.len().min(b.len()), a, b) > limit && ratio(a, b) > limit)
     }
 }
 
@@ -152,15 +135,7 @@ mod tests {
 
     #[test]
     fn the_quick_answer_is_the_full_one() {
-        let phrases = [
-            "red",
-            "dark red",
-            "reddish",
-            "easy clean",
-            "easy cleaning",
-            "x",
-            "",
-        ];
+        let phrases = ["red", "dark red", "reddish", "easy clean", "easy cleaning", "x", ""];
         for a in phrases {
             for b in phrases {
                 let quick = Phrase::new(a).matches(&Phrase::new(b));

@@ -87,22 +87,12 @@ impl SearchIndex {
         let reader = SegmentReader::open(&segments[0])?;
         let postings = reader.inverted_index(field)?;
         let lengths = reader.get_fieldnorms_reader(field)?;
-        let n_documents = (0..reader.max_doc())
-            .filter(|&doc| lengths.fieldnorm(doc) > 0)
-            .count();
+        let n_documents = (0..reader.max_doc()).filter(|&doc| lengths.fieldnorm(doc) > 0).count();
         let collection = Collection::new(n_documents as u32, postings.total_num_tokens());
         let inverse_norms = (0..=u8::MAX)
             .map(|byte| collection.inverse_norm(FieldNormReader::id_to_fieldnorm(byte)))
             .collect();
-        Ok(SearchIndex {
-            field,
-            postings,
-            lengths,
-            collection,
-            inverse_norms,
-            id_ranks: ranks(&ids),
-            ids,
-        })
+        Ok(SearchIndex { field, postings, lengths, collection, inverse_norms, id_ranks: ranks(&ids), ids })
     }
 
     /// The best products for a text: score descending, then id ascending; none if no term of the
@@ -165,10 +155,7 @@ impl SearchIndex {
             .collect();
         Ok(SearchExplanation {
             id: self.ids[product.0 as usize].clone(),
-            rank: hits
-                .iter()
-                .position(|hit| hit.product == product)
-                .map(|at| at + 1),
+            rank: hits.iter().position(|hit| hit.product == product).map(|at| at + 1),
             score: terms.iter().map(|part| f64::from(part.score)).sum::<f64>() as f32,
             len: FieldNormReader::id_to_fieldnorm(length_byte),
             collection: self.collection,
@@ -194,21 +181,13 @@ impl SearchIndex {
             ranked.truncate(MAX_HITS);
         }
         ranked.sort_unstable_by(order);
-        ranked
-            .into_iter()
-            .map(|(score, _, doc)| Hit {
-                product: ProductIdx(doc),
-                score,
-            })
-            .collect()
+        ranked.into_iter().map(|(score, _, doc)| Hit { product: ProductIdx(doc), score }).collect()
     }
 }
 
 impl std::fmt::Debug for SearchIndex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SearchIndex")
-            .field("collection", &self.collection)
-            .finish_non_exhaustive()
+        f.debug_struct("SearchIndex").field("collection", &self.collection).finish_non_exhaustive()
     }
 }
 
@@ -225,16 +204,8 @@ fn query_terms(query: &str) -> Result<Vec<(String, u32)>, TooManyTerms> {
 }
 
 fn frequency_in(mut postings: SegmentPostings, product: ProductIdx) -> u32 {
-    let reached = if postings.doc() < product.0 {
-        postings.seek(product.0)
-    } else {
-        postings.doc()
-    };
-    if reached == product.0 {
-        postings.term_freq()
-    } else {
-        0
-    }
+    let reached = if postings.doc() < product.0 { postings.seek(product.0) } else { postings.doc() };
+    if reached == product.0 { postings.term_freq() } else { 0 }
 }
 
 fn ranks(ids: &[ProductId]) -> Vec<u32> {

@@ -159,12 +159,7 @@ pub struct DonePage {
 
 impl Detail {
     /// All of them, in the order of their buttons.
-    pub const ALL: [Detail; 4] = [
-        Detail::Description,
-        Detail::Features,
-        Detail::Reviews,
-        Detail::Attributes,
-    ];
+    pub const ALL: [Detail; 4] = [Detail::Description, Detail::Features, Detail::Reviews, Detail::Attributes];
 
     /// The button's text.
     pub fn label(self) -> &'static str {
@@ -271,10 +266,7 @@ impl Page {
 impl ResultsPage {
     fn nodes<'a>(&'a self, nodes: &mut Nodes<'a>) {
         nodes.head(&self.instruction);
-        nodes.plain(format!(
-            "Page {} (Total results: {})",
-            self.page_number, self.total
-        ));
+        nodes.plain(format!("Page {} (Total results: {})", self.page_number, self.total));
         if self.page_number > 1 {
             nodes.button("< Prev");
         }
@@ -301,9 +293,7 @@ impl ItemPage {
         for list in &self.options {
             nodes.plain(&list.name);
             for label in &list.values {
-                nodes
-                    .0
-                    .extend(Node::new(NodeKind::Label, &label.text, label.clicked));
+                nodes.0.extend(Node::new(NodeKind::Label, &label.text, label.clicked));
             }
         }
         nodes.plain(&self.title);

@@ -18,9 +18,7 @@
 /// assert_eq!(webshop_env::stem("is"), "is");
 /// ```
 pub fn stem(word: &str) -> String {
-    let mut word = Word {
-        letters: word.chars().collect(),
-    };
+    let mut word = Word { letters: word.chars().collect() };
     if word.letters.len() > 2 {
         word.plurals_and_participles();
         word.final_y();
@@ -89,9 +87,7 @@ impl Word {
 
     /// Porter's m of the first `len` letters: how often a vowel run is followed by a consonant.
     fn measure(&self, len: usize) -> usize {
-        (1..len)
-            .filter(|&at| self.is_consonant(at) && !self.is_consonant(at - 1))
-            .count()
+        (1..len).filter(|&at| self.is_consonant(at) && !self.is_consonant(at - 1)).count()
     }
 
     fn has_vowel(&self, len: usize) -> bool {
@@ -149,9 +145,7 @@ impl Word {
     /// The end of step 1b: what lost `ed` or `ing` gets back its `e`, or loses a doubled letter.
     fn mend_participle(&mut self) {
         let n = self.letters.len();
-        let wants_e = ["at", "bl", "iz"]
-            .iter()
-            .any(|ending| self.stem_before(ending).is_some());
+        let wants_e = ["at", "bl", "iz"].iter().any(|ending| self.stem_before(ending).is_some());
         if wants_e {
             self.letters.push('e');
         } else if self.ends_in_double_consonant() {
@@ -173,9 +167,7 @@ impl Word {
     }
 
     fn replace_first(&mut self, rules: &[(&str, &str)]) {
-        let found = rules
-            .iter()
-            .find_map(|(suffix, ending)| Some((self.stem_before(suffix)?, ending)));
+        let found = rules.iter().find_map(|(suffix, ending)| Some((self.stem_before(suffix)?, ending)));
         if let Some((stem, ending)) = found
             && self.measure(stem) > 0
         {

@@ -39,16 +39,10 @@ impl Shop {
         let mut best = Assignment::default();
         best.improve(&self.offers(goal, product), &mut Vec::new());
         let groups = &self.catalog().get(product).options;
-        let chosen = groups
-            .iter()
-            .enumerate()
-            .filter_map(|(at, group)| Some((&group.name, best.value_for(at)?)));
+        let chosen =
+            groups.iter().enumerate().filter_map(|(at, group)| Some((&group.name, best.value_for(at)?)));
         let selection: Selection = chosen.collect();
-        Purchase {
-            product,
-            breakdown: self.reward_by_id(goal.id, product, &selection),
-            selection,
-        }
+        Purchase { product, breakdown: self.reward_by_id(goal.id, product, &selection), selection }
     }
 
     /// The labels to click, in order, on a fresh item page of the product to make these choices.
@@ -149,11 +143,7 @@ mod tests {
     fn a_wish_gives_way_to_one_that_has_no_other_group() {
         let offer = |group, value| Offer { group, value };
         // The first wish prefers the only group that can meet the second.
-        let wishes = [
-            vec![offer(0, "black"), offer(1, "black")],
-            vec![offer(0, "silver")],
-            vec![],
-        ];
+        let wishes = [vec![offer(0, "black"), offer(1, "black")], vec![offer(0, "silver")], vec![]];
         let mut best = Assignment::default();
         best.improve(&wishes, &mut Vec::new());
         assert_eq!(best.value_for(0), Some("silver"));

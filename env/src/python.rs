@@ -43,9 +43,8 @@ pub fn json_string(text: &str) -> String {
 
 /// `json.dumps(dict)`.
 pub fn json_dict<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let parts: Vec<String> = entries
-        .map(|(name, value)| format!("{}: {}", json_string(name), json_string(value)))
-        .collect();
+    let parts: Vec<String> =
+        entries.map(|(name, value)| format!("{}: {}", json_string(name), json_string(value))).collect();
     format!("{{{}}}", parts.join(", "))
 }
 
@@ -60,11 +59,7 @@ pub fn repr_dict(selection: &Selection) -> String {
 
 /// `repr(text)`: single quotes unless only these occur inside.
 pub fn repr_string(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') {
-        '"'
-    } else {
-        '\''
-    };
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::with_capacity(text.len() + 2);
     out.push(quote);
     for c in text.chars() {
@@ -108,10 +103,7 @@ mod tests {
 
     #[test]
     fn json_is_ascii() {
-        assert_eq!(
-            json_string("crème \"x\"\t🙂"),
-            r#""cr\u00e8me \"x\"\t\ud83d\ude42""#
-        );
+        assert_eq!(json_string("crème \"x\"\t🙂"), r#""cr\u00e8me \"x\"\t\ud83d\ude42""#);
     }
 
     #[test]

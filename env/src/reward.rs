@@ -165,16 +165,8 @@ impl GoalFacts {
             query: goal.query.clone(),
             steps: category_steps(&goal.product_category),
             nouns: nouns.nouns(&goal.title),
-            attributes: goal
-                .attributes
-                .iter()
-                .map(|text| (text.clone(), Phrase::new(text)))
-                .collect(),
-            options: goal
-                .options
-                .iter()
-                .map(|wanted| Wish::new(wanted, compat))
-                .collect(),
+            attributes: goal.attributes.iter().map(|text| (text.clone(), Phrase::new(text))).collect(),
+            options: goal.options.iter().map(|wanted| Wish::new(wanted, compat)).collect(),
             price_limit: goal.price_limit,
         }
     }
@@ -214,10 +206,7 @@ impl Wish {
             }
             _ => normalize_color(value).to_owned(),
         };
-        Wish {
-            phrase: Phrase::new(&text),
-            exact: (compat == Compat::Repaired).then(|| value.clone()),
-        }
+        Wish { phrase: Phrase::new(&text), exact: (compat == Compat::Repaired).then(|| value.clone()) }
     }
 
     fn is_met_by(&self, choice: &Choice<'_>) -> bool {
@@ -227,10 +216,7 @@ impl Wish {
 
 impl<'a> Choice<'a> {
     fn new(text: &'a str) -> Self {
-        Choice {
-            text,
-            phrase: Phrase::new(normalize_color(text)),
-        }
+        Choice { text, phrase: Phrase::new(normalize_color(text)) }
     }
 }
 
@@ -244,11 +230,7 @@ pub(crate) fn judge(goal: &GoalFacts, product: &ProductFacts, chosen: &Selection
         category_match: goal.steps.intersection(&product.steps).count() >= 2,
         shared_nouns: count(goal_nouns.iter().filter(|noun| product.nouns.contains(**noun))),
         goal_nouns: goal.nouns.len() as u32,
-        attribute_matches: count(
-            goal.attributes
-                .iter()
-                .filter(|wanted| product.has_attribute(wanted)),
-        ),
+        attribute_matches: count(goal.attributes.iter().filter(|wanted| product.has_attribute(wanted))),
         n_attributes: goal.attributes.len() as u32,
         option_matches: count(goal.options.iter().filter(is_met)),
         n_options: goal.options.len() as u32,
@@ -261,9 +243,7 @@ fn count(items: impl Iterator) -> u32 {
 }
 
 fn category_steps(path: &str) -> BTreeSet<String> {
-    path.split('›')
-        .map(|step| python::strip(step).to_owned())
-        .collect()
+    path.split('›').map(|step| python::strip(step).to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -308,13 +288,8 @@ mod tests {
     #[test]
     fn shared_nouns_decide_the_type_at_its_limits() {
         let r_type = |query_match, shared_nouns, goal_nouns| {
-            let purchase = RewardBreakdown {
-                query_match,
-                category_match: false,
-                shared_nouns,
-                goal_nouns,
-                ..PERFECT
-            };
+            let purchase =
+                RewardBreakdown { query_match, category_match: false, shared_nouns, goal_nouns, ..PERFECT };
             purchase.r_type()
         };
         assert_eq!(r_type(false, 1, 5), 0.5, "exactly a fifth is not enough");

@@ -81,22 +81,13 @@ impl Shop {
         let n_products = catalog.len();
         let foreign = |goal: &&Goal| goal.product.as_usize() >= n_products;
         if let Some(goal) = goals.goals().iter().find(foreign) {
-            return Err(EnvError::ForeignGoal {
-                goal: goal.id,
-                product: goal.product,
-                n_products,
-            });
+            return Err(EnvError::ForeignGoal { goal: goal.id, product: goal.product, n_products });
         }
         let products = catalog.products();
-        let documents = products
-            .iter()
-            .map(|product| (product.id.clone(), document(product)));
+        let documents = products.iter().map(|product| (product.id.clone(), document(product)));
         Ok(Shop {
             index: SearchIndex::new(documents)?,
-            product_facts: products
-                .iter()
-                .map(|product| ProductFacts::new(product, &config.nouns))
-                .collect(),
+            product_facts: products.iter().map(|product| ProductFacts::new(product, &config.nouns)).collect(),
             goal_facts: goals
                 .goals()
                 .iter()
@@ -177,11 +168,7 @@ impl Shop {
         product: ProductIdx,
         selection: &Selection,
     ) -> RewardBreakdown {
-        judge(
-            self.goal_facts(goal),
-            &self.product_facts[product.as_usize()],
-            selection,
-        )
+        judge(self.goal_facts(goal), &self.product_facts[product.as_usize()], selection)
     }
 
     pub(crate) fn goal_facts(&self, goal: GoalId) -> &GoalFacts {
@@ -210,12 +197,7 @@ fn document(product: &Product) -> String {
         })
         .collect();
     let bullet = product.bullets.first().map_or("", String::as_str);
-    let parts = [
-        product.title.as_str(),
-        product.description.as_str(),
-        bullet,
-        &options.join(", and "),
-    ];
+    let parts = [product.title.as_str(), product.description.as_str(), bullet, &options.join(", and ")];
     parts.join(" ").to_lowercase()
 }
 

@@ -34,10 +34,7 @@ pub struct EnvConfig {
 
 impl Default for EnvConfig {
     fn default() -> Self {
-        EnvConfig {
-            max_steps: 15,
-            observation: ObservationMode::Text,
-        }
+        EnvConfig { max_steps: 15, observation: ObservationMode::Text }
     }
 }
 
@@ -106,13 +103,7 @@ impl ShopEnv {
     pub fn new(shop: Arc<Shop>, config: EnvConfig) -> ShopEnv {
         let session = Session::start(GoalId(0));
         let mut last_listing = LastListing::default();
-        ShopEnv {
-            page: session.page_with(&shop, &mut last_listing),
-            shop,
-            config,
-            session,
-            last_listing,
-        }
+        ShopEnv { page: session.page_with(&shop, &mut last_listing), shop, config, session, last_listing }
     }
 
     /// Starts a trip. The goal must be one of the shop's; another may panic.
@@ -142,10 +133,7 @@ impl ShopEnv {
             reward: outcome.reward,
             terminated: self.is_terminated(),
             truncated: self.is_truncated(),
-            info: StepInfo {
-                noop: outcome.noop,
-                breakdown: outcome.breakdown,
-            },
+            info: StepInfo { noop: outcome.noop, breakdown: outcome.breakdown },
         }
     }
 
@@ -190,9 +178,6 @@ impl ShopEnv {
                 serde_json::to_string(&self.page).expect("a page holds strings and finite numbers only")
             }
         };
-        Observation {
-            content,
-            available_actions: self.page.available_actions(),
-        }
+        Observation { content, available_actions: self.page.available_actions() }
     }
 }

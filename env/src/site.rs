@@ -37,10 +37,7 @@ impl ForeignPage {
 /// Reads any text as an HTML document; what is malformed is read as browsers do.
 pub fn read_html(document: &str) -> ForeignPage {
     let html = Html::parse_document(document);
-    ForeignPage {
-        nodes: visible_nodes(&html),
-        available_actions: available_actions(&html),
-    }
+    ForeignPage { nodes: visible_nodes(&html), available_actions: available_actions(&html) }
 }
 
 fn visible_nodes(html: &Html) -> Vec<Node<'static>> {
@@ -86,13 +83,9 @@ fn available_actions(html: &Html) -> AvailableActions {
             .map(|selector| Selector::parse(selector).expect("the selectors are constants and valid"))
     });
     let [search_bar, buttons, links, radios] = &*HOOKS;
-    let labels = |selector| {
-        html.select(selector)
-            .map(|element| element.text().collect::<String>().to_lowercase())
-    };
-    let values = html
-        .select(radios)
-        .map(|radio| radio.value().attr("value").unwrap_or_default().to_owned());
+    let labels =
+        |selector| html.select(selector).map(|element| element.text().collect::<String>().to_lowercase());
+    let values = html.select(radios).map(|radio| radio.value().attr("value").unwrap_or_default().to_owned());
     AvailableActions::collect(
         html.select(search_bar).next().is_some(),
         labels(buttons).chain(labels(links)).chain(values),

@@ -47,11 +47,7 @@ fn wishes(goal: &Goal) -> String {
         })
         .collect();
     line(&mut text, "wanted", &format!(": {} ({})", goal.query, goal.asin));
-    line(
-        &mut text,
-        "attributes",
-        &format!(": {}", goal.attributes.join(", ")),
-    );
+    line(&mut text, "attributes", &format!(": {}", goal.attributes.join(", ")));
     if !options.is_empty() {
         line(&mut text, "options", &format!(": {}", options.join(", ")));
     }
@@ -76,16 +72,9 @@ fn tell_outcome(text: &mut String, outcome: &Outcome, page: &Page) {
             }
         }
         Page::Done(page) => {
-            let chosen: Vec<String> = page
-                .selection
-                .iter()
-                .map(|(name, value)| format!("{name} = {value}"))
-                .collect();
-            line(
-                text,
-                "   ",
-                &format!("bought {} [{}]", page.id, chosen.join(", ")),
-            );
+            let chosen: Vec<String> =
+                page.selection.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            line(text, "   ", &format!("bought {} [{}]", page.id, chosen.join(", ")));
         }
     }
     if let Some(breakdown) = outcome.breakdown {
@@ -102,20 +91,12 @@ fn tell_results(text: &mut String, page: &ResultsPage) {
         line(text, "    ", &words);
     }
     if page.items.len() > MAX_ITEMS {
-        line(
-            text,
-            "     ",
-            &format!("and {} more", page.items.len() - MAX_ITEMS),
-        );
+        line(text, "     ", &format!("and {} more", page.items.len() - MAX_ITEMS));
     }
 }
 
 fn tell_item(text: &mut String, page: &ItemPage) {
-    line(
-        text,
-        "   ",
-        &format!("{}  {}  {}", page.id, page.price_tag, page.title),
-    );
+    line(text, "   ", &format!("{}  {}  {}", page.id, page.price_tag, page.title));
     for list in &page.options {
         let values: Vec<String> = list
             .values

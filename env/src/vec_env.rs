@@ -31,9 +31,7 @@ impl VecEnv {
             lane.reset(goal);
             lane
         };
-        VecEnv {
-            lanes: goals.iter().map(start).collect(),
-        }
+        VecEnv { lanes: goals.iter().map(start).collect() }
     }
 
     /// The number of lanes.

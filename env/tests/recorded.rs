@@ -34,11 +34,7 @@ fn searches_find_the_recorded_products_with_the_recorded_scores() {
         let scores = record["raw_scores"].as_array().expect("a list of scores");
         for (hit, score) in hits.iter().zip(scores) {
             // The recording holds exact f32 values, so equality is meant.
-            assert_eq!(
-                f64::from(hit.score),
-                number(score),
-                "score of a result for {query:?}"
-            );
+            assert_eq!(f64::from(hit.score), number(score), "score of a result for {query:?}");
         }
     }
 }
@@ -63,24 +59,15 @@ fn an_explanation_adds_up_to_the_score() {
 fn purchases_are_worth_what_was_recorded() {
     let shop = shop();
     for record in records("rewards") {
-        let product = shop
-            .catalog()
-            .find(text(&record["purchased_asin"]))
-            .expect("a known product");
-        let breakdown = shop.reward(
-            &goal_of(&record, product, &shop),
-            product,
-            &selection(&record["options"]),
-        );
+        let product = shop.catalog().find(text(&record["purchased_asin"])).expect("a known product");
+        let breakdown =
+            shop.reward(&goal_of(&record, product, &shop), product, &selection(&record["options"]));
         let info = &record["info"];
         assert_eq!(breakdown.query_match, info["query_match"], "{record}");
         assert_eq!(breakdown.category_match, info["category_match"], "{record}");
         assert_eq!(breakdown.title_score(), number(&info["title_score"]), "{record}");
         assert_eq!(breakdown.r_type(), number(&info["r_type"]), "{record}");
-        assert_eq!(
-            breakdown.attribute_matches, record["num_attr_matches"],
-            "{record}"
-        );
+        assert_eq!(breakdown.attribute_matches, record["num_attr_matches"], "{record}");
         assert_eq!(breakdown.option_matches, record["num_option_matches"], "{record}");
         assert_eq!(breakdown.total(), number(&record["reward"]), "{record}");
     }
@@ -101,11 +88,7 @@ fn trips_show_the_recorded_pages() {
             let with_their_limit = |ours: String| ours.replace(&goal.instruction, told);
             let same = |ours: String, theirs: &Value| {
                 let (ours, theirs) = (with_their_limit(ours), text(theirs));
-                assert_eq!(
-                    without_reward(&page, &ours),
-                    without_reward(&page, theirs),
-                    "{shown}"
-                );
+                assert_eq!(without_reward(&page, &ours), without_reward(&page, theirs), "{shown}");
             };
             same(page.text(), &shown["text"]);
             same(page.text_rich(), &shown["text_rich"]);
@@ -122,9 +105,7 @@ fn without_reward(page: &Page, text: &str) -> (String, String) {
     let Page::Done(_) = page else {
         return (text.into(), String::new());
     };
-    let (before, after) = text
-        .split_once("max 1.0)")
-        .expect("a receipt names the greatest score");
+    let (before, after) = text.split_once("max 1.0)").expect("a receipt names the greatest score");
     let details = after.find("Reward Details").expect("and announces details");
     (before.into(), after[details..].into())
 }
@@ -139,22 +120,14 @@ fn same_goal<'a>(shop: &'a Shop, recorded: &Value) -> &'a Goal {
             && goal.options == wanted
             && sentence(&goal.instruction) == sentence(text(&recorded["instruction_text"]))
     };
-    shop.goals()
-        .goals()
-        .iter()
-        .find(is_same)
-        .expect("every recorded goal is ours too")
+    shop.goals().goals().iter().find(is_same).expect("every recorded goal is ours too")
 }
 
 /// The recorded goal, with a price limit that gives the recorded answer about the price.
 fn goal_of(record: &Value, product: ProductIdx, shop: &Shop) -> Goal {
     let sold = shop.catalog().get(product);
     let is_cheap = record["info"]["r_price"].as_bool().expect("a truth value");
-    let limit = if is_cheap {
-        sold.price.paid
-    } else {
-        Cents(sold.price.paid.0 - 1)
-    };
+    let limit = if is_cheap { sold.price.paid } else { Cents(sold.price.paid.0 - 1) };
     Goal {
         id: GoalId(0),
         product,
@@ -164,10 +137,7 @@ fn goal_of(record: &Value, product: ProductIdx, shop: &Shop) -> Goal {
         title: text(&record["goal_name"]).into(),
         product_category: text(&record["goal_product_category"]).into(),
         instruction: String::new(),
-        attributes: texts(&record["attributes"])
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
+        attributes: texts(&record["attributes"]).into_iter().map(str::to_owned).collect(),
         options: wishes(&record["goal_options"]),
         price_limit: Some(limit),
         weight: 1.0,

@@ -18,14 +18,8 @@ const N_TRIPS: u64 = 120;
 const TRIP_STEPS: u64 = 12;
 
 static SHOPS: LazyLock<Vec<Arc<Shop>>> = LazyLock::new(|| {
-    let rules = [
-        (Compat::Repaired, false),
-        (Compat::Repaired, true),
-        (Compat::Original, false),
-    ];
-    rules
-        .map(|(compat, shows_attributes)| Arc::new(shop(compat, shows_attributes)))
-        .into()
+    let rules = [(Compat::Repaired, false), (Compat::Repaired, true), (Compat::Original, false)];
+    rules.map(|(compat, shows_attributes)| Arc::new(shop(compat, shows_attributes))).into()
 });
 
 fn shop(compat: Compat, shows_attributes: bool) -> Shop {
@@ -33,11 +27,7 @@ fn shop(compat: Compat, shows_attributes: bool) -> Shop {
     let data = RawData::read_dir(&dir, None).expect("the recorded catalog is sound");
     let catalog = Catalog::from_raw(&data, Seed(0)).expect("so are its products");
     let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).expect("and its goals");
-    let config = ShopConfig {
-        compat,
-        shows_attributes,
-        ..ShopConfig::default()
-    };
+    let config = ShopConfig { compat, shows_attributes, ..ShopConfig::default() };
     Shop::with_config(catalog, goals, config).expect("the shop opens")
 }
 
@@ -80,21 +70,9 @@ fn every_listed_click_does_something_and_no_other_does() {
         walk(shop, |session, page| {
             let available = page.available_actions();
             for click in available.clicks() {
-                assert_eq!(
-                    session.clone().act(shop, &click).noop,
-                    None,
-                    "{click} on {page:?}"
-                );
+                assert_eq!(session.clone().act(shop, &click).noop, None, "{click} on {page:?}");
             }
-            for label in [
-                "buy now",
-                "< prev",
-                "next >",
-                "description",
-                "attributes",
-                "search",
-                "b0",
-            ] {
+            for label in ["buy now", "< prev", "next >", "description", "attributes", "search", "b0"] {
                 if label == "search" || !available.clickables.iter().any(|listed| listed == label) {
                     let outcome = session.clone().act(shop, &Action::Click(label.into()));
                     assert!(outcome.noop.is_some(), "{label} on {page:?}");
@@ -148,11 +126,7 @@ fn lanes_do_not_depend_on_threads() {
     };
     let steps = trip(1);
     assert!(steps[2].iter().any(|step| step.reward > 0.0));
-    assert!(
-        steps[3]
-            .iter()
-            .any(|step| step.info.noop == Some(NoopReason::EpisodeOver))
-    );
+    assert!(steps[3].iter().any(|step| step.info.noop == Some(NoopReason::EpisodeOver)));
     assert_eq!(steps, trip(2));
 }
 
@@ -167,10 +141,7 @@ fn first_product(lane: &ShopEnv) -> Action {
 
 #[test]
 fn the_last_step_is_truncated_and_then_nothing_happens() {
-    let config = EnvConfig {
-        max_steps: 3,
-        observation: ObservationMode::Url,
-    };
+    let config = EnvConfig { max_steps: 3, observation: ObservationMode::Url };
     let mut env = ShopEnv::new(Arc::clone(&SHOPS[0]), config);
     env.reset(GoalId(0));
     let search = Action::Search("lamp".into());

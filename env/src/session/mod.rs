@@ -63,27 +63,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    const MOVED: Outcome = Outcome {
-        reward: 0.0,
-        terminated: false,
-        noop: None,
-        breakdown: None,
-    };
+    const MOVED: Outcome = Outcome { reward: 0.0, terminated: false, noop: None, breakdown: None };
 
     pub(crate) fn passed(reason: NoopReason) -> Self {
-        Outcome {
-            noop: Some(reason),
-            ..Outcome::MOVED
-        }
+        Outcome { noop: Some(reason), ..Outcome::MOVED }
     }
 
     fn bought(breakdown: RewardBreakdown) -> Self {
-        Outcome {
-            reward: breakdown.total(),
-            terminated: true,
-            noop: None,
-            breakdown: Some(breakdown),
-        }
+        Outcome { reward: breakdown.total(), terminated: true, noop: None, breakdown: Some(breakdown) }
     }
 }
 
@@ -176,19 +163,12 @@ impl Session {
             (Place::Item(product), _) => self.click_item(shop, product, label),
             (Place::Detail(..), _) => false,
         };
-        if moved {
-            Outcome::MOVED
-        } else {
-            Outcome::passed(NoopReason::NotOnPage)
-        }
+        if moved { Outcome::MOVED } else { Outcome::passed(NoopReason::NotOnPage) }
     }
 
     fn start_over(&mut self) -> bool {
         let steps = self.steps;
-        *self = Session {
-            steps,
-            ..Session::start(self.goal)
-        };
+        *self = Session { steps, ..Session::start(self.goal) };
         true
     }
 
@@ -236,9 +216,7 @@ impl Session {
         let config = shop.config();
         let groups = &shop.catalog().get(product).options;
         let group = group_to_choose(groups, &self.selection, label, config.compat);
-        let named = Detail::ALL
-            .into_iter()
-            .find(|detail| detail.label().to_lowercase() == label);
+        let named = Detail::ALL.into_iter().find(|detail| detail.label().to_lowercase() == label);
         // The original takes a value called `attributes` for the button, even where there is none.
         let is_button = |detail: &Detail| {
             *detail != Detail::Attributes
@@ -271,10 +249,7 @@ pub(crate) fn group_to_choose<'a>(
 ) -> Option<&'a OptionGroup> {
     let has_label = |group: &&OptionGroup| group.values.iter().any(|value| value.text == label);
     let last = groups.iter().rfind(has_label)?;
-    let open = groups
-        .iter()
-        .filter(has_label)
-        .rfind(|group| selection.get(&group.name) != Some(label));
+    let open = groups.iter().filter(has_label).rfind(|group| selection.get(&group.name) != Some(label));
     match compat {
         Compat::Repaired => open.or(Some(last)),
         Compat::Original => Some(last),

@@ -73,10 +73,7 @@ impl Session {
                 clicked: chosen == Some(value.text.as_str()),
                 text: value.text.clone(),
             });
-            OptionList {
-                name: group.name.clone(),
-                values: values.collect(),
-            }
+            OptionList { name: group.name.clone(), values: values.collect() }
         });
         let mut page = Page::Item(ItemPage {
             instruction,

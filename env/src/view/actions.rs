@@ -24,10 +24,7 @@ impl AvailableActions {
                 clickables.push(label);
             }
         }
-        AvailableActions {
-            has_search_bar,
-            clickables,
-        }
+        AvailableActions { has_search_bar, clickables }
     }
 
     /// The clicks that do something. The search button is a label but no move of its own, and a

@@ -13,11 +13,9 @@ impl Page {
         let keywords = |query: &str| query.replace(' ', "+");
         match self {
             Page::Search(_) => format!("{BASE}/{session}"),
-            Page::Results(page) => format!(
-                "{BASE}/search_results/{session}/{}/{}",
-                keywords(&page.query),
-                page.page_number
-            ),
+            Page::Results(page) => {
+                format!("{BASE}/search_results/{session}/{}/{}", keywords(&page.query), page.page_number)
+            }
             Page::Item(page) => format!(
                 "{BASE}/item_page/{session}/{}/{}/{}/{}",
                 page.id,
@@ -33,11 +31,9 @@ impl Page {
                 page.detail,
                 python::repr_dict(&page.selection)
             ),
-            Page::Done(page) => format!(
-                "{BASE}/done/{session}/{}/{}",
-                page.id,
-                python::repr_dict(&page.selection)
-            ),
+            Page::Done(page) => {
+                format!("{BASE}/done/{session}/{}/{}", page.id, python::repr_dict(&page.selection))
+            }
         }
     }
 }

@@ -55,12 +55,7 @@ impl Page {
             Page::Results(page) => ResultsView { page }.render(),
             Page::Item(page) => ItemView { page }.render(),
             Page::Detail(page) => DetailView { page }.render(),
-            Page::Done(page) => DoneView {
-                page,
-                unknown: &UNKNOWN_FIELDS,
-                target: &TARGET_FIELDS,
-            }
-            .render(),
+            Page::Done(page) => DoneView { page, unknown: &UNKNOWN_FIELDS, target: &TARGET_FIELDS }.render(),
         };
         document.expect("the templates only print strings and numbers, into memory")
     }
