@@ -67,18 +67,9 @@ impl Thought {
         max_tokens: usize,
         marks: &[u32],
     ) -> Result<Self, AgentError> {
-        let forbidden = tokenizer
-            .special_ids()
-            .iter()
-            .copied()
-            .filter(|id| !marks.contains(id))
-            .collect();
+        let forbidden = tokenizer.special_ids().iter().copied().filter(|id| !marks.contains(id)).collect();
         let inside = FreeRun::new(tokenizer.encode(closing)?, 0, max_tokens, forbidden)?;
-        Ok(Self {
-            start,
-            opening: not_empty(tokenizer.encode(opening)?)?,
-            inside,
-        })
+        Ok(Self { start, opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
 }
 
@@ -102,14 +93,9 @@ impl FreeText {
             let token = tokenizer.token(id).unwrap_or_default();
             tokenizer.is_special(id) || token.contains(['[', ']', 'Ċ'])
         };
-        let forbidden = (0..tokenizer.vocab_size() as u32)
-            .filter(|id| breaks_out(*id))
-            .collect();
+        let forbidden = (0..tokenizer.vocab_size() as u32).filter(|id| breaks_out(*id)).collect();
         let inside = FreeRun::new(tokenizer.encode(closing)?, 1, max_tokens, forbidden)?;
-        Ok(Self {
-            opening: not_empty(tokenizer.encode(opening)?)?,
-            inside,
-        })
+        Ok(Self { opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
 }
 
@@ -132,13 +118,7 @@ impl FreeRun {
         let mut forbidden_at_first = forbidden.clone();
         forbidden_at_first.push(closing[0]);
         forbidden_at_first.sort_unstable();
-        Ok(Self {
-            closing,
-            min_tokens: min,
-            max_tokens: max.max(min),
-            forbidden,
-            forbidden_at_first,
-        })
+        Ok(Self { closing, min_tokens: min, max_tokens: max.max(min), forbidden, forbidden_at_first })
     }
 
     /// After `n_said` tokens inside.
@@ -207,17 +187,10 @@ impl Constraint {
         thought: Option<Arc<Thought>>,
     ) -> Result<Self, AgentError> {
         if completions.is_empty() && text.is_none() {
-            return Err(AgentError::Sampling(
-                "a constraint without any admissible completion".into(),
-            ));
+            return Err(AgentError::Sampling("a constraint without any admissible completion".into()));
         }
-        let mut built = Self {
-            thought,
-            text,
-            nodes: vec![Node::default()],
-            start: Place::Node(0),
-            actions: 0,
-        };
+        let mut built =
+            Self { thought, text, nodes: vec![Node::default()], start: Place::Node(0), actions: 0 };
         built.add_actions(completions)?;
         if let Some(thought) = built.thought.clone() {
             built.start = match thought.start {
@@ -237,10 +210,7 @@ impl Constraint {
 
     /// The state before the first token.
     pub fn start(&self) -> ConstraintState<'_> {
-        ConstraintState {
-            constraint: self,
-            place: self.start,
-        }
+        ConstraintState { constraint: self, place: self.start }
     }
 
     /// Tokens of the longest turn: with that many allowed, every turn comes to its end.
@@ -252,10 +222,7 @@ impl Constraint {
         match place {
             Place::Node(node) => {
                 let children = self.nodes[node].children.iter();
-                children
-                    .map(|child| 1 + self.longest_from(self.place_of(*child)))
-                    .max()
-                    .unwrap_or(0)
+                children.map(|child| 1 + self.longest_from(self.place_of(*child))).max().unwrap_or(0)
             }
             Place::Inside(free, _) => self.run(free).longest() + self.longest_from(self.after(free)),
             Place::Closing(..) | Place::Complete => 0,
@@ -274,11 +241,8 @@ impl Constraint {
     }
 
     fn add(&mut self, root: usize, ids: &[u32], leads: Place) -> Result<(), AgentError> {
-        let ambiguous = || {
-            Err(AgentError::Sampling(format!(
-                "completion {ids:?} begins another or is begun by it"
-            )))
-        };
+        let ambiguous =
+            || Err(AgentError::Sampling(format!("completion {ids:?} begins another or is begun by it")));
         let mut at = root;
         for id in ids {
             if self.nodes[at].leads.is_some() {
@@ -353,11 +317,7 @@ impl<'c> ConstraintState<'c> {
         let constraint = self.constraint;
         let closing = |free, n_said| {
             let is_closed = n_said == constraint.run(free).closing.len();
-            if is_closed {
-                constraint.after(free)
-            } else {
-                Place::Closing(free, n_said)
-            }
+            if is_closed { constraint.after(free) } else { Place::Closing(free, n_said) }
         };
         self.place = match self.place {
             Place::Node(node) => {

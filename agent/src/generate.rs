@@ -99,9 +99,7 @@ pub struct Generator {
 impl Generator {
     /// Empty contexts for the weights in `decoder`.
     pub fn new(decoder: Arc<Decoder>, config: GeneratorConfig) -> Self {
-        let sizes = (0..config.n_lanes)
-            .step_by(LANES_PER_GROUP)
-            .map(|first| config.n_lanes - first);
+        let sizes = (0..config.n_lanes).step_by(LANES_PER_GROUP).map(|first| config.n_lanes - first);
         let groups = sizes
             .map(|left| left.min(LANES_PER_GROUP))
             .map(|n_lanes| Group {
@@ -109,11 +107,7 @@ impl Generator {
                 unread: vec![Vec::new(); n_lanes],
             })
             .collect();
-        Self {
-            decoder,
-            config,
-            groups,
-        }
+        Self { decoder, config, groups }
     }
 
     /// Continues with other weights of the same shape, from empty contexts: what has been read was read by
@@ -154,16 +148,10 @@ impl Generator {
             match is_asked.get_mut(request.lane) {
                 Some(asked) if !*asked => *asked = true,
                 Some(_) => {
-                    return Err(AgentError::Sampling(format!(
-                        "lane `{}` is asked twice",
-                        request.lane
-                    )));
+                    return Err(AgentError::Sampling(format!("lane `{}` is asked twice", request.lane)));
                 }
                 None => {
-                    return Err(AgentError::Sampling(format!(
-                        "there is no lane `{}`",
-                        request.lane
-                    )));
+                    return Err(AgentError::Sampling(format!("there is no lane `{}`", request.lane)));
                 }
             }
             of_group[request.lane / LANES_PER_GROUP].push(place);
@@ -177,16 +165,10 @@ impl Generator {
                 group.generate(decoder, config, places.iter().map(|place| &requests[*place]))
             })
             .collect::<Result<_, AgentError>>()?;
-        let mut completions: Vec<_> = of_group
-            .into_iter()
-            .flatten()
-            .zip(said.into_iter().flatten())
-            .collect();
+        let mut completions: Vec<_> =
+            of_group.into_iter().flatten().zip(said.into_iter().flatten()).collect();
         completions.sort_by_key(|(place, _)| *place);
-        Ok(completions
-            .into_iter()
-            .map(|(_, completion)| completion)
-            .collect())
+        Ok(completions.into_iter().map(|(_, completion)| completion).collect())
     }
 }
 
@@ -209,21 +191,14 @@ impl Group {
         config: &GeneratorConfig,
         requests: impl Iterator<Item = &'r Request>,
     ) -> Result<Vec<Completion>, AgentError> {
-        let mut turns = requests
-            .map(|request| self.begin(config, request))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut turns = requests.map(|request| self.begin(config, request)).collect::<Result<Vec<_>, _>>()?;
         loop {
             let mut open: Vec<&mut Turn> = turns.iter_mut().filter(|turn| turn.stop.is_none()).collect();
             if open.is_empty() {
                 break;
             }
-            let lanes: Vec<LaneTokens<'_>> = open
-                .iter()
-                .map(|turn| LaneTokens {
-                    lane: turn.lane,
-                    ids: &turn.unread,
-                })
-                .collect();
+            let lanes: Vec<LaneTokens<'_>> =
+                open.iter().map(|turn| LaneTokens { lane: turn.lane, ids: &turn.unread }).collect();
             let logits = decoder.decode(&mut self.cache, &lanes)?;
             for (turn, logits) in open.iter_mut().zip(logits.rows()) {
                 turn.unread.clear();
@@ -239,10 +214,7 @@ impl Group {
         let lane = request.lane % LANES_PER_GROUP;
         let context_len = self.context_len(lane) + request.prompt_ids.len();
         if context_len == 0 {
-            return Err(AgentError::Sampling(format!(
-                "lane `{}` has nothing to read",
-                request.lane
-            )));
+            return Err(AgentError::Sampling(format!("lane `{}` has nothing to read", request.lane)));
         }
         let mut turn = Turn {
             request,

@@ -14,30 +14,21 @@ fn tokenizer() -> ShopTokenizer {
 }
 
 fn clicks(tokenizer: &ShopTokenizer, labels: &[&str]) -> Vec<Vec<u32>> {
-    labels
-        .iter()
-        .map(|label| tokenizer.encode(&format!("click[{label}]{END}")).unwrap())
-        .collect()
+    labels.iter().map(|label| tokenizer.encode(&format!("click[{label}]{END}")).unwrap()).collect()
 }
 
 fn search(tokenizer: &ShopTokenizer, max_tokens: usize) -> Option<Arc<FreeText>> {
-    Some(Arc::new(
-        FreeText::new(tokenizer, ("search[", "]<|im_end|>"), max_tokens).unwrap(),
-    ))
+    Some(Arc::new(FreeText::new(tokenizer, ("search[", "]<|im_end|>"), max_tokens).unwrap()))
 }
 
 fn thought(tokenizer: &ShopTokenizer, start: ThoughtStart, max_tokens: usize) -> Option<Arc<Thought>> {
     let marks = [tokenizer.special_id("<|1|>").unwrap()];
-    Some(Arc::new(
-        Thought::new(tokenizer, ("<think>", "</think>"), start, max_tokens, &marks).unwrap(),
-    ))
+    Some(Arc::new(Thought::new(tokenizer, ("<think>", "</think>"), start, max_tokens, &marks).unwrap()))
 }
 
 fn random_logits(n: usize, at: u64) -> Vec<f32> {
     let mut rng = Seed(1).rng(Purpose::Init, &[at]);
-    (0..n)
-        .map(|_| (rng.next_u32() as f32 / u32::MAX as f32) * 4.0)
-        .collect()
+    (0..n).map(|_| (rng.next_u32() as f32 / u32::MAX as f32) * 4.0).collect()
 }
 
 /// A turn as a model without any sense says it.
@@ -46,14 +37,8 @@ fn say(tokenizer: &ShopTokenizer, constraint: &Constraint, sample: u64) -> Vec<u
     let mut ids = Vec::new();
     while !state.is_complete() {
         let logits = random_logits(tokenizer.vocab_size(), 1000 * sample + ids.len() as u64);
-        let at = SamplingCoordinates {
-            sample,
-            token: ids.len() as u64,
-            ..Default::default()
-        };
-        let draw = Sampler::PLAIN
-            .sample(&logits, state.allowed(), Seed(2), at)
-            .unwrap();
+        let at = SamplingCoordinates { sample, token: ids.len() as u64, ..Default::default() };
+        let draw = Sampler::PLAIN.sample(&logits, state.allowed(), Seed(2), at).unwrap();
         state.advance(draw.id).unwrap();
         ids.push(draw.id);
     }
@@ -66,10 +51,7 @@ fn say(tokenizer: &ShopTokenizer, constraint: &Constraint, sample: u64) -> Vec<u
 fn only_admissible_turns_are_said() {
     let tokenizer = tokenizer();
     let labels = ["red", "black", "red/black", "< prev", "buy now"];
-    let (search, thought) = (
-        search(&tokenizer, 4),
-        thought(&tokenizer, ThoughtStart::Offered, 3),
-    );
+    let (search, thought) = (search(&tokenizer, 4), thought(&tokenizer, ThoughtStart::Offered, 3));
     let constraint = Constraint::new(&clicks(&tokenizer, &labels), search, thought).unwrap();
     let (mut n_searches, mut n_thoughts, mut clicked) = (0, 0, std::collections::BTreeSet::new());
     for sample in 0..300 {
@@ -87,10 +69,7 @@ fn only_admissible_turns_are_said() {
             assert_eq!(query.find(['[', ']', '\n']), Some(query.len() - 1), "{text}");
             assert!(query.len() > 1, "{text}");
         } else {
-            let label = action
-                .strip_prefix("click[")
-                .and_then(|rest| rest.strip_suffix(']'))
-                .unwrap();
+            let label = action.strip_prefix("click[").and_then(|rest| rest.strip_suffix(']')).unwrap();
             clicked.insert(labels.into_iter().find(|known| *known == label).unwrap());
         }
     }
@@ -103,25 +82,11 @@ fn probabilities_of_all_turns_sum_to_one() {
     // Eight tokens, and words of a language that no tokenizer is needed for: 6 closes, 7 ends, and free
     // text may not say 0, 5 or 7.
     let run = |closing: &[u32], min, max| FreeRun::new(closing.to_vec(), min, max, vec![0, 5, 7]).unwrap();
-    let text = Arc::new(FreeText {
-        opening: vec![1, 2],
-        inside: run(&[6, 7], 1, 2),
-    });
-    let completions = [
-        vec![1, 3, 7],
-        vec![1, 4, 4, 7],
-        vec![2, 7],
-        vec![2, 3, 7],
-        vec![2, 7],
-    ];
+    let text = Arc::new(FreeText { opening: vec![1, 2], inside: run(&[6, 7], 1, 2) });
+    let completions = [vec![1, 3, 7], vec![1, 4, 4, 7], vec![2, 7], vec![2, 3, 7], vec![2, 7]];
     for start in [None, Some(ThoughtStart::Offered), Some(ThoughtStart::Given)] {
-        let thought = start.map(|start| {
-            Arc::new(Thought {
-                start,
-                opening: vec![5],
-                inside: run(&[6, 0], 0, 2),
-            })
-        });
+        let thought =
+            start.map(|start| Arc::new(Thought { start, opening: vec![5], inside: run(&[6, 0], 0, 2) }));
         let constraint = Constraint::new(&completions, Some(text.clone()), thought).unwrap();
         for sampler in [Sampler::PLAIN, Sampler::new(0.7, 0.8).unwrap(), Sampler::GREEDY] {
             let sum = total(&constraint.start(), sampler, 0);
@@ -140,11 +105,7 @@ fn total(state: &ConstraintState<'_>, sampler: Sampler, depth: u64) -> f32 {
         let mut after = *state;
         after.advance(id).unwrap();
         let probability = sampler.log_prob(&logits, state.allowed(), id).unwrap().exp();
-        if probability > 0.0 {
-            probability * total(&after, sampler, depth + 1)
-        } else {
-            0.0
-        }
+        if probability > 0.0 { probability * total(&after, sampler, depth + 1) } else { 0.0 }
     });
     next.sum()
 }
@@ -164,10 +125,7 @@ fn thoughts_keep_to_their_budget_and_their_marks() {
     state.advance(tokenizer.id("Ġyes").unwrap()).unwrap();
     assert_eq!(state.allowed(), Allowed::Only(&[special("</think>")]));
     state.advance(special("</think>")).unwrap();
-    assert_eq!(
-        state.allowed(),
-        Allowed::Only(&[clicks(&tokenizer, &["red"])[0][0]])
-    );
+    assert_eq!(state.allowed(), Allowed::Only(&[clicks(&tokenizer, &["red"])[0][0]]));
 }
 
 #[test]
@@ -194,19 +152,13 @@ fn a_search_says_something_and_ends_in_time() {
     let bracket = tokenizer.id("]").unwrap();
     assert!(!state.allowed().contains(bracket));
     for outside in ["[", "Ġ[", "Ġ]", "Ċ", "<|im_end|>", "<think>", "<|1|>"] {
-        assert!(
-            !state.allowed().contains(tokenizer.id(outside).unwrap()),
-            "{outside}"
-        );
+        assert!(!state.allowed().contains(tokenizer.id(outside).unwrap()), "{outside}");
     }
     state.advance(tokenizer.id("Ġred").unwrap()).unwrap();
     assert!(state.allowed().contains(bracket));
     state.advance(tokenizer.id("Ġred").unwrap()).unwrap();
     assert_eq!(state.allowed(), Allowed::Only(&[bracket]));
-    assert_eq!(
-        constraint.longest(),
-        tokenizer.encode("search[").unwrap().len() + 2 + 2
-    );
+    assert_eq!(constraint.longest(), tokenizer.encode("search[").unwrap().len() + 2 + 2);
 }
 
 #[test]
@@ -226,10 +178,7 @@ fn a_language_that_cannot_end_clearly_is_refused() {
     assert!(refused(&[vec![1], vec![1, 2]], None));
     assert!(refused(&[vec![1, 2], vec![1]], None));
     for text in ["search[red]<|im_end|>", "search[", "search"] {
-        assert!(
-            refused(&[tokenizer.encode(text).unwrap()], search(&tokenizer, 2)),
-            "{text}"
-        );
+        assert!(refused(&[tokenizer.encode(text).unwrap()], search(&tokenizer, 2)), "{text}");
     }
     assert!(!refused(&[vec![1, 2], vec![1, 2], vec![1, 3]], None));
 }

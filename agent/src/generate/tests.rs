@@ -37,14 +37,8 @@ fn generator(n_lanes: usize, stop_ids: &[u32]) -> Generator {
 fn request(lane: usize, turn: u64) -> Request {
     Request {
         lane,
-        prompt_ids: (0..lane % 5 + 1)
-            .map(|i| (7 * lane + 3 * i + turn as usize) as u32 % V)
-            .collect(),
-        coordinates: SamplingCoordinates {
-            goal: lane as u64,
-            turn,
-            ..Default::default()
-        },
+        prompt_ids: (0..lane % 5 + 1).map(|i| (7 * lane + 3 * i + turn as usize) as u32 % V).collect(),
+        coordinates: SamplingCoordinates { goal: lane as u64, turn, ..Default::default() },
         constraint: None,
         max_new_tokens: 7,
     }
@@ -62,9 +56,8 @@ fn lanes_do_not_notice_each_other() {
         let said = together.generate(&requests(0..37, turn)).unwrap();
         for (lane, expected) in said.iter().enumerate() {
             let mut alone = generator(37, &[STOP]);
-            let turns: Vec<Vec<Completion>> = (0..=turn)
-                .map(|turn| alone.generate(&[request(lane, turn)]).unwrap())
-                .collect();
+            let turns: Vec<Vec<Completion>> =
+                (0..=turn).map(|turn| alone.generate(&[request(lane, turn)]).unwrap()).collect();
             assert_eq!(&turns[turn as usize][0], expected, "lane {lane}, turn {turn}");
         }
     }
@@ -73,17 +66,12 @@ fn lanes_do_not_notice_each_other() {
 #[test]
 fn threads_and_order_do_not_show() {
     let on_threads = |n_threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(n_threads)
-            .build()
-            .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
         pool.install(|| generator(37, &[STOP]).generate(&requests(0..37, 0)).unwrap())
     };
     let expected = on_threads(1);
     assert_eq!(on_threads(2), expected);
-    let mut backwards = generator(37, &[STOP])
-        .generate(&requests((0..37).rev(), 0))
-        .unwrap();
+    let mut backwards = generator(37, &[STOP]).generate(&requests((0..37).rev(), 0)).unwrap();
     backwards.reverse();
     assert_eq!(backwards, expected);
 }
@@ -95,12 +83,7 @@ fn a_kept_context_is_the_whole_context() {
     assert_eq!(kept.context_len(0), 1 + 7);
     let second = kept.generate(&[request(0, 1)]).unwrap().remove(0);
     let whole = [request(0, 0).prompt_ids, first.ids, request(0, 1).prompt_ids].concat();
-    let fresh = generator(1, &[])
-        .generate(&[Request {
-            prompt_ids: whole,
-            ..request(0, 1)
-        }])
-        .unwrap();
+    let fresh = generator(1, &[]).generate(&[Request { prompt_ids: whole, ..request(0, 1) }]).unwrap();
     assert_eq!(fresh[0].ids, second.ids);
     for (a, b) in fresh[0].log_probs.iter().zip(&second.log_probs) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
@@ -109,26 +92,13 @@ fn a_kept_context_is_the_whole_context() {
 
 #[test]
 fn log_probs_are_those_of_the_distribution_after_the_prefix() {
-    let said = generator(1, &[STOP])
-        .generate(&[request(0, 0)])
-        .unwrap()
-        .remove(0);
+    let said = generator(1, &[STOP]).generate(&[request(0, 0)]).unwrap().remove(0);
     let mut context = request(0, 0).prompt_ids;
     for (id, log_prob) in said.ids.iter().zip(&said.log_probs) {
         let decoder = decoder();
         let mut cache = KvCache::new(decoder.config(), 1, CAPACITY);
-        let logits = decoder
-            .decode(
-                &mut cache,
-                &[LaneTokens {
-                    lane: 0,
-                    ids: &context,
-                }],
-            )
-            .unwrap();
-        let expected = Sampler::PLAIN
-            .log_prob(logits.row(0), Allowed::AllBut(&[]), *id)
-            .unwrap();
+        let logits = decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: &context }]).unwrap();
+        let expected = Sampler::PLAIN.log_prob(logits.row(0), Allowed::AllBut(&[]), *id).unwrap();
         assert!((expected - log_prob).abs() < 1e-5, "{expected} {log_prob}");
         context.push(*id);
     }
@@ -138,21 +108,11 @@ fn log_probs_are_those_of_the_distribution_after_the_prefix() {
 fn each_token_of_a_turn_has_a_draw_of_its_own() {
     // So hot that every token is equally probable whatever the model thinks.
     let hot = Sampler::new(1e30, 1.0).unwrap();
-    let config = GeneratorConfig {
-        sampler: hot,
-        ..generator(1, &[]).config().clone()
-    };
-    let said = Generator::new(decoder(), config)
-        .generate(&[request(0, 3)])
-        .unwrap();
+    let config = GeneratorConfig { sampler: hot, ..generator(1, &[]).config().clone() };
+    let said = Generator::new(decoder(), config).generate(&[request(0, 3)]).unwrap();
     for (token, id) in said[0].ids.iter().enumerate() {
-        let at = SamplingCoordinates {
-            token: token as u64,
-            ..request(0, 3).coordinates
-        };
-        let draw = hot
-            .sample(&[0.0; V as usize], Allowed::AllBut(&[]), Seed(11), at)
-            .unwrap();
+        let at = SamplingCoordinates { token: token as u64, ..request(0, 3).coordinates };
+        let draw = hot.sample(&[0.0; V as usize], Allowed::AllBut(&[]), Seed(11), at).unwrap();
         assert_eq!(draw.id, *id, "token {token}");
     }
 }
@@ -161,29 +121,17 @@ fn each_token_of_a_turn_has_a_draw_of_its_own() {
 fn a_stop_token_ends_the_turn_and_is_part_of_it() {
     let all: Vec<u32> = (0..V).collect();
     let said = generator(3, &all).generate(&requests(0..3, 0)).unwrap();
-    assert!(
-        said.iter()
-            .all(|said| said.ids.len() == 1 && said.stop == StopReason::EndOfTurn)
-    );
+    assert!(said.iter().all(|said| said.ids.len() == 1 && said.stop == StopReason::EndOfTurn));
     let said = generator(3, &[]).generate(&requests(0..3, 0)).unwrap();
-    assert!(
-        said.iter()
-            .all(|said| said.ids.len() == 7 && said.stop == StopReason::Length)
-    );
-    assert!(
-        said.iter()
-            .all(|said| said.log_probs.len() == 7 && said.entropy.len() == 7)
-    );
+    assert!(said.iter().all(|said| said.ids.len() == 7 && said.stop == StopReason::Length));
+    assert!(said.iter().all(|said| said.log_probs.len() == 7 && said.entropy.len() == 7));
 }
 
 #[test]
 fn a_full_context_is_reported_and_never_exceeded() {
     let check = |n_prompt: usize, n_said: usize, expected: StopReason, context_len: usize| {
         let mut generator = generator(1, &[]);
-        let request = Request {
-            prompt_ids: vec![4; n_prompt],
-            ..request(0, 0)
-        };
+        let request = Request { prompt_ids: vec![4; n_prompt], ..request(0, 0) };
         let said = generator.generate(&[request]).unwrap().remove(0);
         assert_eq!((said.ids.len(), said.stop), (n_said, expected), "{n_prompt}");
         assert_eq!(generator.context_len(0), context_len, "{n_prompt}");
@@ -200,9 +148,7 @@ fn a_full_lane_leaves_the_others_alone() {
     let mut crowded = requests(0..3, 0);
     crowded[1].prompt_ids = vec![4; CAPACITY];
     let said = generator(3, &[STOP]).generate(&crowded).unwrap();
-    let expected = generator(3, &[STOP])
-        .generate(&requests([0, 2].into_iter(), 0))
-        .unwrap();
+    let expected = generator(3, &[STOP]).generate(&requests([0, 2].into_iter(), 0)).unwrap();
     assert_eq!([&said[0], &said[2]], [&expected[0], &expected[1]]);
     assert_eq!(said[1].stop, StopReason::ContextFull);
 }
@@ -213,10 +159,7 @@ fn constrained_lanes_say_what_is_admissible() {
     let mut generator = generator(20, &[STOP]);
     let constrained = |request: Request| {
         let constraint = Constraint::new(&admissible, None, None).unwrap();
-        Request {
-            constraint: Some(constraint),
-            ..request
-        }
+        Request { constraint: Some(constraint), ..request }
     };
     for turn in 0..2 {
         let asked: Vec<Request> = requests(0..20, turn).into_iter().map(constrained).collect();
@@ -236,12 +179,7 @@ fn constrained_lanes_say_what_is_admissible() {
 fn a_single_possible_turn_needs_no_model() {
     let mut generator = generator(1, &[]);
     let constraint = Constraint::new(&[vec![9, 10, STOP]], None, None).unwrap();
-    let said = generator
-        .generate(&[Request {
-            constraint: Some(constraint),
-            ..request(0, 0)
-        }])
-        .unwrap();
+    let said = generator.generate(&[Request { constraint: Some(constraint), ..request(0, 0) }]).unwrap();
     assert_eq!(said[0].ids, [9, 10, STOP]);
     assert_eq!(said[0].log_probs, [0.0; 3]);
     assert_eq!(said[0].stop, StopReason::EndOfTurn);
@@ -267,13 +205,7 @@ fn senseless_requests_are_refused() {
         assert_eq!(error.to_string(), expected);
     };
     check(&requests(2..3, 0), "sampling: there is no lane `2`");
-    check(
-        &requests([1, 1].into_iter(), 0),
-        "sampling: lane `1` is asked twice",
-    );
-    let mute = Request {
-        prompt_ids: Vec::new(),
-        ..request(1, 0)
-    };
+    check(&requests([1, 1].into_iter(), 0), "sampling: lane `1` is asked twice");
+    let mute = Request { prompt_ids: Vec::new(), ..request(1, 0) };
     check(&[mute], "sampling: lane `1` has nothing to read");
 }

@@ -5,10 +5,7 @@ use super::*;
 const ALL: Allowed<'static> = Allowed::AllBut(&[]);
 
 fn at(token: u64) -> SamplingCoordinates {
-    SamplingCoordinates {
-        token,
-        ..Default::default()
-    }
+    SamplingCoordinates { token, ..Default::default() }
 }
 
 fn sampler(temperature: f32, top_p: f32) -> Sampler {
@@ -17,19 +14,14 @@ fn sampler(temperature: f32, top_p: f32) -> Sampler {
 
 /// Probabilities of the ids 0 ..= 3 under the distribution that is drawn from.
 fn probabilities(sampler: Sampler, logits: &[f32], allowed: Allowed<'_>) -> Vec<f32> {
-    (0..logits.len() as u32)
-        .map(|id| sampler.log_prob(logits, allowed, id).unwrap().exp())
-        .collect()
+    (0..logits.len() as u32).map(|id| sampler.log_prob(logits, allowed, id).unwrap().exp()).collect()
 }
 
 fn check(sampler: Sampler, allowed: Allowed<'_>, expected: [f32; 4]) {
     // Probabilities .4 .1 .3 .2 at temperature 1.
     let logits = [0.4f32, 0.1, 0.3, 0.2].map(f32::ln);
     for (found, expected) in probabilities(sampler, &logits, allowed).into_iter().zip(expected) {
-        assert!(
-            (found - expected).abs() < 1e-6,
-            "{sampler:?} {allowed:?}: {found} for {expected}"
-        );
+        assert!((found - expected).abs() < 1e-6, "{sampler:?} {allowed:?}: {found} for {expected}");
     }
 }
 
@@ -37,11 +29,7 @@ fn check(sampler: Sampler, allowed: Allowed<'_>, expected: [f32; 4]) {
 fn temperature_sharpens_and_flattens() {
     check(Sampler::PLAIN, ALL, [0.4, 0.1, 0.3, 0.2]);
     // Squares .16 .01 .09 .04 of sum .30.
-    check(
-        sampler(0.5, 1.0),
-        ALL,
-        [16.0 / 30.0, 1.0 / 30.0, 9.0 / 30.0, 4.0 / 30.0],
-    );
+    check(sampler(0.5, 1.0), ALL, [16.0 / 30.0, 1.0 / 30.0, 9.0 / 30.0, 4.0 / 30.0]);
     check(Sampler::GREEDY, ALL, [1.0, 0.0, 0.0, 0.0]);
 }
 
@@ -55,10 +43,7 @@ fn the_nucleus_is_the_fewest_tokens_that_hold_top_p() {
 
 #[test]
 fn nucleus_ties_are_broken_by_the_lower_id() {
-    assert_eq!(
-        probabilities(sampler(1.0, 0.5), &[1.0; 4], ALL),
-        [0.5, 0.5, 0.0, 0.0]
-    );
+    assert_eq!(probabilities(sampler(1.0, 0.5), &[1.0; 4], ALL), [0.5, 0.5, 0.0, 0.0]);
 }
 
 #[test]
@@ -71,24 +56,16 @@ fn a_constraint_renormalizes_before_the_nucleus() {
 
 #[test]
 fn greedy_ties_go_to_the_lowest_id() {
-    let draw = Sampler::GREEDY
-        .sample(&[0.0, 2.0, 2.0], ALL, Seed(0), at(0))
-        .unwrap();
+    let draw = Sampler::GREEDY.sample(&[0.0, 2.0, 2.0], ALL, Seed(0), at(0)).unwrap();
     assert_eq!(draw, Draw::certain(1));
-    let draw = Sampler::GREEDY
-        .sample(&[0.0, 2.0, 2.0], Allowed::AllBut(&[1]), Seed(0), at(0))
-        .unwrap();
+    let draw = Sampler::GREEDY.sample(&[0.0, 2.0, 2.0], Allowed::AllBut(&[1]), Seed(0), at(0)).unwrap();
     assert_eq!(draw.id, 2);
 }
 
 #[test]
 fn entropy_is_that_of_the_distribution_drawn_from() {
-    let entropy = |sampler: Sampler, allowed| {
-        sampler
-            .sample(&[0.0; 4], allowed, Seed(0), at(0))
-            .unwrap()
-            .entropy
-    };
+    let entropy =
+        |sampler: Sampler, allowed| sampler.sample(&[0.0; 4], allowed, Seed(0), at(0)).unwrap().entropy;
     assert!((entropy(Sampler::PLAIN, ALL) - 4f32.ln()).abs() < 1e-6);
     assert!((entropy(Sampler::PLAIN, Allowed::Only(&[0, 3])) - 2f32.ln()).abs() < 1e-6);
     assert!((entropy(sampler(1.0, 0.7), ALL) - 3f32.ln()).abs() < 1e-6);
@@ -118,14 +95,7 @@ fn draws_follow_the_distribution() {
 fn every_coordinate_addresses_another_draw() {
     let logits = vec![0.0; 1000];
     let drawn = |at| Sampler::PLAIN.sample(&logits, ALL, Seed(7), at).unwrap().id;
-    let home = SamplingCoordinates {
-        step: 1,
-        shop: 2,
-        goal: 3,
-        sample: 4,
-        turn: 5,
-        token: 6,
-    };
+    let home = SamplingCoordinates { step: 1, shop: 2, goal: 3, sample: 4, turn: 5, token: 6 };
     assert_eq!(drawn(home), drawn(home));
     for moved in [
         SamplingCoordinates { step: 9, ..home },
@@ -142,46 +112,24 @@ fn every_coordinate_addresses_another_draw() {
 #[test]
 fn extreme_logits_are_drawn_from_without_harm() {
     for temperature in [1e-30, 1e-3, 1.0, 1e30] {
-        let draw = sampler(temperature, 0.9)
-            .sample(&[-3e38, 3e38, 0.0], ALL, Seed(0), at(0))
-            .unwrap();
-        assert!(
-            draw.log_prob <= 0.0 && draw.log_prob.is_finite(),
-            "{temperature} {draw:?}"
-        );
-        assert!(
-            draw.entropy >= 0.0 && draw.entropy.is_finite(),
-            "{temperature} {draw:?}"
-        );
+        let draw = sampler(temperature, 0.9).sample(&[-3e38, 3e38, 0.0], ALL, Seed(0), at(0)).unwrap();
+        assert!(draw.log_prob <= 0.0 && draw.log_prob.is_finite(), "{temperature} {draw:?}");
+        assert!(draw.entropy >= 0.0 && draw.entropy.is_finite(), "{temperature} {draw:?}");
     }
 }
 
 #[test]
 fn what_cannot_be_drawn_from_is_refused() {
     let check = |logits: &[f32], allowed, expected: &str| {
-        let error = Sampler::PLAIN
-            .sample(logits, allowed, Seed(0), at(0))
-            .unwrap_err();
+        let error = Sampler::PLAIN.sample(logits, allowed, Seed(0), at(0)).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
     check(&[0.0, f32::NAN], ALL, "sampling: logit of token `1` is NaN");
     check(&[f32::INFINITY, 0.0], ALL, "sampling: logit of token `0` is inf");
-    check(
-        &[0.0, f32::NEG_INFINITY],
-        Allowed::Only(&[0]),
-        "sampling: logit of token `1` is -inf",
-    );
+    check(&[0.0, f32::NEG_INFINITY], Allowed::Only(&[0]), "sampling: logit of token `1` is -inf");
     check(&[0.0, 0.0], Allowed::Only(&[]), "sampling: no token is allowed");
-    check(
-        &[0.0, 0.0],
-        Allowed::AllBut(&[0, 1]),
-        "sampling: no token is allowed",
-    );
-    check(
-        &[0.0],
-        Allowed::Only(&[4]),
-        "sampling: token `4` is not in the model's vocabulary",
-    );
+    check(&[0.0, 0.0], Allowed::AllBut(&[0, 1]), "sampling: no token is allowed");
+    check(&[0.0], Allowed::Only(&[4]), "sampling: token `4` is not in the model's vocabulary");
     assert!(Sampler::new(f32::NAN, 1.0).is_err());
     assert!(Sampler::new(-1.0, 1.0).is_err());
     assert!(Sampler::new(1.0, 0.0).is_err());
