@@ -24,9 +24,13 @@ struct Bars {
 
 impl Observer for Bars {
     fn begin(&self, stage: &str, total: u64, done: u64) {
-        let style = ProgressStyle::with_template("{prefix:>14} {wide_bar} {pos}/{len} {elapsed} eta {eta}  {msg}")
-            .expect("the template is a literal that parses");
-        let bar = ProgressBar::new(total).with_style(style).with_prefix(stage.to_string()).with_position(done);
+        let style =
+            ProgressStyle::with_template("{prefix:>14} {wide_bar} {pos}/{len} {elapsed} eta {eta}  {msg}")
+                .expect("the template is a literal that parses");
+        let bar = ProgressBar::new(total)
+            .with_style(style)
+            .with_prefix(stage.to_string())
+            .with_position(done);
         bar.reset_eta();
         *self.current.borrow_mut() = Some(bar);
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde::Serialize;
 use webshop_agent::{
-    Episode, EpisodeCoordinates, LmConfig, LmPolicy, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy,
-    Task, rollout,
+    Episode, EpisodeCoordinates, LmConfig, LmPolicy, OraclePolicy, Policy, RandomPolicy, RolloutConfig,
+    RulePolicy, Task, rollout,
 };
 use webshop_env::Shop;
 use webshop_products::{Seed, Split};
@@ -94,7 +94,10 @@ pub fn play_lm(trained: &Trained, flags: &PlayFlags, out: Option<PathBuf>) -> an
     let evaluation = &trained.config.evaluation;
     let temperature = flags.temperature.unwrap_or(evaluation.temperature);
     let config = lm_config(&trained.config, temperature, evaluation.top_p)?;
-    let config = LmConfig { constrained: flags.constrained, ..config };
+    let config = LmConfig {
+        constrained: flags.constrained,
+        ..config
+    };
     let mut policy = LmPolicy::new(&trained.model, &trained.tokenizer, config, Seed(flags.seed))?;
     play(&mut policy, flags, out)
 }
@@ -123,23 +126,38 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
         .into_iter()
         .map(|goal| Task {
             shop: ground.shop().clone(),
-            coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
+            coordinates: EpisodeCoordinates {
+                step: 0,
+                shop: 0,
+                goal,
+                sample: 0,
+            },
         })
         .collect();
     let began = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.len() as u64, 0);
-    let limits = RolloutConfig { max_steps: flags.max_steps, lanes: 128 };
+    let limits = RolloutConfig {
+        max_steps: flags.max_steps,
+        lanes: 128,
+    };
     let episodes = rollout(policy, &tasks, limits, &mut |n| observer.advance(n as u64, ""))?;
     observer.end();
     let seconds = began.elapsed().as_secs_f64();
     let summary = summarize(&episodes);
     if let Some((path, file)) = &mut file {
-        record(file, ground.shop(), &episodes).with_context(|| format!("cannot write `{}`", path.display()))?;
+        record(file, ground.shop(), &episodes)
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     let goal_fingerprint = ground.shop().goals().fingerprint();
     if flags.json {
-        let answer = Answer { policy: policy.name(), seed: flags.seed, summary: &summary, goal_fingerprint, seconds };
+        let answer = Answer {
+            policy: policy.name(),
+            seed: flags.seed,
+            summary: &summary,
+            goal_fingerprint,
+            seconds,
+        };
         println!("{}", serde_json::to_string(&answer)?);
     } else {
         print_summary(policy.name(), &summary);

@@ -38,15 +38,27 @@ pub fn run(args: SearchArgs) -> anyhow::Result<ExitCode> {
                 json!({"asin": product.id.as_str(), "score": hit.score, "title": product.title, "price": product.price.tag})
             })
             .collect();
-        println!("{}", json!({"query": args.query, "total": hits.len(), "hits": rows}));
+        println!(
+            "{}",
+            json!({"query": args.query, "total": hits.len(), "hits": rows})
+        );
         return Ok(ExitCode::SUCCESS);
     }
     println!("{} hits for `{}`", hits.len(), args.query);
     for (rank, hit) in shown.iter().enumerate() {
         let product = shop.catalog().get(hit.product);
-        println!("{:>3}  {:>9.5}  {}  {}  {}", rank + 1, hit.score, product.id, product.title, product.price.tag);
+        println!(
+            "{:>3}  {:>9.5}  {}  {}  {}",
+            rank + 1,
+            hit.score,
+            product.id,
+            product.title,
+            product.price.tag
+        );
         if args.explain {
-            let explanation = shop.explain(&args.query, hit.product).map_err(|error| anyhow!("{error:?}"))?;
+            let explanation = shop
+                .explain(&args.query, hit.product)
+                .map_err(|error| anyhow!("{error:?}"))?;
             for line in explanation.to_string().lines() {
                 println!("     {line}");
             }

@@ -54,7 +54,9 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     let (run, config) = if args.resume {
         RunFolder::resume(&out)?
     } else {
-        (RunFolder::create(&out, &config)?, config)
+        let run = RunFolder::create(&out, &config)?;
+        run.save_command(&command_line())?;
+        (run, config)
     };
     let stop = Arc::new(AtomicBool::new(false));
     let asked = stop.clone();
@@ -81,7 +83,7 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     print_stage("random weights", stages.random.as_ref());
     print_stage("after warm start", stages.warm_start.as_ref());
     print_stage(&after, stages.learned.as_ref());
-    let report = write_report(&run, &command_line())?;
+    let report = write_report(&run)?;
     println!("run folder  {}", out.display());
     println!("report      {}", report.display());
     Ok(ExitCode::SUCCESS)

@@ -137,7 +137,11 @@ impl Episode {
 
     /// Tokens the model said, end marks included.
     pub fn n_sampled_tokens(&self) -> usize {
-        self.turns.iter().filter_map(|turn| turn.tokens.as_ref()).map(|tokens| tokens.completion.ids.len()).sum()
+        self.turns
+            .iter()
+            .filter_map(|turn| turn.tokens.as_ref())
+            .map(|tokens| tokens.completion.ids.len())
+            .sum()
     }
 
     /// The trip as text: the instruction, then what was thought and done, then what it earned and why.

@@ -15,7 +15,7 @@ use crate::episode::TurnTokens;
 use crate::error::AgentError;
 use crate::generate::{Generator, GeneratorConfig, Request};
 use crate::policy::{LaneView, Move, Policy};
-use crate::prompt::{END, END_THINK, Piece, PromptConfig, THINK, Transcriber, encode, mark};
+use crate::prompt::{END, END_THINK, PromptConfig, THINK, Transcriber, encode, mark};
 use crate::qwen2::{Decoder, Qwen2};
 use crate::sampler::{Sampler, SamplingCoordinates};
 use crate::tokenizer::ShopTokenizer;
@@ -58,8 +58,9 @@ impl<'a> LmPolicy<'a> {
         config: LmConfig,
         seed: Seed,
     ) -> Result<Self, AgentError> {
-        let marks =
-            (1..=config.prompt.results_shown).map(|k| tokenizer.special_id(&mark(k))).collect::<Result<Vec<_>, _>>()?;
+        let marks = (1..=config.prompt.results_shown)
+            .map(|k| tokenizer.special_id(&mark(k)))
+            .collect::<Result<Vec<_>, _>>()?;
         let max_free = config.max_turn_tokens / 2;
         let search = FreeText::new(tokenizer, (" search[", &format!("]{END}")), max_free)?;
         let thought = Thought::new(tokenizer, (THINK, END_THINK), ThoughtStart::Offered, max_free, &marks)?;
@@ -99,9 +100,9 @@ impl<'a> LmPolicy<'a> {
     fn constraint(&self, page: &Page) -> Result<Constraint, AgentError> {
         let available = page.available_actions();
         let clicks = available.clickables.into_iter().filter(|label| label != "search");
-        let say = |label| [Piece::words(Action::Click(label).to_string()), Piece::special(END)];
-        let completions =
-            clicks.map(|label| encode(self.tokenizer, &say(label))).collect::<Result<Vec<_>, _>>()?;
+        let completions = clicks
+            .map(|label| encode(self.tokenizer, &dialect::utterance(&[], &Action::Click(label), page)))
+            .collect::<Result<Vec<_>, _>>()?;
         // The shop takes a search on every page; the results page is where a customer may want another.
         let search = (available.has_search_bar || completions.is_empty()).then(|| self.search.clone());
         Constraint::new(&completions, search, Some(self.thought.clone()))
@@ -130,11 +131,11 @@ impl Policy for LmPolicy<'_> {
         let requests = lanes.iter().map(|view| self.request(view)).collect::<Result<Vec<_>, _>>()?;
         let generator = self.generator.as_mut().expect("a batch was begun before it is played");
         let completions = generator.generate(&requests)?;
-        let moves = requests.into_iter().zip(completions).map(|(request, completion)| {
+        let moves = lanes.iter().zip(requests).zip(completions).map(|((view, request), completion)| {
             if completion.ids.is_empty() {
                 return Move { action: None, thought: None, tokens: None };
             }
-            let said = dialect::parse(&self.tokenizer.decode(&completion.ids));
+            let said = dialect::parse(&self.tokenizer.decode(&completion.ids), view.page);
             let tokens = TurnTokens { prompt_ids: request.prompt_ids, completion };
             Move { action: Some(said.action), thought: said.thought, tokens: Some(tokens) }
         });

@@ -44,11 +44,7 @@ pub struct Move {
 impl Move {
     /// A move without tokens.
     pub fn of(action: Action) -> Self {
-        Self {
-            action: Some(action),
-            thought: None,
-            tokens: None,
-        }
+        Self { action: Some(action), thought: None, tokens: None }
     }
 }
 
@@ -64,8 +60,8 @@ pub trait Policy {
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError>;
 }
 
-/// Uniform over the admissible actions; where there is a search bar it searches one random word of the
-/// instruction as one action among the others.
+/// Uniform over the admissible actions, with a search for one random word of the catalog's titles as one
+/// action among the others. It does not read the instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomPolicy {
     seed: Seed,
@@ -79,38 +75,19 @@ impl RandomPolicy {
 
     fn choose(self, view: &LaneView<'_>) -> Action {
         let at = view.coordinates;
-        let coordinates = [
-            at.step,
-            at.shop,
-            u64::from(at.goal.0),
-            at.sample,
-            view.turn as u64,
-        ];
+        let coordinates = [at.step, at.shop, u64::from(at.goal.0), at.sample, view.turn as u64];
         let mut rng = self.seed.rng(Purpose::Policy, &coordinates);
+        let mut below = |n: usize| rng.random_range(0..n.max(1) as u64) as usize;
         let available = view.page.available_actions();
-        let n_clicks = available
-            .clickables
-            .iter()
-            .filter(|label| *label != "search")
-            .count();
-        let n_choices = n_clicks + usize::from(available.has_search_bar);
-        if n_choices == 0 {
-            return Action::Click("back to search".into());
+        let mut labels: Vec<String> =
+            available.clickables.into_iter().filter(|label| label != "search").collect();
+        let choice = below(labels.len() + usize::from(available.has_search_bar));
+        if choice < labels.len() {
+            return Action::Click(labels.swap_remove(choice));
         }
-        let choice = rng.random_range(0..n_choices as u32) as usize;
-        match available
-            .clickables
-            .into_iter()
-            .filter(|label| label != "search")
-            .nth(choice)
-        {
-            Some(label) => Action::Click(label),
-            None => {
-                let words: Vec<&str> = instruction(view).split_whitespace().collect();
-                let word = words.get(rng.random_range(0..words.len().max(1) as u32) as usize);
-                Action::Search(word.copied().unwrap_or_default().to_string())
-            }
-        }
+        let products = view.shop.catalog().products();
+        let words: Vec<&str> = products[below(products.len())].title.split_whitespace().collect();
+        Action::Search(words.get(below(words.len())).unwrap_or(&"anything").to_lowercase())
     }
 }
 
@@ -178,9 +155,7 @@ impl OraclePolicy {
                 // Choices stand in the order of the groups, so a value that groups share is clicked
                 // until it stands where it is wanted.
                 let wanted = view.shop.best_purchase(goal).selection;
-                let missing = wanted
-                    .iter()
-                    .find(|(name, value)| page.selection.get(name) != Some(*value));
+                let missing = wanted.iter().find(|(name, value)| page.selection.get(name) != Some(*value));
                 Action::Click(missing.map_or("buy now".into(), |(_, value)| value.to_owned()))
             }
             _ => Action::Click("back to search".into()),

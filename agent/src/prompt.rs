@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! context   = instruction ⟨turn⟩ utterance ⟨end⟩ page ⟨turn⟩ utterance ⟨end⟩ page …
-//! results   = { ⟨mark k⟩ title price ASIN }          the first `results_shown` of the page
+//! results   = { ⟨mark k⟩ title price }               the first `results_shown` of the page
 //! item      = { name: value, value … ; }             or "no options"
 //! ```
 //!
@@ -148,7 +148,6 @@ impl Transcriber {
             pieces.push(Piece::special(mark(k + 1)));
             pieces.push(Piece::words(&item.title));
             pieces.push(Piece::words(dollars(price)));
-            pieces.push(Piece::words(item.id.as_str()));
         }
         pieces
     }

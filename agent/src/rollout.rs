@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use webshop_env::{EnvConfig, NoopReason, ShopEnv, Shop};
+use webshop_env::{EnvConfig, NoopReason, Shop, ShopEnv};
 
 use crate::episode::{Episode, EpisodeCoordinates, EpisodeTurn};
 use crate::error::AgentError;

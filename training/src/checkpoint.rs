@@ -4,7 +4,7 @@
 //! the files in it:
 //!
 //! ```text
-//! config.toml  fingerprint.json  summary.json  value.json
+//! config.toml  cmdline.txt  fingerprint.json  summary.json  value.json
 //! metrics.jsonl  metrics.csv  timings.jsonl  report.html  curve.svg  episodes/*.jsonl
 //! checkpoints/step-000100/   model/  optimizer.safetensors  trainer_state.json
 //! checkpoints/last           a link to the newest complete one
@@ -27,6 +27,8 @@ use crate::durable::{
 };
 use crate::error::{Result, TrainingError};
 
+/// The command line that began the run.
+const COMMAND: &str = "cmdline.txt";
 /// The file that says where the trainer stood.
 const TRAINER_STATE: &str = "trainer_state.json";
 /// The link to the newest checkpoint.
@@ -87,6 +89,20 @@ impl RunFolder {
     /// `config.toml`: the resolved configuration.
     pub fn config(&self) -> PathBuf {
         self.root.join("config.toml")
+    }
+
+    /// Keeps the command the run was begun with, for its report.
+    pub fn save_command(&self, command: &str) -> Result<()> {
+        write_atomically(&self.root.join(COMMAND), command.as_bytes())
+    }
+
+    /// The command the run was begun with; empty if it was not begun by one.
+    pub fn command(&self) -> Result<String> {
+        let path = self.root.join(COMMAND);
+        match fs::read_to_string(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(String::new()),
+            read => read.map_err(|e| TrainingError::io("read", &path, e)),
+        }
     }
 
     /// `fingerprint.json`: what the results are about.

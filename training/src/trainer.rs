@@ -30,10 +30,10 @@ use webshop_agent::prompt::PROMPT_VERSION;
 use webshop_agent::{Episode, LmPolicy, Qwen2, ShopTokenizer, Task, checkpoint, rollout};
 use webshop_products::{GoalId, Purpose, Seed};
 
-use crate::checkpoint::{RunFolder, read_trainer_state};
+use crate::checkpoint::{RunFolder, read_trainer_state, step_name};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::durable::{write_atomically, write_json};
+use crate::durable::{read_json, write_atomically, write_json};
 use crate::error::{Result, TrainingError};
 use crate::evaluate::{Summary, summarize};
 use crate::gradient::Gradients;
@@ -44,7 +44,9 @@ use crate::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record, Timi
 use crate::observer::Observer;
 use crate::optimizer::{AdamW, Schedule, StepOutcome};
 use crate::record::{record_evaluation, record_rollout};
-use crate::setup::{fingerprint, lm_config, prompt_config, qwen2_config, rollout_config, train_tokenizer};
+use crate::setup::{
+    Fingerprint, fingerprint, lm_config, prompt_config, qwen2_config, rollout_config, train_tokenizer,
+};
 use crate::trajectory::Trajectory;
 use crate::value::{ValueKey, ValueTable};
 use crate::warm_start::{Demonstrations, cloning_gradient};
@@ -162,7 +164,7 @@ impl<'a> Trainer<'a> {
         let split = config.evaluation.split.to_string();
         let metrics = MetricsWriter::open(run.root(), &split, state.metrics)?;
         let clock = Clock::resume(state.seconds);
-        write_json(&run.fingerprint(), &fingerprint(&ground, &tokenizer))?;
+        keep_fingerprint(run, &fingerprint(&ground, &tokenizer))?;
         Ok(Self { config, run, observer, stop, ground, tokenizer, model, optimizer, metrics, clock, state })
     }
 
@@ -394,6 +396,16 @@ impl<'a> Trainer<'a> {
     }
 }
 
+/// Saves what the run is about, or refuses to continue a run that was about something else.
+fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
+    let path = run.fingerprint();
+    if path.is_file() && read_json::<Fingerprint>(&path)? != *found {
+        let problem = "the shop, its goals, the prompt or the tokenizer changed since the run began; start a new run";
+        return Err(TrainingError::bad_file(&path, problem));
+    }
+    write_json(&path, found)
+}
+
 /// Measuring, recording, saving.
 impl Trainer<'_> {
     /// Held-out figures of the policy as it is, recorded under the step taken last.
@@ -412,9 +424,22 @@ impl Trainer<'_> {
         record_evaluation(&mut record, &summary);
         self.log(&record, began, &[])?;
         self.observer.say(&format!("step {}: held out {summary}", self.state.step));
+        self.record_episodes(&episodes)?;
         let shown = episodes.iter().zip(&tasks).take(SHOWN_TRIPS);
         let trips = shown.map(|(episode, task)| episode.tell(&task.shop)).collect();
         Ok(Stage { step: self.state.step, seconds: self.clock.seconds(), summary, trips })
+    }
+
+    /// Keeps the held-out trips whole, one JSON object a line.
+    fn record_episodes(&self, episodes: &[Episode]) -> Result<()> {
+        let path = self.run.episodes().join(format!("{}.jsonl", step_name(self.state.step)));
+        let mut lines = Vec::new();
+        for episode in episodes {
+            serde_json::to_writer(&mut lines, &episode.record(self.ground.shop()))
+                .map_err(|error| TrainingError::bad_file(&path, error))?;
+            lines.push(b'\n');
+        }
+        write_atomically(&path, &lines)
     }
 
     /// Writes a record and, apart from it, how long it took.

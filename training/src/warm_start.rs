@@ -7,7 +7,8 @@
 
 use rand::Rng;
 use rayon::prelude::*;
-use webshop_agent::prompt::{END, END_THINK, Piece, PromptConfig, THINK, Transcriber, encode};
+use webshop_agent::dialect::utterance;
+use webshop_agent::prompt::{Piece, PromptConfig, Transcriber, encode};
 use webshop_agent::{AgentError, DemonstratedTurn, Demonstrator, Manner, Qwen2, ShopTokenizer};
 use webshop_env::{Session, Shop};
 use webshop_products::{GoalId, Purpose, Seed};
@@ -71,8 +72,9 @@ pub fn recount(
     let mut reader = Transcriber::new(prompt);
     let mut told = Vec::with_capacity(turns.len());
     for turn in turns {
-        let read = reader.read(shop.catalog(), &session.page(shop), None);
-        told.push((read, utterance(turn)));
+        let page = session.page(shop);
+        let read = reader.read(shop.catalog(), &page, None);
+        told.push((read, utterance(&turn.thought, &turn.action, &page)));
         session.act(shop, &turn.action);
     }
     told
@@ -93,19 +95,6 @@ pub fn lay_down(
         trajectory.push_utterance(&said, &vec![0.0; said.len()]);
     }
     Ok(trajectory)
-}
-
-/// A demonstrated turn in the words of the `plain` dialect.
-fn utterance(turn: &DemonstratedTurn) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    if !turn.thought.is_empty() {
-        pieces.push(Piece::special(THINK));
-        pieces.extend(turn.thought.iter().cloned());
-        pieces.push(Piece::special(END_THINK));
-    }
-    pieces.push(Piece::words(turn.action.to_string()));
-    pieces.push(Piece::special(END));
-    pieces
 }
 
 /// The gradient of the mean negative log-likelihood over all agent tokens of `batch`, and that mean in

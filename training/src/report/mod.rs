@@ -35,14 +35,13 @@ struct Results {
     fingerprint: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Writes `report.html` and `curve.svg` into the run's folder and returns the path of the page. `command` is what the
-/// run was started with; it stands at the head.
-pub fn write_report(run: &RunFolder, command: &str) -> Result<PathBuf> {
+/// Writes `report.html` and `curve.svg` into the run's folder and returns the path of the page.
+pub fn write_report(run: &RunFolder) -> Result<PathBuf> {
     let results = Results::read(run)?;
     if let Some(curve) = charts::learning_curve(&results) {
         write_atomically(&run.curve(), page::standalone(&curve).as_bytes())?;
     }
-    write_atomically(&run.report(), page::page(&results, command).as_bytes())?;
+    write_atomically(&run.report(), page::page(&results, &run.command()?).as_bytes())?;
     Ok(run.report())
 }
 
@@ -132,7 +131,8 @@ mod tests {
         let mut values = ValueTable::new(key, 0.5);
         values.insert(0, 1, vec![1.0, 0.0]);
         values.save(&run.value()).unwrap();
-        let html = fs::read_to_string(write_report(&run, "webshop train --set a=\"<b>\"").unwrap()).unwrap();
+        run.save_command("webshop train --set a=\"<b>\"").unwrap();
+        let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
         assert!(html.contains("webshop train --set a=&quot;&lt;b&gt;&quot;"));
         assert!(html.contains("<title>20.0: 90.0 % (85.0 % to 95.0 %)</title>"));
         assert!(
@@ -152,7 +152,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::create(&folder.path().join("run"), &Config::default()).unwrap();
         MetricsWriter::open(run.root(), "test", MetricsPosition::default()).unwrap();
-        let html = fs::read_to_string(write_report(&run, "webshop train").unwrap()).unwrap();
+        let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
         assert!(html.contains("Nothing has been measured yet"));
         assert!(!run.curve().exists());
     }
