@@ -10,10 +10,8 @@ use webshop_products::{
     Selection, Split,
 };
 
-const BOTH: [(EmbeddedCatalog, &str); 2] = [
-    (EmbeddedCatalog::Hundred, "100"),
-    (EmbeddedCatalog::Thousand, "1000"),
-];
+const BOTH: [(EmbeddedCatalog, &str); 2] =
+    [(EmbeddedCatalog::Hundred, "100"), (EmbeddedCatalog::Thousand, "1000")];
 
 fn load(which: EmbeddedCatalog) -> (Catalog, GoalSet) {
     let data = RawData::embedded(which);
@@ -32,16 +30,9 @@ fn wanted(goal: &Goal, product: &Product) -> Selection {
     let group_of = |value: &str| {
         let offers =
             |group: &&webshop_products::OptionGroup| group.values.iter().any(|one| one.text == value);
-        product
-            .options
-            .iter()
-            .find(offers)
-            .map_or("", |group| &group.name)
+        product.options.iter().find(offers).map_or("", |group| &group.name)
     };
-    goal.options
-        .iter()
-        .map(|option| (group_of(&option.value), option.value.as_str()))
-        .collect()
+    goal.options.iter().map(|option| (group_of(&option.value), option.value.as_str())).collect()
 }
 
 #[test]
@@ -94,20 +85,15 @@ fn the_catalogs_in_numbers() {
     for (which, name) in BOTH {
         let (catalog, goals) = load(which);
         let report = CatalogReport::new(&catalog, &goals);
-        common::in_area("catalog", || {
-            insta::assert_snapshot!(format!("report_{name}"), report)
-        });
+        common::in_area("catalog", || insta::assert_snapshot!(format!("report_{name}"), report));
     }
 }
 
-/// The products that share the kind and the brand of the first boots, shoes or shirt there is.
+/// The products that share kind and brand with the first that has two things to choose.
 fn family(catalog: &Catalog) -> Vec<ProductIdx> {
     let brand = |product: &Product| product.title.split(' ').next().map(str::to_owned);
     let products = catalog.products();
-    let first = products
-        .iter()
-        .find(|product| product.department == "fashion")
-        .expect("some fashion");
+    let first = products.iter().find(|product| product.options.len() == 2).expect("many have two");
     let alike = |product: &Product| product.query == first.query && brand(product) == brand(first);
     let all = products.iter().enumerate().filter(|(_, product)| alike(product));
     all.map(|(at, _)| ProductIdx(at as u32)).collect()
@@ -129,13 +115,9 @@ fn listing(product: &Product) -> String {
 #[test]
 fn a_family_of_near_duplicates() {
     let (catalog, _) = load(EmbeddedCatalog::Hundred);
-    let products: Vec<_> = family(&catalog)
-        .into_iter()
-        .map(|position| listing(catalog.get(position)))
-        .collect();
-    common::in_area("catalog", || {
-        insta::assert_snapshot!("family", products.join("\n"))
-    });
+    let products: Vec<_> =
+        family(&catalog).into_iter().map(|position| listing(catalog.get(position))).collect();
+    common::in_area("catalog", || insta::assert_snapshot!("family", products.join("\n")));
 }
 
 #[test]
@@ -155,11 +137,7 @@ fn the_goals_of_one_product() {
 fn one_request_each_of_many_voices() {
     let (_, goals) = load(EmbeddedCatalog::Thousand);
     // A prime step walks through the catalog without favouring a place in a product's list.
-    let sample = goals
-        .goals()
-        .iter()
-        .step_by(397)
-        .map(|goal| goal.instruction.as_str());
+    let sample = goals.goals().iter().step_by(397).map(|goal| goal.instruction.as_str());
     let sample: Vec<_> = sample.collect();
     common::in_area("catalog", || insta::assert_snapshot!("voices", sample.join("\n")));
 }

@@ -114,10 +114,7 @@ fn options(raw: &IndexMap<String, Option<Vec<RawOption>>>) -> Vec<OptionGroup> {
     for value in groups.values_mut().flatten() {
         value.image = images.get(&value.text).cloned().flatten();
     }
-    groups
-        .into_iter()
-        .map(|(name, values)| OptionGroup { name, values })
-        .collect()
+    groups.into_iter().map(|(name, values)| OptionGroup { name, values }).collect()
 }
 
 /// An option value as pages show it.
@@ -130,21 +127,11 @@ mod tests {
     use super::*;
 
     fn item(asin: &str) -> RawItem {
-        RawItem {
-            asin: asin.into(),
-            images: vec!["a".into()],
-            ..RawItem::default()
-        }
+        RawItem { asin: asin.into(), images: vec!["a".into()], ..RawItem::default() }
     }
 
     fn load(items: Vec<RawItem>) -> Result<Catalog, DataError> {
-        Catalog::from_raw(
-            &RawData {
-                items,
-                ..RawData::default()
-            },
-            Seed(0),
-        )
+        Catalog::from_raw(&RawData { items, ..RawData::default() }, Seed(0))
     }
 
     #[test]
@@ -159,11 +146,7 @@ mod tests {
 
     #[test]
     fn option_values_are_spelled_as_pages_show_them() {
-        let cases = [
-            ("Black/White", "black | white"),
-            ("/", " | "),
-            ("\u{1c} Ab ", "ab"),
-        ];
+        let cases = [("Black/White", "black | white"), ("/", " | "), ("\u{1c} Ab ", "ab")];
         for (raw, text) in cases {
             assert_eq!(option_text(raw), text);
         }
@@ -171,28 +154,18 @@ mod tests {
 
     #[test]
     fn of_two_names_equal_in_lower_case_the_last_values_stay_in_the_first_place() {
-        let value = |text: &str, image: Option<&str>| RawOption {
-            value: text.into(),
-            image: image.map(Into::into),
-        };
+        let value =
+            |text: &str, image: Option<&str>| RawOption { value: text.into(), image: image.map(Into::into) };
         let raw = IndexMap::from([
             ("Color".to_owned(), Some(vec![value("Red", Some("first"))])),
             ("Size".to_owned(), Some(vec![value("Red", Some("last"))])),
             ("Style".to_owned(), None),
-            (
-                "COLOR".to_owned(),
-                Some(vec![value("Blue", None), value("red", None)]),
-            ),
+            ("COLOR".to_owned(), Some(vec![value("Blue", None), value("red", None)])),
         ]);
         let groups = options(&raw);
         let shown: Vec<_> = groups
             .iter()
-            .map(|g| {
-                (
-                    g.name.as_str(),
-                    g.values.iter().map(|v| v.text.as_str()).collect::<Vec<_>>(),
-                )
-            })
+            .map(|g| (g.name.as_str(), g.values.iter().map(|v| v.text.as_str()).collect::<Vec<_>>()))
             .collect();
         assert_eq!(shown, [("color", vec!["blue", "red"]), ("size", vec!["red"])]);
         // The picture of `red` is the one given last, for whichever group.
@@ -201,19 +174,13 @@ mod tests {
 
     #[test]
     fn a_bad_record_is_named() {
-        let bad = RawItem {
-            pricing: "cheap".into(),
-            ..item("B2")
-        };
+        let bad = RawItem { pricing: "cheap".into(), ..item("B2") };
         let message = load(vec![item("B1"), bad]).unwrap_err().to_string();
         assert_eq!(
             message,
             "`items_shuffle`, record 2 (`B2`): field `pricing` holds `cheap`, which names no dollars"
         );
         let message = load(vec![item("b1")]).unwrap_err().to_string();
-        assert_eq!(
-            message,
-            "`items_shuffle`, record 1 (`b1`): field `asin` is empty or in lower case"
-        );
+        assert_eq!(message, "`items_shuffle`, record 1 (`b1`): field `asin` is empty or in lower case");
     }
 }

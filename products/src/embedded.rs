@@ -53,10 +53,7 @@ mod tests {
         let made = generate(Seed(0), n_products);
         let mut json = Vec::new();
         made.write_one(&mut json).unwrap();
-        assert!(
-            which.json() == json,
-            "run `cargo run --release -p webshop-products --example embed`"
-        );
+        assert!(which.json() == json, "run `cargo run --release -p webshop-products --example embed`");
         assert_eq!(RawData::embedded(which), made);
     }
 

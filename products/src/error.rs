@@ -63,9 +63,6 @@ pub struct FieldProblem {
 
 impl FieldProblem {
     pub(crate) fn new(field: &str, problem: impl Into<String>) -> Self {
-        Self {
-            field: field.into(),
-            problem: problem.into(),
-        }
+        Self { field: field.into(), problem: problem.into() }
     }
 }

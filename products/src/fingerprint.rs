@@ -22,12 +22,7 @@ pub(crate) fn of(catalog: &Catalog, goals: &[Goal], splits: &Splits) -> String {
     for split in [Split::Train, Split::Validation, Split::Test] {
         hasher.add(&splits.get(split));
     }
-    hasher
-        .0
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hasher.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 struct Hasher(Sha256);

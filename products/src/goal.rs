@@ -108,11 +108,7 @@ impl GoalSet {
     ) -> Result<Self, DataError> {
         let mut goals = Vec::new();
         for (at, product) in catalog.products().iter().enumerate() {
-            let maker = Maker {
-                product,
-                position: ProductIdx(at as u32),
-                seed,
-            };
+            let maker = Maker { product, position: ProductIdx(at as u32), seed };
             if kind != GoalKind::Synthetic {
                 maker.human(data, &mut goals);
             }
@@ -126,11 +122,7 @@ impl GoalSet {
         weigh(&mut goals);
         let splits = Splits::by_product(&goals);
         let fingerprint = fingerprint::of(catalog, &goals, &splits);
-        Ok(Self {
-            goals,
-            splits,
-            fingerprint,
-        })
+        Ok(Self { goals, splits, fingerprint })
     }
 
     /// All goals, in catalog order.
@@ -170,10 +162,7 @@ impl Maker<'_> {
             }
             let limit = PriceLimit::draw(self.product.price.paid, self.seed, self.position, at + 1);
             let options = entry.instruction_options.iter();
-            let options = options.map(|value| WantedOption {
-                name: None,
-                value: value.clone(),
-            });
+            let options = options.map(|value| WantedOption { name: None, value: value.clone() });
             let sentence = entry.instruction.trim_matches('.');
             goals.push(self.goal(
                 format!("{sentence}{}", limit.text()),
@@ -251,21 +240,16 @@ fn combinations(product: &Product) -> Vec<Vec<WantedOption>> {
     let mut groups: Vec<_> = product.options.iter().collect();
     groups.sort_by(|a, b| a.name.cmp(&b.name));
     groups.iter().fold(vec![Vec::new()], |chosen, group| {
-        let wanted = group.values.iter().map(|value| WantedOption {
-            name: Some(group.name.clone()),
-            value: value.text.clone(),
-        });
+        let wanted = group
+            .values
+            .iter()
+            .map(|value| WantedOption { name: Some(group.name.clone()), value: value.text.clone() });
         let wanted: Vec<_> = wanted.collect();
         let extend = |so_far: &Vec<WantedOption>| {
             let so_far = so_far.clone();
-            wanted
-                .iter()
-                .map(move |option| [so_far.as_slice(), &[option.clone()]].concat())
+            wanted.iter().map(move |option| [so_far.as_slice(), std::slice::from_ref(option)].concat())
         };
-        chosen
-            .iter()
-            .flat_map(|so_far| extend(so_far).collect::<Vec<_>>())
-            .collect()
+        chosen.iter().flat_map(|so_far| extend(so_far).collect::<Vec<_>>()).collect()
     })
 }
 
@@ -274,18 +258,11 @@ fn combinations(product: &Product) -> Vec<Vec<WantedOption>> {
 fn weigh(goals: &mut [Goal]) {
     let synthetic = |goal: &Goal| goal.style == GoalStyle::Synthetic;
     let mut counts: HashMap<String, usize> = HashMap::new();
-    for attribute in goals
-        .iter()
-        .filter(|goal| synthetic(goal))
-        .flat_map(|goal| &goal.attributes)
-    {
+    for attribute in goals.iter().filter(|goal| synthetic(goal)).flat_map(|goal| &goal.attributes) {
         *counts.entry(attribute.clone()).or_default() += 1;
     }
     for goal in goals.iter_mut().filter(|goal| synthetic(goal)) {
-        let rarity = goal
-            .attributes
-            .iter()
-            .map(|attribute| 1.0 / counts[attribute] as f64);
+        let rarity = goal.attributes.iter().map(|attribute| 1.0 / counts[attribute] as f64);
         goal.weight = rarity.sum::<f64>() / goal.attributes.len() as f64;
     }
 }
@@ -296,10 +273,7 @@ mod tests {
     use crate::raw::{RawHumanInstruction, RawInstruction, RawItem, RawOption};
 
     fn value(text: &str) -> RawOption {
-        RawOption {
-            value: text.into(),
-            image: None,
-        }
+        RawOption { value: text.into(), image: None }
     }
 
     fn texts(texts: &[&str]) -> Vec<String> {
@@ -361,11 +335,7 @@ mod tests {
         );
         // One attribute that four goals share: each weighs a quarter, and all share one limit.
         assert!(set.goals().iter().all(|goal| goal.weight == 0.25));
-        assert!(
-            set.goals()
-                .iter()
-                .all(|goal| goal.price_limit == set.goals()[0].price_limit)
-        );
+        assert!(set.goals().iter().all(|goal| goal.price_limit == set.goals()[0].price_limit));
     }
 
     #[test]
@@ -373,19 +343,10 @@ mod tests {
         let set = goals(&data(), GoalKind::Human, 0).unwrap();
         let [goal] = set.goals() else { panic!("one goal") };
         assert_eq!(sentence(goal), "i need a red lamp");
-        assert_eq!(
-            goal.options,
-            [WantedOption {
-                name: None,
-                value: "red".into()
-            }]
-        );
+        assert_eq!(goal.options, [WantedOption { name: None, value: "red".into() }]);
         assert_eq!((goal.style, goal.weight), (GoalStyle::Human, 1.0));
         let limit = goal.price_limit.unwrap().0 / 100;
-        assert!(
-            goal.instruction
-                .ends_with(&format!(", and price lower than {limit}.00 dollars"))
-        );
+        assert!(goal.instruction.ends_with(&format!(", and price lower than {limit}.00 dollars")));
     }
 
     #[test]
@@ -394,20 +355,13 @@ mod tests {
         let styles: Vec<_> = set.goals().iter().map(|goal| goal.style).collect();
         assert_eq!(styles[0], GoalStyle::Human);
         assert_eq!(styles[1..], [GoalStyle::Synthetic; 4]);
-        assert!(
-            set.goals()
-                .iter()
-                .enumerate()
-                .all(|(at, goal)| goal.id == GoalId(at as u32))
-        );
+        assert!(set.goals().iter().enumerate().all(|(at, goal)| goal.id == GoalId(at as u32)));
     }
 
     #[test]
     fn an_option_without_values_leaves_no_synthetic_goal() {
         let mut data = data();
-        data.items[0]
-            .customization_options
-            .insert("Style".into(), Some(Vec::new()));
+        data.items[0].customization_options.insert("Style".into(), Some(Vec::new()));
         assert!(goals(&data, GoalKind::Synthetic, 0).unwrap().goals().is_empty());
     }
 

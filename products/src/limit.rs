@@ -6,9 +6,9 @@ use crate::price::Cents;
 use crate::product::ProductIdx;
 use crate::seed::{Purpose, Seed, below};
 
-/// Limits are whole tens of dollars, from 10 to 990.
-const STEP: i64 = 10_00;
-const LAST: i64 = 990_00;
+/// Limits are whole tens of dollars, from 10 to 990; in cents.
+const STEP: i64 = 1_000;
+const LAST: i64 = 99_000;
 
 /// A limit is drawn from this many steps above the price.
 const WINDOW: i64 = 4;
@@ -42,13 +42,8 @@ impl PriceLimit {
     pub(crate) fn text(self) -> String {
         let mut text = String::new();
         if let Some(Cents(cents)) = self.0 {
-            write!(
-                text,
-                ", and price lower than {}.{:02} dollars",
-                cents / 100,
-                cents % 100
-            )
-            .expect("writing to a string cannot fail");
+            write!(text, ", and price lower than {}.{:02} dollars", cents / 100, cents % 100)
+                .expect("writing to a string cannot fail");
         }
         text
     }
@@ -71,23 +66,23 @@ mod tests {
 
     #[test]
     fn a_limit_is_one_of_the_second_to_fourth_step_above_the_price() {
-        assert_eq!(limits(12_34), [30, 40, 50]);
-        assert_eq!(limits(10_00), [30, 40, 50]);
-        assert_eq!(limits(9_99), [20, 30, 40]);
+        assert_eq!(limits(1_234), [30, 40, 50]);
+        assert_eq!(limits(1_000), [30, 40, 50]);
+        assert_eq!(limits(999), [20, 30, 40]);
         assert_eq!(limits(0), [20, 30, 40]);
     }
 
     #[test]
     fn near_the_top_fewer_steps_remain_and_then_none() {
-        assert_eq!(limits(960_00), [980, 990]);
-        assert_eq!(limits(979_99), [990]);
-        assert!(limits(980_00).is_empty());
-        assert!(limits(2_000_00).is_empty());
+        assert_eq!(limits(96_000), [980, 990]);
+        assert_eq!(limits(97_999), [990]);
+        assert!(limits(98_000).is_empty());
+        assert!(limits(200_000).is_empty());
     }
 
     #[test]
     fn the_text_is_that_of_the_original() {
-        let limit = PriceLimit(Some(Cents(40_00)));
+        let limit = PriceLimit(Some(Cents(4_000)));
         assert_eq!(limit.text(), ", and price lower than 40.00 dollars");
         assert_eq!(PriceLimit(None).text(), "");
     }

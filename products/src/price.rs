@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::python::{decimal_digit, float_repr};
 use crate::seed::{Purpose, Seed, below};
 
-/// What the original charges for a product without a price.
-const UNPRICED: Cents = Cents(100_00);
+/// What the original charges for a product without a price: $100.
+const UNPRICED: Cents = Cents(10_000);
 
 /// An amount of money in hundredths of a dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -52,27 +52,15 @@ impl Price {
     /// decimals round half up to whole cents. The error completes "field `pricing` …".
     pub(crate) fn parse(text: &str, seed: Seed, product_index: u32) -> Result<Self, String> {
         if text.is_empty() {
-            return Ok(Self {
-                tag: "$100.0".into(),
-                low: UNPRICED,
-                high: UNPRICED,
-                paid: UNPRICED,
-            });
+            return Ok(Self { tag: "$100.0".into(), low: UNPRICED, high: UNPRICED, paid: UNPRICED });
         }
         let mut parts = text.split('$').skip(1).map(|part| Amount::parse(part, text));
-        let first = parts
-            .next()
-            .ok_or_else(|| format!("holds `{text}`, which names no dollars"))??;
+        let first = parts.next().ok_or_else(|| format!("holds `{text}`, which names no dollars"))??;
         // Every further part must parse, as in the original, though only the first is shown.
         let rest = parts.collect::<Result<Vec<_>, _>>()?;
         let Some(second) = rest.first() else {
             let (tag, cents) = (format!("${}", first.repr), first.cents);
-            return Ok(Self {
-                tag,
-                low: cents,
-                high: cents,
-                paid: cents,
-            });
+            return Ok(Self { tag, low: cents, high: cents, paid: cents });
         };
         let (low, high) = (first.cents.min(second.cents), first.cents.max(second.cents));
         let mut rng = seed.rng(Purpose::Prices, &[u64::from(product_index)]);
@@ -108,10 +96,7 @@ impl Amount {
         }
         let value: f64 = number.parse().map_err(|_| malformed())?;
         let cents = whole_cents(&number).ok_or_else(malformed)?;
-        Ok(Self {
-            repr: float_repr(value),
-            cents,
-        })
+        Ok(Self { repr: float_repr(value), cents })
     }
 }
 
@@ -130,11 +115,7 @@ mod tests {
 
     fn check(text: &str, tag: &str, low: i64, high: i64) {
         let price = Price::parse(text, Seed(0), 3).unwrap();
-        assert_eq!(
-            (price.tag.as_str(), price.low.0, price.high.0),
-            (tag, low, high),
-            "{text}"
-        );
+        assert_eq!((price.tag.as_str(), price.low.0, price.high.0), (tag, low, high), "{text}");
         assert!(price.low <= price.paid && price.paid <= price.high);
     }
 

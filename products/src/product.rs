@@ -146,16 +146,12 @@ impl Selection {
 
     /// The value chosen for `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value)
+        self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
     /// Names and values.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.chosen
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+        self.chosen.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// The values alone.
@@ -197,9 +193,7 @@ impl Serialize for Selection {
 
 impl<'de> Deserialize<'de> for Selection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(IndexMap::<String, String>::deserialize(deserializer)?
-            .into_iter()
-            .collect())
+        Ok(IndexMap::<String, String>::deserialize(deserializer)?.into_iter().collect())
     }
 }
 

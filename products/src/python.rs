@@ -54,13 +54,7 @@ mod tests {
 
     #[test]
     fn digits_of_every_script_have_their_value() {
-        let cases = [
-            ('7', Some(7)),
-            ('٣', Some(3)),
-            ('９', Some(9)),
-            ('½', None),
-            ('a', None),
-        ];
+        let cases = [('7', Some(7)), ('٣', Some(3)), ('９', Some(9)), ('½', None), ('a', None)];
         for (c, value) in cases {
             assert_eq!(decimal_digit(c), value, "{c}");
         }

@@ -66,17 +66,10 @@ impl CatalogReport {
         Self {
             n_products: products.len(),
             departments,
-            n_kinds: products
-                .iter()
-                .map(|product| &product.query)
-                .collect::<BTreeSet<_>>()
-                .len(),
+            n_kinds: products.iter().map(|product| &product.query).collect::<BTreeSet<_>>().len(),
             n_option_groups,
             n_shared_values: shared_values(products),
-            n_price_ranges: products
-                .iter()
-                .filter(|product| product.price.low < product.price.high)
-                .count(),
+            n_price_ranges: products.iter().filter(|product| product.price.low < product.price.high).count(),
             prices: quartiles(products),
             n_human_goals: with_style(GoalStyle::Human),
             n_synthetic_goals: with_style(GoalStyle::Synthetic),
@@ -90,11 +83,8 @@ impl CatalogReport {
 
 impl fmt::Display for CatalogReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let departments: Vec<_> = self
-            .departments
-            .iter()
-            .map(|(name, n_products)| format!("{name} {n_products}"))
-            .collect();
+        let departments: Vec<_> =
+            self.departments.iter().map(|(name, n_products)| format!("{name} {n_products}")).collect();
         let [none, one, two, more] = self.n_option_groups;
         let [least, lower, median, upper, most] = self.prices;
         let n_goals = self.n_human_goals + self.n_synthetic_goals;
@@ -108,11 +98,7 @@ impl fmt::Display for CatalogReport {
             departments.join(", ")
         )?;
         writeln!(f, "option groups none {none}, one {one}, two {two}, more {more}")?;
-        writeln!(
-            f,
-            "shared values {} in groups of different names",
-            self.n_shared_values
-        )?;
+        writeln!(f, "shared values {} in groups of different names", self.n_shared_values)?;
         writeln!(
             f,
             "prices        {least} to {most}, quartiles {lower}, {median}, {upper}; {} ranges",
@@ -123,14 +109,8 @@ impl fmt::Display for CatalogReport {
             "goals         {n_goals} ({} human, {} synthetic)",
             self.n_human_goals, self.n_synthetic_goals
         )?;
-        writeln!(
-            f,
-            "splits        train {train}, validation {validation}, test {test}"
-        )?;
-        writeln!(
-            f,
-            "confusable    {percent:.1} % of goals have {CONFUSABLE} or more near-duplicates"
-        )?;
+        writeln!(f, "splits        train {train}, validation {validation}, test {test}")?;
+        writeln!(f, "confusable    {percent:.1} % of goals have {CONFUSABLE} or more near-duplicates")?;
         writeln!(f, "words         {}", self.n_words)?;
         write!(f, "fingerprint   {}", self.fingerprint)
     }
@@ -138,17 +118,12 @@ impl fmt::Display for CatalogReport {
 
 /// Per product, how many others nearly equal it.
 fn near_duplicates(products: &[Product]) -> Vec<usize> {
-    let titles: Vec<BTreeSet<String>> = products
-        .iter()
-        .map(|product| split_words(&product.title).collect())
-        .collect();
+    let titles: Vec<BTreeSet<String>> =
+        products.iter().map(|product| split_words(&product.title).collect()).collect();
     let mut alike: BTreeMap<(&str, String), Vec<ProductIdx>> = BTreeMap::new();
     for (at, product) in products.iter().enumerate() {
         let first = split_words(&product.title).next().unwrap_or_default();
-        alike
-            .entry((&product.query, first))
-            .or_default()
-            .push(ProductIdx(at as u32));
+        alike.entry((&product.query, first)).or_default().push(ProductIdx(at as u32));
     }
     let mut n_near = vec![0; products.len()];
     for group in alike.values() {
@@ -178,38 +153,22 @@ fn shared_values(products: &[Product]) -> usize {
 fn quartiles(products: &[Product]) -> [Cents; 5] {
     let mut paid: Vec<_> = products.iter().map(|product| product.price.paid).collect();
     paid.sort_unstable();
-    [0, 1, 2, 3, 4].map(|quarter| {
-        paid.get(paid.len().saturating_sub(1) * quarter / 4)
-            .copied()
-            .unwrap_or_default()
-    })
+    [0, 1, 2, 3, 4]
+        .map(|quarter| paid.get(paid.len().saturating_sub(1) * quarter / 4).copied().unwrap_or_default())
 }
 
 fn words(products: &[Product], goals: &GoalSet) -> usize {
     let mut words = BTreeSet::new();
     for product in products {
-        let lines = [
-            &product.title,
-            &product.description,
-            &product.query,
-            &product.product_category,
-        ];
+        let lines = [&product.title, &product.description, &product.query, &product.product_category];
         let groups = product.options.iter();
         let options =
             groups.flat_map(|group| group.values.iter().map(|value| &value.text).chain([&group.name]));
-        let lines = lines
-            .into_iter()
-            .chain(&product.bullets)
-            .chain(&product.attributes)
-            .chain(options);
+        let lines = lines.into_iter().chain(&product.bullets).chain(&product.attributes).chain(options);
         words.extend(lines.flat_map(|line| split_words(line)));
     }
     for goal in goals.goals() {
-        let sentence = goal
-            .instruction
-            .split(", and price lower than ")
-            .next()
-            .unwrap_or_default();
+        let sentence = goal.instruction.split(", and price lower than ").next().unwrap_or_default();
         words.extend(split_words(sentence));
     }
     words.len()
@@ -236,14 +195,7 @@ mod tests {
             ..RawItem::default()
         };
         let items = titles.iter().enumerate().map(item).collect();
-        Catalog::from_raw(
-            &RawData {
-                items,
-                ..RawData::default()
-            },
-            Seed(0),
-        )
-        .unwrap()
+        Catalog::from_raw(&RawData { items, ..RawData::default() }, Seed(0)).unwrap()
     }
 
     #[test]

@@ -32,12 +32,8 @@ pub enum Split {
 }
 
 impl Split {
-    const NAMES: [(Self, &str); 4] = [
-        (Self::Train, "train"),
-        (Self::Validation, "validation"),
-        (Self::Test, "test"),
-        (Self::All, "all"),
-    ];
+    const NAMES: [(Self, &str); 4] =
+        [(Self::Train, "train"), (Self::Validation, "validation"), (Self::Test, "test"), (Self::All, "all")];
 }
 
 impl fmt::Display for Split {
@@ -63,9 +59,7 @@ impl FromStr for Split {
     /// ```
     fn from_str(text: &str) -> Result<Self, UnknownSplit> {
         let named = Self::NAMES.iter().find(|(_, name)| *name == text);
-        named
-            .map(|(split, _)| *split)
-            .ok_or_else(|| UnknownSplit(text.into()))
+        named.map(|(split, _)| *split).ok_or_else(|| UnknownSplit(text.into()))
     }
 }
 
@@ -82,18 +76,11 @@ impl Splits {
     /// Ranks the products that have goals by SHA-256 of a fixed label and their ASIN, and cuts the
     /// ranking at 60 % and 70 %, rounded.
     pub(crate) fn by_product(goals: &[Goal]) -> Self {
-        let products: BTreeMap<ProductIdx, &str> = goals
-            .iter()
-            .map(|goal| (goal.product, goal.asin.as_str()))
-            .collect();
+        let products: BTreeMap<ProductIdx, &str> =
+            goals.iter().map(|goal| (goal.product, goal.asin.as_str())).collect();
         let mut ranking: Vec<_> = products
             .iter()
-            .map(|(&product, asin)| {
-                (
-                    Sha256::new_with_prefix(LABEL).chain_update(asin).finalize(),
-                    product,
-                )
-            })
+            .map(|(&product, asin)| (Sha256::new_with_prefix(LABEL).chain_update(asin).finalize(), product))
             .collect();
         ranking.sort_unstable();
         let tenths = |n: usize| (ranking.len() * n + 5) / 10;
@@ -142,11 +129,7 @@ mod tests {
         let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
         let sides = [Split::Train, Split::Validation, Split::Test].map(|split| -> BTreeSet<ProductIdx> {
-            goals
-                .split(split)
-                .iter()
-                .map(|&id| goals.get(id).product)
-                .collect()
+            goals.split(split).iter().map(|&id| goals.get(id).product).collect()
         });
         assert_eq!(sides.each_ref().map(BTreeSet::len), [30, 5, 15]);
         assert!(
@@ -162,10 +145,7 @@ mod tests {
         let data = generate(Seed(0), 20);
         let test = |seed| {
             let catalog = Catalog::from_raw(&data, seed).unwrap();
-            GoalSet::from_raw(&data, &catalog, GoalKind::Both, seed)
-                .unwrap()
-                .split(Split::Test)
-                .to_vec()
+            GoalSet::from_raw(&data, &catalog, GoalKind::Both, seed).unwrap().split(Split::Test).to_vec()
         };
         assert_eq!(test(Seed(1)), test(Seed(2)));
     }

@@ -7,8 +7,10 @@ use super::dice::{Dice, Draw};
 use super::lexicon::Lexicon;
 use super::words::{Department, Form, Group, Kind, Pool};
 
-/// In how many of 100 siblings each [`Change`] is made, in the order of its variants.
-const CHANGES: [usize; 4] = [40, 30, 20, 10];
+/// In how many of 100 siblings each [`Change`] is made, in the order of its variants. This is for all
+/// but the first sibling, whose title always differs: of four siblings 40 % differ in the title, 30 % in
+/// the price, 20 % in the options and 10 % in what only the text tells.
+const CHANGES: [usize; 4] = [20, 40, 27, 13];
 
 /// The most values of a group, by the number of groups, so that no product has many combinations.
 const MOST_VALUES: [usize; 4] = [0, 5, 3, 2];
@@ -20,11 +22,11 @@ const EXCHANGE: usize = 70;
 const PRICE_ENDINGS: [i64; 6] = [99, 95, 49, 0, 50, 29];
 
 /// No sibling costs more, in cents.
-const MOST_CENTS: i64 = 400_00;
+const MOST_CENTS: i64 = 40_000;
 
 /// A dearer sibling costs at least so many cents more: limits lie up to $40 above a price, and many of
 /// the cheaper one's should exclude the dearer.
-const LEAST_STEP: i64 = 25_00;
+const LEAST_STEP: i64 = 2_500;
 
 /// The least that a price is of any cheaper sibling's, in percent.
 const LEAST_PERCENT: i64 = 120;
@@ -94,10 +96,8 @@ impl Family {
         let (department, kind) = lexicon.kind(index);
         let mut dice = Dice::new(lexicon.seed, Draw::Family, &[index]);
         let first = first_member(lexicon, kind, lexicon.n_groups(index), &mut dice);
-        let sized = first
-            .choices
-            .iter()
-            .any(|choice| ["size", "pack", "length"].contains(&choice.name));
+        let sized =
+            first.choices.iter().any(|choice| ["size", "pack", "length", "weight"].contains(&choice.name));
         let mut maybe = |list: &'static [&'static str], percent| {
             let wanted = dice.chance(percent) && !list.is_empty();
             wanted.then(|| dice.pick(list))
@@ -126,8 +126,10 @@ impl Family {
     /// A member like an earlier one but for one thing, and unlike all others.
     fn sibling(&self, lexicon: &Lexicon, dice: &mut Dice) -> Member {
         loop {
-            let change =
-                [Change::Shown, Change::Price, Change::Options, Change::Hidden][dice.weighted(&CHANGES)];
+            let change = match self.members.len() {
+                1 => Change::Shown,
+                _ => [Change::Shown, Change::Price, Change::Options, Change::Hidden][dice.weighted(&CHANGES)],
+            };
             let mut member = self.members[dice.below(self.members.len())].clone();
             match change {
                 Change::Shown => self.change_shown(&mut member, lexicon, dice),
@@ -176,10 +178,7 @@ impl Family {
     /// Whether some member does not offer `value` in the group called `name`.
     pub(super) fn is_rare(&self, name: &str, value: &str) -> bool {
         let offers = |choice: &Choice| choice.name == name && choice.values.contains(&value);
-        !self
-            .members
-            .iter()
-            .all(|member| member.choices.iter().any(offers))
+        !self.members.iter().all(|member| member.choices.iter().any(offers))
     }
 
     /// How many members lack `wanted`: what asking for it rules out.
@@ -203,16 +202,9 @@ fn first_member(lexicon: &Lexicon, kind: &'static Kind, n_groups: usize, dice: &
     let mut groups = dice.sample(kind.groups, n_groups);
     // Pages list groups in the kind's order, whichever of them a family has.
     groups.sort_by_key(|group| kind.groups.iter().position(|known| std::ptr::eq(*known, *group)));
-    let choices = groups
-        .into_iter()
-        .map(|group| draw_choice(lexicon, group, n_groups, dice));
+    let choices = groups.into_iter().map(|group| draw_choice(lexicon, group, n_groups, dice));
     let choices = choices.collect();
-    Member {
-        shown: traits,
-        hidden,
-        cents: first_price(kind, dice),
-        choices,
-    }
+    Member { shown: traits, hidden, cents: first_price(kind, dice), choices }
 }
 
 /// Turns "rubber sole, mesh lining" into "mesh sole, rubber lining"; false if there are no such two.
@@ -229,11 +221,8 @@ fn exchange(shown: &mut [Trait], lexicon: &Lexicon, kind: &'static Kind) -> bool
     let (Some((a, b)), Some((c, d))) = (halves(one), halves(other)) else {
         return false;
     };
-    let find = |first: &str, second: &str| {
-        known
-            .iter()
-            .find(|text| text.split_once(' ') == Some((first, second)))
-    };
+    let find =
+        |first: &str, second: &str| known.iter().find(|text| text.split_once(' ') == Some((first, second)));
     let (Some(new_one), Some(new_other)) = (find(c, b), find(a, d)) else {
         return false;
     };
@@ -273,11 +262,7 @@ fn draw_choice(lexicon: &Lexicon, group: &'static Group, n_groups: usize, dice: 
     let n_values = dice.between(2, most as i64) as usize;
     let mut values = dice.sample(known, n_values);
     in_order(&mut values, group);
-    Choice {
-        name: group.name,
-        phrases: group.phrases,
-        values,
-    }
+    Choice { name: group.name, phrases: group.phrases, values }
 }
 
 /// Replaces the values of one group by others, at most one of them kept.
@@ -314,11 +299,7 @@ fn first_price(kind: &Kind, dice: &mut Dice) -> i64 {
 fn other_price(cents: i64, dice: &mut Dice) -> i64 {
     let percent = dice.between(140, 300);
     let dearer = (cents * percent / 100).max(cents + LEAST_STEP);
-    let dollars = if dearer > MOST_CENTS {
-        cents / percent
-    } else {
-        dearer / 100
-    };
+    let dollars = if dearer > MOST_CENTS { cents / percent } else { dearer / 100 };
     dollars.max(1) * 100 + dice.pick(&PRICE_ENDINGS)
 }
 
@@ -334,14 +315,8 @@ mod tests {
     fn two_parts_exchange_their_second_words() {
         let lexicon = Lexicon::new(Seed(0), 1_000);
         let kinds = DEPARTMENTS.iter().flat_map(|department| department.kinds);
-        let boots = kinds
-            .into_iter()
-            .find(|kind| kind.query == "hiking boots")
-            .unwrap();
-        let part = |text| Trait {
-            form: Form::Has,
-            text,
-        };
+        let boots = kinds.into_iter().find(|kind| kind.query == "hiking boots").unwrap();
+        let part = |text| Trait { form: Form::Has, text };
         let mut shown = [part("rubber sole"), part("mesh lining")];
         assert!(exchange(&mut shown, &lexicon, boots));
         assert_eq!(shown, [part("mesh sole"), part("rubber lining")]);

@@ -59,18 +59,12 @@ pub(super) fn make(
 /// In the manner of the original's rule: no options and no price, which loading appends.
 fn synthetic_instruction(family: &Family, member: &Member, dice: &mut Dice) -> RawInstruction {
     let wanted = wanted_traits(family, member, dice);
-    let of = |form: Form| texts_of(&wanted, form).join(", ");
-    let mut text = String::from("Find me ");
-    for (before, traits, after) in [("", of(Form::Is), " "), ("", family.kind.query.to_owned(), "")] {
-        if !traits.is_empty() {
-            text += &format!("{before}{traits}{after}");
-        }
-    }
-    for (before, traits) in [(" with ", of(Form::Has)), (" for ", of(Form::For))] {
-        if !traits.is_empty() {
-            text += &format!("{before}{traits}");
-        }
-    }
+    let said = |before: &str, form: Form, after: &str| match texts_of(&wanted, form) {
+        texts if texts.is_empty() => String::new(),
+        texts => format!("{before}{}{after}", texts.join(", ")),
+    };
+    let (qualities, parts) = (said("", Form::Is, " "), said(" with ", Form::Has, ""));
+    let text = format!("Find me {qualities}{}{parts}{}", family.kind.query, said(" for ", Form::For, ""));
     let all = member.shown.iter().chain(&member.hidden);
     RawInstruction {
         attributes: Some(all.map(|one| one.text.to_owned()).collect()),
@@ -95,13 +89,8 @@ fn wanted_traits(family: &Family, member: &Member, dice: &mut Dice) -> Vec<Trait
     let mut shown = member.shown.clone();
     dice.shuffle(&mut shown);
     shown.sort_by_key(|&one| std::cmp::Reverse(family.n_without(one)));
-    let asked = |&one: &Trait| {
-        dice.chance(if family.n_without(one) > 0 {
-            ASK_HIDDEN
-        } else {
-            ASK_HIDDEN_IDLY
-        })
-    };
+    let asked =
+        |&one: &Trait| dice.chance(if family.n_without(one) > 0 { ASK_HIDDEN } else { ASK_HIDDEN_IDLY });
     let hidden: Vec<_> = member.hidden.iter().copied().filter(asked).take(1).collect();
     let mut wanted: Vec<_> = hidden.into_iter().chain(shown).take(n_wanted).collect();
     dice.shuffle(&mut wanted);
@@ -112,17 +101,9 @@ fn picked_options<'a>(family: &Family, member: &'a Member, dice: &mut Dice) -> V
     let mut picked = Vec::new();
     for choice in &member.choices {
         if dice.chance(NAME_GROUP) {
-            let rare = choice
-                .values
-                .iter()
-                .copied()
-                .filter(|value| family.is_rare(choice.name, value));
+            let rare = choice.values.iter().copied().filter(|value| family.is_rare(choice.name, value));
             let rare: Vec<_> = rare.collect();
-            let among = if !rare.is_empty() && dice.chance(RARE) {
-                &rare
-            } else {
-                &choice.values
-            };
+            let among = if !rare.is_empty() && dice.chance(RARE) { &rare } else { &choice.values };
             picked.push((choice, dice.pick(among)));
         }
     }
@@ -136,11 +117,7 @@ fn words(family: &Family, wanted: &[Trait], picked: &[Picked<'_>], dice: &mut Di
     let choice_first = !picked.is_empty() && dice.chance(20);
     // Only the first two phrases of a group can open a sentence.
     let phrase = |(choice, value): &Picked<'_>, dice: &mut Dice| {
-        let phrases = if choice_first {
-            &choice.phrases[..2]
-        } else {
-            choice.phrases
-        };
+        let phrases = if choice_first { &choice.phrases[..2] } else { choice.phrases };
         dice.pick(phrases).replace("{}", &shown_value(value))
     };
     let phrases: Vec<_> = picked.iter().map(|one| phrase(one, dice)).collect();
@@ -150,11 +127,7 @@ fn words(family: &Family, wanted: &[Trait], picked: &[Picked<'_>], dice: &mut Di
         dice.pick(&prose::CHOICE_FIRST).replace("{choice}", &choices)
     } else {
         let request = dice.pick(&prose::REQUESTS);
-        let comma = if choices.is_empty() {
-            ""
-        } else {
-            dice.pick(&[", ", ", ", " "])
-        };
+        let comma = if choices.is_empty() { "" } else { dice.pick(&[", ", ", ", " "]) };
         format!("{request}{comma}{choices}")
     };
     if dice.chance(15) {
@@ -172,10 +145,8 @@ fn words(family: &Family, wanted: &[Trait], picked: &[Picked<'_>], dice: &mut Di
 fn item(family: &Family, wanted: &[Trait], dice: &mut Dice) -> String {
     let plural = is_plural(family.kind.query);
     let audience = family.audience.filter(|_| dice.chance(60));
-    let noun = audience.map_or_else(
-        || family.kind.query.to_owned(),
-        |audience| format!("{audience} {}", family.kind.query),
-    );
+    let noun = audience
+        .map_or_else(|| family.kind.query.to_owned(), |audience| format!("{audience} {}", family.kind.query));
     let are = if plural { "are" } else { "is" };
     let qualities = texts_of(wanted, Form::Is);
     let mut behind = Vec::new();
@@ -188,11 +159,7 @@ fn item(family: &Family, wanted: &[Trait], dice: &mut Dice) -> String {
     let parts = texts_of(wanted, Form::Has);
     if !parts.is_empty() {
         let have = if plural { "that have" } else { "that has" };
-        behind.push(format!(
-            "{} {}",
-            dice.pick(&["with", "with", have]),
-            parts.join(" and ")
-        ));
+        behind.push(format!("{} {}", dice.pick(&["with", "with", have]), parts.join(" and ")));
     }
     for purpose in texts_of(wanted, Form::For) {
         behind.push(format!("{} {purpose}", dice.pick(&["for", "for", "good for"])));
@@ -209,11 +176,7 @@ fn item(family: &Family, wanted: &[Trait], dice: &mut Dice) -> String {
 }
 
 fn texts_of(wanted: &[Trait], form: Form) -> Vec<&'static str> {
-    wanted
-        .iter()
-        .filter(|one| one.form == form)
-        .map(|one| one.text)
-        .collect()
+    wanted.iter().filter(|one| one.form == form).map(|one| one.text).collect()
 }
 
 fn is_plural(noun: &str) -> bool {

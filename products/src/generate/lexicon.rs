@@ -48,15 +48,9 @@ impl Lexicon {
                 }
             }
             for group in kind.groups {
-                if lexicon
-                    .groups
-                    .iter()
-                    .all(|(known, _)| !std::ptr::eq(*known, *group))
-                {
+                if lexicon.groups.iter().all(|(known, _)| !std::ptr::eq(*known, *group)) {
                     let mut dice = Dice::new(seed, Draw::Group, &[lexicon.groups.len()]);
-                    lexicon
-                        .groups
-                        .push((group, dice.sample(group.values, 4 + n_families / 20)));
+                    lexicon.groups.push((group, dice.sample(group.values, 4 + n_families / 20)));
                 }
             }
         }
@@ -113,26 +107,22 @@ fn some_traits(pool: &Pool, n_families: usize, mut dice: Dice) -> Vec<&'static s
     let all: Vec<_> = (0..side).collect();
     let n_kept = if n_families < FULL_GRIDS { side - 1 } else { side };
     let (rows, columns) = (dice.sample(&all, n_kept), dice.sample(&all, n_kept));
-    rows.iter()
-        .flat_map(|row| columns.iter().map(move |column| pool.texts[row * side + column]))
-        .collect()
+    rows.iter().flat_map(|row| columns.iter().map(move |column| pool.texts[row * side + column])).collect()
 }
 
 /// Dealt like cards rather than drawn, so that even small shops have the usual shares.
 fn n_groups(seed: Seed) -> Vec<usize> {
     let shares = N_GROUPS.iter().enumerate();
-    let mut dealt: Vec<_> = shares
-        .flat_map(|(n_groups, &share)| std::iter::repeat_n(n_groups, share))
-        .collect();
+    let mut dealt: Vec<_> =
+        shares.flat_map(|(n_groups, &share)| std::iter::repeat_n(n_groups, share)).collect();
     Dice::new(seed, Draw::Kinds, &[2]).shuffle(&mut dealt);
     dealt
 }
 
 fn brands(seed: Seed, n_families: usize) -> Vec<String> {
     let ends = BRAND_ENDS.iter();
-    let mut brands: Vec<_> = ends
-        .flat_map(|end| BRAND_BEGINNINGS.iter().map(move |start| format!("{start}{end}")))
-        .collect();
+    let mut brands: Vec<_> =
+        ends.flat_map(|end| BRAND_BEGINNINGS.iter().map(move |start| format!("{start}{end}"))).collect();
     Dice::new(seed, Draw::Kinds, &[1]).shuffle(&mut brands);
     if n_families < MANY_FAMILIES {
         brands.truncate(N_BRANDS);

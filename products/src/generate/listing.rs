@@ -50,20 +50,14 @@ impl Listing {
             pricing: pricing(member.cents, &mut own),
             category: family.department.name.into(),
             query: kind.query.into(),
-            product_category: [family.department.root, kind.section, kind.query]
-                .map(title_case)
-                .join(" › "),
+            product_category: [family.department.root, kind.section, kind.query].map(title_case).join(" › "),
             small_description: bullets,
             full_description: description,
             customization_options: options(member),
         };
         let coords = [family_index, member_index];
         let (synthetic, human) = instruction::make(seed, family, member, coords);
-        Self {
-            item,
-            synthetic,
-            human,
-        }
+        Self { item, synthetic, human }
     }
 }
 
@@ -90,11 +84,8 @@ fn title_with(family: &Family, member: &Member, material: Option<&str>, tail: Op
     let n_before = usize::from(family.frame != 2 && member.shown[0].form == Form::Is);
     let (before, after) = member.shown.split_at(n_before);
     let quality = before.first().map(|quality| quality.text);
-    let (first, second) = if family.frame == 0 {
-        (family.audience, quality)
-    } else {
-        (quality, family.audience)
-    };
+    let (first, second) =
+        if family.frame == 0 { (family.audience, quality) } else { (quality, family.audience) };
     let brand = Some(family.brand.as_str());
     let words = [brand, first, second, material, Some(family.kind.query)];
     let noun: Vec<_> = words.into_iter().flatten().collect();
@@ -113,29 +104,22 @@ fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, Str
         None => family.kind.query.to_owned(),
     };
     let fill = |text: &str| {
-        let text = text
-            .replace("{stuff}", &stuff)
-            .replace("{brand}", &capitalized(&family.brand));
-        let text = text
-            .replace("{use}", family.purpose)
-            .replace("{query}", family.kind.query);
-        sentence(&text.replace("{person}", person).replace("{place}", place))
+        let text = text.replace("{stuff}", &stuff).replace("{brand}", &capitalized(&family.brand));
+        let text = text.replace("{use}", family.purpose).replace("{query}", family.kind.query);
+        capitalized(&text.replace("{person}", person).replace("{place}", place))
     };
     let mut bullets = vec![fill(dice.pick(&prose::FIRST_BULLETS))];
-    let mut later: Vec<String> = dice
-        .sample(family.department.remarks, 2)
-        .into_iter()
-        .map(sentence)
-        .collect();
+    let mut later: Vec<String> =
+        dice.sample(family.department.remarks, 2).into_iter().map(capitalized).collect();
     later.extend(
         member
             .choices
             .first()
-            .map(|choice| sentence(&dice.pick(&prose::CHOICE_BULLETS).replace("{}", choice.name))),
+            .map(|choice| capitalized(&dice.pick(&prose::CHOICE_BULLETS).replace("{}", choice.name))),
     );
     let mut tell = |hidden: Trait| {
         let said = dice.pick(&prose::HIDDEN_BULLETS[hidden.form as usize]);
-        sentence(&said.replace("{}", hidden.text))
+        capitalized(&said.replace("{}", hidden.text))
     };
     let told: Vec<_> = member.hidden.iter().copied().map(&mut tell).collect();
     let mut description = fill(dice.pick(&prose::DESCRIPTIONS));
@@ -154,10 +138,9 @@ fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, Str
 
 fn quote(dice: &mut Dice) -> String {
     let said = dice.pick(&prose::QUOTES);
-    let said = said
-        .replace("{person}", dice.pick(&prose::PERSONS))
-        .replace("{place}", dice.pick(&prose::PLACES));
-    format!("\"{}\" says a customer.", sentence(&said))
+    let said =
+        said.replace("{person}", dice.pick(&prose::PERSONS)).replace("{place}", dice.pick(&prose::PLACES));
+    format!("\"{}\" says a customer.", capitalized(&said))
 }
 
 fn pricing(cents: i64, dice: &mut Dice) -> String {
@@ -173,16 +156,9 @@ fn pricing(cents: i64, dice: &mut Dice) -> String {
 }
 
 fn options(member: &Member) -> IndexMap<String, Option<Vec<RawOption>>> {
-    let option = |value: &&str| RawOption {
-        value: title_case(value),
-        image: None,
-    };
+    let option = |value: &&str| RawOption { value: title_case(value), image: None };
     let group = |values: &[&str]| Some(values.iter().map(option).collect());
-    member
-        .choices
-        .iter()
-        .map(|choice| (title_case(choice.name), group(&choice.values)))
-        .collect()
+    member.choices.iter().map(|choice| (title_case(choice.name), group(&choice.values))).collect()
 }
 
 /// Capitals as on a shop's shelf.
@@ -202,14 +178,7 @@ fn title_case(text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A sentence begins with a capital.
-fn sentence(text: &str) -> String {
-    capitalized(text)
-}
-
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
-    chars
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -29,23 +29,13 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(seed: Seed, n_products: usize) -> Self {
-        let n_halves = if n_products <= SMALL_SHOP {
-            N_SMALL_HALVES
-        } else {
-            N_HALVES
-        };
-        assert!(
-            n_products <= n_halves * n_halves,
-            "no more names for {n_products} products"
-        );
+        let n_halves = if n_products <= SMALL_SHOP { N_SMALL_HALVES } else { N_HALVES };
+        assert!(n_products <= n_halves * n_halves, "no more names for {n_products} products");
         let table = |round| {
             let mut dice = Dice::new(seed, Draw::Names, &[round]);
             (0..n_halves).map(|_| dice.below(n_halves)).collect()
         };
-        Self {
-            n_halves,
-            tables: (0..N_ROUNDS).map(table).collect(),
-        }
+        Self { n_halves, tables: (0..N_ROUNDS).map(table).collect() }
     }
 
     pub(super) fn get(&self, number: usize) -> String {
@@ -55,11 +45,7 @@ impl Names {
         }
         let mut name = String::from("B0");
         for half in [left, right] {
-            let half = if self.n_halves == N_HALVES {
-                half
-            } else {
-                half * SMALL_STRIDE % N_HALVES
-            };
+            let half = if self.n_halves == N_HALVES { half } else { half * SMALL_STRIDE % N_HALVES };
             for syllable in [half / N_SYLLABLES, half % N_SYLLABLES] {
                 name.push(char::from(CONSONANTS[syllable / VOWELS.len()]));
                 name.push(char::from(VOWELS[syllable % VOWELS.len()]));

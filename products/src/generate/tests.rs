@@ -68,35 +68,21 @@ fn every_size_has_that_many_products_with_names_of_their_own() {
 #[test]
 fn a_human_instruction_says_what_it_wants_as_pages_spell_it() {
     let shop = Shop::new(0, 100);
-    for goal in shop
-        .goals
-        .goals()
-        .iter()
-        .filter(|goal| goal.style == GoalStyle::Human)
-    {
+    for goal in shop.goals.goals().iter().filter(|goal| goal.style == GoalStyle::Human) {
         let product = shop.catalog.get(goal.product);
         assert!(goal.instruction.contains(&product.query));
         for attribute in &goal.attributes {
             assert!(goal.instruction.contains(attribute) && product.attributes.contains(attribute));
         }
         for option in &goal.options {
-            assert!(
-                goal.instruction.contains(&option.value),
-                "{}: {}",
-                option.value,
-                goal.instruction
-            );
+            assert!(goal.instruction.contains(&option.value), "{}: {}", option.value, goal.instruction);
             assert!(offers(product, &option.value));
         }
     }
 }
 
 fn offers(product: &Product, value: &str) -> bool {
-    product
-        .options
-        .iter()
-        .flat_map(|group| &group.values)
-        .any(|offered| offered.text == value)
+    product.options.iter().flat_map(|group| &group.values).any(|offered| offered.text == value)
 }
 
 #[test]
@@ -106,10 +92,7 @@ fn every_attribute_can_be_read_somewhere() {
         let text = [&product.title, &product.description, &product.bullets.join(" ")]
             .map(|part| part.to_lowercase());
         for attribute in &product.attributes {
-            assert!(
-                text.iter().any(|part| part.contains(attribute)),
-                "{attribute}: {text:?}"
-            );
+            assert!(text.iter().any(|part| part.contains(attribute)), "{attribute}: {text:?}");
         }
     }
 }
@@ -117,23 +100,12 @@ fn every_attribute_can_be_read_somewhere() {
 #[test]
 fn no_text_claims_an_attribute_that_the_product_lacks() {
     let shop = Shop::new(4, 200);
-    let all: BTreeSet<_> = shop
-        .catalog
-        .products()
-        .iter()
-        .flat_map(|product| &product.attributes)
-        .collect();
+    let all: BTreeSet<_> = shop.catalog.products().iter().flat_map(|product| &product.attributes).collect();
     for product in shop.catalog.products() {
         let text = [&product.title, &product.description, &product.bullets.join(" ")]
             .map(|part| part.to_lowercase());
-        for attribute in all
-            .iter()
-            .filter(|attribute| !product.attributes.contains(attribute))
-        {
-            assert!(
-                text.iter().all(|part| !part.contains(attribute.as_str())),
-                "{attribute}: {text:?}"
-            );
+        for attribute in all.iter().filter(|attribute| !product.attributes.contains(attribute)) {
+            assert!(text.iter().all(|part| !part.contains(attribute.as_str())), "{attribute}: {text:?}");
         }
     }
 }
@@ -151,11 +123,7 @@ fn no_product_offers_a_value_twice() {
 #[test]
 fn titles_are_short() {
     let shop = Shop::new(0, 1_000);
-    let lengths = shop
-        .catalog
-        .products()
-        .iter()
-        .map(|product| product.title.split(' ').count());
+    let lengths = shop.catalog.products().iter().map(|product| product.title.split(' ').count());
     let lengths: Vec<_> = lengths.collect();
     let fitting = lengths.iter().filter(|length| (6..=11).contains(*length)).count();
     assert!(fitting >= 950, "{fitting} of 1000");
@@ -175,12 +143,7 @@ fn siblings_rarely_stand_side_by_side() {
 #[test]
 fn shops_of_different_seeds_have_few_titles_in_common() {
     let titles = |seed| -> BTreeSet<String> {
-        Shop::new(seed, 1_000)
-            .catalog
-            .products()
-            .iter()
-            .map(|product| product.title.clone())
-            .collect()
+        Shop::new(seed, 1_000).catalog.products().iter().map(|product| product.title.clone()).collect()
     };
     assert!(titles(0).intersection(&titles(1)).count() < 10);
 }
@@ -199,11 +162,8 @@ fn almost_every_word_of_test_products_is_met_in_training() {
             words
         };
         let (known, met) = (words(Split::Train), words(Split::Test));
-        let new = met
-            .iter()
-            .filter(|(word, _)| !known.contains_key(*word))
-            .map(|(_, count)| count)
-            .sum::<usize>();
+        let new =
+            met.iter().filter(|(word, _)| !known.contains_key(*word)).map(|(_, count)| count).sum::<usize>();
         let all = met.values().sum::<usize>();
         assert!(100 * new <= 4 * all, "seed {seed}: {new} of {all}");
     }
@@ -221,9 +181,7 @@ fn a_price_change_is_clear() {
     for prices in paid.values_mut() {
         prices.sort_unstable();
         assert!(
-            prices
-                .windows(2)
-                .all(|pair| pair[1] == pair[0] || 100 * pair[1] >= 120 * pair[0]),
+            prices.windows(2).all(|pair| pair[1] == pair[0] || 100 * pair[1] >= 120 * pair[0]),
             "{prices:?}"
         );
     }

@@ -37,10 +37,7 @@ impl RawData {
             items.push(RawItem::try_from(record)?);
             Ok(())
         })?;
-        let mut data = Self {
-            items,
-            ..Self::default()
-        };
+        let mut data = Self { items, ..Self::default() };
         read_records(&find(dir, INSTRUCTIONS, short)?, None, |asin, record| {
             data.instructions.insert(asin, RawInstruction::try_from(record)?);
             Ok(())
@@ -84,8 +81,7 @@ impl RawData {
 
     fn drop_strangers(&mut self) {
         let known: IndexMap<&str, ()> = self.items.iter().map(|item| (item.asin.as_str(), ())).collect();
-        self.instructions
-            .retain(|asin, _| known.contains_key(asin.as_str()));
+        self.instructions.retain(|asin, _| known.contains_key(asin.as_str()));
         self.human.retain(|asin, _| known.contains_key(asin.as_str()));
     }
 }
@@ -102,25 +98,17 @@ fn find(dir: &Path, stem: &'static str, short: bool) -> Result<PathBuf, DataErro
     }
     // The name breaks ties, because a folder lists its files in no order of its own.
     names.sort_by_key(|name| (name.contains(THOUSAND) != short, name.clone()));
-    let name = names.first().ok_or(DataError::MissingFile {
-        dir: dir.into(),
-        stem,
-    })?;
+    let name = names.first().ok_or(DataError::MissingFile { dir: dir.into(), stem })?;
     Ok(dir.join(name))
 }
 
 fn human_entries(record: Value) -> Result<Vec<RawHumanInstruction>, FieldProblem> {
     let Value::Array(entries) = record else {
-        return Err(FieldProblem::new(
-            "(record)",
-            "should hold a list of instructions",
-        ));
+        return Err(FieldProblem::new("(record)", "should hold a list of instructions"));
     };
     let read = |(at, entry)| {
-        let numbered = |problem: FieldProblem| FieldProblem {
-            field: format!("{at}.{}", problem.field),
-            ..problem
-        };
+        let numbered =
+            |problem: FieldProblem| FieldProblem { field: format!("{at}.{}", problem.field), ..problem };
         RawHumanInstruction::try_from(entry).map_err(numbered)
     };
     entries.into_iter().enumerate().map(read).collect()
@@ -134,32 +122,18 @@ fn read_records(
 ) -> Result<(), DataError> {
     let file = File::open(path).map_err(io("open", path))?;
     let gzipped = path.extension().is_some_and(|extension| extension == "gz");
-    let reader: Box<dyn Read> = if gzipped {
-        Box::new(MultiGzDecoder::new(file))
-    } else {
-        Box::new(file)
-    };
+    let reader: Box<dyn Read> = if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
     let mut problem = None;
-    let records = Records {
-        path,
-        limit,
-        sink,
-        problem: &mut problem,
-    };
+    let records = Records { path, limit, sink, problem: &mut problem };
     let outcome = records.deserialize(&mut json).and_then(|()| json.end());
     match (problem, outcome) {
         (Some(problem), _) => Err(problem),
         (None, Ok(())) => Ok(()),
-        (None, Err(source)) if source.is_io() => Err(DataError::Io {
-            action: "read",
-            path: path.into(),
-            source: source.into(),
-        }),
-        (None, Err(source)) => Err(DataError::Json {
-            path: path.into(),
-            source,
-        }),
+        (None, Err(source)) if source.is_io() => {
+            Err(DataError::Io { action: "read", path: path.into(), source: source.into() })
+        }
+        (None, Err(source)) => Err(DataError::Json { path: path.into(), source }),
     }
 }
 
@@ -175,12 +149,7 @@ impl<F: FnMut(String, Value) -> Result<(), FieldProblem>> Records<'_, F> {
     fn accept<E: serde::de::Error>(&mut self, record: usize, asin: String, value: Value) -> Result<(), E> {
         (self.sink)(asin.clone(), value).map_err(|problem| {
             let file = self.path.display().to_string();
-            *self.problem = Some(DataError::Record {
-                file,
-                record,
-                asin,
-                problem,
-            });
+            *self.problem = Some(DataError::Record { file, record, asin, problem });
             E::custom("a record breaks the format")
         })
     }
@@ -215,11 +184,7 @@ where
                 return Ok(());
             };
             n_read += 1;
-            let asin = value
-                .get("asin")
-                .and_then(Value::as_str)
-                .unwrap_or("?")
-                .to_owned();
+            let asin = value.get("asin").and_then(Value::as_str).unwrap_or("?").to_owned();
             self.accept(n_read, asin, value)?;
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}
@@ -243,9 +208,7 @@ fn write_file(
 ) -> Result<(), DataError> {
     let partial = path.with_extension("json.partial");
     let mut out = BufWriter::new(File::create(&partial).map_err(io("create", &partial))?);
-    write(&mut out)
-        .and_then(|()| out.flush())
-        .map_err(io("write", &partial))?;
+    write(&mut out).and_then(|()| out.flush()).map_err(io("write", &partial))?;
     fs::rename(&partial, path).map_err(io("create", path))
 }
 

@@ -20,9 +20,7 @@ impl Record {
     }
 
     fn take(&mut self, field: &str) -> Result<Value, FieldProblem> {
-        self.0
-            .remove(field)
-            .ok_or_else(|| FieldProblem::new(field, "is missing"))
+        self.0.remove(field).ok_or_else(|| FieldProblem::new(field, "is missing"))
     }
 
     fn text(&mut self, field: &str) -> Result<String, FieldProblem> {
@@ -77,10 +75,7 @@ impl TryFrom<Value> for RawOption {
         let mut record = Record::new(value)?;
         Ok(Self {
             value: record.text("value")?,
-            image: record
-                .given("image")
-                .map(|value| text("image", value))
-                .transpose()?,
+            image: record.given("image").map(|value| text("image", value)).transpose()?,
         })
     }
 }
@@ -194,11 +189,7 @@ mod tests {
         let options = |value: Value| json!({ "Color": value });
         let cases = [
             ("images", json!([]), "field `images` is empty"),
-            (
-                "name",
-                json!(3),
-                "field `name` should hold text and holds a number",
-            ),
+            ("name", json!(3), "field `name` should hold text and holds a number"),
             (
                 "customization_options",
                 options(json!([{ "value": null }])),
@@ -217,9 +208,6 @@ mod tests {
         }
         let mut record = item();
         record.as_object_mut().unwrap().remove("query");
-        assert_eq!(
-            RawItem::try_from(record).unwrap_err().to_string(),
-            "field `query` is missing"
-        );
+        assert_eq!(RawItem::try_from(record).unwrap_err().to_string(), "field `query` is missing");
     }
 }

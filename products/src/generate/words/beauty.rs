@@ -120,11 +120,7 @@ const CARE: Kind = Kind {
     tails: &["2 oz", "4 oz", "100 ml", "2 pack"],
 };
 
-const HAIR_CARE: Kind = Kind {
-    section: "hair care",
-    pools: [&FORMULAS, &INGREDIENTS, &HAIR],
-    ..CARE
-};
+const HAIR_CARE: Kind = Kind { section: "hair care", pools: [&FORMULAS, &INGREDIENTS, &HAIR], ..CARE };
 
 const MAKEUP: Kind = Kind {
     section: "makeup",
@@ -150,89 +146,24 @@ pub(super) static BEAUTY: Department = Department {
     name: "beauty",
     root: "beauty & personal care",
     kinds: &[
-        Kind {
-            query: "face cream",
-            section: "skin care",
-            ..CARE
-        },
-        Kind {
-            query: "eye cream",
-            section: "skin care",
-            ..CARE
-        },
-        Kind {
-            query: "hand cream",
-            section: "skin care",
-            ..CARE
-        },
-        Kind {
-            query: "body lotion",
-            section: "skin care",
-            ..CARE
-        },
-        Kind {
-            query: "face serum",
-            section: "skin care",
-            dollars: (12, 68),
-            ..CARE
-        },
-        Kind {
-            query: "face mask",
-            section: "skin care",
-            ..CARE
-        },
-        Kind {
-            query: "body wash",
-            section: "bath",
-            ..CARE
-        },
-        Kind {
-            query: "bath bombs",
-            section: "bath",
-            dollars: (8, 30),
-            ..CARE
-        },
-        Kind {
-            query: "shampoo bar",
-            ..HAIR_CARE
-        },
-        Kind {
-            query: "hair conditioner",
-            ..HAIR_CARE
-        },
-        Kind {
-            query: "hair mask",
-            ..HAIR_CARE
-        },
-        Kind {
-            query: "lip balm",
-            ..MAKEUP
-        },
-        Kind {
-            query: "lipstick set",
-            ..MAKEUP
-        },
-        Kind {
-            query: "nail polish",
-            ..MAKEUP
-        },
-        Kind {
-            query: "hair brush",
-            pools: [&TOOL_QUALITIES, &TOOL_PARTS, &HAIR],
-            ..TOOL
-        },
-        Kind {
-            query: "makeup brushes",
-            ..TOOL
-        },
+        Kind { query: "face cream", section: "skin care", ..CARE },
+        Kind { query: "eye cream", section: "skin care", ..CARE },
+        Kind { query: "hand cream", section: "skin care", ..CARE },
+        Kind { query: "body lotion", section: "skin care", ..CARE },
+        Kind { query: "face serum", section: "skin care", dollars: (12, 68), ..CARE },
+        Kind { query: "face mask", section: "skin care", ..CARE },
+        Kind { query: "body wash", section: "bath", ..CARE },
+        Kind { query: "bath bombs", section: "bath", dollars: (8, 30), ..CARE },
+        Kind { query: "shampoo bar", ..HAIR_CARE },
+        Kind { query: "hair conditioner", ..HAIR_CARE },
+        Kind { query: "hair mask", ..HAIR_CARE },
+        Kind { query: "lip balm", ..MAKEUP },
+        Kind { query: "lipstick set", ..MAKEUP },
+        Kind { query: "nail polish", ..MAKEUP },
+        Kind { query: "hair brush", pools: [&TOOL_QUALITIES, &TOOL_PARTS, &HAIR], ..TOOL },
+        Kind { query: "makeup brushes", ..TOOL },
     ],
-    uses: &[
-        "your morning routine",
-        "a quiet evening",
-        "the gym bag",
-        "a day at home",
-        "your travel bag",
-    ],
+    uses: &["your morning routine", "a quiet evening", "the gym bag", "a day at home", "your travel bag"],
     remarks: &[
         "a little goes a long way",
         "made in small batches and checked twice",

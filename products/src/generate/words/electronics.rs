@@ -1,6 +1,6 @@
 //! The department of electronics.
 
-use super::options::{COLOR, CONNECTOR, DEVICE, LAPTOP, LENGTH, PACK, PATTERN, SWITCH};
+use super::options::{COLOR, CONNECTOR, DEVICE, LAPTOP, LENGTH, PACK, PATTERN, SHELL, SWITCH};
 use super::{Department, Form, Kind, Pool};
 
 static QUALITIES: Pool = Pool {
@@ -127,7 +127,7 @@ const GADGET: Kind = Kind {
     audiences: &[],
     materials: &["aluminum", "nylon", "carbon fiber", "recycled plastic"],
     pools: [&QUALITIES, &PARTS, &PLACES],
-    groups: &[&COLOR, &PACK, &CONNECTOR],
+    groups: &[&SHELL, &PACK, &CONNECTOR],
     tails: &["2 pack", "4 pack", "usb c"],
 };
 
@@ -135,7 +135,7 @@ const SOUND: Kind = Kind {
     section: "audio",
     dollars: (18, 160),
     pools: [&SOUND_QUALITIES, &SOUND_PARTS, &PLACES],
-    groups: &[&COLOR, &CONNECTOR],
+    groups: &[&SHELL, &CONNECTOR],
     tails: &["usb c", "2 pack"],
     ..GADGET
 };
@@ -154,31 +154,12 @@ pub(super) static ELECTRONICS: Department = Department {
     name: "electronics",
     root: "electronics",
     kinds: &[
-        Kind {
-            query: "wireless earbuds",
-            ..SOUND
-        },
-        Kind {
-            query: "gaming headset",
-            ..SOUND
-        },
-        Kind {
-            query: "bluetooth speaker",
-            ..SOUND
-        },
-        Kind {
-            query: "sound bar",
-            dollars: (45, 320),
-            ..SOUND
-        },
-        Kind {
-            query: "phone case",
-            ..COVER
-        },
-        Kind {
-            query: "tablet case",
-            ..COVER
-        },
+        Kind { query: "wireless earbuds", ..SOUND },
+        Kind { query: "gaming headset", ..SOUND },
+        Kind { query: "bluetooth speaker", ..SOUND },
+        Kind { query: "sound bar", dollars: (45, 320), ..SOUND },
+        Kind { query: "phone case", ..COVER },
+        Kind { query: "tablet case", ..COVER },
         Kind {
             query: "screen protector",
             pools: [&COVER_QUALITIES, &SCREEN_PARTS, &PLACES],
@@ -186,55 +167,16 @@ pub(super) static ELECTRONICS: Department = Department {
             groups: &[&DEVICE, &PACK],
             ..COVER
         },
-        Kind {
-            query: "laptop sleeve",
-            groups: &[&LAPTOP, &COLOR, &PATTERN],
-            ..COVER
-        },
-        Kind {
-            query: "phone charger",
-            groups: &[&COLOR, &LENGTH, &CONNECTOR],
-            ..GADGET
-        },
-        Kind {
-            query: "power bank",
-            dollars: (15, 75),
-            ..GADGET
-        },
-        Kind {
-            query: "hdmi cable",
-            groups: &[&LENGTH, &COLOR, &PACK],
-            ..GADGET
-        },
-        Kind {
-            query: "charging cable",
-            groups: &[&LENGTH, &COLOR, &CONNECTOR],
-            ..GADGET
-        },
-        Kind {
-            query: "wireless mouse",
-            groups: &[&COLOR, &CONNECTOR],
-            ..GADGET
-        },
-        Kind {
-            query: "gaming keyboard",
-            dollars: (25, 140),
-            groups: &[&SWITCH, &COLOR],
-            ..GADGET
-        },
-        Kind {
-            query: "laptop stand",
-            groups: &[&LAPTOP, &COLOR],
-            ..GADGET
-        },
+        Kind { query: "laptop sleeve", groups: &[&LAPTOP, &COLOR, &PATTERN], ..COVER },
+        Kind { query: "phone charger", groups: &[&COLOR, &LENGTH, &CONNECTOR], ..GADGET },
+        Kind { query: "power bank", dollars: (15, 75), ..GADGET },
+        Kind { query: "hdmi cable", groups: &[&LENGTH, &COLOR, &PACK], ..GADGET },
+        Kind { query: "charging cable", groups: &[&LENGTH, &COLOR, &CONNECTOR], ..GADGET },
+        Kind { query: "wireless mouse", groups: &[&SHELL, &CONNECTOR], ..GADGET },
+        Kind { query: "gaming keyboard", dollars: (25, 140), groups: &[&SWITCH, &SHELL], ..GADGET },
+        Kind { query: "laptop stand", groups: &[&LAPTOP, &COLOR], ..GADGET },
     ],
-    uses: &[
-        "a shared flat",
-        "your travel bag",
-        "a long flight",
-        "the desk at work",
-        "a day on the road",
-    ],
+    uses: &["a shared flat", "your travel bag", "a long flight", "the desk at work", "a day on the road"],
     remarks: &[
         "a manual comes in the box",
         "works right out of the box",

@@ -63,6 +63,19 @@ static CLOTHES_PARTS: Pool = Pool {
     ],
 };
 
+/// A grid of four by four: see [`Pool::is_grid`].
+#[rustfmt::skip]
+static EXTRA_PARTS: Pool = Pool {
+    form: Form::Has,
+    is_grid: true,
+    texts: &[
+        "mesh lining", "mesh edges", "mesh padding", "mesh seams",
+        "velvet lining", "velvet edges", "velvet padding", "velvet seams",
+        "cotton lining", "cotton edges", "cotton padding", "cotton seams",
+        "rubber lining", "rubber edges", "rubber padding", "rubber seams",
+    ],
+};
+
 static WEAR: Pool = Pool {
     form: Form::For,
     is_grid: false,
@@ -120,6 +133,7 @@ const CLOTHES: Kind = Kind {
 const EXTRA: Kind = Kind {
     section: "accessories",
     dollars: (8, 45),
+    pools: [&CLOTHES_QUALITIES, &EXTRA_PARTS, &CLOTHES_WEAR],
     groups: &[&COLOR, &PATTERN, &PACK],
     tails: &["2 pack", "4 pack"],
     ..CLOTHES
@@ -129,77 +143,21 @@ pub(super) static FASHION: Department = Department {
     name: "fashion",
     root: "clothing, shoes & jewelry",
     kinds: &[
-        Kind {
-            query: "hiking boots",
-            dollars: (35, 140),
-            ..SHOES
-        },
-        Kind {
-            query: "rain boots",
-            materials: &["rubber", "canvas"],
-            ..SHOES
-        },
-        Kind {
-            query: "running shoes",
-            ..SHOES
-        },
-        Kind {
-            query: "slide sandals",
-            ..SHOES
-        },
-        Kind {
-            query: "house slippers",
-            ..SHOES
-        },
-        Kind {
-            query: "polo shirt",
-            ..CLOTHES
-        },
-        Kind {
-            query: "dress shirt",
-            ..CLOTHES
-        },
-        Kind {
-            query: "zip hoodie",
-            ..CLOTHES
-        },
-        Kind {
-            query: "rain jacket",
-            dollars: (24, 110),
-            materials: &["nylon", "mesh"],
-            ..CLOTHES
-        },
-        Kind {
-            query: "winter coat",
-            dollars: (45, 220),
-            materials: &["wool", "fleece", "nylon"],
-            ..CLOTHES
-        },
-        Kind {
-            query: "yoga pants",
-            groups: &[&CLOTHES_SIZE, &COLOR, &INSEAM],
-            ..CLOTHES
-        },
-        Kind {
-            query: "cargo pants",
-            groups: &[&CLOTHES_SIZE, &COLOR, &INSEAM],
-            ..CLOTHES
-        },
-        Kind {
-            query: "swim shorts",
-            materials: &["nylon", "mesh"],
-            ..CLOTHES
-        },
-        Kind {
-            query: "summer dress",
-            audiences: &["women's", "kids'"],
-            ..CLOTHES
-        },
-        Kind {
-            query: "wool socks",
-            materials: &["merino", "alpaca"],
-            ..EXTRA
-        },
+        Kind { query: "hiking boots", dollars: (35, 140), ..SHOES },
+        Kind { query: "rain boots", materials: &["rubber", "canvas"], ..SHOES },
+        Kind { query: "running shoes", ..SHOES },
+        Kind { query: "slide sandals", ..SHOES },
+        Kind { query: "house slippers", ..SHOES },
+        Kind { query: "polo shirt", ..CLOTHES },
+        Kind { query: "dress shirt", ..CLOTHES },
+        Kind { query: "zip hoodie", ..CLOTHES },
+        Kind { query: "rain jacket", dollars: (24, 110), materials: &["nylon", "mesh"], ..CLOTHES },
+        Kind { query: "winter coat", dollars: (45, 220), materials: &["wool", "fleece", "nylon"], ..CLOTHES },
+        Kind { query: "yoga pants", groups: &[&CLOTHES_SIZE, &COLOR, &INSEAM], ..CLOTHES },
+        Kind { query: "cargo pants", groups: &[&CLOTHES_SIZE, &COLOR, &INSEAM], ..CLOTHES },
+        Kind { query: "swim shorts", materials: &["nylon", "mesh"], ..CLOTHES },
+        Kind { query: "summer dress", audiences: &["women's", "kids'"], ..CLOTHES },
+        Kind { query: "wool socks", materials: &["merino", "alpaca"], ..EXTRA },
         Kind {
             query: "watch band",
             materials: &["leather", "nylon", "silicone"],
@@ -207,13 +165,7 @@ pub(super) static FASHION: Department = Department {
             ..EXTRA
         },
     ],
-    uses: &[
-        "a walk in town",
-        "a weekend away",
-        "school days",
-        "the whole season",
-        "a day on the road",
-    ],
+    uses: &["a walk in town", "a weekend away", "school days", "the whole season", "a day on the road"],
     remarks: &[
         "please check the size chart",
         "soft on the skin all day",

@@ -154,42 +154,13 @@ pub(super) static GARDEN: Department = Department {
     name: "garden",
     root: "home & garden",
     kinds: &[
-        Kind {
-            query: "throw pillow",
-            ..TEXTILE
-        },
-        Kind {
-            query: "throw blanket",
-            groups: &[&COLOR, &PATTERN, &BED],
-            ..TEXTILE
-        },
-        Kind {
-            query: "bed sheets",
-            groups: &[&BED, &COLOR, &PATTERN],
-            ..TEXTILE
-        },
-        Kind {
-            query: "duvet cover",
-            groups: &[&BED, &COLOR, &PATTERN],
-            ..TEXTILE
-        },
-        Kind {
-            query: "bath towels",
-            section: "bath",
-            ..TEXTILE
-        },
-        Kind {
-            query: "shower curtain",
-            section: "bath",
-            groups: &[&COLOR, &PATTERN, &WINDOW],
-            ..TEXTILE
-        },
-        Kind {
-            query: "window curtains",
-            section: "decor",
-            groups: &[&WINDOW, &COLOR, &PATTERN],
-            ..TEXTILE
-        },
+        Kind { query: "throw pillow", ..TEXTILE },
+        Kind { query: "throw blanket", groups: &[&COLOR, &PATTERN, &BED], ..TEXTILE },
+        Kind { query: "bed sheets", groups: &[&BED, &COLOR, &PATTERN], ..TEXTILE },
+        Kind { query: "duvet cover", groups: &[&BED, &COLOR, &PATTERN], ..TEXTILE },
+        Kind { query: "bath towels", section: "bath", ..TEXTILE },
+        Kind { query: "shower curtain", section: "bath", groups: &[&COLOR, &PATTERN, &WINDOW], ..TEXTILE },
+        Kind { query: "window curtains", section: "decor", groups: &[&WINDOW, &COLOR, &PATTERN], ..TEXTILE },
         Kind {
             query: "area rug",
             section: "decor",
@@ -204,28 +175,11 @@ pub(super) static GARDEN: Department = Department {
             groups: &[&FINISH, &SHAPE],
             ..LIGHT
         },
-        Kind {
-            query: "table lamp",
-            ..LIGHT
-        },
-        Kind {
-            query: "string lights",
-            groups: &[&BULB, &PACK],
-            ..LIGHT
-        },
-        Kind {
-            query: "coffee table",
-            ..FURNITURE
-        },
-        Kind {
-            query: "office chair",
-            groups: &[&COLOR, &FINISH],
-            ..FURNITURE
-        },
-        Kind {
-            query: "book shelf",
-            ..FURNITURE
-        },
+        Kind { query: "table lamp", ..LIGHT },
+        Kind { query: "string lights", groups: &[&BULB, &PACK], ..LIGHT },
+        Kind { query: "coffee table", ..FURNITURE },
+        Kind { query: "office chair", groups: &[&COLOR, &FINISH], ..FURNITURE },
+        Kind { query: "book shelf", ..FURNITURE },
         Kind {
             query: "storage baskets",
             pools: [&FURNITURE_QUALITIES, &VESSEL_PARTS, &ROOMS],
@@ -243,13 +197,7 @@ pub(super) static GARDEN: Department = Department {
             ..FURNITURE
         },
     ],
-    uses: &[
-        "a cozy corner",
-        "the whole family",
-        "a fresh new look",
-        "a quiet evening",
-        "a new apartment",
-    ],
+    uses: &["a cozy corner", "the whole family", "a fresh new look", "a quiet evening", "a new apartment"],
     remarks: &[
         "wipe with a damp cloth",
         "colors may look different on your screen",

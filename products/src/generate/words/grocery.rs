@@ -103,69 +103,29 @@ const SALTY: Kind = Kind {
     ..SNACK
 };
 
-const PANTRY: Kind = Kind {
-    section: "pantry",
-    ..SNACK
-};
+const PANTRY: Kind = Kind { section: "pantry", ..SNACK };
 
 pub(super) static GROCERY: Department = Department {
     name: "grocery",
     root: "grocery & gourmet food",
     kinds: &[
-        Kind {
-            query: "herbal tea",
-            ..BEVERAGE
-        },
-        Kind {
-            query: "ground coffee",
-            groups: &[&ROAST, &BAG, &PACK],
-            ..BEVERAGE
-        },
-        Kind {
-            query: "coffee pods",
-            groups: &[&ROAST, &PACK],
-            ..BEVERAGE
-        },
-        Kind {
-            query: "energy drink",
-            ..BEVERAGE
-        },
-        Kind {
-            query: "protein bars",
-            ..SNACK
-        },
-        Kind {
-            query: "granola bars",
-            ..SNACK
-        },
-        Kind {
-            query: "trail mix",
-            ..SNACK
-        },
-        Kind {
-            query: "potato chips",
-            ..SALTY
-        },
+        Kind { query: "herbal tea", ..BEVERAGE },
+        Kind { query: "ground coffee", groups: &[&ROAST, &BAG, &PACK], ..BEVERAGE },
+        Kind { query: "coffee pods", groups: &[&ROAST, &PACK], ..BEVERAGE },
+        Kind { query: "energy drink", ..BEVERAGE },
+        Kind { query: "protein bars", ..SNACK },
+        Kind { query: "granola bars", ..SNACK },
+        Kind { query: "trail mix", ..SNACK },
+        Kind { query: "potato chips", ..SALTY },
         Kind {
             query: "beef jerky",
             materials: &["smoked", "cured"],
             groups: &[&HEAT, &SAVORY, &BAG],
             ..SALTY
         },
-        Kind {
-            query: "rice crackers",
-            ..SALTY
-        },
-        Kind {
-            query: "dark chocolate",
-            groups: &[&CANDY, &BAG, &PACK],
-            ..SNACK
-        },
-        Kind {
-            query: "gummy candy",
-            groups: &[&CANDY, &BAG, &PACK],
-            ..SNACK
-        },
+        Kind { query: "rice crackers", ..SALTY },
+        Kind { query: "dark chocolate", groups: &[&CANDY, &BAG, &PACK], ..SNACK },
+        Kind { query: "gummy candy", groups: &[&CANDY, &BAG, &PACK], ..SNACK },
         Kind {
             query: "pasta sauce",
             section: "pantry",
@@ -180,16 +140,8 @@ pub(super) static GROCERY: Department = Department {
             groups: &[&HEAT, &SAVORY, &PACK],
             ..SALTY
         },
-        Kind {
-            query: "peanut butter",
-            groups: &[&SPREAD, &BAG, &PACK],
-            ..PANTRY
-        },
-        Kind {
-            query: "pancake mix",
-            groups: &[&SWEET, &BAG, &PACK],
-            ..PANTRY
-        },
+        Kind { query: "peanut butter", groups: &[&SPREAD, &BAG, &PACK], ..PANTRY },
+        Kind { query: "pancake mix", groups: &[&SWEET, &BAG, &PACK], ..PANTRY },
     ],
     uses: &[
         "a busy morning",

@@ -82,13 +82,8 @@ pub(super) struct Department {
 }
 
 /// The five departments of the original.
-pub(super) static DEPARTMENTS: [&Department; 5] = [
-    &beauty::BEAUTY,
-    &electronics::ELECTRONICS,
-    &garden::GARDEN,
-    &fashion::FASHION,
-    &grocery::GROCERY,
-];
+pub(super) static DEPARTMENTS: [&Department; 5] =
+    [&beauty::BEAUTY, &electronics::ELECTRONICS, &garden::GARDEN, &fashion::FASHION, &grocery::GROCERY];
 
 /// Every brand is a beginning and an end.
 pub(super) static BRAND_BEGINNINGS: [&str; 24] = [

@@ -5,56 +5,45 @@
 
 use super::Group;
 
+static COLORS: &[&str] = &[
+    "black",
+    "white",
+    "navy",
+    "red",
+    "olive",
+    "gray",
+    "purple",
+    "brown",
+    "beige",
+    "teal/orange",
+    "rose gold",
+    "sky blue",
+    "forest green",
+    "pink",
+    "yellow",
+    "burgundy/silver",
+    "charcoal",
+    "turquoise",
+    "ivory",
+];
+
 pub(in super::super) static COLOR: Group = Group {
     name: "color",
-    values: &[
-        "black",
-        "white",
-        "navy",
-        "red",
-        "olive",
-        "gray",
-        "purple",
-        "brown",
-        "beige",
-        "teal/orange",
-        "rose gold",
-        "sky blue",
-        "forest green",
-        "pink",
-        "yellow",
-        "burgundy/silver",
-        "charcoal",
-        "turquoise",
-        "ivory",
-    ],
-    phrases: &[
-        "in {}",
-        "in the color {}",
-        "the color should be {}",
-        "{} in color",
-    ],
+    values: COLORS,
+    phrases: &["in {}", "in the color {}", "the color should be {}", "{} in color"],
+};
+
+/// Colours again under another name, as sellers do.
+pub(in super::super) static SHELL: Group = Group {
+    name: "shell color",
+    values: COLORS,
+    phrases: &["in {}", "with {} shell color", "the shell color should be {}", "in shell color {}"],
 };
 
 pub(in super::super) static PATTERN: Group = Group {
     name: "pattern",
-    values: &[
-        "solid",
-        "striped",
-        "floral",
-        "plaid",
-        "leopard",
-        "marble",
-        "polka dot",
-        "geometric",
-        "camo",
-    ],
-    phrases: &[
-        "with {} pattern",
-        "{} pattern",
-        "the pattern should be {}",
-        "in the {} print",
-    ],
+    values: &["solid", "striped", "floral", "plaid", "leopard", "marble", "polka dot", "geometric", "camo"],
+    phrases: &["with {} pattern", "{} pattern", "the pattern should be {}", "in the {} print"],
 };
 
 pub(in super::super) static PACK: Group = Group {
@@ -79,12 +68,7 @@ pub(in super::super) static SCENT: Group = Group {
         "coconut",
         "mango",
     ],
-    phrases: &[
-        "with {} scent",
-        "{} scented",
-        "the scent should be {}",
-        "that smells of {}",
-    ],
+    phrases: &["with {} scent", "{} scented", "the scent should be {}", "that smells of {}"],
 };
 
 pub(in super::super) static VOLUME: Group = Group {
@@ -125,24 +109,12 @@ pub(in super::super) static GLOSS: Group = Group {
 pub(in super::super) static BRISTLES: Group = Group {
     name: "firmness",
     values: &["soft", "medium", "firm"],
-    phrases: &[
-        "{} firmness",
-        "with firmness {}",
-        "the firmness should be {}",
-        "in {}",
-    ],
+    phrases: &["{} firmness", "with firmness {}", "the firmness should be {}", "in {}"],
 };
 
 pub(in super::super) static DEVICE: Group = Group {
     name: "device",
-    values: &[
-        "iphone 13",
-        "galaxy s22",
-        "pixel 7",
-        "ipad mini",
-        "moto g",
-        "nokia x20",
-    ],
+    values: &["iphone 13", "galaxy s22", "pixel 7", "ipad mini", "moto g", "nokia x20"],
     phrases: &["for {}", "that fits {}", "made for {}", "the device is {}"],
 };
 
@@ -202,14 +174,7 @@ pub(in super::super) static SHAPE: Group = Group {
 
 pub(in super::super) static FINISH: Group = Group {
     name: "finish",
-    values: &[
-        "painted iron",
-        "light oak",
-        "walnut",
-        "brushed nickel",
-        "antique bronze",
-        "natural",
-    ],
+    values: &["painted iron", "light oak", "walnut", "brushed nickel", "antique bronze", "natural"],
     phrases: &["with {} finish", "in {}", "{} finish", "the finish should be {}"],
 };
 
@@ -228,12 +193,7 @@ pub(in super::super) static SHOE_SIZE: Group = Group {
 pub(in super::super) static WIDTH: Group = Group {
     name: "width",
     values: &["narrow", "regular", "wide"],
-    phrases: &[
-        "in {} width",
-        "{} width",
-        "the width should be {}",
-        "with width {}",
-    ],
+    phrases: &["in {} width", "{} width", "the width should be {}", "with width {}"],
 };
 
 pub(in super::super) static CLOTHES_SIZE: Group = Group {
@@ -267,72 +227,25 @@ pub(in super::super) static SWEET: Group = Group {
         "banana/walnut",
         "crème brûlée",
     ],
-    phrases: &[
-        "{} flavor",
-        "in {} flavor",
-        "the flavor should be {}",
-        "that tastes of {}",
-    ],
+    phrases: &["{} flavor", "in {} flavor", "the flavor should be {}", "that tastes of {}"],
 };
 
 pub(in super::super) static SAVORY: Group = Group {
     name: "flavor",
-    values: &[
-        "jalapeño",
-        "barbecue",
-        "ranch",
-        "garlic/herb",
-        "teriyaki",
-        "original",
-        "lemon pepper",
-        "dill",
-    ],
-    phrases: &[
-        "{} flavor",
-        "in {} flavor",
-        "the flavor should be {}",
-        "that tastes of {}",
-    ],
+    values: &["jalapeño", "barbecue", "ranch", "garlic/herb", "teriyaki", "original", "lemon pepper", "dill"],
+    phrases: &["{} flavor", "in {} flavor", "the flavor should be {}", "that tastes of {}"],
 };
 
 pub(in super::super) static DRINK: Group = Group {
     name: "flavor",
-    values: &[
-        "lemon",
-        "mango",
-        "peach",
-        "mint",
-        "berry/lime",
-        "hibiscus",
-        "açaí",
-        "vanilla",
-    ],
-    phrases: &[
-        "{} flavor",
-        "in {} flavor",
-        "the flavor should be {}",
-        "that tastes of {}",
-    ],
+    values: &["lemon", "mango", "peach", "mint", "berry/lime", "hibiscus", "açaí", "vanilla"],
+    phrases: &["{} flavor", "in {} flavor", "the flavor should be {}", "that tastes of {}"],
 };
 
 pub(in super::super) static CANDY: Group = Group {
     name: "flavor",
-    values: &[
-        "mint",
-        "cherry",
-        "orange",
-        "salted caramel",
-        "coffee",
-        "raspberry",
-        "coconut",
-        "mango",
-    ],
-    phrases: &[
-        "{} flavor",
-        "in {} flavor",
-        "the flavor should be {}",
-        "that tastes of {}",
-    ],
+    values: &["mint", "cherry", "orange", "salted caramel", "coffee", "raspberry", "coconut", "mango"],
+    phrases: &["{} flavor", "in {} flavor", "the flavor should be {}", "that tastes of {}"],
 };
 
 pub(in super::super) static HEAT: Group = Group {
@@ -344,27 +257,17 @@ pub(in super::super) static HEAT: Group = Group {
 pub(in super::super) static ROAST: Group = Group {
     name: "roast",
     values: &["light", "medium", "dark", "french"],
-    phrases: &[
-        "{} roast",
-        "in {} roast",
-        "the roast should be {}",
-        "with {} roast",
-    ],
+    phrases: &["{} roast", "in {} roast", "the roast should be {}", "with {} roast"],
 };
 
 pub(in super::super) static SPREAD: Group = Group {
     name: "texture",
     values: &["creamy", "crunchy", "smooth", "whipped"],
-    phrases: &[
-        "{} texture",
-        "with {} texture",
-        "the texture should be {}",
-        "in {}",
-    ],
+    phrases: &["{} texture", "with {} texture", "the texture should be {}", "in {}"],
 };
 
 pub(in super::super) static BAG: Group = Group {
-    name: "size",
+    name: "weight",
     values: &["4 oz", "8 oz", "16 oz", "2 lb", "5 lb"],
-    phrases: &["in {}", "size {}", "in the {} size", "{} size"],
+    phrases: &["in {}", "weight {}", "the weight should be {}", "{} bag"],
 };

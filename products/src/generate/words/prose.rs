@@ -53,9 +53,8 @@ pub(in super::super) static CHOICE_FIRST: [&str; 6] = [
 /// Ends of requests; most have none.
 pub(in super::super) static ENDINGS: [&str; 3] = [" thanks", " thank you", " if you can"];
 
-pub(in super::super) static PERSONS: [&str; 8] = [
-    "sister", "brother", "husband", "wife", "daughter", "son", "mother", "father",
-];
+pub(in super::super) static PERSONS: [&str; 8] =
+    ["sister", "brother", "husband", "wife", "daughter", "son", "mother", "father"];
 
 pub(in super::super) static PLACES: [&str; 6] =
     ["bedroom", "office", "kitchen", "garage", "cabin", "hallway"];
@@ -73,11 +72,7 @@ pub(in super::super) static FIRST_BULLETS: [&str; 5] = [
 pub(in super::super) static HIDDEN_BULLETS: [[&str; 3]; 3] = [
     ["it is also {}", "{} by design", "tested and {}"],
     ["comes with {}", "made with {}", "you also get {}"],
-    [
-        "a good choice for {}",
-        "works well for {}",
-        "many customers like it for {}",
-    ],
+    ["a good choice for {}", "works well for {}", "many customers like it for {}"],
 ];
 
 /// First sentences of descriptions.
@@ -116,8 +111,5 @@ pub(in super::super) static QUOTES: [&str; 20] = [
 ];
 
 /// Bullets about the choices.
-pub(in super::super) static CHOICE_BULLETS: [&str; 3] = [
-    "choose your {} before you order",
-    "sold in more than one {}",
-    "pick the {} that you like",
-];
+pub(in super::super) static CHOICE_BULLETS: [&str; 3] =
+    ["choose your {} before you order", "sold in more than one {}", "pick the {} that you like"];

@@ -25,11 +25,8 @@ fn item(asin: &str) -> String {
 
 /// Reads a folder that is whole but for its products, and gives the message without the path.
 fn failure(items: &str) -> String {
-    let dir = folder(&[
-        ("items_shuffle.json", items),
-        ("items_ins_v2.json", "{}"),
-        ("items_human_ins.json", "{}"),
-    ]);
+    let dir =
+        folder(&[("items_shuffle.json", items), ("items_ins_v2.json", "{}"), ("items_human_ins.json", "{}")]);
     let message = RawData::read_dir(dir.path(), None).unwrap_err().to_string();
     message.replace(&dir.path().display().to_string(), "")
 }
@@ -54,10 +51,8 @@ fn gzipped_files_read_like_plain_ones() {
     data.write_dir(dir.path()).unwrap();
     for stem in [ITEMS, INSTRUCTIONS, HUMAN] {
         let plain = dir.path().join(format!("{stem}.json"));
-        let mut out = GzEncoder::new(
-            File::create(plain.with_extension("json.gz")).unwrap(),
-            Compression::fast(),
-        );
+        let mut out =
+            GzEncoder::new(File::create(plain.with_extension("json.gz")).unwrap(), Compression::fast());
         out.write_all(&fs::read(&plain).unwrap()).unwrap();
         out.finish().unwrap();
         fs::remove_file(plain).unwrap();
@@ -73,11 +68,7 @@ fn a_limit_keeps_the_first_products_and_their_instructions() {
     let some = RawData::read_dir(dir.path(), Some(4)).unwrap();
     assert_eq!(some.items, data.items[..4]);
     assert!(some.human.keys().eq(some.items.iter().map(|item| &item.asin)));
-    assert!(
-        some.instructions
-            .keys()
-            .eq(some.items.iter().map(|item| &item.asin))
-    );
+    assert!(some.instructions.keys().eq(some.items.iter().map(|item| &item.asin)));
 }
 
 #[test]
@@ -99,10 +90,7 @@ fn of_the_originals_two_files_the_limit_chooses() {
 fn writing_replaces_nothing() {
     let data = generate(Seed(0), 1);
     let dir = folder(&[("items_ins_v2.json", "mine")]);
-    assert!(matches!(
-        data.write_dir(dir.path()),
-        Err(DataError::Exists { .. })
-    ));
+    assert!(matches!(data.write_dir(dir.path()), Err(DataError::Exists { .. })));
     assert_eq!(fs::read(dir.path().join("items_ins_v2.json")).unwrap(), b"mine");
     assert!(!dir.path().join("items_shuffle.json").exists());
 }
@@ -119,41 +107,26 @@ fn a_bad_record_is_named_with_its_file_number_and_field() {
 #[test]
 fn broken_json_is_named_with_its_line() {
     let message = failure("[\n{");
-    assert!(
-        message.starts_with("`/items_shuffle.json` is not the JSON it should be: EOF"),
-        "{message}"
-    );
+    assert!(message.starts_with("`/items_shuffle.json` is not the JSON it should be: EOF"), "{message}");
     assert!(message.ends_with("line 2 column 1"), "{message}");
     let message = failure("7");
-    assert!(
-        message.contains("expected a list or an object of records"),
-        "{message}"
-    );
+    assert!(message.contains("expected a list or an object of records"), "{message}");
 }
 
 #[test]
 fn a_missing_file_is_named() {
     let dir = folder(&[("items_shuffle.json", "[]")]);
     let message = RawData::read_dir(dir.path(), None).unwrap_err().to_string();
-    assert!(
-        message.ends_with("holds no file `items_ins_v2*.json` or `items_ins_v2*.json.gz`"),
-        "{message}"
-    );
+    assert!(message.ends_with("holds no file `items_ins_v2*.json` or `items_ins_v2*.json.gz`"), "{message}");
     let nowhere = dir.path().join("nowhere");
-    assert!(matches!(
-        RawData::read_dir(&nowhere, None),
-        Err(DataError::Io { action: "read", .. })
-    ));
+    assert!(matches!(RawData::read_dir(&nowhere, None), Err(DataError::Io { action: "read", .. })));
 }
 
 #[test]
 fn a_bad_human_entry_is_named_with_its_place() {
     let human = r#"{"B1":[{"instruction":"i","instruction_attributes":[],"instruction_options":[3]}]}"#;
-    let dir = folder(&[
-        ("items_shuffle.json", "[]"),
-        ("items_ins_v2.json", "{}"),
-        ("items_human_ins.json", human),
-    ]);
+    let dir =
+        folder(&[("items_shuffle.json", "[]"), ("items_ins_v2.json", "{}"), ("items_human_ins.json", human)]);
     let message = RawData::read_dir(dir.path(), None).unwrap_err().to_string();
     assert!(
         message
