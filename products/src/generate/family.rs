@@ -7,10 +7,16 @@ use super::dice::{Dice, Draw};
 use super::lexicon::Lexicon;
 use super::words::{Department, Form, Group, Kind, Pool};
 
-/// In how many of 100 siblings each [`Change`] is made, in the order of its variants. This is for all
-/// but the first sibling, whose title always differs: of four siblings 40 % differ in the title, 30 % in
-/// the price, 20 % in the options and 10 % in what only the text tells.
-const CHANGES: [usize; 4] = [20, 40, 27, 13];
+/// What the second sibling of successive families changes. The first always changes the title, further
+/// ones what they draw; so of four siblings 40 % differ in the title, 30 % in the price, 20 % in the
+/// options and 10 % in what only the text tells, in small shops too.
+const SECOND: [Change; 10] = {
+    use Change::{Hidden, Options, Price};
+    [Options, Hidden, Price, Options, Hidden, Price, Options, Hidden, Price, Options]
+};
+
+/// In how many of 100 further siblings each [`Change`] is made, in the order of its variants.
+const CHANGES: [usize; 4] = [30, 45, 20, 5];
 
 /// The most values of a group, by the number of groups, so that no product has many combinations.
 const MOST_VALUES: [usize; 4] = [0, 5, 3, 2];
@@ -117,19 +123,24 @@ impl Family {
             members: vec![first],
         };
         while family.members.len() < size {
-            let sibling = family.sibling(lexicon, &mut dice);
+            let planned = match family.members.len() {
+                1 => Some(Change::Shown),
+                2 => Some(SECOND[(index + index / SECOND.len()) % SECOND.len()]),
+                _ => None,
+            };
+            let sibling = family.sibling(planned, lexicon, &mut dice);
             family.members.push(sibling);
         }
         family
     }
 
-    /// A member like an earlier one but for one thing, and unlike all others.
-    fn sibling(&self, lexicon: &Lexicon, dice: &mut Dice) -> Member {
+    /// A member like an earlier one but for one thing, the planned one if that can be done, and unlike
+    /// all others.
+    fn sibling(&self, mut planned: Option<Change>, lexicon: &Lexicon, dice: &mut Dice) -> Member {
         loop {
-            let change = match self.members.len() {
-                1 => Change::Shown,
-                _ => [Change::Shown, Change::Price, Change::Options, Change::Hidden][dice.weighted(&CHANGES)],
-            };
+            let drawn =
+                [Change::Shown, Change::Price, Change::Options, Change::Hidden][dice.weighted(&CHANGES)];
+            let change = planned.take().unwrap_or(drawn);
             let mut member = self.members[dice.below(self.members.len())].clone();
             match change {
                 Change::Shown => self.change_shown(&mut member, lexicon, dice),

@@ -85,10 +85,10 @@ static COVER_PARTS: Pool = Pool {
     form: Form::Has,
     is_grid: true,
     texts: &[
-        "magnetic pocket", "magnetic stand", "magnetic holder", "magnetic closure",
-        "elastic pocket", "elastic stand", "elastic holder", "elastic closure",
-        "metal pocket", "metal stand", "metal holder", "metal closure",
-        "hidden pocket", "hidden stand", "hidden holder", "hidden closure",
+        "magnetic mount", "magnetic stand", "magnetic holder", "magnetic closure",
+        "elastic mount", "elastic stand", "elastic holder", "elastic closure",
+        "metal mount", "metal stand", "metal holder", "metal closure",
+        "hidden mount", "hidden stand", "hidden holder", "hidden closure",
     ],
 };
 

@@ -174,7 +174,7 @@ pub(in super::super) static SHAPE: Group = Group {
 
 pub(in super::super) static FINISH: Group = Group {
     name: "finish",
-    values: &["painted iron", "light oak", "walnut", "brushed nickel", "antique bronze", "natural"],
+    values: &["painted iron", "honey oak", "walnut", "brushed nickel", "antique bronze", "natural"],
     phrases: &["with {} finish", "in {}", "{} finish", "the finish should be {}"],
 };
 
