@@ -38,10 +38,7 @@ pub fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
     match verb {
         CatalogVerb::Generate { seed, products, out } => {
             if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-                bail!(
-                    "`{}` is not empty; give another folder with `--out`",
-                    out.display()
-                );
+                bail!("`{}` is not empty; give another folder with `--out`", out.display());
             }
             let raw = generate(Seed(seed), usize::try_from(products)?);
             raw.write_dir(&out)

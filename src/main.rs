@@ -68,9 +68,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     if let Some(threads) = cli.threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
-            .build_global()?;
+        rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global()?;
     }
     match cli.verb {
         Verb::Train(args) => train::run(args),

@@ -30,19 +30,9 @@ pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
     let shop = Arc::new(args.shop.open()?);
     let n_goals = shop.goals().goals().len();
     if args.goal as usize >= n_goals {
-        bail!(
-            "there is no goal `{}`: the goals are numbered 0 to {}",
-            args.goal,
-            n_goals - 1
-        );
+        bail!("there is no goal `{}`: the goals are numbered 0 to {}", args.goal, n_goals - 1);
     }
-    let mut env = ShopEnv::new(
-        shop,
-        EnvConfig {
-            max_steps: args.max_steps,
-            ..EnvConfig::default()
-        },
-    );
+    let mut env = ShopEnv::new(shop, EnvConfig { max_steps: args.max_steps, ..EnvConfig::default() });
     env.reset(GoalId(args.goal));
     let prompt = std::io::stdin().is_terminal();
     let mut lines = std::io::stdin().lock().lines();
@@ -65,14 +55,9 @@ pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
         if line == "quit" {
             return Ok(ExitCode::SUCCESS);
         }
-        let numbered = line
-            .parse()
-            .ok()
-            .and_then(|number: usize| labels.get(number.wrapping_sub(1)));
-        let action = numbered.map_or_else(
-            || Action::parse(line, Compat::Repaired),
-            |label| Action::Click(label.clone()),
-        );
+        let numbered = line.parse().ok().and_then(|number: usize| labels.get(number.wrapping_sub(1)));
+        let action = numbered
+            .map_or_else(|| Action::parse(line, Compat::Repaired), |label| Action::Click(label.clone()));
         let step = env.step(&action);
         println!("\n{action}");
         if let Some(reason) = step.info.noop {
@@ -83,10 +68,7 @@ pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         if step.truncated {
-            println!(
-                "\nthe shop closes: {} actions without a purchase, reward 0",
-                args.max_steps
-            );
+            println!("\nthe shop closes: {} actions without a purchase, reward 0", args.max_steps);
             return Ok(ExitCode::SUCCESS);
         }
     }

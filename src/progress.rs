@@ -27,10 +27,8 @@ impl Observer for Bars {
         let style =
             ProgressStyle::with_template("{prefix:>14} {wide_bar} {pos}/{len} {elapsed} eta {eta}  {msg}")
                 .expect("the template is a literal that parses");
-        let bar = ProgressBar::new(total)
-            .with_style(style)
-            .with_prefix(stage.to_string())
-            .with_position(done);
+        let bar =
+            ProgressBar::new(total).with_style(style).with_prefix(stage.to_string()).with_position(done);
         bar.reset_eta();
         *self.current.borrow_mut() = Some(bar);
     }

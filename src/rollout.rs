@@ -94,10 +94,7 @@ pub fn play_lm(trained: &Trained, flags: &PlayFlags, out: Option<PathBuf>) -> an
     let evaluation = &trained.config.evaluation;
     let temperature = flags.temperature.unwrap_or(evaluation.temperature);
     let config = lm_config(&trained.config, temperature, evaluation.top_p)?;
-    let config = LmConfig {
-        constrained: flags.constrained,
-        ..config
-    };
+    let config = LmConfig { constrained: flags.constrained, ..config };
     let mut policy = LmPolicy::new(&trained.model, &trained.tokenizer, config, Seed(flags.seed))?;
     play(&mut policy, flags, out)
 }
@@ -126,21 +123,13 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
         .into_iter()
         .map(|goal| Task {
             shop: ground.shop().clone(),
-            coordinates: EpisodeCoordinates {
-                step: 0,
-                shop: 0,
-                goal,
-                sample: 0,
-            },
+            coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
         })
         .collect();
     let began = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.len() as u64, 0);
-    let limits = RolloutConfig {
-        max_steps: flags.max_steps,
-        lanes: 128,
-    };
+    let limits = RolloutConfig { max_steps: flags.max_steps, lanes: 128 };
     let episodes = rollout(policy, &tasks, limits, &mut |n| observer.advance(n as u64, ""))?;
     observer.end();
     let seconds = began.elapsed().as_secs_f64();
@@ -151,13 +140,8 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
     }
     let goal_fingerprint = ground.shop().goals().fingerprint();
     if flags.json {
-        let answer = Answer {
-            policy: policy.name(),
-            seed: flags.seed,
-            summary: &summary,
-            goal_fingerprint,
-            seconds,
-        };
+        let answer =
+            Answer { policy: policy.name(), seed: flags.seed, summary: &summary, goal_fingerprint, seconds };
         println!("{}", serde_json::to_string(&answer)?);
     } else {
         print_summary(policy.name(), &summary);

@@ -38,10 +38,7 @@ pub fn run(args: SearchArgs) -> anyhow::Result<ExitCode> {
                 json!({"asin": product.id.as_str(), "score": hit.score, "title": product.title, "price": product.price.tag})
             })
             .collect();
-        println!(
-            "{}",
-            json!({"query": args.query, "total": hits.len(), "hits": rows})
-        );
+        println!("{}", json!({"query": args.query, "total": hits.len(), "hits": rows}));
         return Ok(ExitCode::SUCCESS);
     }
     println!("{} hits for `{}`", hits.len(), args.query);
@@ -56,9 +53,7 @@ pub fn run(args: SearchArgs) -> anyhow::Result<ExitCode> {
             product.price.tag
         );
         if args.explain {
-            let explanation = shop
-                .explain(&args.query, hit.product)
-                .map_err(|error| anyhow!("{error:?}"))?;
+            let explanation = shop.explain(&args.query, hit.product).map_err(|error| anyhow!("{error:?}"))?;
             for line in explanation.to_string().lines() {
                 println!("     {line}");
             }

@@ -56,12 +56,7 @@ impl ShopArgs {
             Goals::Synthetic => GoalsChoice::Synthetic,
         };
         let size = self.size.map_or(CatalogSize::All, CatalogSize::First);
-        let config = CatalogConfig {
-            source: self.catalog.clone(),
-            size,
-            goals,
-            ..CatalogConfig::default()
-        };
+        let config = CatalogConfig { source: self.catalog.clone(), size, goals, ..CatalogConfig::default() };
         open_shop(&config).with_context(|| format!("cannot open the shop of catalog `{}`", self.catalog))
     }
 }

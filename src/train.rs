@@ -38,10 +38,7 @@ pub struct TrainArgs {
 /// Trains, and prints what came of it.
 pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     let mut overrides = args.overrides;
-    overrides.extend(
-        args.catalog
-            .map(|source| format!("catalog.source={}", toml_string(&source))),
-    );
+    overrides.extend(args.catalog.map(|source| format!("catalog.source={}", toml_string(&source))));
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
     let config = Config::load(args.config.as_deref(), &overrides)?;
     if args.dry_run {

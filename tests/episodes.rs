@@ -17,9 +17,7 @@ fn check(name: &str, shop: &Shop, goal: &Goal, said: &[&str]) -> Option<RewardBr
         insta::assert_snapshot!(name, transcript(shop, goal.id, said));
     });
     let mut session = Session::start(goal.id);
-    let mut outcomes = said
-        .iter()
-        .map(|text| session.act(shop, &Action::parse(text, Compat::Repaired)));
+    let mut outcomes = said.iter().map(|text| session.act(shop, &Action::parse(text, Compat::Repaired)));
     outcomes.find_map(|outcome| outcome.breakdown)
 }
 

@@ -65,22 +65,12 @@ fn an_item_page_with_a_choice() {
 
 #[test]
 fn a_detail_page() {
-    let said = [
-        "search[sheet]",
-        "click[b0sheet001]",
-        "click[queen [60x80]]",
-        "click[features]",
-    ];
+    let said = ["search[sheet]", "click[b0sheet001]", "click[queen [60x80]]", "click[features]"];
     check("detail", "B0SHEET001", &["queen [60x80]"], &said);
 }
 
 #[test]
 fn the_receipt() {
-    let said = [
-        "search[sheet]",
-        "click[b0sheet001]",
-        "click[queen [60x80]]",
-        "click[buy now]",
-    ];
+    let said = ["search[sheet]", "click[b0sheet001]", "click[queen [60x80]]", "click[buy now]"];
     check("done", "B0SHEET001", &["queen [60x80]"], &said);
 }

@@ -11,10 +11,7 @@ use webshop_env::Shop;
 /// Snapshots the ranking for some words, and why the product called `explained` stands where it does.
 fn check(name: &str, words: &str, explained: &str) {
     let shop = corner_shop();
-    let product = shop
-        .catalog()
-        .find(explained)
-        .expect("a product of the corner shop");
+    let product = shop.catalog().find(explained).expect("a product of the corner shop");
     let explanation = shop.explain(words, product).expect("few words");
     let ranking = ranking(&shop, words);
     common::in_area("search", || {
@@ -33,11 +30,7 @@ fn ranking(shop: &Shop, words: &str) -> String {
 
 #[test]
 fn the_best_match_explains_itself() {
-    check(
-        "rubber_sole",
-        "men's sneakers with rubber soles, rubber!",
-        "B0SNEAK001",
-    );
+    check("rubber_sole", "men's sneakers with rubber soles, rubber!", "B0SNEAK001");
 }
 
 #[test]
@@ -50,10 +43,7 @@ fn equal_scores_follow_the_product_id() {
     let shop = corner_shop();
     // The two mugs differ in nothing but their ids, and the second stands first in the catalog.
     let hits = shop.search("blue mug");
-    let ids: Vec<&str> = hits
-        .iter()
-        .map(|hit| shop.catalog().get(hit.product).id.as_str())
-        .collect();
+    let ids: Vec<&str> = hits.iter().map(|hit| shop.catalog().get(hit.product).id.as_str()).collect();
     assert_eq!(ids[..2], ["B0MUG00001", "B0MUG00002"]);
     assert_eq!(hits[0].score, hits[1].score);
     assert!(hits[0].product > hits[1].product);
@@ -62,18 +52,9 @@ fn equal_scores_follow_the_product_id() {
 #[test]
 fn every_goal_can_be_fulfilled_exactly() {
     let shop = corner_shop();
-    assert!(
-        !goal(&shop, "B0SHEET001", &["twin [38x75]"])
-            .instruction
-            .is_empty()
-    );
+    assert!(!goal(&shop, "B0SHEET001", &["twin [38x75]"]).instruction.is_empty());
     for goal in shop.goals().goals() {
         let best = shop.best_purchase(goal);
-        assert!(
-            best.breakdown.is_success(),
-            "{}: {}",
-            goal.instruction,
-            best.breakdown
-        );
+        assert!(best.breakdown.is_success(), "{}: {}", goal.instruction, best.breakdown);
     }
 }

@@ -23,7 +23,5 @@ pub fn goal<'a>(shop: &'a Shop, asin: &str, options: &[&str]) -> &'a Goal {
         wanted == asked
     };
     let mut goals = shop.goals().goals().iter();
-    goals
-        .find(|goal| goal.asin.as_str() == asin && wants(goal))
-        .expect("the corner shop has this goal")
+    goals.find(|goal| goal.asin.as_str() == asin && wants(goal)).expect("the corner shop has this goal")
 }

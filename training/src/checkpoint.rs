@@ -192,10 +192,9 @@ impl RunFolder {
         let path = self.checkpoints().join(name);
         match path.is_dir() {
             true => Ok(Some(path)),
-            false => Err(TrainingError::NoCheckpoint {
-                path,
-                problem: "`last` names it but it is gone".into(),
-            }),
+            false => {
+                Err(TrainingError::NoCheckpoint { path, problem: "`last` names it but it is gone".into() })
+            }
         }
     }
 
@@ -235,10 +234,7 @@ pub fn read_trainer_state<S: DeserializeOwned>(checkpoint: &Path) -> Result<S> {
 /// The checkpoint a person means by `path`: a checkpoint, `last`, or a run folder, whose `checkpoints/last` it is. A
 /// folder that holds a file named `marker` is a checkpoint.
 pub fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
-    let missing = |problem: String| TrainingError::NoCheckpoint {
-        path: path.into(),
-        problem,
-    };
+    let missing = |problem: String| TrainingError::NoCheckpoint { path: path.into(), problem };
     if !path.exists() {
         return Err(missing("there is no such path".into()));
     }
@@ -252,11 +248,7 @@ pub fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
         .into_iter()
         .flatten()
         .find(|candidate| candidate.join(marker).is_file())
-        .ok_or_else(|| {
-            missing(format!(
-                "it has no `{marker}`, and no `checkpoints/{LAST}` that has one"
-            ))
-        })
+        .ok_or_else(|| missing(format!("it has no `{marker}`, and no `checkpoints/{LAST}` that has one")))
 }
 
 #[cfg(unix)]
@@ -304,10 +296,7 @@ mod tests {
     #[test]
     fn resuming_needs_a_run_and_returns_its_configuration() {
         let (keep, run) = new_run();
-        assert!(matches!(
-            RunFolder::resume(keep.path()).unwrap_err(),
-            TrainingError::NoRun(_)
-        ));
+        assert!(matches!(RunFolder::resume(keep.path()).unwrap_err(), TrainingError::NoRun(_)));
         let (again, config) = RunFolder::resume(run.root()).unwrap();
         assert_eq!((again, config), (run, Config::default()));
     }
@@ -321,10 +310,7 @@ mod tests {
         assert_eq!(run.last_checkpoint().unwrap(), Some(second.clone()));
         assert_eq!(names(&run.checkpoints()), ["last", "step-000050", "step-000100"]);
         assert_eq!(read_trainer_state::<f64>(&second).unwrap(), 0.1);
-        assert_eq!(
-            fs::read_to_string(run.checkpoints().join("last/model")).unwrap(),
-            "b"
-        );
+        assert_eq!(fs::read_to_string(run.checkpoints().join("last/model")).unwrap(), "b");
     }
 
     #[test]
@@ -335,10 +321,7 @@ mod tests {
             fs::write(folder.join("model"), "half").unwrap();
             Err(TrainingError::DiskFull(folder.into()))
         };
-        assert!(matches!(
-            run.save_checkpoint(2, &(), full).unwrap_err(),
-            TrainingError::DiskFull(_)
-        ));
+        assert!(matches!(run.save_checkpoint(2, &(), full).unwrap_err(), TrainingError::DiskFull(_)));
         assert_eq!(run.last_checkpoint().unwrap(), Some(first));
         assert_eq!(names(&run.checkpoints()), ["last", "step-000001"]);
     }
@@ -367,9 +350,7 @@ mod tests {
     fn saving_a_step_again_renews_its_state_only() {
         let (_keep, run) = new_run();
         run.save_checkpoint(1, &"before", write_model("a")).unwrap();
-        let again = run
-            .save_checkpoint(1, &"after", write_model("never written"))
-            .unwrap();
+        let again = run.save_checkpoint(1, &"after", write_model("never written")).unwrap();
         assert_eq!(fs::read_to_string(again.join("model")).unwrap(), "a");
         assert_eq!(read_trainer_state::<String>(&again).unwrap(), "after");
     }
@@ -390,18 +371,10 @@ mod tests {
         let saved = run.save_checkpoint(1, &(), write_model("a")).unwrap();
         for path in [run.root().to_path_buf(), run.checkpoints().join("last"), saved] {
             let found = find_checkpoint(&path, "model").unwrap();
-            assert_eq!(
-                fs::read_to_string(found.join("model")).unwrap(),
-                "a",
-                "{}",
-                path.display()
-            );
+            assert_eq!(fs::read_to_string(found.join("model")).unwrap(), "a", "{}", path.display());
         }
         let error = find_checkpoint(keep.path(), "model").unwrap_err().to_string();
-        assert!(
-            error.ends_with("it has no `model`, and no `checkpoints/last` that has one"),
-            "{error}"
-        );
+        assert!(error.ends_with("it has no `model`, and no `checkpoints/last` that has one"), "{error}");
         assert!(find_checkpoint(&keep.path().join("none"), "model").is_err());
     }
 
@@ -410,9 +383,6 @@ mod tests {
         let (_keep, run) = new_run();
         let saved = run.save_checkpoint(1, &(), write_model("a")).unwrap();
         fs::remove_dir_all(saved).unwrap();
-        assert!(matches!(
-            run.last_checkpoint().unwrap_err(),
-            TrainingError::NoCheckpoint { .. }
-        ));
+        assert!(matches!(run.last_checkpoint().unwrap_err(), TrainingError::NoCheckpoint { .. }));
     }
 }

@@ -114,19 +114,13 @@ mod tests {
     fn wsft_is_valid_and_founding() {
         let config = Config::resolve("wsft.toml", WSFT, &[]).unwrap();
         assert_eq!(config.learner.loss, LossName::Wsft);
-        assert_eq!(
-            (config.learner.kl_coefficient, config.learner.advantage_clip),
-            (0.02, 3.0)
-        );
+        assert_eq!((config.learner.kl_coefficient, config.learner.advantage_clip), (0.02, 3.0));
         assert_eq!((config.value.beta1, config.value.samples), (0.5, 8));
     }
 
     #[test]
     fn what_is_saved_reads_back_equal() {
-        let mut config = Config {
-            seed: 42,
-            ..Config::default()
-        };
+        let mut config = Config { seed: 42, ..Config::default() };
         config.learner.lr = 0.1 + 0.2; // 0.30000000000000004: no digit may be lost
         config.catalog.size = CatalogSize::First(25);
         assert_eq!(Config::resolve("saved", &config.to_toml(), &[]).unwrap(), config);

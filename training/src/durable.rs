@@ -83,9 +83,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
 
 /// Makes one file or folder outlast a loss of power.
 pub(crate) fn sync(path: &Path) -> Result<()> {
-    File::open(path)
-        .and_then(|file| file.sync_all())
-        .map_err(|e| TrainingError::io("write", path, e))
+    File::open(path).and_then(|file| file.sync_all()).map_err(|e| TrainingError::io("write", path, e))
 }
 
 #[cfg(test)]

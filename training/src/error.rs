@@ -138,10 +138,7 @@ impl TrainingError {
 
     /// A file whose contents are wrong.
     pub fn bad_file(path: &Path, problem: impl ToString) -> Self {
-        Self::BadFile {
-            path: path.to_path_buf(),
-            problem: problem.to_string(),
-        }
+        Self::BadFile { path: path.to_path_buf(), problem: problem.to_string() }
     }
 }
 

@@ -22,16 +22,13 @@ const WAVE: usize = 8;
 /// `loss` is given a micro-batch and the log-probabilities of its targets `[N]`, and returns its share of
 /// the batch's loss as a scalar tensor with whatever should be kept of it. A parameter that does not take
 /// part has a zero gradient.
-pub fn accumulate<F, R>(
-    model: &Qwen2,
-    micro_batches: &[MicroBatch],
-    loss: F,
-) -> Result<(Gradients, Vec<R>)>
+pub fn accumulate<F, R>(model: &Qwen2, micro_batches: &[MicroBatch], loss: F) -> Result<(Gradients, Vec<R>)>
 where
     F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)> + Sync,
     R: Send,
 {
-    let mut total: Gradients = model.parameters().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
+    let mut total: Gradients =
+        model.parameters().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
     let mut reports = Vec::with_capacity(micro_batches.len());
     for wave in micro_batches.chunks(WAVE) {
         let parts: Vec<Result<(Gradients, R)>> =

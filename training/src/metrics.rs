@@ -159,11 +159,7 @@ pub struct Record {
 impl Record {
     /// A record without measurements.
     pub fn new(phase: Phase, step: u64) -> Self {
-        Self {
-            phase,
-            step,
-            values: BTreeMap::new(),
-        }
+        Self { phase, step, values: BTreeMap::new() }
     }
 
     /// Adds a measurement, replacing an earlier one of the same metric. NaN and infinities are recorded as absent,
@@ -215,11 +211,7 @@ impl Record {
         let line: Line = serde_json::from_str(line)?;
         let mut record = Self::new(line.phase, line.step);
         for metric in Metric::ALL {
-            if let Some(value) = line
-                .values
-                .get(&metric.tag(split))
-                .and_then(serde_json::Value::as_f64)
-            {
+            if let Some(value) = line.values.get(&metric.tag(split)).and_then(serde_json::Value::as_f64) {
                 record.set(*metric, value);
             }
         }
@@ -247,13 +239,7 @@ pub struct Timing {
 impl Timing {
     /// A timing without parts and throughputs.
     pub fn new(phase: Phase, step: u64, seconds: f64) -> Self {
-        Self {
-            phase,
-            step,
-            seconds,
-            parts: BTreeMap::new(),
-            perf: BTreeMap::new(),
-        }
+        Self { phase, step, seconds, parts: BTreeMap::new(), perf: BTreeMap::new() }
     }
 }
 
@@ -264,13 +250,8 @@ mod tests {
     #[test]
     fn numbers_json_cannot_hold_are_absent() {
         let mut record = Record::new(Phase::Learn, 0);
-        record
-            .set(Metric::TrainLoss, f64::NAN)
-            .set(Metric::TrainKl, f64::INFINITY);
-        assert_eq!(
-            (record.get(Metric::TrainLoss), record.get(Metric::TrainKl)),
-            (None, None)
-        );
+        record.set(Metric::TrainLoss, f64::NAN).set(Metric::TrainKl, f64::INFINITY);
+        assert_eq!((record.get(Metric::TrainLoss), record.get(Metric::TrainKl)), (None, None));
     }
 
     #[test]

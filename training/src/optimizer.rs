@@ -93,9 +93,7 @@ struct Moments {
 impl AdamW {
     /// Zero moments for `parameters`, whose order and sizes every later call must keep.
     pub fn new(config: &OptimizerConfig, parameters: &[(String, Var)]) -> Self {
-        let sizes = parameters
-            .iter()
-            .map(|(name, var)| (name.as_str(), var.elem_count()));
+        let sizes = parameters.iter().map(|(name, var)| (name.as_str(), var.elem_count()));
         Self::with_sizes(config, sizes)
     }
 
@@ -107,11 +105,7 @@ impl AdamW {
                 second: vec![0.0; size],
             })
             .collect();
-        Self {
-            config: config.clone(),
-            step: 0,
-            moments,
-        }
+        Self { config: config.clone(), step: 0, moments }
     }
 
     /// Steps applied so far; refused ones do not count.
@@ -144,31 +138,21 @@ impl AdamW {
     }
 
     fn check(&self, parameters: &[(String, Var)], gradients: &[Vec<f32>]) -> Result<()> {
-        let mismatch = |name: &str, problem: String| TrainingError::ParameterMismatch {
-            name: name.into(),
-            problem,
-        };
+        let mismatch =
+            |name: &str, problem: String| TrainingError::ParameterMismatch { name: name.into(), problem };
         if parameters.len() != self.moments.len() || gradients.len() != self.moments.len() {
             let (n, given) = (self.moments.len(), (parameters.len(), gradients.len()));
-            let problem = format!(
-                "expected {n} parameters and gradients, got {} and {}",
-                given.0, given.1
-            );
+            let problem = format!("expected {n} parameters and gradients, got {} and {}", given.0, given.1);
             return Err(mismatch("*", problem));
         }
         for ((moments, (name, var)), gradient) in self.moments.iter().zip(parameters).zip(gradients) {
             if moments.name != *name {
-                return Err(mismatch(
-                    name,
-                    format!("stands where the optimizer knows `{}`", moments.name),
-                ));
+                return Err(mismatch(name, format!("stands where the optimizer knows `{}`", moments.name)));
             }
             let (size, given) = (moments.first.len(), (var.elem_count(), gradient.len()));
             if given != (size, size) {
-                let problem = format!(
-                    "has {} values and {} gradients, the optimizer {size}",
-                    given.0, given.1
-                );
+                let problem =
+                    format!("has {} values and {} gradients, the optimizer {size}", given.0, given.1);
                 return Err(mismatch(name, problem));
             }
         }
@@ -181,9 +165,7 @@ impl AdamW {
         for (moments, gradient) in self.moments.iter().zip(gradients.iter()) {
             let square: f64 = gradient.iter().map(|&g| f64::from(g) * f64::from(g)).sum();
             if !square.is_finite() {
-                return StepOutcome::NonFinite {
-                    parameter: moments.name.clone(),
-                };
+                return StepOutcome::NonFinite { parameter: moments.name.clone() };
             }
             sum += square;
         }
@@ -201,11 +183,7 @@ impl AdamW {
         let [b1, b2] = self.config.betas;
         let rate = (lr / (1.0 - power(b1, self.step))) as f32;
         let correction = (1.0 / (1.0 - power(b2, self.step)).sqrt()) as f32;
-        let decay = if is_decayed(name) {
-            lr * self.config.weight_decay
-        } else {
-            0.0
-        };
+        let decay = if is_decayed(name) { lr * self.config.weight_decay } else { 0.0 };
         let keep = (1.0 - decay) as f32;
         let (b1, c1) = (b1 as f32, (1.0 - b1) as f32);
         let (b2, c2) = (b2 as f32, (1.0 - b2) as f32);
@@ -241,22 +219,14 @@ impl AdamW {
         let bad = |problem: String| TrainingError::bad_file(path, problem);
         let tensors = SafeTensors::deserialize(&file).map_err(|e| bad(e.to_string()))?;
         let (_, header) = SafeTensors::read_metadata(&file).map_err(|e| bad(e.to_string()))?;
-        let step = header
-            .metadata()
-            .as_ref()
-            .and_then(|header| header.get("step")?.parse().ok());
+        let step = header.metadata().as_ref().and_then(|header| header.get("step")?.parse().ok());
         let mut state = Self::new(config, parameters);
         state.step = step.ok_or_else(|| bad("its header has no `step`".into()))?;
         for Moments { name, first, second } in &mut state.moments {
             for (kind, values) in [("first", first), ("second", second)] {
-                let stored = tensors
-                    .tensor(&format!("{kind}.{name}"))
-                    .map_err(|e| bad(e.to_string()))?;
+                let stored = tensors.tensor(&format!("{kind}.{name}")).map_err(|e| bad(e.to_string()))?;
                 if stored.dtype() != Dtype::F32 || stored.data().len() != 4 * values.len() {
-                    return Err(bad(format!(
-                        "`{kind}.{name}` is not {} values of f32",
-                        values.len()
-                    )));
+                    return Err(bad(format!("`{kind}.{name}` is not {} values of f32", values.len())));
                 }
                 for (value, four) in values.iter_mut().zip(stored.data().chunks_exact(4)) {
                     *value = f32::from_le_bytes(four.try_into().expect("chunks of four"));
@@ -277,11 +247,7 @@ fn power(base: f64, n: u64) -> f64 {
         0 => 1.0,
         _ => {
             let half = power(base, n / 2);
-            if n.is_multiple_of(2) {
-                half * half
-            } else {
-                half * half * base
-            }
+            if n.is_multiple_of(2) { half * half } else { half * half * base }
         }
     }
 }
@@ -291,10 +257,7 @@ mod tests {
     use super::*;
 
     fn parameter(name: &str, values: &[f32]) -> (String, Var) {
-        (
-            name.into(),
-            Var::from_slice(values, values.len(), &Device::Cpu).unwrap(),
-        )
+        (name.into(), Var::from_slice(values, values.len(), &Device::Cpu).unwrap())
     }
 
     fn values(parameter: &(String, Var)) -> Vec<f32> {
@@ -302,12 +265,7 @@ mod tests {
     }
 
     fn config(weight_decay: f64, grad_clip: f64) -> OptimizerConfig {
-        OptimizerConfig {
-            betas: [0.9, 0.999],
-            epsilon: 1e-8,
-            weight_decay,
-            grad_clip,
-        }
+        OptimizerConfig { betas: [0.9, 0.999], epsilon: 1e-8, weight_decay, grad_clip }
     }
 
     #[track_caller]
@@ -332,16 +290,10 @@ mod tests {
 
     #[test]
     fn norms_and_biases_do_not_decay() {
-        let parameters = [
-            parameter("input_layernorm.weight", &[1.0]),
-            parameter("q_proj.bias", &[1.0]),
-        ];
+        let parameters = [parameter("input_layernorm.weight", &[1.0]), parameter("q_proj.bias", &[1.0])];
         let mut adam = AdamW::new(&config(0.5, 0.0), &parameters);
         adam.step(&parameters, &mut [vec![0.0], vec![0.0]], 0.1).unwrap();
-        assert_eq!(
-            (values(&parameters[0]), values(&parameters[1])),
-            (vec![1.0], vec![1.0])
-        );
+        assert_eq!((values(&parameters[0]), values(&parameters[1])), (vec![1.0], vec![1.0]));
         assert!(is_decayed("model.embed_tokens.weight") && !is_decayed("model.norm.weight"));
     }
 
@@ -365,12 +317,7 @@ mod tests {
         let (before, weights) = (adam.clone(), values(&parameters[0]));
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let outcome = adam.step(&parameters, &mut [vec![1.0], vec![bad]], 0.1).unwrap();
-            assert_eq!(
-                outcome,
-                StepOutcome::NonFinite {
-                    parameter: "b".into()
-                }
-            );
+            assert_eq!(outcome, StepOutcome::NonFinite { parameter: "b".into() });
         }
         assert_eq!((adam, values(&parameters[0])), (before, weights));
     }
@@ -379,18 +326,10 @@ mod tests {
     fn another_model_is_refused() {
         let parameters = [parameter("a", &[1.0])];
         let mut adam = AdamW::new(&config(0.0, 0.0), &parameters);
-        let error = adam
-            .step(&[parameter("b", &[1.0])], &mut [vec![1.0]], 0.1)
-            .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "parameter `b`: stands where the optimizer knows `a`"
-        );
+        let error = adam.step(&[parameter("b", &[1.0])], &mut [vec![1.0]], 0.1).unwrap_err();
+        assert_eq!(error.to_string(), "parameter `b`: stands where the optimizer knows `a`");
         let error = adam.step(&parameters, &mut [vec![1.0, 2.0]], 0.1).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "parameter `a`: has 1 values and 2 gradients, the optimizer 1"
-        );
+        assert_eq!(error.to_string(), "parameter `a`: has 1 values and 2 gradients, the optimizer 1");
     }
 
     #[test]
@@ -399,43 +338,27 @@ mod tests {
         let path = folder.path().join("optimizer.safetensors");
         let parameters = [parameter("a", &[0.3, -0.7]), parameter("b.bias", &[0.1])];
         let mut straight = AdamW::new(&config(0.01, 1.0), &parameters);
-        straight
-            .step(&parameters, &mut [vec![0.1, 0.2], vec![0.3]], 0.01)
-            .unwrap();
+        straight.step(&parameters, &mut [vec![0.1, 0.2], vec![0.3]], 0.01).unwrap();
         straight.save(&path).unwrap();
         let loaded = AdamW::load(&config(0.01, 1.0), &parameters, &path).unwrap();
         assert_eq!(loaded, straight);
 
         let larger = [parameter("a", &[0.3, -0.7, 1.0]), parameter("b.bias", &[0.1])];
         let error = AdamW::load(&config(0.01, 1.0), &larger, &path).unwrap_err();
-        assert!(
-            error.to_string().ends_with("`first.a` is not 3 values of f32"),
-            "{error}"
-        );
+        assert!(error.to_string().ends_with("`first.a` is not 3 values of f32"), "{error}");
         std::fs::write(&path, "not tensors").unwrap();
         assert!(AdamW::load(&config(0.01, 1.0), &parameters, &path).is_err());
     }
 
     #[test]
     fn the_learning_rate_rises_then_stays_or_falls() {
-        let constant = Schedule {
-            peak: 1.0,
-            warmup: 4,
-            decay: Decay::None,
-            total: 8,
-        };
+        let constant = Schedule { peak: 1.0, warmup: 4, decay: Decay::None, total: 8 };
         let rates: Vec<f64> = (0..8).map(|step| constant.lr(step)).collect();
         assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0]);
-        let linear = Schedule {
-            decay: Decay::Linear,
-            ..constant
-        };
+        let linear = Schedule { decay: Decay::Linear, ..constant };
         let rates: Vec<f64> = (0..9).map(|step| linear.lr(step)).collect();
         assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]);
-        let cold = Schedule {
-            warmup: 0,
-            ..constant
-        };
+        let cold = Schedule { warmup: 0, ..constant };
         assert_eq!(cold.lr(0), 1.0);
     }
 }

@@ -83,7 +83,9 @@ pub fn train_tokenizer(ground: &Ground, config: &Config) -> Result<ShopTokenizer
     let tell = |goal: &GroundGoal| {
         let shop = ground.shop_of(*goal);
         let demonstrator = Demonstrator::new(shop, prompt.results_shown);
-        let turns = demonstrator.trip(goal.goal, Manner::Careful).or_else(|| demonstrator.trip(goal.goal, Manner::Hasty));
+        let turns = demonstrator
+            .trip(goal.goal, Manner::Careful)
+            .or_else(|| demonstrator.trip(goal.goal, Manner::Hasty));
         let told = recount(prompt, shop, goal.goal, &turns.unwrap_or_default());
         told.iter().flat_map(|(read, said)| [read, said]).flatten().map(Piece::text).collect::<String>()
     };

@@ -29,10 +29,7 @@ pub fn wilson_interval(successes: usize, n: usize) -> [f64; 2] {
     let middle = (rate + Z * Z / (2.0 * n)) / scale;
     let half = Z / scale * (rate * (1.0 - rate) / n + Z * Z / (4.0 * n * n)).sqrt();
     // At k = 0 and k = n a bound is the rate itself; rounding must not put it beyond.
-    [
-        (middle - half).max(0.0).min(rate),
-        (middle + half).min(1.0).max(rate),
-    ]
+    [(middle - half).max(0.0).min(rate), (middle + half).min(1.0).max(rate)]
 }
 
 /// The normal interval for the mean of `values`: ± 1.96 standard errors. No values give zeros, one value an interval
@@ -53,17 +50,12 @@ pub fn mean_interval(values: &[f64]) -> [f64; 2] {
 /// Panics if the lengths differ.
 pub fn paired_bootstrap(before: &[f64], after: &[f64], seed: Seed) -> [f64; 2] {
     assert_eq!(before.len(), after.len(), "pairs have two sides");
-    let differences: Vec<f64> = before
-        .iter()
-        .zip(after)
-        .map(|(before, after)| after - before)
-        .collect();
+    let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
     if differences.is_empty() {
         return [0.0, 0.0];
     }
-    let mut means: Vec<f64> = (0..N_RESAMPLES as u64)
-        .map(|resample| resampled_mean(&differences, seed, resample))
-        .collect();
+    let mut means: Vec<f64> =
+        (0..N_RESAMPLES as u64).map(|resample| resampled_mean(&differences, seed, resample)).collect();
     means.sort_by(f64::total_cmp);
     let tail = N_RESAMPLES / 40; // 2.5 %
     [means[tail], means[N_RESAMPLES - 1 - tail]]
@@ -89,10 +81,7 @@ mod tests {
 
     #[track_caller]
     fn check(interval: [f64; 2], expected: [f64; 2], tolerance: f64) {
-        let near = interval
-            .iter()
-            .zip(expected)
-            .all(|(a, b)| (a - b).abs() <= tolerance);
+        let near = interval.iter().zip(expected).all(|(a, b)| (a - b).abs() <= tolerance);
         assert!(near, "{interval:?} is not {expected:?}");
     }
 
@@ -121,11 +110,7 @@ mod tests {
     #[test]
     fn the_mean_of_scores_is_known_to_its_standard_error() {
         // Mean 2, variance (1 + 0 + 1)/2 = 1: 2 ± 1.96/√3.
-        check(
-            mean_interval(&[1.0, 2.0, 3.0]),
-            [2.0 - 1.131_586, 2.0 + 1.131_586],
-            1e-6,
-        );
+        check(mean_interval(&[1.0, 2.0, 3.0]), [2.0 - 1.131_586, 2.0 + 1.131_586], 1e-6);
         check(mean_interval(&[0.5]), [0.5, 0.5], 0.0);
         check(mean_interval(&[]), [0.0, 0.0], 0.0);
     }
@@ -134,11 +119,7 @@ mod tests {
     fn the_bootstrap_agrees_with_the_normal_interval() {
         let after: Vec<f64> = (0..400).map(|i| f64::from(i % 4) / 3.0).collect();
         // Mean .5, variance (1/4 + 1/36 + 1/36 + 1/4)/4 = 5/36: .5 ± 1.96 · √(5/36/400) = .5 ± .03652.
-        check(
-            paired_bootstrap(&[0.0; 400], &after, Seed(0)),
-            [0.46348, 0.53652],
-            3e-3,
-        );
+        check(paired_bootstrap(&[0.0; 400], &after, Seed(0)), [0.46348, 0.53652], 3e-3);
     }
 
     #[test]
@@ -148,14 +129,8 @@ mod tests {
         let after: Vec<f64> = before.iter().map(|score| score + 0.25).collect();
         assert_eq!(paired_bootstrap(&before, &after, Seed(0)), [0.25, 0.25]);
         let other: Vec<f64> = after.iter().rev().copied().collect();
-        assert_eq!(
-            paired_bootstrap(&before, &other, Seed(1)),
-            paired_bootstrap(&before, &other, Seed(1))
-        );
-        assert_ne!(
-            paired_bootstrap(&before, &other, Seed(1)),
-            paired_bootstrap(&before, &other, Seed(2))
-        );
+        assert_eq!(paired_bootstrap(&before, &other, Seed(1)), paired_bootstrap(&before, &other, Seed(1)));
+        assert_ne!(paired_bootstrap(&before, &other, Seed(1)), paired_bootstrap(&before, &other, Seed(2)));
         check(paired_bootstrap(&[], &[], Seed(0)), [0.0, 0.0], 0.0);
     }
 }

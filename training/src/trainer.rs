@@ -141,7 +141,12 @@ struct Trainer<'a> {
 
 impl<'a> Trainer<'a> {
     /// A new run from random weights, or the one in `run` as its last checkpoint left it.
-    fn open(config: &'a Config, run: &'a RunFolder, observer: &'a dyn Observer, stop: &'a AtomicBool) -> Result<Self> {
+    fn open(
+        config: &'a Config,
+        run: &'a RunFolder,
+        observer: &'a dyn Observer,
+        stop: &'a AtomicBool,
+    ) -> Result<Self> {
         let ground = Ground::open(config)?;
         let seed = Seed(config.seed);
         let (state, tokenizer, model, optimizer) = match run.last_checkpoint()? {
@@ -175,8 +180,12 @@ impl<'a> Trainer<'a> {
     /// The warm start: clones demonstrations until its steps are done.
     fn clone_demonstrations(&mut self) -> Result<()> {
         let config = &self.config.warm_start;
-        let schedule =
-            Schedule { peak: config.lr, warmup: config.warmup_steps, total: config.steps, decay: config.decay };
+        let schedule = Schedule {
+            peak: config.lr,
+            warmup: config.warmup_steps,
+            total: config.steps,
+            decay: config.decay,
+        };
         self.observer.begin("warm start", config.steps, self.state.step.min(config.steps));
         while self.state.step < config.steps {
             let began = self.clock.seconds();
@@ -241,7 +250,11 @@ impl<'a> Trainer<'a> {
         self.observer.end();
         let mut table = ValueTable::new(key, config.beta1);
         for (goal, episodes) in goals.iter().zip(episodes.chunks(config.samples)) {
-            table.insert(goal.shop, goal.goal.0, episodes.iter().map(|episode| self.reward(episode)).collect());
+            table.insert(
+                goal.shop,
+                goal.goal.0,
+                episodes.iter().map(|episode| self.reward(episode)).collect(),
+            );
         }
         table.save(&self.run.value())?;
         Ok(table)
@@ -251,8 +264,12 @@ impl<'a> Trainer<'a> {
     fn learn(&mut self, reference: &Qwen2, values: &ValueTable) -> Result<()> {
         let config = &self.config.learner;
         let learner = learner(config);
-        let schedule =
-            Schedule { peak: config.lr, warmup: config.warmup_steps, total: config.steps, decay: config.decay };
+        let schedule = Schedule {
+            peak: config.lr,
+            warmup: config.warmup_steps,
+            total: config.steps,
+            decay: config.decay,
+        };
         let first = self.config.warm_start.steps;
         self.observer.begin(learner.name(), config.steps, self.state.step - first);
         while self.state.step < first + config.steps {
@@ -312,7 +329,12 @@ impl<'a> Trainer<'a> {
 
     /// Trips as trajectories with what they earned and what was to be expected. A trip in which the model
     /// had no room to say anything teaches nothing and is left out.
-    fn score(&self, goals: &[GroundGoal], episodes: &[Episode], values: &ValueTable) -> (Vec<Trajectory>, Vec<Scored>) {
+    fn score(
+        &self,
+        goals: &[GroundGoal],
+        episodes: &[Episode],
+        values: &ValueTable,
+    ) -> (Vec<Trajectory>, Vec<Scored>) {
         goals
             .iter()
             .zip(episodes)
@@ -400,7 +422,8 @@ impl<'a> Trainer<'a> {
 fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
     let path = run.fingerprint();
     if path.is_file() && read_json::<Fingerprint>(&path)? != *found {
-        let problem = "the shop, its goals, the prompt or the tokenizer changed since the run began; start a new run";
+        let problem =
+            "the shop, its goals, the prompt or the tokenizer changed since the run began; start a new run";
         return Err(TrainingError::bad_file(&path, problem));
     }
     write_json(&path, found)

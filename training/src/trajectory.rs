@@ -94,7 +94,9 @@ impl MicroBatch {
         let mut packed: Vec<Self> = Vec::new();
         for (index, trajectory) in batch.iter().enumerate() {
             match packed.last_mut() {
-                Some(last) if last.ids.len() + trajectory.ids.len() <= limit_tokens => last.push(index, trajectory),
+                Some(last) if last.ids.len() + trajectory.ids.len() <= limit_tokens => {
+                    last.push(index, trajectory)
+                }
                 _ => {
                     let mut fresh = Self::empty();
                     fresh.push(index, trajectory);

@@ -101,11 +101,7 @@ pub struct ValueTable {
 impl ValueTable {
     /// An empty table; `beta1` is positive.
     pub fn new(key: ValueKey, beta1: f64) -> Self {
-        Self {
-            key,
-            beta1,
-            goals: Vec::new(),
-        }
+        Self { key, beta1, goals: Vec::new() }
     }
 
     /// Sets the rewards of a goal, replacing earlier ones, and returns its V*.
@@ -114,12 +110,7 @@ impl ValueTable {
     pub fn insert(&mut self, shop: u32, goal: u32, rewards: Vec<f64>) -> f64 {
         assert!(!rewards.is_empty(), "a value needs at least one rollout");
         let v_star = optimal_value(&rewards, self.beta1);
-        let entry = GoalValue {
-            shop,
-            goal,
-            rewards,
-            v_star,
-        };
+        let entry = GoalValue { shop, goal, rewards, v_star };
         match self.position(shop, goal) {
             Ok(at) => self.goals[at] = entry,
             Err(at) => self.goals.insert(at, entry),
@@ -133,8 +124,7 @@ impl ValueTable {
     }
 
     fn position(&self, shop: u32, goal: u32) -> Result<usize, usize> {
-        self.goals
-            .binary_search_by_key(&(shop, goal), |value| (value.shop, value.goal))
+        self.goals.binary_search_by_key(&(shop, goal), |value| (value.shop, value.goal))
     }
 
     /// All values, by shop, then by goal.
@@ -209,12 +199,7 @@ mod tests {
     const BETA1: f64 = 0.5;
 
     fn key() -> ValueKey {
-        ValueKey {
-            reference: "abc".into(),
-            prompt: "1".into(),
-            samples: 2,
-            temperature: 1.0,
-        }
+        ValueKey { reference: "abc".into(), prompt: "1".into(), samples: 2, temperature: 1.0 }
     }
 
     /// Σₖ C(n, k) pᵏ (1 − p)ⁿ⁻ᵏ · f(k): the exact mean of f over n trials.
@@ -242,51 +227,20 @@ mod tests {
         // Rows: p, V*, then for N = 2, 4, 8, 16, 32 the bias and the chance that all samples fail, to three and two
         // digits as the method's notes state them.
         let table: [(f64, f64, [f64; 5], [f64; 5]); 5] = [
-            (
-                0.02,
-                0.060,
-                [-0.032, -0.023, -0.014, -0.008, -0.005],
-                [0.96, 0.92, 0.85, 0.72, 0.52],
-            ),
-            (
-                0.05,
-                0.139,
-                [-0.068, -0.047, -0.028, -0.016, -0.008],
-                [0.90, 0.81, 0.66, 0.44, 0.19],
-            ),
-            (
-                0.10,
-                0.247,
-                [-0.108, -0.070, -0.040, -0.021, -0.011],
-                [0.81, 0.66, 0.43, 0.19, 0.03],
-            ),
-            (
-                0.20,
-                0.412,
-                [-0.142, -0.082, -0.042, -0.021, -0.010],
-                [0.64, 0.41, 0.17, 0.03, 0.00],
-            ),
-            (
-                0.50,
-                0.717,
-                [-0.108, -0.047, -0.020, -0.010, -0.005],
-                [0.25, 0.06, 0.00, 0.00, 0.00],
-            ),
+            (0.02, 0.060, [-0.032, -0.023, -0.014, -0.008, -0.005], [0.96, 0.92, 0.85, 0.72, 0.52]),
+            (0.05, 0.139, [-0.068, -0.047, -0.028, -0.016, -0.008], [0.90, 0.81, 0.66, 0.44, 0.19]),
+            (0.10, 0.247, [-0.108, -0.070, -0.040, -0.021, -0.011], [0.81, 0.66, 0.43, 0.19, 0.03]),
+            (0.20, 0.412, [-0.142, -0.082, -0.042, -0.021, -0.010], [0.64, 0.41, 0.17, 0.03, 0.00]),
+            (0.50, 0.717, [-0.108, -0.047, -0.020, -0.010, -0.005], [0.25, 0.06, 0.00, 0.00, 0.00]),
         ];
         for (p, v_star, biases, all_fail) in table {
             assert!((exact(p) - v_star).abs() < 5.01e-4, "V*({p}) = {}", exact(p));
             for (i, n) in [2, 4, 8, 16, 32].into_iter().enumerate() {
                 let mean = binomial_mean(n, p, |k| optimal_value(&outcomes(k, n), BETA1));
                 let bias = mean - exact(p);
-                assert!(
-                    (bias - biases[i]).abs() < 5.01e-4,
-                    "bias at p = {p}, N = {n}: {bias}"
-                );
+                assert!((bias - biases[i]).abs() < 5.01e-4, "bias at p = {p}, N = {n}: {bias}");
                 let fail = binomial_mean(n, p, |k| f64::from(k == 0));
-                assert!(
-                    (fail - all_fail[i]).abs() < 5.01e-3,
-                    "all fail at p = {p}, N = {n}: {fail}"
-                );
+                assert!((fail - all_fail[i]).abs() < 5.01e-3, "all fail at p = {p}, N = {n}: {fail}");
             }
         }
     }
@@ -322,11 +276,7 @@ mod tests {
         table.insert(1, 0, vec![0.0]);
         table.insert(0, 7, vec![0.0, 0.5]);
         table.insert(0, 7, vec![1.0, 0.0]);
-        let order: Vec<_> = table
-            .goals()
-            .iter()
-            .map(|value| (value.shop, value.goal))
-            .collect();
+        let order: Vec<_> = table.goals().iter().map(|value| (value.shop, value.goal)).collect();
         assert_eq!(order, [(0, 7), (1, 0)]);
         assert!((table.get(0, 7).unwrap().v_star - exact(0.5)).abs() < 1e-12);
         assert_eq!(table.get(0, 8), None);
@@ -342,10 +292,7 @@ mod tests {
         table.insert(0, 3, vec![1.0 / 3.0, 0.1]);
         table.save(&path).unwrap();
         assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), Some(table));
-        let warmer = ValueKey {
-            temperature: 0.9,
-            ..key()
-        };
+        let warmer = ValueKey { temperature: 0.9, ..key() };
         assert_eq!(ValueTable::load(&path, &warmer, BETA1).unwrap(), None);
         assert_eq!(ValueTable::load(&path, &key(), 0.25).unwrap(), None);
     }

@@ -99,7 +99,11 @@ pub fn lay_down(
 
 /// The gradient of the mean negative log-likelihood over all agent tokens of `batch`, and that mean in
 /// nats per token.
-pub fn cloning_gradient(model: &Qwen2, batch: &[Trajectory], limit_tokens: usize) -> Result<(Gradients, f64)> {
+pub fn cloning_gradient(
+    model: &Qwen2,
+    batch: &[Trajectory],
+    limit_tokens: usize,
+) -> Result<(Gradients, f64)> {
     let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
     let scale = -1.0 / n_tokens.max(1) as f64;
     let (gradients, shares) = accumulate(model, &MicroBatch::pack(batch, limit_tokens), |_, stats| {

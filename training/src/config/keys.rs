@@ -20,10 +20,7 @@ impl Resolver {
     /// Starts from a configuration that has every key.
     pub(super) fn new(defaults: Config) -> Self {
         let table = Table::try_from(&defaults).expect("the defaults serialize");
-        Self {
-            config: defaults,
-            table,
-        }
+        Self { config: defaults, table }
     }
 
     /// The configuration with everything that was laid over it.
@@ -72,20 +69,14 @@ impl Resolver {
             return Ok(key.into());
         }
         let end = format!(".{key}");
-        let found: Vec<String> = leaves(&self.table)
-            .into_iter()
-            .filter(|full| full.ends_with(&end))
-            .collect();
+        let found: Vec<String> =
+            leaves(&self.table).into_iter().filter(|full| full.ends_with(&end)).collect();
         match found.as_slice() {
             [] => Err(self.unknown(key)),
             [one] => Ok(one.clone()),
             several => Err(TrainingError::AmbiguousKey {
                 key: key.into(),
-                candidates: several
-                    .iter()
-                    .map(|full| format!("`{full}`"))
-                    .collect::<Vec<_>>()
-                    .join(" or "),
+                candidates: several.iter().map(|full| format!("`{full}`")).collect::<Vec<_>>().join(" or "),
             }),
         }
     }
@@ -93,11 +84,8 @@ impl Resolver {
     fn set_leaf(&mut self, key: &str, value: Value) -> Result<()> {
         let slot = lookup_mut(&mut self.table, key).expect("callers looked the key up");
         *slot = fit(slot, value).map_err(|problem| invalid(key, problem))?;
-        self.config = self
-            .table
-            .clone()
-            .try_into()
-            .map_err(|e: toml::de::Error| invalid(key, refusal(e.message())))?;
+        self.config =
+            self.table.clone().try_into().map_err(|e: toml::de::Error| invalid(key, refusal(e.message())))?;
         Ok(())
     }
 
@@ -112,10 +100,7 @@ impl Resolver {
 }
 
 fn invalid(key: &str, problem: String) -> TrainingError {
-    TrainingError::InvalidValue {
-        key: key.into(),
-        problem,
-    }
+    TrainingError::InvalidValue { key: key.into(), problem }
 }
 
 /// Our own messages already read as the end of a sentence; serde's are put after a colon.
@@ -268,11 +253,7 @@ mod tests {
             &["learner.bta2=1"],
             "unknown configuration key `learner.bta2` (did you mean `learner.beta2`?)",
         );
-        check(
-            "[learnr]\nlr = 1.0",
-            &[],
-            "unknown configuration key `learnr` (did you mean `learner`?)",
-        );
+        check("[learnr]\nlr = 1.0", &[], "unknown configuration key `learnr` (did you mean `learner`?)");
         check(
             "[learner]\nmicro_batch_tokns = 1",
             &[],
@@ -314,21 +295,13 @@ mod tests {
             &["catalog.size=0"],
             "configuration key `catalog.size` must be `all` or a number of products from 1, not `0`",
         );
-        check(
-            "learner = 3",
-            &[],
-            "configuration key `learner` is a section; set one of its keys",
-        );
+        check("learner = 3", &[], "configuration key `learner` is a section; set one of its keys");
         check(
             "",
             &["lr=1"],
             "configuration key `lr` could mean `learner.lr` or `warm_start.lr`; write it in full",
         );
-        check(
-            "",
-            &["lr"],
-            "cannot read the configuration override `lr`: expected `key=value`",
-        );
+        check("", &["lr"], "cannot read the configuration override `lr`: expected `key=value`");
     }
 
     #[test]

@@ -53,9 +53,7 @@ impl TryFrom<String> for CatalogSize {
         match text.parse() {
             Ok(n) if n > 0 => Ok(Self::First(n)),
             _ if text == "all" => Ok(Self::All),
-            _ => Err(format!(
-                "must be `all` or a number of products from 1, not `{text}`"
-            )),
+            _ => Err(format!("must be `all` or a number of products from 1, not `{text}`")),
         }
     }
 }
@@ -321,11 +319,7 @@ impl Default for ModelConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self {
-            results_shown: 5,
-            max_context: 512,
-            max_turn_tokens: 64,
-        }
+        Self { results_shown: 5, max_context: 512, max_turn_tokens: 64 }
     }
 }
 
@@ -344,11 +338,7 @@ impl Default for WarmStartConfig {
 
 impl Default for ValueConfig {
     fn default() -> Self {
-        Self {
-            beta1: 0.5,
-            samples: 8,
-            goals: 512,
-        }
+        Self { beta1: 0.5, samples: 8, goals: 512 }
     }
 }
 
@@ -376,24 +366,13 @@ impl Default for LearnerConfig {
 
 impl Default for OptimizerConfig {
     fn default() -> Self {
-        Self {
-            betas: [0.9, 0.999],
-            epsilon: 1e-8,
-            weight_decay: 0.01,
-            grad_clip: 1.0,
-        }
+        Self { betas: [0.9, 0.999], epsilon: 1e-8, weight_decay: 0.01, grad_clip: 1.0 }
     }
 }
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        Self {
-            every: 20,
-            episodes: 300,
-            split: SplitName::Test,
-            temperature: 1.0,
-            top_p: 1.0,
-        }
+        Self { every: 20, episodes: 300, split: SplitName::Test, temperature: 1.0, top_p: 1.0 }
     }
 }
 

@@ -17,29 +17,14 @@ impl Config {
     }
 
     fn validate_shop(&self) -> Result<()> {
-        require(
-            self.seed <= i64::MAX as u64,
-            "seed",
-            self.seed,
-            "at most 9223372036854775807",
-        )?;
-        require(
-            !self.catalog.source.is_empty(),
-            "catalog.source",
-            "\"\"",
-            "`100`, `1000` or a folder",
-        )?;
+        require(self.seed <= i64::MAX as u64, "seed", self.seed, "at most 9223372036854775807")?;
+        require(!self.catalog.source.is_empty(), "catalog.source", "\"\"", "`100`, `1000` or a folder")?;
         at_least_one("catalog.practice_products", self.catalog.practice_products)?;
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
         let turn = self.prompt.max_turn_tokens;
         at_least_one("prompt.max_turn_tokens", turn)?;
         let context = self.prompt.max_context;
-        require(
-            context > turn,
-            "prompt.max_context",
-            context,
-            "greater than `prompt.max_turn_tokens`",
-        )
+        require(context > turn, "prompt.max_context", context, "greater than `prompt.max_turn_tokens`")
     }
 
     fn validate_model(&self) -> Result<()> {
@@ -54,21 +39,11 @@ impl Config {
             at_least_one(key, size)?;
         }
         let divides = model.heads.is_multiple_of(model.kv_heads);
-        require(
-            divides,
-            "model.kv_heads",
-            model.kv_heads,
-            "a divisor of `model.heads`",
-        )?;
+        require(divides, "model.kv_heads", model.kv_heads, "a divisor of `model.heads`")?;
         let even = model.head_dim > 0 && model.head_dim.is_multiple_of(2);
         require(even, "model.head_dim", model.head_dim, "even and positive")?;
         // 256 bytes and the special tokens.
-        require(
-            model.vocab_size > 256,
-            "model.vocab_size",
-            model.vocab_size,
-            "more than the 256 bytes",
-        )
+        require(model.vocab_size > 256, "model.vocab_size", model.vocab_size, "more than the 256 bytes")
     }
 
     fn validate_warm_start(&self) -> Result<()> {
@@ -92,12 +67,7 @@ impl Config {
         positive("learner.temperature", learner.temperature)?;
         nucleus("learner.top_p", learner.top_p)?;
         for beta in self.optimizer.betas {
-            require(
-                (0.0..1.0).contains(&beta),
-                "optimizer.betas",
-                beta,
-                "in 0..1 each",
-            )?;
+            require((0.0..1.0).contains(&beta), "optimizer.betas", beta, "in 0..1 each")?;
         }
         positive("optimizer.epsilon", self.optimizer.epsilon)?;
         not_negative("optimizer.weight_decay", self.optimizer.weight_decay)?;
@@ -145,12 +115,7 @@ fn positive(key: &str, given: f64) -> Result<()> {
 }
 
 fn not_negative(key: &str, given: f64) -> Result<()> {
-    require(
-        given.is_finite() && given >= 0.0,
-        key,
-        given,
-        "0 or a positive number",
-    )
+    require(given.is_finite() && given >= 0.0, key, given, "0 or a positive number")
 }
 
 fn nucleus(key: &str, given: f64) -> Result<()> {
@@ -179,38 +144,17 @@ mod tests {
     #[test]
     fn values_out_of_range_are_refused_with_the_range() {
         for (given, message) in [
-            (
-                "value.beta1=0",
-                "configuration key `value.beta1` must be a positive number, not 0",
-            ),
-            (
-                "learner.lr=nan",
-                "configuration key `learner.lr` must be a positive number, not NaN",
-            ),
-            (
-                "learner.top_p=1.5",
-                "configuration key `learner.top_p` must be above 0 and at most 1, not 1.5",
-            ),
-            (
-                "kv_heads=3",
-                "configuration key `model.kv_heads` must be a divisor of `model.heads`, not 3",
-            ),
-            (
-                "head_dim=31",
-                "configuration key `model.head_dim` must be even and positive, not 31",
-            ),
+            ("value.beta1=0", "configuration key `value.beta1` must be a positive number, not 0"),
+            ("learner.lr=nan", "configuration key `learner.lr` must be a positive number, not NaN"),
+            ("learner.top_p=1.5", "configuration key `learner.top_p` must be above 0 and at most 1, not 1.5"),
+            ("kv_heads=3", "configuration key `model.kv_heads` must be a divisor of `model.heads`, not 3"),
+            ("head_dim=31", "configuration key `model.head_dim` must be even and positive, not 31"),
             (
                 "max_context=64",
                 "configuration key `prompt.max_context` must be greater than `prompt.max_turn_tokens`, not 64",
             ),
-            (
-                "betas=[0.9, 1.0]",
-                "configuration key `optimizer.betas` must be in 0..1 each, not 1",
-            ),
-            (
-                "evaluation.episodes=0",
-                "configuration key `evaluation.episodes` must be at least 1, not 0",
-            ),
+            ("betas=[0.9, 1.0]", "configuration key `optimizer.betas` must be in 0..1 each, not 1"),
+            ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
         ] {
             assert_eq!(refusal(given), message);
         }

@@ -38,11 +38,7 @@ impl Learner for Apo {
         let share = 1.0 / batch.len() as f64;
         let targets = advantages(self.name(), batch)?
             .into_iter()
-            .map(|advantage| Target {
-                advantage,
-                weight: 1.0,
-                share,
-            })
+            .map(|advantage| Target { advantage, weight: 1.0, share })
             .collect();
         Ok(Prepared::Learn(targets))
     }
@@ -98,9 +94,6 @@ mod tests {
         pairs[7] = (0.0, 0.8);
         let (_, gradient) = differentiate(&apo, &targets(&apo, &pairs), &[1; 8], &[-1.0; 8], &[-1.0; 8]);
         // Seven times −.2/8 and once +.8/8: negative evidence counts as much as its advantage says.
-        assert!(
-            (gradient[0] + 0.025).abs() < 1e-12 && (gradient[7] - 0.1).abs() < 1e-12,
-            "{gradient:?}"
-        );
+        assert!((gradient[0] + 0.025).abs() < 1e-12 && (gradient[7] - 0.1).abs() < 1e-12, "{gradient:?}");
     }
 }

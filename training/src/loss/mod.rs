@@ -88,24 +88,16 @@ pub fn summed_loss(
 ) -> Result<Tensor> {
     let (n, counted) = (log_probs.dim(0)?, n_tokens.iter().sum::<usize>());
     if targets.len() != n_tokens.len() || counted != n || reference.dim(0)? != n {
-        let problem = format!(
-            "{} targets and {counted} counted tokens for {n} log-probabilities",
-            targets.len()
-        );
-        return Err(TrainingError::InvalidBatch {
-            loss: learner.name(),
-            problem,
-        });
+        let problem =
+            format!("{} targets and {counted} counted tokens for {n} log-probabilities", targets.len());
+        return Err(TrainingError::InvalidBatch { loss: learner.name(), problem });
     }
     let mut total: Option<Tensor> = None;
     let mut start = 0;
     for (target, &length) in targets.iter().zip(n_tokens) {
         if length == 0 {
             let problem = "a trajectory without a sampled token teaches nothing".into();
-            return Err(TrainingError::InvalidBatch {
-                loss: learner.name(),
-                problem,
-            });
+            return Err(TrainingError::InvalidBatch { loss: learner.name(), problem });
         }
         let share = learner.loss(
             target,
@@ -137,31 +129,16 @@ impl TargetStatistics {
     pub fn of(targets: &[Target]) -> Self {
         let n = targets.len() as f64;
         let adv_mean = targets.iter().map(|t| t.advantage).sum::<f64>() / n;
-        let variance = targets
-            .iter()
-            .map(|t| (t.advantage - adv_mean).powi(2))
-            .sum::<f64>()
-            / n;
+        let variance = targets.iter().map(|t| (t.advantage - adv_mean).powi(2)).sum::<f64>() / n;
         let weights: f64 = targets.iter().map(|t| t.weight).sum();
         let squares: f64 = targets.iter().map(|t| t.weight * t.weight).sum();
-        let effective_samples = if squares > 0.0 {
-            weights * weights / squares
-        } else {
-            0.0
-        };
-        Self {
-            adv_mean,
-            adv_std: variance.sqrt(),
-            effective_samples,
-        }
+        let effective_samples = if squares > 0.0 { weights * weights / squares } else { 0.0 };
+        Self { adv_mean, adv_std: variance.sqrt(), effective_samples }
     }
 }
 
 fn empty(loss: &'static str) -> TrainingError {
-    TrainingError::InvalidBatch {
-        loss,
-        problem: "a batch without trajectories has no mean".into(),
-    }
+    TrainingError::InvalidBatch { loss, problem: "a batch without trajectories has no mean".into() }
 }
 
 /// r − V* of every trajectory of a batch that is not empty and finite throughout.
@@ -174,10 +151,7 @@ fn advantages(loss: &'static str, batch: &[Scored]) -> Result<Vec<f64>> {
         if advantage.is_finite() {
             return Ok(advantage);
         }
-        let problem = format!(
-            "trajectory {index} has reward {} and V* {}",
-            scored.reward, scored.v_star
-        );
+        let problem = format!("trajectory {index} has reward {} and V* {}", scored.reward, scored.v_star);
         Err(TrainingError::InvalidBatch { loss, problem })
     };
     batch.iter().enumerate().map(advantage).collect()
@@ -191,10 +165,7 @@ mod tests {
     use crate::config::Center;
 
     pub(super) fn scored(pairs: &[(f64, f64)]) -> Vec<Scored> {
-        pairs
-            .iter()
-            .map(|&(reward, v_star)| Scored { reward, v_star })
-            .collect()
+        pairs.iter().map(|&(reward, v_star)| Scored { reward, v_star }).collect()
     }
 
     pub(super) fn targets(learner: &dyn Learner, pairs: &[(f64, f64)]) -> Vec<Target> {
@@ -225,35 +196,16 @@ mod tests {
     }
 
     fn all() -> [Box<dyn Learner>; 3] {
-        let wsft = |center| Wsft {
-            kl_coefficient: 0.02,
-            advantage_clip: 3.0,
-            beta: 0.5,
-            center,
-        };
-        [
-            Box::new(Apo { beta2: 0.1 }),
-            Box::new(wsft(Center::Batch)),
-            Box::new(wsft(Center::Prompt)),
-        ]
+        let wsft = |center| Wsft { kl_coefficient: 0.02, advantage_clip: 3.0, beta: 0.5, center };
+        [Box::new(Apo { beta2: 0.1 }), Box::new(wsft(Center::Batch)), Box::new(wsft(Center::Prompt))]
     }
 
-    const PAIRS: [(f64, f64); 8] = [
-        (1.0, 0.4),
-        (0.0, 0.4),
-        (0.5, 0.1),
-        (1.0, 0.9),
-        (0.25, 0.7),
-        (0.0, 0.0),
-        (1.0, 0.2),
-        (0.75, 0.75),
-    ];
+    const PAIRS: [(f64, f64); 8] =
+        [(1.0, 0.4), (0.0, 0.4), (0.5, 0.1), (1.0, 0.9), (0.25, 0.7), (0.0, 0.0), (1.0, 0.2), (0.75, 0.75)];
     const LENGTHS: [usize; 8] = [1, 3, 2, 4, 1, 2, 5, 2];
 
     fn numbers(offset: f64) -> Vec<f64> {
-        (0..20)
-            .map(|i| -0.05 - 0.1 * f64::from((i * 7) % 11) - offset)
-            .collect()
+        (0..20).map(|i| -0.05 - 0.1 * f64::from((i * 7) % 11) - offset).collect()
     }
 
     #[test]
@@ -270,11 +222,7 @@ mod tests {
                     differentiate(&*learner, &targets, &LENGTHS, &moved, &reference).0
                 };
                 let slope = (at(H) - at(-H)) / (2.0 * H);
-                assert!(
-                    (slope - exact).abs() < 1e-7,
-                    "{} token {i}: {slope} {exact}",
-                    learner.name()
-                );
+                assert!((slope - exact).abs() < 1e-7, "{} token {i}: {slope} {exact}", learner.name());
             }
         }
     }
@@ -288,13 +236,8 @@ mod tests {
             let (mut sum, mut apart, mut start) = (0.0, Vec::new(), 0);
             for (target, length) in targets.iter().zip(LENGTHS) {
                 let tokens = start..start + length;
-                let (share, gradient) = differentiate(
-                    &*learner,
-                    &[*target],
-                    &[length],
-                    &lp[tokens.clone()],
-                    &reference[tokens],
-                );
+                let (share, gradient) =
+                    differentiate(&*learner, &[*target], &[length], &lp[tokens.clone()], &reference[tokens]);
                 sum += share;
                 apart.extend(gradient);
                 start += length;
@@ -308,20 +251,10 @@ mod tests {
     fn batches_that_cannot_be_learned_from_are_refused_with_a_reason() {
         for learner in all() {
             assert!(learner.prepare(&[]).is_err());
-            let error = learner
-                .prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)]))
-                .unwrap_err()
-                .to_string();
-            let expected = format!(
-                "loss `{}`: trajectory 1 has reward NaN and V* 0.5",
-                learner.name()
-            );
+            let error = learner.prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)])).unwrap_err().to_string();
+            let expected = format!("loss `{}`: trajectory 1 has reward NaN and V* 0.5", learner.name());
             assert_eq!(error, expected);
-            let target = Target {
-                advantage: 1.0,
-                weight: 1.0,
-                share: 1.0,
-            };
+            let target = Target { advantage: 1.0, weight: 1.0, share: 1.0 };
             let one = tensor(&[-1.0]);
             assert!(summed_loss(&*learner, &[target, target], &[1, 0], &one, &one).is_err());
             assert!(summed_loss(&*learner, &[target], &[2], &one, &one).is_err());
@@ -330,18 +263,10 @@ mod tests {
 
     #[test]
     fn statistics_describe_advantages_and_weights() {
-        let target = |advantage, weight| Target {
-            advantage,
-            weight,
-            share: 0.5,
-        };
+        let target = |advantage, weight| Target { advantage, weight, share: 0.5 };
         // Mean (1 − .5)/2, deviation .75; (3 + 1)²/(9 + 1).
         let statistics = TargetStatistics::of(&[target(1.0, 3.0), target(-0.5, 1.0)]);
-        let expected = TargetStatistics {
-            adv_mean: 0.25,
-            adv_std: 0.75,
-            effective_samples: 1.6,
-        };
+        let expected = TargetStatistics { adv_mean: 0.25, adv_std: 0.75, effective_samples: 1.6 };
         assert_eq!(statistics, expected);
     }
 }

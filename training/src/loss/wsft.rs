@@ -65,11 +65,7 @@ impl Learner for Wsft {
         let targets = advantages
             .into_iter()
             .zip(weights)
-            .map(|(advantage, weight)| Target {
-                advantage,
-                weight,
-                share,
-            })
+            .map(|(advantage, weight)| Target { advantage, weight, share })
             .collect();
         Ok(Prepared::Learn(targets))
     }
@@ -123,23 +119,13 @@ mod tests {
     use super::super::tests::{differentiate, scored, targets};
     use super::*;
 
-    const FOUNDED: Wsft = Wsft {
-        kl_coefficient: 0.02,
-        advantage_clip: 3.0,
-        beta: 0.5,
-        center: Center::Batch,
-    };
-    const BY_PROMPT: Wsft = Wsft {
-        center: Center::Prompt,
-        ..FOUNDED
-    };
+    const FOUNDED: Wsft =
+        Wsft { kl_coefficient: 0.02, advantage_clip: 3.0, beta: 0.5, center: Center::Batch };
+    const BY_PROMPT: Wsft = Wsft { center: Center::Prompt, ..FOUNDED };
 
     #[track_caller]
     fn check(learner: Wsft, pairs: &[(f64, f64)], expected: &[f64]) {
-        let weights: Vec<f64> = targets(&learner, pairs)
-            .iter()
-            .map(|target| target.weight)
-            .collect();
+        let weights: Vec<f64> = targets(&learner, pairs).iter().map(|target| target.weight).collect();
         let close = weights.iter().zip(expected).all(|(a, b)| (a - b).abs() < 5e-4);
         assert!(close && weights.len() == expected.len(), "{weights:?}");
     }
@@ -153,11 +139,7 @@ mod tests {
     fn weights_follow_the_normalized_advantage() {
         // A = .6, −.4, 0, −.2: mean 0, squares .36 + .16 + 0 + .04 = .56, std = √(.56/3) = .43205.
         // z = 1.3887, −.9258, 0, −.4629.
-        check(
-            FOUNDED,
-            &[(1.0, 0.4), (0.0, 0.4), (0.4, 0.4), (0.2, 0.4)],
-            &[2.3887, 0.1, 1.0, 0.5371],
-        );
+        check(FOUNDED, &[(1.0, 0.4), (0.0, 0.4), (0.4, 0.4), (0.2, 0.4)], &[2.3887, 0.1, 1.0, 0.5371]);
     }
 
     #[test]
@@ -211,31 +193,18 @@ mod tests {
 
     #[test]
     fn far_advantages_are_clipped() {
-        let clipped = Wsft {
-            advantage_clip: 0.5,
-            ..FOUNDED
-        };
+        let clipped = Wsft { advantage_clip: 0.5, ..FOUNDED };
         check(clipped, &[(1.0, 0.0), (0.0, 0.0)], &[1.5, 0.5]);
     }
 
     #[test]
     fn the_loss_is_weighted_cross_entropy_with_kl() {
-        let learner = Wsft {
-            kl_coefficient: 0.5,
-            ..FOUNDED
-        };
-        let target = Target {
-            advantage: 0.6,
-            weight: 2.0,
-            share: 0.25,
-        };
+        let learner = Wsft { kl_coefficient: 0.5, ..FOUNDED };
+        let target = Target { advantage: 0.6, weight: 2.0, share: 0.25 };
         let (loss, gradient) = differentiate(&learner, &[target], &[2], &[-1.0, -2.0], &[-1.2, -2.6]);
         // CE = 1.5; KL = (.04 + .36)/2/2 = .1; .25 · 2 · (1.5 + .05) = .775.
         assert!((loss - 0.775).abs() < 1e-12, "{loss}");
         // d/dlp₁ = .5 · (−1/2 + .5 · .2/2) = −.225; d/dlp₂ = .5 · (−1/2 + .5 · .6/2) = −.175
-        assert!(
-            (gradient[0] + 0.225).abs() < 1e-12 && (gradient[1] + 0.175).abs() < 1e-12,
-            "{gradient:?}"
-        );
+        assert!((gradient[0] + 0.225).abs() < 1e-12 && (gradient[1] + 0.175).abs() < 1e-12, "{gradient:?}");
     }
 }

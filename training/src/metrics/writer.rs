@@ -46,11 +46,7 @@ impl MetricsWriter {
             header.push(',');
             header.push_str(&metric.tag(split));
         }
-        let csv_lines = if position.records == 0 {
-            0
-        } else {
-            position.records + 1
-        };
+        let csv_lines = if position.records == 0 { 0 } else { position.records + 1 };
         let mut writer = Self {
             split: split.into(),
             position,
@@ -84,9 +80,7 @@ impl MetricsWriter {
     /// Makes all records durable and says how many there are, to be kept with a checkpoint.
     pub fn sync(&mut self) -> Result<MetricsPosition> {
         for file in [&self.jsonl, &self.csv, &self.timings] {
-            file.file
-                .sync_all()
-                .map_err(|e| TrainingError::io("write", &file.path, e))?;
+            file.file.sync_all().map_err(|e| TrainingError::io("write", &file.path, e))?;
         }
         Ok(self.position)
     }
@@ -125,16 +119,12 @@ impl Appended {
     fn open(path: PathBuf, keep_lines: u64) -> Result<Self> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options
-            .open(&path)
-            .map_err(|e| TrainingError::io("open", &path, e))?;
+        let mut file = options.open(&path).map_err(|e| TrainingError::io("open", &path, e))?;
         let mut reader = BufReader::new(&mut file);
         let (mut length, mut line) = (0, Vec::new());
         for found in 0..keep_lines {
             line.clear();
-            let n = reader
-                .read_until(b'\n', &mut line)
-                .map_err(|e| TrainingError::io("read", &path, e))?;
+            let n = reader.read_until(b'\n', &mut line).map_err(|e| TrainingError::io("read", &path, e))?;
             if line.last() != Some(&b'\n') {
                 let problem = format!("it has {found} lines where the checkpoint counted {keep_lines}");
                 return Err(TrainingError::bad_file(&path, problem));
@@ -149,9 +139,7 @@ impl Appended {
 
     fn line(&mut self, text: &str) -> Result<()> {
         let line = format!("{text}\n");
-        self.file
-            .write_all(line.as_bytes())
-            .map_err(|e| TrainingError::io("write", &self.path, e))
+        self.file.write_all(line.as_bytes()).map_err(|e| TrainingError::io("write", &self.path, e))
     }
 }
 
@@ -164,9 +152,7 @@ mod tests {
 
     fn record(step: u64) -> Record {
         let mut record = Record::new(Phase::Learn, step);
-        record
-            .set(Metric::TrainLoss, 0.1 + 0.2)
-            .set(Metric::EvalSuccessRate, 0.5);
+        record.set(Metric::TrainLoss, 0.1 + 0.2).set(Metric::EvalSuccessRate, 0.5);
         record
     }
 
@@ -186,15 +172,9 @@ mod tests {
         let csv = fs::read_to_string(folder.path().join("metrics.csv")).unwrap();
         let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
         assert_eq!(rows.len(), 2);
-        assert_eq!(
-            (rows[0].len(), rows[1].len()),
-            (2 + Metric::ALL.len(), 2 + Metric::ALL.len())
-        );
+        assert_eq!((rows[0].len(), rows[1].len()), (2 + Metric::ALL.len(), 2 + Metric::ALL.len()));
         let column = rows[0].iter().position(|name| *name == "train/loss").unwrap();
-        assert_eq!(
-            (rows[1][0], rows[1][1], rows[1][column]),
-            ("7", "learn", "0.30000000000000004")
-        );
+        assert_eq!((rows[1][0], rows[1][1], rows[1][column]), ("7", "learn", "0.30000000000000004"));
     }
 
     #[test]
@@ -241,16 +221,8 @@ mod tests {
     #[test]
     fn missing_records_are_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let position = MetricsPosition {
-            records: 2,
-            timings: 0,
-        };
-        let error = MetricsWriter::open(folder.path(), "test", position)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.ends_with("it has 0 lines where the checkpoint counted 2"),
-            "{error}"
-        );
+        let position = MetricsPosition { records: 2, timings: 0 };
+        let error = MetricsWriter::open(folder.path(), "test", position).unwrap_err().to_string();
+        assert!(error.ends_with("it has 0 lines where the checkpoint counted 2"), "{error}");
     }
 }

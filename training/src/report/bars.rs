@@ -33,11 +33,7 @@ pub(super) struct BarChart {
 impl BarChart {
     /// The drawing, or `None` without columns.
     pub(super) fn svg(&self) -> Option<String> {
-        let tallest = self
-            .columns
-            .iter()
-            .map(|column| column.parts.iter().sum())
-            .reduce(f64::max)?;
+        let tallest = self.columns.iter().map(|column| column.parts.iter().sum()).reduce(f64::max)?;
         let frame = Frame {
             title: self.title.into(),
             note: self.note.clone(),
@@ -54,10 +50,7 @@ impl BarChart {
         };
         let legend: Vec<(String, String)> = match self.parts.as_slice() {
             [_] => Vec::new(),
-            parts => parts
-                .iter()
-                .map(|(name, colour)| (name.to_string(), swatch(colour)))
-                .collect(),
+            parts => parts.iter().map(|(name, colour)| (name.to_string(), swatch(colour))).collect(),
         };
         let stride = self.columns.len().div_ceil(MAX_LABELS);
         let labels: Vec<(f64, String)> = (0..)
@@ -65,10 +58,8 @@ impl BarChart {
             .step_by(stride)
             .map(|(i, column)| (f64::from(i) + 0.5, column.label.clone()))
             .collect();
-        let content: String = (0..)
-            .zip(&self.columns)
-            .map(|(i, column)| self.column(&frame, i, column))
-            .collect();
+        let content: String =
+            (0..).zip(&self.columns).map(|(i, column)| self.column(&frame, i, column)).collect();
         Some(frame.draw(&legend, &labels, &content))
     }
 
@@ -111,21 +102,12 @@ mod tests {
             x_label: "step",
             unit: Unit::Share,
             parts: vec![("bought", 0), ("not", 1)],
-            columns: vec![Column {
-                label: "0".into(),
-                parts: vec![0.25, 0.75],
-            }],
+            columns: vec![Column { label: "0".into(), parts: vec![0.25, 0.75] }],
         };
         let svg = chart.svg().unwrap();
         // The plot is 216 high from 278 upwards: a quarter is 54, the rest 162 and ends at the top.
-        assert!(
-            svg.contains("y=\"224.0\" width=\"429.7\" height=\"54.0\"><title>bought: 25.0 %"),
-            "{svg}"
-        );
-        assert!(
-            svg.contains("y=\"62.0\" width=\"429.7\" height=\"162.0\"><title>not: 75.0 %"),
-            "{svg}"
-        );
+        assert!(svg.contains("y=\"224.0\" width=\"429.7\" height=\"54.0\"><title>bought: 25.0 %"), "{svg}");
+        assert!(svg.contains("y=\"62.0\" width=\"429.7\" height=\"162.0\"><title>not: 75.0 %"), "{svg}");
     }
 
     #[test]

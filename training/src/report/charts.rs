@@ -18,12 +18,7 @@ const INTERVALS: &str = "held-out goals, bands: 95 % intervals";
 pub(super) fn learning_curve(results: &Results) -> Option<String> {
     let steps: Vec<f64> = results.records.iter().map(|record| record.step as f64).collect();
     let mut lines = held_out(results, &steps);
-    lines.push(line(
-        results,
-        Phase::Learn,
-        "success on training trips",
-        Metric::RolloutSuccessRate,
-    ));
+    lines.push(line(results, Phase::Learn, "success on training trips", Metric::RolloutSuccessRate));
     let chart = LineChart {
         title: "Success and score against steps",
         note: INTERVALS,
@@ -47,24 +42,9 @@ pub(super) fn all(results: &Results) -> Vec<String> {
         against_time(results),
         ends_of_trips(results),
         values(results),
-        own(
-            "Advantages r − V*",
-            "mean, band: ± one deviation",
-            Unit::Plain,
-            vec![advantages(results)],
-        ),
-        own(
-            "KL to the reference",
-            "k1, nats a trip",
-            Unit::Plain,
-            vec![learn("", Metric::TrainKl)],
-        ),
-        own(
-            "Entropy of what is written",
-            "nats a token",
-            Unit::Plain,
-            vec![learn("", Metric::TrainEntropy)],
-        ),
+        own("Advantages r − V*", "mean, band: ± one deviation", Unit::Plain, vec![advantages(results)]),
+        own("KL to the reference", "k1, nats a trip", Unit::Plain, vec![learn("", Metric::TrainKl)]),
+        own("Entropy of what is written", "nats a token", Unit::Plain, vec![learn("", Metric::TrainEntropy)]),
         own(
             "Actions in a trip",
             "mean",
@@ -78,30 +58,10 @@ pub(super) fn all(results: &Results) -> Vec<String> {
             Unit::Share,
             both(Metric::RolloutThinkingRate, Metric::EvalThinkingRate),
         ),
-        own(
-            "Tokens written in a trip",
-            "mean",
-            Unit::Plain,
-            vec![learn("", Metric::RolloutTokens)],
-        ),
-        own(
-            "Cloning loss",
-            "nats a token",
-            Unit::Plain,
-            vec![cloned(Metric::TrainLoss)],
-        ),
-        own(
-            "Loss on own trips",
-            results.loss(),
-            Unit::Plain,
-            vec![learn("", Metric::TrainLoss)],
-        ),
-        own(
-            "Gradient norm in cloning",
-            "before clipping",
-            Unit::Plain,
-            vec![cloned(Metric::TrainGradNorm)],
-        ),
+        own("Tokens written in a trip", "mean", Unit::Plain, vec![learn("", Metric::RolloutTokens)]),
+        own("Cloning loss", "nats a token", Unit::Plain, vec![cloned(Metric::TrainLoss)]),
+        own("Loss on own trips", results.loss(), Unit::Plain, vec![learn("", Metric::TrainLoss)]),
+        own("Gradient norm in cloning", "before clipping", Unit::Plain, vec![cloned(Metric::TrainGradNorm)]),
         own(
             "Gradient norm on own trips",
             "before clipping",
@@ -130,31 +90,11 @@ fn steps_chart(
     unit: Unit,
     lines: Vec<Line>,
 ) -> Option<String> {
-    let first = lines
-        .iter()
-        .flat_map(|line| &line.points)
-        .map(|point| point.x)
-        .reduce(f64::min)?;
-    let last = lines
-        .iter()
-        .flat_map(|line| &line.points)
-        .map(|point| point.x)
-        .reduce(f64::max)?;
-    let marks = marks(results)
-        .into_iter()
-        .filter(|(step, _)| (first..last).contains(step))
-        .collect();
+    let first = lines.iter().flat_map(|line| &line.points).map(|point| point.x).reduce(f64::min)?;
+    let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).reduce(f64::max)?;
+    let marks = marks(results).into_iter().filter(|(step, _)| (first..last).contains(step)).collect();
     let y = (unit == Unit::Share).then_some([0.0, 1.0]);
-    LineChart {
-        title,
-        note,
-        x_label: "optimizer steps".into(),
-        y,
-        unit,
-        lines,
-        marks,
-    }
-    .svg()
+    LineChart { title, note, x_label: "optimizer steps".into(), y, unit, lines, marks }.svg()
 }
 
 fn marks(results: &Results) -> Vec<(f64, String)> {
@@ -168,41 +108,23 @@ fn marks(results: &Results) -> Vec<(f64, String)> {
 /// A metric of each step of a phase.
 fn line(results: &Results, phase: Phase, label: &str, metric: Metric) -> Line {
     let of_phase = results.records.iter().filter(|record| record.phase == phase);
-    let points: Vec<(f64, f64)> = of_phase
-        .filter_map(|record| Some((record.step as f64, record.get(metric)?)))
-        .collect();
+    let points: Vec<(f64, f64)> =
+        of_phase.filter_map(|record| Some((record.step as f64, record.get(metric)?))).collect();
     Line::gathered(label, &points)
 }
 
 /// A metric of evaluations, in all phases.
 fn evaluated(results: &Results, metric: Metric) -> Line {
-    let point = |record: &Record| {
-        Some(Point {
-            x: record.step as f64,
-            y: record.get(metric)?,
-            band: None,
-        })
-    };
-    Line {
-        label: "held out".into(),
-        points: results.records.iter().filter_map(point).collect(),
-        dots: true,
-    }
+    let point = |record: &Record| Some(Point { x: record.step as f64, y: record.get(metric)?, band: None });
+    Line { label: "held out".into(), points: results.records.iter().filter_map(point).collect(), dots: true }
 }
 
 /// Held-out success and score, each record standing at its place in `at`.
 fn held_out(results: &Results, at: &[f64]) -> Vec<Line> {
     let with_band = |label: &str, [middle, low, high]: [Metric; 3]| {
         let point = |(&x, record): (&f64, &Record)| {
-            let band = record
-                .get(low)
-                .zip(record.get(high))
-                .map(|(low, high)| [low, high]);
-            Some(Point {
-                x,
-                y: record.get(middle)?,
-                band,
-            })
+            let band = record.get(low).zip(record.get(high)).map(|(low, high)| [low, high]);
+            Some(Point { x, y: record.get(middle)?, band })
         };
         Line {
             label: label.into(),
@@ -211,33 +133,15 @@ fn held_out(results: &Results, at: &[f64]) -> Vec<Line> {
         }
     };
     vec![
-        with_band(
-            "success",
-            [
-                Metric::EvalSuccessRate,
-                Metric::EvalSuccessLow,
-                Metric::EvalSuccessHigh,
-            ],
-        ),
-        with_band(
-            "score",
-            [Metric::EvalTaskScore, Metric::EvalScoreLow, Metric::EvalScoreHigh],
-        ),
+        with_band("success", [Metric::EvalSuccessRate, Metric::EvalSuccessLow, Metric::EvalSuccessHigh]),
+        with_band("score", [Metric::EvalTaskScore, Metric::EvalScoreLow, Metric::EvalScoreHigh]),
     ]
 }
 
 fn against_time(results: &Results) -> Option<String> {
     let longest = results.timings.last()?.seconds;
-    let (scale, unit) = if longest >= MINUTES_FROM {
-        (60.0, "minutes")
-    } else {
-        (1.0, "seconds")
-    };
-    let at: Vec<f64> = results
-        .timings
-        .iter()
-        .map(|timing| timing.seconds / scale)
-        .collect();
+    let (scale, unit) = if longest >= MINUTES_FROM { (60.0, "minutes") } else { (1.0, "seconds") };
+    let at: Vec<f64> = results.timings.iter().map(|timing| timing.seconds / scale).collect();
     let began = results.learning_began_at();
     let chart = LineChart {
         title: "Success and score against time",
@@ -246,10 +150,7 @@ fn against_time(results: &Results) -> Option<String> {
         y: Some([0.0, 1.0]),
         unit: Unit::Share,
         lines: held_out(results, &at),
-        marks: began
-            .map(|at| (at / scale, format!("V*, then {}", results.loss())))
-            .into_iter()
-            .collect(),
+        marks: began.map(|at| (at / scale, format!("V*, then {}", results.loss()))).into_iter().collect(),
     };
     chart.svg()
 }
@@ -264,13 +165,8 @@ fn ends_of_trips(results: &Results) -> Option<String> {
     ];
     let column = |record: &Record| {
         record.get(Metric::EvalSuccessRate)?;
-        let shares = parts
-            .iter()
-            .map(|(_, metric, _)| record.get(*metric).unwrap_or_default());
-        Some(Column {
-            label: record.step.to_string(),
-            parts: shares.collect(),
-        })
+        let shares = parts.iter().map(|(_, metric, _)| record.get(*metric).unwrap_or_default());
+        Some(Column { label: record.step.to_string(), parts: shares.collect() })
     };
     let chart = BarChart {
         title: "How held-out trips end",
@@ -291,16 +187,9 @@ fn values(results: &Results) -> Option<String> {
         bins[bin.min(BINS - 1)][usize::from(value.has_success())] += 1.0;
     }
     let label = |i: usize| {
-        if i.is_multiple_of(2) {
-            format!("{:.1}", i as f64 / BINS as f64)
-        } else {
-            String::new()
-        }
+        if i.is_multiple_of(2) { format!("{:.1}", i as f64 / BINS as f64) } else { String::new() }
     };
-    let columns = bins.iter().enumerate().map(|(i, bin)| Column {
-        label: label(i),
-        parts: bin.to_vec(),
-    });
+    let columns = bins.iter().enumerate().map(|(i, bin)| Column { label: label(i), parts: bin.to_vec() });
     let chart = BarChart {
         title: "V* of the training goals",
         note: format!("goals, {} trips of the reference each", table.key().samples),
@@ -314,10 +203,7 @@ fn values(results: &Results) -> Option<String> {
 
 fn advantages(results: &Results) -> Line {
     let point = |record: &Record| {
-        let (mean, std) = (
-            record.get(Metric::TrainAdvMean)?,
-            record.get(Metric::TrainAdvStd)?,
-        );
+        let (mean, std) = (record.get(Metric::TrainAdvMean)?, record.get(Metric::TrainAdvStd)?);
         Some((record.step as f64, mean, std))
     };
     let points: Vec<(f64, f64, f64)> = results.records.iter().filter_map(point).collect();
@@ -332,23 +218,12 @@ fn advantages(results: &Results) -> Line {
 
 fn inadmissible(results: &Results) -> Option<String> {
     let mut lines = vec![
-        line(
-            results,
-            Phase::Learn,
-            "training trips",
-            Metric::RolloutValidActionRate,
-        ),
+        line(results, Phase::Learn, "training trips", Metric::RolloutValidActionRate),
         evaluated(results, Metric::EvalValidActionRate),
     ];
     for point in lines.iter_mut().flat_map(|line| &mut line.points) {
         point.y = 1.0 - point.y;
         point.band = point.band.map(|[low, high]| [1.0 - high, 1.0 - low]);
     }
-    steps_chart(
-        results,
-        "Inadmissible actions",
-        "share of all actions",
-        Unit::Share,
-        lines,
-    )
+    steps_chart(results, "Inadmissible actions", "share of all actions", Unit::Share, lines)
 }

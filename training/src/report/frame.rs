@@ -108,11 +108,7 @@ impl Frame {
     pub(super) fn mark(&self, value: f64, label: &str) -> String {
         let x = self.at_x(value);
         // A label in the right third is written to the left of its line, so that it stays on the paper.
-        let (class, dx) = if x > LEFT + (RIGHT - LEFT) * 0.66 {
-            ("end", -5.0)
-        } else {
-            ("", 5.0)
-        };
+        let (class, dx) = if x > LEFT + (RIGHT - LEFT) * 0.66 { ("end", -5.0) } else { ("", 5.0) };
         format!(
             "<path class=\"mark\" d=\"M{x:.1} {TOP}V{BOTTOM}\"/><text class=\"{class}\" x=\"{:.1}\" y=\"{}\" \
              font-size=\"11\">{}</text>\n",
@@ -133,9 +129,7 @@ pub(super) fn ticks(range: [f64; 2], n: usize, unit: Unit) -> Vec<(f64, String)>
     let step = round_step((range[1] - range[0]) / n as f64);
     let first = (range[0] / step - 1e-9).ceil() as i64;
     let last = (range[1] / step + 1e-9).floor() as i64;
-    (first..=last)
-        .map(|k| (k as f64 * step, written(k as f64 * step, step, unit)))
-        .collect()
+    (first..=last).map(|k| (k as f64 * step, written(k as f64 * step, step, unit))).collect()
 }
 
 /// The range widened to round bounds, and to a width that can be drawn.
@@ -143,26 +137,15 @@ pub(super) fn round_range([low, high]: [f64; 2]) -> [f64; 2] {
     // Equal values, or ones that differ only by rounding, are drawn in the middle of a neighbourhood of their size.
     let size = low.abs().max(high.abs());
     let half = if size == 0.0 { 1.0 } else { size / 10.0 };
-    let (low, high) = if high - low <= size * 1e-6 {
-        (low - half, high + half)
-    } else {
-        (low, high)
-    };
+    let (low, high) = if high - low <= size * 1e-6 { (low - half, high + half) } else { (low, high) };
     let step = round_step((high - low) / 5.0);
-    [
-        (low / step + 1e-9).floor() * step,
-        (high / step - 1e-9).ceil() * step,
-    ]
+    [(low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step]
 }
 
 fn round_step(rough: f64) -> f64 {
     let power = 10_f64.powi(rough.log10().floor() as i32);
     let steps = [1.0, 2.0, 5.0, 10.0];
-    steps
-        .into_iter()
-        .map(|step| step * power)
-        .find(|step| *step >= rough * 0.999)
-        .unwrap_or(10.0 * power)
+    steps.into_iter().map(|step| step * power).find(|step| *step >= rough * 0.999).unwrap_or(10.0 * power)
 }
 
 fn written(value: f64, step: f64, unit: Unit) -> String {
@@ -183,10 +166,7 @@ fn written(value: f64, step: f64, unit: Unit) -> String {
 
 /// `text` as it must be written between tags and in attributes.
 pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -194,18 +174,12 @@ mod tests {
     use super::*;
 
     fn labels(range: [f64; 2], unit: Unit) -> Vec<String> {
-        ticks(range, 5, unit)
-            .into_iter()
-            .map(|(_, label)| label)
-            .collect()
+        ticks(range, 5, unit).into_iter().map(|(_, label)| label).collect()
     }
 
     #[test]
     fn ticks_are_round_and_within() {
-        assert_eq!(
-            labels([0.0, 1.0], Unit::Share),
-            ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
-        );
+        assert_eq!(labels([0.0, 1.0], Unit::Share), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
         assert_eq!(labels([-0.3, 0.21], Unit::Plain), ["−0.2", "0", "0.2"]);
         assert_eq!(labels([3.0, 9.0], Unit::Plain), ["4", "6", "8"]);
         assert_eq!(labels([0.0, 12_000.0], Unit::Plain), ["0", "5k", "10k"]);

@@ -52,11 +52,7 @@ impl Line {
                 band: (bin.len() > 1).then_some([low, high]),
             }
         };
-        Self {
-            label: label.into(),
-            points: points.chunks(size).map(gather).collect(),
-            dots: false,
-        }
+        Self { label: label.into(), points: points.chunks(size).map(gather).collect(), dots: false }
     }
 }
 
@@ -66,16 +62,10 @@ impl LineChart {
         let lines: Vec<&Line> = self.lines.iter().filter(|line| !line.points.is_empty()).collect();
         let points = || lines.iter().flat_map(|line| &line.points);
         let span = |values: &mut dyn Iterator<Item = f64>| {
-            values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| {
-                [low.min(v), high.max(v)]
-            })
+            values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)])
         };
         points().next()?;
-        let x = span(
-            &mut points()
-                .map(|point| point.x)
-                .chain(self.marks.iter().map(|mark| mark.0)),
-        );
+        let x = span(&mut points().map(|point| point.x).chain(self.marks.iter().map(|mark| mark.0)));
         let x = if x[0] < x[1] { x } else { [x[0] - 0.5, x[1] + 0.5] };
         let data =
             || points().flat_map(|point| [point.y].into_iter().chain(point.band.into_iter().flatten()));
@@ -87,11 +77,7 @@ impl LineChart {
             y: self.y.unwrap_or_else(|| round_range(span(&mut data()))),
             unit: self.unit,
         };
-        let mut content: String = self
-            .marks
-            .iter()
-            .map(|(x, label)| frame.mark(*x, label))
-            .collect();
+        let mut content: String = self.marks.iter().map(|(x, label)| frame.mark(*x, label)).collect();
         for (number, line) in lines.iter().enumerate() {
             content.push_str(&band(&frame, number, line));
         }
@@ -102,32 +88,24 @@ impl LineChart {
         let swatch = |number: usize| format!("<path class=\"line l{number}\" d=\"M0 0H18\"/>");
         let legend: Vec<(String, String)> = match lines.as_slice() {
             [only] if only.label.is_empty() => Vec::new(),
-            _ => lines
-                .iter()
-                .enumerate()
-                .map(|(number, line)| (line.label.clone(), swatch(number)))
-                .collect(),
+            _ => {
+                lines.iter().enumerate().map(|(number, line)| (line.label.clone(), swatch(number))).collect()
+            }
         };
         Some(frame.draw(&legend, &ticks(frame.x, 6, Unit::Plain), &content))
     }
 }
 
 fn band(frame: &Frame, number: usize, line: &Line) -> String {
-    let edges: Vec<(f64, [f64; 2])> = line
-        .points
-        .iter()
-        .filter_map(|point| Some((frame.at_x(point.x), point.band?)))
-        .collect();
+    let edges: Vec<(f64, [f64; 2])> =
+        line.points.iter().filter_map(|point| Some((frame.at_x(point.x), point.band?))).collect();
     if edges.len() < 2 {
         return String::new();
     }
     let mut path = String::new();
     let upper = edges.iter().map(|(x, [_, high])| (x, high));
     let lower = edges.iter().rev().map(|(x, [low, _])| (x, low));
-    for (command, (x, y)) in std::iter::once('M')
-        .chain(std::iter::repeat('L'))
-        .zip(upper.chain(lower))
-    {
+    for (command, (x, y)) in std::iter::once('M').chain(std::iter::repeat('L')).zip(upper.chain(lower)) {
         let _ = write!(path, "{command}{x:.1} {:.1}", frame.at_y(*y));
     }
     format!("<path class=\"band f{number}\" d=\"{path}Z\"/>\n")
@@ -136,16 +114,8 @@ fn band(frame: &Frame, number: usize, line: &Line) -> String {
 fn stroke(frame: &Frame, number: usize, line: &Line, unit: Unit) -> String {
     let mut svg = String::new();
     let mut path = String::new();
-    for (command, point) in std::iter::once('M')
-        .chain(std::iter::repeat('L'))
-        .zip(&line.points)
-    {
-        let _ = write!(
-            path,
-            "{command}{:.1} {:.1}",
-            frame.at_x(point.x),
-            frame.at_y(point.y)
-        );
+    for (command, point) in std::iter::once('M').chain(std::iter::repeat('L')).zip(&line.points) {
+        let _ = write!(path, "{command}{:.1} {:.1}", frame.at_x(point.x), frame.at_y(point.y));
     }
     let _ = writeln!(svg, "<path class=\"line l{number}\" d=\"{path}\"/>");
     if line.dots || line.points.len() == 1 {
@@ -168,9 +138,7 @@ fn spoken(point: &Point, unit: Unit) -> String {
         Unit::Share => format!("{:.1} %", 100.0 * value),
         Unit::Plain => format!("{value:.3}"),
     };
-    let band = point
-        .band
-        .map(|[low, high]| format!(" ({} to {})", number(low), number(high)));
+    let band = point.band.map(|[low, high]| format!(" ({} to {})", number(low), number(high)));
     format!("{:.1}: {}{}", point.x, number(point.y), band.unwrap_or_default())
 }
 
@@ -197,27 +165,12 @@ mod tests {
 
     #[test]
     fn points_lie_where_their_values_say() {
-        let points = [0.0, 10.0].map(|x| Point {
-            x,
-            y: x / 10.0,
-            band: Some([x / 20.0, x / 10.0]),
-        });
-        let svg = chart(vec![Line {
-            label: "success".into(),
-            points: points.to_vec(),
-            dots: true,
-        }])
-        .svg()
-        .unwrap();
+        let points = [0.0, 10.0].map(|x| Point { x, y: x / 10.0, band: Some([x / 20.0, x / 10.0]) });
+        let svg =
+            chart(vec![Line { label: "success".into(), points: points.to_vec(), dots: true }]).svg().unwrap();
         // The lower left and the upper right corner of the plot.
-        assert!(
-            svg.contains("<path class=\"line l0\" d=\"M58.0 278.0L582.0 62.0\"/>"),
-            "{svg}"
-        );
-        assert!(
-            svg.contains("<title>10.0: 100.0 % (50.0 % to 100.0 %)</title>"),
-            "{svg}"
-        );
+        assert!(svg.contains("<path class=\"line l0\" d=\"M58.0 278.0L582.0 62.0\"/>"), "{svg}");
+        assert!(svg.contains("<title>10.0: 100.0 % (50.0 % to 100.0 %)</title>"), "{svg}");
         assert!(svg.contains("M320.0 62V278"), "the mark is in the middle: {svg}");
     }
 
@@ -226,13 +179,6 @@ mod tests {
         let points: Vec<(f64, f64)> = (0..300).map(|i| (f64::from(i), f64::from(i % 2))).collect();
         let line = Line::gathered("x", &points);
         assert_eq!(line.points.len(), 150);
-        assert_eq!(
-            line.points[0],
-            Point {
-                x: 0.5,
-                y: 0.5,
-                band: Some([0.0, 1.0])
-            }
-        );
+        assert_eq!(line.points[0], Point { x: 0.5, y: 0.5, band: Some([0.0, 1.0]) });
     }
 }

@@ -64,19 +64,13 @@ impl Results {
 
     /// Steps taken when learning from own trips began, if it did.
     fn learning_began(&self) -> Option<&Record> {
-        let first = self
-            .records
-            .iter()
-            .position(|record| record.phase == Phase::Learn)?;
+        let first = self.records.iter().position(|record| record.phase == Phase::Learn)?;
         self.records.get(first.saturating_sub(1))
     }
 
     /// When learning from own trips began, in seconds.
     fn learning_began_at(&self) -> Option<f64> {
-        let first = self
-            .timings
-            .iter()
-            .position(|timing| timing.phase == Phase::Learn)?;
+        let first = self.timings.iter().position(|timing| timing.phase == Phase::Learn)?;
         Some(self.timings.get(first.saturating_sub(1))?.seconds)
     }
 }
@@ -111,9 +105,7 @@ mod tests {
         ];
         for (record, seconds) in records.iter().zip([1.0, 60.0, 600.0]) {
             writer.record(record).unwrap();
-            writer
-                .timing(&Timing::new(record.phase, record.step, seconds))
-                .unwrap();
+            writer.timing(&Timing::new(record.phase, record.step, seconds)).unwrap();
         }
         run
     }
@@ -122,12 +114,7 @@ mod tests {
     fn the_page_stands_alone_and_shows_what_was_measured() {
         let folder = tempfile::tempdir().unwrap();
         let run = new_run(folder.path());
-        let key = ValueKey {
-            reference: "r".into(),
-            prompt: "1".into(),
-            samples: 2,
-            temperature: 1.0,
-        };
+        let key = ValueKey { reference: "r".into(), prompt: "1".into(), samples: 2, temperature: 1.0 };
         let mut values = ValueTable::new(key, 0.5);
         values.insert(0, 1, vec![1.0, 0.0]);
         values.save(&run.value()).unwrap();

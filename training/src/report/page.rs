@@ -14,9 +14,7 @@ const PAGE_STYLE: &str = include_str!("page.css");
 
 /// A drawing that can be shown without the page, on a card of its own.
 pub(super) fn standalone(svg: &str) -> String {
-    let (open, rest) = svg
-        .split_once('\n')
-        .expect("a drawing begins with its tag on a line");
+    let (open, rest) = svg.split_once('\n').expect("a drawing begins with its tag on a line");
     format!(
         "{open}\n<style>\n{DRAWING_STYLE}</style>\n<rect class=\"card\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n{rest}"
     )
@@ -43,31 +41,16 @@ pub(super) fn page(results: &Results, command: &str) -> String {
 fn head(results: &Results, command: &str) -> String {
     let config = &results.config;
     let mut facts = vec![
-        (
-            "loss".to_string(),
-            format!("{} ({})", config.learner.loss, results.loss()),
-        ),
+        ("loss".to_string(), format!("{} ({})", config.learner.loss, results.loss())),
         ("seed".into(), config.seed.to_string()),
         ("shop".into(), config.catalog.source.clone()),
     ];
-    facts.extend(
-        results
-            .fingerprint
-            .iter()
-            .map(|(key, value)| (key.replace('_', " "), plain(value))),
-    );
+    facts.extend(results.fingerprint.iter().map(|(key, value)| (key.replace('_', " "), plain(value))));
     if let Some(last) = results.timings.last() {
-        facts.push((
-            "time".into(),
-            format!("{} for {} steps", duration(last.seconds), last.step),
-        ));
+        facts.push(("time".into(), format!("{} for {} steps", duration(last.seconds), last.step)));
     }
     let mut html = "<h1>A small Qwen learns to shop</h1>\n".to_string();
-    let _ = write!(
-        html,
-        "<code class=\"command\">{}</code>\n<dl class=\"facts\">\n",
-        escape(command)
-    );
+    let _ = write!(html, "<code class=\"command\">{}</code>\n<dl class=\"facts\">\n", escape(command));
     for (name, value) in facts {
         let _ = writeln!(html, "<dt>{}</dt><dd>{}</dd>", escape(&name), escape(&value));
     }
@@ -86,10 +69,7 @@ fn stages(results: &Results) -> Vec<(String, &Stage)> {
         ("after the warm start".into(), &stages.warm_start),
         (format!("after {}", results.loss()), &stages.learned),
     ];
-    named
-        .into_iter()
-        .filter_map(|(name, stage)| Some((name, stage.as_ref()?)))
-        .collect()
+    named.into_iter().filter_map(|(name, stage)| Some((name, stage.as_ref()?))).collect()
 }
 
 fn tiles(results: &Results) -> String {
@@ -127,10 +107,8 @@ fn tiles(results: &Results) -> String {
 }
 
 fn figures(charts: &[String]) -> String {
-    let figures: String = charts
-        .iter()
-        .map(|svg| format!("<figure class=\"chart\">\n{svg}</figure>\n"))
-        .collect();
+    let figures: String =
+        charts.iter().map(|svg| format!("<figure class=\"chart\">\n{svg}</figure>\n")).collect();
     format!(
         "<p class=\"soft\">Where a line has more steps than room, it runs through the means of neighbouring steps, within \
          a band of their extremes.</p>\n<div class=\"charts\">\n{figures}</div>\n"
@@ -139,11 +117,7 @@ fn figures(charts: &[String]) -> String {
 
 fn trips(results: &Results) -> String {
     let stages = stages(results);
-    let n_goals = stages
-        .iter()
-        .map(|(_, stage)| stage.trips.len())
-        .max()
-        .unwrap_or_default();
+    let n_goals = stages.iter().map(|(_, stage)| stage.trips.len()).max().unwrap_or_default();
     let mut html = String::new();
     for goal in 0..n_goals {
         let told: Vec<(&str, &str)> = stages
@@ -161,21 +135,13 @@ fn trips(results: &Results) -> String {
             goal + 1
         );
         for (name, trip) in told {
-            let _ = writeln!(
-                html,
-                "<div><h4>{}</h4><pre>{}</pre></div>",
-                escape(name),
-                escape(trip.trim_end())
-            );
+            let _ =
+                writeln!(html, "<div><h4>{}</h4><pre>{}</pre></div>", escape(name), escape(trip.trim_end()));
         }
         html.push_str("</div>\n");
         if let Some((name, trip)) = noise {
             let trip = escape(trip.trim_end());
-            let _ = writeln!(
-                html,
-                "<details><summary>{}</summary><pre>{trip}</pre></details>",
-                escape(name)
-            );
+            let _ = writeln!(html, "<details><summary>{}</summary><pre>{trip}</pre></details>", escape(name));
         }
         html.push_str("</section>\n");
     }
@@ -207,12 +173,7 @@ fn appendix(results: &Results) -> String {
     );
     for metric in Metric::ALL {
         let (tag, meaning) = (metric.tag(&split), metric.meaning().trim());
-        let _ = writeln!(
-            html,
-            "<tr><td><code>{}</code></td><td>{}</td></tr>",
-            escape(&tag),
-            escape(meaning)
-        );
+        let _ = writeln!(html, "<tr><td><code>{}</code></td><td>{}</td></tr>", escape(&tag), escape(meaning));
     }
     html + "</table></details>\n"
 }
