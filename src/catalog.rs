@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use webshop_products::{Seed, generate};
+use webshop_products::{CatalogReport, Seed, generate};
 
 use crate::shop::ShopArgs;
 
@@ -47,7 +47,12 @@ pub fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
         }
         CatalogVerb::Inspect { shop, json } => {
             let shop = shop.open()?;
-            println!("{} {json}", shop.goals().goals().len());
+            let report = CatalogReport::new(shop.catalog(), shop.goals());
+            if json {
+                println!("{}", serde_json::to_string(&report)?);
+            } else {
+                println!("{report}");
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -24,7 +24,7 @@ pub struct TrainArgs {
     /// Short for `--set seed=N`
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The run folder [default: runs/<loss>-seed-<N>]
+    /// The run folder [default: runs/LOSS-seed-N]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue the run in the folder where it stopped, with its own configuration

@@ -54,7 +54,7 @@ fn a_value_never_counts_as_another_of_its_product() {
         let values: Vec<_> = product.options.iter().flat_map(|group| &group.values).collect();
         for (at, one) in values.iter().enumerate() {
             for other in &values[..at] {
-                let ratio = token_set_ratio(&normalize_color(&one.text), &normalize_color(&other.text));
+                let ratio = token_set_ratio(normalize_color(&one.text), normalize_color(&other.text));
                 assert!(ratio <= MATCH_ABOVE, "`{}` and `{}`", one.text, other.text);
             }
         }

@@ -110,7 +110,7 @@ fn play_round(policy: &mut dyn Policy, lanes: &mut [Lane]) -> Result<(), AgentEr
         lane.episode.turns.push(EpisodeTurn {
             action,
             thought: chosen.thought,
-            noop: lane.noop.clone(),
+            noop: lane.noop,
             tokens: chosen.tokens,
         });
     }
