@@ -1,22 +1,22 @@
-//! Shopping trips to learn from: the oracle's purchase, told the way a careful or a hasty customer shops.
+//! Shopping trips to learn from, as a careful or a hasty customer makes them.
 //!
-//! The oracle knows what is wanted and which purchase satisfies it; the [`Demonstrator`] turns that into
-//! words and actions that follow from what the page shows, so that they can be imitated:
+//! Both search for what is wanted, in the words and order of the instruction. Then
 //!
-//! - the query is what is wanted, in the words and order of the instruction;
-//! - a [`Manner::Careful`] customer goes through the listed candidates in page order and writes down for
-//!   each the wanted words it has, then whether its price is in reach, stopping at the first that has all:
-//!   `⟨mark 1⟩ waterproof no ⟨mark 2⟩ waterproof yes leather yes $34 yes`; a candidate that turns out to
-//!   lack a wanted option is left again and the list continued;
-//! - a [`Manner::Hasty`] customer names the right article at once.
+//! - a [`Manner::Careful`] customer makes the oracle's purchase in steps that follow from what the page shows,
+//!   so that they can be imitated: goes through the listed candidates in page order and writes down for each
+//!   the wanted words it has, then its price, the limit, and whether that is in reach, stopping at the first
+//!   candidate that has all: `⟨mark 1⟩ waterproof no ⟨mark 2⟩ waterproof yes leather yes $034 $050 yes`. One
+//!   that turns out to lack a wanted option is left again and the list continued. The trip ends in a purchase
+//!   of reward exactly 1; a goal for which it does not is not demonstrated so;
+//! - a [`Manner::Hasty`] customer opens the first result and buys it as it is, like the rule agent of the
+//!   WebShop paper. Most such trips fail, as do most recorded trips of people.
 //!
-//! Both end in a purchase of reward 1; a goal whose careful trip does not is not demonstrated carefully.
-//! Whether thinking pays is left for the learner to find out.
+//! Nothing in a demonstration says which manner is better: that is left for the learner to find out.
 
-use webshop_env::{Action, Page, Purchase, ResultsPage, Session, Shop};
+use webshop_env::{Action, Page, Purchase, ResultItem, ResultsPage, Session, Shop};
 use webshop_products::{Goal, GoalId, ProductIdx};
 
-use crate::prompt::{Piece, dollars, mark};
+use crate::prompt::{Piece, dollars, mark, weighed};
 
 /// Trips longer than this many actions are not demonstrated; the shop's own limit is 15.
 const MAX_ACTIONS: usize = 12;
@@ -26,9 +26,9 @@ const MAX_PAGES: u32 = 2;
 /// How a trip is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Manner {
-    /// Thinks in writing before choosing.
+    /// Thinks in writing before choosing, and chooses what is wanted.
     Careful,
-    /// Answers at once.
+    /// Buys the first result as it is.
     Hasty,
 }
 
@@ -54,14 +54,10 @@ impl<'a> Demonstrator<'a> {
         Self { shop, results_shown }
     }
 
-    /// The turns of a trip for `goal` that ends in a purchase of reward exactly 1, or `None` if this
-    /// manner of shopping does not find one.
+    /// The turns of a trip for `goal`, or `None` if this manner of shopping has none to show: a careful one
+    /// without a purchase of reward 1, a hasty one without a result.
     pub fn trip(&self, goal: GoalId, manner: Manner) -> Option<Vec<DemonstratedTurn>> {
         let goal = self.shop.goals().get(goal);
-        let target = goal.product;
-        if !self.shop.best_purchase(goal).breakdown.is_success() {
-            return None;
-        }
         let mut trip = Trip {
             shop: self.shop,
             goal,
@@ -73,7 +69,12 @@ impl<'a> Demonstrator<'a> {
         trip.act(Vec::new(), Action::Search(wanted_words(goal).join(" ")));
         while trip.turns.len() < MAX_ACTIONS {
             match trip.session.page(self.shop) {
-                Page::Results(page) => trip.choose(&page, target, manner)?,
+                Page::Results(page) if manner == Manner::Hasty => {
+                    trip.open(Vec::new(), page.items.first()?);
+                    trip.act(Vec::new(), Action::Click("buy now".into()));
+                    return Some(trip.turns);
+                }
+                Page::Results(page) => trip.choose(&page)?,
                 Page::Item(page) => {
                     let purchase = self.shop.best_purchase_of(goal, page.product);
                     if purchase.breakdown.is_success() {
@@ -104,15 +105,15 @@ impl Trip<'_> {
         self.turns.push(DemonstratedTurn { thought, action });
     }
 
-    /// One turn on a results page: opens a candidate or turns the page.
-    fn choose(&mut self, page: &ResultsPage, target: ProductIdx, manner: Manner) -> Option<()> {
-        let shown = &page.items[..page.items.len().min(self.results_shown)];
-        let (thought, choice) = match manner {
-            Manner::Careful => self.judge(page),
-            Manner::Hasty => (Vec::new(), shown.iter().position(|item| item.product == target)),
-        };
+    fn open(&mut self, thought: Vec<Piece>, item: &ResultItem) {
+        self.act(thought, Action::Click(item.id.as_str().to_lowercase()));
+    }
+
+    /// One careful turn on a results page: opens a candidate or turns the page.
+    fn choose(&mut self, page: &ResultsPage) -> Option<()> {
+        let (thought, choice) = self.judge(page);
         match choice {
-            Some(k) => self.act(thought, Action::Click(page.items[k].id.as_str().to_lowercase())),
+            Some(k) => self.open(thought, &page.items[k]),
             None if page.page_number < MAX_PAGES => {
                 self.judged = 0;
                 self.act(thought, Action::Click("next >".into()));
@@ -146,7 +147,8 @@ impl Trip<'_> {
         }
         let price = &self.shop.catalog().get(product).price;
         let in_reach = self.goal.price_limit.is_none_or(|limit| price.high <= limit);
-        thought.push(Piece::words(format!("{} {}", dollars(price), yes_or_no(in_reach))));
+        let limit = self.goal.price_limit.map_or(String::new(), |limit| format!("{} ", dollars(limit)));
+        thought.push(Piece::words(format!("{} {limit}{}", weighed(price), yes_or_no(in_reach))));
         in_reach
     }
 

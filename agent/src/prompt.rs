@@ -18,7 +18,7 @@
 
 use serde::{Deserialize, Serialize};
 use webshop_env::{ItemPage, NoopReason, Page, ResultsPage};
-use webshop_products::{Catalog, Price, ProductIdx};
+use webshop_products::{Catalog, Cents, Price, ProductIdx};
 
 use crate::error::AgentError;
 use crate::tokenizer::ShopTokenizer;
@@ -147,7 +147,7 @@ impl Transcriber {
             let price = &catalog.get(item.product).price;
             pieces.push(Piece::special(mark(k + 1)));
             pieces.push(Piece::words(&item.title));
-            pieces.push(Piece::words(dollars(price)));
+            pieces.push(Piece::words(weighed(price)));
         }
         pieces
     }
@@ -170,10 +170,16 @@ impl Transcriber {
     }
 }
 
-/// The price a customer weighs: whole dollars, the dearer end of a range. Reading a price takes a small
-/// model one token a digit, and limits are whole tens.
-pub fn dollars(price: &Price) -> String {
-    format!("${}", price.high.0.div_euclid(100))
+/// The price a customer weighs: the dearer end of a range.
+pub fn weighed(price: &Price) -> String {
+    dollars(price.high)
+}
+
+/// An amount as whole dollars in three digits, `$084`: of two such amounts the first digit that differs
+/// tells which is more, and a digit is a token. Limits are whole tens below a thousand, so nothing that
+/// decides is lost; more than `$999` is written so.
+pub fn dollars(amount: Cents) -> String {
+    format!("${:03}", amount.0.div_euclid(100).clamp(0, 999))
 }
 
 fn shorten(text: &str) -> &str {

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! config.toml  cmdline.txt  fingerprint.json  summary.json  value.json
-//! metrics.jsonl  metrics.csv  timings.jsonl  report.html  curve.svg  episodes/*.jsonl
+//! metrics.jsonl  metrics.csv  timings.jsonl  report.html  curve.svg  trip.svg  episodes/*.jsonl
 //! checkpoints/step-000100/   model/  optimizer.safetensors  trainer_state.json
 //! checkpoints/last           a link to the newest complete one
 //! ```
@@ -128,6 +128,11 @@ impl RunFolder {
     /// `curve.svg`: the learning curve alone.
     pub fn curve(&self) -> PathBuf {
         self.root.join("curve.svg")
+    }
+
+    /// `trip.svg`: a whole trip as a drawing.
+    pub fn trip(&self) -> PathBuf {
+        self.root.join("trip.svg")
     }
 
     /// `episodes/`: whole trips.

@@ -8,7 +8,7 @@ use webshop_agent::Qwen2;
 
 use crate::error::Result;
 use crate::gradient::{Gradients, accumulate};
-use crate::loss::{Learner, Prepared, Scored, TargetStatistics, summed_loss};
+use crate::loss::{Learner, Prepared, Scored, Target, TargetStatistics, summed_loss};
 use crate::trajectory::{MicroBatch, Trajectory};
 
 /// What a learner step came to.
@@ -48,6 +48,8 @@ struct Sums {
 }
 
 /// The gradient of `learner`'s loss on `batch`, whose rewards and values are `scored`, in the same order.
+///
+/// Trips whose target weighs nothing are left out of the passes and of what is measured in them.
 pub fn learn_step(
     model: &Qwen2,
     reference: &Qwen2,
@@ -59,20 +61,26 @@ pub fn learn_step(
     let Prepared::Learn(targets) = learner.prepare(scored)? else {
         return Ok(LearnStep::NoSignal);
     };
-    let packed = MicroBatch::pack(batch, limit_tokens);
+    let (taught, of_taught): (Vec<Trajectory>, Vec<Target>) = batch
+        .iter()
+        .zip(&targets)
+        .filter(|(_, target)| target.weight > 0.0)
+        .map(|(trip, target)| (trip.clone(), *target))
+        .unzip();
+    let packed = MicroBatch::pack(&taught, limit_tokens);
     let (gradients, sums) = accumulate(model, &packed, |micro, stats| {
         let reference = reference.score(&micro.tokens(), &micro.positions, &micro.targets)?.log_prob.detach();
-        let of_members: Vec<_> = micro.members.iter().map(|&member| targets[member]).collect();
+        let of_members: Vec<_> = micro.members.iter().map(|&member| of_taught[member]).collect();
         let loss = summed_loss(learner, &of_members, &micro.n_targets, &stats.log_prob, &reference)?;
-        let behaviour = micro.members.iter().flat_map(|&member| &batch[member].behaviour_log_probs);
+        let behaviour = micro.members.iter().flat_map(|&member| &taught[member].behaviour_log_probs);
         let sums = measure(&loss, &stats.log_prob, &reference, behaviour)?;
         Ok((loss, sums))
     })?;
-    let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
+    let n_tokens: usize = taught.iter().map(Trajectory::n_sampled).sum();
     let total = |field: fn(&Sums) -> f64| sums.iter().map(field).sum::<f64>();
     let terms = LearnTerms {
         loss: total(|sums| sums.loss),
-        kl: total(|sums| sums.kl) / batch.len() as f64,
+        kl: total(|sums| sums.kl) / taught.len() as f64,
         kl_k3: total(|sums| sums.k3) / n_tokens as f64,
         log_prob_gap: sums.iter().map(|sums| sums.gap_max).fold(0.0, f64::max),
         log_prob_gap_mean: total(|sums| sums.gap) / n_tokens as f64,

@@ -297,7 +297,7 @@ impl Default for CatalogConfig {
             source: "100".into(),
             size: CatalogSize::All,
             goals: GoalsChoice::Both,
-            practice_shops: 0,
+            practice_shops: 40,
             practice_products: 100,
         }
     }
@@ -326,7 +326,7 @@ impl Default for PromptConfig {
 impl Default for WarmStartConfig {
     fn default() -> Self {
         Self {
-            steps: 600,
+            steps: 1500,
             batch_episodes: 32,
             lr: 2e-3,
             warmup_steps: 50,
@@ -352,12 +352,12 @@ impl Default for LearnerConfig {
             advantage_clip: 3.0,
             beta: 0.5,
             center: Center::Batch,
-            lr: 3e-4,
+            lr: 1e-4,
             warmup_steps: 10,
             decay: Decay::None,
-            steps: 200,
-            batch_episodes: 64,
-            micro_batch_tokens: 2048,
+            steps: 160,
+            batch_episodes: 256,
+            micro_batch_tokens: 1024,
             temperature: 1.0,
             top_p: 1.0,
         }

@@ -14,8 +14,9 @@
 //! the paper's β₂ = 0.001 the bare square shrinks gradients five-hundredfold. Log-probabilities are summed, not averaged;
 //! no clip, no ratio, no group, no standard deviation, as in the paper.
 //!
-//! A batch without any advantage is not skipped: its trajectories keep π near the reference, and at the reference their
-//! gradient is zero.
+//! A trip that earned exactly what was expected (A = 0: always won, or never) weighs nothing and is left out of the
+//! pass, which drops its pull towards the reference, at most β₂ · |log-ratio|. At the paper's β₂ that is a thousandth of
+//! what a surprise weighs, and half of all trips need no backward pass. A batch of such trips alone is no signal.
 
 use candle_core::Tensor;
 
@@ -36,11 +37,12 @@ impl Learner for Apo {
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
         let share = 1.0 / batch.len() as f64;
-        let targets = advantages(self.name(), batch)?
+        let targets: Vec<Target> = advantages(self.name(), batch)?
             .into_iter()
-            .map(|advantage| Target { advantage, weight: 1.0, share })
+            .map(|advantage| Target { advantage, weight: f64::from(u8::from(advantage != 0.0)), share })
             .collect();
-        Ok(Prepared::Learn(targets))
+        let is_surprised = targets.iter().any(|target| target.weight > 0.0);
+        Ok(if is_surprised { Prepared::Learn(targets) } else { Prepared::NoSignal })
     }
 
     fn loss(&self, target: &Target, log_probs: &Tensor, reference: &Tensor) -> Result<Tensor> {
