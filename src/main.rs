@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", told(&error));
             ExitCode::from(2)
         }
     }
@@ -78,4 +78,16 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Search(args) => search::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
     }
+}
+
+/// The error and its causes on one line. A message that already ends with its cause's is not told twice.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !told.ends_with(&cause) {
+            told.push_str(": ");
+            told.push_str(&cause);
+        }
+    }
+    told
 }

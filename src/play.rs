@@ -40,9 +40,9 @@ pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
     loop {
         let page = env.page();
         println!("{}\n", page.text_rich().trim_end());
-        let labels = page.available_actions().clickables;
-        for (number, label) in labels.iter().enumerate() {
-            println!("  {:>2}  click[{label}]", number + 1);
+        let clicks: Vec<Action> = page.available_actions().clicks().collect();
+        for (number, click) in clicks.iter().enumerate() {
+            println!("  {:>2}  {click}", number + 1);
         }
         if prompt {
             print!("\n> ");
@@ -55,9 +55,8 @@ pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
         if line == "quit" {
             return Ok(ExitCode::SUCCESS);
         }
-        let numbered = line.parse().ok().and_then(|number: usize| labels.get(number.wrapping_sub(1)));
-        let action = numbered
-            .map_or_else(|| Action::parse(line, Compat::Repaired), |label| Action::Click(label.clone()));
+        let numbered = line.parse().ok().and_then(|number: usize| clicks.get(number.wrapping_sub(1)));
+        let action = numbered.cloned().unwrap_or_else(|| Action::parse(line, Compat::Repaired));
         let step = env.step(&action);
         println!("\n{action}");
         if let Some(reason) = step.info.noop {

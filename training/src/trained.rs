@@ -9,6 +9,9 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::trainer::{CONFIG, MODEL};
 
+/// What every model folder has.
+const MODEL_CONFIG: &str = "config.json";
+
 /// A model with its tokenizer and the configuration it was trained under.
 #[derive(Debug)]
 pub struct Trained {
@@ -23,10 +26,11 @@ pub struct Trained {
 impl Trained {
     /// Loads what `path` names: a run folder, its `checkpoints/last`, a checkpoint, or a bare model folder.
     pub fn load(path: &Path) -> Result<Self> {
-        if path.join("config.json").is_file() {
+        if path.join(MODEL_CONFIG).is_file() {
             return Self::from_model(Config::default(), path);
         }
-        let folder = find_checkpoint(path, CONFIG)?;
+        // Not the configuration: a run folder has one too.
+        let folder = find_checkpoint(path, &format!("{MODEL}/{MODEL_CONFIG}"))?;
         Self::from_model(Config::load(Some(&folder.join(CONFIG)), &[])?, &folder.join(MODEL))
     }
 

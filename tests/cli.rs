@@ -1,0 +1,261 @@
+//! The command line keeps its word: help that a stranger understands, answers on stdout, one clear message
+//! and exit code 2 for what cannot be done, and nothing lost.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use webshop_agent::prompt::marks;
+use webshop_agent::{Qwen2, Qwen2Config, ShopTokenizer, checkpoint};
+use webshop_products::Seed;
+
+/// A catalog that fits on a page, as the tests name it.
+const CORNER_SHOP: &str = "tests/data/corner-shop";
+
+/// What came of a command.
+struct Answer {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs `webshop` in the repository with `input` on stdin.
+fn webshop(args: &[&str], input: &str) -> Answer {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_webshop"))
+        .args(args)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("COLUMNS", "100")
+        .env("NO_COLOR", "1")
+        .env_remove("RUST_LOG")
+        .env_remove("RUST_BACKTRACE")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // A command that ends without reading closes its end; that is its right.
+    let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
+    let output = child.wait_with_output().expect("the binary ends");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Answer { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// The stdout of a command that succeeds.
+fn answer(args: &[&str]) -> String {
+    let answer = webshop(args, "");
+    assert_eq!(answer.code, Some(0), "{args:?}: {}", answer.stderr);
+    answer.stdout
+}
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&answer(args)).expect("one JSON object")
+}
+
+/// Asserts that a command is refused with exit code 2, and snapshots the message; `dir` is the temporary
+/// folder it speaks of.
+fn refused(name: &str, dir: &Path, args: &[&str]) {
+    let answer = webshop(args, "");
+    assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{args:?}: {}", answer.stderr);
+    let message = answer.stderr.replace(path(dir), "DIR");
+    assert_eq!(message.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{message}");
+    common::in_area("cli", || insta::assert_snapshot!(format!("refused_{name}"), message));
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("temporary folders have plain names")
+}
+
+fn temporary() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// A copy of a folder of files.
+fn copy(from: &Path) -> TempDir {
+    let to = temporary();
+    for entry in fs::read_dir(from).expect("a folder") {
+        let file = entry.expect("an entry").path();
+        fs::copy(&file, to.path().join(file.file_name().expect("a name"))).expect("a copy");
+    }
+    to
+}
+
+/// Replaces `from` by `to` in a file that contains it.
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).expect("a text file");
+    assert!(text.contains(from), "`{}` does not hold `{from}`", file.display());
+    fs::write(file, text.replacen(from, to, 1)).expect("a written file");
+}
+
+/// A model folder with random weights.
+static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = temporary();
+    let marks = marks();
+    let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
+    let tokenizer = ShopTokenizer::train(["a lamp"], 300, &marks).expect("room for all bytes and marks");
+    let shape = Qwen2Config {
+        hidden_size: 16,
+        intermediate_size: 16,
+        num_hidden_layers: 1,
+        num_attention_heads: 2,
+        num_key_value_heads: Some(1),
+        max_position_embeddings: 512,
+        ..Qwen2Config::small(tokenizer.vocab_size())
+    };
+    let model = Qwen2::random(&shape, Seed(0)).expect("a valid shape");
+    checkpoint::save(&model, folder.path()).expect("a written model");
+    tokenizer.save(folder.path()).expect("a written tokenizer");
+    folder
+});
+
+#[test]
+fn every_verb_explains_itself() {
+    for verb in
+        ["", "train", "eval", "rollout", "play", "search", "catalog", "catalog generate", "catalog inspect"]
+    {
+        let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
+        let name = format!("help {verb}").trim().replace(' ', "_");
+        common::in_area("cli", || insta::assert_snapshot!(name, answer(&args)));
+    }
+}
+
+#[test]
+fn configuration_keys_are_checked() {
+    let dir = temporary();
+    let out = dir.path().join("run");
+    let set = |value| ["train", "--out", path(&out), "--set", value];
+    refused("unknown_key", dir.path(), &set("learner.lrr=1"));
+    refused("bad_value", dir.path(), &set("learner.lr=fast"));
+    let file = dir.path().join("experiment.toml");
+    fs::write(&file, "[warmstart]\nsteps = 3\n").expect("a written file");
+    refused("unknown_section", dir.path(), &["train", "--out", path(&out), "--config", path(&file)]);
+    assert!(!out.exists(), "nothing was begun");
+}
+
+#[test]
+fn a_malformed_catalog_is_named() {
+    let search = |name: &str, dir: &TempDir| {
+        refused(name, dir.path(), &["search", "--catalog", path(dir.path()), "lamp"]);
+    };
+    let corner_shop = Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP);
+    let dir = copy(&corner_shop);
+    fs::remove_file(dir.path().join("items_ins_v2.json")).expect("it was there");
+    search("catalog_file_missing", &dir);
+    let dir = copy(&corner_shop);
+    edit(&dir.path().join("items_shuffle.json"), "\"name\":", "\"name\"");
+    search("catalog_broken_json", &dir);
+    let dir = copy(&corner_shop);
+    edit(&dir.path().join("items_shuffle.json"), "$39.99", "cheap");
+    search("catalog_bad_price", &dir);
+    let dir = temporary();
+    refused("catalog_missing", dir.path(), &["search", "--catalog", path(&dir.path().join("shop")), "lamp"]);
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named() {
+    let eval = |name: &str, dir: &TempDir| {
+        refused(name, dir.path(), &["eval", "--checkpoint", path(dir.path()), "--catalog", CORNER_SHOP]);
+    };
+    eval("checkpoint_empty", &temporary());
+    let dir = copy(MODEL.path());
+    fs::remove_file(dir.path().join("model.safetensors")).expect("it was there");
+    eval("checkpoint_without_weights", &dir);
+    let dir = copy(MODEL.path());
+    fs::remove_file(dir.path().join("tokenizer.json")).expect("it was there");
+    eval("checkpoint_without_tokenizer", &dir);
+    let dir = copy(MODEL.path());
+    let weights = dir.path().join("model.safetensors");
+    let bytes = fs::read(&weights).expect("weights");
+    fs::write(&weights, &bytes[..bytes.len() / 2]).expect("a written file");
+    eval("checkpoint_truncated", &dir);
+    let dir = copy(MODEL.path());
+    edit(&dir.path().join("config.json"), "\"hidden_size\": 16", "\"hidden_size\": 32");
+    eval("checkpoint_of_another_shape", &dir);
+    let dir = temporary();
+    refused("checkpoint_missing", dir.path(), &["eval", "--checkpoint", path(&dir.path().join("run"))]);
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let dir = temporary();
+    let precious = dir.path().join("metrics.jsonl");
+    fs::write(&precious, "precious").expect("a written file");
+    let folder = path(dir.path());
+    refused("second_run", dir.path(), &["train", "--out", folder]);
+    refused("second_catalog", dir.path(), &["catalog", "generate", "--out", folder]);
+    let rollout = ["rollout", "--policy", "rule", "--catalog", CORNER_SHOP, "--out", path(&precious)];
+    refused("second_rollout", dir.path(), &rollout);
+    refused("nothing_to_resume", dir.path(), &["train", "--resume", "--out", folder]);
+    assert_eq!(fs::read_to_string(&precious).expect("still there"), "precious");
+    assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_goal_that_is_not_there_is_refused() {
+    refused("no_such_goal", Path::new("nowhere"), &["play", "--catalog", CORNER_SHOP, "--goal", "1000"]);
+}
+
+#[test]
+fn rollouts_and_evaluations_answer_in_the_same_words() {
+    let rollout = ["rollout", "--policy", "oracle", "--episodes", "20", "--json"];
+    let eval = ["eval", "--checkpoint", path(MODEL.path()), "--episodes", "20", "--constrained", "--json"];
+    let fingerprint = json(&["catalog", "inspect", "--json"])["fingerprint"].clone();
+    for args in [&rollout[..], &eval[..]] {
+        let answer = json(args);
+        for key in ["success_rate", "score", "mean_turns", "inadmissible_rate", "seconds"] {
+            assert!(answer[key].is_number(), "`{key}` in {answer}");
+        }
+        assert_eq!(answer["success_ci95"].as_array().map(Vec::len), Some(2));
+        assert_eq!((&answer["episodes"], &answer["goal_fingerprint"]), (&20.into(), &fingerprint));
+    }
+    let oracle = json(&rollout);
+    assert_eq!((&oracle["success_rate"], &oracle["inadmissible_rate"]), (&1.0.into(), &0.0.into()));
+}
+
+#[test]
+fn a_rollout_records_the_same_trips_on_any_number_of_threads() {
+    let dir = temporary();
+    let trips = |threads: &str| {
+        let out = dir.path().join(threads);
+        let policy = ["--policy", "lm", "--checkpoint", path(MODEL.path()), "--constrained"];
+        let common = ["rollout", "--threads", threads, "--episodes", "40", "--out", path(&out)];
+        answer(&[&common[..], &policy[..]].concat());
+        fs::read_to_string(&out).expect("the trips")
+    };
+    let one = trips("1");
+    assert_eq!(one.lines().count(), 40);
+    assert!(one == trips("2"), "threads show in the trips");
+}
+
+#[test]
+fn a_search_explains_itself() {
+    let words = "men's sneakers with rubber soles";
+    let shown = answer(&["search", "--catalog", CORNER_SHOP, "--explain", "--top", "2", words]);
+    common::in_area("cli", || insta::assert_snapshot!("search", shown));
+}
+
+#[test]
+fn a_person_shops_in_the_terminal() {
+    let said = "search[sneakers]\nclick[b0sneak001]\nhello\n7\nclick[8]\nclick[buy now]\n";
+    let trip = webshop(&["play", "--catalog", CORNER_SHOP], said);
+    assert_eq!((trip.code, trip.stderr.as_str()), (Some(0), ""));
+    common::in_area("cli", || insta::assert_snapshot!("play", trip.stdout));
+    // Input that ends, and a customer who leaves, end the visit without complaint.
+    for said in ["search[sneakers]\n", "quit\n", ""] {
+        assert_eq!(webshop(&["play", "--catalog", CORNER_SHOP], said).code, Some(0));
+    }
+}
+
+#[test]
+fn a_generated_catalog_is_the_embedded_one() {
+    let dir = temporary();
+    let folder = dir.path().join("shop");
+    answer(&["catalog", "generate", "--products", "100", "--out", path(&folder)]);
+    let generated = answer(&["catalog", "inspect", "--catalog", path(&folder)]);
+    assert_eq!(generated, answer(&["catalog", "inspect", "--catalog", "100"]));
+}
