@@ -4,8 +4,9 @@
 //!
 //! - a [`Manner::Careful`] customer makes the oracle's purchase in steps that follow from what the page shows,
 //!   so that they can be imitated: goes through the listed candidates in page order and writes down for each
-//!   the wanted words it has, then its price, the limit, and whether that is in reach, stopping at the first
-//!   candidate that has all: `⟨mark 1⟩ waterproof no ⟨mark 2⟩ waterproof yes leather yes $034 $050 yes`. One
+//!   wanted attribute what its title says there and whether that is it, then its price, the limit, and
+//!   whether that is in reach, stopping at the first candidate that has all. Who wants a `rubber sole` writes
+//!   `⟨mark 1⟩ rubber lining no ⟨mark 2⟩ rubber sole yes $034 $050 yes`: reading comes before judging. One
 //!   that turns out to lack a wanted option is left again and the list continued. The trip ends in a purchase
 //!   of reward exactly 1; a goal for which it does not is not demonstrated so;
 //! - a [`Manner::Hasty`] customer opens the first result and buys it as it is, like the rule agent of the
@@ -139,8 +140,9 @@ impl Trip<'_> {
     /// Writes the line about one candidate and says whether nothing is missing.
     fn has_all(&self, product: ProductIdx, title: &str, thought: &mut Vec<Piece>) -> bool {
         for attribute in in_order_of_instruction(self.goal, self.goal.attributes.iter()) {
-            let present = title.contains(&attribute.to_lowercase());
-            thought.push(Piece::words(format!("{attribute} {}", yes_or_no(present))));
+            let read = what_is_read(title, &attribute);
+            let present = title.contains(&attribute);
+            thought.push(Piece::words(format!("{read} {}", yes_or_no(present))));
             if !present {
                 return false;
             }
@@ -181,6 +183,33 @@ fn in_order_of_instruction<'g>(goal: &Goal, wanted: impl Iterator<Item = &'g Str
     placed.into_iter().map(|(_, words)| words).collect()
 }
 
+/// What stands in `title` where `attribute` is looked for: the attribute itself, else as many words from the
+/// first place where its first word stands, else nothing but that word. Both in lower case.
+fn what_is_read(title: &str, attribute: &str) -> String {
+    if title.contains(attribute) {
+        return attribute.to_string();
+    }
+    let wanted: Vec<&str> = attribute.split_whitespace().collect();
+    let words = || title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+    match words().position(|word| Some(&word) == wanted.first()) {
+        Some(place) => words().skip(place).take(wanted.len()).collect::<Vec<_>>().join(" "),
+        None => wanted.first().copied().unwrap_or_default().to_string(),
+    }
+}
+
 fn yes_or_no(answer: bool) -> &'static str {
     if answer { "yes" } else { "no" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_read_before_it_is_judged() {
+        let title = "nordvale boots, rubber lining, mesh sole";
+        assert_eq!(what_is_read(title, "mesh sole"), "mesh sole");
+        assert_eq!(what_is_read(title, "rubber sole"), "rubber lining");
+        assert_eq!(what_is_read(title, "leather sole"), "leather");
+    }
 }

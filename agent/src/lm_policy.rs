@@ -61,9 +61,11 @@ impl<'a> LmPolicy<'a> {
         let marks = (1..=config.prompt.results_shown)
             .map(|k| tokenizer.special_id(&mark(k)))
             .collect::<Result<Vec<_>, _>>()?;
-        let max_free = config.max_turn_tokens / 2;
-        let search = FreeText::new(tokenizer, (" search[", &format!("]{END}")), max_free)?;
-        let thought = Thought::new(tokenizer, (THINK, END_THINK), ThoughtStart::Offered, max_free, &marks)?;
+        // A thought, a search and the tokens around them fit into a turn, so that none is cut.
+        let (max_thought, max_words) = (config.max_turn_tokens / 2, config.max_turn_tokens / 4);
+        let search = FreeText::new(tokenizer, (" search[", &format!("]{END}")), max_words)?;
+        let thought =
+            Thought::new(tokenizer, (THINK, END_THINK), ThoughtStart::Offered, max_thought, &marks)?;
         Ok(Self {
             decoder: Arc::new(model.decoder()?),
             tokenizer,

@@ -326,7 +326,7 @@ impl Default for PromptConfig {
 impl Default for WarmStartConfig {
     fn default() -> Self {
         Self {
-            steps: 1500,
+            steps: 2400,
             batch_episodes: 32,
             lr: 2e-3,
             warmup_steps: 50,
