@@ -54,7 +54,7 @@ impl Learner for Apo {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{differentiate, targets};
+    use super::super::tests::{differentiate, scored, targets};
     use super::*;
 
     #[test]
@@ -72,12 +72,19 @@ mod tests {
     }
 
     #[test]
-    fn a_reward_as_expected_moves_nothing_at_the_reference() {
+    fn rewards_as_expected_are_no_signal() {
         let apo = Apo { beta2: 1e-3 };
-        let targets = targets(&apo, &[(0.7, 0.7), (0.7, 0.7)]);
-        let (loss, gradient) =
-            differentiate(&apo, &targets, &[1, 2], &[-1.0, -2.0, -3.0], &[-1.0, -2.0, -3.0]);
-        assert_eq!((loss, gradient), (0.0, vec![0.0; 3]));
+        assert_eq!(apo.prepare(&scored(&[(0.7, 0.7), (0.0, 0.0)])).unwrap(), Prepared::NoSignal);
+    }
+
+    #[test]
+    fn a_reward_as_expected_weighs_nothing_beside_a_surprise() {
+        let apo = Apo { beta2: 1e-3 };
+        let targets = targets(&apo, &[(0.7, 0.7), (1.0, 0.7)]);
+        assert_eq!([targets[0].weight, targets[1].weight], [0.0, 1.0]);
+        // What is left out of the pass has a gradient of zero at the reference.
+        let (loss, gradient) = differentiate(&apo, &targets[..1], &[1], &[-1.0], &[-1.0]);
+        assert_eq!((loss, gradient), (0.0, vec![0.0]));
     }
 
     #[test]
