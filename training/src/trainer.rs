@@ -21,8 +21,10 @@
 //! weights, the optimizer's moments, how many steps were taken and how much was recorded. Stopped at any
 //! instant and resumed, a run writes the bytes it would have written.
 
+mod journal;
+
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use rand::Rng;
 use serde::{Deserialize, Serialize};
@@ -30,23 +32,22 @@ use webshop_agent::prompt::PROMPT_VERSION;
 use webshop_agent::{Episode, LmPolicy, Qwen2, ShopTokenizer, Task, checkpoint, rollout};
 use webshop_products::{GoalId, Purpose, Seed};
 
-use crate::checkpoint::{RunFolder, read_trainer_state, step_name};
+use self::journal::keep_fingerprint;
+use crate::checkpoint::{RunFolder, read_trainer_state};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::durable::{read_json, write_atomically, write_json};
+use crate::durable::write_json;
 use crate::error::{Result, TrainingError};
 use crate::evaluate::{Summary, summarize};
 use crate::gradient::Gradients;
 use crate::ground::{Ground, GroundGoal};
 use crate::learn::{LearnStep, learn_step};
 use crate::loss::{Learner, Scored, learner};
-use crate::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing};
+use crate::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record};
 use crate::observer::Observer;
 use crate::optimizer::{AdamW, Schedule, StepOutcome};
-use crate::record::{record_evaluation, record_rollout};
-use crate::setup::{
-    Fingerprint, fingerprint, lm_config, prompt_config, qwen2_config, rollout_config, train_tokenizer,
-};
+use crate::record::record_rollout;
+use crate::setup::{fingerprint, lm_config, prompt_config, qwen2_config, rollout_config, train_tokenizer};
 use crate::trajectory::Trajectory;
 use crate::value::{ValueKey, ValueTable};
 use crate::warm_start::{Demonstrations, cloning_gradient};
@@ -415,92 +416,5 @@ impl<'a> Trainer<'a> {
             }
         };
         Ok(rollout(&mut policy, tasks, rollout_config(self.config), &mut progress)?)
-    }
-}
-
-/// Saves what the run is about, or refuses to continue a run that was about something else.
-fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
-    let path = run.fingerprint();
-    if path.is_file() && read_json::<Fingerprint>(&path)? != *found {
-        let problem =
-            "the shop, its goals, the prompt or the tokenizer changed since the run began; start a new run";
-        return Err(TrainingError::bad_file(&path, problem));
-    }
-    write_json(&path, found)
-}
-
-/// Measuring, recording, saving.
-impl Trainer<'_> {
-    /// Held-out figures of the policy as it is, recorded under the step taken last.
-    fn evaluate(&mut self, phase: Phase) -> Result<Stage> {
-        let began = self.clock.seconds();
-        let config = &self.config.evaluation;
-        let goals = self.ground.held_out(config.split.into(), config.episodes);
-        let at = |goal| GroundGoal { shop: 0, goal };
-        let step = EVALUATION_STEP + self.state.step;
-        let tasks: Vec<Task> = goals.into_iter().map(|goal| self.task(at(goal), step, 0)).collect();
-        let lm = lm_config(self.config, config.temperature, config.top_p)?;
-        let mut policy = LmPolicy::new(&self.model, &self.tokenizer, lm, self.seed())?;
-        let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_| ())?;
-        let summary = summarize(&episodes);
-        let mut record = Record::new(phase, self.state.step);
-        record_evaluation(&mut record, &summary);
-        self.log(&record, began, &[])?;
-        self.observer.say(&format!("step {}: held out {summary}", self.state.step));
-        self.record_episodes(&episodes)?;
-        let shown = episodes.iter().zip(&tasks).take(SHOWN_TRIPS);
-        let trips = shown.map(|(episode, task)| episode.tell(&task.shop)).collect();
-        Ok(Stage { step: self.state.step, seconds: self.clock.seconds(), summary, trips })
-    }
-
-    /// Keeps the held-out trips whole, one JSON object a line.
-    fn record_episodes(&self, episodes: &[Episode]) -> Result<()> {
-        let path = self.run.episodes().join(format!("{}.jsonl", step_name(self.state.step)));
-        let mut lines = Vec::new();
-        for episode in episodes {
-            serde_json::to_writer(&mut lines, &episode.record(self.ground.shop()))
-                .map_err(|error| TrainingError::bad_file(&path, error))?;
-            lines.push(b'\n');
-        }
-        write_atomically(&path, &lines)
-    }
-
-    /// Writes a record and, apart from it, how long it took.
-    fn log(&mut self, record: &Record, began: f64, batch: &[Trajectory]) -> Result<()> {
-        let now = self.clock.seconds();
-        let mut timing = Timing::new(record.phase, record.step, now);
-        timing.parts.insert("step".into(), now - began);
-        let tokens: usize = batch.iter().map(|trajectory| trajectory.ids.len()).sum();
-        if tokens > 0 {
-            timing.perf.insert("train_tok_per_s".into(), tokens as f64 / (now - began));
-        }
-        self.metrics.record(record)?;
-        self.metrics.timing(&timing)
-    }
-
-    fn maybe_save_or_stop(&mut self) -> Result<()> {
-        let stopped = self.stop.load(Ordering::Relaxed);
-        let every = self.config.checkpoint.every;
-        if stopped || (every > 0 && self.state.step.is_multiple_of(every)) {
-            self.save()?;
-        }
-        if stopped {
-            self.observer.end();
-            return Err(TrainingError::Interrupted { step: self.state.step, run: self.run.root().into() });
-        }
-        Ok(())
-    }
-
-    fn save(&mut self) -> Result<()> {
-        self.state.metrics = self.metrics.sync()?;
-        self.state.seconds = self.clock.seconds();
-        self.run.save_checkpoint(self.state.step, &self.state, |folder| {
-            let model = folder.join(MODEL);
-            checkpoint::save(&self.model, &model)?;
-            self.tokenizer.save(&model)?;
-            write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
-            self.optimizer.save(&folder.join(OPTIMIZER))
-        })?;
-        Ok(())
     }
 }

@@ -1,0 +1,103 @@
+//! Measuring, recording and saving: what the loop does beside learning.
+
+use std::sync::atomic::Ordering;
+
+use webshop_agent::{Episode, LmPolicy, Task, checkpoint, rollout};
+
+use super::{CONFIG, EVALUATION_STEP, MODEL, OPTIMIZER, SHOWN_TRIPS, Stage, Trainer};
+use crate::checkpoint::{RunFolder, step_name};
+use crate::durable::{read_json, write_atomically, write_json};
+use crate::error::{Result, TrainingError};
+use crate::evaluate::summarize;
+use crate::ground::GroundGoal;
+use crate::metrics::{Phase, Record, Timing};
+use crate::record::record_evaluation;
+use crate::setup::{Fingerprint, lm_config, rollout_config};
+use crate::trajectory::Trajectory;
+
+/// Saves what the run is about, or refuses to continue a run that was about something else.
+pub(super) fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
+    let path = run.fingerprint();
+    if path.is_file() && read_json::<Fingerprint>(&path)? != *found {
+        let problem =
+            "the shop, its goals, the prompt or the tokenizer changed since the run began; start a new run";
+        return Err(TrainingError::bad_file(&path, problem));
+    }
+    write_json(&path, found)
+}
+
+/// Measuring, recording, saving.
+impl Trainer<'_> {
+    /// Held-out figures of the policy as it is, recorded under the step taken last.
+    pub(super) fn evaluate(&mut self, phase: Phase) -> Result<Stage> {
+        let began = self.clock.seconds();
+        let config = &self.config.evaluation;
+        let goals = self.ground.held_out(config.split.into(), config.episodes);
+        let at = |goal| GroundGoal { shop: 0, goal };
+        let step = EVALUATION_STEP + self.state.step;
+        let tasks: Vec<Task> = goals.into_iter().map(|goal| self.task(at(goal), step, 0)).collect();
+        let lm = lm_config(self.config, config.temperature, config.top_p)?;
+        let mut policy = LmPolicy::new(&self.model, &self.tokenizer, lm, self.seed())?;
+        let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_| ())?;
+        let summary = summarize(&episodes);
+        let mut record = Record::new(phase, self.state.step);
+        record_evaluation(&mut record, &summary);
+        self.log(&record, began, &[])?;
+        self.observer.say(&format!("step {}: held out {summary}", self.state.step));
+        self.record_episodes(&episodes)?;
+        let shown = episodes.iter().zip(&tasks).take(SHOWN_TRIPS);
+        let trips = shown.map(|(episode, task)| episode.tell(&task.shop)).collect();
+        Ok(Stage { step: self.state.step, seconds: self.clock.seconds(), summary, trips })
+    }
+
+    /// Keeps the held-out trips whole, one JSON object a line.
+    fn record_episodes(&self, episodes: &[Episode]) -> Result<()> {
+        let path = self.run.episodes().join(format!("{}.jsonl", step_name(self.state.step)));
+        let mut lines = Vec::new();
+        for episode in episodes {
+            serde_json::to_writer(&mut lines, &episode.record(self.ground.shop()))
+                .map_err(|error| TrainingError::bad_file(&path, error))?;
+            lines.push(b'\n');
+        }
+        write_atomically(&path, &lines)
+    }
+
+    /// Writes a record and, apart from it, how long it took.
+    pub(super) fn log(&mut self, record: &Record, began: f64, batch: &[Trajectory]) -> Result<()> {
+        let now = self.clock.seconds();
+        let mut timing = Timing::new(record.phase, record.step, now);
+        timing.parts.insert("step".into(), now - began);
+        let tokens: usize = batch.iter().map(|trajectory| trajectory.ids.len()).sum();
+        if tokens > 0 {
+            timing.perf.insert("train_tok_per_s".into(), tokens as f64 / (now - began));
+        }
+        self.metrics.record(record)?;
+        self.metrics.timing(&timing)
+    }
+
+    pub(super) fn maybe_save_or_stop(&mut self) -> Result<()> {
+        let stopped = self.stop.load(Ordering::Relaxed);
+        let every = self.config.checkpoint.every;
+        if stopped || (every > 0 && self.state.step.is_multiple_of(every)) {
+            self.save()?;
+        }
+        if stopped {
+            self.observer.end();
+            return Err(TrainingError::Interrupted { step: self.state.step, run: self.run.root().into() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn save(&mut self) -> Result<()> {
+        self.state.metrics = self.metrics.sync()?;
+        self.state.seconds = self.clock.seconds();
+        self.run.save_checkpoint(self.state.step, &self.state, |folder| {
+            let model = folder.join(MODEL);
+            checkpoint::save(&self.model, &model)?;
+            self.tokenizer.save(&model)?;
+            write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
+            self.optimizer.save(&folder.join(OPTIMIZER))
+        })?;
+        Ok(())
+    }
+}
