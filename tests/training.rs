@@ -27,7 +27,7 @@ fn config(more: &[&str]) -> Config {
     let tiny = r#"
         catalog = { size = 30, practice_shops = 1, practice_products = 10 }
         prompt.max_turn_tokens = 24
-        warm_start = { steps = 60, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, think_share = 0.2 }
+        warm_start = { exercise_steps = 5, steps = 55, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, think_share = 0.2 }
         value = { goals = 8, samples = 4 }
         learner = { steps = 4, reward = "score", batch_episodes = 32, micro_batch_tokens = 512, warmup_steps = 0 }
         evaluation = { episodes = 8, every = 2 }

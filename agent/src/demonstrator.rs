@@ -2,28 +2,25 @@
 //!
 //! Both search for what is wanted, in the words and order of the instruction. Then
 //!
-//! - a [`Manner::Careful`] customer makes the oracle's purchase in steps that follow from what the page shows,
-//!   so that they can be imitated: goes through the listed candidates in page order and writes down for each
-//!   wanted attribute what its title says there and whether that is it, then its price, the limit, and
-//!   whether that is in reach, stopping at the first candidate that has all. Who wants a `rubber sole` writes
-//!   `⟨mark 1⟩ rubber lining no ⟨mark 2⟩ rubber sole yes $034 $050 yes`: reading comes before judging. One
-//!   that turns out to lack a wanted option is left again and the list continued. The trip ends in a purchase
-//!   of reward exactly 1; a goal for which it does not is not demonstrated so;
+//! - a [`Manner::Careful`] customer opens the listed candidates in turn, and on each item page writes down what
+//!   the title says of each wanted attribute and whether that is it, then the price, the limit, and whether
+//!   that is in reach. Who wants a `rubber sole` in the `guest room` for less than $50 writes of one candidate
+//!   `rubber lining no` and goes back, and of the next `rubber sole yes guest unknown $034 $050 yes` and buys:
+//!   reading comes before judging, and what the title does not tell is left to the search engine, which has
+//!   read the whole page. The trip ends in a purchase of reward exactly 1; a goal for which it does not is not
+//!   demonstrated so;
 //! - a [`Manner::Hasty`] customer opens the first result and buys it as it is, like the rule agent of the
 //!   WebShop paper. Most such trips fail, as do most recorded trips of people.
 //!
 //! Nothing in a demonstration says which manner is better: that is left for the learner to find out.
 
-use webshop_env::{Action, Page, Purchase, ResultItem, ResultsPage, Session, Shop};
-use webshop_products::{Goal, GoalId, ProductIdx};
+use webshop_env::{Action, ItemPage, Page, Purchase, ResultItem, Session, Shop};
+use webshop_products::{Goal, GoalId};
 
-use crate::prompt::{Piece, dollars, mark, weighed};
+use crate::prompt::{Piece, dollars, weighed};
 
 /// Trips longer than this many actions are not demonstrated; the shop's own limit is 15.
 const MAX_ACTIONS: usize = 12;
-/// Result pages a customer turns at most.
-const MAX_PAGES: u32 = 2;
-
 /// How a trip is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Manner {
@@ -40,6 +37,14 @@ pub struct DemonstratedTurn {
     pub thought: Vec<Piece>,
     /// What is done.
     pub action: Action,
+}
+
+impl DemonstratedTurn {
+    /// Whether it leaves a candidate for what its title says, and not for its price.
+    pub fn refuses_by_title(&self) -> bool {
+        let last = self.thought.last().map_or("", Piece::text);
+        last.ends_with(" no") && !last.starts_with(" $")
+    }
 }
 
 /// Writes trips for goals of one shop.
@@ -59,31 +64,22 @@ impl<'a> Demonstrator<'a> {
     /// without a purchase of reward 1, a hasty one without a result.
     pub fn trip(&self, goal: GoalId, manner: Manner) -> Option<Vec<DemonstratedTurn>> {
         let goal = self.shop.goals().get(goal);
-        let mut trip = Trip {
-            shop: self.shop,
-            goal,
-            session: Session::start(goal.id),
-            turns: Vec::new(),
-            results_shown: self.results_shown,
-            judged: 0,
-        };
+        let mut trip = Trip { shop: self.shop, goal, session: Session::start(goal.id), turns: Vec::new() };
         trip.act(Vec::new(), Action::Search(wanted_words(goal).join(" ")));
+        let mut candidates = match trip.session.page(self.shop) {
+            Page::Results(page) => page.items.into_iter().take(self.results_shown),
+            _ => return None,
+        };
         while trip.turns.len() < MAX_ACTIONS {
-            match trip.session.page(self.shop) {
-                Page::Results(page) if manner == Manner::Hasty => {
-                    trip.open(Vec::new(), page.items.first()?);
-                    trip.act(Vec::new(), Action::Click("buy now".into()));
-                    return Some(trip.turns);
-                }
-                Page::Results(page) => trip.choose(&page)?,
-                Page::Item(page) => {
-                    let purchase = self.shop.best_purchase_of(goal, page.product);
-                    if purchase.breakdown.is_success() {
-                        return trip.buy(&purchase);
-                    }
-                    trip.act(Vec::new(), Action::Click("< prev".into()));
-                }
-                _ => return None,
+            trip.open(&candidates.next()?);
+            if manner == Manner::Hasty {
+                trip.act(Vec::new(), Action::Click("buy now".into()));
+                return Some(trip.turns);
+            }
+            let Page::Item(page) = trip.session.page(self.shop) else { return None };
+            match trip.judge(&page) {
+                (thought, true) => return trip.buy(thought, &page),
+                (thought, false) => trip.act(thought, Action::Click("< prev".into())),
             }
         }
         None
@@ -95,9 +91,6 @@ struct Trip<'a> {
     goal: &'a Goal,
     session: Session,
     turns: Vec<DemonstratedTurn>,
-    results_shown: usize,
-    /// Candidates of the current results page already judged.
-    judged: usize,
 }
 
 impl Trip<'_> {
@@ -106,63 +99,39 @@ impl Trip<'_> {
         self.turns.push(DemonstratedTurn { thought, action });
     }
 
-    fn open(&mut self, thought: Vec<Piece>, item: &ResultItem) {
-        self.act(thought, Action::Click(item.id.as_str().to_lowercase()));
+    fn open(&mut self, item: &ResultItem) {
+        self.act(Vec::new(), Action::Click(item.id.as_str().to_lowercase()));
     }
 
-    /// One careful turn on a results page: opens a candidate or turns the page.
-    fn choose(&mut self, page: &ResultsPage) -> Option<()> {
-        let (thought, choice) = self.judge(page);
-        match choice {
-            Some(k) => self.open(thought, &page.items[k]),
-            None if page.page_number < MAX_PAGES => {
-                self.judged = 0;
-                self.act(thought, Action::Click("next >".into()));
-            }
-            None => return None,
-        }
-        Some(())
-    }
-
-    /// Goes through the candidates not judged yet, in page order, up to the first that has all.
-    fn judge(&mut self, page: &ResultsPage) -> (Vec<Piece>, Option<usize>) {
+    /// Reads `page` and says whether nothing speaks against it.
+    fn judge(&self, page: &ItemPage) -> (Vec<Piece>, bool) {
         let mut thought = Vec::new();
-        for (k, item) in page.items.iter().enumerate().take(self.results_shown).skip(self.judged) {
-            self.judged = k + 1;
-            thought.push(Piece::special(mark(k + 1)));
-            if self.has_all(item.product, &item.title.to_lowercase(), &mut thought) {
-                return (thought, Some(k));
-            }
-        }
-        (thought, None)
-    }
-
-    /// Writes the line about one candidate and says whether nothing is missing.
-    fn has_all(&self, product: ProductIdx, title: &str, thought: &mut Vec<Piece>) -> bool {
+        let title = page.title.to_lowercase();
         for attribute in in_order_of_instruction(self.goal, self.goal.attributes.iter()) {
-            let read = what_is_read(title, &attribute);
-            let present = title.contains(&attribute);
-            thought.push(Piece::words(format!("{read} {}", yes_or_no(present))));
-            if !present {
-                return false;
+            let (read, verdict) = what_is_read(&title, &attribute);
+            thought.push(Piece::words(format!("{read} {verdict}")));
+            if verdict == "no" {
+                return (thought, false);
             }
         }
-        let price = &self.shop.catalog().get(product).price;
+        let price = &self.shop.catalog().get(page.product).price;
         let in_reach = self.goal.price_limit.is_none_or(|limit| price.high <= limit);
         let limit = self.goal.price_limit.map_or(String::new(), |limit| format!("{} ", dollars(limit)));
-        thought.push(Piece::words(format!("{} {limit}{}", weighed(price), yes_or_no(in_reach))));
-        in_reach
+        let verdict = if in_reach { "yes" } else { "no" };
+        thought.push(Piece::words(format!("{} {limit}{verdict}", weighed(price))));
+        (thought, in_reach)
     }
 
-    /// Chooses the options in page order, buys, and hands the trip over.
-    fn buy(mut self, purchase: &Purchase) -> Option<Vec<DemonstratedTurn>> {
-        for label in self.shop.clicks_to_choose(purchase.product, &purchase.selection) {
-            self.act(Vec::new(), Action::Click(label));
+    /// Chooses the options in page order, buys, and hands the trip over if that was right.
+    fn buy(mut self, thought: Vec<Piece>, page: &ItemPage) -> Option<Vec<DemonstratedTurn>> {
+        let purchase: Purchase = self.shop.best_purchase_of(self.goal, page.product);
+        let choices = self.shop.clicks_to_choose(purchase.product, &purchase.selection);
+        let clicks = choices.into_iter().chain(["buy now".to_string()]).map(Action::Click);
+        let mut thought = Some(thought);
+        for click in clicks {
+            self.act(thought.take().unwrap_or_default(), click);
         }
-        let action = Action::Click("buy now".into());
-        let outcome = self.session.act(self.shop, &action);
-        self.turns.push(DemonstratedTurn { thought: Vec::new(), action });
-        outcome.breakdown?.is_success().then_some(self.turns)
+        purchase.breakdown.is_success().then_some(self.turns)
     }
 }
 
@@ -183,22 +152,19 @@ fn in_order_of_instruction<'g>(goal: &Goal, wanted: impl Iterator<Item = &'g Str
     placed.into_iter().map(|(_, words)| words).collect()
 }
 
-/// What stands in `title` where `attribute` is looked for: the attribute itself, else as many words from the
-/// first place where its first word stands, else nothing but that word. Both in lower case.
-fn what_is_read(title: &str, attribute: &str) -> String {
+/// What `title` says where `attribute` is looked for, and the verdict on it: the attribute itself, "yes"; else
+/// as many words from the first place where its first word stands, "no"; else only that word, "unknown".
+/// Both in lower case.
+fn what_is_read(title: &str, attribute: &str) -> (String, &'static str) {
     if title.contains(attribute) {
-        return attribute.to_string();
+        return (attribute.to_string(), "yes");
     }
     let wanted: Vec<&str> = attribute.split_whitespace().collect();
     let words = || title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
     match words().position(|word| Some(&word) == wanted.first()) {
-        Some(place) => words().skip(place).take(wanted.len()).collect::<Vec<_>>().join(" "),
-        None => wanted.first().copied().unwrap_or_default().to_string(),
+        Some(place) => (words().skip(place).take(wanted.len()).collect::<Vec<_>>().join(" "), "no"),
+        None => (wanted.first().copied().unwrap_or_default().to_string(), "unknown"),
     }
-}
-
-fn yes_or_no(answer: bool) -> &'static str {
-    if answer { "yes" } else { "no" }
 }
 
 #[cfg(test)]
@@ -208,8 +174,8 @@ mod tests {
     #[test]
     fn a_title_is_read_before_it_is_judged() {
         let title = "nordvale boots, rubber lining, mesh sole";
-        assert_eq!(what_is_read(title, "mesh sole"), "mesh sole");
-        assert_eq!(what_is_read(title, "rubber sole"), "rubber lining");
-        assert_eq!(what_is_read(title, "leather sole"), "leather");
+        assert_eq!(what_is_read(title, "mesh sole"), ("mesh sole".into(), "yes"));
+        assert_eq!(what_is_read(title, "rubber sole"), ("rubber lining".into(), "no"));
+        assert_eq!(what_is_read(title, "leather sole"), ("leather".into(), "unknown"));
     }
 }

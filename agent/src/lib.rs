@@ -35,6 +35,7 @@ pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
 pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, TurnTokens};
 pub use error::AgentError;
 pub use generate::{Completion, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
+pub use kernels::matmul::{Store, View, matmul};
 pub use lm_policy::{LmConfig, LmPolicy};
 pub use policy::{LaneView, Move, OraclePolicy, Policy, RandomPolicy, RulePolicy};
 pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};

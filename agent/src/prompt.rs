@@ -8,7 +8,7 @@
 //! ```text
 //! context   = instruction ⟨turn⟩ utterance ⟨end⟩ page ⟨turn⟩ utterance ⟨end⟩ page …
 //! results   = { ⟨mark k⟩ title price }               the first `results_shown` of the page
-//! item      = { name: value, value … ; }             or "no options"
+//! item      = { name: value, value … ; } ⟨mark k⟩ title price
 //! ```
 //!
 //! Words are always preceded by a space, so that a word is the same token wherever it stands (see
@@ -24,7 +24,7 @@ use crate::error::AgentError;
 use crate::tokenizer::ShopTokenizer;
 
 /// Version of the layout. It travels with every result; a change of layout is a change of version.
-pub const PROMPT_VERSION: &str = "plain-v1";
+pub const PROMPT_VERSION: &str = "plain-v2";
 
 /// Most candidates a results page can show: the shop lists ten a page.
 pub const MAX_MARKS: usize = 10;
@@ -41,8 +41,7 @@ pub const THINK: &str = "<think>";
 /// Ends the written thought.
 pub const END_THINK: &str = "</think>";
 
-/// The mark that stands before candidate `k` (from 1) of a results page and before the line about it in a
-/// thought.
+/// The mark that stands before candidate `k` (from 1), on the results page and on its own.
 pub fn mark(k: usize) -> String {
     format!("<|{k}|>")
 }
@@ -104,6 +103,7 @@ pub fn encode(tokenizer: &ShopTokenizer, pieces: &[Piece]) -> Result<Vec<u32>, A
 pub struct Transcriber {
     config: PromptConfig,
     shown_results: Option<(String, u32)>,
+    listed: Vec<ProductIdx>,
     shown_item: Option<ProductIdx>,
     greeted: bool,
 }
@@ -111,7 +111,7 @@ pub struct Transcriber {
 impl Transcriber {
     /// A reader at the shop's door.
     pub fn new(config: PromptConfig) -> Self {
-        Self { config, shown_results: None, shown_item: None, greeted: false }
+        Self { config, shown_results: None, listed: Vec::new(), shown_item: None, greeted: false }
     }
 
     /// What is appended to the context when `page` is met, up to and including the mark that opens the
@@ -123,7 +123,7 @@ impl Transcriber {
             (None, Page::Search(_)) if self.greeted => vec![Piece::words("back at the door")],
             (None, Page::Search(search)) => vec![Piece::words(&search.instruction)],
             (None, Page::Results(results)) => self.results(catalog, results),
-            (None, Page::Item(item)) => self.item(item),
+            (None, Page::Item(item)) => self.item(catalog, item),
             (None, Page::Detail(detail)) => vec![Piece::words(shorten(&detail.lines.join(" ")))],
             (None, Page::Done(_)) => vec![Piece::words("done")],
         };
@@ -139,6 +139,7 @@ impl Transcriber {
             return vec![Piece::words("back at the results")];
         }
         self.shown_results = Some(key);
+        self.listed = page.items.iter().map(|item| item.product).collect();
         if page.items.is_empty() {
             return vec![Piece::words("no results")];
         }
@@ -152,21 +153,24 @@ impl Transcriber {
         pieces
     }
 
-    fn item(&mut self, page: &ItemPage) -> Vec<Piece> {
+    fn item(&mut self, catalog: &Catalog, page: &ItemPage) -> Vec<Piece> {
         if self.shown_item == Some(page.product) {
             return vec![Piece::words("ok")];
         }
         self.shown_item = Some(page.product);
-        if page.options.is_empty() {
-            return vec![Piece::words("no options")];
-        }
-        page.options
-            .iter()
-            .map(|group| {
-                let values: Vec<&str> = group.values.iter().map(|value| value.text.as_str()).collect();
-                Piece::words(format!("{}: {};", group.name, values.join(", ")))
-            })
-            .collect()
+        let options = page.options.iter().map(|group| {
+            let values: Vec<&str> = group.values.iter().map(|value| value.text.as_str()).collect();
+            Piece::words(format!("{}: {};", group.name, values.join(", ")))
+        });
+        let mark = self.mark_of(page.product).map(Piece::special);
+        let price = Piece::words(weighed(&catalog.get(page.product).price));
+        options.chain(mark).chain([Piece::words(&page.title), price]).collect()
+    }
+
+    /// The mark under which `product` was listed.
+    fn mark_of(&self, product: ProductIdx) -> Option<String> {
+        let place = self.listed.iter().position(|&listed| listed == product)?;
+        (place < MAX_MARKS).then(|| mark(place + 1))
     }
 }
 

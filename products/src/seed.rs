@@ -34,6 +34,8 @@ pub enum Purpose {
     Tokenizer,
     /// The first weights of a model.
     Init,
+    /// The words of a reading exercise.
+    Exercise,
     /// The choices of a demonstrator.
     Demonstration,
     /// Which goals a training step works on.
@@ -58,6 +60,7 @@ impl Purpose {
             Self::Split => "split",
             Self::Tokenizer => "tokenizer",
             Self::Init => "init",
+            Self::Exercise => "exercise",
             Self::Demonstration => "demonstration",
             Self::GoalSampling => "goal-sampling",
             Self::Decoding => "decoding",

@@ -2,7 +2,7 @@
 //!
 //! A [`Config`] states an experiment; [`train`] runs it: demonstrations of the [`Ground`]'s goals warm the
 //! model up, the reference policy's rollouts make a [`ValueTable`] (goal → V*), a [`Learner`] turns rewards
-//! and values into losses, [`AdamW`] steps, [`MetricsWriter`] records, and a [`RunFolder`] holds it all so
+//! and values into losses, [`Optimizer`] steps, [`MetricsWriter`] records, and a [`RunFolder`] holds it all so
 //! that it resumes exactly. This is the only room of the house that takes a gradient step or owns optimizer
 //! state; it knows nothing of command lines.
 
@@ -22,6 +22,7 @@ mod reward;
 mod value;
 mod warm_start;
 
+mod exercise;
 mod gradient;
 mod optimizer;
 mod trajectory;
@@ -49,7 +50,7 @@ pub use metrics::{
     Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
 };
 pub use observer::{Observer, Silent};
-pub use optimizer::{AdamW, Schedule, StepOutcome, is_decayed};
+pub use optimizer::{Optimizer, Schedule, StepOutcome, is_decayed};
 pub use report::write_report;
 pub use reward::TaskReward;
 pub use setup::{

@@ -1,7 +1,8 @@
-//! AdamW with f32 state, clipping by global norm, and the learning rate of each step.
+//! The optimizers with f32 state, clipping by global norm, and the learning rate of each step.
 //!
-//! [`AdamW`] owns two moments for every named parameter and changes the parameters in place; [`Schedule`] says how
-//! fast. Paper: "Decoupled Weight Decay Regularization", arXiv 1711.05101, algorithm 2:
+//! [`Optimizer`] owns the moments of every named parameter and changes the parameters in place; [`Schedule`] says
+//! how fast. Its [`Method`] is AdamW for all of them, or [`muon`] for the weight matrices between hidden layers and
+//! AdamW for the rest. AdamW: "Decoupled Weight Decay Regularization", arXiv 1711.05101, algorithm 2:
 //!
 //! ```text
 //! g ← g · min(1, c/‖g‖)                    global norm over all parameters; c — `grad_clip`, 0 for no clipping
@@ -15,13 +16,16 @@
 //! transformers. A gradient with a NaN or an infinity changes nothing at all, neither parameters nor moments nor t.
 //! It computes no gradients and knows no model: parameters are names and candle variables.
 
+mod muon;
+
 use std::collections::HashMap;
 use std::path::Path;
 
 use candle_core::{Device, Tensor, Var};
+use rayon::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use crate::config::{Decay, OptimizerConfig};
+use crate::config::{Decay, Method, OptimizerConfig};
 use crate::error::{Result, TrainingError};
 
 /// The learning rate as a function of the step.
@@ -77,7 +81,7 @@ pub enum StepOutcome {
 
 /// The optimizer and its state; one for the whole life of a set of parameters.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AdamW {
+pub struct Optimizer {
     config: OptimizerConfig,
     step: u64,
     moments: Vec<Moments>,
@@ -86,23 +90,22 @@ pub struct AdamW {
 #[derive(Debug, Clone, PartialEq)]
 struct Moments {
     name: String,
+    method: Method,
     first: Vec<f32>,
+    /// Empty for a parameter that moves by Muon.
     second: Vec<f32>,
 }
 
-impl AdamW {
+impl Optimizer {
     /// Zero moments for `parameters`, whose order and sizes every later call must keep.
-    pub fn new(config: &OptimizerConfig, parameters: &[(String, Var)]) -> Self {
-        let sizes = parameters.iter().map(|(name, var)| (name.as_str(), var.elem_count()));
-        Self::with_sizes(config, sizes)
-    }
-
-    fn with_sizes<'a>(config: &OptimizerConfig, sizes: impl Iterator<Item = (&'a str, usize)>) -> Self {
-        let moments = sizes
-            .map(|(name, size)| Moments {
-                name: name.into(),
-                first: vec![0.0; size],
-                second: vec![0.0; size],
+    pub fn new(method: Method, config: &OptimizerConfig, parameters: &[(String, Var)]) -> Self {
+        let moments = parameters
+            .iter()
+            .map(|(name, var)| {
+                let size = var.elem_count();
+                let is_muon = method == Method::Muon && muon::is_hidden_matrix(name, var.dims());
+                let (method, second) = if is_muon { (method, 0) } else { (Method::Adamw, size) };
+                Moments { name: name.clone(), method, first: vec![0.0; size], second: vec![0.0; second] }
             })
             .collect();
         Self { config: config.clone(), step: 0, moments }
@@ -129,11 +132,13 @@ impl AdamW {
             return Ok(outcome);
         }
         self.step += 1;
-        for (index, (_, var)) in parameters.iter().enumerate() {
+        let (config, t) = (&self.config, self.step);
+        let all = self.moments.par_iter_mut().zip(parameters).zip(gradients.par_iter());
+        all.try_for_each(|((moments, (_, var)), gradient)| {
             let mut values = var.flatten_all()?.to_vec1::<f32>()?;
-            self.update(index, &mut values, &gradients[index], lr);
-            var.set(&Tensor::from_vec(values, var.shape(), &Device::Cpu)?.to_device(var.device())?)?;
-        }
+            moments.update(config, t, &mut values, gradient, (var.dims(), lr));
+            var.set(&Tensor::from_vec(values, var.shape(), &Device::Cpu)?.to_device(var.device())?)
+        })?;
         Ok(outcome)
     }
 
@@ -177,24 +182,6 @@ impl AdamW {
         StepOutcome::Stepped { grad_norm }
     }
 
-    /// The equations of the module header for one parameter, t being `self.step`.
-    fn update(&mut self, index: usize, values: &mut [f32], gradient: &[f32], lr: f64) {
-        let Moments { name, first, second } = &mut self.moments[index];
-        let [b1, b2] = self.config.betas;
-        let rate = (lr / (1.0 - power(b1, self.step))) as f32;
-        let correction = (1.0 / (1.0 - power(b2, self.step)).sqrt()) as f32;
-        let decay = if is_decayed(name) { lr * self.config.weight_decay } else { 0.0 };
-        let keep = (1.0 - decay) as f32;
-        let (b1, c1) = (b1 as f32, (1.0 - b1) as f32);
-        let (b2, c2) = (b2 as f32, (1.0 - b2) as f32);
-        let epsilon = self.config.epsilon as f32;
-        for (((w, &g), m), v) in values.iter_mut().zip(gradient).zip(first).zip(second) {
-            *m = b1 * *m + c1 * g;
-            *v = b2 * *v + c2 * g * g;
-            *w = keep * *w - rate * *m / (v.sqrt() * correction + epsilon);
-        }
-    }
-
     /// Writes the moments and the step count to `path` as safetensors: `first.NAME` and `second.NAME`.
     pub fn save(&self, path: &Path) -> Result<()> {
         let named = self.moments.iter().flat_map(|moments| {
@@ -213,16 +200,21 @@ impl AdamW {
         std::fs::write(path, file).map_err(|e| TrainingError::io("write", path, e))
     }
 
-    /// Reads what [`AdamW::save`] wrote, for the same parameters in the same order.
-    pub fn load(config: &OptimizerConfig, parameters: &[(String, Var)], path: &Path) -> Result<Self> {
+    /// Reads what [`Optimizer::save`] wrote, for the same parameters in the same order.
+    pub fn load(
+        method: Method,
+        config: &OptimizerConfig,
+        parameters: &[(String, Var)],
+        path: &Path,
+    ) -> Result<Self> {
         let file = std::fs::read(path).map_err(|e| TrainingError::io("read", path, e))?;
         let bad = |problem: String| TrainingError::bad_file(path, problem);
         let tensors = SafeTensors::deserialize(&file).map_err(|e| bad(e.to_string()))?;
         let (_, header) = SafeTensors::read_metadata(&file).map_err(|e| bad(e.to_string()))?;
         let step = header.metadata().as_ref().and_then(|header| header.get("step")?.parse().ok());
-        let mut state = Self::new(config, parameters);
+        let mut state = Self::new(method, config, parameters);
         state.step = step.ok_or_else(|| bad("its header has no `step`".into()))?;
-        for Moments { name, first, second } in &mut state.moments {
+        for Moments { name, first, second, .. } in &mut state.moments {
             for (kind, values) in [("first", first), ("second", second)] {
                 let stored = tensors.tensor(&format!("{kind}.{name}")).map_err(|e| bad(e.to_string()))?;
                 if stored.dtype() != Dtype::F32 || stored.data().len() != 4 * values.len() {
@@ -234,6 +226,39 @@ impl AdamW {
             }
         }
         Ok(state)
+    }
+}
+
+impl Moments {
+    /// The equations of the module header, or of [`muon`], for the `t`-th step of one parameter of this `shape`.
+    fn update(
+        &mut self,
+        config: &OptimizerConfig,
+        t: u64,
+        values: &mut [f32],
+        gradient: &[f32],
+        (shape, lr): (&[usize], f64),
+    ) {
+        let decay = if is_decayed(&self.name) { lr * config.weight_decay } else { 0.0 };
+        let keep = (1.0 - decay) as f32;
+        if self.method == Method::Muon {
+            let direction = muon::direction(&mut self.first, gradient, shape[1]);
+            for (w, d) in values.iter_mut().zip(direction) {
+                *w = keep * *w - lr as f32 * d;
+            }
+            return;
+        }
+        let [b1, b2] = config.betas;
+        let rate = (lr / (1.0 - power(b1, t))) as f32;
+        let correction = (1.0 / (1.0 - power(b2, t)).sqrt()) as f32;
+        let (b1, c1) = (b1 as f32, (1.0 - b1) as f32);
+        let (b2, c2) = (b2 as f32, (1.0 - b2) as f32);
+        let epsilon = config.epsilon as f32;
+        for (((w, &g), m), v) in values.iter_mut().zip(gradient).zip(&mut self.first).zip(&mut self.second) {
+            *m = b1 * *m + c1 * g;
+            *v = b2 * *v + c2 * g * g;
+            *w = keep * *w - rate * *m / (v.sqrt() * correction + epsilon);
+        }
     }
 }
 
@@ -276,7 +301,7 @@ mod tests {
     #[test]
     fn two_steps_follow_the_equations() {
         let parameters = [parameter("q_proj.weight", &[1.0])];
-        let mut adam = AdamW::new(&config(0.5, 0.0), &parameters);
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.5, 0.0), &parameters);
         // t = 1: m̂ = g = .5, √v̂ = .5, so the step is lr = .1; decay takes .1 · .5 · 1 = .05. 1 − .05 − .1 = .85
         adam.step(&parameters, &mut [vec![0.5]], 0.1).unwrap();
         near(values(&parameters[0])[0], 0.85);
@@ -291,7 +316,7 @@ mod tests {
     #[test]
     fn norms_and_biases_do_not_decay() {
         let parameters = [parameter("input_layernorm.weight", &[1.0]), parameter("q_proj.bias", &[1.0])];
-        let mut adam = AdamW::new(&config(0.5, 0.0), &parameters);
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.5, 0.0), &parameters);
         adam.step(&parameters, &mut [vec![0.0], vec![0.0]], 0.1).unwrap();
         assert_eq!((values(&parameters[0]), values(&parameters[1])), (vec![1.0], vec![1.0]));
         assert!(is_decayed("model.embed_tokens.weight") && !is_decayed("model.norm.weight"));
@@ -301,7 +326,7 @@ mod tests {
     fn clipping_is_by_the_norm_over_all_parameters() {
         let parameters = [parameter("a", &[0.0]), parameter("b", &[0.0])];
         let mut gradients = [vec![3.0], vec![4.0]];
-        let mut adam = AdamW::new(&config(0.0, 1.0), &parameters);
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.0, 1.0), &parameters);
         let outcome = adam.step(&parameters, &mut gradients, 0.1).unwrap();
         // √(9 + 16) = 5, so both shrink to a fifth.
         assert_eq!(outcome, StepOutcome::Stepped { grad_norm: 5.0 });
@@ -312,7 +337,7 @@ mod tests {
     #[test]
     fn a_gradient_that_is_no_number_changes_nothing() {
         let parameters = [parameter("a", &[1.0]), parameter("b", &[1.0])];
-        let mut adam = AdamW::new(&config(0.1, 1.0), &parameters);
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.1, 1.0), &parameters);
         adam.step(&parameters, &mut [vec![1.0], vec![1.0]], 0.1).unwrap();
         let (before, weights) = (adam.clone(), values(&parameters[0]));
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
@@ -325,7 +350,7 @@ mod tests {
     #[test]
     fn another_model_is_refused() {
         let parameters = [parameter("a", &[1.0])];
-        let mut adam = AdamW::new(&config(0.0, 0.0), &parameters);
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.0, 0.0), &parameters);
         let error = adam.step(&[parameter("b", &[1.0])], &mut [vec![1.0]], 0.1).unwrap_err();
         assert_eq!(error.to_string(), "parameter `b`: stands where the optimizer knows `a`");
         let error = adam.step(&parameters, &mut [vec![1.0, 2.0]], 0.1).unwrap_err();
@@ -337,17 +362,39 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("optimizer.safetensors");
         let parameters = [parameter("a", &[0.3, -0.7]), parameter("b.bias", &[0.1])];
-        let mut straight = AdamW::new(&config(0.01, 1.0), &parameters);
+        let mut straight = Optimizer::new(Method::Adamw, &config(0.01, 1.0), &parameters);
         straight.step(&parameters, &mut [vec![0.1, 0.2], vec![0.3]], 0.01).unwrap();
         straight.save(&path).unwrap();
-        let loaded = AdamW::load(&config(0.01, 1.0), &parameters, &path).unwrap();
+        let loaded = Optimizer::load(Method::Adamw, &config(0.01, 1.0), &parameters, &path).unwrap();
         assert_eq!(loaded, straight);
 
         let larger = [parameter("a", &[0.3, -0.7, 1.0]), parameter("b.bias", &[0.1])];
-        let error = AdamW::load(&config(0.01, 1.0), &larger, &path).unwrap_err();
+        let error = Optimizer::load(Method::Adamw, &config(0.01, 1.0), &larger, &path).unwrap_err();
         assert!(error.to_string().ends_with("`first.a` is not 3 values of f32"), "{error}");
         std::fs::write(&path, "not tensors").unwrap();
-        assert!(AdamW::load(&config(0.01, 1.0), &parameters, &path).is_err());
+        assert!(Optimizer::load(Method::Adamw, &config(0.01, 1.0), &parameters, &path).is_err());
+    }
+
+    #[test]
+    fn muon_moves_matrices_and_adam_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("optimizer.safetensors");
+        let matrix = Var::from_tensor(&Tensor::zeros((2, 2), candle_core::DType::F32, &Device::Cpu).unwrap());
+        let parameters = [("q_proj.weight".to_string(), matrix.unwrap()), parameter("q_proj.bias", &[0.0])];
+        let mut optimizer = Optimizer::new(Method::Muon, &config(0.0, 0.0), &parameters);
+        optimizer.step(&parameters, &mut [vec![3.0, 0.0, 0.0, 4.0], vec![2.0]], 0.1).unwrap();
+        let moved = parameters[0].1.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        // Both directions by about lr · .2 · √2 = .028, whatever their gradients; Adam's first step is lr.
+        assert!(
+            moved[0] < -0.019 && moved[0] > -0.035 && moved[3] < -0.019 && moved[3] > -0.035,
+            "{moved:?}"
+        );
+        near(values(&parameters[1])[0], -0.1);
+
+        optimizer.save(&path).unwrap();
+        let loaded = Optimizer::load(Method::Muon, &config(0.0, 0.0), &parameters, &path).unwrap();
+        assert_eq!(loaded, optimizer);
+        assert!(Optimizer::load(Method::Adamw, &config(0.0, 0.0), &parameters, &path).is_err());
     }
 
     #[test]

@@ -39,13 +39,14 @@ use crate::config::Config;
 use crate::durable::write_json;
 use crate::error::{Result, TrainingError};
 use crate::evaluate::{Summary, summarize};
+use crate::exercise::Exercises;
 use crate::gradient::Gradients;
 use crate::ground::{Ground, GroundGoal};
 use crate::learn::{LearnStep, learn_step};
 use crate::loss::{Learner, Scored, learner};
 use crate::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record};
 use crate::observer::Observer;
-use crate::optimizer::{AdamW, Schedule, StepOutcome};
+use crate::optimizer::{Optimizer, Schedule, StepOutcome};
 use crate::record::record_rollout;
 use crate::setup::{fingerprint, lm_config, prompt_config, qwen2_config, rollout_config, train_tokenizer};
 use crate::trajectory::Trajectory;
@@ -134,7 +135,7 @@ struct Trainer<'a> {
     ground: Ground,
     tokenizer: ShopTokenizer,
     model: Qwen2,
-    optimizer: AdamW,
+    optimizer: Optimizer,
     metrics: MetricsWriter,
     clock: Clock,
     state: TrainerState,
@@ -156,14 +157,17 @@ impl<'a> Trainer<'a> {
                 let model = checkpoint::load(&folder.join(MODEL))?;
                 let tokenizer = ShopTokenizer::load(&folder.join(MODEL))?;
                 let path = folder.join(OPTIMIZER);
-                let optimizer = AdamW::load(&config.optimizer, model.parameters(), &path)?;
+                let is_cloning = state.step <= config.warm_start.all_steps();
+                let method = if is_cloning { config.warm_start.optimizer } else { config.learner.optimizer };
+                let optimizer = Optimizer::load(method, &config.optimizer, model.parameters(), &path)?;
                 (state, tokenizer, model, optimizer)
             }
             None => {
                 let tokenizer = train_tokenizer(&ground, config)?;
                 let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
                 let model = Qwen2::random(&shape, seed)?;
-                let optimizer = AdamW::new(&config.optimizer, model.parameters());
+                let method = config.warm_start.optimizer;
+                let optimizer = Optimizer::new(method, &config.optimizer, model.parameters());
                 (TrainerState::default(), tokenizer, model, optimizer)
             }
         };
@@ -178,20 +182,24 @@ impl<'a> Trainer<'a> {
         Seed(self.config.seed)
     }
 
-    /// The warm start: clones demonstrations until its steps are done.
+    /// The warm start: reading exercises, then cloning of demonstrations until its steps are done.
     fn clone_demonstrations(&mut self) -> Result<()> {
         let config = &self.config.warm_start;
         let schedule = Schedule {
             peak: config.lr,
             warmup: config.warmup_steps,
-            total: config.steps,
+            total: config.all_steps(),
             decay: config.decay,
         };
-        self.observer.begin("warm start", config.steps, self.state.step.min(config.steps));
-        while self.state.step < config.steps {
+        self.observer.begin("warm start", schedule.total, self.state.step.min(schedule.total));
+        while self.state.step < schedule.total {
             let began = self.clock.seconds();
             let step = self.state.step;
-            let batch = self.demonstrations().batch(step, config.batch_episodes)?;
+            let batch = if step < config.exercise_steps {
+                Exercises::new(&self.tokenizer, self.seed()).batch(step, config.batch_episodes)
+            } else {
+                self.demonstrations().batch(step, config.batch_episodes)?
+            };
             if batch.is_empty() {
                 return Err(TrainingError::NothingToClone { step });
             }
@@ -213,7 +221,9 @@ impl<'a> Trainer<'a> {
             ground: &self.ground,
             tokenizer: &self.tokenizer,
             prompt: prompt_config(self.config),
+            max_context: self.config.prompt.max_context,
             think_share: self.config.warm_start.think_share,
+            refusal_share: self.config.warm_start.refusal_share,
             seed: self.seed(),
         }
     }
@@ -221,7 +231,7 @@ impl<'a> Trainer<'a> {
     /// The policy as the warm start left it, frozen and kept in the run folder.
     fn reference(&self) -> Result<Qwen2> {
         let folder = self.run.root().join(REFERENCE);
-        if self.state.step <= self.config.warm_start.steps {
+        if self.state.step <= self.config.warm_start.all_steps() {
             checkpoint::save(&self.model, &folder)?;
             self.tokenizer.save(&folder)?;
         }
@@ -271,14 +281,15 @@ impl<'a> Trainer<'a> {
             total: config.steps,
             decay: config.decay,
         };
-        let first = self.config.warm_start.steps;
+        let first = self.config.warm_start.all_steps();
         self.observer.begin(learner.name(), config.steps, self.state.step - first);
         while self.state.step < first + config.steps {
             let began = self.clock.seconds();
             let step = self.state.step - first;
             if step == 0 {
                 // Moments of the cloning gradient say nothing about this one.
-                self.optimizer = AdamW::new(&self.config.optimizer, self.model.parameters());
+                let parameters = self.model.parameters();
+                self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, parameters);
             }
             let goals = self.goals_of(step, values);
             let tasks: Vec<Task> = goals.iter().map(|goal| self.task(*goal, step, 0)).collect();

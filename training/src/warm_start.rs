@@ -3,7 +3,9 @@
 //! A demonstration is a trip of the [`Demonstrator`] read through the same [`Transcriber`] as a rollout
 //! and laid down as a [`Trajectory`], so that the model is trained on exactly the contexts it will meet.
 //! Each draw is addressed by (step, position in the batch): which goal, and whether the customer is careful
-//! or hasty. The loss is the mean negative log-likelihood over the agent's tokens of the batch.
+//! or hasty. Most careful trips shown are such that a candidate is refused for what its title says: to read
+//! that, and not what was wanted, pays on those only, and is not learned where they are few. The loss is the mean negative
+//! log-likelihood over the agent's tokens of the batch.
 
 use rand::Rng;
 use rayon::prelude::*;
@@ -18,7 +20,8 @@ use crate::gradient::{Gradients, accumulate};
 use crate::ground::Ground;
 use crate::trajectory::{MicroBatch, Trajectory};
 
-/// Goals tried for one place in a batch before it is left empty; a goal can lack a demonstration.
+/// Goals tried for one place in a batch; a goal can lack a demonstration that fits, or one that tells as much as
+/// was asked for. The last that fits is taken; a place without any is left empty.
 const DRAWS: u64 = 8;
 
 /// Draws demonstrations from the training goals.
@@ -30,8 +33,12 @@ pub struct Demonstrations<'a> {
     pub tokenizer: &'a ShopTokenizer,
     /// How pages are read.
     pub prompt: PromptConfig,
+    /// Tokens of the longest demonstration; what is longer is not shown.
+    pub max_context: usize,
     /// Share of trips told by the careful customer, 0 to 1.
     pub think_share: f64,
+    /// Share of those for which goals are drawn until one is met whose trip refuses a candidate by its title, 0 to 1.
+    pub refusal_share: f64,
     /// The run's seed.
     pub seed: Seed,
 }
@@ -46,18 +53,27 @@ impl Demonstrations<'_> {
     }
 
     fn draw(&self, step: u64, place: u64) -> Result<Option<Trajectory>> {
-        for attempt in 0..DRAWS {
-            let mut rng = self.seed.rng(Purpose::Demonstration, &[step, place, attempt]);
+        let mut rng = self.seed.rng(Purpose::Demonstration, &[step, place]);
+        let careful = rng.random::<f64>() < self.think_share;
+        let manner = if careful { Manner::Careful } else { Manner::Hasty };
+        let telling = careful && rng.random::<f64>() < self.refusal_share;
+        let mut shown = None;
+        for _ in 0..DRAWS {
             let goals = self.ground.training();
             let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
-            let careful = rng.random::<f64>() < self.think_share;
-            let manner = if careful { Manner::Careful } else { Manner::Hasty };
             let shop = self.ground.shop_of(goal);
-            if let Some(turns) = Demonstrator::new(shop, self.prompt.results_shown).trip(goal.goal, manner) {
-                return Ok(Some(lay_down(self.tokenizer, self.prompt, shop, goal.goal, &turns)?));
+            let demonstrator = Demonstrator::new(shop, self.prompt.results_shown);
+            let Some(turns) = demonstrator.trip(goal.goal, manner) else { continue };
+            let trajectory = lay_down(self.tokenizer, self.prompt, shop, goal.goal, &turns)?;
+            if trajectory.ids.len() > self.max_context {
+                continue;
+            }
+            shown = Some(trajectory);
+            if !telling || turns.iter().any(DemonstratedTurn::refuses_by_title) {
+                break;
             }
         }
-        Ok(None)
+        Ok(shown)
     }
 }
 
@@ -112,4 +128,40 @@ pub fn cloning_gradient(
         Ok((share, value))
     })?;
     Ok((gradients, shares.iter().sum()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::setup::{open_shop, prompt_config, train_tokenizer};
+
+    #[test]
+    fn trips_that_tell_more_are_looked_for() {
+        let config = Config::default();
+        let ground = Ground::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
+        let tokenizer = train_tokenizer(&ground, &config).unwrap();
+        let refusing = |refusal_share, max_context| {
+            let demonstrations = Demonstrations {
+                ground: &ground,
+                tokenizer: &tokenizer,
+                prompt: prompt_config(&config),
+                max_context,
+                think_share: 1.0,
+                refusal_share,
+                seed: Seed(0),
+            };
+            let batch = demonstrations.batch(0, 40).unwrap();
+            assert!(batch.iter().all(|trip| trip.ids.len() <= max_context));
+            let refuses = |trip: &&Trajectory| tokenizer.decode(&trip.ids).contains(" no</think>");
+            (batch.iter().filter(refuses).count(), batch.len())
+        };
+        let (few, all) = refusing(0.0, 512);
+        assert!((4..25).contains(&few) && all == 40, "{few} of {all}");
+        let (most, all) = refusing(1.0, 512);
+        assert!(most > 34 && all == 40, "{most} of {all}");
+        // Of what fits into little room, something is shown although it refuses nothing.
+        let (few, all) = refusing(1.0, 160);
+        assert!(few < all, "{few} of {all}");
+    }
 }

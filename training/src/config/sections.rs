@@ -115,7 +115,9 @@ pub struct PromptConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmStartConfig {
-    /// Optimizer steps; 0 leaves the model as it came.
+    /// Optimizer steps of reading exercises, before anything is demonstrated.
+    pub exercise_steps: u64,
+    /// Optimizer steps of cloning.
     pub steps: u64,
     /// Demonstrated trips in one optimizer step.
     pub batch_episodes: usize,
@@ -127,6 +129,27 @@ pub struct WarmStartConfig {
     pub decay: Decay,
     /// Share of demonstrations that think in writing before they choose, in 0..=1.
     pub think_share: f64,
+    /// Share of those for which a goal is looked for whose trip refuses a candidate by its title, in 0..=1.
+    pub refusal_share: f64,
+    /// How the weights move.
+    pub optimizer: Method,
+}
+
+impl WarmStartConfig {
+    /// Optimizer steps of both kinds; 0 leaves the model as it came.
+    pub fn all_steps(&self) -> u64 {
+        self.exercise_steps + self.steps
+    }
+}
+
+/// How weights move, given their gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// All of them by AdamW.
+    Adamw,
+    /// Matrices between hidden layers by Muon, the rest by AdamW.
+    Muon,
 }
 
 /// How a learning rate goes on after its warm-up.
@@ -186,6 +209,8 @@ pub struct LearnerConfig {
     pub temperature: f64,
     /// Nucleus of training trips; 1 keeps the whole vocabulary.
     pub top_p: f64,
+    /// How the weights move.
+    pub optimizer: Method,
 }
 
 /// The losses of this crate, by the names used in configurations and logs.
@@ -297,7 +322,7 @@ impl Default for CatalogConfig {
             source: "100".into(),
             size: CatalogSize::All,
             goals: GoalsChoice::Both,
-            practice_shops: 40,
+            practice_shops: 120,
             practice_products: 100,
         }
     }
@@ -326,12 +351,15 @@ impl Default for PromptConfig {
 impl Default for WarmStartConfig {
     fn default() -> Self {
         Self {
-            steps: 2400,
+            exercise_steps: 900,
+            steps: 1500,
             batch_episodes: 32,
             lr: 2e-3,
             warmup_steps: 50,
             decay: Decay::Linear,
-            think_share: 0.5,
+            think_share: 0.6,
+            refusal_share: 0.7,
+            optimizer: Method::Muon,
         }
     }
 }
@@ -355,11 +383,12 @@ impl Default for LearnerConfig {
             lr: 1e-4,
             warmup_steps: 10,
             decay: Decay::None,
-            steps: 160,
+            steps: 100,
             batch_episodes: 256,
             micro_batch_tokens: 1024,
             temperature: 1.0,
             top_p: 1.0,
+            optimizer: Method::Adamw,
         }
     }
 }

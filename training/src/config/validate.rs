@@ -50,6 +50,7 @@ impl Config {
         at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
         positive("warm_start.lr", self.warm_start.lr)?;
         share("warm_start.think_share", self.warm_start.think_share)?;
+        share("warm_start.refusal_share", self.warm_start.refusal_share)?;
         positive("value.beta1", self.value.beta1)?;
         at_least_one("value.samples", self.value.samples)?;
         at_least_one("value.goals", self.value.goals)
