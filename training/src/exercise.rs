@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn exercises() -> Exercises {
-        let tokenizer = ShopTokenizer::train(["red lamp", "blue lamp"].into_iter(), 400, &["<|1|>"]).unwrap();
+        let tokenizer = ShopTokenizer::train(["red lamp", "blue lamp"], 400, &["<|1|>"]).unwrap();
         Exercises::new(&tokenizer, Seed(3))
     }
 
