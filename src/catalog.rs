@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use webshop_products::{CatalogReport, Seed, generate};
 
+use crate::answer::answer;
 use crate::shop::ShopArgs;
 
 /// What to do with a catalog.
@@ -43,15 +44,15 @@ pub fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
             let raw = generate(Seed(seed), usize::try_from(products)?);
             raw.write_dir(&out)
                 .with_context(|| format!("cannot write the catalog to `{}`", out.display()))?;
-            println!("{products} products in {}", out.display());
+            answer!("{products} products in {}", out.display())?;
         }
         CatalogVerb::Inspect { shop, json } => {
             let shop = shop.open()?;
             let report = CatalogReport::new(shop.catalog(), shop.goals());
             if json {
-                println!("{}", serde_json::to_string(&report)?);
+                answer!("{}", serde_json::to_string(&report)?)?;
             } else {
-                println!("{report}");
+                answer!("{report}")?;
             }
         }
     }

@@ -4,6 +4,9 @@
 //! and prints: data on stdout, logs and progress on stderr. Exit codes: 0 done, 1 a check found a
 //! difference, 2 error, 130 interrupted after a checkpoint was written.
 
+#![deny(clippy::print_stdout)]
+
+mod answer;
 mod catalog;
 mod eval;
 mod play;
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         .init();
     match run(cli) {
         Ok(code) => code,
+        Err(error) if answer::has_left(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", told(&error));
             ExitCode::from(2)

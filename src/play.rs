@@ -8,6 +8,7 @@ use anyhow::bail;
 use webshop_env::{Action, Compat, EnvConfig, ShopEnv};
 use webshop_products::GoalId;
 
+use crate::answer::answer;
 use crate::shop::ShopArgs;
 
 /// Flags of `webshop play`.
@@ -36,16 +37,16 @@ pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
     env.reset(GoalId(args.goal));
     let prompt = std::io::stdin().is_terminal();
     let mut lines = std::io::stdin().lock().lines();
-    println!("{HELP}\n");
+    answer!("{HELP}\n")?;
     loop {
         let page = env.page();
-        println!("{}\n", page.text_rich().trim_end());
+        answer!("{}\n", page.text_rich().trim_end())?;
         let clicks: Vec<Action> = page.available_actions().clicks().collect();
         for (number, click) in clicks.iter().enumerate() {
-            println!("  {:>2}  {click}", number + 1);
+            answer!("  {:>2}  {click}", number + 1)?;
         }
         if prompt {
-            print!("\n> ");
+            write!(std::io::stdout(), "\n> ")?;
             std::io::stdout().flush()?;
         }
         let Some(line) = lines.next().transpose()? else {
@@ -58,16 +59,16 @@ pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
         let numbered = line.parse().ok().and_then(|number: usize| clicks.get(number.wrapping_sub(1)));
         let action = numbered.cloned().unwrap_or_else(|| Action::parse(line, Compat::Repaired));
         let step = env.step(&action);
-        println!("\n{action}");
+        answer!("\n{action}")?;
         if let Some(reason) = step.info.noop {
-            println!("nothing happens: {reason}\n{HELP}");
+            answer!("nothing happens: {reason}\n{HELP}")?;
         }
         if let Some(breakdown) = step.info.breakdown.filter(|_| step.terminated) {
-            println!("\nbought. {breakdown}");
+            answer!("\nbought. {breakdown}")?;
             return Ok(ExitCode::SUCCESS);
         }
         if step.truncated {
-            println!("\nthe shop closes: {} actions without a purchase, reward 0", args.max_steps);
+            answer!("\nthe shop closes: {} actions without a purchase, reward 0", args.max_steps)?;
             return Ok(ExitCode::SUCCESS);
         }
     }

@@ -16,6 +16,7 @@ use webshop_env::Shop;
 use webshop_products::{Seed, Split};
 use webshop_training::{Ground, Summary, Trained, lm_config, summarize};
 
+use crate::answer::answer;
 use crate::progress::observer;
 use crate::shop::{ShopArgs, SplitArg};
 
@@ -142,24 +143,27 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
     if flags.json {
         let answer =
             Answer { policy: policy.name(), seed: flags.seed, summary: &summary, goal_fingerprint, seconds };
-        println!("{}", serde_json::to_string(&answer)?);
+        answer!("{}", serde_json::to_string(&answer)?)?;
     } else {
-        print_summary(policy.name(), &summary);
-        println!("goals               {goal_fingerprint}");
-        println!("seconds             {seconds:.1}");
+        print_summary(policy.name(), &summary)?;
+        answer!("goals               {goal_fingerprint}")?;
+        answer!("seconds             {seconds:.1}")?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_summary(policy: &str, summary: &Summary) {
+fn print_summary(policy: &str, summary: &Summary) -> anyhow::Result<()> {
     let failures = &summary.failures;
-    println!("{policy}: {summary}");
-    println!("turns               {:.2}", summary.mean_turns);
-    println!("inadmissible        {:.2} %", 100.0 * summary.inadmissible_rate);
-    println!(
+    answer!("{policy}: {summary}")?;
+    answer!("turns               {:.2}", summary.mean_turns)?;
+    answer!("inadmissible        {:.2} %", 100.0 * summary.inadmissible_rate)?;
+    answer!(
         "failures            {} never bought, {} wrong product, {} missing option, {} over price",
-        failures.never_bought, failures.wrong_product, failures.missing_option, failures.over_price
-    );
+        failures.never_bought,
+        failures.wrong_product,
+        failures.missing_option,
+        failures.over_price
+    )
 }
 
 fn create(path: &std::path::Path) -> anyhow::Result<(PathBuf, BufWriter<File>)> {

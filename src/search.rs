@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde_json::json;
 
+use crate::answer::answer;
 use crate::shop::ShopArgs;
 
 /// Flags of `webshop search`.
@@ -38,24 +39,24 @@ pub fn run(args: SearchArgs) -> anyhow::Result<ExitCode> {
                 json!({"asin": product.id.as_str(), "score": hit.score, "title": product.title, "price": product.price.tag})
             })
             .collect();
-        println!("{}", json!({"query": args.query, "total": hits.len(), "hits": rows}));
+        answer!("{}", json!({"query": args.query, "total": hits.len(), "hits": rows}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{} hits for `{}`", hits.len(), args.query);
+    answer!("{} hits for `{}`", hits.len(), args.query)?;
     for (rank, hit) in shown.iter().enumerate() {
         let product = shop.catalog().get(hit.product);
-        println!(
+        answer!(
             "{:>3}  {:>9.5}  {}  {}  {}",
             rank + 1,
             hit.score,
             product.id,
             product.title,
             product.price.tag
-        );
+        )?;
         if args.explain {
             let explanation = shop.explain(&args.query, hit.product).map_err(|error| anyhow!("{error:?}"))?;
             for line in explanation.to_string().lines() {
-                println!("     {line}");
+                answer!("     {line}")?;
             }
         }
     }

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::bail;
 use webshop_training::{Config, RunFolder, Stage, TrainingError, train, write_report};
 
+use crate::answer::answer;
 use crate::progress::observer;
 
 /// Flags of `webshop train`.
@@ -42,14 +44,18 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
     let config = Config::load(args.config.as_deref(), &overrides)?;
     if args.dry_run {
-        print!("{}", config.to_toml());
+        answer!("{}", config.to_toml().trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let out = args
         .out
         .unwrap_or_else(|| PathBuf::from(format!("runs/{}-seed-{}", config.learner.loss, config.seed)));
     let (run, config) = if args.resume {
-        RunFolder::resume(&out)?
+        let (run, begun) = RunFolder::resume(&out)?;
+        if let Some(seed) = args.seed.filter(|seed| *seed != begun.seed) {
+            bail!("the run in `{}` has seed {}, not {seed}; leave out `--seed`", out.display(), begun.seed);
+        }
+        (run, begun)
     } else {
         let run = RunFolder::create(&out, &config)?;
         run.save_command(&command_line())?;
@@ -75,14 +81,14 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
-    println!("held out, split `{}`:", config.evaluation.split);
-    let after = format!("after {}", config.learner.loss);
-    print_stage("random weights", stages.random.as_ref());
-    print_stage("after warm start", stages.warm_start.as_ref());
-    print_stage(&after, stages.learned.as_ref());
     let report = write_report(&run)?;
-    println!("run folder  {}", out.display());
-    println!("report      {}", report.display());
+    answer!("held out, split `{}`:", config.evaluation.split)?;
+    let after = format!("after {}", config.learner.loss);
+    print_stage("random weights", stages.random.as_ref())?;
+    print_stage("after warm start", stages.warm_start.as_ref())?;
+    print_stage(&after, stages.learned.as_ref())?;
+    answer!("run folder  {}", out.display())?;
+    answer!("report      {}", report.display())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -97,10 +103,11 @@ fn command_line() -> String {
     std::iter::once("webshop".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-fn print_stage(name: &str, stage: Option<&Stage>) {
+fn print_stage(name: &str, stage: Option<&Stage>) -> anyhow::Result<()> {
     if let Some(stage) = stage {
-        println!("{name:<17} {}  ({:.0} s)", stage.summary, stage.seconds);
+        answer!("{name:<17} {}  ({:.0} s)", stage.summary, stage.seconds)?;
     }
+    Ok(())
 }
 
 /// A TOML basic string, so that a path is never read as a number or a table.

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use webshop_agent::prompt::marks;
 use webshop_agent::{Qwen2, Qwen2Config, ShopTokenizer, checkpoint};
 use webshop_products::Seed;
+use webshop_training::{Config, RunFolder};
 
 /// A catalog that fits on a page, as the tests name it.
 const CORNER_SHOP: &str = "tests/data/corner-shop";
@@ -27,6 +28,11 @@ struct Answer {
 
 /// Runs `webshop` in the repository with `input` on stdin.
 fn webshop(args: &[&str], input: &str) -> Answer {
+    webshop_into(args, input, Stdio::piped())
+}
+
+/// As [`webshop`], with its standard output going where it is told.
+fn webshop_into(args: &[&str], input: &str, stdout: impl Into<Stdio>) -> Answer {
     let mut child = Command::new(env!("CARGO_BIN_EXE_webshop"))
         .args(args)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -35,7 +41,7 @@ fn webshop(args: &[&str], input: &str) -> Answer {
         .env_remove("RUST_LOG")
         .env_remove("RUST_BACKTRACE")
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+        .stdout(stdout)
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
@@ -193,6 +199,29 @@ fn nothing_is_written_over() {
     refused("nothing_to_resume", dir.path(), &["train", "--resume", "--out", folder]);
     assert_eq!(fs::read_to_string(&precious).expect("still there"), "precious");
     assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_run_keeps_its_seed() {
+    let dir = temporary();
+    let config = Config { seed: 3, ..Config::default() };
+    RunFolder::create(dir.path(), &config).expect("an empty folder");
+    refused("another_seed", dir.path(), &["train", "--resume", "--seed", "4", "--out", path(dir.path())]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
+    let search = ["search", "--catalog", CORNER_SHOP, "lamp"];
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let answer = webshop_into(&search, "", full);
+    assert_eq!(answer.code, Some(2));
+    let message = "error: cannot write to standard output: No space left on device (os error 28)\n";
+    assert_eq!(answer.stderr, message);
+    let (reader, closed) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let answer = webshop_into(&search, "", closed);
+    assert_eq!((answer.code, answer.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn config(more: &[&str]) -> Config {
         warm_start = { exercise_steps = 5, steps = 55, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, think_share = 0.2 }
         value = { goals = 8, samples = 4 }
         learner = { steps = 4, reward = "score", batch_episodes = 32, micro_batch_tokens = 512, warmup_steps = 0 }
-        evaluation = { episodes = 8, every = 2 }
+        evaluation = { episodes = 8, every = 2, warm_start_every = 30 }
         checkpoint = { every = 10 }
 
         [model]
@@ -211,8 +211,8 @@ fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
     let copies = keep.path().join("copies");
     let witness = Witness { run: run.root().into(), copies: copies.clone(), n_words: AtomicU64::new(0) };
     train(&config, &run, &witness, &AtomicBool::new(false)).expect("a run to the end");
-    // Six begins and ends, a word for each step, one for V*, four evaluations.
-    assert_eq!(witness.n_words.into_inner(), 6 + WARM_STEPS + 1 + LEARNER_STEPS + 4);
+    // Six begins and ends, a word for each step, one for V*, five evaluations.
+    assert_eq!(witness.n_words.into_inner(), 6 + WARM_STEPS + 1 + LEARNER_STEPS + 5);
     for copy in fs::read_dir(&copies).expect("some copies") {
         let killed = copy.expect("a copy").path();
         check(&Run::resumed(&killed), &format!("killed at {}", killed.display()));

@@ -176,6 +176,29 @@ impl RunFolder {
         Ok(place)
     }
 
+    /// Removes all but the `n` newest checkpoints; 0 keeps all. The one `last` names is always among the kept.
+    pub fn keep_newest(&self, n: usize) -> Result<()> {
+        let Some(last) = self.last_name()?.filter(|_| n > 0) else {
+            return Ok(());
+        };
+        let folder = self.checkpoints();
+        let failed = |e| TrainingError::io("read", &folder, e);
+        let mut steps = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            steps.extend(name.to_str().and_then(step_of).filter(|step| Some(*step) < step_of(&last)));
+        }
+        steps.sort_unstable();
+        for step in steps.iter().rev().skip(n - 1) {
+            // Under another name first: what stands under its own is whole.
+            let (place, partial) = (folder.join(step_name(*step)), folder.join(format!("{PARTIAL}old")));
+            remove_if_there(&partial)?;
+            fs::rename(&place, &partial).map_err(|e| TrainingError::io("rename", &place, e))?;
+            remove_if_there(&partial)?;
+        }
+        Ok(())
+    }
+
     fn fill<S: Serialize>(
         &self,
         partial: &Path,
@@ -229,6 +252,11 @@ impl RunFolder {
 /// `step-000100`; wider from a million steps on.
 pub fn step_name(step: u64) -> String {
     format!("step-{step:06}")
+}
+
+/// The step in a [`step_name`].
+fn step_of(name: &str) -> Option<u64> {
+    name.strip_prefix("step-")?.parse().ok()
 }
 
 /// The `trainer_state.json` of a checkpoint.
@@ -316,6 +344,19 @@ mod tests {
         assert_eq!(names(&run.checkpoints()), ["last", "step-000050", "step-000100"]);
         assert_eq!(read_trainer_state::<f64>(&second).unwrap(), 0.1);
         assert_eq!(fs::read_to_string(run.checkpoints().join("last/model")).unwrap(), "b");
+    }
+
+    #[test]
+    fn only_the_newest_are_kept_when_not_all_are() {
+        let (_keep, run) = new_run();
+        for step in [2, 10, 9, 100] {
+            run.save_checkpoint(step, &(), write_model("a")).unwrap();
+        }
+        run.keep_newest(0).unwrap();
+        assert_eq!(names(&run.checkpoints()).len(), 5);
+        run.keep_newest(2).unwrap();
+        assert_eq!(names(&run.checkpoints()), ["last", "step-000010", "step-000100"]);
+        assert!(run.last_checkpoint().unwrap().unwrap().ends_with("step-000100"));
     }
 
     #[test]

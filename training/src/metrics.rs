@@ -130,8 +130,6 @@ impl Metric {
 pub enum Phase {
     /// Cloning of demonstrations.
     WarmStart,
-    /// Reference rollouts for V*.
-    Value,
     /// Learning from own trips.
     Learn,
 }
@@ -140,7 +138,6 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WarmStart => "warm_start",
-            Self::Value => "value",
             Self::Learn => "learn",
         })
     }

@@ -210,6 +210,7 @@ impl<'a> Trainer<'a> {
             self.update(gradients, schedule.lr(step), &mut record)?;
             self.log(&record, began, &batch)?;
             self.observer.advance(1, &format!("loss {loss:.3}"));
+            self.maybe_evaluate(Phase::WarmStart, step + 1, schedule.total)?;
             self.maybe_save_or_stop()?;
         }
         self.observer.end();
@@ -306,10 +307,7 @@ impl<'a> Trainer<'a> {
             self.log(&record, began, &batch)?;
             let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
             self.observer.advance(1, &format!("success {:.1} %", 100.0 * success));
-            let every = self.config.evaluation.every;
-            if every > 0 && (step + 1).is_multiple_of(every) && step + 1 < config.steps {
-                self.evaluate(Phase::Learn)?;
-            }
+            self.maybe_evaluate(Phase::Learn, step + 1, config.steps)?;
             self.maybe_save_or_stop()?;
         }
         self.observer.end();

@@ -262,6 +262,8 @@ pub struct OptimizerConfig {
 pub struct EvaluationConfig {
     /// Learner steps between evaluations; 0 evaluates only at the ends.
     pub every: u64,
+    /// Steps of the warm start between evaluations; 0 evaluates only at its ends.
+    pub warm_start_every: u64,
     /// Goals tried in one evaluation, the first ones of the split.
     pub episodes: usize,
     /// Which goals.
@@ -297,6 +299,8 @@ impl fmt::Display for SplitName {
 pub struct CheckpointConfig {
     /// Optimizer steps between checkpoints; 0 writes only the last one of each phase.
     pub every: u64,
+    /// Checkpoints that are kept, the newest; 0 keeps all.
+    pub keep: usize,
 }
 
 /// `[run]`
@@ -401,13 +405,20 @@ impl Default for OptimizerConfig {
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        Self { every: 20, episodes: 300, split: SplitName::Test, temperature: 1.0, top_p: 1.0 }
+        Self {
+            every: 20,
+            warm_start_every: 200,
+            episodes: 300,
+            split: SplitName::Test,
+            temperature: 1.0,
+            top_p: 1.0,
+        }
     }
 }
 
 impl Default for CheckpointConfig {
     fn default() -> Self {
-        Self { every: 50 }
+        Self { every: 50, keep: 3 }
     }
 }
 

@@ -14,20 +14,38 @@ const MINUTES_FROM: f64 = 180.0;
 /// What the bands of evaluations are.
 const INTERVALS: &str = "held-out goals, bands: 95 % intervals";
 
-/// Held-out success and score against steps, with the training trips' success beneath.
-pub(super) fn learning_curve(results: &Results) -> Option<String> {
-    let steps: Vec<f64> = results.records.iter().map(|record| record.step as f64).collect();
-    let mut lines = held_out(results, &steps);
-    lines.push(line(results, Phase::Learn, "success on training trips", Metric::RolloutSuccessRate));
-    let chart = LineChart {
-        title: "Success and score against steps",
-        note: INTERVALS,
-        x_label: "optimizer steps".into(),
-        y: Some([0.0, 1.0]),
-        unit: Unit::Share,
-        lines,
-        marks: marks(results),
-    };
+/// The learning curve against steps.
+fn against_steps(results: &Results) -> Option<String> {
+    let at: Vec<f64> = results.records.iter().map(|record| record.step as f64).collect();
+    learning_curve(results, &at, "Success and score against steps", "optimizer steps".into(), marks(results))
+}
+
+/// The learning curve against time.
+pub(super) fn against_time(results: &Results) -> Option<String> {
+    let longest = results.timings.last()?.seconds;
+    let (scale, unit) = if longest >= MINUTES_FROM { (60.0, "minutes") } else { (1.0, "seconds") };
+    let at: Vec<f64> = results.timings.iter().map(|timing| timing.seconds / scale).collect();
+    let began = results.learning_began_at();
+    let marks = began.map(|at| (at / scale, format!("V*, then {}", results.loss()))).into_iter().collect();
+    let x_label = format!("{unit} since the run began");
+    learning_curve(results, &at, "Success and score against time", x_label, marks)
+}
+
+/// Held-out success and score with the training trips' success beneath, each record standing at its place in `at`.
+fn learning_curve(
+    results: &Results,
+    at: &[f64],
+    title: &'static str,
+    x_label: String,
+    marks: Vec<(f64, String)>,
+) -> Option<String> {
+    let mut lines = held_out(results, at);
+    let own = at.iter().zip(&results.records).filter(|(_, record)| record.phase == Phase::Learn);
+    let own: Vec<(f64, f64)> =
+        own.filter_map(|(x, record)| Some((*x, record.get(Metric::RolloutSuccessRate)?))).collect();
+    lines.push(Line::gathered("success on training trips", &own));
+    let chart =
+        LineChart { title, note: INTERVALS, x_label, y: Some([0.0, 1.0]), unit: Unit::Share, lines, marks };
     chart.svg()
 }
 
@@ -38,8 +56,8 @@ pub(super) fn all(results: &Results) -> Vec<String> {
     let cloned = |metric| line(results, Phase::WarmStart, "", metric);
     let both = |trips, held| vec![learn("training trips", trips), evaluated(results, held)];
     let charts = [
-        learning_curve(results),
         against_time(results),
+        against_steps(results),
         ends_of_trips(results),
         values(results),
         own("Advantages r − V*", "mean, band: ± one deviation", Unit::Plain, vec![advantages(results)]),
@@ -136,23 +154,6 @@ fn held_out(results: &Results, at: &[f64]) -> Vec<Line> {
         with_band("success", [Metric::EvalSuccessRate, Metric::EvalSuccessLow, Metric::EvalSuccessHigh]),
         with_band("score", [Metric::EvalTaskScore, Metric::EvalScoreLow, Metric::EvalScoreHigh]),
     ]
-}
-
-fn against_time(results: &Results) -> Option<String> {
-    let longest = results.timings.last()?.seconds;
-    let (scale, unit) = if longest >= MINUTES_FROM { (60.0, "minutes") } else { (1.0, "seconds") };
-    let at: Vec<f64> = results.timings.iter().map(|timing| timing.seconds / scale).collect();
-    let began = results.learning_began_at();
-    let chart = LineChart {
-        title: "Success and score against time",
-        note: INTERVALS,
-        x_label: format!("{unit} since the run began"),
-        y: Some([0.0, 1.0]),
-        unit: Unit::Share,
-        lines: held_out(results, &at),
-        marks: began.map(|at| (at / scale, format!("V*, then {}", results.loss()))).into_iter().collect(),
-    };
-    chart.svg()
 }
 
 fn ends_of_trips(results: &Results) -> Option<String> {

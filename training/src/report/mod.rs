@@ -1,7 +1,7 @@
 //! One page that a person reads: what a run did and what came of it.
 //!
 //! [`write_report`] reads the files of a run folder (records, timings, summary, values) and writes `report.html`, which
-//! needs nothing but itself, `curve.svg`, the learning curve alone, and `trip.svg`, one trip. `charts` says which curves there are, `line` and
+//! needs nothing but itself, `curve.svg`, the learning curve against time alone, and `trip.svg`, one trip. `charts` says which curves there are, `line` and
 //! `bars` draw them into the `frame`, `page` lays them out. An unfinished run gives a report of what there is so far.
 //!
 //! Nothing is measured here, and nothing smoothed: where a line has more points than room, it runs through the means of
@@ -39,7 +39,7 @@ struct Results {
 /// Writes `report.html`, `curve.svg` and `trip.svg` into the run's folder and returns the path of the page.
 pub fn write_report(run: &RunFolder) -> Result<PathBuf> {
     let results = Results::read(run)?;
-    if let Some(curve) = charts::learning_curve(&results) {
+    if let Some(curve) = charts::against_time(&results) {
         write_atomically(&run.curve(), page::standalone(&curve).as_bytes())?;
     }
     if let Some(trip) = results.stages.learned.as_ref().and_then(|stage| stage.trips.first()) {

@@ -28,6 +28,18 @@ pub(super) fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<(
 
 /// Measuring, recording, saving.
 impl Trainer<'_> {
+    /// Evaluates when `step` of the `total` steps of a phase is one to do so; the last one has an evaluation anyway.
+    pub(super) fn maybe_evaluate(&mut self, phase: Phase, step: u64, total: u64) -> Result<()> {
+        let every = match phase {
+            Phase::WarmStart => self.config.evaluation.warm_start_every,
+            Phase::Learn => self.config.evaluation.every,
+        };
+        if every > 0 && step.is_multiple_of(every) && step < total {
+            self.evaluate(phase)?;
+        }
+        Ok(())
+    }
+
     /// Held-out figures of the policy as it is, recorded under the step taken last.
     pub(super) fn evaluate(&mut self, phase: Phase) -> Result<Stage> {
         let began = self.clock.seconds();
@@ -98,6 +110,6 @@ impl Trainer<'_> {
             write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
             self.optimizer.save(&folder.join(OPTIMIZER))
         })?;
-        Ok(())
+        self.run.keep_newest(self.config.checkpoint.keep)
     }
 }
