@@ -61,5 +61,5 @@ pub use statistics::{mean, mean_interval, paired_bootstrap, wilson_interval};
 pub use trained::Trained;
 pub use trainer::{Stage, Stages, train};
 pub use trajectory::{MicroBatch, Trajectory};
-pub use value::{GoalValue, ValueKey, ValueTable, optimal_value, samples_at};
+pub use value::{GoalValue, ValueKey, ValueTable, optimal_value};
 pub use warm_start::{Demonstrations, cloning_gradient, lay_down, recount};

@@ -247,6 +247,7 @@ impl<'a> Trainer<'a> {
             prompt: PROMPT_VERSION.into(),
             samples: config.samples,
             temperature: self.config.learner.temperature,
+            top_p: self.config.learner.top_p,
         };
         if let Some(table) = ValueTable::load(&self.run.value(), &key, config.beta1)? {
             return Ok(table);

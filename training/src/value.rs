@@ -8,9 +8,8 @@
 //! ```
 //!
 //! [`ValueTable`] keeps V* of every goal with the rewards that made it and the [`ValueKey`] under which they may be
-//! used again. Deviations from the paper: [`samples_at`] offers the founding variant's shrinking N, which the paper
-//! does not have; a goal whose samples all fail is kept (V* = 0 then makes a later success count in full) unless the
-//! caller leaves it out by [`GoalValue::has_success`]. It rolls nothing out.
+//! used again. Deviations from the paper: none. A goal whose samples all fail is kept, where TRL's `a2po` leaves it out:
+//! V* = 0 makes a later success count in full. It rolls nothing out.
 //!
 //! The estimate is biased low, since the logarithm is concave: for success probability .2 and β₁ = .5 by .042 at
 //! N = 8. On policy that costs variance only; [`ValueTable::mean_bias`] reports it.
@@ -52,6 +51,8 @@ pub struct ValueKey {
     pub samples: usize,
     /// Sampling temperature of the rollouts.
     pub temperature: f64,
+    /// Nucleus of the rollouts.
+    pub top_p: f64,
 }
 
 /// V* of one goal with its evidence.
@@ -176,22 +177,6 @@ impl ValueTable {
     }
 }
 
-/// Step from which half the samples are drawn.
-const HALF_SAMPLES_FROM: u64 = 30;
-/// Step from which a quarter of the samples is drawn.
-const QUARTER_SAMPLES_FROM: u64 = 100;
-
-/// The founding variant's N at learner step `step`: `n` for 30 steps, then half (at least 4) to step 100, then a
-/// quarter (at least 2). Never more than `n`, which the bare formula would exceed for `n` below 4.
-pub fn samples_at(step: u64, n: usize) -> usize {
-    let fewer = match step {
-        _ if step < HALF_SAMPLES_FROM => n,
-        _ if step < QUARTER_SAMPLES_FROM => (n / 2).max(4),
-        _ => (n / 4).max(2),
-    };
-    fewer.min(n)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,7 +184,7 @@ mod tests {
     const BETA1: f64 = 0.5;
 
     fn key() -> ValueKey {
-        ValueKey { reference: "abc".into(), prompt: "1".into(), samples: 2, temperature: 1.0 }
+        ValueKey { reference: "abc".into(), prompt: "1".into(), samples: 2, temperature: 1.0, top_p: 1.0 }
     }
 
     /// Σₖ C(n, k) pᵏ (1 − p)ⁿ⁻ᵏ · f(k): the exact mean of f over n trials.
@@ -292,24 +277,9 @@ mod tests {
         table.insert(0, 3, vec![1.0 / 3.0, 0.1]);
         table.save(&path).unwrap();
         assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), Some(table));
-        let warmer = ValueKey { temperature: 0.9, ..key() };
-        assert_eq!(ValueTable::load(&path, &warmer, BETA1).unwrap(), None);
-        assert_eq!(ValueTable::load(&path, &key(), 0.25).unwrap(), None);
-    }
-
-    #[test]
-    fn samples_shrink_as_founded() {
-        for (step, n, expected) in [
-            (0, 8, 8),
-            (29, 8, 8),
-            (30, 8, 4),
-            (99, 16, 8),
-            (100, 16, 4),
-            (100, 4, 2),
-            (50, 2, 2),
-            (500, 1, 1),
-        ] {
-            assert_eq!(samples_at(step, n), expected, "step {step}, N = {n}");
+        for other in [ValueKey { temperature: 0.9, ..key() }, ValueKey { top_p: 0.9, ..key() }] {
+            assert_eq!(ValueTable::load(&path, &other, BETA1).unwrap(), None);
         }
+        assert_eq!(ValueTable::load(&path, &key(), 0.25).unwrap(), None);
     }
 }

@@ -119,7 +119,8 @@ mod tests {
     fn the_page_stands_alone_and_shows_what_was_measured() {
         let folder = tempfile::tempdir().unwrap();
         let run = new_run(folder.path());
-        let key = ValueKey { reference: "r".into(), prompt: "1".into(), samples: 2, temperature: 1.0 };
+        let key =
+            ValueKey { reference: "r".into(), prompt: "1".into(), samples: 2, temperature: 1.0, top_p: 1.0 };
         let mut values = ValueTable::new(key, 0.5);
         values.insert(0, 1, vec![1.0, 0.0]);
         values.save(&run.value()).unwrap();
