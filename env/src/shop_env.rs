@@ -100,13 +100,19 @@ pub struct ShopEnv {
 
 impl ShopEnv {
     /// An environment that stands at the start of the shop's first goal.
+    ///
+    /// # Panics
+    /// If the shop has no goals; one can be searched, but there is nothing to shop for.
     pub fn new(shop: Arc<Shop>, config: EnvConfig) -> ShopEnv {
         let session = Session::start(GoalId(0));
         let mut last_listing = LastListing::default();
         ShopEnv { page: session.page_with(&shop, &mut last_listing), shop, config, session, last_listing }
     }
 
-    /// Starts a trip. The goal must be one of the shop's; another may panic.
+    /// Starts a trip.
+    ///
+    /// # Panics
+    /// If the goal is not one of the shop's.
     pub fn reset(&mut self, goal: GoalId) -> Observation {
         self.resume(Session::start(goal))
     }

@@ -361,7 +361,7 @@ impl Default for WarmStartConfig {
             lr: 2e-3,
             warmup_steps: 50,
             decay: Decay::Linear,
-            think_share: 0.6,
+            think_share: 0.5,
             refusal_share: 0.7,
             optimizer: Method::Muon,
         }
