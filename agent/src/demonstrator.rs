@@ -21,6 +21,7 @@ use crate::prompt::{Piece, dollars, weighed};
 
 /// Trips longer than this many actions are not demonstrated; the shop's own limit is 15.
 const MAX_ACTIONS: usize = 12;
+
 /// How a trip is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Manner {

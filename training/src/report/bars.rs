@@ -39,6 +39,7 @@ impl BarChart {
             note: self.note.clone(),
             x_label: self.x_label.into(),
             x: [0.0, self.columns.len() as f64],
+            knee: None,
             y: match self.unit {
                 Unit::Share => [0.0, 1.0],
                 Unit::Plain => round_range([0.0, tallest]),

@@ -17,7 +17,9 @@ const INTERVALS: &str = "held-out goals, bands: 95 % intervals";
 /// The learning curve against steps.
 fn against_steps(results: &Results) -> Option<String> {
     let at: Vec<f64> = results.records.iter().map(|record| record.step as f64).collect();
-    learning_curve(results, &at, "Success and score against steps", "optimizer steps".into(), marks(results))
+    let knee = results.learning_began().map(|record| record.step as f64);
+    let chart = learning_curve(results, &at, "optimizer steps".into(), marks(results));
+    LineChart { title: "Success and score against steps", knee, ..chart }.svg()
 }
 
 /// The learning curve against time.
@@ -28,25 +30,26 @@ pub(super) fn against_time(results: &Results) -> Option<String> {
     let began = results.learning_began_at();
     let marks = began.map(|at| (at / scale, format!("V*, then {}", results.loss()))).into_iter().collect();
     let x_label = format!("{unit} since the run began");
-    learning_curve(results, &at, "Success and score against time", x_label, marks)
+    learning_curve(results, &at, x_label, marks).svg()
 }
 
 /// Held-out success and score with the training trips' success beneath, each record standing at its place in `at`.
-fn learning_curve(
-    results: &Results,
-    at: &[f64],
-    title: &'static str,
-    x_label: String,
-    marks: Vec<(f64, String)>,
-) -> Option<String> {
+fn learning_curve(results: &Results, at: &[f64], x_label: String, marks: Vec<(f64, String)>) -> LineChart {
     let mut lines = held_out(results, at);
     let own = at.iter().zip(&results.records).filter(|(_, record)| record.phase == Phase::Learn);
     let own: Vec<(f64, f64)> =
         own.filter_map(|(x, record)| Some((*x, record.get(Metric::RolloutSuccessRate)?))).collect();
     lines.push(Line::gathered("success on training trips", &own));
-    let chart =
-        LineChart { title, note: INTERVALS, x_label, y: Some([0.0, 1.0]), unit: Unit::Share, lines, marks };
-    chart.svg()
+    LineChart {
+        title: "Success and score against time",
+        note: INTERVALS,
+        x_label,
+        y: Some([0.0, 1.0]),
+        unit: Unit::Share,
+        lines,
+        marks,
+        knee: None,
+    }
 }
 
 /// All line charts and columns that have something to show, in reading order.
@@ -110,9 +113,10 @@ fn steps_chart(
 ) -> Option<String> {
     let first = lines.iter().flat_map(|line| &line.points).map(|point| point.x).reduce(f64::min)?;
     let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).reduce(f64::max)?;
-    let marks = marks(results).into_iter().filter(|(step, _)| (first..last).contains(step)).collect();
+    let marks: Vec<_> = marks(results).into_iter().filter(|(step, _)| (first..last).contains(step)).collect();
+    let knee = marks.first().map(|(step, _)| *step);
     let y = (unit == Unit::Share).then_some([0.0, 1.0]);
-    LineChart { title, note, x_label: "optimizer steps".into(), y, unit, lines, marks }.svg()
+    LineChart { title, note, x_label: "optimizer steps".into(), y, unit, lines, marks, knee }.svg()
 }
 
 fn marks(results: &Results) -> Vec<(f64, String)> {

@@ -15,6 +15,9 @@ const BOTTOM: f64 = HEIGHT - 42.0;
 /// Average width of a character of a legend entry, for laying entries side by side.
 const CHARACTER: f64 = 6.6;
 
+/// Distance from the knee below which a tick of the right half would be written over one of the left half.
+const MIN_TICK_GAP: f64 = 40.0;
+
 /// How numbers of an axis are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
@@ -35,6 +38,8 @@ pub(super) struct Frame {
     pub x_label: String,
     /// Values at the left and right edge.
     pub x: [f64; 2],
+    /// A value between them that stands in the middle, the scale being another on either side of it.
+    pub knee: Option<f64>,
     /// Values at the bottom and the top.
     pub y: [f64; 2],
     /// How vertical values are written.
@@ -44,7 +49,27 @@ pub(super) struct Frame {
 impl Frame {
     /// Where a horizontal value lies.
     pub(super) fn at_x(&self, value: f64) -> f64 {
-        LEFT + (RIGHT - LEFT) * position(value, self.x)
+        let [low, high] = self.x;
+        let share = match self.knee {
+            None => position(value, self.x),
+            Some(knee) if value <= knee => 0.5 * position(value, [low, knee]),
+            Some(knee) => 0.5 + 0.5 * position(value, [knee, high]),
+        };
+        LEFT + (RIGHT - LEFT) * share
+    }
+
+    /// Round values on the horizontal axis, with how they are written.
+    pub(super) fn x_ticks(&self) -> Vec<(f64, String)> {
+        let [low, high] = self.x;
+        match self.knee {
+            None => ticks(self.x, 6, Unit::Plain),
+            Some(knee) => {
+                let mut both = ticks([low, knee], 3, Unit::Plain);
+                let right = ticks([knee, high], 3, Unit::Plain).into_iter();
+                both.extend(right.filter(|(value, _)| self.at_x(*value) - self.at_x(knee) > MIN_TICK_GAP));
+                both
+            }
+        }
     }
 
     /// Where a vertical value lies.

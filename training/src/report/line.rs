@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::frame::{Frame, Unit, round_range, ticks};
+use super::frame::{Frame, Unit, round_range};
 
 /// Points beyond which a line is gathered into bins; a drawing has no more room.
 const MAX_POINTS: usize = 150;
@@ -36,6 +36,8 @@ pub(super) struct LineChart {
     pub lines: Vec<Line>,
     /// Events on the horizontal axis.
     pub marks: Vec<(f64, String)>,
+    /// A horizontal value that stands in the middle, each side having its own scale, if it lies between the others.
+    pub knee: Option<f64>,
 }
 
 impl Line {
@@ -74,6 +76,7 @@ impl LineChart {
             note: self.note.into(),
             x_label: self.x_label.clone(),
             x,
+            knee: self.knee.filter(|knee| x[0] < *knee && *knee < x[1]),
             y: self.y.unwrap_or_else(|| round_range(span(&mut data()))),
             unit: self.unit,
         };
@@ -92,7 +95,7 @@ impl LineChart {
                 lines.iter().enumerate().map(|(number, line)| (line.label.clone(), swatch(number))).collect()
             }
         };
-        Some(frame.draw(&legend, &ticks(frame.x, 6, Unit::Plain), &content))
+        Some(frame.draw(&legend, &frame.x_ticks(), &content))
     }
 }
 
@@ -155,6 +158,7 @@ mod tests {
             unit: Unit::Share,
             lines,
             marks: vec![(5.0, "A*-PO".into())],
+            knee: None,
         }
     }
 
@@ -172,6 +176,20 @@ mod tests {
         assert!(svg.contains("<path class=\"line l0\" d=\"M58.0 278.0L582.0 62.0\"/>"), "{svg}");
         assert!(svg.contains("<title>10.0: 100.0 % (50.0 % to 100.0 %)</title>"), "{svg}");
         assert!(svg.contains("M320.0 62V278"), "the mark is in the middle: {svg}");
+    }
+
+    #[test]
+    fn a_knee_stands_in_the_middle_with_ticks_on_both_sides() {
+        let points = [(0.0, 0.0), (8.0, 0.5), (10.0, 1.0)];
+        let svg = LineChart { knee: Some(8.0), ..chart(vec![Line::gathered("x", &points)]) }.svg().unwrap();
+        assert!(svg.contains("<path class=\"line l0\" d=\"M58.0 278.0L320.0 170.0L582.0 62.0\"/>"), "{svg}");
+        // Each half is 262 wide: 5 of 8 lies at 58 + 163.75, 9 halfway from 8 to 10.
+        for (x, label) in [("58.0", "0"), ("221.8", "5"), ("451.0", "9"), ("582.0", "10")] {
+            assert!(
+                svg.contains(&format!("<text class=\"middle\" x=\"{x}\" y=\"295\">{label}</text>")),
+                "{svg}"
+            );
+        }
     }
 
     #[test]
