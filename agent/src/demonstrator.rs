@@ -3,12 +3,12 @@
 //! Both search for what is wanted, in the words and order of the instruction. Then
 //!
 //! - a [`Manner::Careful`] customer opens the listed candidates in turn, and on each item page writes down what
-//!   the title says of each wanted attribute and whether that is it, then the price, the limit, and whether
-//!   that is in reach. Who wants a `rubber sole` in the `guest room` for less than $50 writes of one candidate
-//!   `rubber lining no` and goes back, and of the next `rubber sole yes guest unknown $034 $050 yes` and buys:
-//!   reading comes before judging, and what the title does not tell is left to the search engine, which has
-//!   read the whole page. The trip ends in a purchase of reward exactly 1; a goal for which it does not is not
-//!   demonstrated so;
+//!   the title says of each wanted attribute, how what is wanted ends, and whether that is the same; then the
+//!   price, the limit, and whether that is in reach. Who wants a `rubber sole` in the `guest room` for less than
+//!   $50 writes of one candidate `rubber lining sole no` and goes back, and of the next `rubber sole sole yes
+//!   guest unknown $034 $050 yes` and buys: reading comes before judging, the judgment is of two things that
+//!   stand side by side, and what the title does not tell is left to the search engine, which has read the whole
+//!   page. The trip ends in a purchase of reward exactly 1; a goal for which it does not is not demonstrated so;
 //! - a [`Manner::Hasty`] customer opens the first result and buys it as it is, like the rule agent of the
 //!   WebShop paper. Most such trips fail, as do most recorded trips of people.
 //!
@@ -109,9 +109,10 @@ impl Trip<'_> {
         let mut thought = Vec::new();
         let title = page.title.to_lowercase();
         for attribute in in_order_of_instruction(self.goal, self.goal.attributes.iter()) {
-            let (read, verdict) = what_is_read(&title, &attribute);
-            thought.push(Piece::words(format!("{read} {verdict}")));
-            if verdict == "no" {
+            let note = noted(&title, &attribute);
+            let is_refused = note.ends_with(" no");
+            thought.push(Piece::words(note));
+            if is_refused {
                 return (thought, false);
             }
         }
@@ -153,19 +154,20 @@ fn in_order_of_instruction<'g>(goal: &Goal, wanted: impl Iterator<Item = &'g Str
     placed.into_iter().map(|(_, words)| words).collect()
 }
 
-/// What `title` says where `attribute` is looked for, and the verdict on it: the attribute itself, "yes"; else
-/// as many words from the first place where its first word stands, "no"; else only that word, "unknown".
-/// Both in lower case.
-fn what_is_read(title: &str, attribute: &str) -> (String, &'static str) {
-    if title.contains(attribute) {
-        return (attribute.to_string(), "yes");
-    }
+/// What is noted of a wanted `attribute` after reading `title`, both in lower case: as many words as it has from the
+/// place where it stands, or else from the first place where its first word does; then its words after the first; and
+/// whether they are the same. Where not even the first word stands, that word and "unknown".
+fn noted(title: &str, attribute: &str) -> String {
     let wanted: Vec<&str> = attribute.split_whitespace().collect();
     let words = || title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
-    match words().position(|word| Some(&word) == wanted.first()) {
-        Some(place) => (words().skip(place).take(wanted.len()).collect::<Vec<_>>().join(" "), "no"),
-        None => (wanted.first().copied().unwrap_or_default().to_string(), "unknown"),
-    }
+    let first = wanted.first().copied().unwrap_or_default();
+    let read: Vec<&str> = match words().position(|word| word == first) {
+        _ if title.contains(attribute) => wanted.clone(),
+        Some(place) => words().skip(place).take(wanted.len()).collect(),
+        None => return format!("{first} unknown"),
+    };
+    let verdict = if read == wanted { "yes" } else { "no" };
+    read.into_iter().chain(wanted.into_iter().skip(1)).chain([verdict]).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -175,8 +177,10 @@ mod tests {
     #[test]
     fn a_title_is_read_before_it_is_judged() {
         let title = "nordvale boots, rubber lining, mesh sole";
-        assert_eq!(what_is_read(title, "mesh sole"), ("mesh sole".into(), "yes"));
-        assert_eq!(what_is_read(title, "rubber sole"), ("rubber lining".into(), "no"));
-        assert_eq!(what_is_read(title, "leather sole"), ("leather".into(), "unknown"));
+        assert_eq!(noted(title, "mesh sole"), "mesh sole sole yes");
+        assert_eq!(noted(title, "rubber sole"), "rubber lining sole no");
+        assert_eq!(noted(title, "leather sole"), "leather unknown");
+        assert_eq!(noted(title, "boots"), "boots yes");
+        assert_eq!(noted("oil-free shampoo", "oil free"), "oil free free yes");
     }
 }

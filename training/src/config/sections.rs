@@ -357,11 +357,11 @@ impl Default for WarmStartConfig {
         Self {
             exercise_steps: 900,
             steps: 1500,
-            batch_episodes: 32,
+            batch_episodes: 40,
             lr: 2e-3,
             warmup_steps: 50,
             decay: Decay::Linear,
-            think_share: 0.5,
+            think_share: 0.45,
             refusal_share: 0.7,
             optimizer: Method::Muon,
         }
@@ -370,7 +370,7 @@ impl Default for WarmStartConfig {
 
 impl Default for ValueConfig {
     fn default() -> Self {
-        Self { beta1: 0.5, samples: 8, goals: 512 }
+        Self { beta1: 0.5, samples: 8, goals: 1024 }
     }
 }
 
@@ -387,7 +387,7 @@ impl Default for LearnerConfig {
             lr: 1e-4,
             warmup_steps: 10,
             decay: Decay::None,
-            steps: 100,
+            steps: 60,
             batch_episodes: 256,
             micro_batch_tokens: 1024,
             temperature: 1.0,
