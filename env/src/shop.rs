@@ -134,7 +134,7 @@ impl Shop {
     ///
     /// `<c> X` lists the department X and `<q> X` the products of the query X, whole and in catalog
     /// order. The original's `<r>` lists products at random and its `<a>` fails; here both are
-    /// refused, like `<c>` alone.
+    /// refused, like `<c>` alone (only a [`crate::Tracer`] has what `<r>` draws from).
     ///
     /// # Errors
     /// The reason why the query lists nothing at all, as opposed to an empty list.
