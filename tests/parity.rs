@@ -9,7 +9,8 @@
 #[path = "common/recordings.rs"]
 mod recordings;
 
-use std::io::Write;
+use std::io::{Seek, Write};
+use std::process::Command;
 
 use recordings::{Recordings, list, number, text, texts};
 use serde_json::{Map, Value, json};
@@ -237,7 +238,8 @@ fn trips_go_as_they_went_there() {
                     list(&record["steps"]).iter().map(|step| &step["action"]).collect();
                 let mut trip = json!({"session": record["session"], "actions": actions});
                 // Whoever was not called by the goal's number had their goal drawn.
-                if text(&record["session"]) == record["goal_idx"].to_string() {
+                let number = record["goal_idx"].to_string();
+                if text(&record["session"]) == number {
                     trip["goal_idx"] = record["goal_idx"].clone();
                 }
                 let trip = serde_json::from_value(trip).expect("a trip");
@@ -289,6 +291,59 @@ fn odd_moves_end_as_they_did_there() {
             assert_eq!(list(&ours["clickables"])[..labels.len()], *labels, "{}", probe["case"]);
             let beginning: String = text(&ours["text"]).chars().take(300).collect();
             assert!([&json!(beginning), &ours["url"]].contains(&&theirs["obs"]), "{}: {ours}", probe["case"]);
+        }
+    }
+}
+
+/// What `webshop` answers to lines on standard input, under the original's rules over the committed catalog.
+fn answers(verb: &str, flags: &[&str], lines: &[Value]) -> Vec<Value> {
+    let mut input = tempfile::tempfile().expect("a temporary file");
+    for line in lines {
+        writeln!(input, "{line}").expect("a written line");
+    }
+    input.rewind().expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_webshop"))
+        .args([verb, "--catalog", "tests/data/parity", "--compat", "original"])
+        .args(["--nouns", "tests/data/parity/title_nouns_synth.jsonl.gz"])
+        .args(flags)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(input)
+        .output()
+        .expect("the binary starts");
+    assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
+    let answers = output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    answers.map(|line| serde_json::from_slice(line).expect("JSON")).collect()
+}
+
+#[test]
+fn other_programs_check_us_line_by_line() {
+    let recordings = Recordings::committed();
+    let queries = recordings.records("search_synth1k");
+    let found = answers("search", &["--batch"], &queries);
+    assert_eq!(found.len(), queries.len());
+    for (ours, theirs) in found.iter().zip(&queries) {
+        assert_eq!([&ours["q"], &ours["tokens"]], [&theirs["q"], &theirs["tokens"]]);
+        assert_eq!([&ours["ids"], &ours["scores"]], [&theirs["ids"], &theirs["raw_scores"]]);
+    }
+    let purchases = recordings.records("rewards_synth");
+    let judged = answers("explain", &["--batch"], &purchases);
+    assert_eq!(judged.len(), purchases.len());
+    for (ours, theirs) in judged.iter().zip(&purchases) {
+        for (field, ours) in ours.as_object().expect("an object") {
+            assert_eq!(*ours, theirs[field], "{field} of {theirs}");
+        }
+    }
+    // Told with the goals that the trips were recorded for, instead of goals drawn here.
+    let trips = recordings.records("episodes_synth_prev2");
+    let asked = trips.iter().map(|trip| {
+        let actions: Vec<&Value> = list(&trip["steps"]).iter().map(|step| &step["action"]).collect();
+        json!({"session": trip["session"], "goal": trip["goal"], "actions": actions})
+    });
+    let traced = answers("trace", &["--prev", "2"], &asked.collect::<Vec<_>>());
+    assert_eq!(traced.len(), trips.len());
+    for (ours, theirs) in traced.iter().zip(&trips) {
+        for (ours, theirs) in list(&ours["steps"]).iter().zip(list(&theirs["steps"])) {
+            same_page(ours, theirs, "episodes_synth_prev2");
         }
     }
 }

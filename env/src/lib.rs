@@ -68,7 +68,7 @@ pub use page::{
 };
 pub use porter::stem;
 pub use purchase::Purchase;
-pub use reward::RewardBreakdown;
+pub use reward::{RewardBreakdown, RewardExplanation};
 pub use session::{Outcome, RESULTS_PER_PAGE, Session};
 pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};

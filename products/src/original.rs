@@ -51,6 +51,16 @@ impl OriginalWorld {
         Ok(Self { goals: GoalSet::numbered(&catalog, goals), catalog, prices, random })
     }
 
+    /// Puts goals behind those that are there, in their order. Nothing is drawn for them.
+    pub fn append(&mut self, goals: &[GoalRecord]) -> Result<(), DataError> {
+        let mut all = self.goals.goals().to_vec();
+        for goal in goals {
+            all.push(goal.to_goal(&self.catalog)?);
+        }
+        self.goals = GoalSet::numbered(&self.catalog, all);
+        Ok(())
+    }
+
     /// Loads `data` with goals that were made before, in their order; only prices follow from `seed`.
     pub fn with_goals(data: &RawData, goals: &[GoalRecord], seed: u64) -> Result<Self, DataError> {
         let (catalog, prices) = load_catalog(data, &mut PythonRandom::new(seed))?;

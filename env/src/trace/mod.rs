@@ -264,3 +264,6 @@ fn reward(outcome: &Outcome) -> Number {
     let moved = Number::from_f64(outcome.reward).filter(|_| outcome.noop.is_none());
     moved.unwrap_or_else(|| 0.into())
 }
+
+#[cfg(test)]
+mod tests;
