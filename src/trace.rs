@@ -12,12 +12,12 @@ use crate::rules::RulesArgs;
 
 /// What is read and written, for `--help`.
 const LINES: &str = "Standard input holds a trip a line, as a JSON object with
-  session   the customer's name; a number names the goal too; without it a name is drawn
-  goal_idx  the goal's number; without it, and without `goal`, a goal is drawn
+  session   the customer's name; a number names the goal too
+  goal_idx  the goal's number; a name too, if there is no session
   goal      a goal of the trip's own, in the original's form
   seed      to seed the generator anew
   actions   what the customer says
-Each is answered by a line with `reset` and `steps`. A customer who comes again keeps the goal.";
+Name and goal are drawn where nothing says them. Each is answered by a line with `reset` and `steps`. A customer who comes again keeps the goal.";
 
 /// Flags of `webshop trace`.
 #[derive(clap::Args)]

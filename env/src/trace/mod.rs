@@ -12,7 +12,6 @@ mod record;
 pub use record::{CustomerName, TracedPage, TracedSession, TracedStep, TracedTrip, Trip};
 
 use crate::action::{Action, NoopReason};
-use crate::compat::Compat;
 use crate::page::Page;
 use crate::session::{LastListing, Outcome, Session};
 use crate::shop::Shop;
@@ -81,7 +80,7 @@ impl<'a> Tracer<'a> {
             listing: LastListing::drawing_from(random),
             n_previous,
         };
-        let name = tracer.draw_name();
+        let name = tracer.random().letters(NAME_LENGTH);
         tracer.begun = tracer.draw_goal().ok().map(|goal| (name, goal));
         tracer
     }
@@ -93,6 +92,7 @@ impl<'a> Tracer<'a> {
     pub fn trace(&mut self, trip: &Trip) -> Result<TracedTrip, TraceError> {
         if let Some(seed) = trip.seed {
             *self.random() = PythonRandom::new(seed);
+            self.begun = None;
         }
         let (name, goal) = self.receive(trip)?;
         let customer = *self.customers.entry(name.clone()).or_insert(Customer { goal, has_bought: false });
@@ -122,25 +122,29 @@ impl<'a> Tracer<'a> {
     /// Who comes, and for what: drawn in the original's order, the name before the goal. A known customer
     /// draws nothing.
     fn receive(&mut self, trip: &Trip) -> Result<(String, GoalId), TraceError> {
-        let named = match (&trip.goal, &trip.goal_idx, &trip.session) {
-            (Some(_), _, _) => Some(self.next_own_goal()),
-            (None, Some(goal_idx), _) | (None, None, Some(CustomerName::Number(goal_idx))) => {
-                Some(self.goal_at(*goal_idx)?)
-            }
-            _ => None,
+        let own = trip.goal.as_ref().map(|_| self.next_own_goal());
+        // A number is name and goal at once, unless either is said otherwise.
+        let number = match trip.session {
+            Some(CustomerName::Number(number)) => Some(trip.goal_idx.unwrap_or(number)),
+            _ => trip.goal_idx,
         };
-        let name = match (&trip.session, named, self.begun.take()) {
-            (None, None, Some(begun)) => return Ok(begun),
-            (session, _, begun) => {
-                self.begun = begun;
-                session.as_ref().map_or_else(|| self.draw_name(), ToString::to_string)
-            }
+        let asked = match (own, number) {
+            (None, Some(goal_idx)) => Some(self.goal_at(goal_idx)?),
+            (own, _) => own,
         };
-        let goal = match (named, self.customers.get(&name)) {
-            (Some(goal), _) | (None, Some(&Customer { goal, .. })) => goal,
-            (None, None) => self.draw_goal()?,
+        let name = match (&trip.session, number) {
+            (Some(name), _) => name.to_string(),
+            (None, Some(number)) => number.to_string(),
+            (None, None) => match self.begun.take_if(|_| asked.is_none()) {
+                Some(begun) => return Ok(begun),
+                None => self.random().letters(NAME_LENGTH),
+            },
         };
-        Ok((name, goal))
+        let known = self.customers.get(&name).map(|customer| customer.goal);
+        match asked.or(known) {
+            Some(goal) => Ok((name, goal)),
+            None => Ok((name, self.draw_goal()?)),
+        }
     }
 
     fn next_own_goal(&mut self) -> GoalId {
@@ -155,10 +159,6 @@ impl<'a> Tracer<'a> {
             0 => TraceError::NoGoals,
             n_goals => TraceError::NoSuchGoal { goal_idx, n_goals },
         })
-    }
-
-    fn draw_name(&mut self) -> String {
-        self.random().letters(NAME_LENGTH)
     }
 
     fn draw_goal(&mut self) -> Result<GoalId, TraceError> {
@@ -183,7 +183,7 @@ struct Walk {
 
 impl Walk {
     fn step(&mut self, shop: &Shop, listing: &mut LastListing, said: &str) -> TracedStep {
-        let action = Action::parse(said, Compat::Original);
+        let action = Action::parse(said, shop.config().compat);
         let came_from_results = self.session.product().is_none();
         let outcome = self.session.act_with(shop, listing, &action);
         let page = self.session.page_with(shop, listing);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::compat::Compat;
 use crate::shop::ShopConfig;
 use serde_json::{Value, json};
 use webshop_products::{EmbeddedCatalog, GoalStyle, OriginalWorld, RawData};
@@ -56,6 +57,7 @@ fn a_customer_who_comes_again_keeps_the_goal_and_has_bought() {
     let bought: Vec<&Value> = traced.iter().map(|trip| &trip["reset"]["session"]["done"]).collect();
     assert_eq!(bought, [false, true, false, false]);
     assert_eq!(traced[2]["session"], "4");
+    assert_eq!(server.trace(0, 0, &[json!({"goal_idx": 4})])[0]["session"], "4");
     assert_eq!(traced[0]["reset"]["url"], "http://127.0.0.1:3000/ann");
 }
 
@@ -67,6 +69,7 @@ fn names_and_goals_are_drawn_and_drawn_again_under_a_seed() {
     assert!(names.iter().all(|name| name.len() == 10));
     assert_ne!(names[0], names[1]);
     assert_eq!(names[2], names[3]);
+    assert_eq!(server.trace(0, 0, &[json!({"seed": 5})])[0]["session"], names[2]);
     // A name of one's own leaves the first draw to who has none.
     let named = server.trace(0, 0, &[json!({"session": "ann", "goal_idx": 0}), json!({})]);
     assert_eq!(named[1]["session"], names[0]);
