@@ -9,11 +9,15 @@
 mod answer;
 mod catalog;
 mod eval;
+mod explain;
+mod lines;
 mod play;
 mod progress;
 mod rollout;
+mod rules;
 mod search;
 mod shop;
+mod trace;
 mod train;
 
 use std::process::ExitCode;
@@ -47,6 +51,10 @@ enum Verb {
     Play(play::PlayArgs),
     /// Rank products for a query, with the reasons if asked
     Search(search::SearchArgs),
+    /// Say what a purchase is worth for a goal, and why
+    Explain(explain::ExplainArgs),
+    /// Tell given trips as the original WebShop shows them, page by page
+    Trace(trace::TraceArgs),
     /// Make a catalog, or look at one
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
@@ -80,6 +88,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Rollout(args) => rollout::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
+        Verb::Explain(args) => explain::run(args),
+        Verb::Trace(args) => trace::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
     }
 }

@@ -2,19 +2,27 @@
 
 use std::process::ExitCode;
 
-use anyhow::anyhow;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use webshop_env::{Shop, analyze};
 
 use crate::answer::answer;
-use crate::shop::ShopArgs;
+use crate::lines;
+use crate::rules::RulesArgs;
 
 /// Flags of `webshop search`.
 #[derive(clap::Args)]
 pub struct SearchArgs {
     #[command(flatten)]
-    shop: ShopArgs,
+    rules: RulesArgs,
     /// The words to search for
-    query: String,
+    #[arg(required_unless_present = "batch", conflicts_with = "batch")]
+    query: Option<String>,
+    /// Search for every `q` on standard input, a JSON object a line, and answer each with terms, products
+    /// and exact scores
+    #[arg(long, conflicts_with_all = ["explain", "top", "json"])]
+    batch: bool,
     /// Print the BM25 formula of each hit with its numbers
     #[arg(long)]
     explain: bool,
@@ -26,10 +34,35 @@ pub struct SearchArgs {
     json: bool,
 }
 
+/// One query of a batch.
+#[derive(Deserialize)]
+struct Query {
+    q: String,
+}
+
+/// What a query of a batch finds.
+#[derive(Serialize)]
+struct Found {
+    q: String,
+    tokens: Vec<String>,
+    ids: Vec<String>,
+    /// Each an exact 32-bit float.
+    scores: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
 /// Searches and prints.
-pub fn run(args: SearchArgs) -> anyhow::Result<ExitCode> {
-    let shop = args.shop.open()?;
-    let hits = shop.search(&args.query);
+pub fn run(args: SearchArgs) -> Result<ExitCode> {
+    let shop = args.rules.open()?;
+    if args.batch {
+        for query in lines::in_stdin::<Query>() {
+            answer!("{}", serde_json::to_string(&find(&shop, query?.q))?)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let query = args.query.as_deref().context("there are no words to search for")?;
+    let hits = shop.search(query);
     let shown = &hits[..hits.len().min(args.top)];
     if args.json {
         let rows: Vec<_> = shown
@@ -39,10 +72,10 @@ pub fn run(args: SearchArgs) -> anyhow::Result<ExitCode> {
                 json!({"asin": product.id.as_str(), "score": hit.score, "title": product.title, "price": product.price.tag})
             })
             .collect();
-        answer!("{}", json!({"query": args.query, "total": hits.len(), "hits": rows}))?;
+        answer!("{}", json!({"query": query, "total": hits.len(), "hits": rows}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    answer!("{} hits for `{}`", hits.len(), args.query)?;
+    answer!("{} hits for `{query}`", hits.len())?;
     for (rank, hit) in shown.iter().enumerate() {
         let product = shop.catalog().get(hit.product);
         answer!(
@@ -54,11 +87,26 @@ pub fn run(args: SearchArgs) -> anyhow::Result<ExitCode> {
             product.price.tag
         )?;
         if args.explain {
-            let explanation = shop.explain(&args.query, hit.product).map_err(|error| anyhow!("{error:?}"))?;
+            let explanation = shop.explain(query, hit.product)?;
             for line in explanation.to_string().lines() {
                 answer!("     {line}")?;
             }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn find(shop: &Shop, q: String) -> Found {
+    let tokens = analyze(&q);
+    let (hits, error) = match shop.try_search(&q) {
+        Ok(hits) => (hits, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    Found {
+        q,
+        tokens,
+        ids: hits.iter().map(|hit| shop.catalog().get(hit.product).id.to_string()).collect(),
+        scores: hits.iter().map(|hit| f64::from(hit.score)).collect(),
+        error,
+    }
 }

@@ -5,15 +5,22 @@ use webshop_env::Shop;
 use webshop_products::Split;
 use webshop_training::{CatalogConfig, CatalogSize, GoalsChoice, open_shop};
 
+/// What is sold.
+#[derive(clap::Args, Clone)]
+pub struct CatalogArgs {
+    /// `100` or `1000` for an embedded catalog, or a folder with the original's three JSON files
+    #[arg(long = "catalog", default_value = "100", value_name = "100|1000|DIR")]
+    pub source: String,
+    /// Keep only the first N products
+    #[arg(long, value_name = "N")]
+    pub size: Option<usize>,
+}
+
 /// Which shop.
 #[derive(clap::Args, Clone)]
 pub struct ShopArgs {
-    /// `100` or `1000` for an embedded catalog, or a folder with the original's three JSON files
-    #[arg(long, default_value = "100", value_name = "100|1000|DIR")]
-    catalog: String,
-    /// Keep only the first N products
-    #[arg(long, value_name = "N")]
-    size: Option<usize>,
+    #[command(flatten)]
+    catalog: CatalogArgs,
     /// Which instructions become goals
     #[arg(long, value_enum, default_value = "both")]
     goals: Goals,
@@ -55,8 +62,14 @@ impl ShopArgs {
             Goals::Human => GoalsChoice::Human,
             Goals::Synthetic => GoalsChoice::Synthetic,
         };
-        let size = self.size.map_or(CatalogSize::All, CatalogSize::First);
-        let config = CatalogConfig { source: self.catalog.clone(), size, goals, ..CatalogConfig::default() };
-        open_shop(&config).with_context(|| format!("cannot open the shop of catalog `{}`", self.catalog))
+        let CatalogArgs { source, size } = &self.catalog;
+        let size = size.map_or(CatalogSize::All, CatalogSize::First);
+        let config = CatalogConfig { source: source.clone(), size, goals, ..CatalogConfig::default() };
+        open_shop(&config).with_context(|| cannot_open(source))
     }
+}
+
+/// What an error is about, when a shop does not open.
+pub fn cannot_open(source: &str) -> String {
+    format!("cannot open the shop of catalog `{source}`")
 }

@@ -66,7 +66,12 @@ fn json(args: &[&str]) -> Value {
 /// Asserts that a command is refused with exit code 2, and snapshots the message; `dir` is the temporary
 /// folder it speaks of.
 fn refused(name: &str, dir: &Path, args: &[&str]) {
-    let answer = webshop(args, "");
+    refused_input(name, dir, args, "");
+}
+
+/// As [`refused`], with `input` on stdin.
+fn refused_input(name: &str, dir: &Path, args: &[&str], input: &str) {
+    let answer = webshop(args, input);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{args:?}: {}", answer.stderr);
     let message = answer.stderr.replace(path(dir), "DIR");
     assert_eq!(message.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{message}");
@@ -121,9 +126,9 @@ static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
 
 #[test]
 fn every_verb_explains_itself() {
-    for verb in
-        ["", "train", "eval", "rollout", "play", "search", "catalog", "catalog generate", "catalog inspect"]
-    {
+    let verbs = ["", "train", "eval", "rollout", "play", "search", "explain", "trace"];
+    let catalog = ["catalog", "catalog generate", "catalog inspect"];
+    for verb in verbs.into_iter().chain(catalog) {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let name = format!("help {verb}").trim().replace(' ', "_");
         common::in_area("cli", || insta::assert_snapshot!(name, answer(&args)));
@@ -266,6 +271,35 @@ fn a_search_explains_itself() {
     let words = "men's sneakers with rubber soles";
     let shown = answer(&["search", "--catalog", CORNER_SHOP, "--explain", "--top", "2", words]);
     common::in_area("cli", || insta::assert_snapshot!("search", shown));
+}
+
+#[test]
+fn a_purchase_explains_itself() {
+    let purchase =
+        ["--goal", "3", "--buy", "B0SNEAK001", "--option", "color=navy blue", "--option", "size=9"];
+    let shown = answer(&[&["explain", "--catalog", CORNER_SHOP], &purchase[..]].concat());
+    common::in_area("cli", || insta::assert_snapshot!("explain", shown));
+    let explain = |name: &str, more: &[&str]| {
+        refused(
+            name,
+            Path::new("nowhere"),
+            &[&["explain", "--catalog", CORNER_SHOP, "--goal"], more].concat(),
+        );
+    };
+    explain("explain_no_such_goal", &["1000"]);
+    explain("explain_no_such_product", &["3", "--buy", "B0NOWHERE"]);
+    explain("explain_no_such_option", &["3", "--option", "colour=red"]);
+    explain("explain_no_such_value", &["3", "--option", "color=red"]);
+}
+
+#[test]
+fn a_trace_is_of_the_original_and_names_a_bad_line() {
+    let nowhere = Path::new("nowhere");
+    let trace = ["trace", "--catalog", CORNER_SHOP, "--compat", "original"];
+    refused("trace_of_the_repaired_shop", nowhere, &trace[..3]);
+    refused("trace_of_both", nowhere, &[&trace[..], &["--goals", "both"]].concat());
+    refused_input("trace_bad_line", nowhere, &trace, "{}\n{\"actions\": 3}\n");
+    refused_input("trace_no_such_goal", nowhere, &trace, "{\"goal_idx\": 1000}\n");
 }
 
 #[test]

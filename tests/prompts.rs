@@ -32,7 +32,7 @@ fn hundred() -> Shop {
 
 /// Products made to be difficult: brackets, quotes, markup, equal values, options named like buttons.
 fn difficult() -> Shop {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("env/tests/data/synth");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parity");
     shop(&RawData::read_dir(&dir, None).expect("the recorded catalog is sound"))
 }
 

@@ -1,7 +1,9 @@
 //! Which shop: ours, or the original with its oddities.
 //!
 //! [`Compat`] is chosen once, when a shop is built, and read wherever the two differ. Everything
-//! not in its list is the same in both. The original's random numbers are not imitated here.
+//! not in its list is the same in both. What the original draws at random is no part of a shop's rules: its
+//! prices and goals come from [`webshop_products::OriginalWorld`], its names and random listings from a
+//! [`crate::Tracer`].
 
 use serde::{Deserialize, Serialize};
 

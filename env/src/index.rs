@@ -38,7 +38,8 @@ pub struct Hit {
 }
 
 /// The query holds more than [`MAX_QUERY_TERMS`] distinct terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the query holds more than {MAX_QUERY_TERMS} distinct terms")]
 pub struct TooManyTerms;
 
 /// An immutable full-text index over products.

@@ -35,6 +35,7 @@ mod view;
 mod session;
 mod shop;
 mod shop_env;
+mod trace;
 mod transcript;
 mod vec_env;
 
@@ -49,6 +50,7 @@ mod fuzzy;
 mod nouns;
 mod purchase;
 mod reward;
+mod verbose_info;
 
 mod python;
 
@@ -66,11 +68,13 @@ pub use page::{
 };
 pub use porter::stem;
 pub use purchase::Purchase;
-pub use reward::RewardBreakdown;
+pub use reward::{RewardBreakdown, RewardExplanation};
 pub use session::{Outcome, RESULTS_PER_PAGE, Session};
 pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
 pub use site::{ForeignPage, read_html};
+pub use trace::{CustomerName, TraceError, TracedPage, TracedSession, TracedStep, TracedTrip, Tracer, Trip};
 pub use transcript::transcript;
 pub use vec_env::VecEnv;
+pub use verbose_info::VerboseInfo;
 pub use view::AvailableActions;

@@ -12,7 +12,7 @@ use crate::compat::Compat;
 use crate::index::{Hit, SearchIndex, TooManyTerms};
 use crate::nouns::NounTable;
 use crate::python;
-use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, judge};
+use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
 use std::collections::HashMap;
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
 
@@ -119,7 +119,15 @@ impl Shop {
     /// The at most 50 best products for words, best first; ties by product id. No words known, or
     /// more than 1024 distinct ones: nothing.
     pub fn search(&self, words: &str) -> Vec<Hit> {
-        self.index.search(words).unwrap_or_default()
+        self.try_search(words).unwrap_or_default()
+    }
+
+    /// [`Shop::search`], for whoever wants to know why nothing was found.
+    ///
+    /// # Errors
+    /// [`TooManyTerms`], since such a query is never scored.
+    pub fn try_search(&self, words: &str) -> Result<Vec<Hit>, TooManyTerms> {
+        self.index.search(words)
     }
 
     /// How a product came by its score for words, and where it stands among the results.
@@ -134,7 +142,7 @@ impl Shop {
     ///
     /// `<c> X` lists the department X and `<q> X` the products of the query X, whole and in catalog
     /// order. The original's `<r>` lists products at random and its `<a>` fails; here both are
-    /// refused, like `<c>` alone.
+    /// refused, like `<c>` alone (only a [`crate::Tracer`] has what `<r>` draws from).
     ///
     /// # Errors
     /// The reason why the query lists nothing at all, as opposed to an empty list.
@@ -159,6 +167,18 @@ impl Shop {
     pub fn reward(&self, goal: &Goal, product: ProductIdx, selection: &Selection) -> RewardBreakdown {
         let facts = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
         judge(&facts, &self.product_facts[product.as_usize()], selection)
+    }
+
+    /// How that worth comes about, wish by wish.
+    pub fn explain_reward(
+        &self,
+        goal: &Goal,
+        product: ProductIdx,
+        selection: &Selection,
+    ) -> RewardExplanation {
+        let wanted = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
+        let bought = (self.catalog.get(product), &self.product_facts[product.as_usize()]);
+        RewardExplanation::new((goal, &wanted), bought, selection)
     }
 
     /// [`Shop::reward`] for one of this shop's goals, whose facts are at hand.

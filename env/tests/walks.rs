@@ -23,7 +23,7 @@ static SHOPS: LazyLock<Vec<Arc<Shop>>> = LazyLock::new(|| {
 });
 
 fn shop(compat: Compat, shows_attributes: bool) -> Shop {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/synth");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/parity");
     let data = RawData::read_dir(&dir, None).expect("the recorded catalog is sound");
     let catalog = Catalog::from_raw(&data, Seed(0)).expect("so are its products");
     let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).expect("and its goals");

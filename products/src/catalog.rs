@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use crate::error::{DataError, FieldProblem};
-use crate::price::Price;
+use crate::price::{Price, Pricing};
 use crate::product::{ASIN_LENGTH, OptionGroup, OptionValue, Product, ProductId, ProductIdx};
 use crate::python::strip;
 use crate::raw::{RawData, RawItem, RawOption};
@@ -28,6 +28,14 @@ impl Catalog {
     /// Cleans the products of `data` as the original does (names `nan` or longer than ten
     /// characters and repeated ASINs are skipped), and draws what ranges cost from `seed`.
     pub fn from_raw(data: &RawData, seed: Seed) -> Result<Self, DataError> {
+        Self::charged(data, |pricing, position| pricing.charged_by_seed(seed, position.0))
+    }
+
+    /// [`Catalog::from_raw`] with what each product costs decided by `charge`, called in catalog order.
+    pub(crate) fn charged(
+        data: &RawData,
+        mut charge: impl FnMut(Pricing, ProductIdx) -> Price,
+    ) -> Result<Self, DataError> {
         let mut catalog = Self::default();
         for (at, item) in data.items.iter().enumerate() {
             if item.asin == "nan" || item.asin.chars().count() > ASIN_LENGTH {
@@ -47,8 +55,9 @@ impl Catalog {
             let position = ProductIdx(catalog.products.len() as u32);
             let attributes = data.instructions.get(&item.asin);
             let attributes = attributes.and_then(|entry| entry.attributes.clone());
-            let price = Price::parse(&item.pricing, seed, position.0)
-                .map_err(|text| problem(FieldProblem::new("pricing", text)))?;
+            let pricing =
+                Pricing::parse(&item.pricing).map_err(|text| problem(FieldProblem::new("pricing", text)))?;
+            let price = charge(pricing, position);
             catalog.positions.insert(id.clone(), position);
             catalog.products.push(product(item, id, price, attributes));
         }

@@ -4,9 +4,11 @@
 //! generator shows as a change of data. The larger one is gzipped.
 
 use std::io::Read;
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 
+use crate::error::DataError;
 use crate::raw::RawData;
 
 const HUNDRED: &[u8] = include_bytes!("../data/catalog-100.json");
@@ -38,6 +40,18 @@ impl EmbeddedCatalog {
 }
 
 impl RawData {
+    /// The catalog that `source` names: `100` and `1000` are embedded, anything else is a folder. With a
+    /// `limit`, only its first products.
+    pub fn open(source: &str, limit: Option<usize>) -> Result<Self, DataError> {
+        let mut data = match source {
+            "100" => Self::embedded(EmbeddedCatalog::Hundred),
+            "1000" => Self::embedded(EmbeddedCatalog::Thousand),
+            folder => Self::read_dir(Path::new(folder), limit)?,
+        };
+        data.items.truncate(limit.unwrap_or(usize::MAX));
+        Ok(data)
+    }
+
     /// One of the embedded catalogs.
     pub fn embedded(which: EmbeddedCatalog) -> Self {
         serde_json::from_slice(&which.json()).expect("the embedded file was written by the example `embed`")

@@ -31,6 +31,12 @@ pub enum DataError {
         /// How the wanted file's name begins.
         stem: &'static str,
     },
+    /// A goal belongs to another catalog.
+    #[error("a goal was made from `{asin}`, which the catalog does not sell")]
+    UnknownProduct {
+        /// The product.
+        asin: String,
+    },
     /// Writing would replace something.
     #[error("`{}` already exists", path.display())]
     Exists {

@@ -5,7 +5,8 @@
 //! validation and test, under a fingerprint that tells two goal sets apart.
 //!
 //! Where the original draws price limits from an unseeded global generator and shuffles, here a
-//! limit is addressed by (product, instruction) and goals stay in catalog order.
+//! limit is addressed by (product, instruction) and goals stay in catalog order. For the original's
+//! own draws and order see [`crate::OriginalWorld`].
 
 use std::collections::HashMap;
 
@@ -106,26 +107,22 @@ impl GoalSet {
         kind: GoalKind,
         seed: Seed,
     ) -> Result<Self, DataError> {
-        let mut goals = Vec::new();
-        for (at, product) in catalog.products().iter().enumerate() {
-            let maker = Maker { product, position: ProductIdx(at as u32), seed };
-            if kind != GoalKind::Synthetic {
-                maker.human(data, &mut goals);
-            }
-            if kind != GoalKind::Human {
-                maker.synthetic(data, &mut goals)?;
-            }
-        }
+        let limit =
+            |at: ProductIdx, instruction| PriceLimit::draw(catalog.get(at).price.paid, seed, at, instruction);
+        Ok(Self::numbered(catalog, goals(data, catalog, kind, limit)?))
+    }
+
+    /// Goals made elsewhere for products of `catalog`, numbered in the order given.
+    pub fn numbered(catalog: &Catalog, mut goals: Vec<Goal>) -> Self {
         for (at, goal) in goals.iter_mut().enumerate() {
             goal.id = GoalId(at as u32);
         }
-        weigh(&mut goals);
         let splits = Splits::by_product(&goals);
         let fingerprint = fingerprint::of(catalog, &goals, &splits);
-        Ok(Self { goals, splits, fingerprint })
+        Self { goals, splits, fingerprint }
     }
 
-    /// All goals, in catalog order.
+    /// All goals, in the order of their ids: that of the catalog, or the one they were given in.
     pub fn goals(&self) -> &[Goal] {
         &self.goals
     }
@@ -146,21 +143,46 @@ impl GoalSet {
     }
 }
 
+/// The goals of `kind` in catalog order, weighed but not numbered. `limit` is called in that order, once
+/// for each instruction that makes goals; it is told the product and the instruction's number there, 0 for
+/// the synthetic one.
+pub(crate) fn goals(
+    data: &RawData,
+    catalog: &Catalog,
+    kind: GoalKind,
+    mut limit: impl FnMut(ProductIdx, usize) -> PriceLimit,
+) -> Result<Vec<Goal>, DataError> {
+    let mut goals = Vec::new();
+    for (at, product) in catalog.products().iter().enumerate() {
+        let position = ProductIdx(at as u32);
+        let mut limit = |instruction| limit(position, instruction);
+        let mut maker = Maker { product, position, limit: &mut limit };
+        if kind != GoalKind::Synthetic {
+            maker.human(data, &mut goals);
+        }
+        if kind != GoalKind::Human {
+            maker.synthetic(data, &mut goals)?;
+        }
+    }
+    weigh(&mut goals);
+    Ok(goals)
+}
+
 /// Makes the goals of one product.
 struct Maker<'a> {
     product: &'a Product,
     position: ProductIdx,
-    seed: Seed,
+    limit: &'a mut dyn FnMut(usize) -> PriceLimit,
 }
 
 impl Maker<'_> {
-    fn human(&self, data: &RawData, goals: &mut Vec<Goal>) {
+    fn human(&mut self, data: &RawData, goals: &mut Vec<Goal>) {
         let entries = data.human.get(self.product.id.as_str());
         for (at, entry) in entries.into_iter().flatten().enumerate() {
             if entry.instruction_attributes.is_empty() {
                 continue;
             }
-            let limit = PriceLimit::draw(self.product.price.paid, self.seed, self.position, at + 1);
+            let limit = (self.limit)(at + 1);
             let options = entry.instruction_options.iter();
             let options = options.map(|value| WantedOption { name: None, value: value.clone() });
             let sentence = entry.instruction.trim_matches('.');
@@ -174,7 +196,7 @@ impl Maker<'_> {
         }
     }
 
-    fn synthetic(&self, data: &RawData, goals: &mut Vec<Goal>) -> Result<(), DataError> {
+    fn synthetic(&mut self, data: &RawData, goals: &mut Vec<Goal>) -> Result<(), DataError> {
         let asin = self.product.id.as_str();
         let Some((record, _, entry)) = data.instructions.get_full(asin) else {
             return Ok(());
@@ -191,7 +213,7 @@ impl Maker<'_> {
                 problem: FieldProblem::new("instruction_attributes", "is empty"),
             });
         }
-        let limit = PriceLimit::draw(self.product.price.paid, self.seed, self.position, 0);
+        let limit = (self.limit)(0);
         for options in combinations(self.product) {
             let text = synthetic_text(sentence, &options, limit);
             goals.push(self.goal(text, attributes, options, limit, GoalStyle::Synthetic));

@@ -30,21 +30,28 @@ mod goal;
 mod limit;
 mod split;
 
+mod goal_record;
+mod original;
+
 mod embedded;
 mod generate;
 mod report;
 
 mod error;
 mod python;
+mod python_random;
 
 pub use catalog::Catalog;
 pub use embedded::EmbeddedCatalog;
 pub use error::{DataError, FieldProblem};
 pub use generate::generate;
 pub use goal::{Goal, GoalId, GoalKind, GoalSet, GoalStyle, WantedOption};
+pub use goal_record::{GoalRecord, RecordedOptions};
+pub use original::{GoalDraw, OriginalWorld};
 pub use price::{Cents, Price};
 pub use product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
-pub use raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption};
+pub use python_random::PythonRandom;
+pub use raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption, open_text};
 pub use report::CatalogReport;
 pub use seed::{Purpose, Seed};
 pub use split::{Split, UnknownSplit};

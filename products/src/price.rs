@@ -9,15 +9,40 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::python::{decimal_digit, float_repr};
+use crate::python_random::PythonRandom;
 use crate::seed::{Purpose, Seed, below};
 
-/// What the original charges for a product without a price: $100.
-const UNPRICED: Cents = Cents(10_000);
+/// What the original charges for a product without a price.
+const UNPRICED: &str = "$100.0";
 
 /// An amount of money in hundredths of a dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cents(pub i64);
+
+impl Cents {
+    /// The amount as a float of dollars, the nearest one.
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 100.0
+    }
+
+    /// The least amount whose dollars are not below these; for up to ten trillion dollars.
+    pub(crate) fn at_least(dollars: f64) -> Self {
+        let near = hundredfold(dollars);
+        Self((near - 1..=near).find(|&cents| Self(cents).dollars() >= dollars).unwrap_or(near + 1))
+    }
+
+    /// The greatest amount whose dollars are not above these; for up to ten trillion dollars.
+    pub(crate) fn at_most(dollars: f64) -> Self {
+        let near = hundredfold(dollars);
+        Self((near..=near + 1).rfind(|&cents| Self(cents).dollars() <= dollars).unwrap_or(near - 1))
+    }
+}
+
+/// Whole cents, at most one off, within a range where floats can tell cents apart.
+fn hundredfold(dollars: f64) -> i64 {
+    (dollars.clamp(-1e13, 1e13) * 100.0).round() as i64
+}
 
 impl fmt::Display for Cents {
     /// ```
@@ -40,43 +65,73 @@ pub struct Price {
     pub low: Cents,
     /// The greatest amount the tag names; equal to `low` unless the tag is a range.
     pub high: Cents,
-    /// What a purchase costs: between `low` and `high`, both possible.
+    /// What a purchase costs: between `low` and `high`, both possible. Where the original charges a
+    /// fraction of a cent, the next whole one, which exceeds exactly the limits that the fraction exceeds.
     pub paid: Cents,
 }
 
-impl Price {
+/// What a product costs by its file, before anything is drawn.
+pub(crate) struct Pricing {
+    first: Amount,
+    /// Present if the price is a range; it may be less than the first.
+    second: Option<Amount>,
+}
+
+impl Pricing {
     /// Reads the file's `pricing` text; absent or empty text is a price of $100.
     ///
-    /// A range is charged at one of its whole cents, drawn by (`Prices`, `product_index`); so the
-    /// same product of the same catalog costs the same in every run of one seed. More than two
-    /// decimals round half up to whole cents. The error completes "field `pricing` …".
-    pub(crate) fn parse(text: &str, seed: Seed, product_index: u32) -> Result<Self, String> {
+    /// More than two decimals round half up to whole cents. The error completes "field `pricing` …".
+    pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Ok(Self { tag: "$100.0".into(), low: UNPRICED, high: UNPRICED, paid: UNPRICED });
+            return Ok(Self { first: Amount::parse(UNPRICED, UNPRICED)?, second: None });
         }
         let mut parts = text.split('$').skip(1).map(|part| Amount::parse(part, text));
         let first = parts.next().ok_or_else(|| format!("holds `{text}`, which names no dollars"))??;
         // Every further part must parse, as in the original, though only the first is shown.
         let rest = parts.collect::<Result<Vec<_>, _>>()?;
-        let Some(second) = rest.first() else {
-            let (tag, cents) = (format!("${}", first.repr), first.cents);
-            return Ok(Self { tag, low: cents, high: cents, paid: cents });
-        };
-        let (low, high) = (first.cents.min(second.cents), first.cents.max(second.cents));
+        Ok(Self { first, second: rest.into_iter().next() })
+    }
+
+    /// A range is charged at one of its whole cents, drawn by (`Prices`, `product_index`); so the
+    /// same product of the same catalog costs the same in every run of one seed.
+    pub fn charged_by_seed(self, seed: Seed, product_index: u32) -> Price {
+        let (low, high) = self.bounds();
+        if self.second.is_none() {
+            return self.charged_at(low);
+        }
         let mut rng = seed.rng(Purpose::Prices, &[u64::from(product_index)]);
         let above = below(&mut rng, (high.0 - low.0) as usize + 1);
-        Ok(Self {
-            tag: format!("${} to ${}", first.repr, second.repr),
-            low,
-            high,
-            paid: Cents(low.0 + above as i64),
-        })
+        self.charged_at(Cents(low.0 + above as i64))
+    }
+
+    /// What the original charges, in dollars: of a range any float, drawn from its one generator.
+    pub fn dollars_in_original(&self, random: &mut PythonRandom) -> f64 {
+        match &self.second {
+            Some(second) => random.uniform(self.first.dollars, second.dollars),
+            None => self.first.dollars,
+        }
+    }
+
+    /// The price, when a purchase costs `paid`.
+    pub fn charged_at(self, paid: Cents) -> Price {
+        let (low, high) = self.bounds();
+        let tag = match self.second {
+            Some(second) => format!("${} to ${}", self.first.repr, second.repr),
+            None => format!("${}", self.first.repr),
+        };
+        Price { tag, low, high, paid }
+    }
+
+    fn bounds(&self) -> (Cents, Cents) {
+        let (first, second) = (self.first.cents, self.second.as_ref().unwrap_or(&self.first).cents);
+        (first.min(second), first.max(second))
     }
 }
 
 /// One number of a price text.
 struct Amount {
     repr: String,
+    dollars: f64,
     cents: Cents,
 }
 
@@ -94,9 +149,9 @@ impl Amount {
         if number.matches('.').count() > 1 || !number.contains(|c| c != '.') {
             return Err(malformed());
         }
-        let value: f64 = number.parse().map_err(|_| malformed())?;
+        let dollars: f64 = number.parse().map_err(|_| malformed())?;
         let cents = whole_cents(&number).ok_or_else(malformed)?;
-        Ok(Self { repr: float_repr(value), cents })
+        Ok(Self { repr: float_repr(dollars), dollars, cents })
     }
 }
 
@@ -114,7 +169,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, tag: &str, low: i64, high: i64) {
-        let price = Price::parse(text, Seed(0), 3).unwrap();
+        let price = Pricing::parse(text).unwrap().charged_by_seed(Seed(0), 3);
         assert_eq!((price.tag.as_str(), price.low.0, price.high.0), (tag, low, high), "{text}");
         assert!(price.low <= price.paid && price.paid <= price.high);
     }
@@ -140,15 +195,30 @@ mod tests {
     #[test]
     fn a_text_without_an_amount_is_refused() {
         for text in ["12.00", "$", "$abc", "$1.2.3", "$5$", "$99999999999999999999"] {
-            assert!(Price::parse(text, Seed(0), 0).is_err(), "{text}");
+            assert!(Pricing::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_range_is_charged_by_product_and_seed() {
-        let paid = |seed, index| Price::parse("$1.00$9.00", Seed(seed), index).unwrap().paid;
+        let range = || Pricing::parse("$1.00$9.00").unwrap();
+        let paid = |seed, index| range().charged_by_seed(Seed(seed), index).paid;
         assert_eq!(paid(0, 5), paid(0, 5));
         assert_ne!(paid(0, 5), paid(0, 6));
         assert_ne!(paid(0, 5), paid(1, 5));
+    }
+
+    #[test]
+    fn a_fraction_of_a_cent_is_rounded_to_the_side_it_is_compared_on() {
+        let cases =
+            [(33.26, 3_326, 3_326), (10.004, 1_001, 1_000), (0.0, 0, 0), (1e6, 100_000_000, 100_000_000)];
+        for (dollars, least, most) in cases {
+            assert_eq!((Cents::at_least(dollars).0, Cents::at_most(dollars).0), (least, most), "{dollars}");
+        }
+        // Every amount survives being a float of dollars, on both sides.
+        for cents in (0..1_000_000).step_by(7) {
+            let dollars = Cents(cents).dollars();
+            assert_eq!((Cents::at_least(dollars), Cents::at_most(dollars)), (Cents(cents), Cents(cents)));
+        }
     }
 }

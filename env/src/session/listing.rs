@@ -2,19 +2,52 @@
 
 use super::RESULTS_PER_PAGE;
 use crate::action::NoopReason;
+use crate::index::MAX_HITS;
 use crate::shop::Shop;
-use webshop_products::ProductIdx;
+use webshop_products::{ProductIdx, PythonRandom};
+
+/// The marker of a query that lists products at random, in the original only.
+const RANDOM_MARKER: &str = "<r>";
 
 /// The products that the last query listed, kept so that turning a page searches nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastListing {
     query: Option<String>,
     products: Vec<ProductIdx>,
+    /// Where random listings come from; without it there are none.
+    random: Option<Box<PythonRandom>>,
 }
 
 impl LastListing {
-    /// What a query lists, or why it lists nothing at all.
-    pub fn of(&mut self, shop: &Shop, query: &str) -> Result<&[ProductIdx], NoopReason> {
+    /// One that also lists products at random, as the original does.
+    pub fn drawing_from(random: PythonRandom) -> Self {
+        LastListing { random: Some(Box::new(random)), ..LastListing::default() }
+    }
+
+    /// The generator of random listings.
+    pub fn random(&mut self) -> Option<&mut PythonRandom> {
+        self.random.as_deref_mut()
+    }
+
+    /// What a query lists when it is searched for, or why it lists nothing at all.
+    pub fn open(&mut self, shop: &Shop, query: &str) -> Result<&[ProductIdx], NoopReason> {
+        self.turn(shop, query);
+        self.of(shop, query)
+    }
+
+    /// Draws a random listing anew, as the original does whenever a page of it is opened.
+    pub fn turn(&mut self, shop: &Shop, query: &str) {
+        let Some(random) = self.random.as_mut().filter(|_| query.split(' ').next() == Some(RANDOM_MARKER))
+        else {
+            return;
+        };
+        if let Some(drawn) = random.sample(shop.catalog().len() as u32, MAX_HITS) {
+            self.products = drawn.into_iter().map(ProductIdx).collect();
+            self.query = Some(query.to_owned());
+        }
+    }
+
+    fn of(&mut self, shop: &Shop, query: &str) -> Result<&[ProductIdx], NoopReason> {
         if self.query.as_deref() != Some(query) {
             self.products = shop.listing(query)?;
             self.query = Some(query.to_owned());
@@ -22,7 +55,7 @@ impl LastListing {
         Ok(&self.products)
     }
 
-    /// The listing of a query that a session has searched for already.
+    /// The listing of a query whose results are open already.
     pub fn known(&mut self, shop: &Shop, query: &str) -> &[ProductIdx] {
         self.of(shop, query).unwrap_or_default()
     }

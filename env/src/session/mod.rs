@@ -30,6 +30,8 @@ pub const RESULTS_PER_PAGE: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Session {
     goal: GoalId,
+    /// What addresses call the customer, if not by the goal's number.
+    name: Option<Box<str>>,
     steps: u32,
     place: Place,
     query: String,
@@ -79,6 +81,7 @@ impl Session {
     pub fn start(goal: GoalId) -> Session {
         Session {
             goal,
+            name: None,
             steps: 0,
             place: Place::Search,
             query: String::new(),
@@ -86,6 +89,11 @@ impl Session {
             selection: Selection::new(),
             visited: BTreeSet::new(),
         }
+    }
+
+    /// As [`Session::start`], with a name of the customer's own.
+    pub fn start_as(name: &str, goal: GoalId) -> Session {
+        Session { name: Some(name.into()), ..Session::start(goal) }
     }
 
     /// What the customer wants.
@@ -121,9 +129,22 @@ impl Session {
         &self.selection
     }
 
-    /// The name by which addresses call this customer.
+    /// The page of results the customer is on or came from; none at the search bar.
+    pub fn page_number(&self) -> Option<u32> {
+        (self.place != Place::Search).then_some(self.page_number)
+    }
+
+    /// The products opened since the search bar, in catalog order.
+    pub fn visited(&self) -> impl ExactSizeIterator<Item = ProductIdx> {
+        self.visited.iter().copied()
+    }
+
+    /// The name by which addresses call this customer: the goal's number, unless another was given.
     pub fn name(&self) -> String {
-        self.goal.0.to_string()
+        match &self.name {
+            Some(name) => name.to_string(),
+            None => self.goal.0.to_string(),
+        }
     }
 
     /// Takes one action. What means nothing on the page changes nothing but the count of steps.
@@ -138,7 +159,7 @@ impl Session {
         }
         match action {
             Action::Noop(reason) => Outcome::passed(*reason),
-            Action::Search(words) => match last.of(shop, words) {
+            Action::Search(words) => match last.open(shop, words) {
                 Ok(_) => {
                     self.query = words.clone();
                     self.show_results(1);
@@ -158,7 +179,7 @@ impl Session {
                 return Outcome::bought(shop.reward_by_id(self.goal, product, &self.selection));
             }
             (_, "back to search") => self.start_over(),
-            (_, "< prev") => self.go_back(shop),
+            (_, "< prev") => self.go_back(shop, last),
             (Place::Results, _) => self.click_result(shop, last, label),
             (Place::Item(product), _) => self.click_item(shop, product, label),
             (Place::Detail(..), _) => false,
@@ -167,21 +188,20 @@ impl Session {
     }
 
     fn start_over(&mut self) -> bool {
-        let steps = self.steps;
-        *self = Session { steps, ..Session::start(self.goal) };
+        *self = Session { steps: self.steps, name: self.name.take(), ..Session::start(self.goal) };
         true
     }
 
-    fn go_back(&mut self, shop: &Shop) -> bool {
+    fn go_back(&mut self, shop: &Shop, last: &mut LastListing) -> bool {
         let seems = match shop.config().compat {
             Compat::Repaired => self.place,
             Compat::Original => self.place_by_address(shop),
         };
         match seems {
             Place::Results if self.place == Place::Results && self.page_number < 2 => return false,
-            Place::Results => self.show_results(self.page_number.saturating_sub(1)),
+            Place::Results => self.turn_to(shop, last, self.page_number.saturating_sub(1)),
             Place::Detail(product, _) => self.place = Place::Item(product),
-            _ => self.show_results(self.page_number),
+            _ => self.turn_to(shop, last, self.page_number),
         }
         true
     }
@@ -199,7 +219,7 @@ impl Session {
 
     fn click_result(&mut self, shop: &Shop, last: &mut LastListing, label: &str) -> bool {
         if label == "next >" {
-            self.show_results(self.page_number.saturating_add(1));
+            self.turn_to(shop, last, self.page_number.saturating_add(1));
             return true;
         }
         let listed = page_of(last.known(shop, &self.query), self.page_number);
@@ -229,6 +249,12 @@ impl Session {
             (None, None) => return false,
         }
         true
+    }
+
+    /// Goes to another page of the present query's results, or back to one.
+    fn turn_to(&mut self, shop: &Shop, last: &mut LastListing, page_number: u32) {
+        last.turn(shop, &self.query);
+        self.show_results(page_number);
     }
 
     /// Opens a page of the present query's results, where nothing is chosen any more.

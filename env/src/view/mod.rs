@@ -6,4 +6,4 @@ mod html;
 mod text;
 
 pub use actions::AvailableActions;
-pub(crate) use text::{rich_text, simple_text};
+pub(crate) use text::{SEPARATOR, rich_text, simple_text};

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -102,6 +102,14 @@ fn find(dir: &Path, stem: &'static str, short: bool) -> Result<PathBuf, DataErro
     Ok(dir.join(name))
 }
 
+/// Opens a text file for reading, unpacked on the way if its name ends in `.gz`.
+pub fn open_text(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
+    let file = File::open(path).map_err(io("open", path))?;
+    let gzipped = path.extension().is_some_and(|extension| extension == "gz");
+    let reader: Box<dyn Read> = if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
+}
+
 fn human_entries(record: Value) -> Result<Vec<RawHumanInstruction>, FieldProblem> {
     let Value::Array(entries) = record else {
         return Err(FieldProblem::new("(record)", "should hold a list of instructions"));
@@ -120,10 +128,7 @@ fn read_records(
     limit: Option<usize>,
     sink: impl FnMut(String, Value) -> Result<(), FieldProblem>,
 ) -> Result<(), DataError> {
-    let file = File::open(path).map_err(io("open", path))?;
-    let gzipped = path.extension().is_some_and(|extension| extension == "gz");
-    let reader: Box<dyn Read> = if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
-    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
+    let mut json = serde_json::Deserializer::from_reader(open_text(path)?);
     let mut problem = None;
     let records = Records { path, limit, sink, problem: &mut problem };
     let outcome = records.deserialize(&mut json).and_then(|()| json.end());

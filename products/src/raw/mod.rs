@@ -10,6 +10,8 @@
 mod files;
 mod record;
 
+pub use files::open_text;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

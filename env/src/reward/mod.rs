@@ -7,12 +7,17 @@
 //! ```
 //!
 //! [`RewardBreakdown`] holds the counts of one purchase; only [`RewardBreakdown::total`] makes a
-//! fraction of them, and `Display` prints it with its numbers. [`ProductFacts`] and [`GoalFacts`]
-//! are what the counting needs, prepared once per product and goal.
+//! fraction of them, and `Display` prints it with its numbers. A [`RewardExplanation`] also tells which
+//! wishes were met. [`ProductFacts`] and [`GoalFacts`] are what the counting needs, prepared once per
+//! product and goal.
 //!
 //! Deviation from the original, under [`Compat::Repaired`]: wanted and chosen options are compared
 //! by value, colours by family on both sides, so that a product which offers what a goal wants can
 //! always be bought for exactly 1. Nothing here knows pages or steps.
+
+mod explanation;
+
+pub use explanation::RewardExplanation;
 
 use crate::color::{COLORS, normalize_color};
 use crate::compat::Compat;

@@ -1,0 +1,148 @@
+//! Flags that name a shop and the rules it keeps: ours or the original's, with its draws.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use webshop_env::{Compat, NounTable, Shop, ShopConfig};
+use webshop_products::{
+    Catalog, GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, PythonRandom, RawData, Seed,
+};
+
+use crate::lines;
+use crate::shop::{CatalogArgs, cannot_open};
+
+/// A shop, and by which rules it is opened.
+#[derive(clap::Args, Clone)]
+pub struct RulesArgs {
+    #[command(flatten)]
+    catalog: CatalogArgs,
+    /// Which instructions become goals, or a file that holds the original's goals, one a line [default:
+    /// both; with `--compat original`, which has no both, synthetic]
+    #[arg(long, value_name = "both|human|synthetic|FILE.jsonl")]
+    goals: Option<GoalSource>,
+    /// Whose rules: ours, or the original WebShop's with all its oddities
+    #[arg(long, value_enum, default_value = "repaired")]
+    compat: CompatArg,
+    /// Draws prices and price limits; the original is seeded with it before it loads
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// Nouns of titles by another tagger: lines with `name` and `nouns`
+    #[arg(long, value_name = "FILE.jsonl")]
+    nouns: Option<PathBuf>,
+}
+
+/// Rules, as the command line names them.
+#[derive(clap::ValueEnum, Clone, Copy)]
+enum CompatArg {
+    Repaired,
+    Original,
+}
+
+/// Where goals come from.
+#[derive(Clone)]
+enum GoalSource {
+    Made(GoalKind),
+    File(PathBuf),
+}
+
+impl FromStr for GoalSource {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "both" => Self::Made(GoalKind::Both),
+            "human" => Self::Made(GoalKind::Human),
+            "synthetic" => Self::Made(GoalKind::Synthetic),
+            file => Self::File(file.into()),
+        })
+    }
+}
+
+/// A line of a table of nouns.
+#[derive(Deserialize)]
+struct TitleNouns {
+    name: String,
+    nouns: Vec<String>,
+}
+
+/// The original's shop, and what else its server has.
+pub struct OriginalShop {
+    pub shop: Shop,
+    /// How many goals can be asked for by number.
+    pub n_goals: usize,
+    pub random: PythonRandom,
+}
+
+impl RulesArgs {
+    /// The rules alone.
+    pub fn compat(&self) -> Compat {
+        match self.compat {
+            CompatArg::Repaired => Compat::Repaired,
+            CompatArg::Original => Compat::Original,
+        }
+    }
+
+    /// Loads the catalog, makes or reads the goals, and builds the index.
+    pub fn open(&self) -> Result<Shop> {
+        match self.compat {
+            CompatArg::Repaired => self.open_repaired().with_context(|| cannot_open(&self.catalog.source)),
+            CompatArg::Original => Ok(self.open_original(&[], false)?.shop),
+        }
+    }
+
+    /// Opens the original's shop, whatever rules are asked for. `own_goals` stand behind those that can be
+    /// asked for.
+    pub fn open_original(&self, own_goals: &[GoalRecord], shows_attributes: bool) -> Result<OriginalShop> {
+        let open = || {
+            let data = self.read()?;
+            let mut world = match &self.goals {
+                None | Some(GoalSource::Made(GoalKind::Synthetic)) => {
+                    OriginalWorld::load(&data, GoalStyle::Synthetic, self.seed)?
+                }
+                Some(GoalSource::Made(GoalKind::Human)) => {
+                    OriginalWorld::load(&data, GoalStyle::Human, self.seed)?
+                }
+                Some(GoalSource::Made(GoalKind::Both)) => {
+                    bail!("the original has human goals or synthetic ones, never both")
+                }
+                Some(GoalSource::File(file)) => {
+                    let goals: Vec<GoalRecord> = lines::in_file(file)?.collect::<Result<_>>()?;
+                    OriginalWorld::with_goals(&data, &goals, self.seed)?
+                }
+            };
+            let n_goals = world.goals.goals().len();
+            world.append(own_goals)?;
+            let config = ShopConfig { compat: Compat::Original, shows_attributes, nouns: self.nouns()? };
+            let shop = Shop::with_config(world.catalog, world.goals, config)?;
+            Ok(OriginalShop { shop, n_goals, random: world.random })
+        };
+        open().with_context(|| cannot_open(&self.catalog.source))
+    }
+
+    fn open_repaired(&self) -> Result<Shop> {
+        let data = self.read()?;
+        let catalog = Catalog::from_raw(&data, Seed(self.seed))?;
+        let goals = match &self.goals {
+            None => GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(self.seed))?,
+            Some(GoalSource::Made(kind)) => GoalSet::from_raw(&data, &catalog, *kind, Seed(self.seed))?,
+            Some(GoalSource::File(file)) => {
+                let goals = lines::in_file::<GoalRecord>(file)?.map(|goal| Ok(goal?.to_goal(&catalog)?));
+                GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?)
+            }
+        };
+        Ok(Shop::with_config(catalog, goals, ShopConfig { nouns: self.nouns()?, ..ShopConfig::default() })?)
+    }
+
+    fn read(&self) -> Result<RawData> {
+        Ok(RawData::open(&self.catalog.source, self.catalog.size)?)
+    }
+
+    fn nouns(&self) -> Result<NounTable> {
+        let Some(file) = &self.nouns else { return Ok(NounTable::default()) };
+        let titles = lines::in_file::<TitleNouns>(file)?.map(|line| line.map(|line| (line.name, line.nouns)));
+        Ok(NounTable::new(titles.collect::<Result<_>>()?))
+    }
+}
