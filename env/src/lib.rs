@@ -26,6 +26,7 @@
 //! This crate knows no tokens of a language model, no policy and no learning.
 
 mod compat;
+mod digest;
 
 mod action;
 mod page;
@@ -35,6 +36,7 @@ mod view;
 mod session;
 mod shop;
 mod shop_env;
+mod snapshot;
 mod transcript;
 mod vec_env;
 
@@ -57,6 +59,7 @@ pub use analyzer::analyze;
 pub use bm25::{B, Collection, K1, SearchExplanation, TermScore};
 pub use color::{COLORS, normalize_color};
 pub use compat::Compat;
+pub use digest::{Digest, NoDigest};
 pub use fuzzy::{MATCH_ABOVE, token_set_ratio};
 pub use index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
 pub use nouns::{NounTable, title_nouns};
@@ -71,6 +74,7 @@ pub use session::{Outcome, RESULTS_PER_PAGE, Session};
 pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
 pub use site::{ForeignPage, read_html};
+pub use snapshot::SnapshotError;
 pub use transcript::transcript;
 pub use vec_env::VecEnv;
 pub use view::AvailableActions;
