@@ -11,6 +11,7 @@ mod catalog;
 mod eval;
 mod play;
 mod progress;
+mod replay;
 mod rollout;
 mod search;
 mod shop;
@@ -43,6 +44,8 @@ enum Verb {
     Eval(eval::EvalArgs),
     /// Let a policy shop and record its trips
     Rollout(rollout::RolloutArgs),
+    /// Make recorded trips again and check that everything is as recorded
+    Replay(replay::ReplayArgs),
     /// Shop yourself, in the terminal
     Play(play::PlayArgs),
     /// Rank products for a query, with the reasons if asked
@@ -78,6 +81,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Train(args) => train::run(args),
         Verb::Eval(args) => eval::run(args),
         Verb::Rollout(args) => rollout::run(args),
+        Verb::Replay(args) => replay::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
         Verb::Catalog(verb) => catalog::run(verb),

@@ -121,9 +121,18 @@ static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
 
 #[test]
 fn every_verb_explains_itself() {
-    for verb in
-        ["", "train", "eval", "rollout", "play", "search", "catalog", "catalog generate", "catalog inspect"]
-    {
+    for verb in [
+        "",
+        "train",
+        "eval",
+        "rollout",
+        "replay",
+        "play",
+        "search",
+        "catalog",
+        "catalog generate",
+        "catalog inspect",
+    ] {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let name = format!("help {verb}").trim().replace(' ', "_");
         common::in_area("cli", || insta::assert_snapshot!(name, answer(&args)));
@@ -259,6 +268,36 @@ fn a_rollout_records_the_same_trips_on_any_number_of_threads() {
     let one = trips("1");
     assert_eq!(one.lines().count(), 40);
     assert!(one == trips("2"), "threads show in the trips");
+}
+
+#[test]
+fn recorded_trips_are_made_again() {
+    let dir = temporary();
+    let trips = dir.path().join("trips.jsonl");
+    answer(&["rollout", "--policy", "rule", "--episodes", "5", "--out", path(&trips)]);
+    let replayed = answer(&["replay", path(&trips)]);
+    assert!(replayed.starts_with("5 trips, 15 turns: all as recorded\ngoals "), "{replayed}");
+    let as_json = json(&["replay", "--json", path(&trips)]);
+    assert_eq!((&as_json["trips"], &as_json["difference"]), (&5.into(), &Value::Null));
+    refused("replay_another_catalog", dir.path(), &["replay", "--catalog", CORNER_SHOP, path(&trips)]);
+    edit(&trips, "click[buy now]", "click[< prev]");
+    let differs = webshop(&["replay", path(&trips)], "");
+    assert_eq!(differs.code, Some(1), "{}", differs.stderr);
+    assert!(
+        differs.stdout.contains("after turn 3, `click[< prev]`, `observation` differs"),
+        "{}",
+        differs.stdout
+    );
+    let differs = webshop(&["replay", "--json", path(&trips)], "");
+    let as_json: Value = serde_json::from_str(&differs.stdout).expect("one JSON object");
+    let found = &as_json["difference"];
+    assert_eq!(
+        (&found["line"], &found["turn"], &found["what"]),
+        (&1.into(), &3.into(), &"observation".into())
+    );
+    edit(&trips, "\"turns\":", "\"turns\"");
+    refused("replay_broken_line", dir.path(), &["replay", path(&trips)]);
+    refused("replay_missing", dir.path(), &["replay", path(&dir.path().join("other.jsonl"))]);
 }
 
 #[test]

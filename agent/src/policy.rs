@@ -30,6 +30,20 @@ pub struct LaneView<'a> {
     pub turn: usize,
 }
 
+impl<'a> LaneView<'a> {
+    /// What the customer was told; every page but the last shows it.
+    pub fn instruction(&self) -> &'a str {
+        &self.shop.goals().get(self.session.goal()).instruction
+    }
+
+    /// The search for these words, as the shop reads it when it is said: on one line, in lower case.
+    /// A policy that did what cannot be said could not be made to do it again from its record.
+    pub(crate) fn search(&self, words: &str) -> Action {
+        let line = words.replace('\n', " ");
+        Action::parse(&format!("search[{line}]"), self.shop.config().compat)
+    }
+}
+
 /// What a policy decides for one lane.
 #[derive(Clone, Debug)]
 pub struct Move {
@@ -79,15 +93,14 @@ impl RandomPolicy {
         let mut rng = self.seed.rng(Purpose::Policy, &coordinates);
         let mut below = |n: usize| rng.random_range(0..n.max(1) as u64) as usize;
         let available = view.page.available_actions();
-        let mut labels: Vec<String> =
-            available.clickables.into_iter().filter(|label| label != "search").collect();
-        let choice = below(labels.len() + usize::from(available.has_search_bar));
-        if choice < labels.len() {
-            return Action::Click(labels.swap_remove(choice));
+        let mut clicks: Vec<Action> = available.clicks().collect();
+        let choice = below(clicks.len() + usize::from(available.has_search_bar));
+        if choice < clicks.len() {
+            return clicks.swap_remove(choice);
         }
         let products = view.shop.catalog().products();
         let words: Vec<&str> = products[below(products.len())].title.split_whitespace().collect();
-        Action::Search(words.get(below(words.len())).unwrap_or(&"anything").to_lowercase())
+        view.search(words.get(below(words.len())).unwrap_or(&"anything"))
     }
 }
 
@@ -105,11 +118,6 @@ impl Policy for RandomPolicy {
     }
 }
 
-/// What the customer was told; every page but the last shows it.
-fn instruction<'a>(view: &LaneView<'a>) -> &'a str {
-    &view.shop.goals().get(view.session.goal()).instruction
-}
-
 /// The rule agent of the WebShop paper: search the whole instruction, open the first result, buy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RulePolicy;
@@ -125,7 +133,7 @@ impl Policy for RulePolicy {
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
         let choose = |view: &LaneView<'_>| match view.page {
-            Page::Search(_) => Action::Search(instruction(view).to_string()),
+            Page::Search(_) => view.search(view.instruction()),
             Page::Results(page) => match page.items.first() {
                 Some(item) => Action::Click(item.id.as_str().to_lowercase()),
                 None => Action::Click("back to search".into()),
@@ -146,7 +154,7 @@ impl OraclePolicy {
         let goal = view.shop.goals().get(view.session.goal());
         let target = goal.product;
         match view.page {
-            Page::Search(_) => Action::Search(view.shop.catalog().get(target).title.to_lowercase()),
+            Page::Search(_) => view.search(&view.shop.catalog().get(target).title),
             Page::Results(page) => match page.items.iter().find(|item| item.product == target) {
                 Some(item) => Action::Click(item.id.as_str().to_lowercase()),
                 None => Action::Click("next >".into()),

@@ -33,11 +33,13 @@ mod page;
 mod site;
 mod view;
 
+mod replay;
 mod session;
 mod shop;
 mod shop_env;
 mod snapshot;
 mod transcript;
+mod trip;
 mod vec_env;
 
 mod analyzer;
@@ -69,6 +71,7 @@ pub use page::{
 };
 pub use porter::stem;
 pub use purchase::Purchase;
+pub use replay::{Replay, ReplayError, TripDifference, replay};
 pub use reward::RewardBreakdown;
 pub use session::{Outcome, RESULTS_PER_PAGE, Session};
 pub use shop::{EnvError, Shop, ShopConfig};
@@ -76,5 +79,6 @@ pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, Shop
 pub use site::{ForeignPage, read_html};
 pub use snapshot::SnapshotError;
 pub use transcript::transcript;
+pub use trip::{Difference, Footprint, TRIP_FORMAT, Trip, TripError, TripTurn};
 pub use vec_env::VecEnv;
 pub use view::AvailableActions;
