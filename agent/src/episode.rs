@@ -15,6 +15,9 @@ use crate::generate::Completion;
 use crate::prompt::PROMPT_VERSION;
 
 /// The address of an episode among all that a seed can produce: same seed, same address, same trip.
+///
+/// Whoever forks a session to continue it in several ways seeds each fork by giving it a `sample` of its
+/// own, see [`EpisodeCoordinates::sampled`]; forks with equal coordinates make equal trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct EpisodeCoordinates {
     /// What the episode is for: training step, or a constant of the evaluation.
@@ -25,6 +28,13 @@ pub struct EpisodeCoordinates {
     pub goal: GoalId,
     /// Which of several samples for the goal.
     pub sample: u64,
+}
+
+impl EpisodeCoordinates {
+    /// The same goal at the same step, drawn for the `sample`-th time.
+    pub fn sampled(self, sample: u64) -> Self {
+        Self { sample, ..self }
+    }
 }
 
 /// The tokens of one turn of a language model.

@@ -184,3 +184,45 @@ impl Policy for OraclePolicy {
         Ok(lanes.iter().map(|view| Move::of(Self::choose(view))).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use webshop_env::EnvConfig;
+    use webshop_env::ShopEnv;
+    use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData};
+
+    fn shop() -> Arc<Shop> {
+        let data = RawData::embedded(EmbeddedCatalog::Hundred);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+        Arc::new(Shop::new(catalog, goals).unwrap())
+    }
+
+    /// What a random customer says in a fork after the search for lamps.
+    fn said(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<String> {
+        let mut policy = RandomPolicy::new(Seed(0));
+        let mut said = Vec::new();
+        for turn in 1..8 {
+            let (shop, session, page) = (fork.shop(), fork.session(), fork.page());
+            let view = LaneView { lane: 0, coordinates, shop, session, page, noop: None, turn };
+            let action = policy.act(&[view]).unwrap()[0].action.clone().unwrap();
+            fork.step(&action);
+            said.push(action.to_string());
+        }
+        said
+    }
+
+    #[test]
+    fn forks_differ_by_their_sample_alone() {
+        let mut env = ShopEnv::new(shop(), EnvConfig::default());
+        let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+        env.step(&Action::Search("lamp".into()));
+        let mut forks = env.fork(3).into_iter();
+        let mut trip = |sample| said(&mut forks.next().unwrap(), at.sampled(sample));
+        let first = trip(0);
+        assert_eq!(first, trip(0));
+        assert_ne!(first, trip(1));
+    }
+}
