@@ -16,6 +16,7 @@ mod rollout;
 mod search;
 mod shop;
 mod train;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,8 @@ enum Verb {
     Rollout(rollout::RolloutArgs),
     /// Make recorded trips again and check that everything is as recorded
     Replay(replay::ReplayArgs),
+    /// Check that a catalog makes a shop that is fit to learn in
+    Validate(validate::ValidateArgs),
     /// Shop yourself, in the terminal
     Play(play::PlayArgs),
     /// Rank products for a query, with the reasons if asked
@@ -82,6 +85,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Eval(args) => eval::run(args),
         Verb::Rollout(args) => rollout::run(args),
         Verb::Replay(args) => replay::run(args),
+        Verb::Validate(args) => validate::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
         Verb::Catalog(verb) => catalog::run(verb),

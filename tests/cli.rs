@@ -127,6 +127,7 @@ fn every_verb_explains_itself() {
         "eval",
         "rollout",
         "replay",
+        "validate",
         "play",
         "search",
         "catalog",
@@ -298,6 +299,21 @@ fn recorded_trips_are_made_again() {
     edit(&trips, "\"turns\":", "\"turns\"");
     refused("replay_broken_line", dir.path(), &["replay", path(&trips)]);
     refused("replay_missing", dir.path(), &["replay", path(&dir.path().join("other.jsonl"))]);
+}
+
+#[test]
+fn a_shop_is_judged_with_its_numbers() {
+    let judged = answer(&["validate", "--catalog", CORNER_SHOP]);
+    common::in_area("cli", || insta::assert_snapshot!("validate", judged));
+    let as_json = json(&["validate", "--json", "--catalog", CORNER_SHOP]);
+    assert_eq!((&as_json["passed"], as_json["checks"].as_array().map(Vec::len)), (&true.into(), Some(13)));
+    // A wish that its product does not meet.
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    edit(&dir.path().join("items_human_ins.json"), "[\"crème brûlée\"]", "[\"chocolate\"]");
+    let judged = webshop(&["validate", "--catalog", path(dir.path())], "");
+    assert_eq!((judged.code, judged.stderr.as_str()), (Some(1), ""));
+    let failed: Vec<&str> = judged.stdout.lines().filter(|line| !line.starts_with("PASS")).collect();
+    common::in_area("cli", || insta::assert_snapshot!("validate_fails", failed.join("\n")));
 }
 
 #[test]

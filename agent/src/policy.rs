@@ -187,11 +187,12 @@ impl Policy for OraclePolicy {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::Arc;
-    use webshop_env::EnvConfig;
-    use webshop_env::ShopEnv;
+
+    use webshop_env::{EnvConfig, ShopEnv};
     use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData};
+
+    use super::*;
 
     fn shop() -> Arc<Shop> {
         let data = RawData::embedded(EmbeddedCatalog::Hundred);
