@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use webshop_env::{Replay, replay};
+use webshop_env::{Replay, ReplayError, TripError, replay};
 
 use crate::answer::answer;
 use crate::shop::ShopArgs;
@@ -43,8 +43,7 @@ struct Answer<'a> {
 pub fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let file = File::open(&args.file).with_context(|| format!("cannot open `{}`", args.file.display()))?;
     let shop = Arc::new(args.shop.open()?);
-    let replay = replay(BufReader::new(file), &shop)
-        .with_context(|| format!("cannot replay `{}`", args.file.display()))?;
+    let replay = replay(BufReader::new(file), &shop).map_err(|error| refusal(&args.file, error))?;
     let goal_fingerprint = shop.goals().fingerprint();
     if args.json {
         answer!("{}", serde_json::to_string(&Answer { replay: &replay, goal_fingerprint })?)?;
@@ -56,4 +55,15 @@ pub fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         answer!("goals {goal_fingerprint}")?;
     }
     Ok(ExitCode::from(u8::from(replay.difference.is_some())))
+}
+
+/// Why a file was not judged, and what to do where the flags are to blame.
+fn refusal(file: &Path, error: ReplayError) -> anyhow::Error {
+    let hint = match error {
+        ReplayError::Trip { problem: TripError::OtherShop { what: "goals", .. }, .. } => {
+            " here; the shop of the recording is named by `--catalog`, `--size` and `--goals`"
+        }
+        _ => "",
+    };
+    anyhow::Error::from(error).context(format!("cannot replay `{}`{hint}", file.display()))
 }

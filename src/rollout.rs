@@ -31,7 +31,7 @@ pub struct RolloutArgs {
     checkpoint: Option<PathBuf>,
     #[command(flatten)]
     pub play: PlayFlags,
-    /// Write one JSON record a trip to this file; must not exist
+    /// Write one JSON record a trip to this file, for `webshop replay`; must not exist
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
 }

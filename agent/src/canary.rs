@@ -89,3 +89,73 @@ impl Policy for Canary {
         Ok(lanes.iter().map(|view| Move::of(self.choose(view))).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use webshop_env::Shop;
+    use webshop_products::{Catalog, GoalId, GoalKind, GoalSet, RawData, RawHumanInstruction, RawItem, Seed};
+
+    use super::*;
+    use crate::{EpisodeCoordinates, RolloutConfig, Task, rollout};
+
+    /// Three lamps: the one found first has options, and the other two say most.
+    fn shop() -> Shop {
+        let item = |asin: &str, name: &str, options: serde_json::Value| RawItem {
+            asin: asin.into(),
+            name: name.into(),
+            images: vec!["a.jpg".into()],
+            customization_options: serde_json::from_value(options).unwrap(),
+            ..RawItem::default()
+        };
+        let mut data = RawData {
+            items: vec![
+                item("B1", "lamp of quite another kind", serde_json::json!({})),
+                item(
+                    "B0",
+                    "lamp lamp lamp",
+                    serde_json::json!({"color": [{"value": "red"}, {"value": "blue"}], "size": [{"value": "s"}]}),
+                ),
+                item("B2", "lamp of quite another kind", serde_json::json!({})),
+            ],
+            ..RawData::default()
+        };
+        let wish = RawHumanInstruction {
+            instruction: "lamp".into(),
+            instruction_attributes: vec!["lamp".into()],
+            instruction_options: Vec::new(),
+        };
+        data.human.insert("B0".into(), vec![wish]);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
+        Shop::new(catalog, goals).unwrap()
+    }
+
+    /// What a canary does after its search.
+    fn check(mut canary: Canary, expected: &[&str]) {
+        let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+        let task = Task { shop: Arc::new(shop()), coordinates };
+        let limits = RolloutConfig { max_steps: 6, lanes: 1 };
+        let episodes = rollout(&mut canary, &[task], limits, &mut |_| ()).unwrap();
+        let said: Vec<String> = episodes[0].turns.iter().map(|turn| turn.action.to_string()).collect();
+        assert!(said[0].starts_with("search[lamp"), "{said:?}");
+        assert_eq!(said[1..], *expected);
+    }
+
+    #[test]
+    fn the_longest_title_is_bought_and_of_equals_the_first() {
+        check(Canary::LongestTitle, &["click[b1]", "click[buy now]"]);
+    }
+
+    #[test]
+    fn every_option_is_clicked_once() {
+        check(Canary::AllOptions, &["click[b0]", "click[red]", "click[blue]", "click[s]", "click[buy now]"]);
+    }
+
+    #[test]
+    fn a_search_is_repeated_until_the_shop_closes() {
+        let search = "search[lamp, and price lower than 140.00 dollars]";
+        check(Canary::RepeatForever, &[search; 5]);
+    }
+}

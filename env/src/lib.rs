@@ -2,7 +2,8 @@
 //!
 //! A [`Shop`] is the immutable world: catalog, goals, search and rewards. A [`Session`] is one
 //! customer in it, who sees a [`Page`] and takes an [`Action`]. [`ShopEnv`] puts the two together
-//! as a Gymnasium environment, [`VecEnv`] many of them.
+//! as a Gymnasium environment, [`VecEnv`] many of them. What was done is recorded in a [`Trip`],
+//! which [`replay()`] makes again, and told in a [`transcript()`].
 //!
 //! ```
 //! use std::sync::Arc;

@@ -13,7 +13,7 @@
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
 use crate::reward::RewardBreakdown;
-use crate::session::{LastListing, Outcome, Session};
+use crate::session::{Fields, LastListing, Outcome, Session};
 use crate::shop::Shop;
 use crate::snapshot::{Kind, SnapshotError, seal, unseal};
 use crate::view::AvailableActions;
@@ -140,7 +140,7 @@ impl ShopEnv {
 
     /// This environment as bytes: how it is shown and bounded, and its session.
     pub fn snapshot(&self) -> Vec<u8> {
-        seal(Kind::Env, self.shop.world(), &(&self.config, &self.session))
+        seal(Kind::Env, self.shop.world(), &(&self.config, self.session.fields()))
     }
 
     /// The environment that [`ShopEnv::snapshot`] made these bytes of, in the same shop.
@@ -148,8 +148,8 @@ impl ShopEnv {
     /// # Errors
     /// As [`Session::restore`].
     pub fn restore(shop: Arc<Shop>, bytes: &[u8]) -> Result<ShopEnv, SnapshotError> {
-        let (config, session): (EnvConfig, Session) = unseal(Kind::Env, shop.world(), bytes)?;
-        let session = session.checked(&shop)?;
+        let (config, fields): (EnvConfig, Fields) = unseal(Kind::Env, shop.world(), bytes)?;
+        let session = Session::from_fields(fields, &shop)?;
         let mut last_listing = LastListing::default();
         Ok(ShopEnv { page: session.page_with(&shop, &mut last_listing), shop, config, session, last_listing })
     }

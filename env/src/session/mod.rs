@@ -15,6 +15,7 @@ mod sight;
 mod stored;
 
 pub(crate) use listing::LastListing;
+pub(crate) use stored::Fields;
 
 use crate::action::{Action, NoopReason};
 use crate::compat::Compat;
@@ -44,7 +45,7 @@ pub struct Session {
 /// Which page the customer is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Place {
+pub(crate) enum Place {
     Search,
     Results,
     Item(ProductIdx),

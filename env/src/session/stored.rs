@@ -1,10 +1,15 @@
 //! A session as bytes and back, and its name.
 
-use super::Session;
+use super::{Place, Session};
 use crate::digest::Digest;
 use crate::shop::Shop;
 use crate::snapshot::{Kind, SnapshotError, payload, seal, unseal};
 use serde::Serialize;
+use std::collections::BTreeSet;
+use webshop_products::{GoalId, ProductIdx, Selection};
+
+/// What a snapshot holds of a session: its fields in order, without their names.
+pub(crate) type Fields = (GoalId, u32, Place, String, u32, Selection, BTreeSet<ProductIdx>);
 
 impl Session {
     /// This session as bytes, some 60 and the words of its search: to be put down and taken up again,
@@ -33,10 +38,7 @@ impl Session {
     /// # Errors
     /// [`SnapshotError`], if the bytes are something else, damaged, or from another shop.
     pub fn restore(shop: &Shop, bytes: &[u8]) -> Result<Session, SnapshotError> {
-        let (goal, steps, place, query, page_number, selection, visited) =
-            unseal(Kind::Session, shop.world(), bytes)?;
-        let session = Session { goal, steps, place, query, page_number, selection, visited };
-        session.checked(shop)
+        Session::from_fields(unseal(Kind::Session, shop.world(), bytes)?, shop)
     }
 
     /// The name of this state: equal for equal sessions and, but for an accident in 2⁶⁴, for no
@@ -56,26 +58,28 @@ impl Session {
         vec![self.clone(); n]
     }
 
-    /// The fields in the order of a snapshot, without their names.
-    fn fields(&self) -> impl Serialize {
+    /// This session as [`Fields`].
+    pub(crate) fn fields(&self) -> impl Serialize {
         let Session { goal, steps, place, query, page_number, selection, visited } = self;
         (goal, steps, place, query, page_number, selection, visited)
     }
 
-    /// This session, if the shop has all that it speaks of.
-    pub(crate) fn checked(self, shop: &Shop) -> Result<Session, SnapshotError> {
+    /// The session with these fields, if the shop has all that they speak of.
+    pub(crate) fn from_fields(fields: Fields, shop: &Shop) -> Result<Session, SnapshotError> {
+        let (goal, steps, place, query, page_number, selection, visited) = fields;
+        let session = Session { goal, steps, place, query, page_number, selection, visited };
         let n_goals = shop.goals().goals().len();
-        if self.goal.0 as usize >= n_goals {
-            let problem = format!("goal `{}` of {n_goals}", self.goal.0);
+        if goal.0 as usize >= n_goals {
+            let problem = format!("goal `{}` of {n_goals}", goal.0);
             return Err(SnapshotError::Impossible(problem));
         }
         let n_products = shop.catalog().len();
-        let mut products = self.product().into_iter().chain(self.visited.iter().copied());
+        let mut products = session.product().into_iter().chain(session.visited.iter().copied());
         match products.find(|product| product.as_usize() >= n_products) {
             Some(product) => {
                 Err(SnapshotError::Impossible(format!("product `{}` of {n_products}", product.0)))
             }
-            None => Ok(self),
+            None => Ok(session),
         }
     }
 }
