@@ -2,6 +2,9 @@
 //!
 //! Random walks through the embedded shop, left and continued at random points.
 
+mod common;
+
+use common::without_steps;
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
 use webshop_env::{
@@ -114,12 +117,6 @@ proptest! {
         bytes.splice(..0, ours[..at].iter().copied());
         prop_assert!(bytes == ours || Session::restore(&SHOP, &bytes).is_err());
     }
-}
-
-fn without_steps(session: &Session) -> serde_json::Value {
-    let mut json = serde_json::to_value(session).expect("a session is data");
-    json.as_object_mut().expect("with named fields").remove("steps").expect("one of them the count");
-    json
 }
 
 #[test]

@@ -56,24 +56,20 @@ pub(super) fn canary_floor(trips: &Trips) -> Check {
     Check::new("canary_floor", oracle - best >= GAP, measured)
 }
 
-/// Every page of an oracle's trip is beset with all hostile words, each in a fork of its own, and so is the receipt.
+/// Every page of an oracle's trip is beset with all hostile words, each in a fork of its own; so is the receipt, where
+/// to buy once more is hostile too.
 pub(super) fn adversarial_floor(trips: &Trips) -> Check {
     let hostile = hostile_words();
-    let compat = trips.shop.config().compat;
     let mut n_said = 0;
     let mut counterexample = None;
     for episode in trips.oracle.iter().take(BESET_TRIPS) {
         let mut env = ShopEnv::new(trips.shop.clone(), EnvConfig::default());
         env.reset(episode.coordinates.goal);
         for turn in episode.turns.iter().map(Some).chain([None]) {
-            for words in &hostile {
-                let was_over = env.is_over();
-                let mut fork = env.clone();
-                let step = fork.step(&Action::parse(words, compat));
+            let again = env.is_over().then_some("click[buy now]");
+            for words in hostile.iter().map(String::as_str).chain(again) {
                 n_said += 1;
-                if step.reward != 0.0 || (step.terminated && !was_over) {
-                    counterexample.get_or_insert_with(|| format!("`{words:.60}` earns {}", step.reward));
-                }
+                counterexample = counterexample.or_else(|| earns(&env, words));
             }
             if let Some(turn) = turn {
                 env.step(&turn.action);
@@ -82,11 +78,19 @@ pub(super) fn adversarial_floor(trips: &Trips) -> Check {
     }
     Check::unless("adversarial_floor", counterexample, || {
         format!(
-            "{n_said} hostile utterances ({} on every page of {} trips) earned 0, a second purchase included",
+            "{n_said} hostile utterances ({} on every page of {} trips, and a second purchase) earned 0",
             hostile.len(),
             trips.oracle.len().min(BESET_TRIPS)
         )
     })
+}
+
+/// What saying this here would earn, if it earns or buys anything.
+fn earns(env: &ShopEnv, words: &str) -> Option<String> {
+    let mut fork = env.clone();
+    let step = fork.step(&Action::parse(words, env.shop().config().compat));
+    let buys = step.terminated && !env.is_terminated();
+    (step.reward != 0.0 || buys).then(|| format!("`{words:.60}` earns {}", step.reward))
 }
 
 /// Things that have broken, or been paid by, a shop somewhere: markers of the original's search, labels that are no
