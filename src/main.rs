@@ -13,12 +13,14 @@ mod explain;
 mod lines;
 mod play;
 mod progress;
+mod replay;
 mod rollout;
 mod rules;
 mod search;
 mod shop;
 mod trace;
 mod train;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,10 @@ enum Verb {
     Eval(eval::EvalArgs),
     /// Let a policy shop and record its trips
     Rollout(rollout::RolloutArgs),
+    /// Make recorded trips again and check that everything is as recorded
+    Replay(replay::ReplayArgs),
+    /// Check that a catalog makes a shop that is fit to learn in
+    Validate(validate::ValidateArgs),
     /// Shop yourself, in the terminal
     Play(play::PlayArgs),
     /// Rank products for a query, with the reasons if asked
@@ -86,6 +92,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Train(args) => train::run(args),
         Verb::Eval(args) => eval::run(args),
         Verb::Rollout(args) => rollout::run(args),
+        Verb::Replay(args) => replay::run(args),
+        Verb::Validate(args) => validate::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),

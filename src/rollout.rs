@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde::Serialize;
 use webshop_agent::{
-    Episode, EpisodeCoordinates, LmConfig, LmPolicy, OraclePolicy, Policy, RandomPolicy, RolloutConfig,
-    RulePolicy, Task, rollout,
+    Canary, Episode, EpisodeCoordinates, LmConfig, LmPolicy, OraclePolicy, Policy, RandomPolicy,
+    RolloutConfig, RulePolicy, Task, rollout,
 };
 use webshop_env::Shop;
 use webshop_products::{Seed, Split};
@@ -31,7 +31,7 @@ pub struct RolloutArgs {
     checkpoint: Option<PathBuf>,
     #[command(flatten)]
     pub play: PlayFlags,
-    /// Write one JSON record a trip to this file; must not exist
+    /// Write one JSON record a trip to this file, for `webshop replay`; must not exist
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
 }
@@ -75,6 +75,14 @@ enum PolicyName {
     Oracle,
     /// A language model
     Lm,
+    /// Canary: buys the listed product with the longest title
+    LongestTitle,
+    /// Canary: clicks every option of the first result, then buys it
+    AllOptions,
+    /// Canary: searches with words that all listings hold beside the instruction
+    QueryStuffing,
+    /// Canary: says the same search until the shop closes
+    RepeatForever,
 }
 
 /// Plays, sums up, records.
@@ -83,6 +91,10 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::Random => play(&mut RandomPolicy::new(Seed(args.play.seed)), &args.play, args.out),
         PolicyName::Rule => play(&mut RulePolicy, &args.play, args.out),
         PolicyName::Oracle => play(&mut OraclePolicy, &args.play, args.out),
+        PolicyName::LongestTitle => play(&mut Canary::LongestTitle, &args.play, args.out),
+        PolicyName::AllOptions => play(&mut Canary::AllOptions, &args.play, args.out),
+        PolicyName::QueryStuffing => play(&mut Canary::QueryStuffing, &args.play, args.out),
+        PolicyName::RepeatForever => play(&mut Canary::RepeatForever, &args.play, args.out),
         PolicyName::Lm => match args.checkpoint {
             Some(checkpoint) => play_lm(&Trained::load(&checkpoint)?, &args.play, args.out),
             None => bail!("the policy `lm` needs `--checkpoint DIR`"),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use webshop_env::{Compat, Tracer, Trip};
+use webshop_env::{Compat, GivenTrip, Tracer};
 use webshop_products::GoalRecord;
 
 use crate::answer::answer;
@@ -39,7 +39,7 @@ pub fn run(args: TraceArgs) -> Result<ExitCode> {
         bail!("trips are told in the original's words only; give `--compat original`");
     }
     // The shop is built with the goals that trips bring along, so all trips are read first.
-    let trips: Vec<Trip> = lines::in_stdin().collect::<Result<_>>()?;
+    let trips: Vec<GivenTrip> = lines::in_stdin().collect::<Result<_>>()?;
     let own_goals: Vec<GoalRecord> = trips.iter().filter_map(|trip| trip.goal.clone()).collect();
     let opened = args.rules.open_original(&own_goals, args.show_attrs)?;
     let mut tracer = Tracer::new(&opened.shop, opened.n_goals, opened.random, args.prev);

@@ -126,7 +126,7 @@ static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
 
 #[test]
 fn every_verb_explains_itself() {
-    let verbs = ["", "train", "eval", "rollout", "play", "search", "explain", "trace"];
+    let verbs = ["", "train", "eval", "rollout", "replay", "validate", "play", "search", "explain", "trace"];
     let catalog = ["catalog", "catalog generate", "catalog inspect"];
     for verb in verbs.into_iter().chain(catalog) {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
@@ -264,6 +264,51 @@ fn a_rollout_records_the_same_trips_on_any_number_of_threads() {
     let one = trips("1");
     assert_eq!(one.lines().count(), 40);
     assert!(one == trips("2"), "threads show in the trips");
+}
+
+#[test]
+fn recorded_trips_are_made_again() {
+    let dir = temporary();
+    let trips = dir.path().join("trips.jsonl");
+    answer(&["rollout", "--policy", "rule", "--episodes", "5", "--out", path(&trips)]);
+    let replayed = answer(&["replay", path(&trips)]);
+    assert!(replayed.starts_with("5 trips, 15 turns: all as recorded\ngoals "), "{replayed}");
+    let as_json = json(&["replay", "--json", path(&trips)]);
+    assert_eq!((&as_json["trips"], &as_json["difference"]), (&5.into(), &Value::Null));
+    refused("replay_another_catalog", dir.path(), &["replay", "--catalog", CORNER_SHOP, path(&trips)]);
+    edit(&trips, "click[buy now]", "click[< prev]");
+    let differs = webshop(&["replay", path(&trips)], "");
+    assert_eq!(differs.code, Some(1), "{}", differs.stderr);
+    assert!(
+        differs.stdout.contains("after turn 3, `click[< prev]`, `observation` differs"),
+        "{}",
+        differs.stdout
+    );
+    let differs = webshop(&["replay", "--json", path(&trips)], "");
+    let as_json: Value = serde_json::from_str(&differs.stdout).expect("one JSON object");
+    let found = &as_json["difference"];
+    assert_eq!(
+        (&found["line"], &found["turn"], &found["what"]),
+        (&1.into(), &3.into(), &"observation".into())
+    );
+    edit(&trips, "\"turns\":", "\"turns\"");
+    refused("replay_broken_line", dir.path(), &["replay", path(&trips)]);
+    refused("replay_missing", dir.path(), &["replay", path(&dir.path().join("other.jsonl"))]);
+}
+
+#[test]
+fn a_shop_is_judged_with_its_numbers() {
+    let judged = answer(&["validate", "--catalog", CORNER_SHOP]);
+    common::in_area("cli", || insta::assert_snapshot!("validate", judged));
+    let as_json = json(&["validate", "--json", "--catalog", CORNER_SHOP]);
+    assert_eq!((&as_json["passed"], as_json["checks"].as_array().map(Vec::len)), (&true.into(), Some(13)));
+    // A wish that its product does not meet.
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    edit(&dir.path().join("items_human_ins.json"), "[\"crème brûlée\"]", "[\"chocolate\"]");
+    let judged = webshop(&["validate", "--catalog", path(dir.path())], "");
+    assert_eq!((judged.code, judged.stderr.as_str()), (Some(1), ""));
+    let failed: Vec<&str> = judged.stdout.lines().filter(|line| !line.starts_with("PASS")).collect();
+    common::in_area("cli", || insta::assert_snapshot!("validate_fails", failed.join("\n")));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tempfile::TempDir;
 use webshop_agent::{Qwen2, checkpoint};
+use webshop_env::replay;
 use webshop_products::{Goal, Seed, Split};
 use webshop_training::{
     Config, Ground, Metric, Observer, Phase, Record, RunFolder, Silent, Stages, Trained, TrainingError,
@@ -296,5 +297,16 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
     for gap in gaps {
         // Twice the same number by other kernels: some units in the last place of a few nats.
         assert!(gap < 1e-4, "a token's log-probability differs by {gap} nats");
+    }
+}
+
+#[test]
+fn the_trips_of_a_run_can_be_made_again() {
+    let ground = Ground::open(&config(&[])).expect("a small ground");
+    for step in ["step-000060", "step-000064"] {
+        let trips =
+            fs::read(REFERENCE.folder.join(format!("episodes/{step}.jsonl"))).expect("recorded trips");
+        let replayed = replay(&trips[..], ground.shop()).expect("trips of the judged shop");
+        assert_eq!((replayed.trips, replayed.difference), (8, None), "{step}");
     }
 }

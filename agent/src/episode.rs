@@ -5,13 +5,19 @@
 //! judge: rewards are the shop's, advantages the trainer's.
 
 use serde::Serialize;
-use webshop_env::{Action, NoopReason, RewardBreakdown, Shop};
+use webshop_env::{
+    Action, ENVIRONMENT_ID, EnvConfig, Footprint, NoopReason, RewardBreakdown, Shop, TRIP_FORMAT, Trip,
+    TripTurn,
+};
 use webshop_products::GoalId;
 
 use crate::generate::Completion;
 use crate::prompt::PROMPT_VERSION;
 
 /// The address of an episode among all that a seed can produce: same seed, same address, same trip.
+///
+/// Whoever forks a session to continue it in several ways seeds each fork by giving it a `sample` of its
+/// own, see [`EpisodeCoordinates::sampled`]; forks with equal coordinates make equal trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct EpisodeCoordinates {
     /// What the episode is for: training step, or a constant of the evaluation.
@@ -22,6 +28,13 @@ pub struct EpisodeCoordinates {
     pub goal: GoalId,
     /// Which of several samples for the goal.
     pub sample: u64,
+}
+
+impl EpisodeCoordinates {
+    /// The same goal at the same step, drawn for the `sample`-th time.
+    pub fn sampled(self, sample: u64) -> Self {
+        Self { sample, ..self }
+    }
 }
 
 /// The tokens of one turn of a language model.
@@ -42,6 +55,10 @@ pub struct EpisodeTurn {
     pub thought: Option<String>,
     /// Why it changed nothing, if it did.
     pub noop: Option<NoopReason>,
+    /// What the shop paid for it, 0 to 1.
+    pub reward: f64,
+    /// What it led to.
+    pub after: Footprint,
     /// The model's tokens; `None` for policies without any.
     pub tokens: Option<TurnTokens>,
 }
@@ -51,6 +68,10 @@ pub struct EpisodeTurn {
 pub struct Episode {
     /// Its address.
     pub coordinates: EpisodeCoordinates,
+    /// How pages were shown and when the trip was to be cut.
+    pub config: EnvConfig,
+    /// What was there before the first turn.
+    pub start: Footprint,
     /// Its turns in order.
     pub turns: Vec<EpisodeTurn>,
     /// The shop's reward, 0 to 1; 0 if nothing was bought.
@@ -63,25 +84,16 @@ pub struct Episode {
     pub truncated: bool,
 }
 
-/// A trip as one line of a rollout file.
+/// A trip as one line of a rollout file: what the shop can make again, and what only the agent knows.
 #[derive(Clone, Debug, Serialize)]
 pub struct EpisodeRecord<'a> {
+    /// What happened; `webshop replay` makes it again.
+    #[serde(flatten)]
+    pub trip: Trip<TurnRecord<'a>>,
     /// Its address.
     pub coordinates: EpisodeCoordinates,
     /// The instruction.
     pub instruction: &'a str,
-    /// Its turns.
-    pub turns: Vec<TurnRecord<'a>>,
-    /// The shop's reward.
-    pub reward: f64,
-    /// How it came about.
-    pub breakdown: Option<RewardBreakdown>,
-    /// Whether something was bought.
-    pub terminated: bool,
-    /// Whether the trip was cut.
-    pub truncated: bool,
-    /// The goals this one is of.
-    pub goal_fingerprint: &'a str,
     /// Layout of the prompts, for language models.
     pub prompt_version: Option<&'static str>,
 }
@@ -89,10 +101,9 @@ pub struct EpisodeRecord<'a> {
 /// One turn of an [`EpisodeRecord`].
 #[derive(Clone, Debug, Serialize)]
 pub struct TurnRecord<'a> {
-    /// The action as text.
-    pub action: String,
-    /// Why it changed nothing, if so.
-    pub noop: Option<NoopReason>,
+    /// What was done, and what came of it.
+    #[serde(flatten)]
+    pub turn: TripTurn,
     /// The written thought.
     pub thought: Option<&'a str>,
     /// Tokens read before the turn; empty for policies without any.
@@ -105,22 +116,35 @@ impl Episode {
     /// The trip as a line of a rollout file, with the text of its goal.
     pub fn record<'a>(&'a self, shop: &'a Shop) -> EpisodeRecord<'a> {
         let turn = |turn: &'a EpisodeTurn| TurnRecord {
-            action: turn.action.to_string(),
-            noop: turn.noop,
+            turn: TripTurn {
+                action: turn.action.to_string(),
+                noop: turn.noop,
+                reward: turn.reward,
+                after: turn.after,
+            },
             thought: turn.thought.as_deref(),
             prompt_ids: turn.tokens.as_ref().map_or(&[], |tokens| &tokens.prompt_ids),
             completion: turn.tokens.as_ref().map(|tokens| &tokens.completion),
         };
         let has_tokens = self.turns.iter().any(|turn| turn.tokens.is_some());
+        let goal = self.coordinates.goal;
         EpisodeRecord {
+            trip: Trip {
+                format: TRIP_FORMAT.into(),
+                environment: ENVIRONMENT_ID.into(),
+                goal_fingerprint: shop.goals().fingerprint().into(),
+                rules: shop.config().compat,
+                config: self.config,
+                goal,
+                start: self.start,
+                turns: self.turns.iter().map(turn).collect(),
+                reward: self.reward,
+                breakdown: self.breakdown,
+                terminated: self.terminated,
+                truncated: self.truncated,
+            },
             coordinates: self.coordinates,
-            instruction: &shop.goals().get(self.coordinates.goal).instruction,
-            turns: self.turns.iter().map(turn).collect(),
-            reward: self.reward,
-            breakdown: self.breakdown,
-            terminated: self.terminated,
-            truncated: self.truncated,
-            goal_fingerprint: shop.goals().fingerprint(),
+            instruction: &shop.goals().get(goal).instruction,
             prompt_version: has_tokens.then_some(PROMPT_VERSION),
         }
     }

@@ -5,7 +5,8 @@
 //! lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
-//! shop, and an [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating.
+//! shop, and an [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating, a [`Canary`]
+//! makes those that ought not to pay.
 //!
 //! The agent knows no reward and takes no gradient step.
 
@@ -21,6 +22,7 @@ pub mod generate;
 pub mod sampler;
 pub mod tokenizer;
 
+mod canary;
 pub mod demonstrator;
 pub mod dialect;
 pub mod episode;
@@ -30,6 +32,7 @@ pub mod prompt;
 mod rollout;
 
 pub use cache::KvCache;
+pub use canary::Canary;
 pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
 pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, TurnTokens};

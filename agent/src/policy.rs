@@ -30,6 +30,20 @@ pub struct LaneView<'a> {
     pub turn: usize,
 }
 
+impl<'a> LaneView<'a> {
+    /// What the customer was told; every page but the last shows it.
+    pub fn instruction(&self) -> &'a str {
+        &self.shop.goals().get(self.session.goal()).instruction
+    }
+
+    /// The search for these words, as the shop reads it when it is said: on one line, in lower case.
+    /// A policy that did what cannot be said could not be made to do it again from its record.
+    pub(crate) fn search(&self, words: &str) -> Action {
+        let line = words.replace('\n', " ");
+        Action::parse(&format!("search[{line}]"), self.shop.config().compat)
+    }
+}
+
 /// What a policy decides for one lane.
 #[derive(Clone, Debug)]
 pub struct Move {
@@ -79,15 +93,14 @@ impl RandomPolicy {
         let mut rng = self.seed.rng(Purpose::Policy, &coordinates);
         let mut below = |n: usize| rng.random_range(0..n.max(1) as u64) as usize;
         let available = view.page.available_actions();
-        let mut labels: Vec<String> =
-            available.clickables.into_iter().filter(|label| label != "search").collect();
-        let choice = below(labels.len() + usize::from(available.has_search_bar));
-        if choice < labels.len() {
-            return Action::Click(labels.swap_remove(choice));
+        let mut clicks: Vec<Action> = available.clicks().collect();
+        let choice = below(clicks.len() + usize::from(available.has_search_bar));
+        if choice < clicks.len() {
+            return clicks.swap_remove(choice);
         }
         let products = view.shop.catalog().products();
         let words: Vec<&str> = products[below(products.len())].title.split_whitespace().collect();
-        Action::Search(words.get(below(words.len())).unwrap_or(&"anything").to_lowercase())
+        view.search(words.get(below(words.len())).unwrap_or(&"anything"))
     }
 }
 
@@ -105,11 +118,6 @@ impl Policy for RandomPolicy {
     }
 }
 
-/// What the customer was told; every page but the last shows it.
-fn instruction<'a>(view: &LaneView<'a>) -> &'a str {
-    &view.shop.goals().get(view.session.goal()).instruction
-}
-
 /// The rule agent of the WebShop paper: search the whole instruction, open the first result, buy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RulePolicy;
@@ -125,7 +133,7 @@ impl Policy for RulePolicy {
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
         let choose = |view: &LaneView<'_>| match view.page {
-            Page::Search(_) => Action::Search(instruction(view).to_string()),
+            Page::Search(_) => view.search(view.instruction()),
             Page::Results(page) => match page.items.first() {
                 Some(item) => Action::Click(item.id.as_str().to_lowercase()),
                 None => Action::Click("back to search".into()),
@@ -146,7 +154,7 @@ impl OraclePolicy {
         let goal = view.shop.goals().get(view.session.goal());
         let target = goal.product;
         match view.page {
-            Page::Search(_) => Action::Search(view.shop.catalog().get(target).title.to_lowercase()),
+            Page::Search(_) => view.search(&view.shop.catalog().get(target).title),
             Page::Results(page) => match page.items.iter().find(|item| item.product == target) {
                 Some(item) => Action::Click(item.id.as_str().to_lowercase()),
                 None => Action::Click("next >".into()),
@@ -174,5 +182,48 @@ impl Policy for OraclePolicy {
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
         Ok(lanes.iter().map(|view| Move::of(Self::choose(view))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use webshop_env::{EnvConfig, ShopEnv};
+    use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData};
+
+    use super::*;
+
+    fn shop() -> Arc<Shop> {
+        let data = RawData::embedded(EmbeddedCatalog::Hundred);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+        Arc::new(Shop::new(catalog, goals).unwrap())
+    }
+
+    /// What a random customer says in a fork after the search for lamps.
+    fn said(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<String> {
+        let mut policy = RandomPolicy::new(Seed(0));
+        let mut said = Vec::new();
+        for turn in 1..8 {
+            let (shop, session, page) = (fork.shop(), fork.session(), fork.page());
+            let view = LaneView { lane: 0, coordinates, shop, session, page, noop: None, turn };
+            let action = policy.act(&[view]).unwrap()[0].action.clone().unwrap();
+            fork.step(&action);
+            said.push(action.to_string());
+        }
+        said
+    }
+
+    #[test]
+    fn forks_differ_by_their_sample_alone() {
+        let mut env = ShopEnv::new(shop(), EnvConfig::default());
+        let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+        env.step(&Action::Search("lamp".into()));
+        let mut forks = env.fork(3).into_iter();
+        let mut trip = |sample| said(&mut forks.next().unwrap(), at.sampled(sample));
+        let first = trip(0);
+        assert_eq!(first, trip(0));
+        assert_ne!(first, trip(1));
     }
 }

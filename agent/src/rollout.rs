@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use webshop_env::{EnvConfig, NoopReason, Shop, ShopEnv};
+use webshop_env::{EnvConfig, Footprint, NoopReason, Shop, ShopEnv};
 
 use crate::episode::{Episode, EpisodeCoordinates, EpisodeTurn};
 use crate::error::AgentError;
@@ -60,10 +60,13 @@ struct Lane {
 
 impl Lane {
     fn new(task: &Task, max_steps: u32) -> Self {
-        let mut env = ShopEnv::new(task.shop.clone(), EnvConfig { max_steps, ..EnvConfig::default() });
-        env.reset(task.coordinates.goal);
+        let config = EnvConfig { max_steps, ..EnvConfig::default() };
+        let mut env = ShopEnv::new(task.shop.clone(), config);
+        let shown = env.reset(task.coordinates.goal);
         let episode = Episode {
             coordinates: task.coordinates,
+            config,
+            start: Footprint::of(env.session(), &shown),
             turns: Vec::new(),
             reward: 0.0,
             breakdown: None,
@@ -111,6 +114,8 @@ fn play_round(policy: &mut dyn Policy, lanes: &mut [Lane]) -> Result<(), AgentEr
             action,
             thought: chosen.thought,
             noop: lane.noop,
+            reward: step.reward,
+            after: Footprint::of(lane.env.session(), &step.observation),
             tokens: chosen.tokens,
         });
     }

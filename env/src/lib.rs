@@ -2,7 +2,8 @@
 //!
 //! A [`Shop`] is the immutable world: catalog, goals, search and rewards. A [`Session`] is one
 //! customer in it, who sees a [`Page`] and takes an [`Action`]. [`ShopEnv`] puts the two together
-//! as a Gymnasium environment, [`VecEnv`] many of them.
+//! as a Gymnasium environment, [`VecEnv`] many of them. What was done is recorded in a [`Trip`],
+//! which [`replay()`] makes again, and told in a [`transcript()`].
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,17 +27,21 @@
 //! This crate knows no tokens of a language model, no policy and no learning.
 
 mod compat;
+mod digest;
 
 mod action;
 mod page;
 mod site;
 mod view;
 
+mod replay;
 mod session;
 mod shop;
 mod shop_env;
+mod snapshot;
 mod trace;
 mod transcript;
+mod trip;
 mod vec_env;
 
 mod analyzer;
@@ -59,6 +64,7 @@ pub use analyzer::analyze;
 pub use bm25::{B, Collection, K1, SearchExplanation, TermScore};
 pub use color::{COLORS, normalize_color};
 pub use compat::Compat;
+pub use digest::{Digest, NoDigest};
 pub use fuzzy::{MATCH_ABOVE, token_set_ratio};
 pub use index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
 pub use nouns::{NounTable, title_nouns};
@@ -68,13 +74,18 @@ pub use page::{
 };
 pub use porter::stem;
 pub use purchase::Purchase;
+pub use replay::{Replay, ReplayError, TripDifference, replay};
 pub use reward::{RewardBreakdown, RewardExplanation};
 pub use session::{Outcome, RESULTS_PER_PAGE, Session};
 pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
 pub use site::{ForeignPage, read_html};
-pub use trace::{CustomerName, TraceError, TracedPage, TracedSession, TracedStep, TracedTrip, Tracer, Trip};
+pub use snapshot::SnapshotError;
+pub use trace::{
+    CustomerName, GivenTrip, TraceError, TracedPage, TracedSession, TracedStep, TracedTrip, Tracer,
+};
 pub use transcript::transcript;
+pub use trip::{Difference, Footprint, TRIP_FORMAT, Trip, TripError, TripTurn};
 pub use vec_env::VecEnv;
 pub use verbose_info::VerboseInfo;
 pub use view::AvailableActions;

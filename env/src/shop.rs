@@ -9,10 +9,12 @@
 use crate::action::NoopReason;
 use crate::bm25::SearchExplanation;
 use crate::compat::Compat;
+use crate::digest::Digest;
 use crate::index::{Hit, SearchIndex, TooManyTerms};
 use crate::nouns::NounTable;
 use crate::python;
 use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
+use crate::shop_env::ENVIRONMENT_ID;
 use std::collections::HashMap;
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
 
@@ -114,6 +116,14 @@ impl Shop {
     /// The rules this shop keeps.
     pub fn config(&self) -> &ShopConfig {
         &self.config
+    }
+
+    /// The name of this world: what is sold, what is wanted, and by which rules. States may move
+    /// between shops of one name. A table of nouns is not part of it; it belongs to the goals' reward.
+    pub fn world(&self) -> Digest {
+        let rules = (self.config.compat, self.config.shows_attributes);
+        let name = (ENVIRONMENT_ID, self.goals.fingerprint(), rules);
+        Digest::of(&serde_json::to_vec(&name).expect("texts and truth values are all valid JSON"))
     }
 
     /// The at most 50 best products for words, best first; ties by product id. No words known, or

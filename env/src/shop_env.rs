@@ -13,8 +13,9 @@
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
 use crate::reward::RewardBreakdown;
-use crate::session::{LastListing, Outcome, Session};
+use crate::session::{Fields, LastListing, Outcome, Session};
 use crate::shop::Shop;
+use crate::snapshot::{Kind, SnapshotError, seal, unseal};
 use crate::view::AvailableActions;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -141,6 +142,28 @@ impl ShopEnv {
             truncated: self.is_truncated(),
             info: StepInfo { noop: outcome.noop, breakdown: outcome.breakdown },
         }
+    }
+
+    /// This environment as bytes: how it is shown and bounded, and its session.
+    pub fn snapshot(&self) -> Vec<u8> {
+        seal(Kind::Env, self.shop.world(), &(&self.config, self.session.fields()))
+    }
+
+    /// The environment that [`ShopEnv::snapshot`] made these bytes of, in the same shop.
+    ///
+    /// # Errors
+    /// As [`Session::restore`].
+    pub fn restore(shop: Arc<Shop>, bytes: &[u8]) -> Result<ShopEnv, SnapshotError> {
+        let (config, fields): (EnvConfig, Fields) = unseal(Kind::Env, shop.world(), bytes)?;
+        let session = Session::from_fields(fields, &shop)?;
+        let mut last_listing = LastListing::default();
+        Ok(ShopEnv { page: session.page_with(&shop, &mut last_listing), shop, config, session, last_listing })
+    }
+
+    /// This environment `n` times over; each goes its own way. See [`Session::fork`] for what must
+    /// be drawn anew.
+    pub fn fork(&self, n: usize) -> Vec<ShopEnv> {
+        vec![self.clone(); n]
     }
 
     /// The world this customer is in.

@@ -2,9 +2,11 @@
 //!
 //! [`transcript`] replays a trip from the start of a goal and writes down what was wanted, what was
 //! said, what each page showed in short, and what came of it. The same trip always gives the same
-//! text, so it serves as a snapshot too.
+//! text: no address, time, path or order of a hash map is in it, and rewards are rounded to four
+//! digits. So it serves as a snapshot, of an agent or of a change to the shop.
 //!
-//! It is no observation: agents read the views of a page.
+//! It is no observation: agents read the views of a page. Nor is it a record to make a trip again
+//! from: that is a [`crate::Trip`].
 
 use crate::action::Action;
 use crate::page::{ItemPage, Page, ResultsPage};
@@ -20,6 +22,44 @@ const MAX_CHARS: usize = 96;
 const MAX_ITEMS: usize = 5;
 
 /// Tells the trip that these words, one utterance a turn, make from the start of a goal of this shop.
+///
+/// Each line is cut after 96 characters. A test that pins what an agent does in the shop is one
+/// line long; [insta](https://insta.rs) keeps the text, here inline and else in a file:
+///
+/// ```
+/// # use webshop_env::{Shop, transcript};
+/// # use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+/// let data = RawData::embedded(EmbeddedCatalog::Hundred);
+/// let catalog = Catalog::from_raw(&data, Seed(0))?;
+/// let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
+/// let shop = Shop::new(catalog, goals)?;
+///
+/// let said = ["search[pasta sauce garlic flakes pepper paste]", "click[b0lufehiro]", "click[buy now]"];
+/// insta::assert_snapshot!(transcript(&shop, GoalId(1236), &said), @r"
+/// “a pasta sauce with garlic flakes and pepper paste, and price lower than 90.00 dollars”
+/// wanted: pasta sauce (B0LUFEHIRO)
+/// attributes: garlic flakes, pepper paste
+/// at most: $90.00
+///
+/// 1. search[pasta sauce garlic flakes pepper paste]
+///    page 1; found 4
+///      B0BEHEDABU  $73.29  Orlafield Tomato Pasta Sauce, Garlic Paste, Pepper Flakes
+///      B0DABUDOTI  $117.0  Orlafield Tomato Pasta Sauce, Pepper Paste, Garlic Flakes
+///      B0GIPUGOZA  $30.0  Orlafield Tomato Pasta Sauce, Pepper Paste, Garlic Flakes
+///      B0LUFEHIRO  $73.29  Orlafield Tomato Pasta Sauce, Pepper Paste, Garlic Flakes
+///
+/// 2. click[b0lufehiro]
+///    B0LUFEHIRO  $73.29  Orlafield Tomato Pasta Sauce, Pepper Paste, Garlic Flakes
+///
+/// 3. click[buy now]
+///    bought B0LUFEHIRO []
+///    reward 1.0000 = 1 type × (2/2 attributes + 0/0 options + 1/1 price) / 3
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Panics
+/// If the goal is none of this shop's.
 pub fn transcript(shop: &Shop, goal: GoalId, utterances: &[impl AsRef<str>]) -> String {
     let mut session = Session::start(goal);
     let mut last = LastListing::default();

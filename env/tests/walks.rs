@@ -4,6 +4,9 @@
 //! quotes, markup, line breaks, equal values, options named like buttons), under all rules; and
 //! arbitrary text as actions.
 
+mod common;
+
+use common::without_steps;
 use proptest::prelude::*;
 use rand::Rng;
 use std::path::Path;
@@ -176,13 +179,14 @@ proptest! {
                 let mut session = Session::start(GoalId(3));
                 let mut told = String::new();
                 for utterance in &utterances {
-                    let before = (session.page(shop), session.steps());
+                    let (before, page_before) = (session.clone(), session.page(shop));
                     let action = Action::parse(utterance, shop.config().compat);
                     let outcome = session.act(shop, &action);
                     let page = session.page(shop);
-                    prop_assert_eq!(session.steps(), before.1 + 1);
+                    prop_assert_eq!(session.steps(), before.steps() + 1);
                     if outcome.noop.is_some() {
-                        prop_assert_eq!(&page, &before.0);
+                        prop_assert_eq!(&page, &page_before);
+                        prop_assert_eq!(without_steps(&session), without_steps(&before));
                         prop_assert_eq!((outcome.reward, outcome.terminated), (0.0, false));
                     }
                     told += &page.text_rich();

@@ -30,6 +30,7 @@ mod trajectory;
 mod evaluate;
 mod record;
 mod statistics;
+mod validate;
 
 mod checkpoint;
 mod clock;
@@ -61,5 +62,6 @@ pub use statistics::{mean, mean_interval, paired_bootstrap, wilson_interval};
 pub use trained::Trained;
 pub use trainer::{Stage, Stages, train};
 pub use trajectory::{MicroBatch, Trajectory};
+pub use validate::{Check, MAX_GOALS, validate};
 pub use value::{GoalValue, ValueKey, ValueTable, optimal_value};
 pub use warm_start::{Demonstrations, cloning_gradient, lay_down, recount};

@@ -3,6 +3,8 @@
 //! A [`Session`] is a goal and a place in the shop: a few hundred bytes that can be cloned, hashed,
 //! compared and stored, so forks, snapshots and replays need nothing else. [`Session::act`] moves
 //! it by one [`Action`] and returns the [`Outcome`]; [`Session::page`] shows where it is.
+//! [`Session::snapshot`] puts it down and [`Session::restore`] takes it up, [`Session::fork`] makes
+//! many of it, and [`Session::digest`] names it.
 //!
 //! Both are total: an action that means nothing here passes the turn. Search results are not part
 //! of a session, as they follow from the query; whoever steps often keeps them (see
@@ -10,8 +12,10 @@
 
 mod listing;
 mod sight;
+mod stored;
 
 pub(crate) use listing::LastListing;
+pub(crate) use stored::Fields;
 
 use crate::action::{Action, NoopReason};
 use crate::compat::Compat;
@@ -43,7 +47,7 @@ pub struct Session {
 /// Which page the customer is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Place {
+pub(crate) enum Place {
     Search,
     Results,
     Item(ProductIdx),

@@ -1,6 +1,6 @@
 //! Trips told in the original's words: every page, address, label and state, to compare with it.
 //!
-//! A [`Tracer`] is the original's server with its customers: it takes one [`Trip`] after the other and
+//! A [`Tracer`] is the original's server with its customers: it takes one [`GivenTrip`] after the other and
 //! returns each as a [`TracedTrip`]. It knows what the original keeps beyond a [`Session`]: customers by
 //! name, who keep their goal when they come again; counts of what they did; the one generator, from
 //! which names, goals and random listings are drawn; and the texts of earlier steps.
@@ -9,7 +9,7 @@
 
 mod record;
 
-pub use record::{CustomerName, TracedPage, TracedSession, TracedStep, TracedTrip, Trip};
+pub use record::{CustomerName, GivenTrip, TracedPage, TracedSession, TracedStep, TracedTrip};
 
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
@@ -89,7 +89,7 @@ impl<'a> Tracer<'a> {
     ///
     /// # Errors
     /// If the trip asks for a goal that there is not.
-    pub fn trace(&mut self, trip: &Trip) -> Result<TracedTrip, TraceError> {
+    pub fn trace(&mut self, trip: &GivenTrip) -> Result<TracedTrip, TraceError> {
         if let Some(seed) = trip.seed {
             *self.random() = PythonRandom::new(seed);
             self.begun = None;
@@ -121,7 +121,7 @@ impl<'a> Tracer<'a> {
 
     /// Who comes, and for what: drawn in the original's order, the name before the goal. A known customer
     /// draws nothing.
-    fn receive(&mut self, trip: &Trip) -> Result<(String, GoalId), TraceError> {
+    fn receive(&mut self, trip: &GivenTrip) -> Result<(String, GoalId), TraceError> {
         let own = trip.goal.as_ref().map(|_| self.next_own_goal());
         // A number is name and goal at once, unless either is said otherwise.
         let number = match trip.session {

@@ -11,7 +11,7 @@ use webshop_products::{GoalRecord, Selection};
 
 /// One trip to trace: who goes, for what, and what is said. Unknown fields are left alone.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct Trip {
+pub struct GivenTrip {
     /// The customer's name, which addresses show; `goal_idx` is one if this is absent. A number also names
     /// the goal. Without either, a name is drawn.
     #[serde(default)]
