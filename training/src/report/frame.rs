@@ -138,7 +138,7 @@ impl Frame {
             "<path class=\"mark\" d=\"M{x:.1} {TOP}V{BOTTOM}\"/><text class=\"{class}\" x=\"{:.1}\" y=\"{}\" \
              font-size=\"11\">{}</text>\n",
             x + dx,
-            TOP + 9.0,
+            TOP - 4.0,
             escape(label)
         )
     }
