@@ -79,7 +79,7 @@ pub use reward::{RewardBreakdown, RewardExplanation};
 pub use session::{Outcome, RESULTS_PER_PAGE, Session};
 pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
-pub use site::{ForeignPage, read_html};
+pub use site::{ForeignPage, Link, Links, Method, read_html};
 pub use snapshot::SnapshotError;
 pub use trace::{
     CustomerName, GivenTrip, TraceError, TracedPage, TracedSession, TracedStep, TracedTrip, Tracer,

@@ -1,17 +1,29 @@
 //! Reading a page back from HTML, ours or the original's.
 //!
-//! [`read_html`] turns a document into a [`ForeignPage`]: its visible pieces of text and its legal
-//! moves, found by the few hooks that both sites share (see [`crate::Page::html`]). It serves to
-//! drive a real shop's site, and to prove that all views of our pages agree.
+//! [`read_html`] turns a document into a [`ForeignPage`]: its visible pieces of text, its legal
+//! moves and where they lead ([`Links`]), found by the few hooks that both sites share (see
+//! [`crate::Page::html`]). It serves to drive a real shop's site, and to prove that all views of
+//! our pages agree.
 //!
-//! It never guesses fields such as title or price: a foreign page has texts and labels only. The
-//! shop itself parses nothing.
+//! It never guesses fields such as title or price: a foreign page has texts and labels only, and of
+//! the texts it knows two by what stands before them, the instruction and the score. The shop
+//! itself parses nothing.
+
+mod links;
+
+pub use links::{Link, Links, Method};
 
 use crate::page::{Node, NodeKind};
 use crate::view::{AvailableActions, rich_text, simple_text};
 use scraper::node::Element;
 use scraper::{ElementRef, Html, Node as HtmlNode, Selector};
 use std::sync::LazyLock;
+
+/// What stands before the instruction.
+const INSTRUCTION: &str = "Instruction:";
+
+/// What stands before the score.
+const SCORE: &str = "Your score (min 0.0, max 1.0)";
 
 /// What a document shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +32,30 @@ pub struct ForeignPage {
     pub nodes: Vec<Node<'static>>,
     /// The legal moves.
     pub available_actions: AvailableActions,
+    /// Where the moves lead.
+    pub links: Links,
 }
 
 impl ForeignPage {
+    /// What the customer is told to buy, on the pages that say it.
+    pub fn instruction(&self) -> Option<&str> {
+        let is_heading = |node: &Node<'_>| node.text.trim_start().starts_with(INSTRUCTION);
+        let at = self.nodes.iter().position(is_heading)?;
+        // The heading and the instruction are one text where no line break stands between them.
+        let rest = self.nodes[at].text.trim().trim_start_matches(INSTRUCTION).trim();
+        if rest.is_empty() { self.nodes.get(at + 1).map(|node| node.text.as_ref()) } else { Some(rest) }
+    }
+
+    /// What the purchase was worth, 0 to 1, on the page that ends a trip.
+    pub fn score(&self) -> Option<f64> {
+        if self.available_actions != AvailableActions::default() {
+            return None;
+        }
+        let at = self.nodes.iter().position(|node| node.text.trim() == SCORE)?;
+        let score: f64 = self.nodes.get(at + 1)?.text.trim().parse().ok()?;
+        (0.0..=1.0).contains(&score).then_some(score)
+    }
+
     /// The page as [`crate::Page::text`] writes it.
     pub fn text(&self) -> String {
         simple_text(&self.nodes)
@@ -37,7 +70,11 @@ impl ForeignPage {
 /// Reads any text as an HTML document; what is malformed is read as browsers do.
 pub fn read_html(document: &str) -> ForeignPage {
     let html = Html::parse_document(document);
-    ForeignPage { nodes: visible_nodes(&html), available_actions: available_actions(&html) }
+    ForeignPage {
+        nodes: visible_nodes(&html),
+        available_actions: available_actions(&html),
+        links: Links::read(&html),
+    }
 }
 
 fn visible_nodes(html: &Html) -> Vec<Node<'static>> {
@@ -77,12 +114,17 @@ fn is_checked(label: ElementRef<'_>) -> bool {
     input.is_some_and(|input| input.value().attr("checked").is_some())
 }
 
-fn available_actions(html: &Html) -> AvailableActions {
+/// Selectors of what can be used: the search bar, buttons, links to products, values.
+fn select() -> &'static [Selector; 4] {
     static HOOKS: LazyLock<[Selector; 4]> = LazyLock::new(|| {
         ["#search_input", ".btn", ".product-link", "input[type=radio]"]
             .map(|selector| Selector::parse(selector).expect("the selectors are constants and valid"))
     });
-    let [search_bar, buttons, links, radios] = &*HOOKS;
+    &HOOKS
+}
+
+fn available_actions(html: &Html) -> AvailableActions {
+    let [search_bar, buttons, links, radios] = select();
     let labels =
         |selector| html.select(selector).map(|element| element.text().collect::<String>().to_lowercase());
     let values = html.select(radios).map(|radio| radio.value().attr("value").unwrap_or_default().to_owned());
@@ -117,6 +159,22 @@ mod tests {
         let labels = ["back to search", "b0lamp0001", "a & b", "red"];
         assert_eq!(page.available_actions.clickables, labels);
         assert!(!page.available_actions.has_search_bar);
+        assert_eq!((page.instruction(), page.score()), (Some("buy a lamp"), None));
+    }
+
+    #[test]
+    fn the_instruction_may_stand_beside_its_heading() {
+        let page = read_html("<h4>Instruction: buy a lamp</h4><button class='btn'>Search</button>");
+        assert_eq!(page.instruction(), Some("buy a lamp"));
+        assert_eq!(read_html("<h4>buy a lamp</h4>").instruction(), None);
+    }
+
+    #[test]
+    fn the_score_stands_on_a_page_without_moves() {
+        let score = "<h3>Your score (min 0.0, max 1.0)<pre>0.75</pre></h3>";
+        assert_eq!(read_html(score).score(), Some(0.75));
+        assert_eq!(read_html(&format!("{score}<button class='btn'>Next ></button>")).score(), None);
+        assert_eq!(read_html(&score.replace("0.75", "7")).score(), None);
     }
 
     #[test]

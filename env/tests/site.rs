@@ -4,7 +4,9 @@
 use rand::Rng;
 use std::collections::BTreeSet;
 use std::path::Path;
-use webshop_env::{Action, Detail, ForeignPage, NodeKind, Page, Session, Shop, ShopConfig, read_html};
+use webshop_env::{
+    Action, Detail, ForeignPage, NodeKind, Page, SearchPage, Session, Shop, ShopConfig, read_html,
+};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed};
 
 const N_TRIPS: u64 = 80;
@@ -105,6 +107,38 @@ fn the_originals_documents_read_as_the_page() {
             assert_eq!(read.available_actions, page.available_actions());
             // The original's documents do not say what was clicked: its scripts show that, from the address.
             assert_eq!(without_marks(&read.text_rich()), without_marks(&page.text_rich()));
+        });
+    }
+}
+
+#[test]
+fn every_move_leads_somewhere_and_nothing_else_does() {
+    for document in [Page::html, in_the_originals_manner] {
+        check(&RawData::embedded(EmbeddedCatalog::Hundred), document, |read, page| {
+            for action in page.available_actions().clicks() {
+                assert!(read.links.of(&action).is_some(), "{action} leads nowhere");
+            }
+            assert_eq!(read.links.of(&Action::Click("no such label".into())), None);
+            let is_search = matches!(page, Page::Search(_));
+            assert_eq!(read.links.of(&Action::Search("lamp".into())).is_some(), is_search);
+        });
+    }
+}
+
+#[test]
+fn the_instruction_and_the_score_are_read_back() {
+    for document in [Page::html, in_the_originals_manner] {
+        check(&RawData::embedded(EmbeddedCatalog::Hundred), document, |read, page| {
+            let told = match page {
+                Page::Search(SearchPage { instruction }) => Some(instruction),
+                Page::Results(page) => Some(&page.instruction),
+                Page::Item(page) => Some(&page.instruction),
+                Page::Detail(page) => Some(&page.instruction),
+                Page::Done(_) => None,
+            };
+            assert_eq!(read.instruction(), told.map(String::as_str));
+            let paid = if let Page::Done(page) = page { Some(page.reward) } else { None };
+            assert_eq!(read.score(), paid);
         });
     }
 }
