@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use webshop_products::{CatalogReport, Seed, generate};
 
 use crate::answer::answer;
-use crate::shop::ShopArgs;
+use crate::shop::{ShopArgs, SplitsArgs};
 
 /// What to do with a catalog.
 #[derive(clap::Subcommand)]
@@ -28,6 +28,8 @@ pub enum CatalogVerb {
     Inspect {
         #[command(flatten)]
         shop: ShopArgs,
+        #[command(flatten)]
+        splits: SplitsArgs,
         /// One JSON object instead of a table
         #[arg(long)]
         json: bool,
@@ -46,8 +48,8 @@ pub fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
                 .with_context(|| format!("cannot write the catalog to `{}`", out.display()))?;
             answer!("{products} products in {}", out.display())?;
         }
-        CatalogVerb::Inspect { shop, json } => {
-            let shop = shop.open()?;
+        CatalogVerb::Inspect { shop, splits, json } => {
+            let shop = shop.open_split_by(splits.rule())?;
             let report = CatalogReport::new(shop.catalog(), shop.goals());
             if json {
                 answer!("{}", serde_json::to_string(&report)?)?;

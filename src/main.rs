@@ -8,11 +8,13 @@
 
 mod answer;
 mod catalog;
+mod compare;
 mod eval;
 mod explain;
 mod lines;
 mod play;
 mod progress;
+mod result;
 mod rollout;
 mod rules;
 mod search;
@@ -47,6 +49,8 @@ enum Verb {
     Eval(eval::EvalArgs),
     /// Let a policy shop and record its trips
     Rollout(rollout::RolloutArgs),
+    /// Set two results side by side, if they are about the same goals and rules
+    Compare(compare::CompareArgs),
     /// Shop yourself, in the terminal
     Play(play::PlayArgs),
     /// Rank products for a query, with the reasons if asked
@@ -86,6 +90,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Train(args) => train::run(args),
         Verb::Eval(args) => eval::run(args),
         Verb::Rollout(args) => rollout::run(args),
+        Verb::Compare(args) => compare::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),

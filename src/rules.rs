@@ -10,6 +10,7 @@ use webshop_env::{Compat, NounTable, Shop, ShopConfig};
 use webshop_products::{
     Catalog, GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, PythonRandom, RawData, Seed,
 };
+use webshop_training::read_catalog;
 
 use crate::lines;
 use crate::shop::{CatalogArgs, cannot_open};
@@ -137,7 +138,7 @@ impl RulesArgs {
     }
 
     fn read(&self) -> Result<RawData> {
-        Ok(RawData::open(&self.catalog.source, self.catalog.size)?)
+        Ok(read_catalog(&self.catalog.config())?)
     }
 
     fn nouns(&self) -> Result<NounTable> {

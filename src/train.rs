@@ -23,6 +23,9 @@ pub struct TrainArgs {
     /// Short for `--set catalog.source=…`: 100, 1000 or a folder with the original's files
     #[arg(long, value_name = "100|1000|DIR")]
     catalog: Option<String>,
+    /// Short for `--set catalog.skip_bad=true`: drop malformed records of a folder and count them
+    #[arg(long)]
+    skip_bad: bool,
     /// Short for `--set seed=N`
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -30,7 +33,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue the run in the folder where it stopped, with its own configuration
-    #[arg(long, conflicts_with_all = ["config", "overrides", "catalog"])]
+    #[arg(long, conflicts_with_all = ["config", "overrides", "catalog", "skip_bad"])]
     resume: bool,
     /// Print the resolved configuration and do nothing
     #[arg(long)]
@@ -41,6 +44,7 @@ pub struct TrainArgs {
 pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     let mut overrides = args.overrides;
     overrides.extend(args.catalog.map(|source| format!("catalog.source={}", toml_string(&source))));
+    overrides.extend(args.skip_bad.then(|| "catalog.skip_bad=true".to_owned()));
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
     let config = Config::load(args.config.as_deref(), &overrides)?;
     if args.dry_run {

@@ -126,7 +126,7 @@ static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
 
 #[test]
 fn every_verb_explains_itself() {
-    let verbs = ["", "train", "eval", "rollout", "play", "search", "explain", "trace"];
+    let verbs = ["", "train", "eval", "rollout", "compare", "play", "search", "explain", "trace"];
     let catalog = ["catalog", "catalog generate", "catalog inspect"];
     for verb in verbs.into_iter().chain(catalog) {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
@@ -165,6 +165,21 @@ fn a_malformed_catalog_is_named() {
     search("catalog_bad_price", &dir);
     let dir = temporary();
     refused("catalog_missing", dir.path(), &["search", "--catalog", path(&dir.path().join("shop")), "lamp"]);
+}
+
+#[test]
+fn malformed_records_are_dropped_on_request() {
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    let items = dir.path().join("items_shuffle.json");
+    edit(&items, "$39.99", "cheap");
+    edit(&items, "\"B0SNEAK003\"", "\"b0sneak003\"");
+    let folder = ["--catalog", path(dir.path()), "--skip-bad"];
+    for verb in [&["search", "lamp"][..], &["explain", "--goal", "0"], &["catalog", "inspect"]] {
+        let answer = webshop(&[verb, &folder].concat(), "");
+        assert_eq!(answer.code, Some(0), "{verb:?}: {}", answer.stderr);
+        let told = answer.stderr.replace(path(dir.path()), "DIR");
+        common::in_area("cli", || insta::assert_snapshot!("skipped", told));
+    }
 }
 
 #[test]
@@ -249,6 +264,42 @@ fn rollouts_and_evaluations_answer_in_the_same_words() {
     }
     let oracle = json(&rollout);
     assert_eq!((&oracle["success_rate"], &oracle["inadmissible_rate"]), (&1.0.into(), &0.0.into()));
+}
+
+#[test]
+fn results_about_different_things_are_not_compared() {
+    let dir = temporary();
+    let measure = |name: &str, policy: &str, more: &[&str]| {
+        let rollout = ["rollout", "--policy", policy, "--episodes", "50", "--json"];
+        let file = dir.path().join(name);
+        fs::write(&file, answer(&[&rollout[..], more].concat())).expect("a written result");
+        path(&file).to_owned()
+    };
+    let (oracle, rule) = (measure("oracle.json", "oracle", &[]), measure("rule.json", "rule", &[]));
+    let compared = answer(&["compare", &rule, &oracle]);
+    common::in_area("cli", || insta::assert_snapshot!("compare", compared));
+    let refuse = |name: &str, other: &str| {
+        refused(name, dir.path(), &["compare", &oracle, other]);
+        let forced = answer(&["compare", "--force", &oracle, other]);
+        assert!(forced.contains("not about the same: they differ in "), "{forced}");
+    };
+    refuse("other_splits", &measure("paper.json", "oracle", &["--splits", "paper"]));
+    refuse("other_part", &measure("train.json", "oracle", &["--split", "train"]));
+    refuse("other_catalog", &measure("fewer.json", "oracle", &["--size", "90"]));
+    refused("no_result", dir.path(), &["compare", &oracle, CORNER_SHOP]);
+    refused("another_answer", dir.path(), &["compare", &oracle, "tests/data/corner-shop/items_ins_v2.json"]);
+}
+
+#[test]
+fn a_rule_that_leaks_says_so_and_one_that_cannot_split_is_refused() {
+    let rollout = ["rollout", "--policy", "rule", "--episodes", "10", "--splits"];
+    let leak = json(&[&rollout[..], &["verl-agent", "--json"]].concat())["leak"].clone();
+    assert_eq!(leak, "1507 of 1507 test goals may be trained on, as in verl-agent");
+    let told = answer(&[&rollout[..], &["verl-agent"]].concat());
+    assert!(told.contains("split               test (verl-agent)\nleaky               1507 of"), "{told}");
+    assert!(json(&[&rollout[..], &["paper", "--json"]].concat()).get("leak").is_none());
+    let paper = [&rollout[..], &["paper", "--catalog", CORNER_SHOP]].concat();
+    refused("too_few_goals", Path::new("nowhere"), &paper);
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod page;
 mod site;
 mod view;
 
+mod fingerprint;
 mod session;
 mod shop;
 mod shop_env;
@@ -59,6 +60,7 @@ pub use analyzer::analyze;
 pub use bm25::{B, Collection, K1, SearchExplanation, TermScore};
 pub use color::{COLORS, normalize_color};
 pub use compat::Compat;
+pub use fingerprint::ShopFingerprint;
 pub use fuzzy::{MATCH_ABOVE, token_set_ratio};
 pub use index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
 pub use nouns::{NounTable, title_nouns};

@@ -42,6 +42,11 @@ impl NounTable {
         NounTable { known }
     }
 
+    /// Whether the table knows no title.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
     /// The nouns of a title: the table's if it has the title, else [`title_nouns`].
     pub fn nouns(&self, title: &str) -> Vec<String> {
         match self.known.get(title) {

@@ -38,25 +38,20 @@ impl Catalog {
     ) -> Result<Self, DataError> {
         let mut catalog = Self::default();
         for (at, item) in data.items.iter().enumerate() {
-            if item.asin == "nan" || item.asin.chars().count() > ASIN_LENGTH {
-                continue;
-            }
             let problem = |problem| DataError::Record {
                 file: "items_shuffle".into(),
                 record: at + 1,
                 asin: item.asin.clone(),
                 problem,
             };
-            let id = ProductId::new(&item.asin)
-                .ok_or_else(|| problem(FieldProblem::new("asin", "is empty or in lower case")))?;
+            let Some(id) = product_id(item).map_err(problem)? else { continue };
             if catalog.positions.contains_key(&id) {
                 continue;
             }
             let position = ProductIdx(catalog.products.len() as u32);
             let attributes = data.instructions.get(&item.asin);
             let attributes = attributes.and_then(|entry| entry.attributes.clone());
-            let pricing =
-                Pricing::parse(&item.pricing).map_err(|text| problem(FieldProblem::new("pricing", text)))?;
+            let pricing = pricing(item).map_err(problem)?;
             let price = charge(pricing, position);
             catalog.positions.insert(id.clone(), position);
             catalog.products.push(product(item, id, price, attributes));
@@ -88,6 +83,20 @@ impl Catalog {
     pub fn is_empty(&self) -> bool {
         self.products.is_empty()
     }
+}
+
+/// The name under which an item is sold; none if the original skips such a name.
+pub(crate) fn product_id(item: &RawItem) -> Result<Option<ProductId>, FieldProblem> {
+    if item.asin == "nan" || item.asin.chars().count() > ASIN_LENGTH {
+        return Ok(None);
+    }
+    let id = ProductId::new(&item.asin);
+    id.map(Some).ok_or_else(|| FieldProblem::new("asin", "is empty or in lower case"))
+}
+
+/// What an item's price text says.
+pub(crate) fn pricing(item: &RawItem) -> Result<Pricing, FieldProblem> {
+    Pricing::parse(&item.pricing).map_err(|text| FieldProblem::new("pricing", text))
 }
 
 fn product(item: &RawItem, id: ProductId, price: Price, attributes: Option<Vec<String>>) -> Product {

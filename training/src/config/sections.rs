@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use webshop_products::Split;
+use webshop_products::{Split, SplitRule};
 
 use crate::reward::TaskReward;
 
@@ -20,6 +20,10 @@ pub struct CatalogConfig {
     pub size: CatalogSize,
     /// Which of the source's goals to use.
     pub goals: GoalsChoice,
+    /// By which rule goals are parted into those to train on and those to measure on.
+    pub splits: SplitRule,
+    /// Whether malformed records are dropped and counted, where otherwise the first one is refused.
+    pub skip_bad: bool,
     /// Generated shops whose goals are added to the training goals; none of their products is in the test shop.
     pub practice_shops: usize,
     /// Products in each practice shop.
@@ -326,6 +330,8 @@ impl Default for CatalogConfig {
             source: "100".into(),
             size: CatalogSize::All,
             goals: GoalsChoice::Both,
+            splits: SplitRule::ByProduct,
+            skip_bad: false,
             practice_shops: 120,
             practice_products: 100,
         }
