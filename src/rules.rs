@@ -30,9 +30,25 @@ pub struct RulesArgs {
     /// Draws prices and price limits; the original is seeded with it before it loads
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
+    #[command(flatten)]
+    nouns: NounsArgs,
+}
+
+/// What nouns are, if not what our tagger says.
+#[derive(clap::Args, Clone)]
+pub struct NounsArgs {
     /// Nouns of titles by another tagger: lines with `name` and `nouns`
     #[arg(long, value_name = "FILE.jsonl")]
     nouns: Option<PathBuf>,
+}
+
+impl NounsArgs {
+    /// The table, if a file is named.
+    pub fn read(&self) -> Result<Option<NounTable>> {
+        let Some(file) = &self.nouns else { return Ok(None) };
+        let titles = lines::in_file::<TitleNouns>(file)?.map(|line| line.map(|line| (line.name, line.nouns)));
+        Ok(Some(NounTable::new(titles.collect::<Result<_>>()?)))
+    }
 }
 
 /// Rules, as the command line names them.
@@ -142,8 +158,6 @@ impl RulesArgs {
     }
 
     fn nouns(&self) -> Result<NounTable> {
-        let Some(file) = &self.nouns else { return Ok(NounTable::default()) };
-        let titles = lines::in_file::<TitleNouns>(file)?.map(|line| line.map(|line| (line.name, line.nouns)));
-        Ok(NounTable::new(titles.collect::<Result<_>>()?))
+        Ok(self.nouns.read()?.unwrap_or_default())
     }
 }

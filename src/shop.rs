@@ -2,8 +2,8 @@
 
 use anyhow::Context;
 use webshop_env::Shop;
-use webshop_products::{Split, SplitRule};
-use webshop_training::{CatalogConfig, CatalogSize, GoalsChoice, open_shop};
+use webshop_products::{RawData, Split, SplitRule};
+use webshop_training::{CatalogConfig, CatalogSize, GoalsChoice, open_shop, read_catalog};
 
 /// What is sold.
 #[derive(clap::Args, Clone)]
@@ -100,6 +100,11 @@ impl From<SplitArg> for Split {
 }
 
 impl ShopArgs {
+    /// The files, or the embedded catalog.
+    pub fn read(&self) -> anyhow::Result<RawData> {
+        read_catalog(&self.catalog.config()).with_context(|| cannot_open(&self.catalog.source))
+    }
+
     /// Loads the catalog, makes the goals, parts them by our own rule, and builds the index.
     pub fn open(&self) -> anyhow::Result<Shop> {
         self.open_split_by(SplitRule::default())

@@ -127,7 +127,7 @@ static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
 #[test]
 fn every_verb_explains_itself() {
     let verbs = ["", "train", "eval", "rollout", "compare", "play", "search", "explain", "trace"];
-    let catalog = ["catalog", "catalog generate", "catalog inspect"];
+    let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
     for verb in verbs.into_iter().chain(catalog) {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let name = format!("help {verb}").trim().replace(' ', "_");
@@ -351,6 +351,19 @@ fn a_trace_is_of_the_original_and_names_a_bad_line() {
     refused("trace_of_both", nowhere, &[&trace[..], &["--goals", "both"]].concat());
     refused_input("trace_bad_line", nowhere, &trace, "{}\n{\"actions\": 3}\n");
     refused_input("trace_no_such_goal", nowhere, &trace, "{\"goal_idx\": 1000}\n");
+}
+
+#[test]
+fn deviations_from_the_original_are_counted() {
+    let shown = answer(&["catalog", "deviations", "--catalog", CORNER_SHOP]);
+    common::in_area("cli", || insta::assert_snapshot!("deviations", shown));
+    let counted = json(&["catalog", "deviations", "--catalog", "100", "--json"]);
+    let of = |name: &str| {
+        let deviations = counted["deviations"].as_array().expect("a list");
+        deviations.iter().find(|one| one["name"] == name).expect("a deviation")["n_goals"].clone()
+    };
+    // As the README says.
+    assert_eq!([of("reachable reward"), of("marks of choices"), of("drawing by weight")], [40, 28, 299]);
 }
 
 #[test]

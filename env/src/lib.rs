@@ -53,6 +53,7 @@ mod purchase;
 mod reward;
 mod verbose_info;
 
+mod deviations;
 mod python;
 
 pub use action::{Action, NoopReason};
@@ -60,6 +61,7 @@ pub use analyzer::analyze;
 pub use bm25::{B, Collection, K1, SearchExplanation, TermScore};
 pub use color::{COLORS, normalize_color};
 pub use compat::Compat;
+pub use deviations::{Deviation, DeviationReport, NounChoice, NounReference};
 pub use fingerprint::ShopFingerprint;
 pub use fuzzy::{MATCH_ABOVE, token_set_ratio};
 pub use index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};

@@ -63,12 +63,15 @@ impl NounTable {
 /// assert_eq!(title_nouns("Women's Waterproof Hiking Boots, 2 Pairs"), ["women", "hiking", "boots", "pairs"]);
 /// ```
 pub fn title_nouns(title: &str) -> Vec<String> {
+    title_words(title).filter(|word| NOT_NOUNS.binary_search(&word.as_str()).is_err()).collect()
+}
+
+/// The alphabetic words of a title, of two letters or more, in lower case.
+pub(crate) fn title_words(title: &str) -> impl Iterator<Item = String> {
     title
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().nth(1).is_some() && word.chars().all(char::is_alphabetic))
         .map(str::to_lowercase)
-        .filter(|word| NOT_NOUNS.binary_search(&word.as_str()).is_err())
-        .collect()
 }
 
 #[cfg(test)]

@@ -250,7 +250,8 @@ fn count(items: impl Iterator) -> u32 {
     items.count() as u32
 }
 
-fn category_steps(path: &str) -> BTreeSet<String> {
+/// The steps of a category path.
+pub(crate) fn category_steps(path: &str) -> BTreeSet<String> {
     path.split('›').map(|step| python::strip(step).to_owned()).collect()
 }
 
