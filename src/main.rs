@@ -7,6 +7,7 @@
 #![deny(clippy::print_stdout)]
 
 mod answer;
+mod cache;
 mod catalog;
 mod compare;
 mod eval;

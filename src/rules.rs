@@ -132,7 +132,7 @@ impl RulesArgs {
             };
             let n_goals = world.goals.goals().len();
             world.append(own_goals)?;
-            let config = ShopConfig { compat: Compat::Original, shows_attributes, nouns: self.nouns()? };
+            let config = ShopConfig { compat: Compat::Original, shows_attributes, ..self.shop_config()? };
             let shop = Shop::with_config(world.catalog, world.goals, config)?;
             Ok(OriginalShop { shop, n_goals, random: world.random })
         };
@@ -150,14 +150,17 @@ impl RulesArgs {
                 GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?)
             }
         };
-        Ok(Shop::with_config(catalog, goals, ShopConfig { nouns: self.nouns()?, ..ShopConfig::default() })?)
+        Ok(Shop::with_config(catalog, goals, self.shop_config()?)?)
     }
 
     fn read(&self) -> Result<RawData> {
         Ok(read_catalog(&self.catalog.config())?)
     }
 
-    fn nouns(&self) -> Result<NounTable> {
-        Ok(self.nouns.read()?.unwrap_or_default())
+    /// What holds under either rules.
+    fn shop_config(&self) -> Result<ShopConfig> {
+        let nouns = self.nouns.read()?.unwrap_or_default();
+        let index_cache = self.catalog.config().index_cache;
+        Ok(ShopConfig { nouns, index_cache, ..ShopConfig::default() })
     }
 }

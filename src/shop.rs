@@ -5,6 +5,8 @@ use webshop_env::Shop;
 use webshop_products::{RawData, Split, SplitRule};
 use webshop_training::{CatalogConfig, CatalogSize, GoalsChoice, open_shop, read_catalog};
 
+use crate::cache::CacheArgs;
+
 /// What is sold.
 #[derive(clap::Args, Clone)]
 pub struct CatalogArgs {
@@ -17,6 +19,8 @@ pub struct CatalogArgs {
     /// Drop malformed records of a folder and count them, instead of refusing the first
     #[arg(long)]
     skip_bad: bool,
+    #[command(flatten)]
+    cache: CacheArgs,
 }
 
 impl CatalogArgs {
@@ -26,6 +30,7 @@ impl CatalogArgs {
             source: self.source.clone(),
             size: self.size.map_or(CatalogSize::All, CatalogSize::First),
             skip_bad: self.skip_bad,
+            index_cache: self.cache.folder_for(&self.source),
             ..CatalogConfig::default()
         }
     }

@@ -9,6 +9,7 @@ use anyhow::bail;
 use webshop_training::{Config, RunFolder, Stage, TrainingError, train, write_report};
 
 use crate::answer::answer;
+use crate::cache::CacheArgs;
 use crate::progress::observer;
 
 /// Flags of `webshop train`.
@@ -26,6 +27,8 @@ pub struct TrainArgs {
     /// Short for `--set catalog.skip_bad=true`: drop malformed records of a folder and count them
     #[arg(long)]
     skip_bad: bool,
+    #[command(flatten)]
+    cache: CacheArgs,
     /// Short for `--set seed=N`
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -65,6 +68,7 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
         run.save_command(&command_line())?;
         (run, config)
     };
+    let config = with_cache(config, args.cache);
     let stop = Arc::new(AtomicBool::new(false));
     let asked = stop.clone();
     ctrlc::set_handler(move || {
@@ -94,6 +98,12 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     answer!("run folder  {}", out.display())?;
     answer!("report      {}", report.display())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The experiment, with a place for its index.
+fn with_cache(mut config: Config, cache: CacheArgs) -> Config {
+    config.catalog.index_cache = cache.folder_for(&config.catalog.source);
+    config
 }
 
 /// What was typed, quoted where a shell needs it.

@@ -26,6 +26,9 @@ struct Answer {
     stderr: String,
 }
 
+/// Where the tests' commands keep their indexes.
+static CACHE: LazyLock<TempDir> = LazyLock::new(temporary);
+
 /// Runs `webshop` in the repository with `input` on stdin.
 fn webshop(args: &[&str], input: &str) -> Answer {
     webshop_into(args, input, Stdio::piped())
@@ -38,6 +41,7 @@ fn webshop_into(args: &[&str], input: &str, stdout: impl Into<Stdio>) -> Answer 
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
+        .env("WEBSHOP_CACHE", CACHE.path())
         .env_remove("RUST_LOG")
         .env_remove("RUST_BACKTRACE")
         .stdin(Stdio::piped())
@@ -322,6 +326,22 @@ fn a_search_explains_itself() {
     let words = "men's sneakers with rubber soles";
     let shown = answer(&["search", "--catalog", CORNER_SHOP, "--explain", "--top", "2", words]);
     common::in_area("cli", || insta::assert_snapshot!("search", shown));
+}
+
+#[test]
+fn an_index_is_kept_until_its_catalog_changes() {
+    let n_kept = || fs::read_dir(CACHE.path()).map_or(0, |entries| entries.count());
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    let items = dir.path().join("items_shuffle.json");
+    // A word of its own makes a catalog that no other test keeps an index of.
+    edit(&items, "\"name\": \"", "\"name\": \"Zyzzyva ");
+    let search = ["search", "--catalog", path(dir.path()), "--explain", "zyzzyva"];
+    let without = answer(&[&search[..], &["--no-cache"]].concat());
+    assert!(without.starts_with("1 hits for `zyzzyva`"), "{without}");
+    assert_eq!([answer(&search), answer(&search)], [without.clone(), without]);
+    assert!(n_kept() > 0, "nothing was kept");
+    edit(&items, "Zyzzyva ", "Quokka ");
+    assert!(answer(&search).starts_with("0 hits"), "a changed file is answered from the old index");
 }
 
 #[test]

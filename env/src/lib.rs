@@ -43,6 +43,7 @@ mod vec_env;
 mod analyzer;
 mod bm25;
 mod index;
+mod index_cache;
 mod porter;
 
 mod color;

@@ -14,6 +14,7 @@ use crate::nouns::NounTable;
 use crate::python;
 use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
 
 /// Why a shop could not be built.
@@ -46,6 +47,8 @@ pub struct ShopConfig {
     pub shows_attributes: bool,
     /// Titles whose nouns are known from another tagger.
     pub nouns: NounTable,
+    /// A folder in which the search index is kept from run to run; results do not depend on it.
+    pub index_cache: Option<PathBuf>,
 }
 
 /// The immutable world of all customers.
@@ -86,7 +89,7 @@ impl Shop {
         let products = catalog.products();
         let documents = products.iter().map(|product| (product.id.clone(), document(product)));
         Ok(Shop {
-            index: SearchIndex::new(documents)?,
+            index: SearchIndex::new(documents, config.index_cache.as_deref())?,
             product_facts: products.iter().map(|product| ProductFacts::new(product, &config.nouns)).collect(),
             goal_facts: goals
                 .goals()

@@ -24,7 +24,8 @@ pub enum EmbeddedCatalog {
 }
 
 impl EmbeddedCatalog {
-    fn named(source: &str) -> Option<Self> {
+    /// The one that is called so, `100` or `1000`.
+    pub fn named(source: &str) -> Option<Self> {
         match source {
             "100" => Some(Self::Hundred),
             "1000" => Some(Self::Thousand),

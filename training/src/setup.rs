@@ -7,7 +7,7 @@ use webshop_agent::prompt::{self, PROMPT_VERSION, Piece, marks};
 use webshop_agent::{
     AgentError, Demonstrator, LmConfig, Manner, Qwen2Config, RolloutConfig, Sampler, ShopTokenizer,
 };
-use webshop_env::{ENVIRONMENT_ID, Shop};
+use webshop_env::{ENVIRONMENT_ID, Shop, ShopConfig};
 use webshop_products::{Catalog, GoalKind, GoalSet, RawData, Seed};
 
 use crate::config::{CatalogConfig, Config, GoalsChoice, ModelConfig};
@@ -47,7 +47,10 @@ pub fn open_shop(config: &CatalogConfig) -> Result<Shop> {
         GoalsChoice::Synthetic => GoalKind::Synthetic,
     };
     let goals = GoalSet::from_raw(&raw, &catalog, kind, SHOP_SEED)?.split_by(config.splits, &catalog)?;
-    Ok(Shop::new(catalog, goals)?)
+    // The raw records are as large as the catalog, and the index is yet to be built.
+    drop(raw);
+    let shop_config = ShopConfig { index_cache: config.index_cache.clone(), ..ShopConfig::default() };
+    Ok(Shop::with_config(catalog, goals, shop_config)?)
 }
 
 /// The shape of the model as its checkpoint states it.

@@ -4,6 +4,7 @@
 //! keys. No ranges here: those are in `validate`.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use webshop_products::{Split, SplitRule};
@@ -28,6 +29,9 @@ pub struct CatalogConfig {
     pub practice_shops: usize,
     /// Products in each practice shop.
     pub practice_products: usize,
+    /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no key.
+    #[serde(skip)]
+    pub index_cache: Option<PathBuf>,
 }
 
 /// How many products of a source are kept; written `"all"` or a number.
@@ -334,6 +338,7 @@ impl Default for CatalogConfig {
             skip_bad: false,
             practice_shops: 120,
             practice_products: 100,
+            index_cache: None,
         }
     }
 }
