@@ -140,8 +140,8 @@ impl RulesArgs {
     }
 
     fn open_repaired(&self) -> Result<Shop> {
-        let data = self.read()?;
-        let catalog = Catalog::from_raw(&data, Seed(self.seed))?;
+        let mut data = self.read()?;
+        let catalog = Catalog::take_from(&mut data, Seed(self.seed))?;
         let goals = match &self.goals {
             None => GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(self.seed))?,
             Some(GoalSource::Made(kind)) => GoalSet::from_raw(&data, &catalog, *kind, Seed(self.seed))?,
@@ -150,6 +150,8 @@ impl RulesArgs {
                 GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?)
             }
         };
+        // The goals are made, and the index is yet to be built.
+        drop(data);
         Ok(Shop::with_config(catalog, goals, self.shop_config()?)?)
     }
 

@@ -13,6 +13,7 @@ use crate::index::{Hit, SearchIndex, TooManyTerms};
 use crate::nouns::NounTable;
 use crate::python;
 use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
@@ -51,14 +52,32 @@ pub struct ShopConfig {
     pub index_cache: Option<PathBuf>,
 }
 
+/// Facts of so many products and goals together are kept; of more, they are prepared whenever something is bought,
+/// since they take several times the room of the products and goals themselves.
+const MAX_PREPARED: usize = 100_000;
+
+/// What rewards compare, prepared once.
+struct PreparedFacts {
+    products: Vec<ProductFacts>,
+    goals: Vec<GoalFacts>,
+}
+
+impl PreparedFacts {
+    fn new(products: &[Product], goals: &[Goal], config: &ShopConfig) -> Option<Self> {
+        (products.len() + goals.len() <= MAX_PREPARED).then(|| Self {
+            products: products.iter().map(|product| ProductFacts::new(product, &config.nouns)).collect(),
+            goals: goals.iter().map(|goal| GoalFacts::new(goal, &config.nouns, config.compat)).collect(),
+        })
+    }
+}
+
 /// The immutable world of all customers.
 pub struct Shop {
     catalog: Catalog,
     goals: GoalSet,
     config: ShopConfig,
     index: SearchIndex,
-    product_facts: Vec<ProductFacts>,
-    goal_facts: Vec<GoalFacts>,
+    facts: Option<PreparedFacts>,
     /// Products by department and by query, for the `<c>` and `<q>` listings.
     departments: HashMap<String, Vec<ProductIdx>>,
     queries: HashMap<String, Vec<ProductIdx>>,
@@ -90,12 +109,7 @@ impl Shop {
         let documents = products.iter().map(|product| (product.id.clone(), document(product)));
         Ok(Shop {
             index: SearchIndex::new(documents, config.index_cache.as_deref())?,
-            product_facts: products.iter().map(|product| ProductFacts::new(product, &config.nouns)).collect(),
-            goal_facts: goals
-                .goals()
-                .iter()
-                .map(|goal| GoalFacts::new(goal, &config.nouns, config.compat))
-                .collect(),
+            facts: PreparedFacts::new(products, goals.goals(), &config),
             departments: grouped(products, |product| &product.department),
             queries: grouped(products, |product| &product.query),
             catalog,
@@ -169,7 +183,7 @@ impl Shop {
     /// What it is worth, for any goal, to buy a product with these options chosen.
     pub fn reward(&self, goal: &Goal, product: ProductIdx, selection: &Selection) -> RewardBreakdown {
         let facts = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
-        judge(&facts, &self.product_facts[product.as_usize()], selection)
+        judge(&facts, &self.product_facts(product), selection)
     }
 
     /// How that worth comes about, wish by wish.
@@ -180,8 +194,8 @@ impl Shop {
         selection: &Selection,
     ) -> RewardExplanation {
         let wanted = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
-        let bought = (self.catalog.get(product), &self.product_facts[product.as_usize()]);
-        RewardExplanation::new((goal, &wanted), bought, selection)
+        let facts = self.product_facts(product);
+        RewardExplanation::new((goal, &wanted), (self.catalog.get(product), &facts), selection)
     }
 
     /// [`Shop::reward`] for one of this shop's goals, whose facts are at hand.
@@ -191,11 +205,24 @@ impl Shop {
         product: ProductIdx,
         selection: &Selection,
     ) -> RewardBreakdown {
-        judge(self.goal_facts(goal), &self.product_facts[product.as_usize()], selection)
+        judge(&self.goal_facts(goal), &self.product_facts(product), selection)
     }
 
-    pub(crate) fn goal_facts(&self, goal: GoalId) -> &GoalFacts {
-        &self.goal_facts[goal.0 as usize]
+    pub(crate) fn goal_facts(&self, goal: GoalId) -> Cow<'_, GoalFacts> {
+        match &self.facts {
+            Some(facts) => Cow::Borrowed(&facts.goals[goal.0 as usize]),
+            None => {
+                let goal = self.goals.get(goal);
+                Cow::Owned(GoalFacts::new(goal, &self.config.nouns, self.config.compat))
+            }
+        }
+    }
+
+    fn product_facts(&self, product: ProductIdx) -> Cow<'_, ProductFacts> {
+        match &self.facts {
+            Some(facts) => Cow::Borrowed(&facts.products[product.as_usize()]),
+            None => Cow::Owned(ProductFacts::new(self.catalog.get(product), &self.config.nouns)),
+        }
     }
 }
 
@@ -231,4 +258,25 @@ fn grouped(products: &[Product], key: impl Fn(&Product) -> &String) -> HashMap<S
         group.push(ProductIdx(at as u32));
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webshop_products::{GoalKind, Seed, generate};
+
+    #[test]
+    fn a_shop_too_large_to_prepare_judges_the_same() {
+        let data = generate(Seed(0), 30);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+        let mut shop = Shop::new(catalog, goals).unwrap();
+        let purchases = |shop: &Shop| -> Vec<_> {
+            shop.goals().goals().iter().map(|goal| shop.best_purchase(goal)).collect()
+        };
+        let prepared = purchases(&shop);
+        assert!(prepared.iter().all(|purchase| purchase.breakdown.is_success()));
+        shop.facts = None;
+        assert_eq!(purchases(&shop), prepared);
+    }
 }

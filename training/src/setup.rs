@@ -39,15 +39,15 @@ pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
 
 /// The judged shop that `config` names, with goals and index.
 pub fn open_shop(config: &CatalogConfig) -> Result<Shop> {
-    let raw = read_catalog(config)?;
-    let catalog = Catalog::from_raw(&raw, SHOP_SEED)?;
+    let mut raw = read_catalog(config)?;
+    let catalog = Catalog::take_from(&mut raw, SHOP_SEED)?;
     let kind = match config.goals {
         GoalsChoice::Both => GoalKind::Both,
         GoalsChoice::Human => GoalKind::Human,
         GoalsChoice::Synthetic => GoalKind::Synthetic,
     };
     let goals = GoalSet::from_raw(&raw, &catalog, kind, SHOP_SEED)?.split_by(config.splits, &catalog)?;
-    // The raw records are as large as the catalog, and the index is yet to be built.
+    // The goals are made, and the index is yet to be built.
     drop(raw);
     let shop_config = ShopConfig { index_cache: config.index_cache.clone(), ..ShopConfig::default() };
     Ok(Shop::with_config(catalog, goals, shop_config)?)
