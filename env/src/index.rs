@@ -65,17 +65,17 @@ pub struct SearchIndex {
 }
 
 impl SearchIndex {
-    /// Indexes each document under its product's id; the position is the product's index. With a `cache`,
-    /// the postings are looked for in this folder first, and kept there if they are not.
+    /// Indexes a document for each id; the position is the product's index. With a `cache`, the postings are
+    /// looked for in this folder first, and kept there if they are not.
     ///
     /// # Errors
     /// Only what tantivy reports while writing to memory.
     pub fn new(
-        documents: impl Iterator<Item = (ProductId, String)> + Clone,
+        ids: Vec<ProductId>,
+        documents: impl Iterator<Item = String> + Clone,
         cache: Option<&Path>,
     ) -> tantivy::Result<Self> {
         let cache = cache.map(|folder| CachedPostings::of(folder, documents.clone()));
-        let ids: Vec<ProductId> = documents.clone().map(|(id, _)| id).collect();
         let kept = cache.as_ref().and_then(CachedPostings::load);
         let kept = kept.and_then(|directory| Index::open(directory).ok()?.searchable_segments().ok());
         let segments = match kept.filter(|segments| holds(segments, ids.len())) {
@@ -200,7 +200,7 @@ impl SearchIndex {
 
 /// Writes the postings of all documents, in their order, as one segment.
 fn write_postings(
-    documents: impl Iterator<Item = (ProductId, String)>,
+    documents: impl Iterator<Item = String>,
     directory: RamDirectory,
 ) -> tantivy::Result<Index> {
     let mut schema = Schema::builder();
@@ -217,7 +217,7 @@ fn write_postings(
         .schema(schema.build())
         .tokenizers(tokenizers)
         .single_segment_index_writer(directory, INDEXING_MEMORY_BYTES)?;
-    for (_, contents) in documents {
+    for contents in documents {
         let mut document = TantivyDocument::default();
         document.add_text(field, contents);
         writer.add_document(document)?;

@@ -15,7 +15,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tantivy::directory::{Directory, RamDirectory};
 use tantivy::index::SegmentId;
-use webshop_products::ProductId;
 
 /// Raised whenever equal documents begin to make other postings.
 const VERSION: &str = "webshop-postings-1";
@@ -29,14 +28,12 @@ pub(crate) struct CachedPostings {
 
 impl CachedPostings {
     /// The place in `folder` for the postings of `documents`.
-    pub fn of(folder: &Path, documents: impl Iterator<Item = (ProductId, String)>) -> Self {
+    pub fn of(folder: &Path, documents: impl Iterator<Item = String>) -> Self {
         let mut hasher = Sha256::new_with_prefix(VERSION);
         hasher.update(tantivy::version_string());
-        for (id, contents) in documents {
-            for text in [id.as_str(), &contents] {
-                hasher.update((text.len() as u64).to_le_bytes());
-                hasher.update(text);
-            }
+        for contents in documents {
+            hasher.update((contents.len() as u64).to_le_bytes());
+            hasher.update(contents);
         }
         let digest: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Self { file: folder.join(format!("{VERSION}-{digest}")) }
@@ -121,8 +118,8 @@ mod tests {
 
     fn index(titles: &[&str], cache: Option<&Path>) -> SearchIndex {
         let id = |at: usize| ProductId::new(&format!("B{at}")).expect("a short name");
-        let documents = titles.iter().enumerate().map(|(at, title)| (id(at), (*title).to_owned()));
-        SearchIndex::new(documents, cache).expect("three short documents")
+        let ids = (0..titles.len()).map(id).collect();
+        SearchIndex::new(ids, titles.iter().map(ToString::to_string), cache).expect("three short documents")
     }
 
     fn files(folder: &Path) -> Vec<PathBuf> {

@@ -106,9 +106,10 @@ impl Shop {
             return Err(EnvError::ForeignGoal { goal: goal.id, product: goal.product, n_products });
         }
         let products = catalog.products();
-        let documents = products.iter().map(|product| (product.id.clone(), document(product)));
+        let ids = products.iter().map(|product| product.id.clone()).collect();
+        let documents = products.iter().map(document);
         Ok(Shop {
-            index: SearchIndex::new(documents, config.index_cache.as_deref())?,
+            index: SearchIndex::new(ids, documents, config.index_cache.as_deref())?,
             facts: PreparedFacts::new(products, goals.goals(), &config),
             departments: grouped(products, |product| &product.department),
             queries: grouped(products, |product| &product.query),
