@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use webshop_products::{CatalogReport, Seed, generate};
+use webshop_env::{DeviationReport, NounReference};
+use webshop_products::{CatalogReport, GoalStyle, OriginalWorld, Seed, generate};
 
 use crate::answer::answer;
-use crate::shop::ShopArgs;
+use crate::rules::NounsArgs;
+use crate::shop::{ShopArgs, SplitsArgs};
 
 /// What to do with a catalog.
 #[derive(clap::Subcommand)]
@@ -28,6 +30,19 @@ pub enum CatalogVerb {
     Inspect {
         #[command(flatten)]
         shop: ShopArgs,
+        #[command(flatten)]
+        splits: SplitsArgs,
+        /// One JSON object instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Count the goals that each deviation of the shop from the original touches, and the pairs of products whose
+    /// likeness hangs on what a noun is
+    Deviations {
+        #[command(flatten)]
+        shop: ShopArgs,
+        #[command(flatten)]
+        nouns: NounsArgs,
         /// One JSON object instead of a table
         #[arg(long)]
         json: bool,
@@ -46,9 +61,19 @@ pub fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
                 .with_context(|| format!("cannot write the catalog to `{}`", out.display()))?;
             answer!("{products} products in {}", out.display())?;
         }
-        CatalogVerb::Inspect { shop, json } => {
-            let shop = shop.open()?;
+        CatalogVerb::Inspect { shop, splits, json } => {
+            let shop = shop.open_split_by(splits.rule())?;
             let report = CatalogReport::new(shop.catalog(), shop.goals());
+            if json {
+                answer!("{}", serde_json::to_string(&report)?)?;
+            } else {
+                answer!("{report}")?;
+            }
+        }
+        CatalogVerb::Deviations { shop, nouns, json } => {
+            let world = OriginalWorld::load(&shop.read()?, GoalStyle::Synthetic, 0)?;
+            let nouns = nouns.read()?.map_or(NounReference::EveryWord, NounReference::Table);
+            let report = DeviationReport::new(&shop.open()?, &world, &nouns)?;
             if json {
                 answer!("{}", serde_json::to_string(&report)?)?;
             } else {

@@ -7,13 +7,16 @@
 #![deny(clippy::print_stdout)]
 
 mod answer;
+mod cache;
 mod catalog;
+mod compare;
 mod eval;
 mod explain;
 mod lines;
 mod play;
 mod progress;
 mod replay;
+mod result;
 mod rollout;
 mod rules;
 mod search;
@@ -53,6 +56,8 @@ enum Verb {
     Replay(replay::ReplayArgs),
     /// Check that a catalog makes a shop that is fit to learn in
     Validate(validate::ValidateArgs),
+    /// Set two results side by side, if they are about the same goals and rules
+    Compare(compare::CompareArgs),
     /// Shop yourself, in the terminal
     Play(play::PlayArgs),
     /// Rank products for a query, with the reasons if asked
@@ -94,6 +99,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Rollout(args) => rollout::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Validate(args) => validate::run(args),
+        Verb::Compare(args) => compare::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),

@@ -7,18 +7,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 use webshop_agent::{
     Canary, Episode, EpisodeCoordinates, LmConfig, LmPolicy, OraclePolicy, Policy, RandomPolicy,
     RolloutConfig, RulePolicy, Task, rollout,
 };
-use webshop_env::Shop;
-use webshop_products::{Seed, Split};
-use webshop_training::{Ground, Summary, Trained, lm_config, summarize};
+use webshop_env::{Shop, ShopFingerprint};
+use webshop_products::{GoalSet, Seed, Split};
+use webshop_training::{Ground, Trained, lm_config, summarize};
 
 use crate::answer::answer;
 use crate::progress::observer;
-use crate::shop::{ShopArgs, SplitArg};
+use crate::result::Measurement;
+use crate::shop::{ShopArgs, SplitArg, SplitsArgs};
 
 /// Flags of `webshop rollout`.
 #[derive(clap::Args)]
@@ -44,6 +44,8 @@ pub struct PlayFlags {
     /// Which goals
     #[arg(long, value_enum, default_value = "test")]
     pub split: SplitArg,
+    #[command(flatten)]
+    pub splits: SplitsArgs,
     /// How many goals, the first ones of the split's fixed order; all of them if there are fewer
     #[arg(long, default_value_t = 300, value_name = "N")]
     pub episodes: usize,
@@ -112,21 +114,10 @@ pub fn play_lm(trained: &Trained, flags: &PlayFlags, out: Option<PathBuf>) -> an
     play(&mut policy, flags, out)
 }
 
-/// What `--json` prints, and what every other program may rely on.
-#[derive(Serialize)]
-struct Answer<'a> {
-    policy: &'static str,
-    seed: u64,
-    #[serde(flatten)]
-    summary: &'a Summary,
-    goal_fingerprint: &'a str,
-    seconds: f64,
-}
-
 #[expect(clippy::disallowed_methods, reason = "the answer says how long it took")]
 fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
     let mut file = out.map(|path| create(&path)).transpose()?;
-    let shop = flags.shop.open()?;
+    let shop = flags.shop.open_split_by(flags.splits.rule())?;
     let ground = Ground::new(shop, 0, 1)?;
     let goals = ground.held_out(Split::from(flags.split), flags.episodes);
     if goals.is_empty() {
@@ -151,31 +142,32 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
         record(file, ground.shop(), &episodes)
             .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
-    let goal_fingerprint = ground.shop().goals().fingerprint();
+    let goals = ground.shop().goals();
+    let measurement = Measurement {
+        policy: policy.name().into(),
+        seed: flags.seed,
+        summary,
+        split: Some(flags.split.into()),
+        splits: Some(goals.split_rule()),
+        leak: leak(goals),
+        goal_fingerprint: goals.fingerprint().into(),
+        fingerprint: Some(ShopFingerprint::new(ground.shop())),
+        seconds,
+    };
     if flags.json {
-        let answer =
-            Answer { policy: policy.name(), seed: flags.seed, summary: &summary, goal_fingerprint, seconds };
-        answer!("{}", serde_json::to_string(&answer)?)?;
+        answer!("{}", serde_json::to_string(&measurement)?)?;
     } else {
-        print_summary(policy.name(), &summary)?;
-        answer!("goals               {goal_fingerprint}")?;
-        answer!("seconds             {seconds:.1}")?;
+        measurement.print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_summary(policy: &str, summary: &Summary) -> anyhow::Result<()> {
-    let failures = &summary.failures;
-    answer!("{policy}: {summary}")?;
-    answer!("turns               {:.2}", summary.mean_turns)?;
-    answer!("inadmissible        {:.2} %", 100.0 * summary.inadmissible_rate)?;
-    answer!(
-        "failures            {} never bought, {} wrong product, {} missing option, {} over price",
-        failures.never_bought,
-        failures.wrong_product,
-        failures.missing_option,
-        failures.over_price
-    )
+/// How many test goals may be trained on, where the rule to split by allows it.
+fn leak(goals: &GoalSet) -> Option<String> {
+    let [train, test] = [Split::Train, Split::Test].map(|split| goals.split(split));
+    let n_shared = test.iter().filter(|goal| train.binary_search(goal).is_ok()).count();
+    let told = format!("{n_shared} of {} test goals may be trained on, as in verl-agent", test.len());
+    goals.split_rule().is_leaky().then_some(told)
 }
 
 fn create(path: &std::path::Path) -> anyhow::Result<(PathBuf, BufWriter<File>)> {

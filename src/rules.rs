@@ -10,6 +10,7 @@ use webshop_env::{Compat, NounTable, Shop, ShopConfig};
 use webshop_products::{
     Catalog, GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, PythonRandom, RawData, Seed,
 };
+use webshop_training::read_catalog;
 
 use crate::lines;
 use crate::shop::{CatalogArgs, cannot_open};
@@ -29,9 +30,25 @@ pub struct RulesArgs {
     /// Draws prices and price limits; the original is seeded with it before it loads
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
+    #[command(flatten)]
+    nouns: NounsArgs,
+}
+
+/// What nouns are, if not what our tagger says.
+#[derive(clap::Args, Clone)]
+pub struct NounsArgs {
     /// Nouns of titles by another tagger: lines with `name` and `nouns`
     #[arg(long, value_name = "FILE.jsonl")]
     nouns: Option<PathBuf>,
+}
+
+impl NounsArgs {
+    /// The table, if a file is named.
+    pub fn read(&self) -> Result<Option<NounTable>> {
+        let Some(file) = &self.nouns else { return Ok(None) };
+        let titles = lines::in_file::<TitleNouns>(file)?.map(|line| line.map(|line| (line.name, line.nouns)));
+        Ok(Some(NounTable::new(titles.collect::<Result<_>>()?)))
+    }
 }
 
 /// Rules, as the command line names them.
@@ -115,7 +132,7 @@ impl RulesArgs {
             };
             let n_goals = world.goals.goals().len();
             world.append(own_goals)?;
-            let config = ShopConfig { compat: Compat::Original, shows_attributes, nouns: self.nouns()? };
+            let config = ShopConfig { compat: Compat::Original, shows_attributes, ..self.shop_config()? };
             let shop = Shop::with_config(world.catalog, world.goals, config)?;
             Ok(OriginalShop { shop, n_goals, random: world.random })
         };
@@ -123,8 +140,8 @@ impl RulesArgs {
     }
 
     fn open_repaired(&self) -> Result<Shop> {
-        let data = self.read()?;
-        let catalog = Catalog::from_raw(&data, Seed(self.seed))?;
+        let mut data = self.read()?;
+        let catalog = Catalog::take_from(&mut data, Seed(self.seed))?;
         let goals = match &self.goals {
             None => GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(self.seed))?,
             Some(GoalSource::Made(kind)) => GoalSet::from_raw(&data, &catalog, *kind, Seed(self.seed))?,
@@ -133,16 +150,19 @@ impl RulesArgs {
                 GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?)
             }
         };
-        Ok(Shop::with_config(catalog, goals, ShopConfig { nouns: self.nouns()?, ..ShopConfig::default() })?)
+        // The goals are made, and the index is yet to be built.
+        drop(data);
+        Ok(Shop::with_config(catalog, goals, self.shop_config()?)?)
     }
 
     fn read(&self) -> Result<RawData> {
-        Ok(RawData::open(&self.catalog.source, self.catalog.size)?)
+        Ok(read_catalog(&self.catalog.config())?)
     }
 
-    fn nouns(&self) -> Result<NounTable> {
-        let Some(file) = &self.nouns else { return Ok(NounTable::default()) };
-        let titles = lines::in_file::<TitleNouns>(file)?.map(|line| line.map(|line| (line.name, line.nouns)));
-        Ok(NounTable::new(titles.collect::<Result<_>>()?))
+    /// What holds under either rules.
+    fn shop_config(&self) -> Result<ShopConfig> {
+        let nouns = self.nouns.read()?.unwrap_or_default();
+        let index_cache = self.catalog.config().index_cache;
+        Ok(ShopConfig { nouns, index_cache, ..ShopConfig::default() })
     }
 }

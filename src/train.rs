@@ -9,6 +9,7 @@ use anyhow::bail;
 use webshop_training::{Config, RunFolder, Stage, TrainingError, train, write_report};
 
 use crate::answer::answer;
+use crate::cache::CacheArgs;
 use crate::progress::observer;
 
 /// Flags of `webshop train`.
@@ -23,6 +24,11 @@ pub struct TrainArgs {
     /// Short for `--set catalog.source=…`: 100, 1000 or a folder with the original's files
     #[arg(long, value_name = "100|1000|DIR")]
     catalog: Option<String>,
+    /// Short for `--set catalog.skip_bad=true`: drop malformed records of a folder and count them
+    #[arg(long)]
+    skip_bad: bool,
+    #[command(flatten)]
+    cache: CacheArgs,
     /// Short for `--set seed=N`
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -30,7 +36,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue the run in the folder where it stopped, with its own configuration
-    #[arg(long, conflicts_with_all = ["config", "overrides", "catalog"])]
+    #[arg(long, conflicts_with_all = ["config", "overrides", "catalog", "skip_bad"])]
     resume: bool,
     /// Print the resolved configuration and do nothing
     #[arg(long)]
@@ -41,6 +47,7 @@ pub struct TrainArgs {
 pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     let mut overrides = args.overrides;
     overrides.extend(args.catalog.map(|source| format!("catalog.source={}", toml_string(&source))));
+    overrides.extend(args.skip_bad.then(|| "catalog.skip_bad=true".to_owned()));
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
     let config = Config::load(args.config.as_deref(), &overrides)?;
     if args.dry_run {
@@ -61,6 +68,7 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
         run.save_command(&command_line())?;
         (run, config)
     };
+    let config = with_cache(config, args.cache);
     let stop = Arc::new(AtomicBool::new(false));
     let asked = stop.clone();
     ctrlc::set_handler(move || {
@@ -90,6 +98,12 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     answer!("run folder  {}", out.display())?;
     answer!("report      {}", report.display())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The experiment, with a place for its index.
+fn with_cache(mut config: Config, cache: CacheArgs) -> Config {
+    config.catalog.index_cache = cache.folder_for(&config.catalog.source);
+    config
 }
 
 /// What was typed, quoted where a shell needs it.

@@ -26,6 +26,9 @@ struct Answer {
     stderr: String,
 }
 
+/// Where the tests' commands keep their indexes.
+static CACHE: LazyLock<TempDir> = LazyLock::new(temporary);
+
 /// Runs `webshop` in the repository with `input` on stdin.
 fn webshop(args: &[&str], input: &str) -> Answer {
     webshop_into(args, input, Stdio::piped())
@@ -38,6 +41,7 @@ fn webshop_into(args: &[&str], input: &str, stdout: impl Into<Stdio>) -> Answer 
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
+        .env("WEBSHOP_CACHE", CACHE.path())
         .env_remove("RUST_LOG")
         .env_remove("RUST_BACKTRACE")
         .stdin(Stdio::piped())
@@ -126,9 +130,10 @@ static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
 
 #[test]
 fn every_verb_explains_itself() {
-    let verbs = ["", "train", "eval", "rollout", "replay", "validate", "play", "search", "explain", "trace"];
-    let catalog = ["catalog", "catalog generate", "catalog inspect"];
-    for verb in verbs.into_iter().chain(catalog) {
+    let shopping = ["", "train", "eval", "rollout", "replay", "compare", "validate"];
+    let looking = ["play", "search", "explain", "trace"];
+    let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
+    for verb in shopping.into_iter().chain(looking).chain(catalog) {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let name = format!("help {verb}").trim().replace(' ', "_");
         common::in_area("cli", || insta::assert_snapshot!(name, answer(&args)));
@@ -165,6 +170,21 @@ fn a_malformed_catalog_is_named() {
     search("catalog_bad_price", &dir);
     let dir = temporary();
     refused("catalog_missing", dir.path(), &["search", "--catalog", path(&dir.path().join("shop")), "lamp"]);
+}
+
+#[test]
+fn malformed_records_are_dropped_on_request() {
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    let items = dir.path().join("items_shuffle.json");
+    edit(&items, "$39.99", "cheap");
+    edit(&items, "\"B0SNEAK003\"", "\"b0sneak003\"");
+    let folder = ["--catalog", path(dir.path()), "--skip-bad"];
+    for verb in [&["search", "lamp"][..], &["explain", "--goal", "0"], &["catalog", "inspect"]] {
+        let answer = webshop(&[verb, &folder].concat(), "");
+        assert_eq!(answer.code, Some(0), "{verb:?}: {}", answer.stderr);
+        let told = answer.stderr.replace(path(dir.path()), "DIR");
+        common::in_area("cli", || insta::assert_snapshot!("skipped", told));
+    }
 }
 
 #[test]
@@ -252,6 +272,42 @@ fn rollouts_and_evaluations_answer_in_the_same_words() {
 }
 
 #[test]
+fn results_about_different_things_are_not_compared() {
+    let dir = temporary();
+    let measure = |name: &str, policy: &str, more: &[&str]| {
+        let rollout = ["rollout", "--policy", policy, "--episodes", "50", "--json"];
+        let file = dir.path().join(name);
+        fs::write(&file, answer(&[&rollout[..], more].concat())).expect("a written result");
+        path(&file).to_owned()
+    };
+    let (oracle, rule) = (measure("oracle.json", "oracle", &[]), measure("rule.json", "rule", &[]));
+    let compared = answer(&["compare", &rule, &oracle]);
+    common::in_area("cli", || insta::assert_snapshot!("compare", compared));
+    let refuse = |name: &str, other: &str| {
+        refused(name, dir.path(), &["compare", &oracle, other]);
+        let forced = answer(&["compare", "--force", &oracle, other]);
+        assert!(forced.contains("not about the same: they differ in "), "{forced}");
+    };
+    refuse("other_splits", &measure("paper.json", "oracle", &["--splits", "paper"]));
+    refuse("other_part", &measure("train.json", "oracle", &["--split", "train"]));
+    refuse("other_catalog", &measure("fewer.json", "oracle", &["--size", "90"]));
+    refused("no_result", dir.path(), &["compare", &oracle, CORNER_SHOP]);
+    refused("another_answer", dir.path(), &["compare", &oracle, "tests/data/corner-shop/items_ins_v2.json"]);
+}
+
+#[test]
+fn a_rule_that_leaks_says_so_and_one_that_cannot_split_is_refused() {
+    let rollout = ["rollout", "--policy", "rule", "--episodes", "10", "--splits"];
+    let leak = json(&[&rollout[..], &["verl-agent", "--json"]].concat())["leak"].clone();
+    assert_eq!(leak, "1507 of 1507 test goals may be trained on, as in verl-agent");
+    let told = answer(&[&rollout[..], &["verl-agent"]].concat());
+    assert!(told.contains("split               test (verl-agent)\nleaky               1507 of"), "{told}");
+    assert!(json(&[&rollout[..], &["paper", "--json"]].concat()).get("leak").is_none());
+    let paper = [&rollout[..], &["paper", "--catalog", CORNER_SHOP]].concat();
+    refused("too_few_goals", Path::new("nowhere"), &paper);
+}
+
+#[test]
 fn a_rollout_records_the_same_trips_on_any_number_of_threads() {
     let dir = temporary();
     let trips = |threads: &str| {
@@ -319,6 +375,22 @@ fn a_search_explains_itself() {
 }
 
 #[test]
+fn an_index_is_kept_until_its_catalog_changes() {
+    let n_kept = || fs::read_dir(CACHE.path()).map_or(0, |entries| entries.count());
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    let items = dir.path().join("items_shuffle.json");
+    // A word of its own makes a catalog that no other test keeps an index of.
+    edit(&items, "\"name\": \"", "\"name\": \"Zyzzyva ");
+    let search = ["search", "--catalog", path(dir.path()), "--explain", "zyzzyva"];
+    let without = answer(&[&search[..], &["--no-cache"]].concat());
+    assert!(without.starts_with("1 hits for `zyzzyva`"), "{without}");
+    assert_eq!([answer(&search), answer(&search)], [without.clone(), without]);
+    assert!(n_kept() > 0, "nothing was kept");
+    edit(&items, "Zyzzyva ", "Quokka ");
+    assert!(answer(&search).starts_with("0 hits"), "a changed file is answered from the old index");
+}
+
+#[test]
 fn a_purchase_explains_itself() {
     let purchase =
         ["--goal", "3", "--buy", "B0SNEAK001", "--option", "color=navy blue", "--option", "size=9"];
@@ -345,6 +417,19 @@ fn a_trace_is_of_the_original_and_names_a_bad_line() {
     refused("trace_of_both", nowhere, &[&trace[..], &["--goals", "both"]].concat());
     refused_input("trace_bad_line", nowhere, &trace, "{}\n{\"actions\": 3}\n");
     refused_input("trace_no_such_goal", nowhere, &trace, "{\"goal_idx\": 1000}\n");
+}
+
+#[test]
+fn deviations_from_the_original_are_counted() {
+    let shown = answer(&["catalog", "deviations", "--catalog", CORNER_SHOP]);
+    common::in_area("cli", || insta::assert_snapshot!("deviations", shown));
+    let counted = json(&["catalog", "deviations", "--catalog", "100", "--json"]);
+    let of = |name: &str| {
+        let deviations = counted["deviations"].as_array().expect("a list");
+        deviations.iter().find(|one| one["name"] == name).expect("a deviation")["n_goals"].clone()
+    };
+    // As the README says.
+    assert_eq!([of("reachable reward"), of("marks of choices"), of("drawing by weight")], [40, 28, 299]);
 }
 
 #[test]

@@ -305,7 +305,7 @@ fn answers(verb: &str, flags: &[&str], lines: &[Value]) -> Vec<Value> {
     }
     input.rewind().expect("a file");
     let output = Command::new(env!("CARGO_BIN_EXE_webshop"))
-        .args([verb, "--catalog", "tests/data/parity", "--compat", "original"])
+        .args([verb, "--catalog", "tests/data/parity", "--compat", "original", "--no-cache"])
         .args(["--nouns", "tests/data/parity/title_nouns_synth.jsonl.gz"])
         .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"))

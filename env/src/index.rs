@@ -5,18 +5,24 @@
 //! ties by product id. tantivy keeps the dictionary, the postings and the lengths; its query
 //! parser and its own BM25 (other constants, another sum) are not used.
 //!
-//! Search is a total function of the text but for one case, [`TooManyTerms`]. Nothing is cached
-//! between searches and nothing is written after construction.
+//! Search is a total function of the text but for one case, [`TooManyTerms`]. Nothing is remembered
+//! between searches and nothing is written after construction; only the postings may be kept from one run
+//! to the next, by [`crate::index_cache`].
 
 use crate::analyzer::{LuceneTokenizer, analyze};
 use crate::bm25::{Collection, SearchExplanation, TermScore, term_score};
+use crate::index_cache::CachedPostings;
+use std::path::Path;
 use std::sync::Arc;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings, SegmentPostings};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::TokenizerManager;
 use tantivy::{DocSet, Index, InvertedIndexReader, TERMINATED, TantivyDocument, Term};
-use tantivy::{directory::RamDirectory, index::SegmentReader};
+use tantivy::{
+    directory::RamDirectory,
+    index::{Segment, SegmentReader},
+};
 use webshop_products::{ProductId, ProductIdx};
 
 /// A search lists at most this many products.
@@ -24,6 +30,9 @@ pub const MAX_HITS: usize = 50;
 
 /// A query may hold at most this many distinct terms, as in Lucene.
 pub const MAX_QUERY_TERMS: usize = 1024;
+
+/// The field that holds what is searched.
+const CONTENTS: &str = "contents";
 
 /// tantivy's floor; it only sizes the term table, since all documents form one segment.
 const INDEXING_MEMORY_BYTES: usize = 15_000_000;
@@ -56,36 +65,39 @@ pub struct SearchIndex {
 }
 
 impl SearchIndex {
-    /// Indexes each document under its product's id; the position is the product's index.
+    /// Indexes a document for each id; the position is the product's index. With a `cache`, the postings are
+    /// looked for in this folder first, and kept there if they are not.
     ///
     /// # Errors
     /// Only what tantivy reports while writing to memory.
-    pub fn new(documents: impl Iterator<Item = (ProductId, String)>) -> tantivy::Result<Self> {
-        let mut schema = Schema::builder();
-        let indexing = TextFieldIndexing::default()
-            .set_tokenizer("lucene")
-            .set_index_option(IndexRecordOption::WithFreqs);
-        let options = TextOptions::default().set_indexing_options(indexing);
-        let field = schema.add_text_field("contents", options);
-        let tokenizers = TokenizerManager::new();
-        tokenizers.register("lucene", LuceneTokenizer);
+    pub fn new(
+        ids: Vec<ProductId>,
+        documents: impl Iterator<Item = String> + Clone,
+        cache: Option<&Path>,
+    ) -> tantivy::Result<Self> {
+        let cache = cache.map(|folder| CachedPostings::of(folder, documents.clone()));
+        let kept = cache.as_ref().and_then(CachedPostings::load);
+        let kept = kept.and_then(|directory| Index::open(directory).ok()?.searchable_segments().ok());
+        let segments = match kept.filter(|segments| holds(segments, ids.len())) {
+            Some(segments) => segments,
+            None => {
+                let directory = RamDirectory::create();
+                let index = write_postings(documents, directory.clone())?;
+                let segments = index.searchable_segments()?;
+                if let (Some(cache), [segment]) = (cache, segments.as_slice()) {
+                    let files = index.directory().list_managed_files().into_iter().collect();
+                    // Without a cache the next run is slower, and that is all.
+                    let _ = cache.save(&directory, segment.id(), files);
+                }
+                segments
+            }
+        };
+        Self::over(&segments[0], ids)
+    }
 
-        // The usual writer hands documents to threads and may cut them into several segments;
-        // this one cannot, so a document's number is its product's place in the catalog.
-        let mut writer = Index::builder()
-            .schema(schema.build())
-            .tokenizers(tokenizers)
-            .single_segment_index_writer(RamDirectory::create(), INDEXING_MEMORY_BYTES)?;
-        let mut ids = Vec::new();
-        for (id, contents) in documents {
-            let mut document = TantivyDocument::default();
-            document.add_text(field, contents);
-            writer.add_document(document)?;
-            ids.push(id);
-        }
-        let index = writer.finalize()?;
-        let segments = index.searchable_segments()?;
-        let reader = SegmentReader::open(&segments[0])?;
+    fn over(segment: &Segment, ids: Vec<ProductId>) -> tantivy::Result<Self> {
+        let reader = SegmentReader::open(segment)?;
+        let field = reader.schema().get_field(CONTENTS)?;
         let postings = reader.inverted_index(field)?;
         let lengths = reader.get_fieldnorms_reader(field)?;
         let n_documents = (0..reader.max_doc()).filter(|&doc| lengths.fieldnorm(doc) > 0).count();
@@ -184,6 +196,38 @@ impl SearchIndex {
         ranked.sort_unstable_by(order);
         ranked.into_iter().map(|(score, _, doc)| Hit { product: ProductIdx(doc), score }).collect()
     }
+}
+
+/// Writes the postings of all documents, in their order, as one segment.
+fn write_postings(
+    documents: impl Iterator<Item = String>,
+    directory: RamDirectory,
+) -> tantivy::Result<Index> {
+    let mut schema = Schema::builder();
+    let indexing =
+        TextFieldIndexing::default().set_tokenizer("lucene").set_index_option(IndexRecordOption::WithFreqs);
+    let options = TextOptions::default().set_indexing_options(indexing);
+    let field = schema.add_text_field(CONTENTS, options);
+    let tokenizers = TokenizerManager::new();
+    tokenizers.register("lucene", LuceneTokenizer);
+
+    // The usual writer hands documents to threads and may cut them into several segments;
+    // this one cannot, so a document's number is its product's place in the catalog.
+    let mut writer = Index::builder()
+        .schema(schema.build())
+        .tokenizers(tokenizers)
+        .single_segment_index_writer(directory, INDEXING_MEMORY_BYTES)?;
+    for contents in documents {
+        let mut document = TantivyDocument::default();
+        document.add_text(field, contents);
+        writer.add_document(document)?;
+    }
+    writer.finalize()
+}
+
+/// Whether these are the postings of as many documents, in one piece.
+fn holds(segments: &[Segment], n_documents: usize) -> bool {
+    matches!(segments, [segment] if segment.meta().max_doc() as usize == n_documents)
 }
 
 impl std::fmt::Debug for SearchIndex {

@@ -34,6 +34,7 @@ mod page;
 mod site;
 mod view;
 
+mod fingerprint;
 mod replay;
 mod session;
 mod shop;
@@ -47,6 +48,7 @@ mod vec_env;
 mod analyzer;
 mod bm25;
 mod index;
+mod index_cache;
 mod porter;
 
 mod color;
@@ -57,6 +59,7 @@ mod purchase;
 mod reward;
 mod verbose_info;
 
+mod deviations;
 mod python;
 
 pub use action::{Action, NoopReason};
@@ -64,7 +67,9 @@ pub use analyzer::analyze;
 pub use bm25::{B, Collection, K1, SearchExplanation, TermScore};
 pub use color::{COLORS, normalize_color};
 pub use compat::Compat;
+pub use deviations::{Deviation, DeviationReport, NounChoice, NounReference};
 pub use digest::{Digest, NoDigest};
+pub use fingerprint::ShopFingerprint;
 pub use fuzzy::{MATCH_ABOVE, token_set_ratio};
 pub use index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
 pub use nouns::{NounTable, title_nouns};

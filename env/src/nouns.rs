@@ -42,6 +42,11 @@ impl NounTable {
         NounTable { known }
     }
 
+    /// Whether the table knows no title.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
     /// The nouns of a title: the table's if it has the title, else [`title_nouns`].
     pub fn nouns(&self, title: &str) -> Vec<String> {
         match self.known.get(title) {
@@ -58,12 +63,15 @@ impl NounTable {
 /// assert_eq!(title_nouns("Women's Waterproof Hiking Boots, 2 Pairs"), ["women", "hiking", "boots", "pairs"]);
 /// ```
 pub fn title_nouns(title: &str) -> Vec<String> {
+    title_words(title).filter(|word| NOT_NOUNS.binary_search(&word.as_str()).is_err()).collect()
+}
+
+/// The alphabetic words of a title, of two letters or more, in lower case.
+pub(crate) fn title_words(title: &str) -> impl Iterator<Item = String> {
     title
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().nth(1).is_some() && word.chars().all(char::is_alphabetic))
         .map(str::to_lowercase)
-        .filter(|word| NOT_NOUNS.binary_search(&word.as_str()).is_err())
-        .collect()
 }
 
 #[cfg(test)]

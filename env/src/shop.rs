@@ -15,7 +15,9 @@ use crate::nouns::NounTable;
 use crate::python;
 use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
 use crate::shop_env::ENVIRONMENT_ID;
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
 
 /// Why a shop could not be built.
@@ -48,6 +50,27 @@ pub struct ShopConfig {
     pub shows_attributes: bool,
     /// Titles whose nouns are known from another tagger.
     pub nouns: NounTable,
+    /// A folder in which the search index is kept from run to run; results do not depend on it.
+    pub index_cache: Option<PathBuf>,
+}
+
+/// Facts of so many products and goals together are kept; of more, they are prepared whenever something is bought,
+/// since they take several times the room of the products and goals themselves.
+const MAX_PREPARED: usize = 100_000;
+
+/// What rewards compare, prepared once.
+struct PreparedFacts {
+    products: Vec<ProductFacts>,
+    goals: Vec<GoalFacts>,
+}
+
+impl PreparedFacts {
+    fn new(products: &[Product], goals: &[Goal], config: &ShopConfig) -> Option<Self> {
+        (products.len() + goals.len() <= MAX_PREPARED).then(|| Self {
+            products: products.iter().map(|product| ProductFacts::new(product, &config.nouns)).collect(),
+            goals: goals.iter().map(|goal| GoalFacts::new(goal, &config.nouns, config.compat)).collect(),
+        })
+    }
 }
 
 /// The immutable world of all customers.
@@ -56,8 +79,7 @@ pub struct Shop {
     goals: GoalSet,
     config: ShopConfig,
     index: SearchIndex,
-    product_facts: Vec<ProductFacts>,
-    goal_facts: Vec<GoalFacts>,
+    facts: Option<PreparedFacts>,
     /// Products by department and by query, for the `<c>` and `<q>` listings.
     departments: HashMap<String, Vec<ProductIdx>>,
     queries: HashMap<String, Vec<ProductIdx>>,
@@ -86,15 +108,11 @@ impl Shop {
             return Err(EnvError::ForeignGoal { goal: goal.id, product: goal.product, n_products });
         }
         let products = catalog.products();
-        let documents = products.iter().map(|product| (product.id.clone(), document(product)));
+        let ids = products.iter().map(|product| product.id.clone()).collect();
+        let documents = products.iter().map(document);
         Ok(Shop {
-            index: SearchIndex::new(documents)?,
-            product_facts: products.iter().map(|product| ProductFacts::new(product, &config.nouns)).collect(),
-            goal_facts: goals
-                .goals()
-                .iter()
-                .map(|goal| GoalFacts::new(goal, &config.nouns, config.compat))
-                .collect(),
+            index: SearchIndex::new(ids, documents, config.index_cache.as_deref())?,
+            facts: PreparedFacts::new(products, goals.goals(), &config),
             departments: grouped(products, |product| &product.department),
             queries: grouped(products, |product| &product.query),
             catalog,
@@ -176,7 +194,7 @@ impl Shop {
     /// What it is worth, for any goal, to buy a product with these options chosen.
     pub fn reward(&self, goal: &Goal, product: ProductIdx, selection: &Selection) -> RewardBreakdown {
         let facts = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
-        judge(&facts, &self.product_facts[product.as_usize()], selection)
+        judge(&facts, &self.product_facts(product), selection)
     }
 
     /// How that worth comes about, wish by wish.
@@ -187,8 +205,8 @@ impl Shop {
         selection: &Selection,
     ) -> RewardExplanation {
         let wanted = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
-        let bought = (self.catalog.get(product), &self.product_facts[product.as_usize()]);
-        RewardExplanation::new((goal, &wanted), bought, selection)
+        let facts = self.product_facts(product);
+        RewardExplanation::new((goal, &wanted), (self.catalog.get(product), &facts), selection)
     }
 
     /// [`Shop::reward`] for one of this shop's goals, whose facts are at hand.
@@ -198,11 +216,24 @@ impl Shop {
         product: ProductIdx,
         selection: &Selection,
     ) -> RewardBreakdown {
-        judge(self.goal_facts(goal), &self.product_facts[product.as_usize()], selection)
+        judge(&self.goal_facts(goal), &self.product_facts(product), selection)
     }
 
-    pub(crate) fn goal_facts(&self, goal: GoalId) -> &GoalFacts {
-        &self.goal_facts[goal.0 as usize]
+    pub(crate) fn goal_facts(&self, goal: GoalId) -> Cow<'_, GoalFacts> {
+        match &self.facts {
+            Some(facts) => Cow::Borrowed(&facts.goals[goal.0 as usize]),
+            None => {
+                let goal = self.goals.get(goal);
+                Cow::Owned(GoalFacts::new(goal, &self.config.nouns, self.config.compat))
+            }
+        }
+    }
+
+    fn product_facts(&self, product: ProductIdx) -> Cow<'_, ProductFacts> {
+        match &self.facts {
+            Some(facts) => Cow::Borrowed(&facts.products[product.as_usize()]),
+            None => Cow::Owned(ProductFacts::new(self.catalog.get(product), &self.config.nouns)),
+        }
     }
 }
 
@@ -238,4 +269,25 @@ fn grouped(products: &[Product], key: impl Fn(&Product) -> &String) -> HashMap<S
         group.push(ProductIdx(at as u32));
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webshop_products::{GoalKind, Seed, generate};
+
+    #[test]
+    fn a_shop_too_large_to_prepare_judges_the_same() {
+        let data = generate(Seed(0), 30);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+        let mut shop = Shop::new(catalog, goals).unwrap();
+        let purchases = |shop: &Shop| -> Vec<_> {
+            shop.goals().goals().iter().map(|goal| shop.best_purchase(goal)).collect()
+        };
+        let prepared = purchases(&shop);
+        assert!(prepared.iter().all(|purchase| purchase.breakdown.is_success()));
+        shop.facts = None;
+        assert_eq!(purchases(&shop), prepared);
+    }
 }

@@ -3,7 +3,9 @@
 //! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order
 //! of the search index and the last tie-break everywhere.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::mem;
 
 use indexmap::IndexMap;
 
@@ -11,7 +13,7 @@ use crate::error::{DataError, FieldProblem};
 use crate::price::{Price, Pricing};
 use crate::product::{ASIN_LENGTH, OptionGroup, OptionValue, Product, ProductId, ProductIdx};
 use crate::python::strip;
-use crate::raw::{RawData, RawItem, RawOption};
+use crate::raw::{RawData, RawInstruction, RawItem, RawOption};
 use crate::seed::Seed;
 
 /// The attribute that the original gives a product which has no list of attributes.
@@ -31,32 +33,45 @@ impl Catalog {
         Self::charged(data, |pricing, position| pricing.charged_by_seed(seed, position.0))
     }
 
+    /// As [`Catalog::from_raw`], but takes the items out of `data` one by one, so that a large catalog is not held
+    /// twice. The instructions stay.
+    pub fn take_from(data: &mut RawData, seed: Seed) -> Result<Self, DataError> {
+        let items = mem::take(&mut data.items).into_iter();
+        Self::of_items(items, &data.instructions, |pricing, position| {
+            pricing.charged_by_seed(seed, position.0)
+        })
+    }
+
     /// [`Catalog::from_raw`] with what each product costs decided by `charge`, called in catalog order.
     pub(crate) fn charged(
         data: &RawData,
+        charge: impl FnMut(Pricing, ProductIdx) -> Price,
+    ) -> Result<Self, DataError> {
+        Self::of_items(data.items.iter(), &data.instructions, charge)
+    }
+
+    fn of_items(
+        items: impl Iterator<Item = impl Borrow<RawItem>>,
+        instructions: &IndexMap<String, RawInstruction>,
         mut charge: impl FnMut(Pricing, ProductIdx) -> Price,
     ) -> Result<Self, DataError> {
         let mut catalog = Self::default();
-        for (at, item) in data.items.iter().enumerate() {
-            if item.asin == "nan" || item.asin.chars().count() > ASIN_LENGTH {
-                continue;
-            }
+        for (at, item) in items.enumerate() {
+            let item = item.borrow();
             let problem = |problem| DataError::Record {
                 file: "items_shuffle".into(),
                 record: at + 1,
                 asin: item.asin.clone(),
                 problem,
             };
-            let id = ProductId::new(&item.asin)
-                .ok_or_else(|| problem(FieldProblem::new("asin", "is empty or in lower case")))?;
+            let Some(id) = product_id(item).map_err(problem)? else { continue };
             if catalog.positions.contains_key(&id) {
                 continue;
             }
             let position = ProductIdx(catalog.products.len() as u32);
-            let attributes = data.instructions.get(&item.asin);
+            let attributes = instructions.get(&item.asin);
             let attributes = attributes.and_then(|entry| entry.attributes.clone());
-            let pricing =
-                Pricing::parse(&item.pricing).map_err(|text| problem(FieldProblem::new("pricing", text)))?;
+            let pricing = pricing(item).map_err(problem)?;
             let price = charge(pricing, position);
             catalog.positions.insert(id.clone(), position);
             catalog.products.push(product(item, id, price, attributes));
@@ -88,6 +103,20 @@ impl Catalog {
     pub fn is_empty(&self) -> bool {
         self.products.is_empty()
     }
+}
+
+/// The name under which an item is sold; none if the original skips such a name.
+pub(crate) fn product_id(item: &RawItem) -> Result<Option<ProductId>, FieldProblem> {
+    if item.asin == "nan" || item.asin.chars().count() > ASIN_LENGTH {
+        return Ok(None);
+    }
+    let id = ProductId::new(&item.asin);
+    id.map(Some).ok_or_else(|| FieldProblem::new("asin", "is empty or in lower case"))
+}
+
+/// What an item's price text says.
+pub(crate) fn pricing(item: &RawItem) -> Result<Pricing, FieldProblem> {
+    Pricing::parse(&item.pricing).map_err(|text| FieldProblem::new("pricing", text))
 }
 
 fn product(item: &RawItem, id: ProductId, price: Price, attributes: Option<Vec<String>>) -> Product {
@@ -151,6 +180,14 @@ mod tests {
         assert_eq!(names, ["B1", "B2"]);
         assert_eq!(catalog.find("B2"), Some(ProductIdx(1)));
         assert_eq!(catalog.find("nan"), None);
+    }
+
+    #[test]
+    fn a_catalog_that_is_taken_equals_one_that_is_copied() {
+        let mut data = crate::generate(Seed(0), 30);
+        let copied = Catalog::from_raw(&data, Seed(1)).unwrap();
+        let taken = Catalog::take_from(&mut data, Seed(1)).unwrap();
+        assert_eq!((taken.products(), data.items.len()), (copied.products(), 0));
     }
 
     #[test]

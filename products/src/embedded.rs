@@ -9,7 +9,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 
 use crate::error::DataError;
-use crate::raw::RawData;
+use crate::raw::{RawData, Skipped};
 
 const HUNDRED: &[u8] = include_bytes!("../data/catalog-100.json");
 const THOUSAND: &[u8] = include_bytes!("../data/catalog-1000.json.gz");
@@ -24,6 +24,15 @@ pub enum EmbeddedCatalog {
 }
 
 impl EmbeddedCatalog {
+    /// The one that is called so, `100` or `1000`.
+    pub fn named(source: &str) -> Option<Self> {
+        match source {
+            "100" => Some(Self::Hundred),
+            "1000" => Some(Self::Thousand),
+            _ => None,
+        }
+    }
+
     /// The catalog as one JSON object, one record a line.
     fn json(self) -> Vec<u8> {
         match self {
@@ -43,13 +52,24 @@ impl RawData {
     /// The catalog that `source` names: `100` and `1000` are embedded, anything else is a folder. With a
     /// `limit`, only its first products.
     pub fn open(source: &str, limit: Option<usize>) -> Result<Self, DataError> {
-        let mut data = match source {
-            "100" => Self::embedded(EmbeddedCatalog::Hundred),
-            "1000" => Self::embedded(EmbeddedCatalog::Thousand),
-            folder => Self::read_dir(Path::new(folder), limit)?,
-        };
+        match EmbeddedCatalog::named(source) {
+            Some(which) => Ok(Self::first_of(which, limit)),
+            None => Self::read_dir(Path::new(source), limit),
+        }
+    }
+
+    /// As [`RawData::open`], but malformed records of a folder are left out; see [`RawData::read_dir_skipping`].
+    pub fn open_skipping(source: &str, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
+        match EmbeddedCatalog::named(source) {
+            Some(which) => Ok((Self::first_of(which, limit), Skipped::default())),
+            None => Self::read_dir_skipping(Path::new(source), limit),
+        }
+    }
+
+    fn first_of(which: EmbeddedCatalog, limit: Option<usize>) -> Self {
+        let mut data = Self::embedded(which);
         data.items.truncate(limit.unwrap_or(usize::MAX));
-        Ok(data)
+        data
     }
 
     /// One of the embedded catalogs.

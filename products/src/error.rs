@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::split_rule::SplitRule;
+
 /// Why a catalog could not be read, checked or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -24,7 +26,11 @@ pub enum DataError {
         source: serde_json::Error,
     },
     /// A folder lacks one of the three files.
-    #[error("`{}` holds no file `{stem}*.json` or `{stem}*.json.gz`", dir.display())]
+    #[error(
+        "`{}` holds no file `{stem}*.json` or `{stem}*.json.gz`; the original's three files are in the drive folder from \
+         which `setup.sh` of github.com/princeton-nlp/WebShop downloads, and `webshop catalog generate` makes such files",
+        dir.display()
+    )]
     MissingFile {
         /// The folder.
         dir: PathBuf,
@@ -36,6 +42,17 @@ pub enum DataError {
     UnknownProduct {
         /// The product.
         asin: String,
+    },
+    /// A split needs more goals than there are.
+    #[error(
+        "the split rule `{rule}` needs at least {} goals, and these are {n_goals}; take a larger catalog or other goals",
+        rule.min_goals()
+    )]
+    TooFewGoals {
+        /// The rule.
+        rule: SplitRule,
+        /// How many goals there are.
+        n_goals: usize,
     },
     /// Writing would replace something.
     #[error("`{}` already exists", path.display())]

@@ -18,9 +18,10 @@ use crate::fingerprint;
 use crate::limit::PriceLimit;
 use crate::price::Cents;
 use crate::product::{Product, ProductId, ProductIdx};
-use crate::raw::RawData;
+use crate::raw::{RawData, RawInstruction};
 use crate::seed::Seed;
 use crate::split::{Split, Splits};
+use crate::split_rule::SplitRule;
 
 /// A goal's position in its goal set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,6 +95,7 @@ pub struct Goal {
 #[derive(Clone, Debug)]
 pub struct GoalSet {
     goals: Vec<Goal>,
+    split_rule: SplitRule,
     splits: Splits,
     fingerprint: String,
 }
@@ -117,9 +119,28 @@ impl GoalSet {
         for (at, goal) in goals.iter_mut().enumerate() {
             goal.id = GoalId(at as u32);
         }
-        let splits = Splits::by_product(&goals);
+        Self::parted(catalog, goals, SplitRule::ByProduct)
+    }
+
+    /// The same goals, parted by another rule. The fingerprint changes with who is where.
+    ///
+    /// # Errors
+    /// [`DataError::TooFewGoals`], if the rule cannot part so few.
+    pub fn split_by(self, rule: SplitRule, catalog: &Catalog) -> Result<Self, DataError> {
+        let n_goals = self.goals.len();
+        if n_goals < rule.min_goals() {
+            return Err(DataError::TooFewGoals { rule, n_goals });
+        }
+        if rule == self.split_rule {
+            return Ok(self);
+        }
+        Ok(Self::parted(catalog, self.goals, rule))
+    }
+
+    fn parted(catalog: &Catalog, goals: Vec<Goal>, split_rule: SplitRule) -> Self {
+        let splits = Splits::by(split_rule, &goals);
         let fingerprint = fingerprint::of(catalog, &goals, &splits);
-        Self { goals, splits, fingerprint }
+        Self { goals, split_rule, splits, fingerprint }
     }
 
     /// All goals, in the order of their ids: that of the catalog, or the one they were given in.
@@ -132,7 +153,12 @@ impl GoalSet {
         &self.goals[id.0 as usize]
     }
 
-    /// The goals of a part, ascending. Train, validation and test are disjoint by product.
+    /// The rule by which the goals are parted; [`SplitRule::ByProduct`] unless another was asked for.
+    pub fn split_rule(&self) -> SplitRule {
+        self.split_rule
+    }
+
+    /// The goals of a part, ascending. By our own rule train, validation and test are disjoint by product.
     pub fn split(&self, split: Split) -> &[GoalId] {
         self.splits.get(split)
     }
@@ -201,18 +227,15 @@ impl Maker<'_> {
         let Some((record, _, entry)) = data.instructions.get_full(asin) else {
             return Ok(());
         };
-        let Some(sentence) = &entry.instruction else {
+        let problem = |problem| DataError::Record {
+            file: "items_ins_v2".into(),
+            record: record + 1,
+            asin: asin.into(),
+            problem,
+        };
+        let Some((sentence, attributes)) = wish(entry).map_err(problem)? else {
             return Ok(());
         };
-        let attributes = entry.instruction_attributes.as_deref().unwrap_or_default();
-        if attributes.is_empty() {
-            return Err(DataError::Record {
-                file: "items_ins_v2".into(),
-                record: record + 1,
-                asin: asin.into(),
-                problem: FieldProblem::new("instruction_attributes", "is empty"),
-            });
-        }
         let limit = (self.limit)(0);
         for options in combinations(self.product) {
             let text = synthetic_text(sentence, &options, limit);
@@ -244,6 +267,15 @@ impl Maker<'_> {
             weight: 1.0,
             style,
         }
+    }
+}
+
+/// The sentence of a synthetic instruction and the attributes it wants; none where there is no sentence.
+pub(crate) fn wish(entry: &RawInstruction) -> Result<Option<(&str, &[String])>, FieldProblem> {
+    let Some(sentence) = &entry.instruction else { return Ok(None) };
+    match entry.instruction_attributes.as_deref().unwrap_or_default() {
+        [] => Err(FieldProblem::new("instruction_attributes", "is empty")),
+        attributes => Ok(Some((sentence, attributes))),
     }
 }
 
@@ -292,7 +324,7 @@ fn weigh(goals: &mut [Goal]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::{RawHumanInstruction, RawInstruction, RawItem, RawOption};
+    use crate::raw::{RawHumanInstruction, RawItem, RawOption};
 
     fn value(text: &str) -> RawOption {
         RawOption { value: text.into(), image: None }

@@ -19,7 +19,7 @@ use crate::python_random::PythonRandom;
 use crate::raw::RawData;
 
 /// The seed under which the original shuffles its goals.
-const SHUFFLE_SEED: u64 = 233;
+pub(crate) const SHUFFLE_SEED: u64 = 233;
 
 /// Catalog, goals and generator of the original after loading.
 #[derive(Clone, Debug)]

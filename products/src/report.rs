@@ -13,6 +13,7 @@ use crate::goal::{Goal, GoalSet, GoalStyle};
 use crate::price::Cents;
 use crate::product::{Product, ProductIdx};
 use crate::split::Split;
+use crate::split_rule::SplitRule;
 
 /// A goal counts as confusable from this many near-duplicates of its product on.
 const CONFUSABLE: usize = 3;
@@ -39,6 +40,8 @@ pub struct CatalogReport {
     pub n_human_goals: usize,
     /// Goals made by rule.
     pub n_synthetic_goals: usize,
+    /// The rule by which goals are parted.
+    pub split_rule: SplitRule,
     /// Goals to train on, to validate with, to test with.
     pub splits: [usize; 3],
     /// Goals whose product has at least three near-duplicates: products of the same query whose title
@@ -73,6 +76,7 @@ impl CatalogReport {
             prices: quartiles(products),
             n_human_goals: with_style(GoalStyle::Human),
             n_synthetic_goals: with_style(GoalStyle::Synthetic),
+            split_rule: goals.split_rule(),
             splits: [Split::Train, Split::Validation, Split::Test].map(|split| goals.split(split).len()),
             n_confusable_goals: goals.goals().iter().filter(confusable).count(),
             n_words: words(products, goals),
@@ -109,7 +113,12 @@ impl fmt::Display for CatalogReport {
             "goals         {n_goals} ({} human, {} synthetic)",
             self.n_human_goals, self.n_synthetic_goals
         )?;
-        writeln!(f, "splits        train {train}, validation {validation}, test {test}")?;
+        let leaky = if self.split_rule.is_leaky() { ", leaky: test goals are trained on" } else { "" };
+        writeln!(
+            f,
+            "splits        train {train}, validation {validation}, test {test} ({}{leaky})",
+            self.split_rule
+        )?;
         writeln!(f, "confusable    {percent:.1} % of goals have {CONFUSABLE} or more near-duplicates")?;
         writeln!(f, "words         {}", self.n_words)?;
         write!(f, "fingerprint   {}", self.fingerprint)

@@ -1,4 +1,7 @@
 //! Which goals are learned from and which only measured.
+//!
+//! A [`Split`] is a part of the goals; a [`SplitRule`] decides who is in which. The parts are disjoint by product
+//! under [`SplitRule::ByProduct`] only.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::goal::{Goal, GoalId};
 use crate::product::ProductIdx;
+use crate::split_rule::{SplitRule, paper, verl_agent};
 
 /// Fixes the ranking of products for ever, whatever the run's seed: a test product stays one.
 const LABEL: &[u8] = b"webshop/split/1";
@@ -21,7 +25,7 @@ const VALIDATION: usize = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Split {
-    /// Learned from: the goals of 60 % of the products that have goals.
+    /// Learned from; by our rule, the goals of 60 % of the products that have goals.
     Train,
     /// For choosing settings: 10 %.
     Validation,
@@ -73,9 +77,19 @@ pub(crate) struct Splits {
 }
 
 impl Splits {
+    /// The parts of `goals` by `rule`, which must have enough of them.
+    pub(crate) fn by(rule: SplitRule, goals: &[Goal]) -> Self {
+        let [train, validation, test] = match rule {
+            SplitRule::ByProduct => return Self::by_product(goals),
+            SplitRule::Paper => paper(goals.len()),
+            SplitRule::VerlAgent => verl_agent(goals.len()),
+        };
+        Self { train, validation, test, all: goals.iter().map(|goal| goal.id).collect() }
+    }
+
     /// Ranks the products that have goals by SHA-256 of a fixed label and their ASIN, and cuts the
     /// ranking at 60 % and 70 %, rounded.
-    pub(crate) fn by_product(goals: &[Goal]) -> Self {
+    fn by_product(goals: &[Goal]) -> Self {
         let products: BTreeMap<ProductIdx, &str> =
             goals.iter().map(|goal| (goal.product, goal.asin.as_str())).collect();
         let mut ranking: Vec<_> = products

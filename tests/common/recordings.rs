@@ -82,7 +82,8 @@ impl Recordings {
             (text(&record["name"]).to_owned(), nouns.collect())
         });
         let nouns = NounTable::new(nouns.collect());
-        let config = ShopConfig { compat: Compat::Original, shows_attributes, nouns };
+        let config =
+            ShopConfig { compat: Compat::Original, shows_attributes, nouns, ..ShopConfig::default() };
         Shop::with_config(catalog, goals, config).expect("the shop opens")
     }
 }

@@ -55,10 +55,10 @@ pub use optimizer::{Optimizer, Schedule, StepOutcome, is_decayed};
 pub use report::write_report;
 pub use reward::TaskReward;
 pub use setup::{
-    Fingerprint, fingerprint, lm_config, open_shop, prompt_config, qwen2_config, rollout_config,
-    train_tokenizer,
+    Fingerprint, fingerprint, lm_config, open_shop, prompt_config, qwen2_config, read_catalog,
+    rollout_config, train_tokenizer,
 };
-pub use statistics::{mean, mean_interval, paired_bootstrap, wilson_interval};
+pub use statistics::{difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval};
 pub use trained::Trained;
 pub use trainer::{Stage, Stages, train};
 pub use trajectory::{MicroBatch, Trajectory};

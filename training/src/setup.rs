@@ -1,7 +1,5 @@
 //! From a configuration to the things it names: the shop, the ground, the tokenizer, the model's shape.
 
-use std::path::Path;
-
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -9,8 +7,8 @@ use webshop_agent::prompt::{self, PROMPT_VERSION, Piece, marks};
 use webshop_agent::{
     AgentError, Demonstrator, LmConfig, Manner, Qwen2Config, RolloutConfig, Sampler, ShopTokenizer,
 };
-use webshop_env::{ENVIRONMENT_ID, Shop};
-use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
+use webshop_env::{ENVIRONMENT_ID, Shop, ShopConfig};
+use webshop_products::{Catalog, GoalKind, GoalSet, RawData, Seed};
 
 use crate::config::{CatalogConfig, Config, GoalsChoice, ModelConfig};
 use crate::error::Result;
@@ -26,25 +24,33 @@ const LANES: usize = 128;
 /// Demonstrations whose text the tokenizer is made from, for each training shop.
 const TOKENIZER_TRIPS: usize = 200;
 
+/// The files or the embedded catalog that `config` names. What was dropped of them, if that is allowed, is logged.
+pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
+    let limit = config.size.limit();
+    if !config.skip_bad {
+        return Ok(RawData::open(&config.source, limit)?);
+    }
+    let (data, skipped) = RawData::open_skipping(&config.source, limit)?;
+    if skipped.n_records > 0 {
+        tracing::warn!("{skipped}");
+    }
+    Ok(data)
+}
+
 /// The judged shop that `config` names, with goals and index.
 pub fn open_shop(config: &CatalogConfig) -> Result<Shop> {
-    let limit = config.size.limit();
-    let mut raw = match config.source.as_str() {
-        "100" => RawData::embedded(EmbeddedCatalog::Hundred),
-        "1000" => RawData::embedded(EmbeddedCatalog::Thousand),
-        folder => RawData::read_dir(Path::new(folder), limit)?,
-    };
-    if let Some(limit) = limit {
-        raw.items.truncate(limit);
-    }
-    let catalog = Catalog::from_raw(&raw, SHOP_SEED)?;
+    let mut raw = read_catalog(config)?;
+    let catalog = Catalog::take_from(&mut raw, SHOP_SEED)?;
     let kind = match config.goals {
         GoalsChoice::Both => GoalKind::Both,
         GoalsChoice::Human => GoalKind::Human,
         GoalsChoice::Synthetic => GoalKind::Synthetic,
     };
-    let goals = GoalSet::from_raw(&raw, &catalog, kind, SHOP_SEED)?;
-    Ok(Shop::new(catalog, goals)?)
+    let goals = GoalSet::from_raw(&raw, &catalog, kind, SHOP_SEED)?.split_by(config.splits, &catalog)?;
+    // The goals are made, and the index is yet to be built.
+    drop(raw);
+    let shop_config = ShopConfig { index_cache: config.index_cache.clone(), ..ShopConfig::default() };
+    Ok(Shop::with_config(catalog, goals, shop_config)?)
 }
 
 /// The shape of the model as its checkpoint states it.

@@ -52,6 +52,9 @@ pub struct RewardBreakdown {
     pub price_ok: bool,
 }
 
+/// The version of the rule above; a purchase that is worth something else changes it.
+pub(crate) const REWARD_VERSION: &str = "reward-1";
+
 impl RewardBreakdown {
     /// The factor for the kind of product: 1, 0.5, 0.1 or 0.
     ///
@@ -247,7 +250,8 @@ fn count(items: impl Iterator) -> u32 {
     items.count() as u32
 }
 
-fn category_steps(path: &str) -> BTreeSet<String> {
+/// The steps of a category path.
+pub(crate) fn category_steps(path: &str) -> BTreeSet<String> {
     path.split('›').map(|step| python::strip(step).to_owned()).collect()
 }
 

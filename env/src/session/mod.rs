@@ -100,6 +100,11 @@ impl Session {
         Session { name: Some(name.into()), ..Session::start(goal) }
     }
 
+    /// A customer of the first goal before a product, nothing chosen and nothing searched.
+    pub(crate) fn before(product: ProductIdx) -> Session {
+        Session { place: Place::Item(product), page_number: 1, ..Session::start(GoalId(0)) }
+    }
+
     /// What the customer wants.
     pub fn goal(&self) -> GoalId {
         self.goal

@@ -1,6 +1,7 @@
 //! Reading and writing the three files.
 //!
-//! Records are read one at a time, so a limit costs no memory for what lies beyond it.
+//! Records are read one at a time and turned into their types at once: the JSON of a file is never held whole, and a
+//! limit costs no memory for what lies beyond it.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,8 +14,11 @@ use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::skipped::{BadRecords, Skipped};
 use super::{RawData, RawHumanInstruction, RawInstruction, RawItem};
+use crate::catalog::{pricing, product_id};
 use crate::error::{DataError, FieldProblem};
+use crate::goal::wish;
 
 const ITEMS: &str = "items_shuffle";
 const INSTRUCTIONS: &str = "items_ins_v2";
@@ -31,18 +35,42 @@ impl RawData {
     /// in the original) and only their instructions. Where a folder holds both the original's full
     /// file and its `_1000` one, a limit of at most 1,000 reads the short one.
     pub fn read_dir(dir: &Path, limit: Option<usize>) -> Result<Self, DataError> {
+        Self::read(dir, limit, &mut BadRecords::Refused)
+    }
+
+    /// As [`RawData::read_dir`], but without the records that break the format: those that cannot be read, and those
+    /// that no [`crate::Catalog`] or [`crate::GoalSet`] could be made of. A limit counts them. What is left out and
+    /// still in a file, like the instructions for a product that was dropped, makes no goals.
+    pub fn read_dir_skipping(dir: &Path, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
+        let mut bad = BadRecords::Skipped(Skipped::default());
+        let data = Self::read(dir, limit, &mut bad)?;
+        match bad {
+            BadRecords::Skipped(skipped) => Ok((data, skipped)),
+            BadRecords::Refused => Ok((data, Skipped::default())),
+        }
+    }
+
+    fn read(dir: &Path, limit: Option<usize>, bad: &mut BadRecords) -> Result<Self, DataError> {
         let short = limit.is_some_and(|limit| limit <= 1_000);
-        let mut items = Vec::new();
-        read_records(&find(dir, ITEMS, short)?, limit, |_, record| {
-            items.push(RawItem::try_from(record)?);
+        let is_checked = matches!(bad, BadRecords::Skipped(_));
+        let mut data = Self::default();
+        read_records(&find(dir, ITEMS, short)?, limit, bad, |_, record| {
+            let item = RawItem::try_from(record)?;
+            if is_checked && product_id(&item)?.is_some() {
+                pricing(&item)?;
+            }
+            data.items.push(item);
             Ok(())
         })?;
-        let mut data = Self { items, ..Self::default() };
-        read_records(&find(dir, INSTRUCTIONS, short)?, None, |asin, record| {
-            data.instructions.insert(asin, RawInstruction::try_from(record)?);
+        read_records(&find(dir, INSTRUCTIONS, short)?, None, bad, |asin, record| {
+            let instruction = RawInstruction::try_from(record)?;
+            if is_checked {
+                wish(&instruction)?;
+            }
+            data.instructions.insert(asin, instruction);
             Ok(())
         })?;
-        read_records(&find(dir, HUMAN, short)?, None, |asin, record| {
+        read_records(&find(dir, HUMAN, short)?, None, bad, |asin, record| {
             data.human.insert(asin, human_entries(record)?);
             Ok(())
         })?;
@@ -126,11 +154,12 @@ fn human_entries(record: Value) -> Result<Vec<RawHumanInstruction>, FieldProblem
 fn read_records(
     path: &Path,
     limit: Option<usize>,
+    bad: &mut BadRecords,
     sink: impl FnMut(String, Value) -> Result<(), FieldProblem>,
 ) -> Result<(), DataError> {
     let mut json = serde_json::Deserializer::from_reader(open_text(path)?);
     let mut problem = None;
-    let records = Records { path, limit, sink, problem: &mut problem };
+    let records = Records { path, limit, sink, bad, problem: &mut problem };
     let outcome = records.deserialize(&mut json).and_then(|()| json.end());
     match (problem, outcome) {
         (Some(problem), _) => Err(problem),
@@ -142,19 +171,22 @@ fn read_records(
     }
 }
 
-/// The visitor of [`read_records`]; the first bad record ends the reading and is left in `problem`.
+/// The visitor of [`read_records`]; a bad record that is refused ends the reading and is left in `problem`.
 struct Records<'a, F> {
     path: &'a Path,
     limit: Option<usize>,
     sink: F,
+    bad: &'a mut BadRecords,
     problem: &'a mut Option<DataError>,
 }
 
 impl<F: FnMut(String, Value) -> Result<(), FieldProblem>> Records<'_, F> {
     fn accept<E: serde::de::Error>(&mut self, record: usize, asin: String, value: Value) -> Result<(), E> {
-        (self.sink)(asin.clone(), value).map_err(|problem| {
-            let file = self.path.display().to_string();
-            *self.problem = Some(DataError::Record { file, record, asin, problem });
+        let Err(problem) = (self.sink)(asin.clone(), value) else { return Ok(()) };
+        let file = self.path.display().to_string();
+        let problem = DataError::Record { file, record, asin, problem };
+        self.bad.meet(problem).map_err(|problem| {
+            *self.problem = Some(problem);
             E::custom("a record breaks the format")
         })
     }

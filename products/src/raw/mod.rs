@@ -9,8 +9,10 @@
 
 mod files;
 mod record;
+mod skipped;
 
 pub use files::open_text;
+pub use skipped::Skipped;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

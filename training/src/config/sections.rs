@@ -4,9 +4,10 @@
 //! keys. No ranges here: those are in `validate`.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use webshop_products::Split;
+use webshop_products::{Split, SplitRule};
 
 use crate::reward::TaskReward;
 
@@ -20,10 +21,17 @@ pub struct CatalogConfig {
     pub size: CatalogSize,
     /// Which of the source's goals to use.
     pub goals: GoalsChoice,
+    /// By which rule goals are parted into those to train on and those to measure on.
+    pub splits: SplitRule,
+    /// Whether malformed records are dropped and counted, where otherwise the first one is refused.
+    pub skip_bad: bool,
     /// Generated shops whose goals are added to the training goals; none of their products is in the test shop.
     pub practice_shops: usize,
     /// Products in each practice shop.
     pub practice_products: usize,
+    /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no key.
+    #[serde(skip)]
+    pub index_cache: Option<PathBuf>,
 }
 
 /// How many products of a source are kept; written `"all"` or a number.
@@ -326,8 +334,11 @@ impl Default for CatalogConfig {
             source: "100".into(),
             size: CatalogSize::All,
             goals: GoalsChoice::Both,
+            splits: SplitRule::ByProduct,
+            skip_bad: false,
             practice_shops: 120,
             practice_products: 100,
+            index_cache: None,
         }
     }
 }

@@ -117,7 +117,7 @@ fn broken_json_is_named_with_its_line() {
 fn a_missing_file_is_named() {
     let dir = folder(&[("items_shuffle.json", "[]")]);
     let message = RawData::read_dir(dir.path(), None).unwrap_err().to_string();
-    assert!(message.ends_with("holds no file `items_ins_v2*.json` or `items_ins_v2*.json.gz`"), "{message}");
+    assert!(message.contains("holds no file `items_ins_v2*.json` or `items_ins_v2*.json.gz`; "), "{message}");
     let nowhere = dir.path().join("nowhere");
     assert!(matches!(RawData::read_dir(&nowhere, None), Err(DataError::Io { action: "read", .. })));
 }
@@ -133,4 +133,42 @@ fn a_bad_human_entry_is_named_with_its_place() {
             .ends_with("record 1 (`B1`): field `0.instruction_options` should hold text and holds a number"),
         "{message}"
     );
+}
+
+#[test]
+fn what_is_skipped_is_counted_and_the_first_few_are_named() {
+    let priced =
+        |asin: &str, price: &str| item(asin).replacen('{', &format!("{{\"pricing\":\"{price}\","), 1);
+    // Sound: the first and the last, whose name the original skips before it looks at a price.
+    let items = [
+        priced("B1", "$5.00"),
+        priced("B2", "cheap"),
+        item("b3"),
+        item("B4").replace("\"images\":[\"a\"]", "\"images\":[]"),
+        "7".to_owned(),
+        priced("nan", "cheap"),
+    ];
+    let instructions =
+        r#"{"B1":{"instruction":"a lamp","instruction_attributes":[]},"B2":{"attributes":["dim"]}}"#;
+    let human = r#"{"B1":[{"instruction":"i","instruction_attributes":["dim"],"instruction_options":[3]}]}"#;
+    let dir = folder(&[
+        ("items_shuffle.json", &format!("[{}]", items.join(","))),
+        ("items_ins_v2.json", instructions),
+        ("items_human_ins.json", human),
+    ]);
+    let (data, skipped) = RawData::read_dir_skipping(dir.path(), None).unwrap();
+    let names: Vec<_> = data.items.iter().map(|item| item.asin.as_str()).collect();
+    assert_eq!((names, data.instructions.len(), data.human.len()), (vec!["B1", "nan"], 1, 0));
+    let told = skipped.to_string().replace(&dir.path().display().to_string(), "");
+    insta::assert_snapshot!(told, @"
+    malformed records dropped: 6
+      `/items_shuffle.json`, record 2 (`B2`): field `pricing` holds `cheap`, which names no dollars
+      `/items_shuffle.json`, record 3 (`b3`): field `asin` is empty or in lower case
+      `/items_shuffle.json`, record 4 (`B4`): field `images` is empty
+      `/items_shuffle.json`, record 5 (`?`): field `(record)` should hold an object and holds a number
+      `/items_ins_v2.json`, record 1 (`B1`): field `instruction_attributes` is empty
+      and 1 more
+    ");
+    let catalog = crate::Catalog::from_raw(&data, Seed(0)).unwrap();
+    crate::GoalSet::from_raw(&data, &catalog, crate::GoalKind::Both, Seed(0)).unwrap();
 }

@@ -1,0 +1,91 @@
+//! `webshop compare`: two results side by side, if they are about the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use webshop_training::difference_interval;
+
+use crate::answer::answer;
+use crate::result::Measurement;
+
+/// Flags of `webshop compare`.
+#[derive(clap::Args)]
+pub struct CompareArgs {
+    /// What `rollout --json` or `eval --json` printed
+    #[arg(value_name = "A.json")]
+    before: PathBuf,
+    /// The same of another policy, checkpoint or seed
+    #[arg(value_name = "B.json")]
+    after: PathBuf,
+    /// Compare even if the two are about different goals, prices, splits or rules
+    #[arg(long)]
+    force: bool,
+}
+
+/// Prints both and their difference, or refuses.
+pub fn run(args: CompareArgs) -> Result<ExitCode> {
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let differences = differences(&before, &after);
+    if !differences.is_empty() && !args.force {
+        bail!(
+            "`{}` and `{}` are not about the same: they differ in {}; `--force` compares them all the same",
+            args.before.display(),
+            args.after.display(),
+            differences.join(", ")
+        );
+    }
+    let row = |name: &str, value: fn(&Measurement) -> String| {
+        answer!("{name:<12}{:<26}{}", value(&before), value(&after))
+    };
+    row("", |of| format!("{}, seed {}", of.policy, of.seed))?;
+    row("success", |of| {
+        let [low, high] = of.summary.success_ci95.map(percent);
+        format!("{:.1} % [{low:.1}, {high:.1}]", percent(of.summary.success_rate))
+    })?;
+    row("score", |of| {
+        let [low, high] = of.summary.score_ci95;
+        format!("{:.3} [{low:.3}, {high:.3}]", of.summary.score)
+    })?;
+    row("turns", |of| format!("{:.2}", of.summary.mean_turns))?;
+    row("episodes", |of| of.summary.episodes.to_string())?;
+    row("split", Measurement::part)?;
+    row("goals", |of| of.goal_fingerprint.chars().take(16).collect())?;
+    let counts = |of: &Measurement| {
+        let n = of.summary.episodes;
+        ((of.summary.success_rate * n as f64).round() as usize, n)
+    };
+    let [low, high] = difference_interval(counts(&before), counts(&after)).map(percent);
+    let difference = percent(after.summary.success_rate - before.summary.success_rate);
+    answer!("difference  {difference:+.1} points of success [{low:+.1}, {high:+.1}]")?;
+    if !differences.is_empty() {
+        answer!("not about the same: they differ in {}", differences.join(", "))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(file: &Path) -> Result<Measurement> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("`{}` is no answer of `rollout --json` or `eval --json`", file.display()))
+}
+
+/// In what the two differ beside who shopped, as well as it is known.
+fn differences(before: &Measurement, after: &Measurement) -> Vec<&'static str> {
+    let mut differing = match (&before.fingerprint, &after.fingerprint) {
+        (Some(before), Some(after)) => before.differences(after),
+        _ => Vec::new(),
+    };
+    if before.goal_fingerprint != after.goal_fingerprint && differing.is_empty() {
+        differing.push("the goals' fingerprint");
+    }
+    if before.split.zip(after.split).is_some_and(|(before, after)| before != after) {
+        differing.push("the part of the goals that was tried");
+    }
+    differing
+}
+
+fn percent(rate: f64) -> f64 {
+    100.0 * rate
+}

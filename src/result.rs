@@ -1,0 +1,70 @@
+//! What a rollout or an evaluation came to, as `--json` prints it and `webshop compare` reads it.
+
+use serde::{Deserialize, Serialize};
+use webshop_env::ShopFingerprint;
+use webshop_products::{Split, SplitRule};
+use webshop_training::Summary;
+
+use crate::answer::answer;
+
+/// One measurement, and what it is about.
+#[derive(Serialize, Deserialize)]
+pub struct Measurement {
+    /// Who shopped.
+    pub policy: String,
+    /// The root of the policy's randomness.
+    pub seed: u64,
+    /// The figures.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// The part of the goals that was tried; unknown of results of earlier versions, as are the next two.
+    #[serde(default)]
+    pub split: Option<Split>,
+    /// The rule by which goals were parted.
+    #[serde(default)]
+    pub splits: Option<SplitRule>,
+    /// What the rule lets leak; present only where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leak: Option<String>,
+    /// Over catalog, prices, goals and splits.
+    pub goal_fingerprint: String,
+    /// All that the figures depend on beside the policy, part by part.
+    #[serde(default)]
+    pub fingerprint: Option<ShopFingerprint>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl Measurement {
+    /// Prints it for a person.
+    pub fn print(&self) -> anyhow::Result<()> {
+        let failures = &self.summary.failures;
+        answer!("{}: {}", self.policy, self.summary)?;
+        answer!("turns               {:.2}", self.summary.mean_turns)?;
+        answer!("inadmissible        {:.2} %", 100.0 * self.summary.inadmissible_rate)?;
+        answer!(
+            "failures            {} never bought, {} wrong product, {} missing option, {} over price",
+            failures.never_bought,
+            failures.wrong_product,
+            failures.missing_option,
+            failures.over_price
+        )?;
+        answer!("split               {}", self.part())?;
+        if let Some(leak) = &self.leak {
+            answer!("leaky               {leak}")?;
+        }
+        if let Some(ShopFingerprint { environment, rewards, .. }) = &self.fingerprint {
+            answer!("rules               {environment}, {rewards}")?;
+        }
+        answer!("goals               {}", self.goal_fingerprint)?;
+        answer!("seconds             {:.1}", self.seconds)
+    }
+
+    /// The part of the goals that was tried, and who made it.
+    pub fn part(&self) -> String {
+        match (self.split, self.splits) {
+            (Some(split), Some(rule)) => format!("{split} ({rule})"),
+            _ => "unknown".into(),
+        }
+    }
+}
