@@ -87,7 +87,12 @@ impl SearchIndex {
                 if let (Some(cache), [segment]) = (cache, segments.as_slice()) {
                     let files = index.directory().list_managed_files().into_iter().collect();
                     // Without a cache the next run is slower, and that is all.
-                    let _ = cache.save(&directory, segment.id(), files);
+                    if let Err(error) = cache.save(&directory, segment.id(), files) {
+                        tracing::warn!(
+                            "the search index is not kept in `{}`: {error}",
+                            cache.folder().display()
+                        );
+                    }
                 }
                 segments
             }

@@ -65,8 +65,7 @@ impl CachedPostings {
         segment: SegmentId,
         files: BTreeSet<PathBuf>,
     ) -> io::Result<()> {
-        let folder = self.file.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(self.folder())?;
         // tantivy calls a segment by a random number, in two spellings. One that is always the same keeps the bytes
         // the same.
         let same = SegmentId::from_uuid_string(&"0".repeat(32)).map_err(io::Error::other)?;
@@ -85,11 +84,22 @@ impl CachedPostings {
             }
         }
         let partial = self.file.with_extension(format!("{}.partial", std::process::id()));
-        let mut out = fs::File::create(&partial)?;
-        out.write_all(&Sha256::digest(&body))?;
-        out.write_all(&body)?;
-        out.sync_all()?;
-        fs::rename(&partial, &self.file)
+        let written = fs::File::create(&partial).and_then(|mut out| {
+            out.write_all(&Sha256::digest(&body))?;
+            out.write_all(&body)?;
+            out.sync_all()?;
+            fs::rename(&partial, &self.file)
+        });
+        if written.is_err() {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(&partial);
+        }
+        written
+    }
+
+    /// The folder that holds the file.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
     }
 }
 
@@ -169,7 +179,11 @@ mod tests {
             assert_eq!(rebuilt.search("lamp").map(|hits| hits.len()), Ok(2));
             assert!(fs::read(&file).expect("a kept index") == whole, "it was not kept again");
         }
-        // A file stands where the folder should be.
+        // A file stands where the folder should be, and then a folder where the file should.
         assert_eq!(index(&TITLES, Some(&file)).search("lamp").map(|hits| hits.len()), Ok(2));
+        fs::remove_file(&file).expect("a file to remove");
+        fs::create_dir(&file).expect("a new folder");
+        assert_eq!(index(&TITLES, Some(folder.path())).search("lamp").map(|hits| hits.len()), Ok(2));
+        assert_eq!(files(folder.path()), [file], "something half-written is left");
     }
 }

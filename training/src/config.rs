@@ -32,13 +32,13 @@ pub struct Config {
     pub model: ModelConfig,
     /// What the model sees of a page and how much it may write.
     pub prompt: PromptConfig,
-    /// Cloning of the oracle's trips.
+    /// Reading exercises, then cloning of demonstrated trips.
     pub warm_start: WarmStartConfig,
     /// V* from reference rollouts.
     pub value: ValueConfig,
     /// Learning from own trips.
     pub learner: LearnerConfig,
-    /// What warm start and learner share: AdamW and clipping.
+    /// What warm start and learner share: the constants of AdamW, and clipping.
     pub optimizer: OptimizerConfig,
     /// How success is measured.
     pub evaluation: EvaluationConfig,

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! evaluate                                    random weights
-//! for step in warm start:                     clone demonstrations
+//! for step in warm start:                     exercises, then demonstrations
+//!     gradient of the cloning loss; update; log; maybe evaluate; maybe save
 //! evaluate; reference ← policy                frozen from here on
 //! V*(goal) ← N reference rollouts per goal
 //! for step in learner steps:

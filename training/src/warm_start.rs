@@ -4,8 +4,8 @@
 //! and laid down as a [`Trajectory`], so that the model is trained on exactly the contexts it will meet.
 //! Each draw is addressed by (step, position in the batch): which goal, and whether the customer is careful
 //! or hasty. Most careful trips shown are such that a candidate is refused for what its title says: to read
-//! that, and not what was wanted, pays on those only, and is not learned where they are few. The loss is the mean negative
-//! log-likelihood over the agent's tokens of the batch.
+//! that, and not what was wanted, pays on those only, and is not learned where they are few. The loss is the
+//! mean negative log-likelihood over the agent's tokens of the batch.
 
 use rand::Rng;
 use rayon::prelude::*;

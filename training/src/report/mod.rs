@@ -1,8 +1,9 @@
 //! One page that a person reads: what a run did and what came of it.
 //!
 //! [`write_report`] reads the files of a run folder (records, timings, summary, values) and writes `report.html`, which
-//! needs nothing but itself, `curve.svg`, the learning curve against time alone, and `trip.svg`, one trip. `charts` says which curves there are, `line` and
-//! `bars` draw them into the `frame`, `page` lays them out. An unfinished run gives a report of what there is so far.
+//! needs nothing but itself, `curve.svg`, the learning curve against time alone, and `trip.svg`, one trip. `charts` says
+//! which curves there are, `line` and `bars` draw them into the `frame`, `page` lays them out. An unfinished run gives a
+//! report of what there is so far.
 //!
 //! Nothing is measured here, and nothing smoothed: where a line has more points than room, it runs through the means of
 //! neighbouring ones within a band of their extremes.
