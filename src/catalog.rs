@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use webshop_env::{DeviationReport, NounReference};
-use webshop_products::{CatalogReport, GoalStyle, OriginalWorld, Seed, generate};
+use webshop_products::{CatalogReport, GoalStyle, OriginalWorld, Seed, write_generated};
 
 use crate::answer::answer;
 use crate::rules::NounsArgs;
@@ -22,6 +22,10 @@ pub enum CatalogVerb {
         /// How many products
         #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         products: u64,
+        /// How many of them people ask for, each in a dozen ways; all, unless given. Of the original's million it is
+        /// some thousands
+        #[arg(long, value_name = "N")]
+        instructed: Option<usize>,
         /// The folder to write; must not hold a catalog yet
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
@@ -52,12 +56,12 @@ pub enum CatalogVerb {
 /// Carries out the verb.
 pub fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
     match verb {
-        CatalogVerb::Generate { seed, products, out } => {
+        CatalogVerb::Generate { seed, products, instructed, out } => {
             if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
                 bail!("`{}` is not empty; give another folder with `--out`", out.display());
             }
-            let raw = generate(Seed(seed), usize::try_from(products)?);
-            raw.write_dir(&out)
+            let n_products = usize::try_from(products)?;
+            write_generated(Seed(seed), n_products, instructed.unwrap_or(n_products), &out)
                 .with_context(|| format!("cannot write the catalog to `{}`", out.display()))?;
             answer!("{products} products in {}", out.display())?;
         }

@@ -123,11 +123,11 @@ fn chosen(product: &Product, options: &[String]) -> Result<Selection> {
     for option in options {
         let (name, value) =
             option.split_once('=').with_context(|| format!("`{option}` is not of the form `NAME=VALUE`"))?;
-        let Some(group) = product.options.iter().find(|group| group.name == name) else {
-            let names = product.options.iter().map(|group| group.name.as_str());
+        let Some(group) = product.options.iter().find(|group| *group.name == *name) else {
+            let names = product.options.iter().map(|group| &*group.name);
             bail!("`{}` has no option `{name}`; it has {}", product.id, listed(names));
         };
-        let values = group.values.iter().map(|value| value.text.as_str());
+        let values = group.values.iter().map(|value| &*value.text);
         if !values.clone().any(|offered| offered == value) {
             bail!(
                 "the option `{name}` of `{}` has no value `{value}`; it has {}",

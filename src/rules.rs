@@ -8,9 +8,9 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use webshop_env::{Compat, NounTable, Shop, ShopConfig};
 use webshop_products::{
-    Catalog, GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, PythonRandom, RawData, Seed,
+    GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, PythonRandom, RawData, Seed,
 };
-use webshop_training::read_catalog;
+use webshop_training::{open_stock, read_catalog};
 
 use crate::lines;
 use crate::shop::{CatalogArgs, cannot_open};
@@ -140,18 +140,20 @@ impl RulesArgs {
     }
 
     fn open_repaired(&self) -> Result<Shop> {
-        let mut data = self.read()?;
-        let catalog = Catalog::take_from(&mut data, Seed(self.seed))?;
-        let goals = match &self.goals {
-            None => GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(self.seed))?,
-            Some(GoalSource::Made(kind)) => GoalSet::from_raw(&data, &catalog, *kind, Seed(self.seed))?,
+        let kind = match &self.goals {
+            Some(GoalSource::Made(kind)) => *kind,
+            None | Some(GoalSource::File(_)) => GoalKind::Both,
+        };
+        let stock = open_stock(&self.catalog.config(), kind, Seed(self.seed))?;
+        let (catalog, goals) = match &self.goals {
+            None | Some(GoalSource::Made(_)) => stock.into_goals()?,
             Some(GoalSource::File(file)) => {
+                let catalog = stock.into_catalog();
                 let goals = lines::in_file::<GoalRecord>(file)?.map(|goal| Ok(goal?.to_goal(&catalog)?));
-                GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?)
+                let goals = GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?);
+                (catalog, goals)
             }
         };
-        // The goals are made, and the index is yet to be built.
-        drop(data);
         Ok(Shop::with_config(catalog, goals, self.shop_config()?)?)
     }
 

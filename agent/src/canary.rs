@@ -48,7 +48,7 @@ impl Canary {
                 // One turn went by for the search and one for the product.
                 let chosen = view.turn.saturating_sub(2);
                 let mut values = page.options.iter().flat_map(|list| &list.values).take(MAX_CHOICES);
-                Action::Click(values.nth(chosen).map_or("buy now".into(), |value| value.text.clone()))
+                Action::Click(values.nth(chosen).map_or("buy now".into(), |value| value.text.to_string()))
             }
             _ => Action::Click("buy now".into()),
         }

@@ -14,6 +14,8 @@
 //!
 //! Nothing in a demonstration says which manner is better: that is left for the learner to find out.
 
+use std::sync::Arc;
+
 use webshop_env::{Action, ItemPage, Page, Purchase, ResultItem, Session, Shop};
 use webshop_products::{Goal, GoalId};
 
@@ -108,7 +110,7 @@ impl Trip<'_> {
     fn judge(&self, page: &ItemPage) -> (Vec<Piece>, bool) {
         let mut thought = Vec::new();
         let title = page.title.to_lowercase();
-        for attribute in in_order_of_instruction(self.goal, self.goal.attributes.iter()) {
+        for attribute in in_order_of_instruction(self.goal, &*self.goal.attributes) {
             let note = noted(&title, &attribute);
             let is_refused = note.ends_with(" no");
             thought.push(Piece::words(note));
@@ -141,12 +143,13 @@ impl Trip<'_> {
 /// order in which the instruction mentions them; what it does not mention word for word comes last.
 fn wanted_words(goal: &Goal) -> Vec<String> {
     let options = goal.options.iter().map(|option| &option.value);
-    in_order_of_instruction(goal, std::iter::once(&goal.query).chain(&goal.attributes).chain(options))
+    in_order_of_instruction(goal, std::iter::once(&goal.query).chain(&*goal.attributes).chain(options))
 }
 
-fn in_order_of_instruction<'g>(goal: &Goal, wanted: impl Iterator<Item = &'g String>) -> Vec<String> {
+fn in_order_of_instruction<'g>(goal: &Goal, wanted: impl IntoIterator<Item = &'g Arc<str>>) -> Vec<String> {
     let instruction = goal.instruction.to_lowercase();
     let mut placed: Vec<(usize, String)> = wanted
+        .into_iter()
         .map(|words| words.to_lowercase())
         .map(|words| (instruction.find(&words).unwrap_or(usize::MAX), words))
         .collect();

@@ -159,7 +159,7 @@ impl Transcriber {
         }
         self.shown_item = Some(page.product);
         let options = page.options.iter().map(|group| {
-            let values: Vec<&str> = group.values.iter().map(|value| value.text.as_str()).collect();
+            let values: Vec<&str> = group.values.iter().map(|value| &*value.text).collect();
             Piece::words(format!("{}: {};", group.name, values.join(", ")))
         });
         let mark = self.mark_of(page.product).map(Piece::special);

@@ -11,6 +11,7 @@ use crate::python;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use webshop_products::{ProductId, ProductIdx, Selection};
 
 /// One page of the shop.
@@ -33,14 +34,14 @@ pub enum Page {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchPage {
     /// What the customer is told to buy.
-    pub instruction: String,
+    pub instruction: Arc<str>,
 }
 
 /// One page of results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResultsPage {
     /// What the customer is told to buy.
-    pub instruction: String,
+    pub instruction: Arc<str>,
     /// What was searched for.
     pub query: String,
     /// From 1; pages past the last are empty.
@@ -59,9 +60,9 @@ pub struct ResultItem {
     /// Its name, which is the link.
     pub id: ProductId,
     /// Its title.
-    pub title: String,
+    pub title: Arc<str>,
     /// Its price as shown, which may be a range.
-    pub price_tag: String,
+    pub price_tag: Arc<str>,
     /// Whether the customer has opened it since the search bar.
     pub visited: bool,
 }
@@ -70,7 +71,7 @@ pub struct ResultItem {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ItemPage {
     /// What the customer is told to buy.
-    pub instruction: String,
+    pub instruction: Arc<str>,
     /// The search that led here, and the page of its results.
     pub query: String,
     /// The page of results that `< prev` leads to.
@@ -80,9 +81,9 @@ pub struct ItemPage {
     /// Its name.
     pub id: ProductId,
     /// Its title.
-    pub title: String,
+    pub title: Arc<str>,
     /// Its price as shown, which may be a range.
-    pub price_tag: String,
+    pub price_tag: Arc<str>,
     /// What can be chosen.
     pub options: Vec<OptionList>,
     /// What is chosen, in the order of choosing.
@@ -95,7 +96,7 @@ pub struct ItemPage {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OptionList {
     /// What is chosen, such as `color`.
-    pub name: String,
+    pub name: Arc<str>,
     /// The choices.
     pub values: Vec<OptionLabel>,
 }
@@ -104,7 +105,7 @@ pub struct OptionList {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OptionLabel {
     /// What is written on it, and clicked.
-    pub text: String,
+    pub text: Arc<str>,
     /// Whether it is shown as chosen.
     pub clicked: bool,
 }
@@ -113,7 +114,7 @@ pub struct OptionLabel {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DetailPage {
     /// What the customer is told to buy.
-    pub instruction: String,
+    pub instruction: Arc<str>,
     /// The search that led here.
     pub query: String,
     /// The page of results it led to.
@@ -245,7 +246,7 @@ impl Page {
             Page::Search(page) => {
                 nodes.plain("WebShop");
                 nodes.plain("Instruction: ");
-                nodes.plain(&page.instruction);
+                nodes.plain(&*page.instruction);
                 nodes.button("Search");
             }
             Page::Results(page) => page.nodes(&mut nodes),
@@ -274,8 +275,8 @@ impl ResultsPage {
         for item in &self.items {
             let id = item.id.as_str();
             nodes.0.extend(Node::new(NodeKind::Link, id, item.visited));
-            nodes.plain(&item.title);
-            nodes.plain(&item.price_tag);
+            nodes.plain(&*item.title);
+            nodes.plain(&*item.price_tag);
         }
     }
 }
@@ -291,12 +292,12 @@ impl ItemPage {
         nodes.head(&self.instruction);
         nodes.button("< Prev");
         for list in &self.options {
-            nodes.plain(&list.name);
+            nodes.plain(&*list.name);
             for label in &list.values {
-                nodes.0.extend(Node::new(NodeKind::Label, &label.text, label.clicked));
+                nodes.0.extend(Node::new(NodeKind::Label, &*label.text, label.clicked));
             }
         }
-        nodes.plain(&self.title);
+        nodes.plain(&*self.title);
         nodes.plain(format!("Price: {}", self.price_tag));
         nodes.plain("Rating: N.A.");
         for detail in self.details() {

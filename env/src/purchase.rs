@@ -79,10 +79,10 @@ impl Shop {
         let groups = &self.catalog().get(product).options;
         let offers_for = |(number, wish): (usize, &WantedOption)| {
             let offer_of = |(at, group): (usize, &'a OptionGroup)| {
-                let mut texts = group.values.iter().map(|value| value.text.as_str());
-                let exact = texts.clone().find(|text| *text == wish.value);
+                let mut texts = group.values.iter().map(|value| &*value.text);
+                let exact = texts.clone().find(|text| **text == *wish.value);
                 let value = exact.or_else(|| texts.find(|text| facts.option_met_by(number, text)))?;
-                let is_named = wish.name.as_deref() == Some(group.name.as_str());
+                let is_named = wish.name.as_deref() == Some(&*group.name);
                 Some(((!is_named, exact.is_none()), Offer { group: at, value }))
             };
             let mut offers: Vec<_> = groups.iter().enumerate().filter_map(offer_of).collect();

@@ -18,6 +18,7 @@ use crate::shop_env::ENVIRONMENT_ID;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
 
 /// Why a shop could not be built.
@@ -81,8 +82,8 @@ pub struct Shop {
     index: SearchIndex,
     facts: Option<PreparedFacts>,
     /// Products by department and by query, for the `<c>` and `<q>` listings.
-    departments: HashMap<String, Vec<ProductIdx>>,
-    queries: HashMap<String, Vec<ProductIdx>>,
+    departments: HashMap<Arc<str>, Vec<ProductIdx>>,
+    queries: HashMap<Arc<str>, Vec<ProductIdx>>,
 }
 
 impl Shop {
@@ -176,7 +177,7 @@ impl Shop {
     /// The reason why the query lists nothing at all, as opposed to an empty list.
     pub fn listing(&self, query: &str) -> Result<Vec<ProductIdx>, NoopReason> {
         let (marker, rest) = query.split_once(' ').unwrap_or((query, ""));
-        let of = |groups: &HashMap<String, Vec<ProductIdx>>, key: &str| {
+        let of = |groups: &HashMap<Arc<str>, Vec<ProductIdx>>, key: &str| {
             groups.get(python::strip(key)).cloned().unwrap_or_default()
         };
         match marker {
@@ -253,19 +254,19 @@ fn document(product: &Product) -> String {
         .options
         .iter()
         .map(|group| {
-            let values: Vec<&str> = group.values.iter().map(|value| value.text.as_str()).collect();
+            let values: Vec<&str> = group.values.iter().map(|value| &*value.text).collect();
             format!("{}: {}", group.name, values.join(", "))
         })
         .collect();
-    let bullet = product.bullets.first().map_or("", String::as_str);
-    let parts = [product.title.as_str(), product.description.as_str(), bullet, &options.join(", and ")];
+    let bullet = product.bullets.first().map_or("", |bullet| bullet);
+    let parts = [&*product.title, &*product.description, bullet, &options.join(", and ")];
     parts.join(" ").to_lowercase()
 }
 
-fn grouped(products: &[Product], key: impl Fn(&Product) -> &String) -> HashMap<String, Vec<ProductIdx>> {
-    let mut groups: HashMap<String, Vec<ProductIdx>> = HashMap::new();
+fn grouped(products: &[Product], key: impl Fn(&Product) -> &Arc<str>) -> HashMap<Arc<str>, Vec<ProductIdx>> {
+    let mut groups: HashMap<Arc<str>, Vec<ProductIdx>> = HashMap::new();
     for (at, product) in products.iter().enumerate() {
-        let group = groups.entry(key(product).clone()).or_default();
+        let group = groups.entry(Arc::clone(key(product))).or_default();
         group.push(ProductIdx(at as u32));
     }
     groups

@@ -83,7 +83,7 @@ fn wishes(goal: &Goal) -> String {
         .iter()
         .map(|option| match &option.name {
             Some(name) => format!("{name} = {}", option.value),
-            None => option.value.clone(),
+            None => option.value.to_string(),
         })
         .collect();
     line(&mut text, "wanted", &format!(": {} ({})", goal.query, goal.asin));
@@ -143,7 +143,7 @@ fn tell_item(text: &mut String, page: &ItemPage) {
             .iter()
             .map(|label| match label.clicked {
                 true => format!("[{}]", label.text),
-                false => label.text.clone(),
+                false => label.text.to_string(),
             })
             .collect();
         line(text, "     ", &format!("{}: {}", list.name, values.join(" · ")));

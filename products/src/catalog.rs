@@ -3,9 +3,8 @@
 //! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order
 //! of the search index and the last tie-break everywhere.
 
-use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::mem;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -15,6 +14,7 @@ use crate::product::{ASIN_LENGTH, OptionGroup, OptionValue, Product, ProductId, 
 use crate::python::strip;
 use crate::raw::{RawData, RawInstruction, RawItem, RawOption};
 use crate::seed::Seed;
+use crate::texts::Texts;
 
 /// The attribute that the original gives a product which has no list of attributes.
 const NO_ATTRIBUTES: &str = "DUMMY_ATTR";
@@ -33,50 +33,24 @@ impl Catalog {
         Self::charged(data, |pricing, position| pricing.charged_by_seed(seed, position.0))
     }
 
-    /// As [`Catalog::from_raw`], but takes the items out of `data` one by one, so that a large catalog is not held
-    /// twice. The instructions stay.
-    pub fn take_from(data: &mut RawData, seed: Seed) -> Result<Self, DataError> {
-        let items = mem::take(&mut data.items).into_iter();
-        Self::of_items(items, &data.instructions, |pricing, position| {
-            pricing.charged_by_seed(seed, position.0)
-        })
-    }
-
     /// [`Catalog::from_raw`] with what each product costs decided by `charge`, called in catalog order.
     pub(crate) fn charged(
         data: &RawData,
-        charge: impl FnMut(Pricing, ProductIdx) -> Price,
-    ) -> Result<Self, DataError> {
-        Self::of_items(data.items.iter(), &data.instructions, charge)
-    }
-
-    fn of_items(
-        items: impl Iterator<Item = impl Borrow<RawItem>>,
-        instructions: &IndexMap<String, RawInstruction>,
         mut charge: impl FnMut(Pricing, ProductIdx) -> Price,
     ) -> Result<Self, DataError> {
-        let mut catalog = Self::default();
-        for (at, item) in items.enumerate() {
-            let item = item.borrow();
-            let problem = |problem| DataError::Record {
+        let mut maker = CatalogMaker::default();
+        for (at, item) in data.items.iter().enumerate() {
+            maker.add(item, &mut charge).map_err(|problem| DataError::Record {
                 file: "items_shuffle".into(),
                 record: at + 1,
                 asin: item.asin.clone(),
                 problem,
-            };
-            let Some(id) = product_id(item).map_err(problem)? else { continue };
-            if catalog.positions.contains_key(&id) {
-                continue;
-            }
-            let position = ProductIdx(catalog.products.len() as u32);
-            let attributes = instructions.get(&item.asin);
-            let attributes = attributes.and_then(|entry| entry.attributes.clone());
-            let pricing = pricing(item).map_err(problem)?;
-            let price = charge(pricing, position);
-            catalog.positions.insert(id.clone(), position);
-            catalog.products.push(product(item, id, price, attributes));
+            })?;
         }
-        Ok(catalog)
+        for (asin, entry) in &data.instructions {
+            maker.describe(asin, entry);
+        }
+        Ok(maker.finish())
     }
 
     /// All products in catalog order.
@@ -105,6 +79,75 @@ impl Catalog {
     }
 }
 
+/// Makes a catalog of records that come one by one.
+pub(crate) struct CatalogMaker {
+    catalog: Catalog,
+    texts: Texts,
+    /// What a product has until it is described.
+    no_attributes: Box<[Arc<str>]>,
+}
+
+impl Default for CatalogMaker {
+    fn default() -> Self {
+        let mut texts = Texts::default();
+        Self { no_attributes: [texts.share(NO_ATTRIBUTES)].into(), texts, catalog: Catalog::default() }
+    }
+}
+
+impl CatalogMaker {
+    /// Puts `item` behind the others, unless the original skips it.
+    pub fn add(
+        &mut self,
+        item: &RawItem,
+        charge: impl FnOnce(Pricing, ProductIdx) -> Price,
+    ) -> Result<(), FieldProblem> {
+        let Some(id) = product_id(item)? else { return Ok(()) };
+        if self.catalog.positions.contains_key(&id) {
+            return Ok(());
+        }
+        let position = ProductIdx(self.catalog.products.len() as u32);
+        let price = charge(pricing(item)?, position);
+        let texts = &mut self.texts;
+        let product = Product {
+            id: id.clone(),
+            title: item.name.as_str().into(),
+            description: item.full_description.as_str().into(),
+            bullets: texts.share_all(&item.small_description),
+            attributes: self.no_attributes.clone(),
+            department: texts.share(&item.category),
+            query: texts.share(strip(&item.query.to_lowercase())),
+            product_category: texts.share(&item.product_category),
+            options: options(&item.customization_options, texts),
+            price: Price { tag: texts.share(&price.tag), ..price },
+            image: item.images.first().map(String::as_str).unwrap_or_default().into(),
+        };
+        self.catalog.positions.insert(id, position);
+        self.catalog.products.push(product);
+        Ok(())
+    }
+
+    /// Gives the product called `asin` the attributes that its instruction lists, and says where it stands; none if
+    /// there is no such product as yet.
+    pub fn describe(&mut self, asin: &str, entry: &RawInstruction) -> Option<ProductIdx> {
+        let position = self.catalog.find(asin)?;
+        if let Some(attributes) = &entry.attributes {
+            self.catalog.products[position.as_usize()].attributes = self.texts.share_all(attributes);
+        }
+        Some(position)
+    }
+
+    /// The products so far.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The catalog, with no room left for more products.
+    pub fn finish(mut self) -> Catalog {
+        self.catalog.products.shrink_to_fit();
+        self.catalog
+    }
+}
+
 /// The name under which an item is sold; none if the original skips such a name.
 pub(crate) fn product_id(item: &RawItem) -> Result<Option<ProductId>, FieldProblem> {
     if item.asin == "nan" || item.asin.chars().count() > ASIN_LENGTH {
@@ -119,40 +162,24 @@ pub(crate) fn pricing(item: &RawItem) -> Result<Pricing, FieldProblem> {
     Pricing::parse(&item.pricing).map_err(|text| FieldProblem::new("pricing", text))
 }
 
-fn product(item: &RawItem, id: ProductId, price: Price, attributes: Option<Vec<String>>) -> Product {
-    Product {
-        id,
-        title: item.name.clone(),
-        description: item.full_description.clone(),
-        bullets: item.small_description.clone(),
-        attributes: attributes.unwrap_or_else(|| vec![NO_ATTRIBUTES.into()]),
-        department: item.category.clone(),
-        query: strip(&item.query.to_lowercase()).into(),
-        product_category: item.product_category.clone(),
-        options: options(&item.customization_options),
-        price,
-        image: item.images.first().cloned().unwrap_or_default(),
-    }
-}
-
 /// Lower-cases names (the last of two equal ones gives the values) and cleans values.
-fn options(raw: &IndexMap<String, Option<Vec<RawOption>>>) -> Vec<OptionGroup> {
-    let mut groups: IndexMap<String, Vec<OptionValue>> = IndexMap::new();
+fn options(raw: &IndexMap<String, Option<Vec<RawOption>>>, texts: &mut Texts) -> Box<[OptionGroup]> {
+    let mut groups: IndexMap<String, Box<[OptionValue]>> = IndexMap::new();
     // As in the original, one table of pictures serves all groups of a product.
-    let mut images: IndexMap<String, Option<String>> = IndexMap::new();
+    let mut images: IndexMap<Arc<str>, Option<&str>> = IndexMap::new();
     for (name, values) in raw {
         let Some(values) = values else { continue };
         let values = values.iter().map(|value| {
-            let text = option_text(&value.value);
-            images.insert(text.clone(), value.image.clone());
+            let text = texts.share(&option_text(&value.value));
+            images.insert(Arc::clone(&text), value.image.as_deref());
             OptionValue { text, image: None }
         });
         groups.insert(name.to_lowercase(), values.collect());
     }
     for value in groups.values_mut().flatten() {
-        value.image = images.get(&value.text).cloned().flatten();
+        value.image = images.get(&value.text).copied().flatten().map(Into::into);
     }
-    groups.into_iter().map(|(name, values)| OptionGroup { name, values }).collect()
+    groups.into_iter().map(|(name, values)| OptionGroup { name: texts.share(&name), values }).collect()
 }
 
 /// An option value as pages show it.
@@ -183,14 +210,6 @@ mod tests {
     }
 
     #[test]
-    fn a_catalog_that_is_taken_equals_one_that_is_copied() {
-        let mut data = crate::generate(Seed(0), 30);
-        let copied = Catalog::from_raw(&data, Seed(1)).unwrap();
-        let taken = Catalog::take_from(&mut data, Seed(1)).unwrap();
-        assert_eq!((taken.products(), data.items.len()), (copied.products(), 0));
-    }
-
-    #[test]
     fn option_values_are_spelled_as_pages_show_them() {
         let cases = [("Black/White", "black | white"), ("/", " | "), ("\u{1c} Ab ", "ab")];
         for (raw, text) in cases {
@@ -208,10 +227,10 @@ mod tests {
             ("Style".to_owned(), None),
             ("COLOR".to_owned(), Some(vec![value("Blue", None), value("red", None)])),
         ]);
-        let groups = options(&raw);
+        let groups = options(&raw, &mut Texts::default());
         let shown: Vec<_> = groups
             .iter()
-            .map(|g| (g.name.as_str(), g.values.iter().map(|v| v.text.as_str()).collect::<Vec<_>>()))
+            .map(|g| (&*g.name, g.values.iter().map(|v| &*v.text).collect::<Vec<_>>()))
             .collect();
         assert_eq!(shown, [("color", vec!["blue", "red"]), ("size", vec!["red"])]);
         // The picture of `red` is the one given last, for whichever group.

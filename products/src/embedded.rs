@@ -66,7 +66,7 @@ impl RawData {
         }
     }
 
-    fn first_of(which: EmbeddedCatalog, limit: Option<usize>) -> Self {
+    pub(crate) fn first_of(which: EmbeddedCatalog, limit: Option<usize>) -> Self {
         let mut data = Self::embedded(which);
         data.items.truncate(limit.unwrap_or(usize::MAX));
         data

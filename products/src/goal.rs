@@ -9,6 +9,7 @@
 //! own draws and order see [`crate::OriginalWorld`].
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,7 @@ use crate::raw::{RawData, RawInstruction};
 use crate::seed::Seed;
 use crate::split::{Split, Splits};
 use crate::split_rule::SplitRule;
+use crate::texts::Texts;
 
 /// A goal's position in its goal set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,9 +57,9 @@ pub enum GoalKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WantedOption {
     /// The option's name; human goals do not say it.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
     /// The value, spelled as pages show it in synthetic goals and as people put it in human ones.
-    pub value: String,
+    pub value: Arc<str>,
 }
 
 /// One wish, and what would fulfil it.
@@ -70,19 +72,19 @@ pub struct Goal {
     /// That product's name.
     pub asin: ProductId,
     /// That product's department.
-    pub department: String,
+    pub department: Arc<str>,
     /// That product's query; rewards compare kinds of products by it.
-    pub query: String,
+    pub query: Arc<str>,
     /// That product's title; rewards compare titles.
-    pub title: String,
+    pub title: Arc<str>,
     /// That product's path in the shop's tree; rewards compare it.
-    pub product_category: String,
+    pub product_category: Arc<str>,
     /// What the customer is told, with the price limit at the end.
-    pub instruction: String,
+    pub instruction: Arc<str>,
     /// What the purchase must be like; never empty.
-    pub attributes: Vec<String>,
+    pub attributes: Arc<[Arc<str>]>,
     /// What must be chosen.
-    pub options: Vec<WantedOption>,
+    pub options: Box<[WantedOption]>,
     /// What the purchase must not exceed.
     pub price_limit: Option<Cents>,
     /// How often the original draws it, relative to others.
@@ -109,9 +111,7 @@ impl GoalSet {
         kind: GoalKind,
         seed: Seed,
     ) -> Result<Self, DataError> {
-        let limit =
-            |at: ProductIdx, instruction| PriceLimit::draw(catalog.get(at).price.paid, seed, at, instruction);
-        Ok(Self::numbered(catalog, goals(data, catalog, kind, limit)?))
+        Ok(Self::numbered(catalog, seeded_goals(data, catalog, kind, seed)?))
     }
 
     /// Goals made elsewhere for products of `catalog`, numbered in the order given.
@@ -169,6 +169,17 @@ impl GoalSet {
     }
 }
 
+/// The goals of `kind` in catalog order, as yet without numbers, their price limits drawn from `seed`.
+pub(crate) fn seeded_goals(
+    data: &RawData,
+    catalog: &Catalog,
+    kind: GoalKind,
+    seed: Seed,
+) -> Result<Vec<Goal>, DataError> {
+    let paid = |at| catalog.get(at).price.paid;
+    goals(data, catalog, kind, |at, instruction| PriceLimit::draw(paid(at), seed, at, instruction))
+}
+
 /// The goals of `kind` in catalog order, weighed but not numbered. `limit` is called in that order, once
 /// for each instruction that makes goals; it is told the product and the instruction's number there, 0 for
 /// the synthetic one.
@@ -179,10 +190,11 @@ pub(crate) fn goals(
     mut limit: impl FnMut(ProductIdx, usize) -> PriceLimit,
 ) -> Result<Vec<Goal>, DataError> {
     let mut goals = Vec::new();
+    let mut texts = Texts::default();
     for (at, product) in catalog.products().iter().enumerate() {
         let position = ProductIdx(at as u32);
         let mut limit = |instruction| limit(position, instruction);
-        let mut maker = Maker { product, position, limit: &mut limit };
+        let mut maker = Maker { product, position, limit: &mut limit, texts: &mut texts };
         if kind != GoalKind::Synthetic {
             maker.human(data, &mut goals);
         }
@@ -199,6 +211,7 @@ struct Maker<'a> {
     product: &'a Product,
     position: ProductIdx,
     limit: &'a mut dyn FnMut(usize) -> PriceLimit,
+    texts: &'a mut Texts,
 }
 
 impl Maker<'_> {
@@ -210,12 +223,14 @@ impl Maker<'_> {
             }
             let limit = (self.limit)(at + 1);
             let options = entry.instruction_options.iter();
-            let options = options.map(|value| WantedOption { name: None, value: value.clone() });
+            let options = options.map(|value| WantedOption { name: None, value: self.texts.share(value) });
+            let options = options.collect();
             let sentence = entry.instruction.trim_matches('.');
+            let attributes = self.texts.share_all(&entry.instruction_attributes);
             goals.push(self.goal(
                 format!("{sentence}{}", limit.text()),
-                &entry.instruction_attributes,
-                options.collect(),
+                attributes,
+                options,
                 limit,
                 GoalStyle::Human,
             ));
@@ -237,9 +252,10 @@ impl Maker<'_> {
             return Ok(());
         };
         let limit = (self.limit)(0);
+        let attributes: Arc<[Arc<str>]> = self.texts.share_all(attributes);
         for options in combinations(self.product) {
             let text = synthetic_text(sentence, &options, limit);
-            goals.push(self.goal(text, attributes, options, limit, GoalStyle::Synthetic));
+            goals.push(self.goal(text, Arc::clone(&attributes), options.into(), limit, GoalStyle::Synthetic));
         }
         Ok(())
     }
@@ -247,8 +263,8 @@ impl Maker<'_> {
     fn goal(
         &self,
         instruction: String,
-        attributes: &[String],
-        options: Vec<WantedOption>,
+        attributes: Arc<[Arc<str>]>,
+        options: Box<[WantedOption]>,
         limit: PriceLimit,
         style: GoalStyle,
     ) -> Goal {
@@ -260,8 +276,8 @@ impl Maker<'_> {
             query: self.product.query.clone(),
             title: self.product.title.clone(),
             product_category: self.product.product_category.clone(),
-            instruction,
-            attributes: attributes.to_vec(),
+            instruction: instruction.into(),
+            attributes,
             options,
             price_limit: limit.cents(),
             weight: 1.0,
@@ -282,7 +298,7 @@ pub(crate) fn wish(entry: &RawInstruction) -> Result<Option<(&str, &[String])>, 
 fn synthetic_text(sentence: &str, options: &[WantedOption], limit: PriceLimit) -> String {
     let named = |option: &WantedOption| match &option.name {
         Some(name) => format!("{name}: {}", option.value),
-        None => option.value.clone(),
+        None => option.value.to_string(),
     };
     let named: Vec<_> = options.iter().map(named).collect();
     let with = if named.is_empty() { "" } else { " with " };
@@ -311,9 +327,9 @@ fn combinations(product: &Product) -> Vec<Vec<WantedOption>> {
 /// number of synthetic goals with that attribute.
 fn weigh(goals: &mut [Goal]) {
     let synthetic = |goal: &Goal| goal.style == GoalStyle::Synthetic;
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    for attribute in goals.iter().filter(|goal| synthetic(goal)).flat_map(|goal| &goal.attributes) {
-        *counts.entry(attribute.clone()).or_default() += 1;
+    let mut counts: HashMap<Arc<str>, usize> = HashMap::new();
+    for attribute in goals.iter().filter(|goal| synthetic(goal)).flat_map(|goal| &*goal.attributes) {
+        *counts.entry(Arc::clone(attribute)).or_default() += 1;
     }
     for goal in goals.iter_mut().filter(|goal| synthetic(goal)) {
         let rarity = goal.attributes.iter().map(|attribute| 1.0 / counts[attribute] as f64);
@@ -397,7 +413,7 @@ mod tests {
         let set = goals(&data(), GoalKind::Human, 0).unwrap();
         let [goal] = set.goals() else { panic!("one goal") };
         assert_eq!(sentence(goal), "i need a red lamp");
-        assert_eq!(goal.options, [WantedOption { name: None, value: "red".into() }]);
+        assert_eq!(*goal.options, [WantedOption { name: None, value: "red".into() }]);
         assert_eq!((goal.style, goal.weight), (GoalStyle::Human, 1.0));
         let limit = goal.price_limit.unwrap().0 / 100;
         assert!(goal.instruction.ends_with(&format!(", and price lower than {limit}.00 dollars")));

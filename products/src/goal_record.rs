@@ -80,12 +80,12 @@ impl GoalRecord {
             id: GoalId(0),
             product,
             asin: catalog.get(product).id.clone(),
-            department: self.category.clone(),
-            query: self.query.clone(),
-            title: self.name.clone(),
-            product_category: self.product_category.clone(),
-            instruction: self.instruction_text.clone(),
-            attributes: self.attributes.clone(),
+            department: self.category.as_str().into(),
+            query: self.query.as_str().into(),
+            title: self.name.as_str().into(),
+            product_category: self.product_category.as_str().into(),
+            instruction: self.instruction_text.as_str().into(),
+            attributes: self.attributes.iter().map(|attribute| attribute.as_str().into()).collect(),
             options: self.goal_options.wanted(),
             price_limit: Some(Cents::at_most(limit)),
             weight: self.weight.as_f64().unwrap_or(1.0),
@@ -99,16 +99,16 @@ impl GoalRecord {
 
 impl RecordedOptions {
     /// The same wishes, in the same order.
-    pub fn wanted(&self) -> Vec<WantedOption> {
+    pub fn wanted(&self) -> Box<[WantedOption]> {
         let named = |(name, value): (&String, &String)| WantedOption {
-            name: Some(name.clone()),
-            value: value.clone(),
+            name: Some(name.as_str().into()),
+            value: value.as_str().into(),
         };
         match self {
             Self::Named(options) => options.iter().map(named).collect(),
             Self::Pairs(options) => options.iter().map(|(name, value)| named((name, value))).collect(),
             Self::Values(values) => {
-                values.iter().map(|value| WantedOption { name: None, value: value.clone() }).collect()
+                values.iter().map(|value| WantedOption { name: None, value: value.as_str().into() }).collect()
             }
         }
     }
@@ -116,11 +116,11 @@ impl RecordedOptions {
 
 impl From<&Goal> for GoalRecord {
     fn from(goal: &Goal) -> Self {
-        let options = goal.options.iter().map(|option| (option.name.clone(), option.value.clone()));
+        let options = goal.options.iter().map(|option| (option.name.as_deref(), option.value.to_string()));
         let goal_options = match goal.style {
             GoalStyle::Human => RecordedOptions::Values(options.map(|(_, value)| value).collect()),
             GoalStyle::Synthetic => RecordedOptions::Named(
-                options.map(|(name, value)| (name.unwrap_or_default(), value)).collect(),
+                options.map(|(name, value)| (name.unwrap_or_default().to_owned(), value)).collect(),
             ),
         };
         let limit = goal.price_limit.map_or(NO_LIMIT as f64, Cents::dollars);
@@ -128,12 +128,12 @@ impl From<&Goal> for GoalRecord {
         let weight = Some(goal.weight).filter(|_| goal.style == GoalStyle::Synthetic);
         Self {
             asin: goal.asin.to_string(),
-            category: goal.department.clone(),
-            query: goal.query.clone(),
-            name: goal.title.clone(),
-            product_category: goal.product_category.clone(),
-            instruction_text: goal.instruction.clone(),
-            attributes: goal.attributes.clone(),
+            category: goal.department.to_string(),
+            query: goal.query.to_string(),
+            name: goal.title.to_string(),
+            product_category: goal.product_category.to_string(),
+            instruction_text: goal.instruction.to_string(),
+            attributes: goal.attributes.iter().map(ToString::to_string).collect(),
             price_upper: Number::from_f64(limit).filter(|_| is_told).unwrap_or(NO_LIMIT.into()),
             goal_options,
             weight: weight.and_then(Number::from_f64).unwrap_or_else(one),
@@ -163,7 +163,9 @@ mod tests {
     #[test]
     fn wishes_are_read_in_all_three_forms() {
         let read = |json: &str| serde_json::from_str::<RecordedOptions>(json).unwrap().wanted();
-        let red = |name: Option<&str>| vec![WantedOption { name: name.map(Into::into), value: "red".into() }];
+        let red = |name: Option<&str>| -> Box<[_]> {
+            [WantedOption { name: name.map(Into::into), value: "red".into() }].into()
+        };
         assert_eq!(read(r#"["red"]"#), red(None));
         assert_eq!(read(r#"{"color": "red"}"#), red(Some("color")));
         assert_eq!(read(r#"[["color", "red"]]"#), red(Some("color")));

@@ -1,7 +1,7 @@
 //! What is sold in the shop and what its customers want.
 //!
 //! [`RawData`] is the original's three JSON files, read from disk, embedded, or made by
-//! [`generate()`]. A [`Catalog`] is the products in them, cleaned and ordered; a [`GoalSet`] is the
+//! [`generate()`]; a [`Stock`] opens those of any size. A [`Catalog`] is the products in them, cleaned and ordered; a [`GoalSet`] is the
 //! wishes, each a [`Goal`] with the criteria that its purchase is judged by. Every random choice
 //! follows from a [`Seed`].
 //!
@@ -35,20 +35,24 @@ mod goal_record;
 mod original;
 
 mod embedded;
+mod open;
+
 mod generate;
 mod report;
 
 mod error;
 mod python;
 mod python_random;
+mod texts;
 
 pub use catalog::Catalog;
 pub use embedded::EmbeddedCatalog;
 pub use error::{DataError, FieldProblem};
 pub use fingerprint::GoalDigests;
-pub use generate::generate;
+pub use generate::{generate, write_generated};
 pub use goal::{Goal, GoalId, GoalKind, GoalSet, GoalStyle, WantedOption};
 pub use goal_record::{GoalRecord, RecordedOptions};
+pub use open::{Stock, StockConfig};
 pub use original::{GoalDraw, OriginalWorld};
 pub use price::{Cents, Price};
 pub use product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};

@@ -5,6 +5,7 @@
 //! agents read it; arithmetic never goes through that text.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +61,7 @@ impl fmt::Display for Cents {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Price {
     /// The text on the page: `"$34.0"` or `"$10.0 to $20.0"`, in the order of the file.
-    pub tag: String,
+    pub tag: Arc<str>,
     /// The least amount the tag names.
     pub low: Cents,
     /// The greatest amount the tag names; equal to `low` unless the tag is a range.
@@ -119,7 +120,7 @@ impl Pricing {
             Some(second) => format!("${} to ${}", self.first.repr, second.repr),
             None => format!("${}", self.first.repr),
         };
-        Price { tag, low, high, paid }
+        Price { tag: tag.into(), low, high, paid }
     }
 
     fn bounds(&self) -> (Cents, Cents) {
@@ -170,7 +171,7 @@ mod tests {
 
     fn check(text: &str, tag: &str, low: i64, high: i64) {
         let price = Pricing::parse(text).unwrap().charged_by_seed(Seed(0), 3);
-        assert_eq!((price.tag.as_str(), price.low.0, price.high.0), (tag, low, high), "{text}");
+        assert_eq!((&*price.tag, price.low.0, price.high.0), (tag, low, high), "{text}");
         assert!(price.low <= price.paid && price.paid <= price.high);
     }
 

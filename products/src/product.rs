@@ -2,6 +2,9 @@
 //!
 //! A [`Product`] is already clean: options are named and spelled as the page shows them, the price
 //! is parsed. Its raw form is [`crate::RawItem`]. A [`Selection`] is what a customer clicked.
+//!
+//! A shop may hold over a million products: texts that many of them share are held once, behind an `Arc`, and the
+//! others take no more room than their letters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -72,18 +75,18 @@ impl ProductIdx {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OptionGroup {
     /// Lower-cased name; unique within its product.
-    pub name: String,
+    pub name: Arc<str>,
     /// In the order of the file; may be empty and may repeat a value, as in the original.
-    pub values: Vec<OptionValue>,
+    pub values: Box<[OptionValue]>,
 }
 
 /// One choice of an [`OptionGroup`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OptionValue {
     /// As shown and clicked: stripped, lower case, `/` spelled ` | `.
-    pub text: String,
+    pub text: Arc<str>,
     /// The picture shown for it. Equal values of one product share the last picture given.
-    pub image: Option<String>,
+    pub image: Option<Box<str>>,
 }
 
 /// One article.
@@ -92,25 +95,25 @@ pub struct Product {
     /// Its unique name.
     pub id: ProductId,
     /// Shown in results and on the item page; searched.
-    pub title: String,
+    pub title: Arc<str>,
     /// Shown behind the description button; searched.
-    pub description: String,
+    pub description: Box<str>,
     /// Shown behind the features button; only the first is searched.
-    pub bullets: Vec<String>,
+    pub bullets: Box<[Arc<str>]>,
     /// Hidden from customers by default; what rewards compare first.
-    pub attributes: Vec<String>,
+    pub attributes: Box<[Arc<str>]>,
     /// One of the shop's departments; the file calls it `category`.
-    pub department: String,
+    pub department: Arc<str>,
     /// The kind of product in a customer's words, lower case: `"hiking boots"`.
-    pub query: String,
+    pub query: Arc<str>,
     /// The path in the shop's tree: `"Clothing › Shoes › Hiking Boots"`.
-    pub product_category: String,
+    pub product_category: Arc<str>,
     /// What can be chosen, in the order of the file.
-    pub options: Vec<OptionGroup>,
+    pub options: Box<[OptionGroup]>,
     /// What it costs.
     pub price: Price,
     /// The main picture's address.
-    pub image: String,
+    pub image: Box<str>,
 }
 
 /// What a customer has chosen: one value per option name, in the order of the first choices.

@@ -60,7 +60,7 @@ impl CatalogReport {
         let mut departments = BTreeMap::new();
         let mut n_option_groups = [0; 4];
         for product in products {
-            *departments.entry(product.department.clone()).or_default() += 1;
+            *departments.entry(product.department.to_string()).or_default() += 1;
             n_option_groups[product.options.len().min(3)] += 1;
         }
         let with_style = |style| goals.goals().iter().filter(|goal| goal.style == style).count();
@@ -169,12 +169,13 @@ fn quartiles(products: &[Product]) -> [Cents; 5] {
 fn words(products: &[Product], goals: &GoalSet) -> usize {
     let mut words = BTreeSet::new();
     for product in products {
-        let lines = [&product.title, &product.description, &product.query, &product.product_category];
+        let lines = [&*product.title, &*product.description, &*product.query, &*product.product_category];
+        let bullets = product.bullets.iter().map(|bullet| &**bullet);
+        let attributes = product.attributes.iter().map(|attribute| &**attribute);
         let groups = product.options.iter();
         let options =
-            groups.flat_map(|group| group.values.iter().map(|value| &value.text).chain([&group.name]));
-        let lines = lines.into_iter().chain(&product.bullets).chain(&product.attributes).chain(options);
-        words.extend(lines.flat_map(|line| split_words(line)));
+            groups.flat_map(|group| group.values.iter().map(|value| &*value.text).chain([&*group.name]));
+        words.extend(lines.into_iter().chain(bullets).chain(attributes).chain(options).flat_map(split_words));
     }
     for goal in goals.goals() {
         let sentence = goal.instruction.split(", and price lower than ").next().unwrap_or_default();

@@ -55,7 +55,7 @@ pub use optimizer::{Optimizer, Schedule, StepOutcome, is_decayed};
 pub use report::write_report;
 pub use reward::TaskReward;
 pub use setup::{
-    Fingerprint, fingerprint, lm_config, open_shop, prompt_config, qwen2_config, read_catalog,
+    Fingerprint, fingerprint, lm_config, open_shop, open_stock, prompt_config, qwen2_config, read_catalog,
     rollout_config, train_tokenizer,
 };
 pub use statistics::{difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval};

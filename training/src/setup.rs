@@ -8,7 +8,7 @@ use webshop_agent::{
     AgentError, Demonstrator, LmConfig, Manner, Qwen2Config, RolloutConfig, Sampler, ShopTokenizer,
 };
 use webshop_env::{ENVIRONMENT_ID, Shop, ShopConfig};
-use webshop_products::{Catalog, GoalKind, GoalSet, RawData, Seed};
+use webshop_products::{GoalKind, RawData, Seed, Skipped, Stock, StockConfig};
 
 use crate::config::{CatalogConfig, Config, GoalsChoice, ModelConfig};
 use crate::error::Result;
@@ -24,31 +24,42 @@ const LANES: usize = 128;
 /// Demonstrations whose text the tokenizer is made from, for each training shop.
 const TOKENIZER_TRIPS: usize = 200;
 
-/// The files or the embedded catalog that `config` names. What was dropped of them, if that is allowed, is logged.
+/// The files or the embedded catalog that `config` names, as they are. What was dropped of them, if that is allowed,
+/// is logged.
 pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
     let limit = config.size.limit();
     if !config.skip_bad {
         return Ok(RawData::open(&config.source, limit)?);
     }
     let (data, skipped) = RawData::open_skipping(&config.source, limit)?;
+    log_skipped(&skipped);
+    Ok(data)
+}
+
+/// The products of the files or the embedded catalog that `config` names, ready for these goals whatever `config` says
+/// of goals. What was dropped, if that is allowed, is logged.
+pub fn open_stock(config: &CatalogConfig, goals: GoalKind, seed: Seed) -> Result<Stock> {
+    let stock_config = StockConfig { limit: config.size.limit(), skips_bad: config.skip_bad, goals, seed };
+    let stock = Stock::open(&config.source, stock_config)?;
+    log_skipped(stock.skipped());
+    Ok(stock)
+}
+
+fn log_skipped(skipped: &Skipped) {
     if skipped.n_records > 0 {
         tracing::warn!("{skipped}");
     }
-    Ok(data)
 }
 
 /// The judged shop that `config` names, with goals and index.
 pub fn open_shop(config: &CatalogConfig) -> Result<Shop> {
-    let mut raw = read_catalog(config)?;
-    let catalog = Catalog::take_from(&mut raw, SHOP_SEED)?;
-    let kind = match config.goals {
+    let goals = match config.goals {
         GoalsChoice::Both => GoalKind::Both,
         GoalsChoice::Human => GoalKind::Human,
         GoalsChoice::Synthetic => GoalKind::Synthetic,
     };
-    let goals = GoalSet::from_raw(&raw, &catalog, kind, SHOP_SEED)?.split_by(config.splits, &catalog)?;
-    // The goals are made, and the index is yet to be built.
-    drop(raw);
+    let (catalog, goals) = open_stock(config, goals, SHOP_SEED)?.into_goals()?;
+    let goals = goals.split_by(config.splits, &catalog)?;
     let shop_config = ShopConfig { index_cache: config.index_cache.clone(), ..ShopConfig::default() };
     Ok(Shop::with_config(catalog, goals, shop_config)?)
 }

@@ -161,7 +161,7 @@ struct Both<'a> {
 type Wish<'a> = (&'a str, bool, Vec<(Option<&'a str>, &'a str)>);
 
 fn wish(goal: &Goal) -> Wish<'_> {
-    let options = goal.options.iter().map(|option| (option.name.as_deref(), option.value.as_str()));
+    let options = goal.options.iter().map(|option| (option.name.as_deref(), &*option.value));
     (goal.asin.as_str(), goal.style == GoalStyle::Human, options.collect())
 }
 
@@ -212,7 +212,7 @@ fn marks_otherwise(repaired: &Shop, original: &Shop, product: ProductIdx) -> boo
     groups.iter().flat_map(|group| &group.values).any(|value| {
         let [ours, theirs] = [repaired, original].map(|shop| {
             let mut session = Session::before(product);
-            session.act(shop, &Action::Click(value.text.clone()));
+            session.act(shop, &Action::Click(value.text.to_string()));
             session.page(shop).text_rich()
         });
         ours != theirs

@@ -43,7 +43,7 @@ impl NounChoice {
         let [ours, theirs] = [None, Some(reference)].map(|reference| titles(products, reference));
         let kinds: Vec<(&str, BTreeSet<String>)> = products
             .iter()
-            .map(|product| (product.query.as_str(), category_steps(&product.product_category)))
+            .map(|product| (&*product.query, category_steps(&product.product_category)))
             .collect();
         let mut choice = Self { reference: name(reference), n_pairs: 0, n_larger: 0, n_smaller: 0 };
         for wished in 0..products.len() {

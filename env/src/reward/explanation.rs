@@ -33,7 +33,9 @@ impl RewardExplanation {
         let options = goal.options.iter().zip(&wanted.options);
         RewardExplanation {
             breakdown: judge(wanted, bought, selection),
-            attributes: attributes.map(|(text, wish)| (text.clone(), bought.has_attribute(wish))).collect(),
+            attributes: attributes
+                .map(|(text, wish)| (text.to_string(), bought.has_attribute(wish)))
+                .collect(),
             options: options
                 .map(|(option, wish)| {
                     let met_by = chosen.iter().find(|choice| wish.is_met_by(choice));

@@ -27,6 +27,7 @@ use crate::python;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use webshop_products::{Cents, Goal, Product, Selection, WantedOption};
 
 /// How much of a goal one purchase meets, in counts.
@@ -123,7 +124,7 @@ impl fmt::Display for RewardBreakdown {
 /// What rewards compare of a product.
 #[derive(Clone, Debug)]
 pub(crate) struct ProductFacts {
-    query: String,
+    query: Arc<str>,
     steps: BTreeSet<String>,
     nouns: BTreeSet<String>,
     attributes: Vec<Phrase>,
@@ -149,20 +150,20 @@ impl ProductFacts {
     }
 
     /// Fuzzily among the attributes, or word for word in a text.
-    fn has_attribute(&self, wanted: &(String, Phrase)) -> bool {
+    fn has_attribute(&self, wanted: &(Arc<str>, Phrase)) -> bool {
         let (text, phrase) = wanted;
         self.attributes.iter().any(|own| own.matches(phrase))
-            || self.texts.iter().any(|own| own.contains(text.as_str()))
+            || self.texts.iter().any(|own| own.contains(&**text))
     }
 }
 
 /// What rewards compare of a goal.
 #[derive(Clone, Debug)]
 pub(crate) struct GoalFacts {
-    query: String,
+    query: Arc<str>,
     steps: BTreeSet<String>,
     nouns: Vec<String>,
-    attributes: Vec<(String, Phrase)>,
+    attributes: Vec<(Arc<str>, Phrase)>,
     options: Vec<Wish>,
     price_limit: Option<Cents>,
 }
@@ -190,7 +191,7 @@ impl GoalFacts {
 struct Wish {
     phrase: Phrase,
     /// The value that meets the wish as it stands: one without a word, such as `{}`, has no phrase.
-    exact: Option<String>,
+    exact: Option<Arc<str>>,
 }
 
 /// A chosen value, as it is compared.
@@ -207,7 +208,7 @@ impl Wish {
         let text = match (&wanted.name, compat) {
             (Some(name), Compat::Original) => {
                 let mut colors = COLORS.into_iter();
-                match colors.find(|color| color == name || color == value) {
+                match colors.find(|color| **color == **name || **color == **value) {
                     Some(color) => color.to_owned(),
                     None => format!("({}, {})", python::repr_string(name), python::repr_string(value)),
                 }

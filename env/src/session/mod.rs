@@ -282,7 +282,7 @@ pub(crate) fn group_to_choose<'a>(
     label: &str,
     compat: Compat,
 ) -> Option<&'a OptionGroup> {
-    let has_label = |group: &&OptionGroup| group.values.iter().any(|value| value.text == label);
+    let has_label = |group: &&OptionGroup| group.values.iter().any(|value| *value.text == *label);
     let last = groups.iter().rfind(has_label)?;
     let open = groups.iter().filter(has_label).rfind(|group| selection.get(&group.name) != Some(label));
     match compat {

@@ -8,6 +8,7 @@ use crate::page::{
     SearchPage,
 };
 use crate::shop::Shop;
+use std::sync::Arc;
 use webshop_products::{Product, ProductIdx};
 
 impl Session {
@@ -44,7 +45,7 @@ impl Session {
         }
     }
 
-    fn results_page(&self, shop: &Shop, last: &mut LastListing, instruction: String) -> ResultsPage {
+    fn results_page(&self, shop: &Shop, last: &mut LastListing, instruction: Arc<str>) -> ResultsPage {
         let products = last.known(shop, &self.query);
         let items = page_of(products, self.page_number).iter().map(|&at| {
             let product = shop.catalog().get(at);
@@ -65,14 +66,14 @@ impl Session {
         }
     }
 
-    fn item_page(&self, shop: &Shop, at: ProductIdx, instruction: String) -> Page {
+    fn item_page(&self, shop: &Shop, at: ProductIdx, instruction: Arc<str>) -> Page {
         let product = shop.catalog().get(at);
         let options = product.options.iter().map(|group| {
             let chosen = self.selection.get(&group.name);
-            let values = group.values.iter().map(|value| OptionLabel {
-                clicked: chosen == Some(value.text.as_str()),
-                text: value.text.clone(),
-            });
+            let values = group
+                .values
+                .iter()
+                .map(|value| OptionLabel { clicked: chosen == Some(&*value.text), text: value.text.clone() });
             OptionList { name: group.name.clone(), values: values.collect() }
         });
         let mut page = Page::Item(ItemPage {
@@ -105,17 +106,14 @@ fn mark_quoted(page: &mut ItemPage, address: &str) {
 }
 
 fn detail_lines(product: &Product, detail: Detail) -> Vec<String> {
-    let indented = |lines: &[String]| lines.iter().map(|line| format!(" {line}")).collect();
     match detail {
-        Detail::Description => vec![product.description.clone()],
-        Detail::Features => indented(&product.bullets),
+        Detail::Description => vec![product.description.to_string()],
+        Detail::Features => product.bullets.iter().map(|bullet| format!(" {bullet}")).collect(),
         Detail::Reviews => Vec::new(),
         Detail::Attributes => {
-            let mut lines: Vec<String> = indented(&product.attributes);
-            lines.push(product.department.clone());
-            lines.push(product.query.clone());
-            lines.push(product.product_category.clone());
-            lines
+            let attributes = product.attributes.iter().map(|attribute| format!(" {attribute}"));
+            let rest = [&product.department, &product.query, &product.product_category];
+            attributes.chain(rest.map(ToString::to_string)).collect()
         }
     }
 }

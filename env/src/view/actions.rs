@@ -57,7 +57,7 @@ impl Page {
                 let labels = buttons(&["back to search", "< prev"])
                     .chain(details)
                     .chain(buttons(&["buy now"]))
-                    .chain(values.map(|label| label.text.clone()));
+                    .chain(values.map(|label| label.text.to_string()));
                 AvailableActions::collect(false, labels)
             }
             Page::Detail(_) => AvailableActions::collect(false, buttons(&["back to search", "< prev"])),

@@ -32,18 +32,16 @@ const N_TRIES: usize = 8;
 /// An option value with the group it belongs to.
 type Picked<'a> = (&'a Choice, &'static str);
 
-/// The instructions of one product in both styles.
-pub(super) fn make(
+/// What people say who want one product.
+pub(super) fn human(
     seed: Seed,
     family: &Family,
     member: &Member,
     coords: [usize; 2],
-) -> (RawInstruction, Vec<RawHumanInstruction>) {
-    let [family_index, member_index] = coords;
-    let dice = |at| Dice::new(seed, Draw::Instruction, &[family_index, member_index, at]);
+) -> Vec<RawHumanInstruction> {
     let mut human: Vec<RawHumanInstruction> = Vec::with_capacity(N_HUMAN);
     for at in 1..=N_HUMAN {
-        let mut dice = dice(at);
+        let mut dice = dice(seed, coords, at);
         let mut wish = human_instruction(family, member, &mut dice);
         for _ in 0..N_TRIES {
             if human.iter().all(|known| known.instruction != wish.instruction) {
@@ -53,7 +51,17 @@ pub(super) fn make(
         }
         human.push(wish);
     }
-    (synthetic_instruction(family, member, &mut dice(0)), human)
+    human
+}
+
+/// What the original's rule says of one product.
+pub(super) fn synthetic(seed: Seed, family: &Family, member: &Member, coords: [usize; 2]) -> RawInstruction {
+    synthetic_instruction(family, member, &mut dice(seed, coords, 0))
+}
+
+/// The dice of one instruction of a product; 0 is the synthetic one.
+fn dice(seed: Seed, [family, member]: [usize; 2], instruction: usize) -> Dice {
+    Dice::new(seed, Draw::Instruction, &[family, member, instruction])
 }
 
 /// In the manner of the original's rule: no options and no price, which loading appends.

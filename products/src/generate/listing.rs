@@ -23,6 +23,7 @@ const QUOTED: usize = 75;
 pub(super) struct Listing {
     pub item: RawItem,
     pub synthetic: RawInstruction,
+    /// None, if people's were not asked for.
     pub human: Vec<RawHumanInstruction>,
 }
 
@@ -30,9 +31,9 @@ impl Listing {
     pub(super) fn make(
         seed: Seed,
         family: &Family,
-        family_index: usize,
-        member_index: usize,
+        [family_index, member_index]: [usize; 2],
         asin: String,
+        is_instructed: bool,
     ) -> Self {
         let member = &family.members[member_index];
         // Siblings share their prose, so that they differ only in what makes them differ.
@@ -56,7 +57,11 @@ impl Listing {
             customization_options: options(member),
         };
         let coords = [family_index, member_index];
-        let (synthetic, human) = instruction::make(seed, family, member, coords);
+        let synthetic = instruction::synthetic(seed, family, member, coords);
+        let human = match is_instructed {
+            true => instruction::human(seed, family, member, coords),
+            false => Vec::new(),
+        };
         Self { item, synthetic, human }
     }
 }

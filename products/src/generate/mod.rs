@@ -16,9 +16,13 @@ mod listing;
 mod names;
 mod words;
 
+use std::mem;
+use std::path::Path;
+
 use indexmap::IndexMap;
 
-use crate::raw::RawData;
+use crate::error::DataError;
+use crate::raw::{DirWriter, RawData};
 use crate::seed::Seed;
 use dice::{Dice, Draw};
 use family::Family;
@@ -48,21 +52,83 @@ const FAMILY_SIZES: [usize; 3] = [5, 4, 6];
 ///
 /// If `n_products` exceeds 40,960,000, the number of names there are.
 pub fn generate(seed: Seed, n_products: usize) -> RawData {
-    let sizes = family_sizes(n_products);
-    let lexicon = Lexicon::new(seed, sizes.len());
-    let names = Names::new(seed, n_products);
-    let mut listings = Vec::with_capacity(n_products);
-    for (index, &size) in sizes.iter().enumerate() {
-        let family = Family::draw(&lexicon, index, size);
-        for member in 0..size {
-            let asin = names.get(listings.len());
-            listings.push(Some(Listing::make(seed, &family, index, member, asin)));
+    let generator = Generator::new(seed, n_products);
+    let mut data = RawData {
+        items: Vec::with_capacity(n_products),
+        instructions: IndexMap::with_capacity(n_products),
+        human: IndexMap::with_capacity(n_products),
+    };
+    for place in 0..n_products {
+        let listing = generator.listing(place, true);
+        let asin = listing.item.asin.clone();
+        data.instructions.insert(asin.clone(), listing.synthetic);
+        data.human.insert(asin, listing.human);
+        data.items.push(listing.item);
+    }
+    data
+}
+
+/// Writes the shop of [`generate()`] into `dir` as [`RawData::write_dir`] does, but one product after the other, so
+/// that a shop of any size needs no more room than its order. Only the first `n_instructed` products have
+/// instructions by people: the original's have them for few of its million.
+///
+/// # Errors
+/// If a file is there already, or cannot be written.
+///
+/// # Panics
+/// As [`generate()`].
+pub fn write_generated(
+    seed: Seed,
+    n_products: usize,
+    n_instructed: usize,
+    dir: &Path,
+) -> Result<(), DataError> {
+    let generator = Generator::new(seed, n_products);
+    let mut writer = DirWriter::create(dir)?;
+    for place in 0..n_products {
+        let is_instructed = place < n_instructed;
+        let listing = generator.listing(place, is_instructed);
+        writer.item(&listing.item)?;
+        writer.instruction(&listing.item.asin, &listing.synthetic)?;
+        if is_instructed {
+            writer.human(&listing.item.asin, &listing.human)?;
         }
     }
-    let mut order: Vec<usize> = (0..n_products).collect();
-    Dice::new(seed, Draw::Order, &[]).shuffle(&mut order);
-    let shuffled = order.into_iter().filter_map(|at| listings[at].take());
-    collect(shuffled, n_products)
+    writer.finish()
+}
+
+/// Makes the products of one shop, in any order.
+struct Generator {
+    seed: Seed,
+    lexicon: Lexicon,
+    names: Names,
+    /// Family and member of each product, in catalog order.
+    order: Vec<(u32, u8)>,
+    /// Numbers of the first products of each family.
+    starts: Vec<usize>,
+}
+
+impl Generator {
+    fn new(seed: Seed, n_products: usize) -> Self {
+        let sizes = family_sizes(n_products);
+        let members =
+            |(family, &size): (usize, &usize)| (0..size as u8).map(move |member| (family as u32, member));
+        let mut order: Vec<_> = sizes.iter().enumerate().flat_map(members).collect();
+        Dice::new(seed, Draw::Order, &[]).shuffle(&mut order);
+        let starts = sizes.iter().scan(0, |next, size| Some(mem::replace(next, *next + size))).collect();
+        let names = Names::new(seed, n_products);
+        Self { seed, lexicon: Lexicon::new(seed, sizes.len()), names, order, starts }
+    }
+
+    /// The product at `place` of the catalog, with instructions by people or without.
+    fn listing(&self, place: usize, is_instructed: bool) -> Listing {
+        let (family, member) = self.order[place];
+        let (index, member) = (family as usize, member as usize);
+        let end = self.starts.get(index + 1).copied().unwrap_or(self.order.len());
+        let family = Family::draw(&self.lexicon, index, end - self.starts[index]);
+        let asin = self.names.get(self.starts[index] + member);
+        Listing::make(self.seed, &family, [index, member], asin, is_instructed)
+    }
 }
 
 fn family_sizes(n_products: usize) -> Vec<usize> {
@@ -76,21 +142,6 @@ fn family_sizes(n_products: usize) -> Vec<usize> {
         rest -= size.min(rest);
     }
     sizes
-}
-
-fn collect(listings: impl Iterator<Item = Listing>, n_products: usize) -> RawData {
-    let mut data = RawData {
-        items: Vec::with_capacity(n_products),
-        instructions: IndexMap::with_capacity(n_products),
-        human: IndexMap::with_capacity(n_products),
-    };
-    for listing in listings {
-        let asin = listing.item.asin.clone();
-        data.instructions.insert(asin.clone(), listing.synthetic);
-        data.human.insert(asin, listing.human);
-        data.items.push(listing.item);
-    }
-    data
 }
 
 #[cfg(test)]

@@ -5,24 +5,24 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use indexmap::IndexMap;
-use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::skipped::{BadRecords, Skipped};
+use super::writing::{DirWriter, RecordWriter};
 use super::{RawData, RawHumanInstruction, RawInstruction, RawItem};
 use crate::catalog::{pricing, product_id};
 use crate::error::{DataError, FieldProblem};
 use crate::goal::wish;
 
-const ITEMS: &str = "items_shuffle";
-const INSTRUCTIONS: &str = "items_ins_v2";
-const HUMAN: &str = "items_human_ins";
+pub(super) const ITEMS: &str = "items_shuffle";
+pub(super) const INSTRUCTIONS: &str = "items_ins_v2";
+pub(super) const HUMAN: &str = "items_human_ins";
 
 /// The original ships its first thousand products as files of their own, marked so.
 const THOUSAND: &str = "_1000";
@@ -44,34 +44,30 @@ impl RawData {
     pub fn read_dir_skipping(dir: &Path, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
         let mut bad = BadRecords::Skipped(Skipped::default());
         let data = Self::read(dir, limit, &mut bad)?;
-        match bad {
-            BadRecords::Skipped(skipped) => Ok((data, skipped)),
-            BadRecords::Refused => Ok((data, Skipped::default())),
-        }
+        Ok((data, bad.into_skipped()))
     }
 
     fn read(dir: &Path, limit: Option<usize>, bad: &mut BadRecords) -> Result<Self, DataError> {
-        let short = limit.is_some_and(|limit| limit <= 1_000);
-        let is_checked = matches!(bad, BadRecords::Skipped(_));
+        let is_checked = bad.are_skipped();
         let mut data = Self::default();
-        read_records(&find(dir, ITEMS, short)?, limit, bad, |_, record| {
-            let item = RawItem::try_from(record)?;
-            if is_checked && product_id(&item)?.is_some() {
-                pricing(&item)?;
+        read_files(dir, limit, bad, |record| {
+            match record {
+                RawRecord::Item(item) => {
+                    if is_checked && product_id(&item)?.is_some() {
+                        pricing(&item)?;
+                    }
+                    data.items.push(item);
+                }
+                RawRecord::Instruction(asin, entry) => {
+                    if is_checked {
+                        wish(&entry)?;
+                    }
+                    data.instructions.insert(asin, entry);
+                }
+                RawRecord::Human(asin, entries) => {
+                    data.human.insert(asin, entries);
+                }
             }
-            data.items.push(item);
-            Ok(())
-        })?;
-        read_records(&find(dir, INSTRUCTIONS, short)?, None, bad, |asin, record| {
-            let instruction = RawInstruction::try_from(record)?;
-            if is_checked {
-                wish(&instruction)?;
-            }
-            data.instructions.insert(asin, instruction);
-            Ok(())
-        })?;
-        read_records(&find(dir, HUMAN, short)?, None, bad, |asin, record| {
-            data.human.insert(asin, human_entries(record)?);
             Ok(())
         })?;
         if limit.is_some() {
@@ -81,30 +77,29 @@ impl RawData {
     }
 
     /// Writes `items_shuffle.json`, `items_ins_v2.json` and `items_human_ins.json` into `dir`, which
-    /// is made if need be; one record a line. Refuses to replace a file. A file that could not be
-    /// finished keeps the ending `.partial`.
+    /// is made if need be; one record a line. Refuses to replace a file. What could not be finished keeps the
+    /// ending `.partial`.
     pub fn write_dir(&self, dir: &Path) -> Result<(), DataError> {
-        fs::create_dir_all(dir).map_err(io("create", dir))?;
-        let files = [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| dir.join(format!("{stem}.json")));
-        if let Some(path) = files.iter().find(|path| path.exists()) {
-            return Err(DataError::Exists { path: path.clone() });
-        }
-        let [items, instructions, human] = &files;
-        write_file(items, |out| write_list(out, &self.items))?;
-        write_file(instructions, |out| write_map(out, &self.instructions))?;
-        write_file(human, |out| write_map(out, &self.human))
+        let mut writer = DirWriter::create(dir)?;
+        self.items.iter().try_for_each(|item| writer.item(item))?;
+        self.instructions.iter().try_for_each(|(asin, entry)| writer.instruction(asin, entry))?;
+        self.human.iter().try_for_each(|(asin, entries)| writer.human(asin, entries))?;
+        writer.finish()
     }
 
     /// Writes all three parts as one JSON object, one record a line: the form of the embedded
     /// catalogs.
     pub fn write_one(&self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(b"{\"items\":")?;
-        write_list(out, &self.items)?;
-        out.write_all(b",\"instructions\":")?;
-        write_map(out, &self.instructions)?;
-        out.write_all(b",\"human\":")?;
-        write_map(out, &self.human)?;
-        out.write_all(b"}\n")
+        let mut items = RecordWriter::list(&mut *out)?;
+        self.items.iter().try_for_each(|item| items.add(None, item))?;
+        items.finish()?.write_all(b",\"instructions\":")?;
+        let mut instructions = RecordWriter::map(&mut *out)?;
+        self.instructions.iter().try_for_each(|(asin, entry)| instructions.add(Some(asin), entry))?;
+        instructions.finish()?.write_all(b",\"human\":")?;
+        let mut human = RecordWriter::map(&mut *out)?;
+        self.human.iter().try_for_each(|(asin, entries)| human.add(Some(asin), entries))?;
+        human.finish()?.write_all(b"}\n")
     }
 
     fn drop_strangers(&mut self) {
@@ -112,6 +107,31 @@ impl RawData {
         self.instructions.retain(|asin, _| known.contains_key(asin.as_str()));
         self.human.retain(|asin, _| known.contains_key(asin.as_str()));
     }
+}
+
+/// One record of one of the three files.
+pub(crate) enum RawRecord {
+    Item(RawItem),
+    /// With its ASIN, as the next.
+    Instruction(String, RawInstruction),
+    Human(String, Vec<RawHumanInstruction>),
+}
+
+/// Hands the records in `dir` to `sink`: first the products, at most `limit` of them, then the instructions, then
+/// the human ones.
+pub(crate) fn read_files(
+    dir: &Path,
+    limit: Option<usize>,
+    bad: &mut BadRecords,
+    mut sink: impl FnMut(RawRecord) -> Result<(), FieldProblem>,
+) -> Result<(), DataError> {
+    let short = limit.is_some_and(|limit| limit <= 1_000);
+    let [items, instructions, human] = [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| find(dir, stem, short));
+    read_records(&items?, limit, bad, |_, record| sink(RawRecord::Item(RawItem::try_from(record)?)))?;
+    read_records(&instructions?, None, bad, |asin, record| {
+        sink(RawRecord::Instruction(asin, RawInstruction::try_from(record)?))
+    })?;
+    read_records(&human?, None, bad, |asin, record| sink(RawRecord::Human(asin, human_entries(record)?)))
 }
 
 /// The file in `dir` whose name begins with `stem`.
@@ -159,7 +179,7 @@ fn read_records(
 ) -> Result<(), DataError> {
     let mut json = serde_json::Deserializer::from_reader(open_text(path)?);
     let mut problem = None;
-    let records = Records { path, limit, sink, bad, problem: &mut problem };
+    let records = Receiver { path, limit, sink, bad, problem: &mut problem };
     let outcome = records.deserialize(&mut json).and_then(|()| json.end());
     match (problem, outcome) {
         (Some(problem), _) => Err(problem),
@@ -172,7 +192,7 @@ fn read_records(
 }
 
 /// The visitor of [`read_records`]; a bad record that is refused ends the reading and is left in `problem`.
-struct Records<'a, F> {
+struct Receiver<'a, F> {
     path: &'a Path,
     limit: Option<usize>,
     sink: F,
@@ -180,7 +200,7 @@ struct Records<'a, F> {
     problem: &'a mut Option<DataError>,
 }
 
-impl<F: FnMut(String, Value) -> Result<(), FieldProblem>> Records<'_, F> {
+impl<F: FnMut(String, Value) -> Result<(), FieldProblem>> Receiver<'_, F> {
     fn accept<E: serde::de::Error>(&mut self, record: usize, asin: String, value: Value) -> Result<(), E> {
         let Err(problem) = (self.sink)(asin.clone(), value) else { return Ok(()) };
         let file = self.path.display().to_string();
@@ -192,7 +212,7 @@ impl<F: FnMut(String, Value) -> Result<(), FieldProblem>> Records<'_, F> {
     }
 }
 
-impl<'de, F> DeserializeSeed<'de> for Records<'_, F>
+impl<'de, F> DeserializeSeed<'de> for Receiver<'_, F>
 where
     F: FnMut(String, Value) -> Result<(), FieldProblem>,
 {
@@ -203,7 +223,7 @@ where
     }
 }
 
-impl<'de, F> Visitor<'de> for Records<'_, F>
+impl<'de, F> Visitor<'de> for Receiver<'_, F>
 where
     F: FnMut(String, Value) -> Result<(), FieldProblem>,
 {
@@ -238,38 +258,7 @@ where
     }
 }
 
-/// Writes through a `.partial` file, so that a file with its final name is whole.
-fn write_file(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<(), DataError> {
-    let partial = path.with_extension("json.partial");
-    let mut out = BufWriter::new(File::create(&partial).map_err(io("create", &partial))?);
-    write(&mut out).and_then(|()| out.flush()).map_err(io("write", &partial))?;
-    fs::rename(&partial, path).map_err(io("create", path))
-}
-
-fn write_list<T: Serialize>(out: &mut impl Write, records: &[T]) -> io::Result<()> {
-    out.write_all(b"[")?;
-    for (at, record) in records.iter().enumerate() {
-        out.write_all(if at == 0 { b"\n" } else { b",\n" })?;
-        serde_json::to_writer(&mut *out, record)?;
-    }
-    out.write_all(b"\n]\n")
-}
-
-fn write_map<T: Serialize>(out: &mut impl Write, records: &IndexMap<String, T>) -> io::Result<()> {
-    out.write_all(b"{")?;
-    for (at, (key, record)) in records.iter().enumerate() {
-        out.write_all(if at == 0 { b"\n" } else { b",\n" })?;
-        serde_json::to_writer(&mut *out, key)?;
-        out.write_all(b":")?;
-        serde_json::to_writer(&mut *out, record)?;
-    }
-    out.write_all(b"\n}\n")
-}
-
-fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataError {
+pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataError {
     let path = path.to_owned();
     move |source| DataError::Io { action, path, source }
 }

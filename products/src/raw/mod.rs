@@ -10,9 +10,13 @@
 mod files;
 mod record;
 mod skipped;
+mod writing;
 
 pub use files::open_text;
+pub(crate) use files::{RawRecord, read_files};
+pub(crate) use skipped::BadRecords;
 pub use skipped::Skipped;
+pub(crate) use writing::DirWriter;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

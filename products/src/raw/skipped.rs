@@ -31,12 +31,25 @@ impl fmt::Display for Skipped {
 }
 
 /// Whether a record that breaks the format ends the reading.
-pub(super) enum BadRecords {
+pub(crate) enum BadRecords {
     Refused,
     Skipped(Skipped),
 }
 
 impl BadRecords {
+    /// Whether they are left out.
+    pub fn are_skipped(&self) -> bool {
+        matches!(self, Self::Skipped(_))
+    }
+
+    /// Those that were.
+    pub fn into_skipped(self) -> Skipped {
+        match self {
+            Self::Skipped(skipped) => skipped,
+            Self::Refused => Skipped::default(),
+        }
+    }
+
     /// Passes the problem on, or notes it.
     pub fn meet(&mut self, problem: DataError) -> Result<(), DataError> {
         let Self::Skipped(skipped) = self else { return Err(problem) };
