@@ -16,6 +16,8 @@
 //!
 //! It does not parse what the model says; that is [`crate::dialect`].
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use webshop_env::{ItemPage, NoopReason, Page, ResultsPage};
 use webshop_products::{Catalog, Cents, Price, ProductIdx};
@@ -102,7 +104,7 @@ pub fn encode(tokenizer: &ShopTokenizer, pieces: &[Piece]) -> Result<Vec<u32>, A
 #[derive(Clone, Debug)]
 pub struct Transcriber {
     config: PromptConfig,
-    shown_results: Option<(String, u32)>,
+    shown_results: Option<(Arc<str>, u32)>,
     listed: Vec<ProductIdx>,
     shown_item: Option<ProductIdx>,
     greeted: bool,

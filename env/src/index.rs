@@ -9,16 +9,18 @@
 //! between searches and nothing is written after construction; only the postings may be kept from one run
 //! to the next, by [`crate::index_cache`].
 
+mod pruned;
+
 use crate::analyzer::{LuceneTokenizer, analyze};
 use crate::bm25::{Collection, SearchExplanation, TermScore, term_score};
 use crate::index_cache::CachedPostings;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings, SegmentPostings};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::TokenizerManager;
-use tantivy::{DocSet, Index, InvertedIndexReader, TERMINATED, TantivyDocument, Term};
+use tantivy::{DocSet, Index, InvertedIndexReader, TantivyDocument, Term};
 use tantivy::{
     directory::RamDirectory,
     index::{Segment, SegmentReader},
@@ -62,6 +64,25 @@ pub struct SearchIndex {
     /// Each product's place in the byte order of ids, which breaks ties.
     id_ranks: Vec<u32>,
     ids: Vec<ProductId>,
+    /// Room for the scores of a search, as many as were ever made at one time.
+    rooms: Mutex<Vec<Scores>>,
+}
+
+/// The score of each document in one search; [`UNTOUCHED`] between searches.
+type Scores = Box<[f64]>;
+
+/// Marks a document that no term has touched; negative, since a score can round to zero.
+const UNTOUCHED: f64 = -1.0;
+
+/// With more postings than this, it pays to look for the best documents first; with fewer, to score all.
+const MANY_POSTINGS: u64 = 50_000;
+
+/// A term of a query that some document holds, before the first of them.
+#[derive(Clone)]
+struct OpenTerm {
+    postings: SegmentPostings,
+    /// What its score comes to at most: its idf, times how often the query says it.
+    weight: f32,
 }
 
 impl SearchIndex {
@@ -110,7 +131,16 @@ impl SearchIndex {
         let inverse_norms = (0..=u8::MAX)
             .map(|byte| collection.inverse_norm(FieldNormReader::id_to_fieldnorm(byte)))
             .collect();
-        Ok(SearchIndex { field, postings, lengths, collection, inverse_norms, id_ranks: ranks(&ids), ids })
+        Ok(SearchIndex {
+            field,
+            postings,
+            lengths,
+            collection,
+            inverse_norms,
+            id_ranks: ranks(&ids),
+            ids,
+            rooms: Mutex::default(),
+        })
     }
 
     /// The best products for a text: score descending, then id ascending; none if no term of the
@@ -119,30 +149,39 @@ impl SearchIndex {
     /// # Errors
     /// [`TooManyTerms`], where the original's engine throws.
     pub fn search(&self, query: &str) -> Result<Vec<Hit>, TooManyTerms> {
-        let terms = query_terms(query)?;
-        // Negative marks a document that no term has touched: a score can round to zero.
-        let mut scores = vec![-1.0_f64; self.ids.len()];
-        let mut touched: Vec<u32> = Vec::new();
-        for (term, query_frequency) in terms {
-            let Some(mut postings) = self.open(&term) else {
-                continue;
-            };
-            let weight = query_frequency as f32 * self.collection.idf(postings.doc_freq());
-            let mut doc = postings.doc();
-            while doc != TERMINATED {
-                let inverse_norm = self.inverse_norms[self.lengths.fieldnorm_id(doc) as usize];
-                let score = f64::from(term_score(weight, postings.term_freq(), inverse_norm));
-                let sum = &mut scores[doc as usize];
-                if *sum < 0.0 {
-                    touched.push(doc);
-                    *sum = score;
-                } else {
-                    *sum += score;
-                }
-                doc = postings.advance();
-            }
+        let terms = self.open_all(query)?;
+        let n_postings: u64 = terms.iter().map(|term| u64::from(term.postings.doc_freq())).sum();
+        Ok(if n_postings > MANY_POSTINGS { self.search_pruned(&terms) } else { self.search_plain(terms) })
+    }
+
+    /// Scores whatever document holds any of the terms.
+    fn search_plain(&self, terms: Vec<OpenTerm>) -> Vec<Hit> {
+        let mut sums = self.take_room();
+        let mut met: Vec<u32> = Vec::new();
+        for term in terms {
+            self.add_to_all(term, &mut sums, &mut met);
         }
-        Ok(self.best(&scores, touched))
+        self.rank(sums, &met)
+    }
+
+    /// Scores only what may be among the best; the hits are those of the plain search.
+    fn search_pruned(&self, terms: &[OpenTerm]) -> Vec<Hit> {
+        let candidates = self.candidates(terms);
+        let mut sums = self.take_room();
+        for term in terms {
+            self.add_to_some(term.clone(), &mut sums, &candidates);
+        }
+        self.rank(sums, &candidates)
+    }
+
+    /// The terms of a query that any document holds, in their order.
+    fn open_all(&self, query: &str) -> Result<Vec<OpenTerm>, TooManyTerms> {
+        let open = |(term, query_frequency): (String, u32)| {
+            let postings = self.open(&term)?;
+            let weight = query_frequency as f32 * self.collection.idf(postings.doc_freq());
+            Some(OpenTerm { postings, weight })
+        };
+        Ok(query_terms(query)?.into_iter().filter_map(open).collect())
     }
 
     /// How `product` came by its score for `query`, term by term.
@@ -188,11 +227,25 @@ impl SearchIndex {
             .expect("the index lies in memory and was written by this process")
     }
 
-    fn best(&self, scores: &[f64], touched: Vec<u32>) -> Vec<Hit> {
-        let mut ranked: Vec<(f32, u32, u32)> = touched
-            .into_iter()
-            .map(|doc| (scores[doc as usize] as f32, self.id_ranks[doc as usize], doc))
-            .collect();
+    /// Room for a score of each document. In a large catalog it takes longer to make room than to search.
+    fn take_room(&self) -> Scores {
+        let free = self.rooms.lock().expect("nobody panics with the rooms in hand").pop();
+        free.unwrap_or_else(|| vec![UNTOUCHED; self.ids.len()].into())
+    }
+
+    /// Keeps room for the next search; every score in it must be [`UNTOUCHED`] again.
+    fn give_back(&self, scores: Scores) {
+        self.rooms.lock().expect("nobody panics with the rooms in hand").push(scores);
+    }
+
+    /// The best of `docs` by their `sums`, whose room is given back.
+    fn rank(&self, mut sums: Scores, docs: &[u32]) -> Vec<Hit> {
+        let mut ranked: Vec<(f32, u32, u32)> =
+            docs.iter().map(|&doc| (sums[doc as usize] as f32, self.id_ranks[doc as usize], doc)).collect();
+        for &doc in docs {
+            sums[doc as usize] = UNTOUCHED;
+        }
+        self.give_back(sums);
         let order = |a: &(f32, u32, u32), b: &(f32, u32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         if ranked.len() > MAX_HITS {
             ranked.select_nth_unstable_by(MAX_HITS, order);

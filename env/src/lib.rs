@@ -50,6 +50,7 @@ mod bm25;
 mod index;
 mod index_cache;
 mod porter;
+mod search_memo;
 
 mod color;
 mod difflib;

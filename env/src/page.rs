@@ -43,7 +43,7 @@ pub struct ResultsPage {
     /// What the customer is told to buy.
     pub instruction: Arc<str>,
     /// What was searched for.
-    pub query: String,
+    pub query: Arc<str>,
     /// From 1; pages past the last are empty.
     pub page_number: u32,
     /// Products found in all; at most 50 for words.
@@ -73,7 +73,7 @@ pub struct ItemPage {
     /// What the customer is told to buy.
     pub instruction: Arc<str>,
     /// The search that led here, and the page of its results.
-    pub query: String,
+    pub query: Arc<str>,
     /// The page of results that `< prev` leads to.
     pub page_number: u32,
     /// Its place in the catalog.
@@ -116,7 +116,7 @@ pub struct DetailPage {
     /// What the customer is told to buy.
     pub instruction: Arc<str>,
     /// The search that led here.
-    pub query: String,
+    pub query: Arc<str>,
     /// The page of results it led to.
     pub page_number: u32,
     /// The product's place in the catalog.

@@ -14,6 +14,7 @@ use crate::index::{Hit, SearchIndex, TooManyTerms};
 use crate::nouns::NounTable;
 use crate::python;
 use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
+use crate::search_memo::SearchMemo;
 use crate::shop_env::ENVIRONMENT_ID;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -43,7 +44,7 @@ pub enum EnvError {
 }
 
 /// What can be chosen when a shop is built; the default is the repaired shop.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ShopConfig {
     /// Ours, or the original's oddities.
     pub compat: Compat,
@@ -53,6 +54,20 @@ pub struct ShopConfig {
     pub nouns: NounTable,
     /// A folder in which the search index is kept from run to run; results do not depend on it.
     pub index_cache: Option<PathBuf>,
+    /// About how many of the latest searches are remembered, some 400 bytes each; results do not depend on it.
+    pub remembered_searches: usize,
+}
+
+impl Default for ShopConfig {
+    fn default() -> Self {
+        Self {
+            compat: Compat::default(),
+            shows_attributes: false,
+            nouns: NounTable::default(),
+            index_cache: None,
+            remembered_searches: 10_000,
+        }
+    }
 }
 
 /// Facts of so many products and goals together are kept; of more, they are prepared whenever something is bought,
@@ -80,10 +95,11 @@ pub struct Shop {
     goals: GoalSet,
     config: ShopConfig,
     index: SearchIndex,
+    searches: SearchMemo,
     facts: Option<PreparedFacts>,
     /// Products by department and by query, for the `<c>` and `<q>` listings.
-    departments: HashMap<Arc<str>, Vec<ProductIdx>>,
-    queries: HashMap<Arc<str>, Vec<ProductIdx>>,
+    departments: Groups,
+    queries: Groups,
 }
 
 impl Shop {
@@ -113,6 +129,7 @@ impl Shop {
         let documents = products.iter().map(document);
         Ok(Shop {
             index: SearchIndex::new(ids, documents, config.index_cache.as_deref())?,
+            searches: SearchMemo::new(config.remembered_searches),
             facts: PreparedFacts::new(products, goals.goals(), &config),
             departments: grouped(products, |product| &product.department),
             queries: grouped(products, |product| &product.query),
@@ -175,20 +192,18 @@ impl Shop {
     ///
     /// # Errors
     /// The reason why the query lists nothing at all, as opposed to an empty list.
-    pub fn listing(&self, query: &str) -> Result<Vec<ProductIdx>, NoopReason> {
+    pub fn listing(&self, query: &str) -> Result<Arc<[ProductIdx]>, NoopReason> {
         let (marker, rest) = query.split_once(' ').unwrap_or((query, ""));
-        let of = |groups: &HashMap<Arc<str>, Vec<ProductIdx>>, key: &str| {
-            groups.get(python::strip(key)).cloned().unwrap_or_default()
-        };
+        let of = |groups: &Groups, key: &str| groups.get(python::strip(key)).cloned().unwrap_or_default();
         match marker {
             "<c>" if marker.len() == query.len() => Err(NoopReason::NoSuchListing),
             "<c>" => Ok(of(&self.departments, rest.split(' ').next().unwrap_or(rest))),
             "<q>" => Ok(of(&self.queries, rest)),
             "<r>" | "<a>" => Err(NoopReason::NoSuchListing),
-            _ => match self.index.search(query) {
+            _ => self.searches.get_or(query, || match self.index.search(query) {
                 Ok(hits) => Ok(hits.into_iter().map(|hit| hit.product).collect()),
                 Err(TooManyTerms) => Err(NoopReason::TooManyTerms),
-            },
+            }),
         }
     }
 
@@ -263,13 +278,15 @@ fn document(product: &Product) -> String {
     parts.join(" ").to_lowercase()
 }
 
-fn grouped(products: &[Product], key: impl Fn(&Product) -> &Arc<str>) -> HashMap<Arc<str>, Vec<ProductIdx>> {
+/// Products that have something in common, in catalog order, by what that is.
+type Groups = HashMap<Arc<str>, Arc<[ProductIdx]>>;
+
+fn grouped(products: &[Product], key: impl Fn(&Product) -> &Arc<str>) -> Groups {
     let mut groups: HashMap<Arc<str>, Vec<ProductIdx>> = HashMap::new();
     for (at, product) in products.iter().enumerate() {
-        let group = groups.entry(Arc::clone(key(product))).or_default();
-        group.push(ProductIdx(at as u32));
+        groups.entry(Arc::clone(key(product))).or_default().push(ProductIdx(at as u32));
     }
-    groups
+    groups.into_iter().map(|(key, group)| (key, group.into())).collect()
 }
 
 #[cfg(test)]

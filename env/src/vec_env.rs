@@ -8,6 +8,7 @@
 //! [`VecEnv::reset_lane`].
 
 use crate::action::Action;
+use crate::session::Session;
 use crate::shop::Shop;
 use crate::shop_env::{EnvConfig, Observation, ShopEnv, Step};
 use rayon::prelude::*;
@@ -69,5 +70,13 @@ impl VecEnv {
     /// If there is no such lane.
     pub fn reset_lane(&mut self, lane: usize, goal: GoalId) -> Observation {
         self.lanes[lane].reset(goal)
+    }
+
+    /// Goes on, in one lane, from where a session stands.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn resume_lane(&mut self, lane: usize, session: Session) -> Observation {
+        self.lanes[lane].resume(session)
     }
 }

@@ -4,6 +4,7 @@ use super::RESULTS_PER_PAGE;
 use crate::action::NoopReason;
 use crate::index::MAX_HITS;
 use crate::shop::Shop;
+use std::sync::Arc;
 use webshop_products::{ProductIdx, PythonRandom};
 
 /// The marker of a query that lists products at random, in the original only.
@@ -12,8 +13,8 @@ const RANDOM_MARKER: &str = "<r>";
 /// The products that the last query listed, kept so that turning a page searches nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastListing {
-    query: Option<String>,
-    products: Vec<ProductIdx>,
+    query: Option<Arc<str>>,
+    products: Arc<[ProductIdx]>,
     /// Where random listings come from; without it there are none.
     random: Option<Box<PythonRandom>>,
 }
@@ -30,33 +31,33 @@ impl LastListing {
     }
 
     /// What a query lists when it is searched for, or why it lists nothing at all.
-    pub fn open(&mut self, shop: &Shop, query: &str) -> Result<&[ProductIdx], NoopReason> {
+    pub fn open(&mut self, shop: &Shop, query: &Arc<str>) -> Result<&[ProductIdx], NoopReason> {
         self.turn(shop, query);
         self.of(shop, query)
     }
 
     /// Draws a random listing anew, as the original does whenever a page of it is opened.
-    pub fn turn(&mut self, shop: &Shop, query: &str) {
+    pub fn turn(&mut self, shop: &Shop, query: &Arc<str>) {
         let Some(random) = self.random.as_mut().filter(|_| query.split(' ').next() == Some(RANDOM_MARKER))
         else {
             return;
         };
         if let Some(drawn) = random.sample(shop.catalog().len() as u32, MAX_HITS) {
             self.products = drawn.into_iter().map(ProductIdx).collect();
-            self.query = Some(query.to_owned());
+            self.query = Some(Arc::clone(query));
         }
     }
 
-    fn of(&mut self, shop: &Shop, query: &str) -> Result<&[ProductIdx], NoopReason> {
-        if self.query.as_deref() != Some(query) {
+    fn of(&mut self, shop: &Shop, query: &Arc<str>) -> Result<&[ProductIdx], NoopReason> {
+        if self.query.as_ref() != Some(query) {
             self.products = shop.listing(query)?;
-            self.query = Some(query.to_owned());
+            self.query = Some(Arc::clone(query));
         }
         Ok(&self.products)
     }
 
     /// The listing of a query whose results are open already.
-    pub fn known(&mut self, shop: &Shop, query: &str) -> &[ProductIdx] {
+    pub fn known(&mut self, shop: &Shop, query: &Arc<str>) -> &[ProductIdx] {
         self.of(shop, query).unwrap_or_default()
     }
 }

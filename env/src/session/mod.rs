@@ -25,6 +25,7 @@ use crate::shop::Shop;
 use listing::page_of;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use webshop_products::{GoalId, OptionGroup, ProductIdx, Selection};
 
 /// A page of results lists this many products.
@@ -38,7 +39,7 @@ pub struct Session {
     name: Option<Box<str>>,
     steps: u32,
     place: Place,
-    query: String,
+    query: Arc<str>,
     page_number: u32,
     selection: Selection,
     visited: BTreeSet<ProductIdx>,
@@ -88,7 +89,7 @@ impl Session {
             name: None,
             steps: 0,
             place: Place::Search,
-            query: String::new(),
+            query: Arc::default(),
             page_number: 0,
             selection: Selection::new(),
             visited: BTreeSet::new(),
@@ -168,14 +169,17 @@ impl Session {
         }
         match action {
             Action::Noop(reason) => Outcome::passed(*reason),
-            Action::Search(words) => match last.open(shop, words) {
-                Ok(_) => {
-                    self.query = words.clone();
-                    self.show_results(1);
-                    Outcome::MOVED
+            Action::Search(words) => {
+                let words: Arc<str> = words.as_str().into();
+                match last.open(shop, &words) {
+                    Ok(_) => {
+                        self.query = words;
+                        self.show_results(1);
+                        Outcome::MOVED
+                    }
+                    Err(reason) => Outcome::passed(reason),
                 }
-                Err(reason) => Outcome::passed(reason),
-            },
+            }
             Action::Click(label) => self.click(shop, last, label),
         }
     }

@@ -6,10 +6,12 @@ use crate::shop::Shop;
 use crate::snapshot::{Kind, SnapshotError, payload, seal, unseal};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use webshop_products::{GoalId, ProductIdx, Selection};
 
 /// What a snapshot holds of a session: its fields in order, without their names.
-pub(crate) type Fields = (GoalId, Option<Box<str>>, u32, Place, String, u32, Selection, BTreeSet<ProductIdx>);
+pub(crate) type Fields =
+    (GoalId, Option<Box<str>>, u32, Place, Arc<str>, u32, Selection, BTreeSet<ProductIdx>);
 
 impl Session {
     /// This session as bytes, some 60 and the words of its search: to be put down and taken up again,
