@@ -27,15 +27,7 @@ pub struct CompareArgs {
 /// Prints both and their difference, or refuses.
 pub fn run(args: CompareArgs) -> Result<ExitCode> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
-    let differences = differences(&before, &after);
-    if !differences.is_empty() && !args.force {
-        bail!(
-            "`{}` and `{}` are not about the same: they differ in {}; `--force` compares them all the same",
-            args.before.display(),
-            args.after.display(),
-            differences.join(", ")
-        );
-    }
+    let differences = permitted_differences(&args, &before, &after)?;
     let row = |name: &str, value: fn(&Measurement) -> String| {
         answer!("{name:<12}{:<26}{}", value(&before), value(&after))
     };
@@ -51,7 +43,7 @@ pub fn run(args: CompareArgs) -> Result<ExitCode> {
     row("turns", |of| format!("{:.2}", of.summary.mean_turns))?;
     row("episodes", |of| of.summary.episodes.to_string())?;
     row("split", Measurement::part)?;
-    row("goals", |of| of.goal_fingerprint.chars().take(16).collect())?;
+    row("goals", |of| of.goals().chars().take(16).collect())?;
     let counts = |of: &Measurement| {
         let n = of.summary.episodes;
         ((of.summary.success_rate * n as f64).round() as usize, n)
@@ -65,19 +57,46 @@ pub fn run(args: CompareArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// In what the two differ, if that is nothing or does not matter.
+fn permitted_differences(
+    args: &CompareArgs,
+    before: &Measurement,
+    after: &Measurement,
+) -> Result<Vec<&'static str>> {
+    let differences = differences(before, after);
+    if differences.is_empty() || args.force {
+        return Ok(differences);
+    }
+    for (file, result) in [(&args.before, before), (&args.after, after)] {
+        if let Some(site) = &result.site {
+            let (file, reason) = (file.display(), &site.not_comparable);
+            bail!("`{file}` cannot be compared: {reason}; `--force` compares it all the same");
+        }
+    }
+    bail!(
+        "`{}` and `{}` are not about the same: they differ in {}; `--force` compares them all the same",
+        args.before.display(),
+        args.after.display(),
+        differences.join(", ")
+    )
+}
+
 fn read(file: &Path) -> Result<Measurement> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
     serde_json::from_str(&text)
         .with_context(|| format!("`{}` is no answer of `rollout --json` or `eval --json`", file.display()))
 }
 
-/// In what the two differ beside who shopped, as well as it is known.
+/// In what the two differ, or may, beside who shopped.
 fn differences(before: &Measurement, after: &Measurement) -> Vec<&'static str> {
     let mut differing = match (&before.fingerprint, &after.fingerprint) {
         (Some(before), Some(after)) => before.differences(after),
         _ => Vec::new(),
     };
-    if before.goal_fingerprint != after.goal_fingerprint && differing.is_empty() {
+    let has_site = before.site.is_some() || after.site.is_some();
+    if has_site {
+        differing.push("goals and rules (a site does not tell its own)");
+    } else if before.goal_fingerprint != after.goal_fingerprint && differing.is_empty() {
         differing.push("the goals' fingerprint");
     }
     if before.split.zip(after.split).is_some_and(|(before, after)| before != after) {

@@ -21,6 +21,7 @@ mod rollout;
 mod rules;
 mod search;
 mod shop;
+mod site;
 mod trace;
 mod train;
 mod validate;

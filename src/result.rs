@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use webshop_env::ShopFingerprint;
 use webshop_products::{Split, SplitRule};
-use webshop_training::Summary;
+use webshop_training::{Failures, Summary};
 
 use crate::answer::answer;
 
@@ -26,8 +26,11 @@ pub struct Measurement {
     /// What the rule lets leak; present only where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leak: Option<String>,
-    /// Over catalog, prices, goals and splits.
-    pub goal_fingerprint: String,
+    /// Over catalog, prices, goals and splits; unknown of a site's.
+    pub goal_fingerprint: Option<String>,
+    /// Where it was measured, if not in a shop of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<SiteVisit>,
     /// All that the figures depend on beside the policy, part by part.
     #[serde(default)]
     pub fingerprint: Option<ShopFingerprint>,
@@ -35,13 +38,36 @@ pub struct Measurement {
     pub seconds: f64,
 }
 
+/// A measurement at somebody else's shop.
+#[derive(Serialize, Deserialize)]
+pub struct SiteVisit {
+    /// The address below which its sessions lie.
+    pub url: String,
+    /// Sessions that failed and are left out of all figures.
+    pub failed_sessions: usize,
+    /// Why there is no fingerprint.
+    pub not_comparable: String,
+}
+
 impl Measurement {
-    /// Prints it for a person.
-    pub fn print(&self) -> anyhow::Result<()> {
+    /// Prints it, for a program or for a person.
+    pub fn tell(&self, as_json: bool) -> anyhow::Result<()> {
+        if as_json { answer!("{}", serde_json::to_string(self)?) } else { self.print() }
+    }
+
+    fn print(&self) -> anyhow::Result<()> {
         let failures = &self.summary.failures;
         answer!("{}: {}", self.policy, self.summary)?;
         answer!("turns               {:.2}", self.summary.mean_turns)?;
         answer!("inadmissible        {:.2} %", 100.0 * self.summary.inadmissible_rate)?;
+        if let Some(site) = &self.site {
+            let Failures { never_bought, unexplained, .. } = failures;
+            answer!("failures            {never_bought} never bought, {unexplained} paid less than 1")?;
+            answer!("site                {}", site.url)?;
+            answer!("failed sessions     {}", site.failed_sessions)?;
+            answer!("goals               unknown: {}", site.not_comparable)?;
+            return answer!("seconds             {:.1}", self.seconds);
+        }
         answer!(
             "failures            {} never bought, {} wrong product, {} missing option, {} over price",
             failures.never_bought,
@@ -56,8 +82,13 @@ impl Measurement {
         if let Some(ShopFingerprint { environment, rewards, .. }) = &self.fingerprint {
             answer!("rules               {environment}, {rewards}")?;
         }
-        answer!("goals               {}", self.goal_fingerprint)?;
+        answer!("goals               {}", self.goals())?;
         answer!("seconds             {:.1}", self.seconds)
+    }
+
+    /// The fingerprint of the goals.
+    pub fn goals(&self) -> &str {
+        self.goal_fingerprint.as_deref().unwrap_or("unknown")
     }
 
     /// The part of the goals that was tried, and who made it.

@@ -15,10 +15,25 @@ use webshop_env::{Shop, ShopFingerprint};
 use webshop_products::{GoalSet, Seed, Split};
 use webshop_training::{Ground, Trained, lm_config, summarize};
 
-use crate::answer::answer;
 use crate::progress::observer;
 use crate::result::Measurement;
 use crate::shop::{ShopArgs, SplitArg, SplitsArgs};
+use crate::site;
+
+/// What `--site` makes no sense with.
+const OF_OUR_SHOP: [&str; 11] = [
+    "checkpoint",
+    "source",
+    "size",
+    "skip_bad",
+    "no_cache",
+    "goals",
+    "split",
+    "splits",
+    "temperature",
+    "constrained",
+    "out",
+];
 
 /// Flags of `webshop rollout`.
 #[derive(clap::Args)]
@@ -27,8 +42,13 @@ pub struct RolloutArgs {
     #[arg(long, value_enum)]
     policy: PolicyName,
     /// For `lm`: a run folder, a checkpoint in it, or a model folder
-    #[arg(long, value_name = "DIR", required_if_eq("policy", "lm"))]
+    #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
+    /// Shop at a running WebShop site such as `http://localhost:3000`: the original's, or one that serves its pages.
+    /// Takes the policies `rule` and `random`, and the sessions `fixed_0`, `fixed_1` and so on, one an episode; `random`
+    /// searches for words of the instruction there. A session that fails is left out and counted, and the exit code is 2
+    #[arg(long, value_name = "URL", conflicts_with_all = OF_OUR_SHOP)]
+    site: Option<String>,
     #[command(flatten)]
     pub play: PlayFlags,
     /// Write one JSON record a trip to this file, for `webshop replay`; must not exist
@@ -68,7 +88,7 @@ pub struct PlayFlags {
 
 /// The policies of the command line.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq)]
-enum PolicyName {
+pub enum PolicyName {
     /// Uniform over the admissible actions
     Random,
     /// Searches the whole instruction, opens the first result, buys
@@ -89,6 +109,9 @@ enum PolicyName {
 
 /// Plays, sums up, records.
 pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
+    if let Some(site) = &args.site {
+        return site::run(site, args.policy, &args.play);
+    }
     match args.policy {
         PolicyName::Random => play(&mut RandomPolicy::new(Seed(args.play.seed)), &args.play, args.out),
         PolicyName::Rule => play(&mut RulePolicy, &args.play, args.out),
@@ -150,15 +173,12 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
         split: Some(flags.split.into()),
         splits: Some(goals.split_rule()),
         leak: leak(goals),
-        goal_fingerprint: goals.fingerprint().into(),
+        goal_fingerprint: Some(goals.fingerprint().into()),
+        site: None,
         fingerprint: Some(ShopFingerprint::new(ground.shop())),
         seconds,
     };
-    if flags.json {
-        answer!("{}", serde_json::to_string(&measurement)?)?;
-    } else {
-        measurement.print()?;
-    }
+    measurement.tell(flags.json)?;
     Ok(ExitCode::SUCCESS)
 }
 

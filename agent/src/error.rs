@@ -39,4 +39,20 @@ pub enum AgentError {
     /// Sampling met a distribution it cannot draw from.
     #[error("sampling: {0}")]
     Sampling(String),
+    /// A site that does not answer, or no longer.
+    #[error("cannot reach `{url}`: {reason}")]
+    Unreachable {
+        /// What was asked for.
+        url: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// A site that answers with what is no page of a shop.
+    #[error("cannot shop at `{url}`: {reason}")]
+    Site {
+        /// Where.
+        url: String,
+        /// Why.
+        reason: String,
+    },
 }

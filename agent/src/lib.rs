@@ -6,7 +6,7 @@
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
 //! shop, and an [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating, a [`Canary`]
-//! makes those that ought not to pay.
+//! makes those that ought not to pay. [`site`] lets those shop who need no more than pages, at a shop of others.
 //!
 //! The agent knows no reward and takes no gradient step.
 
@@ -31,6 +31,8 @@ pub mod policy;
 pub mod prompt;
 mod rollout;
 
+pub mod site;
+
 pub use cache::KvCache;
 pub use canary::Canary;
 pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
@@ -40,8 +42,9 @@ pub use error::AgentError;
 pub use generate::{Completion, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
 pub use kernels::matmul::{Store, View, matmul};
 pub use lm_policy::{LmConfig, LmPolicy};
-pub use policy::{LaneView, Move, OraclePolicy, Policy, RandomPolicy, RulePolicy};
+pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
 pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};
 pub use rollout::{RolloutConfig, Task, rollout};
 pub use sampler::{Draw, Sampler, SamplingCoordinates};
+pub use site::{Site, SiteConfig, SiteTrip, SiteTurn, shop_at};
 pub use tokenizer::{END_OF_TEXT, SPECIAL_TOKENS, ShopTokenizer, TextStream};

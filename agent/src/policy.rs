@@ -2,10 +2,12 @@
 //!
 //! A [`Policy`] is shown the lanes that wait for a move and answers one [`Move`] for each, in order. It
 //! may use what a customer sees (the page) and, if it says so in its name, more: the oracle knows the
-//! hidden goal. All randomness comes from the seed and the lane's own coordinates.
+//! hidden goal. A [`PagePolicy`] makes do with what any shop's page shows, so it can shop at a site too.
+//! All randomness comes from the seed and the lane's own coordinates.
 
 use rand::Rng;
-use webshop_env::{Action, NoopReason, Page, Session, Shop};
+use rand_chacha::ChaCha8Rng;
+use webshop_env::{Action, AvailableActions, Compat, ForeignPage, NodeKind, NoopReason, Page, Session, Shop};
 use webshop_products::{Purpose, Seed};
 
 use crate::episode::{EpisodeCoordinates, TurnTokens};
@@ -36,12 +38,62 @@ impl<'a> LaneView<'a> {
         &self.shop.goals().get(self.session.goal()).instruction
     }
 
-    /// The search for these words, as the shop reads it when it is said: on one line, in lower case.
-    /// A policy that did what cannot be said could not be made to do it again from its record.
-    pub(crate) fn search(&self, words: &str) -> Action {
-        let line = words.replace('\n', " ");
-        Action::parse(&format!("search[{line}]"), self.shop.config().compat)
+    /// What the page shows of itself.
+    pub fn seen(&self) -> SeenPage {
+        let products = match self.page {
+            Page::Results(page) => page.items.iter().map(|item| item.id.as_str().to_lowercase()).collect(),
+            _ => Vec::new(),
+        };
+        SeenPage {
+            instruction: self.instruction().to_owned(),
+            available: self.page.available_actions(),
+            products,
+            rules: self.shop.config().compat,
+        }
     }
+
+    /// The search for these words, as the shop reads it when it is said.
+    pub(crate) fn search(&self, words: &str) -> Action {
+        said_search(words, self.shop.config().compat)
+    }
+}
+
+/// What a page shows of itself, be it our shop's or a site's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenPage {
+    /// What the customer was told.
+    pub instruction: String,
+    /// What can be done.
+    pub available: AvailableActions,
+    /// The labels of the listed products, first to last; none but on a page of results.
+    pub products: Vec<String>,
+    /// By which what is said is read.
+    pub rules: Compat,
+}
+
+impl SeenPage {
+    /// The page of a site, to a customer who was told `instruction`.
+    pub fn of_site(page: &ForeignPage, instruction: &str) -> Self {
+        let links = page.nodes.iter().filter(|node| node.kind == NodeKind::Link);
+        Self {
+            instruction: instruction.to_owned(),
+            available: page.available_actions.clone(),
+            products: links.map(|link| link.text.to_lowercase()).collect(),
+            // A site gets the words themselves, so it reads whatever can be said.
+            rules: Compat::Repaired,
+        }
+    }
+
+    fn search(&self, words: &str) -> Action {
+        said_search(words, self.rules)
+    }
+}
+
+/// The search for these words, as it is read when it is said: on one line, in lower case. A policy that
+/// did what cannot be said could not be made to do it again from its record.
+fn said_search(words: &str, rules: Compat) -> Action {
+    let line = words.replace('\n', " ");
+    Action::parse(&format!("search[{line}]"), rules)
 }
 
 /// What a policy decides for one lane.
@@ -74,8 +126,15 @@ pub trait Policy {
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError>;
 }
 
-/// Uniform over the admissible actions, with a search for one random word of the catalog's titles as one
-/// action among the others. It does not read the instruction.
+/// Somebody who can shop wherever pages are shown, as nothing else is needed.
+pub trait PagePolicy: Policy {
+    /// What to do on a page after `turn` turns of the trip at `coordinates`.
+    fn choose(&self, seen: &SeenPage, coordinates: EpisodeCoordinates, turn: usize) -> Action;
+}
+
+/// Uniform over the admissible actions, with a search for one random word as one action among the others:
+/// a word of the catalog's titles, so that the instruction is not read; or of the instruction, where pages
+/// are all there is.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomPolicy {
     seed: Seed,
@@ -87,21 +146,35 @@ impl RandomPolicy {
         Self { seed }
     }
 
-    fn choose(self, view: &LaneView<'_>) -> Action {
-        let at = view.coordinates;
-        let coordinates = [at.step, at.shop, u64::from(at.goal.0), at.sample, view.turn as u64];
-        let mut rng = self.seed.rng(Purpose::Policy, &coordinates);
-        let mut below = |n: usize| rng.random_range(0..n.max(1) as u64) as usize;
-        let available = view.page.available_actions();
-        let mut clicks: Vec<Action> = available.clicks().collect();
-        let choice = below(clicks.len() + usize::from(available.has_search_bar));
-        if choice < clicks.len() {
-            return clicks.swap_remove(choice);
-        }
-        let products = view.shop.catalog().products();
-        let words: Vec<&str> = products[below(products.len())].title.split_whitespace().collect();
-        view.search(words.get(below(words.len())).unwrap_or(&"anything"))
+    /// Where this turn's draws come from.
+    fn rng(self, at: EpisodeCoordinates, turn: usize) -> ChaCha8Rng {
+        let coordinates = [at.step, at.shop, u64::from(at.goal.0), at.sample, turn as u64];
+        self.seed.rng(Purpose::Policy, &coordinates)
     }
+
+    fn choose_in(self, view: &LaneView<'_>) -> Action {
+        let rng = &mut self.rng(view.coordinates, view.turn);
+        click_or_search(&view.page.available_actions(), rng).unwrap_or_else(|| {
+            let products = view.shop.catalog().products();
+            view.search(word_of(&products[below(products.len(), rng)].title, rng))
+        })
+    }
+}
+
+/// A click, or nothing where the draw fell on a search.
+fn click_or_search(available: &AvailableActions, rng: &mut ChaCha8Rng) -> Option<Action> {
+    let mut clicks: Vec<Action> = available.clicks().collect();
+    let choice = below(clicks.len() + usize::from(available.has_search_bar), rng);
+    (choice < clicks.len()).then(|| clicks.swap_remove(choice))
+}
+
+fn word_of<'a>(text: &'a str, rng: &mut ChaCha8Rng) -> &'a str {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.get(below(words.len(), rng)).unwrap_or(&"anything")
+}
+
+fn below(n: usize, rng: &mut ChaCha8Rng) -> usize {
+    rng.random_range(0..n.max(1) as u64) as usize
 }
 
 impl Policy for RandomPolicy {
@@ -114,13 +187,33 @@ impl Policy for RandomPolicy {
     }
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
-        Ok(lanes.iter().map(|view| Move::of(self.choose(view))).collect())
+        Ok(lanes.iter().map(|view| Move::of(self.choose_in(view))).collect())
+    }
+}
+
+impl PagePolicy for RandomPolicy {
+    fn choose(&self, seen: &SeenPage, coordinates: EpisodeCoordinates, turn: usize) -> Action {
+        let rng = &mut self.rng(coordinates, turn);
+        let click = click_or_search(&seen.available, rng);
+        click.unwrap_or_else(|| seen.search(word_of(&seen.instruction, rng)))
     }
 }
 
 /// The rule agent of the WebShop paper: search the whole instruction, open the first result, buy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RulePolicy;
+
+impl PagePolicy for RulePolicy {
+    fn choose(&self, seen: &SeenPage, _coordinates: EpisodeCoordinates, _turn: usize) -> Action {
+        let can_buy = seen.available.clickables.iter().any(|label| label == "buy now");
+        match seen.products.first() {
+            _ if seen.available.has_search_bar => seen.search(&seen.instruction),
+            Some(product) => Action::Click(product.clone()),
+            None if can_buy => Action::Click("buy now".into()),
+            None => Action::Click("back to search".into()),
+        }
+    }
+}
 
 impl Policy for RulePolicy {
     fn name(&self) -> &'static str {
@@ -132,14 +225,7 @@ impl Policy for RulePolicy {
     }
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
-        let choose = |view: &LaneView<'_>| match view.page {
-            Page::Search(_) => view.search(view.instruction()),
-            Page::Results(page) => match page.items.first() {
-                Some(item) => Action::Click(item.id.as_str().to_lowercase()),
-                None => Action::Click("back to search".into()),
-            },
-            _ => Action::Click("buy now".into()),
-        };
+        let choose = |view: &LaneView<'_>| self.choose(&view.seen(), view.coordinates, view.turn);
         Ok(lanes.iter().map(|view| Move::of(choose(view))).collect())
     }
 }
@@ -187,6 +273,7 @@ impl Policy for OraclePolicy {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use webshop_env::{EnvConfig, ShopEnv};
@@ -213,6 +300,42 @@ mod tests {
             said.push(action.to_string());
         }
         said
+    }
+
+    /// What is done on a page that offers this, of a shop that lists a product or none.
+    fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -> String {
+        let seen = SeenPage {
+            instruction: "A lamp\nin Red".into(),
+            available: AvailableActions {
+                has_search_bar: clickables == ["search"],
+                clickables: clickables.iter().map(|&label| label.to_owned()).collect(),
+            },
+            products: product.into_iter().map(str::to_owned).collect(),
+            rules: Compat::Repaired,
+        };
+        let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+        policy.choose(&seen, at, 0).to_string()
+    }
+
+    #[test]
+    fn the_rule_agent_needs_no_more_than_what_can_be_clicked() {
+        let check = |clickables: &[&str], product, expected| {
+            assert_eq!(chosen(RulePolicy, clickables, product), expected);
+        };
+        check(&["search"], None, "search[a lamp in red]");
+        check(&["back to search", "b0", "b1"], Some("b0"), "click[b0]");
+        check(&["back to search", "next >"], None, "click[back to search]");
+        check(&["back to search", "buy now", "red"], None, "click[buy now]");
+    }
+
+    #[test]
+    fn where_pages_are_all_there_is_random_customers_search_for_words_of_the_instruction() {
+        let said = |seed| chosen(RandomPolicy::new(Seed(seed)), &["search"], None);
+        let searches = BTreeSet::from_iter((0..40).map(said));
+        assert!(
+            searches.iter().eq(["search[a]", "search[in]", "search[lamp]", "search[red]"]),
+            "{searches:?}"
+        );
     }
 
     #[test]

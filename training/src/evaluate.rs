@@ -2,12 +2,12 @@
 //!
 //! [`Summary`] is the answer of `webshop rollout` and `webshop eval` and of every evaluation during
 //! training: success (reward exactly 1) with its 95 % interval, mean score, length, and how the failures
-//! failed. It counts; it does not compare and does not decide.
+//! failed. Trips at a site are counted in the same words. It counts; it does not compare and does not decide.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::Episode;
+use webshop_agent::{Episode, SiteTrip};
 
 use crate::statistics::{mean_interval, wilson_interval};
 
@@ -23,6 +23,8 @@ pub enum FailureKind {
     MissingOption,
     /// All as wanted but too dear.
     OverPrice,
+    /// Paid less than 1 by a site, which does not say why.
+    Unexplained,
 }
 
 impl FailureKind {
@@ -54,6 +56,13 @@ pub struct Failures {
     pub missing_option: usize,
     /// See [`FailureKind::OverPrice`].
     pub over_price: usize,
+    /// See [`FailureKind::Unexplained`]; present only where there are such, as our own shop has none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unexplained: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The figures of a set of episodes. Rates are shares from 0 to 1.
@@ -83,21 +92,60 @@ pub struct Summary {
 
 /// Summarizes `episodes`; all rates are 0 for none.
 pub fn summarize(episodes: &[Episode]) -> Summary {
-    let n = episodes.len();
+    let counted = episodes.iter().map(|episode| Counted {
+        reward: episode.reward,
+        n_turns: episode.turns.len(),
+        n_inadmissible: episode.n_inadmissible(),
+        n_sampled_tokens: episode.n_sampled_tokens(),
+        has_thought: episode.has_thought(),
+        failure: FailureKind::of(episode),
+    });
+    figures(&counted.collect::<Vec<_>>())
+}
+
+/// Summarizes trips at a site. Their policies say no tokens, and the site does not say why it paid what it paid.
+pub fn summarize_at_site(trips: &[SiteTrip]) -> Summary {
+    let counted = trips.iter().map(|trip| Counted {
+        reward: trip.reward,
+        n_turns: trip.turns.len(),
+        n_inadmissible: trip.n_inadmissible(),
+        n_sampled_tokens: 0,
+        has_thought: false,
+        failure: match trip.terminated {
+            false => Some(FailureKind::NeverBought),
+            true => (!trip.is_success()).then_some(FailureKind::Unexplained),
+        },
+    });
+    figures(&counted.collect::<Vec<_>>())
+}
+
+/// What counts of one trip.
+struct Counted {
+    reward: f64,
+    n_turns: usize,
+    n_inadmissible: usize,
+    n_sampled_tokens: usize,
+    has_thought: bool,
+    failure: Option<FailureKind>,
+}
+
+fn figures(trips: &[Counted]) -> Summary {
+    let n = trips.len();
     let mean = |total: f64| if n == 0 { 0.0 } else { total / n as f64 };
-    let successes = episodes.iter().filter(|episode| episode.is_success()).count();
-    let rewards: Vec<f64> = episodes.iter().map(|episode| episode.reward).collect();
-    let turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
-    let inadmissible: usize = episodes.iter().map(Episode::n_inadmissible).sum();
-    let sampled: usize = episodes.iter().map(Episode::n_sampled_tokens).sum();
-    let thinking = episodes.iter().filter(|episode| episode.has_thought()).count();
+    let successes = trips.iter().filter(|trip| trip.failure.is_none()).count();
+    let rewards: Vec<f64> = trips.iter().map(|trip| trip.reward).collect();
+    let turns: usize = trips.iter().map(|trip| trip.n_turns).sum();
+    let inadmissible: usize = trips.iter().map(|trip| trip.n_inadmissible).sum();
+    let sampled: usize = trips.iter().map(|trip| trip.n_sampled_tokens).sum();
+    let thinking = trips.iter().filter(|trip| trip.has_thought).count();
     let mut failures = Failures::default();
-    for kind in episodes.iter().filter_map(FailureKind::of) {
+    for kind in trips.iter().filter_map(|trip| trip.failure) {
         match kind {
             FailureKind::NeverBought => failures.never_bought += 1,
             FailureKind::WrongProduct => failures.wrong_product += 1,
             FailureKind::MissingOption => failures.missing_option += 1,
             FailureKind::OverPrice => failures.over_price += 1,
+            FailureKind::Unexplained => failures.unexplained += 1,
         }
     }
     Summary {

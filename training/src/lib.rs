@@ -42,7 +42,7 @@ pub use checkpoint::*;
 pub use config::*;
 pub use durable::{read_json, write_atomically, write_json};
 pub use error::{Result, TrainingError};
-pub use evaluate::{FailureKind, Failures, Summary, summarize};
+pub use evaluate::{FailureKind, Failures, Summary, summarize, summarize_at_site};
 pub use gradient::{Gradients, accumulate};
 pub use ground::{Ground, GroundGoal};
 pub use learn::{LearnStep, LearnTerms, learn_step};

@@ -1,0 +1,128 @@
+//! A site on this machine: a web server of as many lines as the tests need.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use webshop_env::{Action, Session, Shop};
+use webshop_products::GoalId;
+
+/// What is asked for.
+pub struct Asked {
+    /// The path as it was sent.
+    pub path: String,
+    /// Names and values of the query, then of the form.
+    pub fields: Vec<(String, String)>,
+}
+
+/// What is answered.
+pub enum Answer {
+    /// A document.
+    Page(String),
+    /// Another address.
+    Redirect(String),
+    /// An error, by its number.
+    Error(u16),
+    /// Nothing: the connection is closed.
+    Nothing,
+}
+
+/// Serves `answer` until the tests end, and returns the address.
+pub fn serve(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound address");
+    let answer = Arc::new(answer);
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let answer = answer.clone();
+            // Whoever asked may have gone.
+            thread::spawn(move || attend(connection, &*answer).ok());
+        }
+    });
+    format!("http://{address}/")
+}
+
+/// Our shop's own documents, whose links say what is clicked; the server remembers each session.
+pub fn our_site(shop: Arc<Shop>) -> String {
+    let sessions: Mutex<BTreeMap<String, Session>> = Mutex::default();
+    serve(move |asked| {
+        let mut sessions = sessions.lock().expect("no thread panics");
+        let Some(goal) = goal_of(&shop, asked.path.trim_start_matches('/')) else {
+            return Answer::Error(500);
+        };
+        let session = sessions.entry(asked.path.clone()).or_insert_with(|| Session::start(goal));
+        if asked.fields.is_empty() {
+            *session = Session::start(goal);
+        }
+        if let Some(action) = action_of(session, &asked.fields) {
+            session.act(&shop, &action);
+        }
+        Answer::Page(session.page(&shop).html())
+    })
+}
+
+/// The goal of a session, as the original finds it.
+pub fn goal_of(shop: &Shop, session: &str) -> Option<GoalId> {
+    let number: u32 = session.strip_prefix("fixed_")?.parse().ok()?;
+    ((number as usize) < shop.goals().goals().len()).then_some(GoalId(number))
+}
+
+/// What was done on the page of `session`, by the fields of its form: a button, a search, or a new choice.
+fn action_of(session: &Session, fields: &[(String, String)]) -> Option<Action> {
+    let named = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+    let chosen = fields.iter().find(|(name, value)| session.selection().get(name) != Some(value));
+    let click = named("click").map(|label| Action::Click(label.to_lowercase()));
+    let click = click.or(named("search").map(Action::Search));
+    click.or(chosen.map(|(_, value)| Action::Click(value.clone())))
+}
+
+fn attend(connection: TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Result<()> {
+    let mut reader = BufReader::new(&connection);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut n_bytes = 0;
+    while line.trim() != "" {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let (name, value) = line.split_once(':').unwrap_or_default();
+        if name.eq_ignore_ascii_case("content-length") {
+            n_bytes = value.trim().parse().expect("a number");
+        }
+    }
+    let mut form = vec![0; n_bytes];
+    reader.read_exact(&mut form)?;
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let form = String::from_utf8_lossy(&form);
+    let fields =
+        [query, &form].into_iter().flat_map(|fields| fields.split('&')).filter(|field| !field.is_empty());
+    let fields = fields.map(|field| field.split_once('=').unwrap_or((field, "")));
+    let fields = fields.map(|(name, value)| (decoded(name, true), decoded(value, true))).collect();
+    let (head, body) = match answer(&Asked { path: path.to_owned(), fields }) {
+        Answer::Page(document) => ("200 OK\r\nContent-Type: text/html; charset=utf-8".into(), document),
+        Answer::Redirect(to) => (format!("302 Found\r\nLocation: {to}"), String::new()),
+        Answer::Error(status) => (format!("{status} As It Is"), "<h1>Something is wrong</h1>".into()),
+        Answer::Nothing => return Ok(()),
+    };
+    let n_bytes = body.len();
+    write!(&connection, "HTTP/1.1 {head}\r\nContent-Length: {n_bytes}\r\nConnection: close\r\n\r\n{body}")
+}
+
+/// A text out of an address, where bytes are written as `%20`, and in fields a space as `+`.
+pub fn decoded(text: &str, is_field: bool) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next(), rest.next()].map(|digit| char::from(digit.expect("two digits")));
+                u8::from_str_radix(&String::from_iter(digits), 16).expect("two digits")
+            }
+            b'+' if is_field => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).expect("text")
+}
