@@ -29,10 +29,10 @@ fn shop(which: EmbeddedCatalog) -> Shop {
 fn wanted(goal: &Goal, product: &Product) -> Selection {
     let group_of = |value: &str| {
         let offers =
-            |group: &&webshop_products::OptionGroup| group.values.iter().any(|one| one.text == value);
+            |group: &&webshop_products::OptionGroup| group.values.iter().any(|one| *one.text == *value);
         product.options.iter().find(offers).map_or("", |group| &group.name)
     };
-    goal.options.iter().map(|option| (group_of(&option.value), option.value.as_str())).collect()
+    goal.options.iter().map(|option| (group_of(&option.value), &*option.value)).collect()
 }
 
 #[test]
@@ -102,10 +102,10 @@ fn family(catalog: &Catalog) -> Vec<ProductIdx> {
 fn listing(product: &Product) -> String {
     let mut text = format!("{}  {}  {}\n", product.id, product.title, product.price.tag);
     for group in &product.options {
-        let values: Vec<_> = group.values.iter().map(|value| value.text.as_str()).collect();
+        let values: Vec<_> = group.values.iter().map(|value| &*value.text).collect();
         writeln!(text, "    {}: {}", group.name, values.join(", ")).expect("memory");
     }
-    for line in product.bullets.iter().chain([&product.description]) {
+    for line in product.bullets.iter().map(|bullet| &**bullet).chain([&*product.description]) {
         writeln!(text, "    {line}").expect("memory");
     }
     writeln!(text, "    attributes: {}", product.attributes.join(", ")).expect("memory");
@@ -126,7 +126,7 @@ fn the_goals_of_one_product() {
     let product = family(&catalog)[0];
     let mut text = format!("{}\n", catalog.get(product).title);
     for goal in goals.goals().iter().filter(|goal| goal.product == product) {
-        let options: Vec<_> = goal.options.iter().map(|option| option.value.as_str()).collect();
+        let options: Vec<_> = goal.options.iter().map(|option| &*option.value).collect();
         let wants = [goal.attributes.join(", "), options.join(", ")].join("; ");
         write!(text, "\n{}\n    {wants}\n", goal.instruction).expect("memory");
     }
@@ -137,7 +137,7 @@ fn the_goals_of_one_product() {
 fn one_request_each_of_many_voices() {
     let (_, goals) = load(EmbeddedCatalog::Thousand);
     // A prime step walks through the catalog without favouring a place in a product's list.
-    let sample = goals.goals().iter().step_by(397).map(|goal| goal.instruction.as_str());
+    let sample = goals.goals().iter().step_by(397).map(|goal| &*goal.instruction);
     let sample: Vec<_> = sample.collect();
     common::in_area("catalog", || insta::assert_snapshot!("voices", sample.join("\n")));
 }

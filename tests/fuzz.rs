@@ -75,13 +75,18 @@ fn any_file_of_trips_is_judged_or_refused() {
 }
 
 #[test]
+fn any_lines_of_trips_are_told_or_refused() {
+    play("trace", fuzz::trace);
+}
+
+#[test]
 fn every_target_is_a_function_with_a_corpus() {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
     let manifest = fs::read_to_string(fuzz.join("Cargo.toml")).expect("a manifest");
     let manifest: toml::Table = manifest.parse().expect("which is TOML");
     let targets = manifest["bin"].as_array().expect("a list of targets").iter();
     let targets: Vec<&str> = targets.filter_map(|target| target["name"].as_str()).collect();
-    assert_eq!(targets, ["action", "catalog", "html", "replay"]);
+    assert_eq!(targets, ["action", "catalog", "html", "replay", "trace"]);
     for target in targets {
         let file = fs::read_to_string(fuzz.join(format!("fuzz_targets/{target}.rs"))).expect("its entry");
         assert!(file.contains(&format!("webshop_fuzz::{target}(bytes)")), "{file}");

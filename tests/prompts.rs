@@ -107,7 +107,7 @@ fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
 #[test]
 fn what_may_be_done_can_be_said() {
     for shop in [hundred(), difficult()] {
-        let titles = shop.catalog().products().iter().map(|product| product.title.as_str());
+        let titles = shop.catalog().products().iter().map(|product| &*product.title);
         let marks = marks();
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
         let tokenizer = ShopTokenizer::train(titles, 600, &marks).expect("room for all bytes and marks");

@@ -60,7 +60,7 @@ fn told(shop: &Shop, episode: &Episode) -> SiteTrip {
         SiteTurn { action: turn.action.clone(), noop: turn.noop, observation: session.page(shop).text() }
     });
     SiteTrip {
-        instruction: shop.goals().get(episode.coordinates.goal).instruction.clone(),
+        instruction: shop.goals().get(episode.coordinates.goal).instruction.to_string(),
         start,
         turns: turns.collect(),
         reward: episode.reward,

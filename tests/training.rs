@@ -267,14 +267,14 @@ fn nothing_that_is_judged_is_trained_on() {
     assert_eq!(judged.len(), ground.shop().goals().split(Split::Test).len());
     let judged: Vec<&Goal> = judged.iter().map(|&goal| ground.shop().goals().get(goal)).collect();
     let asins: BTreeSet<&str> = judged.iter().map(|goal| goal.asin.as_str()).collect();
-    let titles: BTreeSet<&str> = judged.iter().map(|goal| goal.title.as_str()).collect();
+    let titles: BTreeSet<&str> = judged.iter().map(|goal| &*goal.title).collect();
     assert!(asins.len() >= 10, "there is something to protect");
     for goal in ground.training() {
         let trained = ground.shop_of(*goal).goals().get(goal.goal);
         // Practice shops have names of their own, in which an id may stand for something else.
         match goal.shop {
             0 => assert!(!asins.contains(trained.asin.as_str()), "{}", trained.instruction),
-            _ => assert!(!titles.contains(trained.title.as_str()), "{}", trained.instruction),
+            _ => assert!(!titles.contains(&*trained.title), "{}", trained.instruction),
         }
     }
     let shops: BTreeSet<u32> = ground.training().iter().map(|goal| goal.shop).collect();

@@ -133,7 +133,7 @@ impl ShopEnv {
             self.session.act_with(&self.shop, &mut self.last_listing, action)
         };
         if outcome.noop.is_none() {
-            self.page = self.session.page_with(&self.shop, &mut self.last_listing);
+            self.page = self.session.page_after(&outcome, &self.shop, &mut self.last_listing);
         }
         Step {
             observation: self.observation(),

@@ -32,7 +32,7 @@ fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
             let queries = [
                 goal.query.clone(),
                 goal.instruction.clone(),
-                format!("<c> {}", goal.department),
+                format!("<c> {}", goal.department).into(),
                 "xyzzy".into(),
             ];
             let clicks: Vec<Action> = page.available_actions().clicks().collect();
@@ -136,7 +136,7 @@ fn the_instruction_and_the_score_are_read_back() {
                 Page::Detail(page) => Some(&page.instruction),
                 Page::Done(_) => None,
             };
-            assert_eq!(read.instruction(), told.map(String::as_str));
+            assert_eq!(read.instruction(), told.map(|text| &**text));
             let paid = if let Page::Done(page) = page { Some(page.reward) } else { None };
             assert_eq!(read.score(), paid);
         });
@@ -217,8 +217,8 @@ fn group_of(page: &Page, text: &str) -> String {
     let Page::Item(page) = page else { return String::new() };
     let mut groups = page.options.iter();
     groups
-        .find(|list| list.values.iter().any(|value| value.text == text))
-        .map_or(String::new(), |list| list.name.clone())
+        .find(|list| list.values.iter().any(|value| *value.text == *text))
+        .map_or(String::new(), |list| list.name.to_string())
 }
 
 /// As Jinja escapes, and a carriage return as a reference, since a parser of HTML reads a bare one as a line break.

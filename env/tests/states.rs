@@ -33,7 +33,7 @@ fn picked(env: &ShopEnv, number: u8) -> Action {
     match clicks.get(number % (clicks.len() + 2)) {
         Some(click) => click.clone(),
         None if number.is_multiple_of(8) => Action::Click("no such label".into()),
-        None => Action::Search(env.shop().goals().get(env.session().goal()).query.clone()),
+        None => Action::Search(env.shop().goals().get(env.session().goal()).query.to_string()),
     }
 }
 

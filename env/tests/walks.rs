@@ -117,7 +117,7 @@ fn lanes_do_not_depend_on_threads() {
             let mut steps = Vec::new();
             for turn in 0..4 {
                 let say = |lane: usize| match turn {
-                    0 => Action::Search(shop.goals().get(goals[lane]).query.clone()),
+                    0 => Action::Search(shop.goals().get(goals[lane]).query.to_string()),
                     1 => first_product(&lanes.lanes()[lane]),
                     _ => Action::Click("buy now".into()),
                 };

@@ -7,8 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use webshop_env::{Action, Compat, Session, Shop, Trip, read_html};
-use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, RawItem, Seed};
+use webshop_env::{Action, Compat, GivenTrip, Session, Shop, ShopConfig, Tracer, Trip, read_html};
+use webshop_products::{
+    Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, RawData,
+    RawItem, Seed,
+};
 
 /// Products with more combinations of options than this make more goals than are worth the wait.
 const MAX_COMBINATIONS: usize = 1_000;
@@ -20,6 +23,19 @@ static SHOP: LazyLock<Arc<Shop>> = LazyLock::new(|| {
     let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).expect("so are its goals");
     Arc::new(Shop::new(catalog, goals).expect("the shop opens"))
 });
+
+/// The original's world of the same products, and the shop in it.
+static ORIGINAL: LazyLock<(OriginalWorld, Shop)> = LazyLock::new(|| {
+    let data = RawData::embedded(EmbeddedCatalog::Hundred);
+    let world = OriginalWorld::load(&data, GoalStyle::Synthetic, 0).expect("the embedded catalog is sound");
+    let shop = original_shop(world.clone());
+    (world, shop)
+});
+
+fn original_shop(world: OriginalWorld) -> Shop {
+    let config = ShopConfig { compat: Compat::Original, ..ShopConfig::default() };
+    Shop::with_config(world.catalog, world.goals, config).expect("the shop opens")
+}
 
 /// Any text is an action, an action reads back from its text, and one that does nothing changes nothing. The text
 /// is said on every kind of page.
@@ -124,4 +140,37 @@ pub fn replay(bytes: &[u8]) {
             }
         }
     }
+}
+
+/// Lines that give trips are told as the original tells them, the same twice, or refused with a message; a trip has as
+/// many steps as actions.
+pub fn trace(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let given: Vec<GivenTrip> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let own_goals: Vec<GoalRecord> = given.iter().filter_map(|trip| trip.goal.clone()).collect();
+    let mut world = ORIGINAL.0.clone();
+    if let Err(error) = world.append(&own_goals) {
+        return assert!(!error.to_string().is_empty());
+    }
+    let made_anew;
+    let shop = match own_goals.is_empty() {
+        true => &ORIGINAL.1,
+        false => {
+            made_anew = original_shop(world);
+            &made_anew
+        }
+    };
+    let n_goals = shop.goals().goals().len() - own_goals.len();
+    let tell = || -> Vec<Result<String, String>> {
+        let mut tracer = Tracer::new(shop, n_goals, ORIGINAL.0.random.clone(), 1);
+        let tell = |trip: &GivenTrip| match tracer.trace(trip) {
+            Ok(told) => {
+                assert_eq!(told.steps.len(), trip.actions.len());
+                Ok(serde_json::to_string(&told).expect("a trip is data"))
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        given.iter().map(tell).collect()
+    };
+    assert_eq!(tell(), tell());
 }

@@ -16,7 +16,7 @@ pub fn corner_shop() -> Shop {
 /// The goal for a product that wants these option values, in any order.
 pub fn goal<'a>(shop: &'a Shop, asin: &str, options: &[&str]) -> &'a Goal {
     let wants = |goal: &Goal| {
-        let mut wanted: Vec<&str> = goal.options.iter().map(|option| option.value.as_str()).collect();
+        let mut wanted: Vec<&str> = goal.options.iter().map(|option| &*option.value).collect();
         let mut asked = options.to_vec();
         wanted.sort_unstable();
         asked.sort_unstable();

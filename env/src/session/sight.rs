@@ -1,7 +1,7 @@
 //! What a customer sees: the page of a session.
 
 use super::listing::page_of;
-use super::{LastListing, Place, Session};
+use super::{LastListing, Outcome, Place, Session};
 use crate::compat::Compat;
 use crate::page::{
     Detail, DetailPage, DonePage, ItemPage, OptionLabel, OptionList, Page, ResultItem, ResultsPage,
@@ -36,13 +36,27 @@ impl Session {
                     lines: detail_lines(product, detail),
                 })
             }
-            Place::Done(at) => Page::Done(DonePage {
-                product: at,
-                id: shop.catalog().get(at).id.clone(),
-                selection: self.selection.clone(),
-                reward: shop.reward_by_id(self.goal, at, &self.selection).total(),
-            }),
+            Place::Done(at) => {
+                self.done_page(shop, at, shop.reward_by_id(self.goal, at, &self.selection).total())
+            }
         }
+    }
+
+    /// The page after an action; what it earned is not judged again.
+    pub(crate) fn page_after(&self, outcome: &Outcome, shop: &Shop, last: &mut LastListing) -> Page {
+        match (self.place, &outcome.breakdown) {
+            (Place::Done(at), Some(breakdown)) => self.done_page(shop, at, breakdown.total()),
+            _ => self.page_with(shop, last),
+        }
+    }
+
+    fn done_page(&self, shop: &Shop, at: ProductIdx, reward: f64) -> Page {
+        Page::Done(DonePage {
+            product: at,
+            id: shop.catalog().get(at).id.clone(),
+            selection: self.selection.clone(),
+            reward,
+        })
     }
 
     fn results_page(&self, shop: &Shop, last: &mut LastListing, instruction: Arc<str>) -> ResultsPage {

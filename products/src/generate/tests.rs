@@ -70,29 +70,29 @@ fn a_human_instruction_says_what_it_wants_as_pages_spell_it() {
     let shop = Shop::new(0, 100);
     for goal in shop.goals.goals().iter().filter(|goal| goal.style == GoalStyle::Human) {
         let product = shop.catalog.get(goal.product);
-        assert!(goal.instruction.contains(&product.query));
-        for attribute in &goal.attributes {
-            assert!(goal.instruction.contains(attribute) && product.attributes.contains(attribute));
+        assert!(goal.instruction.contains(&*product.query));
+        for attribute in goal.attributes.iter() {
+            assert!(goal.instruction.contains(&**attribute) && product.attributes.contains(attribute));
         }
         for option in &goal.options {
-            assert!(goal.instruction.contains(&option.value), "{}: {}", option.value, goal.instruction);
+            assert!(goal.instruction.contains(&*option.value), "{}: {}", option.value, goal.instruction);
             assert!(offers(product, &option.value));
         }
     }
 }
 
 fn offers(product: &Product, value: &str) -> bool {
-    product.options.iter().flat_map(|group| &group.values).any(|offered| offered.text == value)
+    product.options.iter().flat_map(|group| &group.values).any(|offered| *offered.text == *value)
 }
 
 #[test]
 fn every_attribute_can_be_read_somewhere() {
     let shop = Shop::new(4, 200);
     for product in shop.catalog.products() {
-        let text = [&product.title, &product.description, &product.bullets.join(" ")]
+        let text = [&*product.title, &*product.description, &*product.bullets.join(" ")]
             .map(|part| part.to_lowercase());
         for attribute in &product.attributes {
-            assert!(text.iter().any(|part| part.contains(attribute)), "{attribute}: {text:?}");
+            assert!(text.iter().any(|part| part.contains(&**attribute)), "{attribute}: {text:?}");
         }
     }
 }
@@ -102,10 +102,10 @@ fn no_text_claims_an_attribute_that_the_product_lacks() {
     let shop = Shop::new(4, 200);
     let all: BTreeSet<_> = shop.catalog.products().iter().flat_map(|product| &product.attributes).collect();
     for product in shop.catalog.products() {
-        let text = [&product.title, &product.description, &product.bullets.join(" ")]
+        let text = [&*product.title, &*product.description, &*product.bullets.join(" ")]
             .map(|part| part.to_lowercase());
         for attribute in all.iter().filter(|attribute| !product.attributes.contains(attribute)) {
-            assert!(text.iter().all(|part| !part.contains(attribute.as_str())), "{attribute}: {text:?}");
+            assert!(text.iter().all(|part| !part.contains(&***attribute)), "{attribute}: {text:?}");
         }
     }
 }
@@ -143,7 +143,7 @@ fn siblings_rarely_stand_side_by_side() {
 #[test]
 fn shops_of_different_seeds_have_few_titles_in_common() {
     let titles = |seed| -> BTreeSet<String> {
-        Shop::new(seed, 1_000).catalog.products().iter().map(|product| product.title.clone()).collect()
+        Shop::new(seed, 1_000).catalog.products().iter().map(|product| product.title.to_string()).collect()
     };
     assert!(titles(0).intersection(&titles(1)).count() < 10);
 }
@@ -173,8 +173,8 @@ fn almost_every_word_of_test_products_is_met_in_training() {
 fn a_price_change_is_clear() {
     let mut paid: BTreeMap<(String, String), Vec<i64>> = BTreeMap::new();
     for product in Shop::new(0, 1_000).catalog.products() {
-        if product.price.low == product.price.high && product.price.tag != "$100.0" {
-            let family = (product.query.clone(), brand(product).to_owned());
+        if product.price.low == product.price.high && *product.price.tag != *"$100.0" {
+            let family = (product.query.to_string(), brand(product).to_owned());
             paid.entry(family).or_default().push(product.price.paid.0);
         }
     }
