@@ -9,6 +9,8 @@
 //! cargo bench -p webshop-env --bench footprint                  # Linux, for its /proc
 //! ```
 
+#![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
+
 mod common;
 
 use common::{Wanderer, memory};

@@ -10,6 +10,8 @@
 //! cargo bench -p webshop-env --bench step -- DIR [human|synthetic]
 //! ```
 
+#![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
+
 mod common;
 
 use common::{Wanderer, memory};
@@ -133,10 +135,16 @@ fn wander(shop: &Arc<Shop>, observation: ObservationMode) -> Vec<f64> {
     })
 }
 
-/// What all lanes do, turn by turn.
+/// What all lanes do.
 struct Script {
     starts: Vec<GoalId>,
-    turns: Vec<(Vec<Action>, Vec<(usize, GoalId)>)>,
+    turns: Vec<Turn>,
+}
+
+/// One action for each lane, and then a new trip for some.
+struct Turn {
+    actions: Vec<Action>,
+    resets: Vec<(usize, GoalId)>,
 }
 
 impl Script {
@@ -162,7 +170,7 @@ impl Script {
                     resets.push((lane, goals[lane]));
                 }
             }
-            (actions, resets)
+            Turn { actions, resets }
         });
         Script { turns: turns.collect(), starts }
     }
@@ -173,7 +181,7 @@ impl Script {
             for (lane, &goal) in self.starts.iter().enumerate() {
                 env.reset_lane(lane, goal);
             }
-            for (actions, resets) in &self.turns {
+            for Turn { actions, resets } in &self.turns {
                 black_box(env.step(actions));
                 for &(lane, goal) in resets {
                     black_box(env.reset_lane(lane, goal));
