@@ -46,6 +46,7 @@ mod trip;
 mod vec_env;
 
 mod analyzer;
+mod words;
 mod bm25;
 mod index;
 mod index_cache;
