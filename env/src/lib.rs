@@ -46,12 +46,12 @@ mod trip;
 mod vec_env;
 
 mod analyzer;
-mod words;
 mod bm25;
 mod index;
 mod index_cache;
 mod porter;
 mod search_memo;
+mod words;
 
 mod color;
 mod difflib;

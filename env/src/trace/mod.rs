@@ -201,9 +201,9 @@ impl Walk {
             done: outcome.terminated,
             info: (),
             verbose_info: outcome.breakdown.as_ref().map(VerboseInfo::from),
-            noop: outcome
-                .noop
-                .filter(|reason| matches!(reason, NoopReason::TooManyTerms | NoopReason::NoSuchListing)),
+            noop: outcome.noop.filter(|reason| {
+                !matches!(reason, NoopReason::Malformed | NoopReason::UnknownVerb | NoopReason::NotOnPage)
+            }),
         }
     }
 
