@@ -46,8 +46,8 @@ impl NounsArgs {
     /// The table, if a file is named.
     pub fn read(&self) -> Result<Option<NounTable>> {
         let Some(file) = &self.nouns else { return Ok(None) };
-        let titles = lines::in_file::<TitleNouns>(file)?.map(|line| line.map(|line| (line.name, line.nouns)));
-        Ok(Some(NounTable::new(titles.collect::<Result<_>>()?)))
+        let titles = lines::in_file::<TitleNouns>(file)?;
+        Ok(Some(NounTable::new(titles.into_iter().map(|line| (line.name, line.nouns)).collect())))
     }
 }
 
@@ -126,7 +126,7 @@ impl RulesArgs {
                     bail!("the original has human goals or synthetic ones, never both")
                 }
                 Some(GoalSource::File(file)) => {
-                    let goals: Vec<GoalRecord> = lines::in_file(file)?.collect::<Result<_>>()?;
+                    let goals: Vec<GoalRecord> = lines::in_file(file)?;
                     OriginalWorld::with_goals(&data, &goals, self.seed)?
                 }
             };
@@ -149,7 +149,8 @@ impl RulesArgs {
             None | Some(GoalSource::Made(_)) => stock.into_goals()?,
             Some(GoalSource::File(file)) => {
                 let catalog = stock.into_catalog();
-                let goals = lines::in_file::<GoalRecord>(file)?.map(|goal| Ok(goal?.to_goal(&catalog)?));
+                let goals = lines::in_file::<GoalRecord>(file)?;
+                let goals = goals.iter().map(|goal| Ok(goal.to_goal(&catalog)?));
                 let goals = GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?);
                 (catalog, goals)
             }

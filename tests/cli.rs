@@ -505,6 +505,13 @@ fn a_trace_is_of_the_original_and_names_a_bad_line() {
     refused("trace_of_the_repaired_shop", nowhere, &trace[..3]);
     refused("trace_of_both", nowhere, &[&trace[..], &["--goals", "both"]].concat());
     refused_input("trace_bad_line", nowhere, &trace, "{}\n{\"actions\": 3}\n");
+    refused_input(
+        "trace_bad_field",
+        nowhere,
+        &trace,
+        "{}\n\n{\"goal\": {\"asin\": \"B0\", \"query\": []}}\n",
+    );
+    refused_input("trace_no_object", nowhere, &trace, "[]\n");
     refused_input("trace_no_such_goal", nowhere, &trace, "{\"goal_idx\": 1000}\n");
 }
 
