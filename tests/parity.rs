@@ -260,10 +260,11 @@ fn trips_go_as_they_went_there() {
 
 /// How the customer of a recorded trip was received, and what they said.
 fn asked(record: &Value, actions: &[&Value]) -> Value {
+    let number = record["goal_idx"].to_string();
     let mut trip = match record.get("asked") {
         Some(asked) => asked.clone(),
         // Whoever was not called by the goal's number had their goal drawn.
-        None if text(&record["session"]) == record["goal_idx"].to_string() => {
+        None if text(&record["session"]) == number => {
             json!({"session": record["session"], "goal_idx": record["goal_idx"]})
         }
         None => json!({"session": record["session"]}),
