@@ -294,8 +294,32 @@ fn results_about_different_things_are_not_compared() {
     refuse("other_splits", &measure("paper.json", "oracle", &["--splits", "paper"]));
     refuse("other_part", &measure("train.json", "oracle", &["--split", "train"]));
     refuse("other_catalog", &measure("fewer.json", "oracle", &["--size", "90"]));
+    refuse("other_rules", &measure("original.json", "oracle", &["--compat", "original"]));
     refused("no_result", dir.path(), &["compare", &oracle, CORNER_SHOP]);
     refused("another_answer", dir.path(), &["compare", &oracle, "tests/data/corner-shop/items_ins_v2.json"]);
+}
+
+#[test]
+fn the_originals_shop_is_shopped_in_and_trips_there_are_replayed() {
+    let dir = temporary();
+    let trips = dir.path().join("trips.jsonl");
+    let original = ["--catalog", CORNER_SHOP, "--compat", "original"];
+    answer(
+        &[&["rollout", "--policy", "random", "--split", "all", "--out", path(&trips)], &original[..]]
+            .concat(),
+    );
+    assert!(answer(&[&["replay", path(&trips)], &original[..]].concat()).contains("all as recorded"));
+    refused("original_both", dir.path(), &[&["play", "--goals", "both"], &original[..]].concat());
+    // There, a verb reaches to the last bracket.
+    let said = |rules: &[&str]| {
+        webshop(&[&["play", "--catalog", CORNER_SHOP], rules].concat(), "search[a [b]]\n").stdout
+    };
+    assert!(
+        said(&original[2..]).contains("nothing happens: the verb is neither"),
+        "{}",
+        said(&original[2..])
+    );
+    assert!(said(&[]).contains("Total results"));
 }
 
 /// A site that shows the pages of our own shop, and how many goals it has.
