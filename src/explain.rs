@@ -61,9 +61,7 @@ struct Judged {
 pub fn run(args: ExplainArgs) -> Result<ExitCode> {
     let shop = args.rules.open()?;
     if args.batch {
-        for bought in lines::in_stdin() {
-            answer!("{}", serde_json::to_string(&judge(&shop, bought?)?)?)?;
-        }
+        lines::each_in_stdin(|bought| answer!("{}", serde_json::to_string(&judge(&shop, bought)?)?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let number = args.goal.context("no goal is named")?;

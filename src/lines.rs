@@ -1,32 +1,60 @@
-//! JSON lines, from a file or from standard input: one value a line, blank lines left out.
+//! JSON lines, from a file or from standard input: one object a line, blank lines left out.
 
 use std::io::{BufRead, stdin};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::de::DeserializeOwned;
 use webshop_products::open_text;
 
-/// The values in a file, which may be gzipped. An error names file and line.
-pub fn in_file<T: DeserializeOwned>(path: &Path) -> Result<impl Iterator<Item = Result<T>>> {
-    Ok(values(open_text(path)?, format!("`{}`", path.display())))
+/// The values in a file, which may be gzipped. An error names file, line and field.
+pub fn in_file<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    each(open_text(path)?, &format!("`{}`", path.display()), |value| {
+        values.push(value);
+        Ok(())
+    })?;
+    Ok(values)
 }
 
-/// The values on standard input, as they come.
-pub fn in_stdin<T: DeserializeOwned>() -> impl Iterator<Item = Result<T>> {
-    values(stdin().lock(), "standard input".into())
+/// Hands the values on standard input to `take`, as they come. An error, be it of `take`, names the line.
+pub fn each_in_stdin<T: DeserializeOwned>(take: impl FnMut(T) -> Result<()>) -> Result<()> {
+    each(stdin().lock(), STDIN, take)
 }
 
-fn values<T: DeserializeOwned>(reader: impl BufRead, source: String) -> impl Iterator<Item = Result<T>> {
-    reader.lines().enumerate().filter_map(move |(at, line)| {
+/// What standard input is called in errors.
+pub const STDIN: &str = "standard input";
+
+/// As [`each_in_stdin`], of any reader.
+pub fn each<T: DeserializeOwned>(
+    reader: impl BufRead,
+    source: &str,
+    mut take: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    for (at, line) in reader.lines().enumerate() {
         let place = || format!("{source}, line {}", at + 1);
-        match line.with_context(place) {
-            Ok(line) if line.trim().is_empty() => None,
-            Ok(line) => Some(serde_json::from_str(&line).map_err(|error| {
-                // To the parser every line is the first; ours is the one to name.
-                anyhow!("{}: {}", place(), error.to_string().replace(" at line 1 column ", " at column "))
-            })),
-            Err(error) => Some(Err(error)),
+        let line = line.with_context(place)?;
+        if !line.trim().is_empty() {
+            take(read(&line).with_context(place)?).with_context(place)?;
         }
-    })
+    }
+    Ok(())
+}
+
+fn read<T: DeserializeOwned>(line: &str) -> Result<T> {
+    // The parser would take a list for an object whose fields have no names.
+    ensure!(line.trim_start().starts_with('{'), "is no JSON object");
+    let mut json = serde_json::Deserializer::from_str(line);
+    // To the parser every line is the first; whoever calls names ours.
+    let told = |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        // Text that is not JSON is at fault in no field, nor is an object that lacks one.
+        let field = Some(error.path().to_string()).filter(|field| error.inner().is_data() && field != ".");
+        match (field, told(error.into_inner())) {
+            (Some(field), problem) => anyhow!("field `{field}`: {problem}"),
+            (None, problem) => anyhow!(problem),
+        }
+    })?;
+    json.end().map_err(|error| anyhow!(told(error)))?;
+    Ok(value)
 }

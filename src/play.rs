@@ -5,17 +5,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::bail;
-use webshop_env::{Action, Compat, EnvConfig, ShopEnv};
+use webshop_env::{Action, EnvConfig, ShopEnv};
 use webshop_products::GoalId;
 
 use crate::answer::answer;
-use crate::shop::ShopArgs;
+use crate::shop::RuledShopArgs;
 
 /// Flags of `webshop play`.
 #[derive(clap::Args)]
 pub struct PlayArgs {
     #[command(flatten)]
-    shop: ShopArgs,
+    shop: RuledShopArgs,
     /// Which goal to shop for, by its number
     #[arg(long, default_value_t = 0, value_name = "N")]
     goal: u32,
@@ -29,6 +29,7 @@ const HELP: &str = "type search[words], click[label], a number from the list, or
 /// Shows pages and carries out what is typed until the purchase, the step limit or the end of input.
 pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
     let shop = Arc::new(args.shop.open()?);
+    let compat = shop.config().compat;
     let n_goals = shop.goals().goals().len();
     if args.goal as usize >= n_goals {
         bail!("there is no goal `{}`: the goals are numbered 0 to {}", args.goal, n_goals - 1);
@@ -57,7 +58,7 @@ pub fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         let numbered = line.parse().ok().and_then(|number: usize| clicks.get(number.wrapping_sub(1)));
-        let action = numbered.cloned().unwrap_or_else(|| Action::parse(line, Compat::Repaired));
+        let action = numbered.cloned().unwrap_or_else(|| Action::parse(line, compat));
         let step = env.step(&action);
         answer!("\n{action}")?;
         if let Some(reason) = step.info.noop {

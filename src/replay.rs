@@ -11,7 +11,7 @@ use serde::Serialize;
 use webshop_env::{Replay, ReplayError, TripError, replay};
 
 use crate::answer::answer;
-use crate::shop::ShopArgs;
+use crate::shop::RuledShopArgs;
 
 /// Flags of `webshop replay`.
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub struct ReplayArgs {
     #[arg(value_name = "FILE.jsonl")]
     file: PathBuf,
     #[command(flatten)]
-    shop: ShopArgs,
+    shop: RuledShopArgs,
     /// One JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -61,7 +61,7 @@ pub fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
 fn refusal(file: &Path, error: ReplayError) -> anyhow::Error {
     let hint = match error {
         ReplayError::Trip { problem: TripError::OtherShop { what: "goals", .. }, .. } => {
-            " here; the shop of the recording is named by `--catalog`, `--size` and `--goals`"
+            " here; the shop of the recording is named by `--catalog`, `--size`, `--goals` and `--compat`"
         }
         _ => "",
     };

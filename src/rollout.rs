@@ -17,7 +17,7 @@ use webshop_training::{Ground, Trained, lm_config, summarize};
 
 use crate::progress::observer;
 use crate::result::Measurement;
-use crate::shop::{ShopArgs, SplitArg, SplitsArgs};
+use crate::shop::{RuledShopArgs, SplitArg, SplitsArgs};
 use crate::site;
 
 /// What `--site` makes no sense with.
@@ -60,7 +60,7 @@ pub struct RolloutArgs {
 #[derive(clap::Args)]
 pub struct PlayFlags {
     #[command(flatten)]
-    pub shop: ShopArgs,
+    pub shop: RuledShopArgs,
     /// Which goals
     #[arg(long, value_enum, default_value = "test")]
     pub split: SplitArg,

@@ -13,7 +13,7 @@ use webshop_products::{
 use webshop_training::{open_stock, read_catalog};
 
 use crate::lines;
-use crate::shop::{CatalogArgs, cannot_open};
+use crate::shop::{CatalogArgs, CompatArgs, NEVER_BOTH, cannot_open};
 
 /// A shop, and by which rules it is opened.
 #[derive(clap::Args, Clone)]
@@ -24,9 +24,8 @@ pub struct RulesArgs {
     /// both; with `--compat original`, which has no both, synthetic]
     #[arg(long, value_name = "both|human|synthetic|FILE.jsonl")]
     goals: Option<GoalSource>,
-    /// Whose rules: ours, or the original WebShop's with all its oddities
-    #[arg(long, value_enum, default_value = "repaired")]
-    compat: CompatArg,
+    #[command(flatten)]
+    compat: CompatArgs,
     /// Draws prices and price limits; the original is seeded with it before it loads
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
@@ -46,16 +45,9 @@ impl NounsArgs {
     /// The table, if a file is named.
     pub fn read(&self) -> Result<Option<NounTable>> {
         let Some(file) = &self.nouns else { return Ok(None) };
-        let titles = lines::in_file::<TitleNouns>(file)?.map(|line| line.map(|line| (line.name, line.nouns)));
-        Ok(Some(NounTable::new(titles.collect::<Result<_>>()?)))
+        let titles = lines::in_file::<TitleNouns>(file)?;
+        Ok(Some(NounTable::new(titles.into_iter().map(|line| (line.name, line.nouns)).collect())))
     }
-}
-
-/// Rules, as the command line names them.
-#[derive(clap::ValueEnum, Clone, Copy)]
-enum CompatArg {
-    Repaired,
-    Original,
 }
 
 /// Where goals come from.
@@ -96,17 +88,14 @@ pub struct OriginalShop {
 impl RulesArgs {
     /// The rules alone.
     pub fn compat(&self) -> Compat {
-        match self.compat {
-            CompatArg::Repaired => Compat::Repaired,
-            CompatArg::Original => Compat::Original,
-        }
+        self.compat.rules()
     }
 
     /// Loads the catalog, makes or reads the goals, and builds the index.
     pub fn open(&self) -> Result<Shop> {
-        match self.compat {
-            CompatArg::Repaired => self.open_repaired().with_context(|| cannot_open(&self.catalog.source)),
-            CompatArg::Original => Ok(self.open_original(&[], false)?.shop),
+        match self.compat() {
+            Compat::Repaired => self.open_repaired().with_context(|| cannot_open(&self.catalog.source)),
+            Compat::Original => Ok(self.open_original(&[], false)?.shop),
         }
     }
 
@@ -123,10 +112,10 @@ impl RulesArgs {
                     OriginalWorld::load(&data, GoalStyle::Human, self.seed)?
                 }
                 Some(GoalSource::Made(GoalKind::Both)) => {
-                    bail!("the original has human goals or synthetic ones, never both")
+                    bail!(NEVER_BOTH)
                 }
                 Some(GoalSource::File(file)) => {
-                    let goals: Vec<GoalRecord> = lines::in_file(file)?.collect::<Result<_>>()?;
+                    let goals: Vec<GoalRecord> = lines::in_file(file)?;
                     OriginalWorld::with_goals(&data, &goals, self.seed)?
                 }
             };
@@ -149,7 +138,8 @@ impl RulesArgs {
             None | Some(GoalSource::Made(_)) => stock.into_goals()?,
             Some(GoalSource::File(file)) => {
                 let catalog = stock.into_catalog();
-                let goals = lines::in_file::<GoalRecord>(file)?.map(|goal| Ok(goal?.to_goal(&catalog)?));
+                let goals = lines::in_file::<GoalRecord>(file)?;
+                let goals = goals.iter().map(|goal| Ok(goal.to_goal(&catalog)?));
                 let goals = GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?);
                 (catalog, goals)
             }

@@ -56,9 +56,7 @@ struct Found {
 pub fn run(args: SearchArgs) -> Result<ExitCode> {
     let shop = args.rules.open()?;
     if args.batch {
-        for query in lines::in_stdin::<Query>() {
-            answer!("{}", serde_json::to_string(&find(&shop, query?.q))?)?;
-        }
+        lines::each_in_stdin(|Query { q }| answer!("{}", serde_json::to_string(&find(&shop, q))?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let query = args.query.as_deref().context("there are no words to search for")?;

@@ -1,8 +1,8 @@
 //! Flags that name a shop and its goals, shared by the verbs.
 
-use anyhow::Context;
-use webshop_env::Shop;
-use webshop_products::{RawData, Split, SplitRule};
+use anyhow::{Context, bail};
+use webshop_env::{Compat, Shop, ShopConfig};
+use webshop_products::{GoalStyle, OriginalWorld, RawData, Split, SplitRule};
 use webshop_training::{CatalogConfig, CatalogSize, GoalsChoice, open_shop, read_catalog};
 
 use crate::cache::CacheArgs;
@@ -41,9 +41,33 @@ impl CatalogArgs {
 pub struct ShopArgs {
     #[command(flatten)]
     catalog: CatalogArgs,
-    /// Which instructions become goals
-    #[arg(long, value_enum, default_value = "both")]
-    goals: Goals,
+    /// Which instructions become goals [default: both; in the original's shop, which has no both, synthetic]
+    #[arg(long, value_enum)]
+    goals: Option<Goals>,
+}
+
+/// Which shop, and by which rules it is kept.
+#[derive(clap::Args, Clone)]
+pub struct RuledShopArgs {
+    #[command(flatten)]
+    shop: ShopArgs,
+    #[command(flatten)]
+    compat: CompatArgs,
+}
+
+/// Whose rules.
+#[derive(clap::Args, Clone, Copy)]
+pub struct CompatArgs {
+    /// Whose rules: ours, or the original WebShop's with all its oddities
+    #[arg(long, value_enum, default_value = "repaired")]
+    compat: CompatArg,
+}
+
+/// Rules, as the command line names them.
+#[derive(clap::ValueEnum, Clone, Copy)]
+enum CompatArg {
+    Repaired,
+    Original,
 }
 
 /// Goal styles, as the command line names them.
@@ -118,14 +142,61 @@ impl ShopArgs {
     /// As [`ShopArgs::open`], with goals parted by `splits`.
     pub fn open_split_by(&self, splits: SplitRule) -> anyhow::Result<Shop> {
         let goals = match self.goals {
-            Goals::Both => GoalsChoice::Both,
-            Goals::Human => GoalsChoice::Human,
-            Goals::Synthetic => GoalsChoice::Synthetic,
+            None | Some(Goals::Both) => GoalsChoice::Both,
+            Some(Goals::Human) => GoalsChoice::Human,
+            Some(Goals::Synthetic) => GoalsChoice::Synthetic,
         };
         let config = CatalogConfig { goals, splits, ..self.catalog.config() };
         open_shop(&config).with_context(|| cannot_open(&self.catalog.source))
     }
 }
+
+impl RuledShopArgs {
+    /// Opens the shop with goals parted by our own rule.
+    pub fn open(&self) -> anyhow::Result<Shop> {
+        self.open_split_by(SplitRule::default())
+    }
+
+    /// As [`RuledShopArgs::open`], with goals parted by `splits`.
+    pub fn open_split_by(&self, splits: SplitRule) -> anyhow::Result<Shop> {
+        match self.compat.rules() {
+            Compat::Repaired => self.shop.open_split_by(splits),
+            Compat::Original => {
+                self.open_original(splits).with_context(|| cannot_open(&self.shop.catalog.source))
+            }
+        }
+    }
+
+    fn open_original(&self, splits: SplitRule) -> anyhow::Result<Shop> {
+        let style = match self.shop.goals {
+            None | Some(Goals::Synthetic) => GoalStyle::Synthetic,
+            Some(Goals::Human) => GoalStyle::Human,
+            Some(Goals::Both) => bail!(NEVER_BOTH),
+        };
+        let config = self.shop.catalog.config();
+        let world = OriginalWorld::load(&read_catalog(&config)?, style, ORIGINAL_SEED)?;
+        let goals = world.goals.split_by(splits, &world.catalog)?;
+        let shop_config =
+            ShopConfig { compat: Compat::Original, index_cache: config.index_cache, ..ShopConfig::default() };
+        Ok(Shop::with_config(world.catalog, goals, shop_config)?)
+    }
+}
+
+impl CompatArgs {
+    /// The rules.
+    pub fn rules(self) -> Compat {
+        match self.compat {
+            CompatArg::Repaired => Compat::Repaired,
+            CompatArg::Original => Compat::Original,
+        }
+    }
+}
+
+/// What the original is seeded with before it loads, as for the recordings.
+const ORIGINAL_SEED: u64 = 0;
+
+/// Why `--goals both` is refused under the original's rules.
+pub const NEVER_BOTH: &str = "the original has human goals or synthetic ones, never both";
 
 /// What an error is about, when a shop does not open.
 pub fn cannot_open(source: &str) -> String {

@@ -1,5 +1,7 @@
 //! `webshop trace`: given trips, told as the original WebShop shows them.
 
+use std::fs::File;
+use std::io::{self, BufReader, Seek, stdin};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -33,18 +35,32 @@ pub struct TraceArgs {
     prev: usize,
 }
 
-/// Reads all trips, then tells one after the other.
+/// Tells one trip after the other.
 pub fn run(args: TraceArgs) -> Result<ExitCode> {
     if args.rules.compat() != Compat::Original {
         bail!("trips are told in the original's words only; give `--compat original`");
     }
-    // The shop is built with the goals that trips bring along, so all trips are read first.
-    let trips: Vec<GivenTrip> = lines::in_stdin().collect::<Result<_>>()?;
-    let own_goals: Vec<GoalRecord> = trips.iter().filter_map(|trip| trip.goal.clone()).collect();
+    // The shop is built with the goals that trips bring along, so the trips are read twice. There may be more of
+    // them than fit into memory.
+    let (trips, own_goals) = kept()?;
     let opened = args.rules.open_original(&own_goals, args.show_attrs)?;
     let mut tracer = Tracer::new(&opened.shop, opened.n_goals, opened.random, args.prev);
-    for trip in &trips {
-        answer!("{}", serde_json::to_string(&tracer.trace(trip)?)?)?;
-    }
+    lines::each(BufReader::new(trips), lines::STDIN, |trip| {
+        answer!("{}", serde_json::to_string(&tracer.trace(&trip)?)?)
+    })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Standard input in a file that vanishes when it is closed, and the goals that stand in it.
+fn kept() -> Result<(File, Vec<GoalRecord>)> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut stdin().lock(), &mut file)?;
+    file.rewind()?;
+    let mut own_goals = Vec::new();
+    lines::each(BufReader::new(&file), lines::STDIN, |trip: GivenTrip| {
+        own_goals.extend(trip.goal);
+        Ok(())
+    })?;
+    file.rewind()?;
+    Ok((file, own_goals))
 }

@@ -180,7 +180,7 @@ fn malformed_records_are_dropped_on_request() {
     let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
     let items = dir.path().join("items_shuffle.json");
     edit(&items, "$39.99", "cheap");
-    edit(&items, "\"B0SNEAK003\"", "\"b0sneak003\"");
+    edit(&items, "\"B0SNEAK003\"", "3");
     let folder = ["--catalog", path(dir.path()), "--skip-bad"];
     for verb in [&["search", "lamp"][..], &["explain", "--goal", "0"], &["catalog", "inspect"]] {
         let answer = webshop(&[verb, &folder].concat(), "");
@@ -294,8 +294,32 @@ fn results_about_different_things_are_not_compared() {
     refuse("other_splits", &measure("paper.json", "oracle", &["--splits", "paper"]));
     refuse("other_part", &measure("train.json", "oracle", &["--split", "train"]));
     refuse("other_catalog", &measure("fewer.json", "oracle", &["--size", "90"]));
+    refuse("other_rules", &measure("original.json", "oracle", &["--compat", "original"]));
     refused("no_result", dir.path(), &["compare", &oracle, CORNER_SHOP]);
     refused("another_answer", dir.path(), &["compare", &oracle, "tests/data/corner-shop/items_ins_v2.json"]);
+}
+
+#[test]
+fn the_originals_shop_is_shopped_in_and_trips_there_are_replayed() {
+    let dir = temporary();
+    let trips = dir.path().join("trips.jsonl");
+    let original = ["--catalog", CORNER_SHOP, "--compat", "original"];
+    answer(
+        &[&["rollout", "--policy", "random", "--split", "all", "--out", path(&trips)], &original[..]]
+            .concat(),
+    );
+    assert!(answer(&[&["replay", path(&trips)], &original[..]].concat()).contains("all as recorded"));
+    refused("original_both", dir.path(), &[&["play", "--goals", "both"], &original[..]].concat());
+    // There, a verb reaches to the last bracket.
+    let said = |rules: &[&str]| {
+        webshop(&[&["play", "--catalog", CORNER_SHOP], rules].concat(), "search[a [b]]\n").stdout
+    };
+    assert!(
+        said(&original[2..]).contains("nothing happens: the verb is neither"),
+        "{}",
+        said(&original[2..])
+    );
+    assert!(said(&[]).contains("Total results"));
 }
 
 /// A site that shows the pages of our own shop, and how many goals it has.
@@ -505,6 +529,13 @@ fn a_trace_is_of_the_original_and_names_a_bad_line() {
     refused("trace_of_the_repaired_shop", nowhere, &trace[..3]);
     refused("trace_of_both", nowhere, &[&trace[..], &["--goals", "both"]].concat());
     refused_input("trace_bad_line", nowhere, &trace, "{}\n{\"actions\": 3}\n");
+    refused_input(
+        "trace_bad_field",
+        nowhere,
+        &trace,
+        "{}\n\n{\"goal\": {\"asin\": \"B0\", \"query\": []}}\n",
+    );
+    refused_input("trace_no_object", nowhere, &trace, "[]\n");
     refused_input("trace_no_such_goal", nowhere, &trace, "{\"goal_idx\": 1000}\n");
 }
 

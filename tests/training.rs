@@ -104,6 +104,17 @@ fn begin(config: &Config) -> (TempDir, RunFolder) {
 /// The run that all others are compared with.
 static REFERENCE: LazyLock<Run> = LazyLock::new(|| Run::whole(&config(&[]), 1));
 
+#[test]
+fn a_run_names_the_rewards_it_learned_from() {
+    let (_, fingerprint) =
+        REFERENCE.bytes().into_iter().find(|(name, _)| *name == "fingerprint.json").expect("a file");
+    let fingerprint: serde_json::Value = serde_json::from_slice(&fingerprint).expect("JSON");
+    assert_eq!(
+        (&fingerprint["environment"], &fingerprint["rewards"]),
+        (&"webshop-1".into(), &"reward-1".into())
+    );
+}
+
 /// Asserts that a run left the reference's bytes.
 fn check(run: &Run, which: &str) {
     for ((name, found), (_, expected)) in run.bytes().into_iter().zip(REFERENCE.bytes()) {

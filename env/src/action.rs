@@ -46,6 +46,8 @@ pub enum NoopReason {
     TooManyTerms,
     /// The query begins with a marker that lists nothing: `<r>`, `<a>`, or `<c>` alone.
     NoSuchListing,
+    /// The original knows no product by the name it makes of this label; only under its rules.
+    NoSuchProduct,
     /// The episode has ended.
     EpisodeOver,
 }
@@ -110,6 +112,7 @@ impl fmt::Display for NoopReason {
             NoopReason::NotOnPage => "nothing on the page carries that label",
             NoopReason::TooManyTerms => "the query holds more than 1024 distinct terms",
             NoopReason::NoSuchListing => "the query's marker lists nothing",
+            NoopReason::NoSuchProduct => "no product is called so in capitals",
             NoopReason::EpisodeOver => "the episode has ended",
         })
     }

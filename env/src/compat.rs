@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 /// | a chosen value on the page | is marked in its own group | is marked wherever its quoted text occurs in the address |
 /// | a value in two groups | goes to the last group, clicked again to the one before | always goes to the last group |
 /// | `< prev` | leads back where the customer came from | is misled by a query that holds the name of a page |
+/// | a product named in lower case, or like a button | can be opened | cannot; the label is the button's |
 /// | after the purchase | nothing happens any more | one can search, and buy, again |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,8 +3,6 @@
 //! A [`ShopFingerprint`] names the rules by their versions and the data by digests. It is computed when a result is
 //! told, not when a shop is built, since it reads everything the shop holds.
 
-use crate::compat::Compat;
-use crate::reward::REWARD_VERSION;
 use crate::shop::Shop;
 use crate::shop_env::ENVIRONMENT_ID;
 use serde::{Deserialize, Serialize};
@@ -15,8 +13,7 @@ use webshop_products::GoalDigests;
 pub struct ShopFingerprint {
     /// [`ENVIRONMENT_ID`]: what an action does.
     pub environment: String,
-    /// What a purchase is worth: the version of the reward, marked `+original` under the original's rules and
-    /// `+nouns` where a table says what nouns are.
+    /// [`Shop::reward_version`]: what a purchase is worth.
     pub rewards: String,
     /// Catalog, prices, goals, splits.
     #[serde(flatten)]
@@ -26,15 +23,9 @@ pub struct ShopFingerprint {
 impl ShopFingerprint {
     /// Names and digests all parts of `shop`.
     pub fn new(shop: &Shop) -> Self {
-        let config = shop.config();
-        let rules = match config.compat {
-            Compat::Repaired => "",
-            Compat::Original => "+original",
-        };
-        let nouns = if config.nouns.is_empty() { "" } else { "+nouns" };
         ShopFingerprint {
             environment: ENVIRONMENT_ID.into(),
-            rewards: format!("{REWARD_VERSION}{rules}{nouns}"),
+            rewards: shop.reward_version(),
             data: GoalDigests::new(shop.catalog(), shop.goals()),
         }
     }

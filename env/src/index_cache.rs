@@ -17,7 +17,7 @@ use tantivy::directory::{Directory, RamDirectory};
 use tantivy::index::SegmentId;
 
 /// Raised whenever equal documents begin to make other postings.
-const VERSION: &str = "webshop-postings-1";
+const VERSION: &str = "webshop-postings-2";
 
 const META: &str = "meta.json";
 

@@ -51,6 +51,7 @@ mod index;
 mod index_cache;
 mod porter;
 mod search_memo;
+mod words;
 
 mod color;
 mod difflib;

@@ -7,7 +7,8 @@
 //! That is no part-of-speech tagger. It errs towards too many nouns, which only makes titles of
 //! one kind look a little less alike; a reward asks for a fifth of the words.
 
-use std::collections::HashMap;
+use crate::digest::Digest;
+use std::collections::{BTreeMap, HashMap};
 
 /// Words that are no nouns in a product's title.
 #[rustfmt::skip]
@@ -34,17 +35,22 @@ const NOT_NOUNS: [&str; 175] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NounTable {
     known: HashMap<String, Vec<String>>,
+    /// Made once, since states are named by it too; none of a table that knows no title.
+    digest: Option<Digest>,
 }
 
 impl NounTable {
     /// A table of title → its nouns, lower case, in order, with repeats.
     pub fn new(known: HashMap<String, Vec<String>>) -> Self {
-        NounTable { known }
+        let sorted: BTreeMap<&String, &Vec<String>> = known.iter().collect();
+        let digest = (!sorted.is_empty())
+            .then(|| Digest::of(&serde_json::to_vec(&sorted).expect("texts are all valid JSON")));
+        NounTable { known, digest }
     }
 
-    /// Whether the table knows no title.
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
+    /// The name of the table, equal for equal ones; none if it knows no title.
+    pub fn digest(&self) -> Option<Digest> {
+        self.digest
     }
 
     /// The nouns of a title: the table's if it has the title, else [`title_nouns`].
@@ -89,5 +95,15 @@ mod tests {
         let table = NounTable::new(known);
         assert_eq!(table.nouns("Red Lamp"), ["lamp"]);
         assert_eq!(table.nouns("Blue Desk Lamp"), ["desk", "lamp"]);
+    }
+
+    #[test]
+    fn a_table_has_a_name_that_no_order_changes() {
+        let entry = |title: &str| (title.to_owned(), vec!["lamp".to_owned()]);
+        let digest =
+            |titles: &[&str]| NounTable::new(titles.iter().map(|title| entry(title)).collect()).digest();
+        assert_eq!(digest(&["a", "b", "c"]), digest(&["c", "a", "b"]));
+        assert_ne!(digest(&["a"]), digest(&["b"]));
+        assert_eq!((digest(&[]), NounTable::default().digest()), (None, None));
     }
 }

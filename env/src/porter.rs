@@ -10,7 +10,11 @@
 //! This is deliberately not Porter2 ("English" in Snowball), which tantivy ships: the two differ
 //! on every thirtieth word of a shop's vocabulary. It lower-cases nothing and knows no exceptions.
 
-/// Cuts the suffixes of one lower-case word. Characters other than `a…z` count as consonants.
+/// What stands behind a character beyond U+FFFF, which Lucene counts as two letters.
+const SECOND_HALF: char = '\0';
+
+/// Cuts the suffixes of one lower-case word. Characters other than `a…z` count as consonants, those beyond
+/// U+FFFF as two different ones.
 ///
 /// ```
 /// assert_eq!(webshop_env::stem("relational"), "relat");
@@ -18,7 +22,8 @@
 /// assert_eq!(webshop_env::stem("is"), "is");
 /// ```
 pub fn stem(word: &str) -> String {
-    let mut word = Word { letters: word.chars().collect() };
+    let halves = |c: char| [Some(c), (c.len_utf16() == 2).then_some(SECOND_HALF)].into_iter().flatten();
+    let mut word = Word { letters: word.chars().flat_map(halves).collect() };
     if word.letters.len() > 2 {
         word.plurals_and_participles();
         word.final_y();
@@ -27,7 +32,7 @@ pub fn stem(word: &str) -> String {
         word.drop_last_suffix();
         word.final_e_and_double_l();
     }
-    word.letters.into_iter().collect()
+    word.letters.into_iter().filter(|&letter| letter != SECOND_HALF).collect()
 }
 
 /// Step 2: where several end a word, the first listed decides, even if its stem is too short.
@@ -246,5 +251,8 @@ mod tests {
     fn other_scripts_pass_through() {
         assert_eq!(stem("crème"), "crème");
         assert_eq!(stem("靴"), "靴");
+        // Two letters each, as Lucene counts them: long enough to lose an `s`, and no double one.
+        assert_eq!(stem("𝐚s"), "𝐚");
+        assert_eq!(stem("ab𝐚𝐚ed"), "ab𝐚𝐚");
     }
 }

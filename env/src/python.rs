@@ -82,10 +82,11 @@ pub fn repr_string(text: &str) -> String {
     out
 }
 
-/// `str.isprintable` of one character: no control, format, separator or unassigned one.
+/// `str.isprintable` of one character: no control, format, separator or unassigned one. The original's Python
+/// knows Unicode 12.1, so that later emoji are unassigned.
 fn is_printable(c: char) -> bool {
     static HIDDEN: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| {
-        regex::Regex::new(r"[\p{C}\p{Z}]").expect("the pattern is a constant and valid")
+        regex::Regex::new(r"[\p{C}\p{Z}]|\P{age=12.1}").expect("the pattern is a constant and valid")
     });
     match c {
         ' '..='~' => true,
@@ -112,6 +113,8 @@ mod tests {
         assert_eq!(repr_string("men's"), "\"men's\"");
         assert_eq!(repr_string("6' 2\""), "'6\\' 2\"'");
         assert_eq!(repr_string("\u{200b}\u{a0}é"), "'\\u200b\\xa0é'");
+        // An emoji of Unicode 12 and one of 14.
+        assert_eq!(repr_string("🥱🫠"), "'🥱\\U0001fae0'");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::index::{Hit, SearchIndex, TooManyTerms};
 use crate::nouns::NounTable;
 use crate::python;
-use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
+use crate::reward::{GoalFacts, ProductFacts, REWARD_VERSION, RewardBreakdown, RewardExplanation, judge};
 use crate::search_memo::SearchMemo;
 use crate::shop_env::ENVIRONMENT_ID;
 use std::borrow::Cow;
@@ -154,12 +154,27 @@ impl Shop {
         &self.config
     }
 
-    /// The name of this world: what is sold, what is wanted, and by which rules. States may move
-    /// between shops of one name. A table of nouns is not part of it; it belongs to the goals' reward.
+    /// The name of this world: what is sold, what is wanted, and by which rules, what nouns are among them, since the
+    /// last page tells the reward. States may move between shops of one name.
     pub fn world(&self) -> Digest {
         let rules = (self.config.compat, self.config.shows_attributes);
         let name = (ENVIRONMENT_ID, self.goals.fingerprint(), rules);
-        Digest::of(&serde_json::to_vec(&name).expect("texts and truth values are all valid JSON"))
+        let name = match self.config.nouns.digest() {
+            None => serde_json::to_vec(&name),
+            Some(nouns) => serde_json::to_vec(&(name, nouns)),
+        };
+        Digest::of(&name.expect("texts and truth values are all valid JSON"))
+    }
+
+    /// The version of what purchases are worth, marked `+original` under the original's rules and `+nouns-` with the
+    /// name of the table where one says what nouns are.
+    pub fn reward_version(&self) -> String {
+        let rules = match self.config.compat {
+            Compat::Repaired => "",
+            Compat::Original => "+original",
+        };
+        let nouns = self.config.nouns.digest().map(|table| format!("+nouns-{table}")).unwrap_or_default();
+        format!("{REWARD_VERSION}{rules}{nouns}")
     }
 
     /// The at most 50 best products for words, best first; ties by product id. No words known, or

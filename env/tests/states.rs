@@ -8,7 +8,7 @@ use common::without_steps;
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
 use webshop_env::{
-    Action, EnvConfig, ObservationMode, Session, Shop, ShopConfig, ShopEnv, SnapshotError, Step,
+    Action, EnvConfig, NounTable, ObservationMode, Session, Shop, ShopConfig, ShopEnv, SnapshotError, Step,
 };
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
@@ -125,7 +125,9 @@ fn another_shop_refuses_a_snapshot() {
     let larger = shop(EmbeddedCatalog::Thousand, ShopConfig::default());
     let with_attributes =
         shop(EmbeddedCatalog::Hundred, ShopConfig { shows_attributes: true, ..ShopConfig::default() });
-    for other in [larger, with_attributes] {
+    let nouns = NounTable::new([("Lamp".to_owned(), vec!["lamp".to_owned()])].into());
+    let with_nouns = shop(EmbeddedCatalog::Hundred, ShopConfig { nouns, ..ShopConfig::default() });
+    for other in [larger, with_attributes, with_nouns] {
         let expected = SnapshotError::OtherShop { found: SHOP.world(), here: other.world() };
         assert_eq!(Session::restore(&other, &bytes), Err(expected));
     }

@@ -25,6 +25,9 @@ use crate::split::{Split, Splits};
 use crate::split_rule::SplitRule;
 use crate::texts::Texts;
 
+/// So many goals one instruction may make; real ones make some hundreds.
+const MAX_COMBINATIONS: usize = 1_000_000;
+
 /// A goal's position in its goal set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -251,6 +254,11 @@ impl Maker<'_> {
         let Some((sentence, attributes)) = wish(entry).map_err(problem)? else {
             return Ok(());
         };
+        if n_combinations(self.product).is_none() {
+            let too_many =
+                format!("makes more than {MAX_COMBINATIONS} goals with the options of the product");
+            return Err(problem(FieldProblem::new("instruction", too_many)));
+        }
         let limit = (self.limit)(0);
         let attributes: Arc<[Arc<str>]> = self.texts.share_all(attributes);
         for options in combinations(self.product) {
@@ -305,8 +313,21 @@ fn synthetic_text(sentence: &str, options: &[WantedOption], limit: PriceLimit) -
     format!("{sentence}{with}{}{}", named.join(", and "), limit.text())
 }
 
+/// How many ways there are to choose one value per option; none if more than anybody could mean.
+fn n_combinations(product: &Product) -> Option<usize> {
+    let lengths = || product.options.iter().map(|group| group.values.len());
+    if lengths().any(|length| length == 0) {
+        return Some(0);
+    }
+    let count = lengths().try_fold(1_usize, |count, length| count.checked_mul(length));
+    count.filter(|&count| count <= MAX_COMBINATIONS)
+}
+
 /// Every way to choose one value per option, names in code-point order, the last varying fastest.
 fn combinations(product: &Product) -> Vec<Vec<WantedOption>> {
+    if n_combinations(product) == Some(0) {
+        return Vec::new();
+    }
     let mut groups: Vec<_> = product.options.iter().collect();
     groups.sort_by(|a, b| a.name.cmp(&b.name));
     groups.iter().fold(vec![Vec::new()], |chosen, group| {
@@ -406,6 +427,22 @@ mod tests {
         // One attribute that four goals share: each weighs a quarter, and all share one limit.
         assert!(set.goals().iter().all(|goal| goal.weight == 0.25));
         assert!(set.goals().iter().all(|goal| goal.price_limit == set.goals()[0].price_limit));
+    }
+
+    #[test]
+    fn an_instruction_that_makes_millions_of_goals_is_an_error() {
+        let mut data = data();
+        let groups = |n: usize| (0..n).map(|at| (at.to_string(), Some(vec![value("a"), value("b")])));
+        data.items[0].customization_options = groups(64).collect();
+        let message = goals(&data, GoalKind::Synthetic, 0).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "`items_ins_v2`, record 1 (`B1`): field `instruction` makes more than 1000000 goals with the options of the product"
+        );
+        assert_eq!(goals(&data, GoalKind::Human, 0).unwrap().goals().len(), 1);
+        // One option without values leaves nothing to choose, as in the original.
+        data.items[0].customization_options = groups(64).chain([("z".to_owned(), Some(vec![]))]).collect();
+        assert_eq!(goals(&data, GoalKind::Synthetic, 0).unwrap().goals().len(), 0);
     }
 
     #[test]

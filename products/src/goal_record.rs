@@ -49,7 +49,7 @@ pub struct GoalRecord {
 
 /// The wanted options of a goal, in the three forms that the original gives them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "options are a map of texts, a list of texts, or a list of pairs")]
 pub enum RecordedOptions {
     /// By name, of a synthetic goal.
     Named(IndexMap<String, String>),

@@ -99,6 +99,11 @@ impl Reader {
             RawRecord::Item(item) => {
                 maker.add(&item, |pricing, position| pricing.charged_by_seed(config.seed, position.0))?;
             }
+            RawRecord::Malformed(asin, problem) => {
+                if maker.catalog().find(&asin).is_none() {
+                    return Err(problem);
+                }
+            }
             RawRecord::Instruction(asin, mut entry) => {
                 let makes_goals = config.goals != GoalKind::Human;
                 let is_sold = maker.catalog().find(&asin).is_some();

@@ -123,6 +123,8 @@ pub fn rollout_config(config: &Config) -> RolloutConfig {
 pub struct Fingerprint {
     /// Version of the shop's behaviour.
     pub environment: String,
+    /// Version of what purchases are worth.
+    pub rewards: String,
     /// Version of the prompt layout.
     pub prompt: String,
     /// Digest of the judged goals, with their catalog, prices and splits.
@@ -138,6 +140,7 @@ pub fn fingerprint(ground: &Ground, tokenizer: &ShopTokenizer) -> Fingerprint {
     let digest = Sha256::digest(tokenizer.to_json());
     Fingerprint {
         environment: ENVIRONMENT_ID.into(),
+        rewards: ground.shop().reward_version(),
         prompt: PROMPT_VERSION.into(),
         goals: ground.shop().goals().fingerprint().into(),
         ground: ground.fingerprint(),

@@ -187,36 +187,44 @@ impl Session {
     fn click(&mut self, shop: &Shop, last: &mut LastListing, label: &str) -> Outcome {
         let moved = match (self.place, label) {
             (Place::Search | Place::Done(_), _) | (_, "search") => false,
+            (Place::Results, _) => {
+                return self
+                    .click_result(shop, last, label)
+                    .map_or_else(Outcome::passed, |()| Outcome::MOVED);
+            }
             (Place::Item(product), "buy now") => {
                 self.place = Place::Done(product);
                 return Outcome::bought(shop.reward_by_id(self.goal, product, &self.selection));
             }
-            (_, "back to search") => self.start_over(),
-            (_, "< prev") => self.go_back(shop, last),
-            (Place::Results, _) => self.click_result(shop, last, label),
-            (Place::Item(product), _) => self.click_item(shop, product, label),
+            (_, "back to search") => {
+                self.start_over();
+                true
+            }
+            (_, "< prev") => {
+                self.go_back(shop, last);
+                true
+            }
+            (Place::Item(product), _) => self.click_item(shop, last, product, label),
             (Place::Detail(..), _) => false,
         };
         if moved { Outcome::MOVED } else { Outcome::passed(NoopReason::NotOnPage) }
     }
 
-    fn start_over(&mut self) -> bool {
+    fn start_over(&mut self) {
         *self = Session { steps: self.steps, name: self.name.take(), ..Session::start(self.goal) };
-        true
     }
 
-    fn go_back(&mut self, shop: &Shop, last: &mut LastListing) -> bool {
+    /// Leaves an item, or a text about one.
+    fn go_back(&mut self, shop: &Shop, last: &mut LastListing) {
         let seems = match shop.config().compat {
             Compat::Repaired => self.place,
             Compat::Original => self.place_by_address(shop),
         };
         match seems {
-            Place::Results if self.place == Place::Results && self.page_number < 2 => return false,
             Place::Results => self.turn_to(shop, last, self.page_number.saturating_sub(1)),
             Place::Detail(product, _) => self.place = Place::Item(product),
             _ => self.turn_to(shop, last, self.page_number),
         }
-        true
     }
 
     /// Where the original believes the customer to be: at the first of its pages that the address
@@ -230,31 +238,51 @@ impl Session {
         }
     }
 
-    fn click_result(&mut self, shop: &Shop, last: &mut LastListing, label: &str) -> bool {
-        if label == "next >" {
-            self.turn_to(shop, last, self.page_number.saturating_add(1));
-            return true;
-        }
+    fn click_result(&mut self, shop: &Shop, last: &mut LastListing, label: &str) -> Result<(), NoopReason> {
         let listed = page_of(last.known(shop, &self.query), self.page_number);
         let id = |product| shop.catalog().get(product).id.as_str().to_lowercase();
-        let Some(&product) = listed.iter().find(|&&product| id(product) == label) else {
-            return false;
-        };
-        self.place = Place::Item(product);
-        self.visited.insert(product);
-        true
+        let link = listed.iter().copied().find(|&product| id(product) == label);
+        match (label, link) {
+            ("back to search", _) => self.start_over(),
+            ("next >", _) => self.turn_to(shop, last, self.page_number.saturating_add(1)),
+            ("< prev", _) if self.page_number > 1 => self.turn_to(shop, last, self.page_number - 1),
+            (_, None) => return Err(NoopReason::NotOnPage),
+            (_, Some(product)) if shop.config().compat == Compat::Repaired => self.open(product),
+            // The original takes a link with a button's name for the button, and looks the others up in capitals.
+            ("< prev", _) => self.turn_to(shop, last, self.page_number.saturating_sub(1)),
+            ("buy now" | "description" | "features" | "reviews" | "attributes", _) => {
+                return Err(NoopReason::NoSuchProduct);
+            }
+            _ => {
+                let called = shop.catalog().find(&label.to_uppercase());
+                self.open(called.ok_or(NoopReason::NoSuchProduct)?);
+            }
+        }
+        Ok(())
     }
 
-    fn click_item(&mut self, shop: &Shop, product: ProductIdx, label: &str) -> bool {
+    fn open(&mut self, product: ProductIdx) {
+        self.place = Place::Item(product);
+        self.visited.insert(product);
+    }
+
+    fn click_item(&mut self, shop: &Shop, last: &mut LastListing, product: ProductIdx, label: &str) -> bool {
         let config = shop.config();
         let groups = &shop.catalog().get(product).options;
         let group = group_to_choose(groups, &self.selection, label, config.compat);
+        let is_original = config.compat == Compat::Original;
+        if is_original
+            && group.is_some()
+            && label == "next >"
+            && self.place_by_address(shop) == Place::Results
+        {
+            self.turn_to(shop, last, self.page_number.saturating_add(1));
+            return true;
+        }
         let named = Detail::ALL.into_iter().find(|detail| detail.label().to_lowercase() == label);
         // The original takes a value called `attributes` for the button, even where there is none.
         let is_button = |detail: &Detail| {
-            *detail != Detail::Attributes
-                || config.shows_attributes
-                || (config.compat == Compat::Original && group.is_some())
+            *detail != Detail::Attributes || config.shows_attributes || (is_original && group.is_some())
         };
         match (named.filter(is_button), group) {
             (Some(detail), _) => self.place = Place::Detail(product, detail),

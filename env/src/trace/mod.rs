@@ -126,6 +126,7 @@ impl<'a> Tracer<'a> {
         // A number is name and goal at once, unless either is said otherwise.
         let number = match trip.session {
             Some(CustomerName::Number(number)) => Some(trip.goal_idx.unwrap_or(number)),
+            Some(CustomerName::Truth(truth)) => Some(trip.goal_idx.unwrap_or(truth.into())),
             _ => trip.goal_idx,
         };
         let asked = match (own, number) {
@@ -201,9 +202,9 @@ impl Walk {
             done: outcome.terminated,
             info: (),
             verbose_info: outcome.breakdown.as_ref().map(VerboseInfo::from),
-            noop: outcome
-                .noop
-                .filter(|reason| matches!(reason, NoopReason::TooManyTerms | NoopReason::NoSuchListing)),
+            noop: outcome.noop.filter(|reason| {
+                !matches!(reason, NoopReason::Malformed | NoopReason::UnknownVerb | NoopReason::NotOnPage)
+            }),
         }
     }
 

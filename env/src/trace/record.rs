@@ -32,12 +32,14 @@ pub struct GivenTrip {
 
 /// What a session is called by.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a customer is called by a text or a number")]
 pub enum CustomerName {
     /// A number, which is the goal's too.
     Number(i64),
     /// Any text.
     Text(String),
+    /// A truth value, which Python takes for 1 or 0 and prints in words.
+    Truth(bool),
 }
 
 impl fmt::Display for CustomerName {
@@ -45,6 +47,8 @@ impl fmt::Display for CustomerName {
         match self {
             CustomerName::Number(number) => write!(f, "{number}"),
             CustomerName::Text(text) => f.write_str(text),
+            CustomerName::Truth(true) => f.write_str("True"),
+            CustomerName::Truth(false) => f.write_str("False"),
         }
     }
 }

@@ -50,13 +50,14 @@ fn a_customer_who_comes_again_keeps_the_goal_and_has_bought() {
             json!({"session": "ann", "goal_idx": 4}),
             json!({"session": 4}),
             json!({"session": "bob", "goal_idx": -1}),
+            json!({"session": true}),
         ],
     );
     let goals: Vec<&Value> = traced.iter().map(|trip| &trip["goal_idx"]).collect();
-    assert_eq!(goals, [&json!(3), &json!(3), &json!(4), &json!(server.n_goals() - 1)]);
+    assert_eq!(goals, [&json!(3), &json!(3), &json!(4), &json!(server.n_goals() - 1), &json!(1)]);
     let bought: Vec<&Value> = traced.iter().map(|trip| &trip["reset"]["session"]["done"]).collect();
-    assert_eq!(bought, [false, true, false, false]);
-    assert_eq!(traced[2]["session"], "4");
+    assert_eq!(bought, [false, true, false, false, false]);
+    assert_eq!((&traced[2]["session"], &traced[4]["session"]), (&json!("4"), &json!("True")));
     assert_eq!(server.trace(0, 0, &[json!({"goal_idx": 4})])[0]["session"], "4");
     assert_eq!(traced[0]["reset"]["url"], "http://127.0.0.1:3000/ann");
 }

@@ -53,10 +53,15 @@ impl RawData {
         read_files(dir, limit, bad, |record| {
             match record {
                 RawRecord::Item(item) => {
-                    if is_checked && product_id(&item)?.is_some() {
+                    if is_checked && product_id(&item.asin).is_some() {
                         pricing(&item)?;
                     }
                     data.items.push(item);
+                }
+                RawRecord::Malformed(asin, problem) => {
+                    if data.items.iter().all(|item| item.asin != asin) {
+                        return Err(problem);
+                    }
                 }
                 RawRecord::Instruction(asin, entry) => {
                     if is_checked {
@@ -112,6 +117,8 @@ impl RawData {
 /// One record of one of the three files.
 pub(crate) enum RawRecord {
     Item(RawItem),
+    /// A product that cannot be read, by its ASIN. The original skips it if there is one of that name already.
+    Malformed(String, FieldProblem),
     /// With its ASIN, as the next.
     Instruction(String, RawInstruction),
     Human(String, Vec<RawHumanInstruction>),
@@ -127,7 +134,12 @@ pub(crate) fn read_files(
 ) -> Result<(), DataError> {
     let short = limit.is_some_and(|limit| limit <= 1_000);
     let [items, instructions, human] = [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| find(dir, stem, short));
-    read_records(&items?, limit, bad, |_, record| sink(RawRecord::Item(RawItem::try_from(record)?)))?;
+    read_records(&items?, limit, bad, |asin, record| {
+        sink(
+            RawItem::try_from(record)
+                .map_or_else(|problem| RawRecord::Malformed(asin, problem), RawRecord::Item),
+        )
+    })?;
     read_records(&instructions?, None, bad, |asin, record| {
         sink(RawRecord::Instruction(asin, RawInstruction::try_from(record)?))
     })?;

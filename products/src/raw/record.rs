@@ -5,6 +5,8 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
+use crate::catalog::product_id;
+
 use super::{RawHumanInstruction, RawInstruction, RawItem, RawOption};
 use crate::error::FieldProblem;
 
@@ -41,11 +43,26 @@ impl TryFrom<Value> for RawItem {
     type Error = FieldProblem;
 
     fn try_from(value: Value) -> Result<Self, FieldProblem> {
+        // The original skips such a record before it looks at anything else in it, and there may be holes.
+        let asin = value.get("asin").and_then(Value::as_str);
+        let skipped = asin.filter(|asin| product_id(asin).is_none()).map(str::to_owned);
+        Self::read(value).or_else(|problem| {
+            let asin = skipped.ok_or(problem)?;
+            Ok(Self { asin, ..Self::default() })
+        })
+    }
+}
+
+impl RawItem {
+    fn read(value: Value) -> Result<Self, FieldProblem> {
         let mut record = Record::new(value)?;
-        let images = record.texts("images")?;
-        if images.is_empty() {
-            return Err(FieldProblem::new("images", "is empty"));
-        }
+        let images = match record.take("images")? {
+            Value::Array(images) if images.is_empty() => return Err(FieldProblem::new("images", "is empty")),
+            Value::Array(images) => {
+                images.into_iter().map(|image| picture(image).unwrap_or_default()).collect()
+            }
+            other => return Err(wrong("images", "a list", &other)),
+        };
         let small_description = match record.take("small_description")? {
             Value::String(text) => vec![text],
             list => texts("small_description", list)?,
@@ -53,7 +70,7 @@ impl TryFrom<Value> for RawItem {
         Ok(Self {
             asin: record.text("asin")?,
             name: record.text("name")?,
-            pricing: match record.given("pricing") {
+            pricing: match record.given("pricing").filter(is_something) {
                 Some(value) => text("pricing", value)?,
                 None => String::new(),
             },
@@ -73,10 +90,7 @@ impl TryFrom<Value> for RawOption {
 
     fn try_from(value: Value) -> Result<Self, FieldProblem> {
         let mut record = Record::new(value)?;
-        Ok(Self {
-            value: record.text("value")?,
-            image: record.given("image").map(|value| text("image", value)).transpose()?,
-        })
+        Ok(Self { value: record.text("value")?, image: record.given("image").and_then(picture) })
     }
 }
 
@@ -113,8 +127,7 @@ fn options(value: Value) -> Result<IndexMap<String, Option<Vec<RawOption>>>, Fie
     let field = "customization_options";
     let groups = match value {
         Value::Object(groups) => groups,
-        Value::Null => return Ok(IndexMap::new()),
-        Value::String(text) if text.is_empty() => return Ok(IndexMap::new()),
+        nothing if !is_something(&nothing) => return Ok(IndexMap::new()),
         other => return Err(wrong(field, "an object", &other)),
     };
     groups
@@ -126,11 +139,30 @@ fn options(value: Value) -> Result<IndexMap<String, Option<Vec<RawOption>>>, Fie
             let values = match values {
                 Value::Null => None,
                 Value::Array(values) => Some(list(values, RawOption::try_from).map_err(inside)?),
+                // Going through these, the original finds no values.
+                Value::String(_) | Value::Object(_) if !is_something(&values) => Some(Vec::new()),
                 other => return Err(wrong(&format!("{field}.{name}"), "a list", &other)),
             };
             Ok((name, values))
         })
         .collect()
+}
+
+/// What Python takes for true.
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(truth) => *truth,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(values) => !values.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+    }
+}
+
+/// A picture's address. The original puts whatever stands there on the page, where no customer looks.
+fn picture(value: Value) -> Option<String> {
+    text("image", value).ok()
 }
 
 fn text(field: &str, value: Value) -> Result<String, FieldProblem> {
@@ -190,6 +222,39 @@ mod tests {
         assert_eq!(item.small_description, [""]);
         assert_eq!(item.pricing, "");
         assert!(item.customization_options.is_empty());
+    }
+
+    #[test]
+    fn what_python_takes_for_false_is_absent() {
+        for nothing in [json!(null), json!(false), json!(0), json!(0.0), json!(""), json!([]), json!({})] {
+            let mut record = item();
+            record["pricing"] = nothing.clone();
+            record["customization_options"] = nothing.clone();
+            let read = RawItem::try_from(record).unwrap();
+            assert_eq!((read.pricing.as_str(), read.customization_options.len()), ("", 0), "{nothing}");
+        }
+        let mut record = item();
+        record["customization_options"] = json!({"a": null, "b": [], "c": "", "d": {}});
+        let read = RawItem::try_from(record).unwrap().customization_options;
+        assert_eq!(read.values().filter(|values| values.as_deref() == Some(&[])).count(), 3);
+    }
+
+    #[test]
+    fn only_a_picture_may_be_anything() {
+        let mut record = item();
+        record["images"] = json!([null, "b"]);
+        record["customization_options"] = json!({"color": [{"value": "red", "image": 3}]});
+        let read = RawItem::try_from(record).unwrap();
+        assert_eq!(read.images, ["", "b"]);
+        assert_eq!(read.customization_options["color"].as_ref().unwrap()[0].image, None);
+    }
+
+    #[test]
+    fn of_what_is_skipped_the_rest_may_be_missing() {
+        for asin in ["nan", "B0123456789"] {
+            let read = RawItem::try_from(json!({"asin": asin, "name": null})).unwrap();
+            assert_eq!(read, RawItem { asin: asin.into(), ..RawItem::default() });
+        }
     }
 
     #[test]

@@ -19,8 +19,7 @@ use crate::trajectory::Trajectory;
 pub(super) fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
     let path = run.fingerprint();
     if path.is_file() && read_json::<Fingerprint>(&path)? != *found {
-        let problem =
-            "the shop, its goals, the prompt or the tokenizer changed since the run began; start a new run";
+        let problem = "the shop, its goals, its rewards, the prompt or the tokenizer changed since the run began; start a new run";
         return Err(TrainingError::bad_file(&path, problem));
     }
     write_json(&path, found)

@@ -143,7 +143,7 @@ fn what_is_skipped_is_counted_and_the_first_few_are_named() {
     let items = [
         priced("B1", "$5.00"),
         priced("B2", "cheap"),
-        item("b3"),
+        item("B3").replace("\"name\"", "\"title\""),
         item("B4").replace("\"images\":[\"a\"]", "\"images\":[]"),
         "7".to_owned(),
         priced("nan", "cheap"),
@@ -163,7 +163,7 @@ fn what_is_skipped_is_counted_and_the_first_few_are_named() {
     insta::assert_snapshot!(told, @"
     malformed records dropped: 6
       `/items_shuffle.json`, record 2 (`B2`): field `pricing` holds `cheap`, which names no dollars
-      `/items_shuffle.json`, record 3 (`b3`): field `asin` is empty or in lower case
+      `/items_shuffle.json`, record 3 (`B3`): field `name` is missing
       `/items_shuffle.json`, record 4 (`B4`): field `images` is empty
       `/items_shuffle.json`, record 5 (`?`): field `(record)` should hold an object and holds a number
       `/items_ins_v2.json`, record 1 (`B1`): field `instruction_attributes` is empty
