@@ -21,13 +21,14 @@ use crate::shop::{RuledShopArgs, SplitArg, SplitsArgs};
 use crate::site;
 
 /// What `--site` makes no sense with.
-const OF_OUR_SHOP: [&str; 11] = [
+const OF_OUR_SHOP: [&str; 12] = [
     "checkpoint",
     "source",
     "size",
     "skip_bad",
     "no_cache",
     "goals",
+    "compat",
     "split",
     "splits",
     "temperature",
