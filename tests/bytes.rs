@@ -52,11 +52,10 @@ fn trips(shop: &Arc<Shop>) -> Vec<u8> {
     let goals: Vec<GoalId> = shop.goals().goals().iter().map(|goal| goal.id).take(N_LANES).collect();
     let config = EnvConfig { observation: ObservationMode::TextRich, ..EnvConfig::default() };
     let mut lanes = VecEnv::new(shop, config, &goals);
-    let mut seen = lanes.observations();
     let mut told = Vec::new();
     for turn in 0..N_TURNS {
         let act = |(lane, goal): (usize, &GoalId)| {
-            let available = &seen[lane].available_actions;
+            let available = &lanes.steps()[lane].observation.available_actions;
             let mut rng = Seed(0).rng(Purpose::Policy, &[lane as u64, turn as u64]);
             let n_clicks = available.clicks().count();
             match available.has_search_bar {
@@ -66,9 +65,7 @@ fn trips(shop: &Arc<Shop>) -> Vec<u8> {
             }
         };
         let actions: Vec<Action> = goals.iter().enumerate().map(act).collect();
-        let steps = lanes.step(&actions);
-        serde_json::to_writer(&mut told, &steps).expect("steps are data");
-        seen = steps.into_iter().map(|step| step.observation).collect();
+        serde_json::to_writer(&mut told, lanes.step(&actions)).expect("steps are data");
     }
     told
 }

@@ -116,7 +116,7 @@ fn a_trip_of_another_shop_is_refused() {
     let refused = replayed(&Arc::new(corner_shop()), &trips).expect_err("another catalog");
     assert!(refused.to_string().starts_with("line 1: recorded with the goals `"), "{refused}");
     check("rules", "\"rules\":\"repaired\"", "\"rules\":\"original\"");
-    check("environment", "webshop-1", "webshop-0");
+    check("environment", "webshop-2", "webshop-0");
     check("goal", "\"goal\":", "\"goal\":40");
 }
 

@@ -57,7 +57,7 @@ mod tests {
             ShopFingerprint::new(&Shop::new(catalog, goals).unwrap())
         };
         let first = fingerprint(0, SplitRule::ByProduct);
-        assert_eq!((first.environment.as_str(), first.rewards.as_str()), ("webshop-1", "reward-1"));
+        assert_eq!((first.environment.as_str(), first.rewards.as_str()), ("webshop-2", "reward-1"));
         assert_eq!(first.differences(&first), Vec::<&str>::new());
         assert_eq!(first.differences(&fingerprint(0, SplitRule::Paper)), ["splits"]);
         let dearer = fingerprint(1, SplitRule::ByProduct);

@@ -74,6 +74,10 @@ type Scores = Box<[f64]>;
 /// Marks a document that no term has touched; negative, since a score can round to zero.
 const UNTOUCHED: f64 = -1.0;
 
+/// Room for up to so many scores is made anew for each search, which is quicker than to fetch it from another thread's
+/// cache; to make more takes longer than to search.
+const SMALL_ROOM: usize = 30_000;
+
 /// With more postings than this, it pays to look for the best documents first; with fewer, to score all.
 const MANY_POSTINGS: u64 = 50_000;
 
@@ -227,15 +231,18 @@ impl SearchIndex {
             .expect("the index lies in memory and was written by this process")
     }
 
-    /// Room for a score of each document. In a large catalog it takes longer to make room than to search.
+    /// Room for a score of each document.
     fn take_room(&self) -> Scores {
-        let free = self.rooms.lock().expect("nobody panics with the rooms in hand").pop();
-        free.unwrap_or_else(|| vec![UNTOUCHED; self.ids.len()].into())
+        let is_kept = self.ids.len() > SMALL_ROOM;
+        let kept = is_kept.then(|| self.rooms.lock().expect("nobody panics with the rooms in hand").pop());
+        kept.flatten().unwrap_or_else(|| vec![UNTOUCHED; self.ids.len()].into())
     }
 
     /// Keeps room for the next search; every score in it must be [`UNTOUCHED`] again.
     fn give_back(&self, scores: Scores) {
-        self.rooms.lock().expect("nobody panics with the rooms in hand").push(scores);
+        if self.ids.len() > SMALL_ROOM {
+            self.rooms.lock().expect("nobody panics with the rooms in hand").push(scores);
+        }
     }
 
     /// The best of `docs` by their `sums`, whose room is given back.

@@ -8,7 +8,8 @@
 //! [`Observation::available_actions`]. Observation space: text in the [`ObservationMode`] asked
 //! for. Reward: 0 until the purchase, then 0 to 1 (see [`RewardBreakdown`]).
 //!
-//! Version history: `webshop-1`, the first.
+//! Version history: `webshop-1`, the first; `webshop-2`, where searches cut words of every script, and emoji, as the
+//! original's engine does.
 
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use webshop_products::GoalId;
 
 /// The name of this environment and of its rules; a change of behaviour changes it.
-pub const ENVIRONMENT_ID: &str = "webshop-1";
+pub const ENVIRONMENT_ID: &str = "webshop-2";
 
 /// How an episode is shown and bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -122,7 +122,7 @@ fn lanes_do_not_depend_on_threads() {
                     _ => Action::Click("buy now".into()),
                 };
                 let actions: Vec<Action> = (0..lanes.n_lanes()).map(say).collect();
-                steps.push(lanes.step(&actions));
+                steps.push(lanes.step(&actions).to_vec());
             }
             steps
         })

@@ -77,8 +77,8 @@ pub(super) fn episode_isolation(trips: &Trips) -> Check {
         let over = Action::Noop(NoopReason::EpisodeOver);
         let said =
             |episode: &&Episode| episode.turns.get(turn).map_or(over.clone(), |turn| turn.action.clone());
-        let steps = lanes.step(&all.iter().map(said).collect::<Vec<_>>());
-        let mut lanes = lanes.lanes().iter().zip(&steps).zip(&all);
+        lanes.step(&all.iter().map(said).collect::<Vec<_>>());
+        let mut lanes = lanes.lanes().iter().zip(lanes.steps()).zip(&all);
         lanes.find_map(|((lane, step), episode)| {
             let expected = episode.turns.get(turn)?.after;
             let same = Footprint::of(lane.session(), &step.observation) == expected;
