@@ -35,7 +35,7 @@ mod goal_record;
 mod original;
 
 mod embedded;
-mod open;
+mod stock;
 
 mod generate;
 mod report;
@@ -52,7 +52,6 @@ pub use fingerprint::GoalDigests;
 pub use generate::{generate, write_generated};
 pub use goal::{Goal, GoalId, GoalKind, GoalSet, GoalStyle, WantedOption};
 pub use goal_record::{GoalRecord, RecordedOptions};
-pub use open::{Stock, StockConfig};
 pub use original::{GoalDraw, OriginalWorld};
 pub use price::{Cents, Price};
 pub use product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
@@ -62,3 +61,4 @@ pub use report::CatalogReport;
 pub use seed::{Purpose, Seed};
 pub use split::{Split, UnknownSplit};
 pub use split_rule::{SplitRule, UnknownSplitRule};
+pub use stock::{Stock, StockConfig};

@@ -1,8 +1,8 @@
 //! The best documents of a search without a score for every document.
 //!
 //! In a large catalog most of a search goes into words that half of all products hold and that decide little. So terms
-//! are taken from the most telling to the least, and `open` documents are summed up as in the plain search until the
-//! terms that are left cannot lift a new one among the best. From then on only documents met before are looked up, and
+//! are taken from the most telling to the least, and every document that holds one is summed up, as in the plain search,
+//! until the terms that are left cannot lift a new one among the best. From then on only documents met before are looked up, and
 //! those are dropped that the terms left cannot lift there any more. (Turtle and Flood, "Query evaluation: strategies
 //! and optimizations", 1995: MaxScore, term at a time.)
 //!
