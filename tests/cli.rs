@@ -1,135 +1,20 @@
 //! The command line keeps its word: help that a stranger understands, answers on stdout, one clear message
 //! and exit code 2 for what cannot be done, and nothing lost.
 
+#[path = "common/command.rs"]
+mod command;
 mod common;
-#[expect(dead_code, reason = "a command is answered with pages and errors alone")]
-#[path = "common/server.rs"]
-mod server;
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, LazyLock};
 
+use command::{
+    CACHE, CORNER_SHOP, MODEL, answer, copy, edit, json, path, refused, refused_input, temporary, webshop,
+    webshop_into,
+};
 use serde_json::Value;
 use tempfile::TempDir;
-use webshop_agent::prompt::marks;
-use webshop_agent::{Qwen2, Qwen2Config, ShopTokenizer, checkpoint};
-use webshop_products::Seed;
-use webshop_training::{CatalogConfig, Config, RunFolder, open_shop};
-
-/// A catalog that fits on a page, as the tests name it.
-const CORNER_SHOP: &str = "tests/data/corner-shop";
-
-/// What came of a command.
-struct Answer {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-/// Where the tests' commands keep their indexes.
-static CACHE: LazyLock<TempDir> = LazyLock::new(temporary);
-
-/// Runs `webshop` in the repository with `input` on stdin.
-fn webshop(args: &[&str], input: &str) -> Answer {
-    webshop_into(args, input, Stdio::piped())
-}
-
-/// As [`webshop`], with its standard output going where it is told.
-fn webshop_into(args: &[&str], input: &str, stdout: impl Into<Stdio>) -> Answer {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_webshop"))
-        .args(args)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env("COLUMNS", "100")
-        .env("NO_COLOR", "1")
-        .env("WEBSHOP_CACHE", CACHE.path())
-        .env_remove("RUST_LOG")
-        .env_remove("RUST_BACKTRACE")
-        .stdin(Stdio::piped())
-        .stdout(stdout)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    // A command that ends without reading closes its end; that is its right.
-    let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
-    let output = child.wait_with_output().expect("the binary ends");
-    let text = |bytes| String::from_utf8(bytes).expect("text");
-    Answer { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
-}
-
-/// The stdout of a command that succeeds.
-fn answer(args: &[&str]) -> String {
-    let answer = webshop(args, "");
-    assert_eq!(answer.code, Some(0), "{args:?}: {}", answer.stderr);
-    answer.stdout
-}
-
-fn json(args: &[&str]) -> Value {
-    serde_json::from_str(&answer(args)).expect("one JSON object")
-}
-
-/// Asserts that a command is refused with exit code 2, and snapshots the message; `dir` is the temporary
-/// folder it speaks of.
-fn refused(name: &str, dir: &Path, args: &[&str]) {
-    refused_input(name, dir, args, "");
-}
-
-/// As [`refused`], with `input` on stdin.
-fn refused_input(name: &str, dir: &Path, args: &[&str], input: &str) {
-    let answer = webshop(args, input);
-    assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{args:?}: {}", answer.stderr);
-    let message = answer.stderr.replace(path(dir), "DIR");
-    assert_eq!(message.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{message}");
-    common::in_area("cli", || insta::assert_snapshot!(format!("refused_{name}"), message));
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().expect("temporary folders have plain names")
-}
-
-fn temporary() -> TempDir {
-    tempfile::tempdir().expect("a temporary folder")
-}
-
-/// A copy of a folder of files.
-fn copy(from: &Path) -> TempDir {
-    let to = temporary();
-    for entry in fs::read_dir(from).expect("a folder") {
-        let file = entry.expect("an entry").path();
-        fs::copy(&file, to.path().join(file.file_name().expect("a name"))).expect("a copy");
-    }
-    to
-}
-
-/// Replaces `from` by `to` in a file that contains it.
-fn edit(file: &Path, from: &str, to: &str) {
-    let text = fs::read_to_string(file).expect("a text file");
-    assert!(text.contains(from), "`{}` does not hold `{from}`", file.display());
-    fs::write(file, text.replacen(from, to, 1)).expect("a written file");
-}
-
-/// A model folder with random weights.
-static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = temporary();
-    let marks = marks();
-    let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
-    let tokenizer = ShopTokenizer::train(["a lamp"], 300, &marks).expect("room for all bytes and marks");
-    let shape = Qwen2Config {
-        hidden_size: 16,
-        intermediate_size: 16,
-        num_hidden_layers: 1,
-        num_attention_heads: 2,
-        num_key_value_heads: Some(1),
-        max_position_embeddings: 512,
-        ..Qwen2Config::small(tokenizer.vocab_size())
-    };
-    let model = Qwen2::random(&shape, Seed(0)).expect("a valid shape");
-    checkpoint::save(&model, folder.path()).expect("a written model");
-    tokenizer.save(folder.path()).expect("a written tokenizer");
-    folder
-});
+use webshop_training::{Config, RunFolder};
 
 #[test]
 fn every_verb_explains_itself() {
@@ -320,92 +205,6 @@ fn the_originals_shop_is_shopped_in_and_trips_there_are_replayed() {
         said(&original[2..])
     );
     assert!(said(&[]).contains("Total results"));
-}
-
-/// A site that shows the pages of our own shop, and how many goals it has.
-fn site(catalog: &str) -> (String, usize) {
-    let config = CatalogConfig { source: catalog.into(), ..CatalogConfig::default() };
-    let shop = open_shop(&config).expect("the shop opens");
-    let n_goals = shop.goals().goals().len();
-    (server::our_site(Arc::new(shop)), n_goals)
-}
-
-#[test]
-fn a_site_is_shopped_at_and_not_compared() {
-    let dir = temporary();
-    let (address, n_goals) = site(CORNER_SHOP);
-    let n_goals = n_goals.to_string();
-    let rollout = |place: [&str; 4]| {
-        json(&[&["rollout", "--policy", "rule", "--json", "--episodes", &n_goals], &place[..]].concat())
-    };
-    let there = rollout(["--site", &address, "--seed", "0"]);
-    let here = rollout(["--catalog", CORNER_SHOP, "--split", "all"]);
-    for key in
-        ["policy", "seed", "episodes", "success_rate", "success_ci95", "mean_turns", "inadmissible_rate"]
-    {
-        assert_eq!(there[key], here[key], "`{key}`");
-    }
-    let score = |of: &Value| of["score"].as_f64().expect("a number");
-    // The same summands, in another order.
-    assert!((score(&there) - score(&here)).abs() < 1e-12);
-    assert_eq!((&there["goal_fingerprint"], &there["fingerprint"]), (&Value::Null, &Value::Null));
-    assert_eq!(
-        (&there["site"]["url"], &there["site"]["failed_sessions"]),
-        (&address.clone().into(), &0.into())
-    );
-    let told = answer(&["rollout", "--policy", "rule", "--episodes", &n_goals, "--site", &address]);
-    let told: Vec<&str> = told.lines().filter(|line| !line.starts_with("seconds ")).collect();
-    let told = told.join("\n").replace(&address, "SITE/");
-    common::in_area("cli", || insta::assert_snapshot!("rollout_at_a_site", told));
-    let files = ["there", "here"].map(|name| dir.path().join(name));
-    for (file, result) in files.iter().zip([there, here]) {
-        fs::write(file, result.to_string()).expect("a written result");
-    }
-    let compare = ["compare", path(&files[1]), path(&files[0])];
-    refused("compare_with_a_site", dir.path(), &compare);
-    let forced = answer(&[&compare[..], &["--force"]].concat());
-    assert!(forced.contains("not about the same: they differ in goals and rules"), "{forced}");
-}
-
-#[test]
-fn sessions_that_fail_are_left_out_and_counted() {
-    let (address, n_goals) = site(CORNER_SHOP);
-    let (n, n_beyond) = (n_goals.to_string(), (n_goals + 2).to_string());
-    let rollout = |n| ["rollout", "--policy", "random", "--json", "--site", &address, "--episodes", n];
-    let all = json(&rollout(&n));
-    let beyond = webshop(&rollout(&n_beyond), "");
-    assert_eq!(beyond.code, Some(2));
-    let message: Vec<&str> = beyond.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-    let message = message.join("\n").replace(&address, "SITE/");
-    common::in_area("cli", || insta::assert_snapshot!("failed_sessions", message));
-    let mut left: Value = serde_json::from_str(&beyond.stdout).expect("one JSON object");
-    assert_eq!(left["site"]["failed_sessions"], 2);
-    left["site"]["failed_sessions"] = 0.into();
-    left["seconds"] = all["seconds"].clone();
-    assert_eq!(left, all);
-}
-
-#[test]
-fn what_needs_our_own_shop_is_not_done_at_a_site() {
-    let nowhere = Path::new("nowhere");
-    let shop = |name: &str, more: &[&str]| {
-        refused(name, nowhere, &[&["rollout", "--site", "http://127.0.0.1:9", "--policy"], more].concat());
-    };
-    shop("site_oracle", &["oracle"]);
-    shop("site_lm", &["lm"]);
-    shop("site_canary", &["longest-title"]);
-    shop("site_out", &["rule", "--out", "trips.jsonl"]);
-    shop("site_catalog", &["rule", "--catalog", "100"]);
-    shop("site_nothing", &["rule", "--episodes", "0"]);
-    for flag in
-        ["--size=9", "--goals=human", "--split=all", "--splits=paper", "--checkpoint=DIR", "--temperature=1"]
-    {
-        let refused = webshop(&["rollout", "--site", "http://127.0.0.1:9", "--policy", "rule", flag], "");
-        assert_eq!(refused.code, Some(2), "{flag}");
-        assert!(refused.stderr.contains("'--site <URL>' cannot be used with"), "{flag}: {}", refused.stderr);
-    }
-    refused("site_address", nowhere, &["rollout", "--policy", "rule", "--site", "localhost:3000"]);
-    refused("lm_without_checkpoint", nowhere, &["rollout", "--policy", "lm"]);
 }
 
 #[test]
