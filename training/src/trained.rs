@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use webshop_agent::{Qwen2, ShopTokenizer, checkpoint};
+use webshop_agent::checkpoint::{self, StopTokens};
+use webshop_agent::{Qwen2, ShopTokenizer};
 
 use crate::checkpoint::find_checkpoint;
 use crate::config::Config;
@@ -35,6 +36,9 @@ impl Trained {
     }
 
     fn from_model(config: Config, folder: &Path) -> Result<Self> {
-        Ok(Self { config, tokenizer: ShopTokenizer::load(folder)?, model: checkpoint::load(folder)? })
+        let tokenizer = ShopTokenizer::load(folder)?;
+        // Before the weights, which take longer to read than to find wrong.
+        StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
+        Ok(Self { config, tokenizer, model: checkpoint::load(folder)? })
     }
 }
