@@ -225,7 +225,8 @@ def record_tokens(out, tokenizer):
         {
             "text": text,
             "ids": tokenizer(text, add_special_tokens=False).input_ids,
-            "plain_ids": tokenizer(text, add_special_tokens=False, split_special_tokens=True).input_ids,
+            # As transformers cuts what a user says when it is asked to sanitize it.
+            "plain_ids": tokenizer._encode_without_added_tokens(text),
         }
         for text in TEXTS + corpus()[::9]
     ]
