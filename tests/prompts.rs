@@ -9,9 +9,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use rand::Rng;
-use webshop_agent::dialect::{Utterance, parse, utterance};
+use webshop_agent::dialect::plain::{parse, utterance};
 use webshop_agent::prompt::{Piece, PromptConfig, encode, marks};
-use webshop_agent::{DemonstratedTurn, Demonstrator, Manner, ShopTokenizer};
+use webshop_agent::{DemonstratedTurn, Demonstrator, Manner, ShopTokenizer, Utterance};
 use webshop_env::{Action, Page, RewardBreakdown, Session, Shop};
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
@@ -117,7 +117,12 @@ fn what_may_be_done_can_be_said() {
                 let thoughts = [(vec![], None), (vec![Piece::words("is it red? no")], Some("is it red? no"))];
                 for (thought, written) in thoughts {
                     let said = utterance(&thought, &action, page);
-                    let expected = Utterance { thought: written.map(str::to_owned), action: action.clone() };
+                    let expected = Utterance {
+                        thought: written.map(str::to_owned),
+                        action: action.clone(),
+                        is_well_formed: true,
+                        leaves: false,
+                    };
                     assert_eq!(parse(&text(&said), page), expected);
                     let ids = encode(&tokenizer, &said).expect("known marks");
                     assert_eq!(parse(&tokenizer.decode(&ids), page), expected);

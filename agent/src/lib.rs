@@ -22,9 +22,12 @@ pub mod generate;
 pub mod sampler;
 pub mod tokenizer;
 
+pub mod chat;
+pub mod dialect;
+mod dialogue;
+
 mod canary;
 pub mod demonstrator;
-pub mod dialect;
 pub mod episode;
 mod lm_policy;
 pub mod policy;
@@ -35,8 +38,11 @@ pub mod site;
 
 pub use cache::KvCache;
 pub use canary::Canary;
+pub use chat::{Message, Role, ToolCall};
 pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
+pub use dialect::{Dialect, History, Utterance};
+pub use dialogue::{Dialogue, PastTurn, Seen};
 pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, TurnTokens};
 pub use error::AgentError;
 pub use generate::{Completion, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};

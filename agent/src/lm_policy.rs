@@ -10,7 +10,7 @@ use webshop_env::{Action, Page};
 use webshop_products::Seed;
 
 use crate::constraint::{Constraint, FreeText, Thought, ThoughtStart};
-use crate::dialect;
+use crate::dialect::plain;
 use crate::episode::TurnTokens;
 use crate::error::AgentError;
 use crate::generate::{Generator, GeneratorConfig, Request};
@@ -103,7 +103,7 @@ impl<'a> LmPolicy<'a> {
         let available = page.available_actions();
         let clicks = available.clickables.into_iter().filter(|label| label != "search");
         let completions = clicks
-            .map(|label| encode(self.tokenizer, &dialect::utterance(&[], &Action::Click(label), page)))
+            .map(|label| encode(self.tokenizer, &plain::utterance(&[], &Action::Click(label), page)))
             .collect::<Result<Vec<_>, _>>()?;
         // The shop takes a search on every page; the results page is where a customer may want another.
         let search = (available.has_search_bar || completions.is_empty()).then(|| self.search.clone());
@@ -137,7 +137,7 @@ impl Policy for LmPolicy<'_> {
             if completion.ids.is_empty() {
                 return Move { action: None, thought: None, tokens: None };
             }
-            let said = dialect::parse(&self.tokenizer.decode(&completion.ids), view.page);
+            let said = plain::parse(&self.tokenizer.decode(&completion.ids), view.page);
             let tokens = TurnTokens { prompt_ids: request.prompt_ids, completion };
             Move { action: Some(said.action), thought: said.thought, tokens: Some(tokens) }
         });
