@@ -158,7 +158,7 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
     let observer = observer();
     observer.begin(policy.name(), tasks.len() as u64, 0);
     let limits = RolloutConfig { max_steps: flags.max_steps, lanes: 128 };
-    let episodes = rollout(policy, &tasks, limits, &mut |n| observer.advance(n as u64, ""))?;
+    let episodes = rollout(policy, &tasks, limits, &mut |_, _| observer.advance(1, ""))?;
     observer.end();
     let seconds = began.elapsed().as_secs_f64();
     let summary = summarize(&episodes);

@@ -48,7 +48,7 @@ fn trips_here(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Vec<Si
     let tasks: Vec<Task> = (0..n_goals).map(task).collect();
     let limits = RolloutConfig { max_steps: MAX_STEPS, lanes: 7 };
     let episodes =
-        rollout(policy, &tasks, limits, &mut |_| ()).expect("policies without a model do not fail");
+        rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail");
     episodes.iter().map(|episode| told(shop, episode)).collect()
 }
 
@@ -350,7 +350,8 @@ fn a_site_that_does_not_answer_is_given_up() {
     });
     let site = Site::parse(&address).expect("an address");
     let config = SiteConfig { n_sessions: 1, max_steps: 1, patience: Duration::from_millis(50) };
-    let refusal = shop_at(&site, &RulePolicy, config, &mut |_| ()).expect_err("nobody answers").to_string();
+    let refusal =
+        shop_at(&site, &RulePolicy, config, &mut |_| ()).expect_err("nobody answers").to_string();
     assert_eq!(refusal, format!("cannot reach `{address}fixed_0`: no answer within 0.05 s"));
 }
 

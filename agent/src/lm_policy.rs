@@ -10,10 +10,10 @@ use webshop_env::{Action, Page};
 use webshop_products::Seed;
 
 use crate::constraint::{Constraint, FreeText, Thought, ThoughtStart};
-use crate::dialect::plain;
-use crate::episode::TurnTokens;
+use crate::dialect::{Dialect, plain};
+use crate::episode::{PromptStamp, TurnTokens};
 use crate::error::AgentError;
-use crate::generate::{Generator, GeneratorConfig, Request};
+use crate::generate::{Context, Generator, GeneratorConfig, Request};
 use crate::policy::{LaneView, Move, Policy};
 use crate::prompt::{END, END_THINK, PromptConfig, THINK, Transcriber, encode, mark};
 use crate::qwen2::{Decoder, Qwen2};
@@ -84,6 +84,7 @@ impl<'a> LmPolicy<'a> {
         let at = view.coordinates;
         Ok(Request {
             lane: view.lane,
+            context: Context::Kept,
             prompt_ids: encode(self.tokenizer, &pieces)?,
             coordinates: SamplingCoordinates {
                 step: at.step,
@@ -129,17 +130,28 @@ impl Policy for LmPolicy<'_> {
         Ok(())
     }
 
+    fn enter(&mut self, lane: usize) {
+        self.readers[lane] = Transcriber::new(self.config.prompt);
+        self.generator.as_mut().expect("a rollout has begun").forget(lane);
+    }
+
+    fn prompt(&self) -> Option<PromptStamp> {
+        let dialect = Dialect::Plain;
+        Some(PromptStamp { dialect, version: dialect.version().into() })
+    }
+
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
         let requests = lanes.iter().map(|view| self.request(view)).collect::<Result<Vec<_>, _>>()?;
         let generator = self.generator.as_mut().expect("a batch was begun before it is played");
         let completions = generator.generate(&requests)?;
         let moves = lanes.iter().zip(requests).zip(completions).map(|((view, request), completion)| {
             if completion.ids.is_empty() {
-                return Move { action: None, thought: None, tokens: None };
+                return Move::none();
             }
-            let said = plain::parse(&self.tokenizer.decode(&completion.ids), view.page);
-            let tokens = TurnTokens { prompt_ids: request.prompt_ids, completion };
-            Move { action: Some(said.action), thought: said.thought, tokens: Some(tokens) }
+            let answer = self.tokenizer.decode(&completion.ids);
+            let said = plain::parse(&answer, view.page);
+            let prompt_ids = request.prompt_ids;
+            Move::said(answer, said, Some(TurnTokens { context: request.context, prompt_ids, completion }))
         });
         Ok(moves.collect())
     }

@@ -421,9 +421,9 @@ impl<'a> Trainer<'a> {
         let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
         let lm = lm_config(self.config, temperature, top_p)?;
         let mut policy = LmPolicy::new(model, &self.tokenizer, lm, self.seed())?;
-        let mut progress = |n: usize| {
-            if tasks.first().is_some_and(|task| task.coordinates.step == VALUE_STEP) {
-                self.observer.advance(n as u64, "");
+        let mut progress = |_: usize, episode: &Episode| {
+            if episode.coordinates.step == VALUE_STEP {
+                self.observer.advance(1, "");
             }
         };
         Ok(rollout(&mut policy, tasks, rollout_config(self.config), &mut progress)?)

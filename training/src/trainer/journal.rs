@@ -49,7 +49,7 @@ impl Trainer<'_> {
         let tasks: Vec<Task> = goals.into_iter().map(|goal| self.task(at(goal), step, 0)).collect();
         let lm = lm_config(self.config, config.temperature, config.top_p)?;
         let mut policy = LmPolicy::new(&self.model, &self.tokenizer, lm, self.seed())?;
-        let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_| ())?;
+        let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_, _| ())?;
         let summary = summarize(&episodes);
         let mut record = Record::new(phase, self.state.step);
         record_evaluation(&mut record, &summary);
