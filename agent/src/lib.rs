@@ -48,7 +48,7 @@ pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, PromptStamp, TurnTok
 pub use error::AgentError;
 pub use generate::{Completion, Context, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
 pub use kernels::matmul::{Store, View, matmul};
-pub use lm_policy::{LmConfig, LmPolicy};
+pub use lm_policy::{ChatFormat, LmConfig, LmPolicy};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
 pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};
 pub use rollout::{RolloutConfig, Task, rollout};
