@@ -9,6 +9,9 @@
 //! context of a lane = prompt₀ completion₀ prompt₁ completion₁ …          at most `capacity` tokens
 //! ```
 //!
+//! Where prompts stand alone ([`Context::Alone`]), the lane keeps what the new one begins with and the old
+//! one began with, and reads the rest.
+//!
 //! Lanes are ragged, and a lane that has stopped leaves the batch. Lanes live in groups of
 //! [`LANES_PER_GROUP`]; groups run side by side on rayon's threads and each runs on one. A lane's completion
 //! depends on its context, the sampler and its coordinates alone: not on the number of threads, nor on the
@@ -48,12 +51,24 @@ pub struct GeneratorConfig {
     pub stop_ids: Vec<u32>,
 }
 
+/// What stands before a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Context {
+    /// All that was read and said on the lane before.
+    Kept,
+    /// Nothing: it is the whole context.
+    Alone,
+}
+
 /// One lane's next turn.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Which lane.
     pub lane: usize,
-    /// What has been added to its context since it last spoke.
+    /// What stands before the prompt.
+    pub context: Context,
+    /// What is to be read before the answer.
     pub prompt_ids: Vec<u32>,
     /// Address of the turn's first draw; later tokens count up from its `token`.
     pub coordinates: SamplingCoordinates,
@@ -104,7 +119,7 @@ impl Generator {
             .map(|left| left.min(LANES_PER_GROUP))
             .map(|n_lanes| Group {
                 cache: KvCache::new(decoder.config(), n_lanes, config.capacity),
-                unread: vec![Vec::new(); n_lanes],
+                contexts: vec![Vec::new(); n_lanes],
             })
             .collect();
         Self { decoder, config, groups }
@@ -127,14 +142,14 @@ impl Generator {
     /// # Panics
     /// If there is no such lane; so does [`Generator::forget`].
     pub fn context_len(&self, lane: usize) -> usize {
-        self.groups[lane / LANES_PER_GROUP].context_len(lane % LANES_PER_GROUP)
+        self.groups[lane / LANES_PER_GROUP].contexts[lane % LANES_PER_GROUP].len()
     }
 
     /// Empties the context of `lane`.
     pub fn forget(&mut self, lane: usize) {
         let group = &mut self.groups[lane / LANES_PER_GROUP];
         group.cache.reset_lane(lane % LANES_PER_GROUP);
-        group.unread[lane % LANES_PER_GROUP].clear();
+        group.contexts[lane % LANES_PER_GROUP].clear();
     }
 
     /// Says one turn for each request, in their order.
@@ -176,15 +191,11 @@ impl Generator {
 #[derive(Clone, Debug)]
 struct Group {
     cache: KvCache,
-    /// What each lane's context ends with that the cache has not read.
-    unread: Vec<Vec<u32>>,
+    /// All tokens of each lane; the cache has read the first of them.
+    contexts: Vec<Vec<u32>>,
 }
 
 impl Group {
-    fn context_len(&self, lane: usize) -> usize {
-        self.cache.len(lane) + self.unread[lane].len()
-    }
-
     fn generate<'r>(
         &mut self,
         decoder: &Decoder,
@@ -209,10 +220,14 @@ impl Group {
         Ok(turns.into_iter().map(|turn| self.finish(turn)).collect())
     }
 
-    /// Appends the prompt to the lane's context, if at least one token of an answer fits behind it.
+    /// Puts the prompt behind the lane's context, if at least one token of an answer fits behind it.
     fn begin<'r>(&mut self, config: &GeneratorConfig, request: &'r Request) -> Result<Turn<'r>, AgentError> {
         let lane = request.lane % LANES_PER_GROUP;
-        let context_len = self.context_len(lane) + request.prompt_ids.len();
+        let kept = match request.context {
+            Context::Kept => self.contexts[lane].len(),
+            Context::Alone => 0,
+        };
+        let context_len = kept + request.prompt_ids.len();
         if context_len == 0 {
             return Err(AgentError::Sampling(format!("lane `{}` has nothing to read", request.lane)));
         }
@@ -221,7 +236,7 @@ impl Group {
             lane,
             room: self.cache.capacity().saturating_sub(context_len),
             state: request.constraint.as_ref().map(Constraint::start),
-            unread: std::mem::take(&mut self.unread[lane]),
+            unread: Vec::new(),
             draws: Vec::new(),
             stop: None,
         };
@@ -231,14 +246,26 @@ impl Group {
             turn.stop = Some(StopReason::Length);
         }
         if turn.room > 0 {
-            turn.unread.extend_from_slice(&request.prompt_ids);
+            self.replace(lane, kept, &request.prompt_ids);
+            turn.unread.extend_from_slice(&self.contexts[lane][self.cache.len(lane)..]);
             turn.say_what_is_certain(config)?;
         }
         Ok(turn)
     }
 
+    /// Puts `ids` in the place of all but the first `kept` tokens of a lane. What stays as it was need not be read
+    /// again, but for the last token, after which the model is asked.
+    fn replace(&mut self, lane: usize, kept: usize, ids: &[u32]) {
+        let context = &mut self.contexts[lane];
+        let same = context[kept..].iter().zip(ids).take_while(|(old, new)| old == new).count();
+        let len = kept + ids.len();
+        context.truncate(kept + same);
+        context.extend_from_slice(&ids[same..]);
+        self.cache.truncate_lane(lane, (kept + same).min(len - 1));
+    }
+
     fn finish(&mut self, turn: Turn<'_>) -> Completion {
-        self.unread[turn.lane] = turn.unread;
+        self.contexts[turn.lane].extend(turn.draws.iter().map(|draw| draw.id));
         Completion {
             ids: turn.draws.iter().map(|draw| draw.id).collect(),
             log_probs: turn.draws.iter().map(|draw| draw.log_prob).collect(),
