@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use webshop_agent::chat_template::{ChatTemplate, Conversation};
 use webshop_agent::checkpoint::{self, SaveOptions, WeightType};
+use webshop_agent::lora::Lora;
 use webshop_agent::{KvCache, LaneTokens, PackedTokens, Qwen2, ShopTokenizer};
 
 /// Every recorded model, with the type of its files.
@@ -195,6 +196,66 @@ fn folders_are_written_as_they_were() {
         assert_eq!(found, Some(weight_type), "{name}");
         assert_eq!(again.config(), model.config(), "{name}");
         assert_eq!(again.fingerprint().ok(), model.fingerprint().ok(), "{name}");
+    }
+}
+
+/// `recorded.json` of an adapter.
+#[derive(Deserialize)]
+struct RecordedAdapter {
+    base: String,
+    texts: Vec<Vec<u32>>,
+}
+
+#[test]
+fn adapters_are_those_of_peft() {
+    for name in ["plain", "patterns"] {
+        let folder = recordings().join("adapters").join(name);
+        let facts: RecordedAdapter = read(&folder.join("recorded.json"));
+        let tensors = candle_core::safetensors::load(folder.join("recorded.safetensors"), &Device::Cpu);
+        let tensors = tensors.expect("recorded tensors");
+        let base = checkpoint::load(&model_folder(&facts.base)).expect("a sound folder");
+        let lora = Lora::load(&folder, &base).expect("an adapter for it");
+        let merged = lora.merged(&base).expect("of its shape");
+
+        let theirs = tensors["logits"].to_vec2::<f32>().expect("[T, V]");
+        for (position, (ours, theirs)) in
+            decoded_logits(&merged, &facts.texts).iter().zip(&theirs).enumerate()
+        {
+            assert_close(ours, theirs, TOLERANCE, &format!("{name}, position {position}"));
+        }
+
+        let (_, gradients) = loss_and_gradients(&merged, &facts.texts);
+        let gradients = lora.gradients(&merged, &gradients).expect("a gradient of every weight");
+        assert_eq!(
+            2 * gradients.len(),
+            tensors.len() - 1,
+            "{name}: one gradient a matrix, beside the logits"
+        );
+        for (module, ours) in lora.modules().iter().zip(&gradients) {
+            let module = module.parameter.trim_end_matches(".weight");
+            for (side, ours) in [("A", &ours.a), ("B", &ours.b)] {
+                let name = format!("gradient.base_model.model.{module}.lora_{side}.weight");
+                let theirs = values(&tensors[&name]);
+                let largest = theirs.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+                assert!(largest > 0.0, "{name} is zero");
+                assert_close(ours, &theirs, 1e-4 * largest, &name);
+            }
+        }
+
+        // What we write is what PEFT wrote.
+        let again = tempfile::tempdir().expect("a temporary folder");
+        lora.save(again.path()).expect("a written adapter");
+        let tensors = |folder: &Path| {
+            let path = folder.join("adapter_model.safetensors");
+            let tensors = candle_core::safetensors::load(path, &Device::Cpu).expect("an adapter");
+            let mut named: Vec<_> =
+                tensors.into_iter().map(|(name, tensor)| (name, values(&tensor))).collect();
+            named.sort_by(|(a, _), (b, _)| a.cmp(b));
+            named
+        };
+        assert_eq!(tensors(again.path()), tensors(&folder));
+        let config = |folder: &Path| read::<Value>(&folder.join("adapter_config.json"));
+        assert_eq!(config(again.path()), config(&folder));
     }
 }
 
