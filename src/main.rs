@@ -13,6 +13,7 @@ mod compare;
 mod eval;
 mod explain;
 mod lines;
+mod model;
 mod play;
 mod progress;
 mod replay;
@@ -70,6 +71,9 @@ enum Verb {
     /// Make a catalog, or look at one
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
+    /// Make a model folder, look at one, or write one anew
+    #[command(subcommand)]
+    Model(model::ModelVerb),
 }
 
 fn main() -> ExitCode {
@@ -106,6 +110,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Explain(args) => explain::run(args),
         Verb::Trace(args) => trace::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
+        Verb::Model(verb) => model::run(verb),
     }
 }
 
