@@ -133,9 +133,15 @@ impl Qwen2 {
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// A snapshot of the weights for generation.
+    /// A snapshot of the weights for generation, which later steps do not move.
     pub fn decoder(&self) -> Result<Decoder, AgentError> {
-        Decoder::new(self)
+        self.clone().into_decoder()
+    }
+
+    /// As [`decoder`](Self::decoder) for a model that will not be trained. Unless a clone shares them, every
+    /// parameter is freed as soon as it has been packed, so that two copies never exist.
+    pub fn into_decoder(self) -> Result<Decoder, AgentError> {
+        Decoder::new(self.config, self.rope, self.parameters)
     }
 
     fn head_name(&self) -> &'static str {

@@ -6,10 +6,12 @@
 //! of each distribution comes along as a number without a gradient.
 
 use candle_core::{Result, Tensor, bail};
+use rayon::prelude::*;
 
 use super::{read, tensor};
-use crate::kernels::matmul::{Packed, Store, View, matmul, matmul_packed};
+use crate::kernels::matmul::{Packed, Right, Store, View, matmul_joined, matmul_packed};
 use crate::kernels::rows::{RowStats, log_softmax_row, log_softmax_row_backward};
+use crate::kernels::threads::Threads;
 
 /// Rows whose logits exist at the same time.
 const CHUNK: usize = 96;
@@ -28,48 +30,64 @@ fn check(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<(usize, us
 /// Scores `targets[i]` as the token that follows row i of `hidden` `[N, H]` under the head `weight` `[V, H]`.
 pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<Vec<RowStats>> {
     let (vocab_size, width) = check(hidden, weight, targets)?;
+    let threads = Threads::for_width(width.min(vocab_size));
     let mut stats = Vec::with_capacity(targets.len());
     read([hidden, weight], |[hidden, weight]| {
-        let head = Packed::new(View::new(weight, vocab_size, width, width).t());
-        let mut logits = vec![0.0; CHUNK * vocab_size];
+        let head = Packed::new(Right::Beside(&[View::new(weight, vocab_size, width, width).t()]));
+        let mut logits = vec![0.0; CHUNK.min(targets.len()) * vocab_size];
         for (rows, targets) in hidden.chunks(CHUNK * width).zip(targets.chunks(CHUNK)) {
-            matmul_packed(&mut logits, vocab_size, View::rows_of(rows, width), &head, vocab_size, Store::Set);
-            let logits = logits.chunks_exact(vocab_size).zip(targets);
-            stats.extend(logits.map(|(row, &target)| log_softmax_row(row, target as usize)));
+            let rows = View::rows_of(rows, width);
+            matmul_packed(&mut logits, vocab_size, rows, &head, vocab_size, Store::Set, threads);
+            let of_row = |(row, &target): (&[f32], &u32)| log_softmax_row(row, target as usize);
+            match threads {
+                Threads::One => stats.extend(logits.chunks_exact(vocab_size).zip(targets).map(of_row)),
+                Threads::All => {
+                    stats.par_extend(logits.par_chunks_exact(vocab_size).zip(targets).map(of_row))
+                }
+            }
         }
     })?;
     Ok(stats)
 }
 
-/// (dh, dW) from the gradients of the log-probabilities. `[N, H]` and `[V, H]`
+/// (dh `[N, H]`, dW `[V, H]` flat) from the gradients of the log-probabilities.
 pub fn backward(
     hidden: &Tensor,
     weight: &Tensor,
     targets: &[u32],
     stats: &[RowStats],
     d_log_prob: &[f32],
-) -> Result<(Tensor, Tensor)> {
+) -> Result<(Tensor, Vec<f32>)> {
     let (vocab_size, width) = check(hidden, weight, targets)?;
+    let threads = Threads::for_width(width.min(vocab_size));
     let mut d_hidden = vec![0.0; hidden.elem_count()];
     let mut d_weight = vec![0.0; weight.elem_count()];
     read([hidden, weight], |[hidden, weight]| {
         let weight = View::new(weight, vocab_size, width, width);
-        let (head, head_rows) = (Packed::new(weight.t()), Packed::new(weight));
-        let mut logits = vec![0.0; CHUNK * vocab_size];
-        let mut of_row = targets.iter().zip(stats).zip(d_log_prob);
+        let (head, head_rows) =
+            (Packed::new(Right::Beside(&[weight.t()])), Packed::new(Right::Below(&[weight])));
+        let mut logits = vec![0.0; CHUNK.min(targets.len()) * vocab_size];
+        let mut start = 0;
         for (rows, d_rows) in hidden.chunks(CHUNK * width).zip(d_hidden.chunks_mut(CHUNK * width)) {
+            let n_rows = d_rows.len() / width;
+            let asked = start..start + n_rows;
+            start = asked.end;
             let rows = View::rows_of(rows, width);
-            let logits = &mut logits[..d_rows.len() / width * vocab_size];
-            matmul_packed(logits, vocab_size, rows, &head, vocab_size, Store::Set);
-            for (logits, ((&target, stats), &d)) in logits.chunks_exact_mut(vocab_size).zip(&mut of_row) {
-                log_softmax_row_backward(logits, target as usize, stats.log_sum_exp, d);
+            let logits = &mut logits[..n_rows * vocab_size];
+            matmul_packed(logits, vocab_size, rows, &head, vocab_size, Store::Set, threads);
+            let of_row = |(logits, i): (&mut [f32], usize)| {
+                log_softmax_row_backward(logits, targets[i] as usize, stats[i].log_sum_exp, d_log_prob[i]);
+            };
+            match threads {
+                Threads::One => logits.chunks_exact_mut(vocab_size).zip(asked).for_each(of_row),
+                Threads::All => logits.par_chunks_exact_mut(vocab_size).zip(asked).for_each(of_row),
             }
             let d_logits = View::rows_of(logits, vocab_size);
-            matmul(&mut d_weight, width, d_logits.t(), rows, Store::Add);
-            matmul_packed(d_rows, width, d_logits, &head_rows, width, Store::Set);
+            matmul_joined(&mut d_weight, width, d_logits.t(), Right::Below(&[rows]), Store::Add, threads);
+            matmul_packed(d_rows, width, d_logits, &head_rows, width, Store::Set, threads);
         }
     })?;
-    Ok((tensor(d_hidden, hidden.shape())?, tensor(d_weight, weight.shape())?))
+    Ok((tensor(d_hidden, hidden.shape())?, d_weight))
 }
 
 #[cfg(test)]
@@ -86,6 +104,7 @@ mod tests {
         let targets: Vec<u32> = (0..n_rows as u32).map(|i| i * 3 % 5).collect();
         let stats = forward(&h, &w, &targets).unwrap();
         let (d_h, d_w) = backward(&h, &w, &targets, &stats, &d.to_vec1::<f32>().unwrap()).unwrap();
+        let d_w = tensor(d_w, (5, 3)).unwrap();
         gradients_match([h, w], &d, |[h, w]| tensor(log_probs(h, w, &targets), n_rows), [d_h, d_w]);
     }
 

@@ -22,7 +22,7 @@ fn check(m: usize, k: usize, n: usize) {
         let stride = n + 3;
         let mut c = vec![0.5; m * stride];
         matmul(&mut c, stride, a, b, Store::Set);
-        matmul_packed(&mut c, stride, a, &Packed::new(b), n, Store::Add);
+        matmul_packed(&mut c, stride, a, &Packed::new(Right::Below(&[b])), n, Store::Add, Threads::One);
         let truth = truth(a, b);
         for (i, row) in c.chunks_exact(stride).enumerate() {
             for (j, value) in row.iter().enumerate() {
@@ -46,9 +46,9 @@ fn products_of_awkward_sizes() {
 #[test]
 fn a_leading_part_of_a_packed_matrix() {
     let (a, b) = (wave(1, 4 * 300), wave(2, 520 * 70));
-    let packed = Packed::new(View::new(&b, 520, 70, 70));
+    let packed = Packed::new(Right::Below(&[View::new(&b, 520, 70, 70)]));
     let (mut part, mut whole) = (vec![0.0; 4 * 40], vec![0.0; 4 * 40]);
-    matmul_packed(&mut part, 40, View::new(&a, 4, 300, 300), &packed, 40, Store::Set);
+    matmul_packed(&mut part, 40, View::new(&a, 4, 300, 300), &packed, 40, Store::Set, Threads::One);
     matmul(&mut whole, 40, View::new(&a, 4, 300, 300), View::new(&b, 300, 40, 70), Store::Set);
     assert_eq!(part, whole);
 }
