@@ -2,7 +2,9 @@
 //!
 //! Micro-batches are independent: each is computed on one thread, forward and backward, and their
 //! gradients are added in the order of the micro-batches. The split of a batch into micro-batches is
-//! fixed by the batch alone ([`MicroBatch::pack`]), so the thread count cannot show.
+//! fixed by the batch alone ([`MicroBatch::pack`]), so the thread count cannot show. A wide model divides its
+//! products among the threads instead, one micro-batch after another, and adds each parameter's gradient as soon
+//! as it is finished: what is held at once is the sum and one gradient, and the sums are the same.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
@@ -14,7 +16,7 @@ use crate::trajectory::MicroBatch;
 /// One flat f32 gradient per parameter, in the order of [`Qwen2::parameters`].
 pub type Gradients = Vec<Vec<f32>>;
 
-/// Micro-batches whose gradients are held at once; bounds memory, not the result.
+/// Micro-batches of a small model whose gradients are held at once; bounds memory, not the result.
 const WAVE: usize = 8;
 
 /// The summed gradient of `loss` over all micro-batches, with what it reports of each, in order.
@@ -30,15 +32,23 @@ where
     let mut total: Gradients =
         model.parameters().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
     let mut reports = Vec::with_capacity(micro_batches.len());
+    if model.is_wide() {
+        for micro in micro_batches {
+            reports.push(one(model, micro, &loss, |place, gradient| add(&mut total[place], &gradient))?);
+        }
+        return Ok((total, reports));
+    }
     for wave in micro_batches.chunks(WAVE) {
-        let parts: Vec<Result<(Gradients, R)>> =
-            wave.par_iter().map(|micro| one(model, micro, &loss)).collect();
+        let apart = |micro| {
+            let mut gradients = vec![Vec::new(); total.len()];
+            let report = one(model, micro, &loss, |place, gradient| gradients[place] = gradient)?;
+            Ok((gradients, report))
+        };
+        let parts: Vec<Result<(Gradients, R)>> = wave.par_iter().map(apart).collect();
         for part in parts {
             let (gradients, report) = part?;
             for (sum, gradient) in total.iter_mut().zip(&gradients) {
-                for (a, b) in sum.iter_mut().zip(gradient) {
-                    *a += b;
-                }
+                add(sum, gradient);
             }
             reports.push(report);
         }
@@ -46,12 +56,19 @@ where
     Ok((total, reports))
 }
 
-fn one<F, R>(model: &Qwen2, micro: &MicroBatch, loss: &F) -> Result<(Gradients, R)>
+fn add(sum: &mut [f32], gradient: &[f32]) {
+    for (a, b) in sum.iter_mut().zip(gradient) {
+        *a += b;
+    }
+}
+
+/// Hands over the gradients of one micro-batch, parameter by parameter.
+fn one<F, R>(model: &Qwen2, micro: &MicroBatch, loss: &F, put: impl FnMut(usize, Vec<f32>)) -> Result<R>
 where
     F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
 {
     let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets)?;
     let (loss, report) = loss(micro, pass.stats())?;
-    let gradients = pass.backward(&loss)?;
-    Ok((gradients, report))
+    pass.backward_each(&loss, put)?;
+    Ok(report)
 }

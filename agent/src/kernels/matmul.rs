@@ -39,6 +39,11 @@ const TILE_ROWS: usize = 12;
 const TILE_COLS: usize = 32;
 /// Rows of the left operand packed at a time, so that they stay in the second-level cache.
 const BLOCK_ROWS: usize = 8 * TILE_ROWS;
+/// Columns of a right-hand side that is packed for one product only, packed at a time; with [`SLAB_DEPTH`]
+/// this bounds the memory, however large the matrix. A multiple of [`TILE_COLS`].
+const SLAB_COLS: usize = 128 * TILE_COLS;
+/// Its rows, a multiple of [`DEPTH`]: the sums are cut there in any case.
+const SLAB_DEPTH: usize = 8 * DEPTH;
 
 /// A matrix somewhere in a slice: element (i, j) is `data[i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +73,12 @@ impl<'a> View<'a> {
     /// The whole slice as a matrix with rows of `cols` values.
     pub fn rows_of(data: &'a [f32], cols: usize) -> Self {
         Self::new(data, data.len() / cols, cols, cols)
+    }
+
+    /// The given columns of all rows.
+    fn some_columns(self, cols: Range<usize>) -> Self {
+        let start = if cols.is_empty() { 0 } else { cols.start * self.col_stride };
+        Self { data: &self.data[start..], cols: cols.len(), ..self }
     }
 
     /// The transpose, without a copy.
@@ -120,8 +131,16 @@ pub fn matmul_joined(c: &mut [f32], c_stride: usize, a: View, b: Right, store: S
     let level = Level::detect();
     in_columns(c, c_stride, a.rows, n_cols, threads, |cols, c| {
         SCRATCH.with_borrow_mut(|Scratch { panels, right }| {
-            right.pack_columns(b, cols.clone());
-            multiply(level, c, a, right, 0..cols.len(), store, panels);
+            for col in (0..cols.len()).step_by(SLAB_COLS) {
+                let width = SLAB_COLS.min(cols.len() - col);
+                // An empty depth is a slab of its own: the result may have to be set to zero.
+                for first in (0..depth.max(1)).step_by(SLAB_DEPTH) {
+                    let rows = first..depth.min(first + SLAB_DEPTH);
+                    right.pack_part(b, rows.clone(), cols.start + col..cols.start + col + width);
+                    let store = if first == 0 { store } else { Store::Add };
+                    multiply(level, c, a.some_columns(rows), right, (0..width, col), store, panels);
+                }
+            }
         });
     });
 }
@@ -143,7 +162,9 @@ pub fn matmul_packed(
     assert!(a.cols <= b.rows && n_cols <= b.cols, "the packed matrix is too small");
     let level = Level::detect();
     in_columns(c, c_stride, a.rows, n_cols, threads, |cols, c| {
-        SCRATCH.with_borrow_mut(|Scratch { panels, .. }| multiply(level, c, a, b, cols, store, panels));
+        SCRATCH.with_borrow_mut(|Scratch { panels, .. }| {
+            multiply(level, c, a, b, (cols, 0), store, panels);
+        });
     });
 }
 
@@ -175,13 +196,13 @@ fn in_columns(
     parts.into_par_iter().for_each(|(cols, rows)| work(cols, &mut Target::Columns(rows)));
 }
 
-/// Chooses the loops for the numbers of `b`.
+/// Chooses the loops for the numbers of `b`. `cols` are columns of `b`, and where in `c` the first of them goes.
 fn multiply(
     level: Level,
     c: &mut Target,
     a: View,
     b: &Packed,
-    cols: Range<usize>,
+    cols: (Range<usize>, usize),
     store: Store,
     panels: &mut Panels,
 ) {
@@ -199,7 +220,7 @@ fn multiply_at<E: Element>(
     c: &mut Target,
     a: View,
     b: (&[E], usize, usize),
-    cols: Range<usize>,
+    cols: (Range<usize>, usize),
     store: Store,
     panels: &mut Panels,
 ) {
@@ -210,7 +231,7 @@ fn multiply_at<E: Element>(
             c: &mut Target,
             a: View,
             b: (&[E], usize, usize),
-            cols: Range<usize>,
+            cols: (Range<usize>, usize),
             store: Store,
             panels: &mut Panels,
         ) {
@@ -221,7 +242,7 @@ fn multiply_at<E: Element>(
             c: &mut Target,
             a: View,
             b: (&[E], usize, usize),
-            cols: Range<usize>,
+            cols: (Range<usize>, usize),
             store: Store,
             panels: &mut Panels,
         ) {

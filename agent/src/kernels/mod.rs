@@ -14,8 +14,8 @@
 //! No function of a narrow model starts a thread: the caller runs micro-batches or groups of lanes side by
 //! side. Products of a wide one are divided ([`threads`]), which changes no bit either.
 //!
-//! This is the one module where `unsafe` is allowed. It is used for a single purpose, to call a
-//! function compiled for a processor feature after that feature has been detected.
+//! This is the one module where `unsafe` is allowed. It is used for two purposes: to call a function
+//! compiled for a processor feature after that feature has been detected, and to ask for memory ahead.
 
 pub mod attention;
 pub mod cached;

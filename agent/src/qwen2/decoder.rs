@@ -58,6 +58,11 @@ impl Logits {
         &self.values[i * self.vocab_size..(i + 1) * self.vocab_size]
     }
 
+    /// [`rows`](Self::rows) for several threads.
+    pub(crate) fn par_rows(&self) -> impl IndexedParallelIterator<Item = &[f32]> {
+        self.values.par_chunks_exact(self.vocab_size)
+    }
+
     /// The rows in the order of the lanes of the call.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.vocab_size)

@@ -135,7 +135,8 @@ impl Packed {
     /// Packs `b` (depth × columns) in single precision, whatever its values.
     pub fn new(b: Right) -> Self {
         let mut packed = Self::default();
-        packed.pack_columns(b, 0..b.size().1);
+        let (rows, cols) = b.size();
+        packed.pack_part(b, 0..rows, 0..cols);
         packed
     }
 
@@ -151,10 +152,9 @@ impl Packed {
         let mut values = vec![0_u16; rows * padded];
         let mut panel = vec![0.0; DEPTH.min(rows) * TILE_COLS];
         for (first, col, packed) in panels(&mut values, rows, padded) {
-            let depth = packed.len() / TILE_COLS;
             // Columns past the last are zeros in every panel but may have been something in the one before.
             panel.fill(0.0);
-            b.pack_panel(&mut panel, col, first, depth);
+            b.pack_panel(&mut panel, col, first, packed.len() / TILE_COLS);
             for (half, value) in packed.iter_mut().zip(&panel) {
                 *half = (value.to_bits() >> 16) as u16;
             }
@@ -164,23 +164,27 @@ impl Packed {
 
     /// Packs `b` in place of the old content, keeping the memory.
     pub fn pack(&mut self, b: View) {
-        self.pack_columns(Right::Below(&[b]), 0..b.cols);
+        self.pack_part(Right::Below(&[b]), 0..b.rows, 0..b.cols);
     }
 
-    /// Packs the columns `cols` of `b`, from a multiple of [`TILE_COLS`] to another or to the end, in place of
-    /// the old content, keeping the memory.
-    pub(super) fn pack_columns(&mut self, b: Right, cols: Range<usize>) {
-        (self.rows, self.cols) = (b.size().0, cols.len());
+    /// Packs some rows and columns of `b`, both from a multiple of what a panel holds to another or to the end,
+    /// in place of the old content, keeping the memory.
+    pub(super) fn pack_part(&mut self, b: Right, rows: Range<usize>, cols: Range<usize>) {
+        (self.rows, self.cols) = (rows.len(), cols.len());
         let padded = self.cols.next_multiple_of(TILE_COLS);
         let mut values = match std::mem::take(&mut self.values) {
             Values::Single(values) => values,
             Values::Half(_) => Vec::new(),
         };
-        values.clear();
         values.resize(self.rows * padded, 0.0);
+        let last = b.size().1;
         for (first, col, packed) in panels(&mut values, self.rows, padded) {
             let depth = packed.len() / TILE_COLS;
-            b.pack_panel(packed, cols.start + col, first, depth);
+            if cols.start + col + TILE_COLS > last {
+                // What is not copied over must be zero, whatever the memory held before.
+                packed.fill(0.0);
+            }
+            b.pack_panel(packed, cols.start + col, rows.start + first, depth);
         }
         self.values = Values::Single(values);
     }
@@ -267,17 +271,12 @@ fn transpose_panel<const WIDTH: usize>(
     let n_rows = rows.len();
     let mut i = 0;
     while i + SIDE <= n_rows {
-        let rows: [&[f32]; SIDE] = std::array::from_fn(|side| source(i + side));
-        let mut columns = rows.map(|row| row.chunks_exact(SIDE));
-        let mut slots = panel.chunks_exact_mut(SIDE * WIDTH);
-        for slots in slots.by_ref().take(depth / SIDE) {
-            let square: [[f32; SIDE]; SIDE] = std::array::from_fn(|side| {
-                let values = columns[side].next().expect("a row is as long as the depth");
-                [values[0], values[1], values[2], values[3]]
-            });
+        let rows = [source(i), source(i + 1), source(i + 2), source(i + 3)];
+        let [w, x, y, z] = rows.map(|row| row.as_chunks::<SIDE>().0);
+        let squares = w.iter().zip(x).zip(y.iter().zip(z));
+        for (((w, x), (y, z)), slots) in squares.zip(panel.chunks_exact_mut(SIDE * WIDTH)) {
             for p in 0..SIDE {
-                let turned: [f32; SIDE] = std::array::from_fn(|side| square[side][p]);
-                slots[p * WIDTH + at + i..p * WIDTH + at + i + SIDE].copy_from_slice(&turned);
+                slots[p * WIDTH + at + i..][..SIDE].copy_from_slice(&[w[p], x[p], y[p], z[p]]);
             }
         }
         for p in depth / SIDE * SIDE..depth {
