@@ -16,6 +16,8 @@
 //! Weights and tokens are arbitrary; speed does not depend on them. All threads of rayon are used
 //! (`RAYON_NUM_THREADS`). The allocator is the command line's.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
 use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Instant;

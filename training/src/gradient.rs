@@ -19,6 +19,9 @@ pub type Gradients = Vec<Vec<f32>>;
 /// Micro-batches of a small model whose gradients are held at once; bounds memory, not the result.
 const WAVE: usize = 8;
 
+/// Values that one thread adds at a time.
+const PIECE: usize = 1 << 18;
+
 /// The summed gradient of `loss` over all micro-batches, with what it reports of each, in order.
 ///
 /// `loss` is given a micro-batch and the log-probabilities of its targets `[N]`, and returns its share of
@@ -34,7 +37,11 @@ where
     let mut reports = Vec::with_capacity(micro_batches.len());
     if model.is_wide() {
         for micro in micro_batches {
-            reports.push(one(model, micro, &loss, |place, gradient| add(&mut total[place], &gradient))?);
+            let report = one(model, micro, &loss, |place, gradient| {
+                let pieces = total[place].par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
+                pieces.for_each(|(sum, gradient)| add(sum, gradient));
+            })?;
+            reports.push(report);
         }
         return Ok((total, reports));
     }
@@ -57,9 +64,7 @@ where
 }
 
 fn add(sum: &mut [f32], gradient: &[f32]) {
-    for (a, b) in sum.iter_mut().zip(gradient) {
-        *a += b;
-    }
+    sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b);
 }
 
 /// Hands over the gradients of one micro-batch, parameter by parameter.
@@ -71,4 +76,49 @@ where
     let (loss, report) = loss(micro, pass.stats())?;
     pass.backward_each(&loss, put)?;
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use webshop_agent::Qwen2Config;
+    use webshop_products::Seed;
+
+    use super::*;
+
+    fn micro(salt: u32) -> MicroBatch {
+        MicroBatch {
+            members: vec![0],
+            ids: (0..9).map(|i| (i * 7 + salt) % 50).collect(),
+            lengths: vec![9],
+            positions: (2..8).collect(),
+            targets: (3..9).map(|i| (i * 7 + salt) % 50).collect(),
+            n_targets: vec![6],
+        }
+    }
+
+    fn loss(micro: &MicroBatch, stats: &TokenStats) -> Result<(Tensor, u32)> {
+        Ok((stats.log_prob.sum_all()?, micro.ids[0]))
+    }
+
+    #[test]
+    fn gradients_are_added_in_the_order_of_the_micro_batches() {
+        let micro_batches: Vec<MicroBatch> = (0..11).map(micro).collect();
+        for hidden_size in [64, 512] {
+            let config = Qwen2Config { hidden_size, num_hidden_layers: 1, ..Qwen2Config::small(50) };
+            let model = Qwen2::random(&config, Seed(2)).unwrap();
+            assert_eq!(model.is_wide(), hidden_size == 512);
+            let (total, reports) = accumulate(&model, &micro_batches, loss).unwrap();
+            assert_eq!(reports, (0..11).collect::<Vec<u32>>());
+            let mut expected = vec![Vec::new(); total.len()];
+            for micro in &micro_batches {
+                let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets).unwrap();
+                let gradients = pass.backward(&loss(micro, pass.stats()).unwrap().0).unwrap();
+                for (sum, gradient) in expected.iter_mut().zip(gradients) {
+                    sum.resize(gradient.len(), 0.0_f32);
+                    sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b);
+                }
+            }
+            assert!(total == expected, "hidden size {hidden_size}");
+        }
+    }
 }

@@ -105,18 +105,19 @@ fn column_of_tiles<'p, E: Element, A, const R: usize, const N: usize>(
             for j in (0..n_cols).step_by(N) {
                 let place = (row + tile_idx * TILE_ROWS + i, col + j, R.min(rows - i), N.min(n_cols - j));
                 match place.2 {
-                    1 => write(c, &chains::<E, A, 1, N>(left, i, right, j, ahead), place, store),
-                    2..=4 => write(c, &chains::<E, A, 4, N>(left, i, right, j, ahead), place, store),
-                    _ => write(c, &chains::<E, A, R, N>(left, i, right, j, ahead), place, store),
+                    1 => write(c, &chains::<E, A, 1, N, false>(left, i, right, j, ahead), place, store),
+                    2..=4 => write(c, &chains::<E, A, 4, N, false>(left, i, right, j, ahead), place, store),
+                    _ => write(c, &chains::<E, A, R, N, true>(left, i, right, j, ahead), place, store),
                 }
             }
         }
     }
 }
 
-/// The inner loop: `R` × `N` chains of multiply-adds along the depth, all in registers.
+/// The inner loop: `R` × `N` chains of multiply-adds along the depth, all in registers. Where that takes longer
+/// than reading the panel, the next is asked for; few rows keep the processor's own prefetching busy.
 #[inline(always)]
-fn chains<E: Element, A, const R: usize, const N: usize>(
+fn chains<E: Element, A, const R: usize, const N: usize, const FETCH: bool>(
     left: &[f32],
     row: usize,
     right: &[E],
@@ -125,8 +126,10 @@ fn chains<E: Element, A, const R: usize, const N: usize>(
 ) -> [[f32; N]; R] {
     let mut sums = [[0.0_f32; N]; R];
     for (a, b) in left.chunks_exact(TILE_ROWS).zip(right.chunks_exact(TILE_COLS)) {
-        fetch_row(ahead);
-        ahead = ahead.wrapping_add(TILE_COLS);
+        if FETCH {
+            fetch_row(ahead);
+            ahead = ahead.wrapping_add(TILE_COLS);
+        }
         let (a, b) = (&a[row..row + R], &b[col..col + N]);
         for i in 0..R {
             for j in 0..N {
