@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use webshop_agent::checkpoint::{self, StopTokens};
 use webshop_agent::prompt::{THINK, mark};
-use webshop_agent::{
-    ChatFormat, Decoder, Dialect, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer, checkpoint,
-};
+use webshop_agent::{ChatFormat, Decoder, Dialect, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer};
 use webshop_products::Seed;
 
 use crate::checkpoint::find_checkpoint;
@@ -73,6 +72,8 @@ impl Trained {
 
     fn from_model(config: Config, folder: &Path) -> Result<Self> {
         let tokenizer = ShopTokenizer::load(folder)?;
+        // Before the weights, which take longer to read than to find wrong.
+        StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
         Ok(Self { config, tokenizer, model: checkpoint::load(folder)?, folder: folder.to_owned() })
     }
 
