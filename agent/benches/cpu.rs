@@ -25,7 +25,8 @@ use std::time::Instant;
 use candle_core::{Device, Tensor};
 use rayon::prelude::*;
 use webshop_agent::{
-    Generator, GeneratorConfig, PackedTokens, Qwen2, Qwen2Config, Request, Sampler, SamplingCoordinates,
+    Context, Generator, GeneratorConfig, PackedTokens, Qwen2, Qwen2Config, Request, Sampler,
+    SamplingCoordinates,
 };
 use webshop_products::Seed;
 
@@ -90,6 +91,7 @@ impl Server {
         self.turn += 1;
         let request = |lane| Request {
             lane,
+            context: Context::Kept,
             prompt_ids: ids(n_new, lane, vocab_size),
             coordinates: SamplingCoordinates { goal: lane as u64, turn: self.turn, ..Default::default() },
             constraint: None,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use webshop_agent::{
-    Decoder, Demonstrator, Generator, GeneratorConfig, Manner, Qwen2, Qwen2Config, Request, Sampler,
+    Context, Decoder, Demonstrator, Generator, GeneratorConfig, Manner, Qwen2, Qwen2Config, Request, Sampler,
     SamplingCoordinates,
 };
 use webshop_env::{Session, Shop};
@@ -85,7 +85,14 @@ fn play(decoder: &Arc<Decoder>, trip: &[(usize, usize)], is_kept: bool) -> (usiz
         // The last token of a turn is read with the next prompt, if at all.
         n_fed += prompt_ids.len() + said - usize::from(!is_kept || turn + 1 == trip.len());
         let coordinates = SamplingCoordinates { turn: turn as u64, ..Default::default() };
-        let request = Request { lane: 0, prompt_ids, coordinates, constraint: None, max_new_tokens: *said };
+        let request = Request {
+            lane: 0,
+            context: Context::Kept,
+            prompt_ids,
+            coordinates,
+            constraint: None,
+            max_new_tokens: *said,
+        };
         let completion = generator.generate(&[request]).expect("the context has room").remove(0);
         context.extend_from_slice(&completion.ids);
     }

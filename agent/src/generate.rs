@@ -9,6 +9,9 @@
 //! context of a lane = prompt₀ completion₀ prompt₁ completion₁ …          at most `capacity` tokens
 //! ```
 //!
+//! Where prompts stand alone ([`Context::Alone`]), the lane keeps what the new one begins with and the old
+//! one began with, and reads the rest.
+//!
 //! Lanes are ragged, and a lane that has stopped leaves the batch. Lanes of a small model live in groups of at
 //! most [`LANES_PER_GROUP`]; groups run side by side on rayon's threads and each runs on one. A wide model reads
 //! its weights once for all lanes, which are one group, and divides its products among the threads instead. A
@@ -50,12 +53,24 @@ pub struct GeneratorConfig {
     pub stop_ids: Vec<u32>,
 }
 
+/// What stands before a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Context {
+    /// All that was read and said on the lane before.
+    Kept,
+    /// Nothing: it is the whole context.
+    Alone,
+}
+
 /// One lane's next turn.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Which lane.
     pub lane: usize,
-    /// What has been added to its context since it last spoke.
+    /// What stands before the prompt.
+    pub context: Context,
+    /// What is to be read before the answer.
     pub prompt_ids: Vec<u32>,
     /// Address of the turn's first draw; later tokens count up from its `token`.
     pub coordinates: SamplingCoordinates,
@@ -112,7 +127,7 @@ impl Generator {
         let groups = (0..config.n_lanes).step_by(lanes_per_group).map(|first_lane| {
             let n_lanes = lanes_per_group.min(config.n_lanes - first_lane);
             let cache = KvCache::new(decoder.config(), n_lanes, config.capacity);
-            Group { first_lane, cache, unread: vec![Vec::new(); n_lanes] }
+            Group { first_lane, cache, contexts: vec![Vec::new(); n_lanes] }
         });
         let groups = groups.collect();
         Self { decoder, config, groups, lanes_per_group }
@@ -135,14 +150,14 @@ impl Generator {
     /// # Panics
     /// If there is no such lane; so does [`Generator::forget`].
     pub fn context_len(&self, lane: usize) -> usize {
-        self.groups[lane / self.lanes_per_group].context_len(lane % self.lanes_per_group)
+        self.groups[lane / self.lanes_per_group].contexts[lane % self.lanes_per_group].len()
     }
 
     /// Empties the context of `lane`.
     pub fn forget(&mut self, lane: usize) {
         let group = &mut self.groups[lane / self.lanes_per_group];
         group.cache.reset_lane(lane % self.lanes_per_group);
-        group.unread[lane % self.lanes_per_group].clear();
+        group.contexts[lane % self.lanes_per_group].clear();
     }
 
     /// Says one turn for each request, in their order.
@@ -186,15 +201,11 @@ struct Group {
     /// The generator's number of the first lane here.
     first_lane: usize,
     cache: KvCache,
-    /// What each lane's context ends with that the cache has not read.
-    unread: Vec<Vec<u32>>,
+    /// All tokens of each lane; the cache has read the first of them.
+    contexts: Vec<Vec<u32>>,
 }
 
 impl Group {
-    fn context_len(&self, lane: usize) -> usize {
-        self.cache.len(lane) + self.unread[lane].len()
-    }
-
     fn generate<'r>(
         &mut self,
         decoder: &Decoder,
@@ -227,10 +238,14 @@ impl Group {
         Ok(turns.into_iter().map(|turn| self.finish(turn)).collect())
     }
 
-    /// Appends the prompt to the lane's context, if at least one token of an answer fits behind it.
+    /// Puts the prompt behind the lane's context, if at least one token of an answer fits behind it.
     fn begin<'r>(&mut self, config: &GeneratorConfig, request: &'r Request) -> Result<Turn<'r>, AgentError> {
         let lane = request.lane - self.first_lane;
-        let context_len = self.context_len(lane) + request.prompt_ids.len();
+        let kept = match request.context {
+            Context::Kept => self.contexts[lane].len(),
+            Context::Alone => 0,
+        };
+        let context_len = kept + request.prompt_ids.len();
         if context_len == 0 {
             return Err(AgentError::Sampling(format!("lane `{}` has nothing to read", request.lane)));
         }
@@ -239,7 +254,7 @@ impl Group {
             lane,
             room: self.cache.capacity().saturating_sub(context_len),
             state: request.constraint.as_ref().map(Constraint::start),
-            unread: std::mem::take(&mut self.unread[lane]),
+            unread: Vec::new(),
             draws: Vec::new(),
             stop: None,
         };
@@ -249,14 +264,26 @@ impl Group {
             turn.stop = Some(StopReason::Length);
         }
         if turn.room > 0 {
-            turn.unread.extend_from_slice(&request.prompt_ids);
+            self.replace(lane, kept, &request.prompt_ids);
+            turn.unread.extend_from_slice(&self.contexts[lane][self.cache.len(lane)..]);
             turn.say_what_is_certain(config)?;
         }
         Ok(turn)
     }
 
+    /// Puts `ids` in the place of all but the first `kept` tokens of a lane. What stays as it was need not be read
+    /// again, but for the last token, after which the model is asked.
+    fn replace(&mut self, lane: usize, kept: usize, ids: &[u32]) {
+        let context = &mut self.contexts[lane];
+        let same = context[kept..].iter().zip(ids).take_while(|(old, new)| old == new).count();
+        let len = kept + ids.len();
+        context.truncate(kept + same);
+        context.extend_from_slice(&ids[same..]);
+        self.cache.truncate_lane(lane, (kept + same).min(len - 1));
+    }
+
     fn finish(&mut self, turn: Turn<'_>) -> Completion {
-        self.unread[turn.lane] = turn.unread;
+        self.contexts[turn.lane].extend(turn.draws.iter().map(|draw| draw.id));
         Completion {
             ids: turn.draws.iter().map(|draw| draw.id).collect(),
             log_probs: turn.draws.iter().map(|draw| draw.log_prob).collect(),

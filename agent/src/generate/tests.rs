@@ -55,6 +55,7 @@ fn generator_of(decoder: Arc<Decoder>, n_lanes: usize, stop_ids: &[u32]) -> Gene
 fn request(lane: usize, turn: u64) -> Request {
     Request {
         lane,
+        context: Context::Kept,
         prompt_ids: (0..lane % 5 + 1).map(|i| (7 * lane + 3 * i + turn as usize) as u32 % V).collect(),
         coordinates: SamplingCoordinates { goal: lane as u64, turn, ..Default::default() },
         constraint: None,
@@ -132,6 +133,36 @@ fn a_kept_context_is_the_whole_context() {
     for (a, b) in fresh[0].log_probs.iter().zip(&second.log_probs) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
+}
+
+#[test]
+fn a_prompt_that_stands_alone_is_the_whole_context() {
+    let prompt = |ids: &[u32]| Request { context: Context::Alone, prompt_ids: ids.to_vec(), ..request(0, 0) };
+    let fresh = |ids: &[u32]| generator(1, &[]).generate(&[prompt(ids)]).unwrap().remove(0);
+    let mut kept = generator(1, &[]);
+    // Another end, the same again, a beginning, a longer one, and one that goes on where the answer went.
+    let answered = fresh(&[3, 1, 4, 1]).ids;
+    let goes_on = [&[3, 1, 4, 1], &answered[..3], &[9]].concat();
+    for ids in [&[3, 1, 4, 1][..], &[3, 1, 5, 9], &[3, 1, 5, 9], &[3, 1], &[3, 1, 4, 1], &goes_on] {
+        assert_eq!(kept.generate(&[prompt(ids)]).unwrap()[0], fresh(ids), "{ids:?}");
+        assert_eq!(kept.context_len(0), ids.len() + 7);
+    }
+}
+
+#[test]
+fn of_a_prompt_that_stands_alone_what_is_known_is_not_read_again() {
+    let mut kept = generator(1, &[]);
+    let prompt = |ids: &[u32]| Request {
+        context: Context::Alone,
+        prompt_ids: ids.to_vec(),
+        max_new_tokens: 1,
+        ..request(0, 0)
+    };
+    kept.generate(&[prompt(&[3, 1, 4, 1, 5])]).unwrap();
+    kept.groups[0].replace(0, 0, &[3, 1, 4, 8]);
+    assert_eq!(kept.groups[0].cache.len(0), 3);
+    kept.groups[0].replace(0, 0, &[3, 1]);
+    assert_eq!(kept.groups[0].cache.len(0), 1);
 }
 
 #[test]
