@@ -2,9 +2,10 @@
 //!
 //! `scripts/bench_torch.py` starts this program and takes turns with it, so that both sides meet the same
 //! moments of the machine. Lines of standard input are cases, lines of standard output the seconds of one
-//! round; `done` frees what the last case kept and is answered with the peak memory so far, in bytes. Arguments: the model
-//! (`tiny`, or `0.5b` with the sizes of the published Qwen2.5-0.5B) and its weights (`bf16`, values that
-//! are exact in bfloat16, as checkpoints are published; `f32`, values that are not, as after training).
+//! round; `done` frees what the last case kept and is answered with the peak memory so far, in bytes.
+//! Arguments: the model (`tiny`, or `0.5b` with the sizes of the published Qwen2.5-0.5B) and its weights
+//! (`bf16`, values that are exact in bfloat16, as checkpoints are published; `f32`, values that are not, as
+//! after training).
 //!
 //! ```text
 //! prefill B T     B texts of T tokens are read, and one token is drawn for each

@@ -64,6 +64,9 @@ impl Heads {
     }
 }
 
+/// Output and `log_sums` of a forward pass.
+type Saved<'a> = (&'a [f32], &'a [f32]);
+
 /// Attention of every sequence. `out` `[T, H·D]` is overwritten; so is `log_sums` `[T, H]`.
 ///
 /// # Panics
@@ -115,7 +118,7 @@ pub fn backward(
     lengths: &[usize],
     heads: Heads,
     rope: &Rope,
-    saved: (&[f32], &[f32]),
+    saved: Saved,
     d_out: &[f32],
     d_qkv: &mut [f32],
 ) {
@@ -130,7 +133,7 @@ pub fn backward(
                 width,
             };
             let d_qkv = &mut d_qkv[unit.start * width..(unit.start + unit.len) * width];
-            unit.backward(&mut work, qkv, heads, rope, saved, d_out, (d_qkv, places));
+            unit.backward(&mut work, qkv, heads, rope, (saved, d_out), (d_qkv, places));
         }
         return;
     }
@@ -139,7 +142,7 @@ pub fn backward(
         Places { queries: 0, keys: group * dim, values: (group + 1) * dim, width: (group + 2) * dim };
     let alone = |work: &mut Work, unit: Unit| {
         let mut part = vec![0.0; unit.len * places.width];
-        unit.backward(work, qkv, heads, rope, saved, d_out, (&mut part, places));
+        unit.backward(work, qkv, heads, rope, (saved, d_out), (&mut part, places));
         (unit, part)
     };
     let done: Vec<_> = Unit::all(lengths, heads).into_par_iter().map_init(Work::default, alone).collect();
@@ -224,8 +227,7 @@ impl Unit {
         qkv: &[f32],
         heads: Heads,
         rope: &Rope,
-        (out, log_sums): (&[f32], &[f32]),
-        d_out: &[f32],
+        ((out, log_sums), d_out): (Saved, &[f32]),
         (d_qkv, places): (&mut [f32], Places),
     ) {
         let (len, dim, out_width) = (self.len, heads.head_dim, heads.out_width());
