@@ -1,5 +1,7 @@
 //! The model against candle-transformers' Qwen2, against finite differences, and against itself.
 
+use std::path::Path;
+
 use candle_core::{DType, Device, IndexOp, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::qwen2 as reference;
@@ -55,30 +57,43 @@ fn assert_close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
     }
 }
 
+/// Compares a model with candle-transformers' reading of the folder that we make of it.
+fn check_against_reference(model: &Qwen2, what: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    checkpoint::save(model, folder.path()).unwrap();
+    let mut config = serde_json::to_value(model.config()).unwrap();
+    for (field, value) in [("sliding_window", 80.into()), ("max_window_layers", 2.into())] {
+        config[field] = value;
+    }
+    config["use_sliding_window"] = false.into();
+    let config: reference::Config = serde_json::from_value(config).unwrap();
+    let file = std::fs::read(folder.path().join("model.safetensors")).unwrap();
+    let weights = VarBuilder::from_buffered_safetensors(file, DType::F32, &Device::Cpu).unwrap();
+    let mut theirs = reference::ModelForCausalLM::new(&config, weights).unwrap();
+
+    let ids = ids(61, 0);
+    let ours = packed_logits(model, &ids, &[61]);
+    let prefix = Tensor::new(&ids[..60], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+    let last = Tensor::new(&ids[60..], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+    for (row, theirs) in [(59, theirs.forward(&prefix, 0)), (60, theirs.forward(&last, 60))] {
+        let theirs = theirs.unwrap().i((0, 0)).unwrap().to_vec1::<f32>().unwrap();
+        assert_close(&ours[row], &theirs, 1e-5, &format!("{what}, row {row}"));
+    }
+}
+
 #[test]
 fn logits_equal_candle_transformers() {
     for shape in SHAPES.into_iter().filter(|shape| shape.2.is_none()) {
-        let model = tiny(shape);
-        let folder = tempfile::tempdir().unwrap();
-        checkpoint::save(&model, folder.path()).unwrap();
-        let mut config = serde_json::to_value(model.config()).unwrap();
-        for (field, value) in [("sliding_window", 80.into()), ("max_window_layers", 2.into())] {
-            config[field] = value;
-        }
-        config["use_sliding_window"] = false.into();
-        let config: reference::Config = serde_json::from_value(config).unwrap();
-        let file = std::fs::read(folder.path().join("model.safetensors")).unwrap();
-        let weights = VarBuilder::from_buffered_safetensors(file, DType::F32, &Device::Cpu).unwrap();
-        let mut theirs = reference::ModelForCausalLM::new(&config, weights).unwrap();
+        check_against_reference(&tiny(shape), &format!("{shape:?}"));
+    }
+}
 
-        let ids = ids(61, 0);
-        let ours = packed_logits(&model, &ids, &[61]);
-        let prefix = Tensor::new(&ids[..60], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
-        let last = Tensor::new(&ids[60..], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
-        for (row, theirs) in [(59, theirs.forward(&prefix, 0)), (60, theirs.forward(&last, 60))] {
-            let theirs = theirs.unwrap().i((0, 0)).unwrap().to_vec1::<f32>().unwrap();
-            assert_close(&ours[row], &theirs, 1e-5, &format!("{shape:?}, row {row}"));
-        }
+#[test]
+fn logits_of_folders_that_transformers_wrote_equal_candle_transformers() {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/transformers/models");
+    // All but the one whose heads are no equal parts of its width, which candle-transformers cannot tell.
+    for name in ["tied", "untied", "grouped", "sharded-bf16", "f16"] {
+        check_against_reference(&checkpoint::load(&models.join(name)).unwrap(), name);
     }
 }
 
