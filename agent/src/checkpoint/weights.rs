@@ -156,7 +156,8 @@ impl WeightFiles {
         for (name, &shard) in &self.places {
             let shard = &self.shards[shard];
             // Some writers repeat the tied matrix under the head's name.
-            if !shapes.contains_key(name) && !(config.tie_word_embeddings && name == HEAD) {
+            let is_head_again = config.tie_word_embeddings && name == HEAD;
+            if !is_head_again && !shapes.contains_key(name) {
                 let reason = format!("parameter `{name}` does not belong to this model");
                 return Err(unfit(&shard.path, reason));
             }

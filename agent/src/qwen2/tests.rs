@@ -369,3 +369,74 @@ fn the_bits_are_those_of_every_machine() {
         sha2::Digest::finalize(hash).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(digest, "ba983b1e748c8298");
 }
+
+/// Wide enough for products to be divided among threads, with texts of several chunks.
+fn wide() -> Qwen2 {
+    let config = Qwen2Config {
+        hidden_size: 512,
+        intermediate_size: 520,
+        num_hidden_layers: 2,
+        num_attention_heads: 8,
+        max_position_embeddings: 700,
+        initializer_range: 0.1,
+        ..Qwen2Config::small(640)
+    };
+    Qwen2::random(&config, Seed(4)).unwrap()
+}
+
+#[test]
+fn threads_do_not_show_in_a_wide_model() {
+    let model = wide();
+    assert!(model.is_wide() && !tiny(SHAPES[0]).is_wide());
+    let on_threads = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        pool.install(|| everything(&model))
+    };
+    let expected = on_threads(1);
+    assert!(on_threads(2) == expected && on_threads(3) == expected);
+}
+
+#[test]
+fn the_parts_in_which_a_long_text_is_read_do_not_show() {
+    for model in [wide(), {
+        let config = Qwen2Config { max_position_embeddings: 700, ..tiny(SHAPES[1]).config().clone() };
+        Qwen2::random(&config, Seed(3)).unwrap()
+    }] {
+        let decoder = model.decoder().unwrap();
+        let ids = ids(650, 8);
+        let read = |parts: &[usize]| {
+            let mut cache = KvCache::new(model.config(), 2, 700);
+            let mut start = 0;
+            let mut last = None;
+            for part in parts {
+                // Another lane reads beside it, so that chunks begin elsewhere.
+                let lanes = [
+                    LaneTokens { lane: 1, ids: &ids[..100] },
+                    LaneTokens { lane: 0, ids: &ids[start..start + part] },
+                ];
+                cache.reset_lane(1);
+                last = Some(decoder.decode(&mut cache, &lanes).unwrap());
+                start += part;
+            }
+            assert_eq!(start, 650);
+            last.unwrap().row(1).to_vec()
+        };
+        let whole = read(&[650]);
+        assert_eq!(read(&[1, 255, 257, 137]), whole);
+        // Against the packed pass, which knows no chunks.
+        let truth = packed_logits(&model, &ids, &[650]);
+        assert_close(&whole, &truth[649], 1e-4, "a long text");
+    }
+}
+
+#[test]
+fn a_decoder_may_outlive_its_model() {
+    let model = tiny(SHAPES[1]);
+    let kept = model.decoder().unwrap();
+    let expected =
+        kept.decode(&mut KvCache::new(model.config(), 1, 8), &[LaneTokens { lane: 0, ids: &[5, 6] }]);
+    let config = model.config().clone();
+    let alone = model.into_decoder().unwrap();
+    let logits = alone.decode(&mut KvCache::new(&config, 1, 8), &[LaneTokens { lane: 0, ids: &[5, 6] }]);
+    assert_eq!(logits.unwrap(), expected.unwrap());
+}
