@@ -9,7 +9,6 @@ use webshop_agent::checkpoint::{self, SaveOptions, Survey, WeightType};
 use webshop_agent::lora::Lora;
 use webshop_agent::{KnownShape, Qwen2, ShopTokenizer};
 use webshop_products::{Catalog, Seed};
-use webshop_training::Observer;
 
 use crate::answer::answer;
 use crate::progress::observer;

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use command::{answer, copy, edit, json, path, refused, temporary, webshop};
+use command::{CORNER_SHOP, MODEL, answer, copy, edit, json, path, refused, temporary, webshop};
 use webshop_agent::checkpoint::{self, WeightType};
 use webshop_agent::lora::Lora;
 
@@ -23,7 +23,7 @@ fn a_new_model_is_whole_and_follows_from_its_seed() {
     let dir = temporary();
     let make = |name: &str, seed: &str| {
         let out = dir.path().join(name);
-        let new = ["model", "new", "--shape", "tiny", "--layers", "1", "--catalog", "tests/data/corner-shop"];
+        let new = ["model", "new", "--shape", "tiny", "--layers", "1", "--catalog", CORNER_SHOP];
         answer(&[&new[..], &["--seed", seed, "--dtype", "bf16", "--out", path(&out)]].concat());
         out
     };
@@ -40,7 +40,7 @@ fn a_new_model_is_whole_and_follows_from_its_seed() {
 fn a_new_model_shops() {
     let dir = temporary();
     let out = dir.path().join("model");
-    let shop = ["--catalog", "tests/data/corner-shop"];
+    let shop = ["--catalog", CORNER_SHOP];
     let new = ["model", "new", "--shape", "tiny", "--layers", "1", "--out", path(&out)];
     answer(&[&new[..], &shop].concat());
     let shopping =
@@ -72,7 +72,15 @@ fn types_and_files_are_converted() {
     let (after, weight_type) = checkpoint::load_with_type(&out).expect("just written");
     assert_eq!(weight_type, Some(WeightType::F32));
     assert_eq!(after.fingerprint().ok(), before.fingerprint().ok());
-    assert_eq!(json(&["model", "inspect", &model("sharded-bf16"), "--json"])["n_weight_files"], 4);
+}
+
+#[test]
+fn a_look_is_told_as_json() {
+    let survey = json(&["model", "inspect", path(MODEL.path()), "--json"]);
+    assert_eq!(survey["shape"]["hidden_size"], 16);
+    assert_eq!(survey["weight_type"], "float32");
+    assert_eq!(survey["stop_tokens"], serde_json::json!(["<|im_end|>"]));
+    assert_eq!(survey["problems"], serde_json::json!([]));
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl fmt::Display for Survey {
             let heads = shape.heads();
             writeln!(
                 f,
-                "shape          {} layers, hidden {}, feed-forward {}",
+                "shape          layers {}, hidden {}, feed-forward {}",
                 shape.num_hidden_layers, shape.hidden_size, shape.intermediate_size
             )?;
             writeln!(
