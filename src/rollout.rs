@@ -11,17 +11,19 @@ use webshop_agent::{
     Canary, Episode, EpisodeCoordinates, LmConfig, LmPolicy, OraclePolicy, Policy, RandomPolicy,
     RolloutConfig, RulePolicy, Task, rollout,
 };
-use webshop_env::{Shop, ShopFingerprint};
+use webshop_env::Shop;
 use webshop_products::{GoalSet, Seed, Split};
-use webshop_training::{Ground, Trained, lm_config, summarize};
+use webshop_training::{Ground, Summary, Trained, lm_config, summarize};
 
 use crate::progress::observer;
+use crate::remote::{self, RemoteFlags};
 use crate::result::Measurement;
 use crate::shop::{RuledShopArgs, SplitArg, SplitsArgs};
 use crate::site;
 
 /// What `--site` makes no sense with.
-const OF_OUR_SHOP: [&str; 12] = [
+const OF_OUR_SHOP: [&str; 13] = [
+    "base_url",
     "checkpoint",
     "source",
     "size",
@@ -43,7 +45,7 @@ pub struct RolloutArgs {
     #[arg(long, value_enum)]
     policy: PolicyName,
     /// For `lm`: a run folder, a checkpoint in it, or a model folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "base_url")]
     checkpoint: Option<PathBuf>,
     /// Shop at a running WebShop site such as `http://localhost:3000`: the original's, or one that serves its pages.
     /// Takes the policies `rule` and `random`, and the sessions `fixed_0`, `fixed_1` and so on, one an episode; `random`
@@ -52,9 +54,11 @@ pub struct RolloutArgs {
     site: Option<String>,
     #[command(flatten)]
     pub play: PlayFlags,
-    /// Write one JSON record a trip to this file, for `webshop replay`; must not exist
+    /// Write one JSON record a trip to this file, for `webshop replay` and `webshop convert`; must not exist
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    remote: RemoteFlags,
 }
 
 /// What `rollout` and `eval` share.
@@ -76,7 +80,7 @@ pub struct PlayFlags {
     /// Actions before a trip is cut
     #[arg(long, default_value_t = 15, value_name = "N")]
     pub max_steps: u32,
-    /// For language models: sampling temperature, 0 is greedy [default: the checkpoint's]
+    /// For language models: sampling temperature, 0 is greedy [default: the checkpoint's; 1 behind a server]
     #[arg(long, value_name = "T")]
     pub temperature: Option<f64>,
     /// For language models: let only admissible actions be said
@@ -98,6 +102,8 @@ pub enum PolicyName {
     Oracle,
     /// A language model
     Lm,
+    /// A language model behind a server
+    Remote,
     /// Canary: buys the listed product with the longest title
     LongestTitle,
     /// Canary: clicks every option of the first result, then buys it
@@ -113,7 +119,11 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     if let Some(site) = &args.site {
         return site::run(site, args.policy, &args.play);
     }
+    if args.remote.base_url.is_some() && args.policy != PolicyName::Remote {
+        bail!("`--base-url` is for the policy `remote`");
+    }
     match args.policy {
+        PolicyName::Remote => remote::run(&args.remote, &args.play, args.out.as_deref()),
         PolicyName::Random => play(&mut RandomPolicy::new(Seed(args.play.seed)), &args.play, args.out),
         PolicyName::Rule => play(&mut RulePolicy, &args.play, args.out),
         PolicyName::Oracle => play(&mut OraclePolicy, &args.play, args.out),
@@ -141,19 +151,7 @@ pub fn play_lm(trained: &Trained, flags: &PlayFlags, out: Option<PathBuf>) -> an
 #[expect(clippy::disallowed_methods, reason = "the answer says how long it took")]
 fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
     let mut file = out.map(|path| create(&path)).transpose()?;
-    let shop = flags.shop.open_split_by(flags.splits.rule())?;
-    let ground = Ground::new(shop, 0, 1)?;
-    let goals = ground.held_out(Split::from(flags.split), flags.episodes);
-    if goals.is_empty() {
-        bail!("the catalog has no goals in this split");
-    }
-    let tasks: Vec<Task> = goals
-        .into_iter()
-        .map(|goal| Task {
-            shop: ground.shop().clone(),
-            coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
-        })
-        .collect();
+    let (ground, tasks) = tasks(flags)?;
     let began = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.len() as u64, 0);
@@ -166,9 +164,37 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
         record(file, ground.shop(), &episodes)
             .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
+    measurement(policy.name(), flags, &ground, summary, seconds).tell(flags.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The shop, and the trips to be made in it.
+pub fn tasks(flags: &PlayFlags) -> anyhow::Result<(Ground, Vec<Task>)> {
+    let shop = flags.shop.open_split_by(flags.splits.rule())?;
+    let ground = Ground::new(shop, 0, 1)?;
+    let goals = ground.held_out(Split::from(flags.split), flags.episodes);
+    if goals.is_empty() {
+        bail!("the catalog has no goals in this split");
+    }
+    let task = |goal| Task {
+        shop: ground.shop().clone(),
+        coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
+    };
+    let tasks = goals.into_iter().map(task).collect();
+    Ok((ground, tasks))
+}
+
+/// What came of trips in a shop of ours.
+pub fn measurement(
+    policy: &str,
+    flags: &PlayFlags,
+    ground: &Ground,
+    summary: Summary,
+    seconds: f64,
+) -> Measurement {
     let goals = ground.shop().goals();
-    let measurement = Measurement {
-        policy: policy.name().into(),
+    Measurement {
+        policy: policy.into(),
         seed: flags.seed,
         summary,
         split: Some(flags.split.into()),
@@ -176,11 +202,10 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
         leak: leak(goals),
         goal_fingerprint: Some(goals.fingerprint().into()),
         site: None,
-        fingerprint: Some(ShopFingerprint::new(ground.shop())),
+        remote: None,
+        fingerprint: Some(ground.shop().fingerprint().clone()),
         seconds,
-    };
-    measurement.tell(flags.json)?;
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// How many test goals may be trained on, where the rule to split by allows it.

@@ -1,5 +1,6 @@
 //! A trip at a site is the trip in our own shop, and a site that fails is never taken for a bad purchase.
 
+#[expect(dead_code, reason = "no model is served here")]
 #[path = "common/server.rs"]
 mod server;
 
@@ -350,8 +351,7 @@ fn a_site_that_does_not_answer_is_given_up() {
     });
     let site = Site::parse(&address).expect("an address");
     let config = SiteConfig { n_sessions: 1, max_steps: 1, patience: Duration::from_millis(50) };
-    let refusal =
-        shop_at(&site, &RulePolicy, config, &mut |_| ()).expect_err("nobody answers").to_string();
+    let refusal = shop_at(&site, &RulePolicy, config, &mut |_| ()).expect_err("nobody answers").to_string();
     assert_eq!(refusal, format!("cannot reach `{address}fixed_0`: no answer within 0.05 s"));
 }
 

@@ -137,7 +137,7 @@ impl Policy for LmPolicy<'_> {
 
     fn prompt(&self) -> Option<PromptStamp> {
         let dialect = Dialect::Plain;
-        Some(PromptStamp { dialect, version: dialect.version().into() })
+        Some(PromptStamp { dialect, version: dialect.version().into(), model: None, sampling: None })
     }
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
