@@ -10,11 +10,13 @@ mod answer;
 mod cache;
 mod catalog;
 mod compare;
+mod convert;
 mod eval;
 mod explain;
 mod lines;
 mod play;
 mod progress;
+mod remote;
 mod replay;
 mod result;
 mod rollout;
@@ -52,9 +54,11 @@ enum Verb {
     /// Measure a checkpoint on held-out goals
     Eval(eval::EvalArgs),
     /// Let a policy shop and record its trips
-    Rollout(rollout::RolloutArgs),
+    Rollout(Box<rollout::RolloutArgs>),
     /// Make recorded trips again and check that everything is as recorded
     Replay(replay::ReplayArgs),
+    /// Tell recorded trips as training data, or record trips that such data tells of
+    Convert(convert::ConvertArgs),
     /// Check that a catalog makes a shop that is fit to learn in
     Validate(validate::ValidateArgs),
     /// Set two results side by side, if they are about the same goals and rules
@@ -97,8 +101,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.verb {
         Verb::Train(args) => train::run(args),
         Verb::Eval(args) => eval::run(args),
-        Verb::Rollout(args) => rollout::run(args),
+        Verb::Rollout(args) => rollout::run(*args),
         Verb::Replay(args) => replay::run(args),
+        Verb::Convert(args) => convert::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Compare(args) => compare::run(args),
         Verb::Play(args) => play::run(args),

@@ -53,6 +53,22 @@ pub enum AgentError {
         /// Why, and what to do.
         reason: String,
     },
+    /// A line of a file of trips that says what cannot be.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        reason: String,
+    },
+    /// A model server that cannot be asked, or refuses whatever it is asked.
+    #[error("cannot ask the model at `{url}`: {reason}")]
+    Endpoint {
+        /// Where.
+        url: String,
+        /// Why.
+        reason: String,
+    },
     /// A site that answers with what is no page of a shop.
     #[error("cannot shop at `{url}`: {reason}")]
     Site {

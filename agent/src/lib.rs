@@ -7,7 +7,8 @@
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
 //! shop, and an [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating, a [`Canary`]
-//! makes those that ought not to pay. [`site`] lets those shop who need no more than pages, at a shop of others.
+//! makes those that ought not to pay. [`site`] lets those shop who need no more than pages, at a shop of others;
+//! [`remote`] lets models shop that others serve. [`remake()`] reads recorded trips.
 //!
 //! The agent knows no reward and takes no gradient step.
 
@@ -30,30 +31,38 @@ pub mod dialect;
 mod dialogue;
 
 mod canary;
+pub mod convert;
 pub mod demonstrator;
 pub mod episode;
 mod lm_policy;
 mod open_trip;
 pub mod policy;
 pub mod prompt;
+mod remake;
 mod rollout;
 
+pub mod remote;
 pub mod site;
 
 pub use cache::KvCache;
 pub use canary::Canary;
 pub use chat::{Message, Role, ToolCall};
 pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
+pub use convert::{Format, Listener, Teller, Told};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
 pub use dialect::{Dialect, History, Utterance};
 pub use dialogue::{Dialogue, PastTurn, Seen};
-pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, PromptStamp, TurnTokens};
+pub use episode::{
+    Episode, EpisodeCoordinates, EpisodeRecord, EpisodeTurn, PromptStamp, Sampling, TurnRecord, TurnTokens,
+};
 pub use error::AgentError;
 pub use generate::{Completion, Context, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
 pub use kernels::matmul::{Store, View, matmul};
 pub use lm_policy::{ChatFormat, LmConfig, LmPolicy};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
 pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};
+pub use remake::remake;
+pub use remote::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries, TripFile};
 pub use rollout::{RolloutConfig, Task, rollout};
 pub use sampler::{Draw, Sampler, SamplingCoordinates};
 pub use site::{Site, SiteConfig, SiteTrip, SiteTurn, shop_at};

@@ -57,6 +57,7 @@ pub struct Shopper {
     tokenizer: ShopTokenizer,
     config: LmConfig,
     format: Option<ChatFormat>,
+    fingerprint: Arc<str>,
 }
 
 impl Trained {
@@ -105,8 +106,9 @@ impl Trained {
             max_turn_tokens: manners.max_turn_tokens.unwrap_or(max_turn_tokens),
             constrained: manners.constrained,
         };
+        let fingerprint = self.model.fingerprint()?.into();
         let decoder = Arc::new(self.model.decoder()?);
-        Ok(Shopper { decoder, tokenizer: self.tokenizer, config, format })
+        Ok(Shopper { decoder, tokenizer: self.tokenizer, config, format, fingerprint })
     }
 }
 
@@ -114,10 +116,11 @@ impl Shopper {
     /// The policy, drawing from `seed`.
     pub fn policy(&self, seed: Seed) -> Result<LmPolicy<'_>> {
         let (decoder, tokenizer) = (self.decoder.clone(), &self.tokenizer);
-        Ok(match &self.format {
+        let policy = match &self.format {
             None => LmPolicy::new(decoder, tokenizer, self.config, seed)?,
             Some(format) => LmPolicy::in_chat(decoder, tokenizer, format, self.config, seed)?,
-        })
+        };
+        Ok(policy.named(self.fingerprint.clone()))
     }
 
     /// Episodes to play side by side: as many as keep the processor busy and memory within bounds.

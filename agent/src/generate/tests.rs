@@ -98,7 +98,7 @@ fn a_lane_says_the_same_alone_and_among_64_on_one_and_on_two_threads() {
             let n_threads = 1 + lane % 2;
             assert_eq!(
                 say(n_threads, lane..lane + 1),
-                [expected.clone()],
+                std::slice::from_ref(expected),
                 "lane {lane}, {n_threads} threads"
             );
         }

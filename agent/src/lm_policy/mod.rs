@@ -20,7 +20,7 @@ use self::chat::ChatVoice;
 use self::plain::PlainVoice;
 use crate::constraint::Constraint;
 use crate::dialect::Utterance;
-use crate::episode::{PromptStamp, TurnTokens};
+use crate::episode::{PromptStamp, Sampling, TurnTokens};
 use crate::error::AgentError;
 use crate::generate::{Context, Generator, GeneratorConfig, Request};
 use crate::policy::{LaneView, Move, Policy};
@@ -53,6 +53,8 @@ pub struct LmPolicy<'a> {
     config: LmConfig,
     seed: Seed,
     voice: Voice<'a>,
+    /// By which the weights are told from others.
+    model: Option<Arc<str>>,
     generator: Option<Generator>,
 }
 
@@ -65,7 +67,7 @@ impl<'a> LmPolicy<'a> {
         seed: Seed,
     ) -> Result<Self, AgentError> {
         let voice = Voice::Plain(PlainVoice::new(tokenizer, &config)?);
-        Ok(Self { decoder, tokenizer, config, seed, voice, generator: None })
+        Ok(Self { decoder, tokenizer, config, seed, voice, model: None, generator: None })
     }
 
     /// A customer who chats.
@@ -77,7 +79,12 @@ impl<'a> LmPolicy<'a> {
         seed: Seed,
     ) -> Result<Self, AgentError> {
         let voice = Voice::Chat(ChatVoice::new(tokenizer, format, &config)?);
-        Ok(Self { decoder, tokenizer, config, seed, voice, generator: None })
+        Ok(Self { decoder, tokenizer, config, seed, voice, model: None, generator: None })
+    }
+
+    /// The same, with a name for the weights that its trips bear: their fingerprint.
+    pub fn named(self, model: Arc<str>) -> Self {
+        Self { model: Some(model), ..self }
     }
 
     fn request(&mut self, view: &LaneView<'_>) -> Result<Request, AgentError> {
@@ -140,7 +147,14 @@ impl Policy for LmPolicy<'_> {
     }
 
     fn prompt(&self) -> Option<PromptStamp> {
-        Some(self.voice.stamp())
+        let LmConfig { sampler, max_turn_tokens, .. } = self.config;
+        let sampling = Sampling {
+            temperature: sampler.temperature().into(),
+            top_p: sampler.top_p().into(),
+            max_tokens: u32::try_from(max_turn_tokens).unwrap_or(u32::MAX),
+            seed: self.seed.0,
+        };
+        Some(PromptStamp { model: self.model.clone(), sampling: Some(sampling), ..self.voice.stamp() })
     }
 }
 

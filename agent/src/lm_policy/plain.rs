@@ -48,7 +48,8 @@ impl<'a> PlainVoice<'a> {
     }
 
     pub fn stamp() -> PromptStamp {
-        PromptStamp { dialect: Dialect::Plain, version: Dialect::Plain.version().into() }
+        let dialect = Dialect::Plain;
+        PromptStamp { dialect, version: dialect.version().into(), model: None, sampling: None }
     }
 
     pub fn stop_ids(&self) -> &[u32] {
