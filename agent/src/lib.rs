@@ -1,7 +1,8 @@
 //! A language model that shops.
 //!
 //! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes; [`checkpoint`]
-//! reads and writes model folders; [`tokenizer`] is text to ids and back. [`generate`] says a turn on many
+//! reads and writes model folders; [`tokenizer`] is text to ids and back, and [`chat_template`] a conversation
+//! to the text that a checkpoint was taught. [`generate`] says a turn on many
 //! lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
@@ -12,6 +13,7 @@
 //! The agent knows no reward and takes no gradient step.
 
 pub mod cache;
+pub mod chat_template;
 pub mod checkpoint;
 mod error;
 mod kernels;
@@ -55,7 +57,7 @@ pub use episode::{
 pub use error::AgentError;
 pub use generate::{Completion, Context, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
 pub use kernels::matmul::{Store, View, matmul};
-pub use lm_policy::{LmConfig, LmPolicy};
+pub use lm_policy::{ChatFormat, LmConfig, LmPolicy};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
 pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};
 pub use remake::remake;

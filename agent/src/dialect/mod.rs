@@ -149,7 +149,7 @@ impl Dialect {
     }
 
     /// The tools that the model may call, as JSON schemas; `None` where answers are text.
-    pub fn tools(self) -> Option<Value> {
+    pub fn tools(self) -> Option<Vec<Value>> {
         (self == Self::ToolCall).then(tool_call::tools)
     }
 

@@ -32,17 +32,17 @@ const SYSTEM: &str = "You shop online for somebody. Use the tools until what is 
      products, choose their options, and finish by clicking `buy now`.";
 
 /// The two tools.
-pub fn tools() -> Value {
+pub fn tools() -> Vec<Value> {
     let tool = |name: &str, does: &str, argument: &str, holds: &str| {
         let properties = json!({ argument: { "type": "string", "description": holds } });
         let parameters = json!({ "type": "object", "properties": properties, "required": [argument] });
         let function = json!({ "name": name, "description": does, "parameters": parameters });
         json!({ "type": "function", "function": function })
     };
-    json!([
+    vec![
         tool("search", "Search the shop.", "query", "The words to search for."),
         tool("click", "Press what is written on the page.", "label", "A button, a product or an option."),
-    ])
+    ]
 }
 
 pub fn messages(trip: &Dialogue) -> Vec<Message> {
@@ -70,8 +70,10 @@ pub fn messages(trip: &Dialogue) -> Vec<Message> {
 
 fn told(seen: &Seen) -> String {
     let noop = seen.noop.map(|reason| format!("Nothing happened: {reason}.\n")).unwrap_or_default();
-    let moves = tags::moves(&seen.available).join(", ");
-    format!("{noop}{}\nYou can: {moves}", seen.observation)
+    let bar = if seen.available.has_search_bar { "There is a search bar.\n" } else { "" };
+    let labels: Vec<&str> = seen.available.labels().collect();
+    let labels = if labels.is_empty() { String::new() } else { format!("Labels: {}\n", labels.join(", ")) };
+    format!("{noop}{}\n{bar}{labels}", seen.observation)
 }
 
 pub fn say(action: &Action) -> String {
