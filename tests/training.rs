@@ -155,7 +155,9 @@ impl Observer for StopAfter<'_> {
 #[test]
 fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
     // Between checkpoints, at the end of the warm start, during V*, at an evaluation, at the last step.
-    for n_advances in [1, WARM_STEPS, WARM_STEPS + 1, WARM_STEPS + VALUE_TRIPS + 2, WARM_STEPS + VALUE_TRIPS + 4] {
+    for n_advances in
+        [1, WARM_STEPS, WARM_STEPS + 1, WARM_STEPS + VALUE_TRIPS + 2, WARM_STEPS + VALUE_TRIPS + 4]
+    {
         let config = config(&[]);
         let (_keep, run) = begin(&config);
         let stop = AtomicBool::new(false);

@@ -8,9 +8,11 @@
 //! Layout of a lane and layer: rotated keys as kv head × value of the head × token, so that scores of
 //! sixteen tokens are computed at once, and values as kv head × token × value of the head.
 
+use std::ops::Range;
+
 use crate::error::AgentError;
 use crate::kernels::attention::Heads;
-use crate::kernels::cached::{Block, TOKENS};
+use crate::kernels::cached::{Block, Layout, TOKENS};
 use crate::kernels::math::LANES;
 use crate::qwen2::Qwen2Config;
 
@@ -98,17 +100,26 @@ impl KvCache {
         }
     }
 
-    /// The place of one lane in one layer.
-    pub(crate) fn block(&mut self, lane: usize, layer: usize) -> Block<'_> {
-        let len = self.block_len();
-        let start = (lane * self.n_layers + layer) * len;
-        let (stride, dim) = (self.stride(), padded_dim(self.heads));
-        Block {
-            keys: &mut self.keys[start..start + len],
-            values: &mut self.values[start..start + len],
-            stride,
-            dim,
-        }
+    /// What one lane holds in one layer.
+    pub(crate) fn block(&self, lane: usize, layer: usize) -> Block<'_> {
+        let place = self.place(lane, layer);
+        Block { keys: &self.keys[place.clone()], values: &self.values[place], layout: self.layout() }
+    }
+
+    /// Its keys and values, to be appended to.
+    pub(crate) fn block_mut(&mut self, lane: usize, layer: usize) -> (&mut [f32], &mut [f32]) {
+        let place = self.place(lane, layer);
+        (&mut self.keys[place.clone()], &mut self.values[place])
+    }
+
+    /// How every block is laid out.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout { stride: self.stride(), dim: padded_dim(self.heads) }
+    }
+
+    fn place(&self, lane: usize, layer: usize) -> Range<usize> {
+        let start = (lane * self.n_layers + layer) * self.block_len();
+        start..start + self.block_len()
     }
 
     pub(crate) fn advance(&mut self, lane: usize, n_new: usize) {

@@ -24,8 +24,10 @@ use crate::qwen2::{Qwen2, Qwen2Config};
 
 pub use stop_tokens::StopTokens;
 pub(crate) use stop_tokens::special_token;
+pub(crate) use weights::Shard;
 pub use weights::{WeightFiles, WeightType};
 pub use writing::{SaveOptions, save, save_as, write_atomically};
+pub(crate) use writing::{write_json, write_tensors};
 
 const CONFIG: &str = "config.json";
 const GENERATION_CONFIG: &str = "generation_config.json";
@@ -66,7 +68,7 @@ pub fn load_generation_config(folder: &Path) -> Result<Map<String, Value>, Agent
 
 /// Writes `generation_config.json`.
 pub fn save_generation_config(folder: &Path, values: &Map<String, Value>) -> Result<(), AgentError> {
-    writing::write_json(&folder.join(GENERATION_CONFIG), values)
+    write_json(&folder.join(GENERATION_CONFIG), values)
 }
 
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, AgentError> {

@@ -39,6 +39,9 @@ pub enum AgentError {
     /// A chat template that is missing, cannot be read, or refuses a conversation.
     #[error("chat template: {0}")]
     ChatTemplate(String),
+    /// A low-rank adapter that does what is not known, or is for another model.
+    #[error("adapter: {0}")]
+    Adapter(String),
     /// Sampling met a distribution it cannot draw from.
     #[error("sampling: {0}")]
     Sampling(String),

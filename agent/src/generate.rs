@@ -12,10 +12,11 @@
 //! Where prompts stand alone ([`Context::Alone`]), the lane keeps what the new one begins with and the old
 //! one began with, and reads the rest.
 //!
-//! Lanes are ragged, and a lane that has stopped leaves the batch. Lanes live in groups of
-//! [`LANES_PER_GROUP`]; groups run side by side on rayon's threads and each runs on one. A lane's completion
-//! depends on its context, the sampler and its coordinates alone: not on the number of threads, nor on the
-//! lanes beside it.
+//! Lanes are ragged, and a lane that has stopped leaves the batch. Lanes of a small model live in groups of at
+//! most [`LANES_PER_GROUP`]; groups run side by side on rayon's threads and each runs on one. A wide model reads
+//! its weights once for all lanes, which are one group, and divides its products among the threads instead. A
+//! lane's completion depends on its context, the sampler and its coordinates alone: not on the number of
+//! threads, nor on the lanes beside it.
 //!
 //! Where a constraint leaves a single token, it is taken without asking the model, with log-probability 0,
 //! which is what sampling would have found. Text, pages and actions are other modules' business.
@@ -29,10 +30,11 @@ use webshop_products::Seed;
 use crate::cache::KvCache;
 use crate::constraint::{Allowed, Constraint, ConstraintState};
 use crate::error::AgentError;
+use crate::kernels::threads::Threads;
 use crate::qwen2::{Decoder, LaneTokens};
 use crate::sampler::{Draw, Sampler, SamplingCoordinates};
 
-/// Lanes that are computed together on one thread: enough rows for the matrix products to be worth it, few
+/// Most lanes of a small model that are computed together on one thread: enough rows for the matrix products to be worth it, few
 /// enough to keep several threads busy.
 pub const LANES_PER_GROUP: usize = 16;
 
@@ -109,20 +111,26 @@ pub struct Generator {
     decoder: Arc<Decoder>,
     config: GeneratorConfig,
     groups: Vec<Group>,
+    /// Lanes of every group but the last, which may have fewer.
+    lanes_per_group: usize,
 }
 
 impl Generator {
     /// Empty contexts for the weights in `decoder`.
     pub fn new(decoder: Arc<Decoder>, config: GeneratorConfig) -> Self {
-        let sizes = (0..config.n_lanes).step_by(LANES_PER_GROUP).map(|first| config.n_lanes - first);
-        let groups = sizes
-            .map(|left| left.min(LANES_PER_GROUP))
-            .map(|n_lanes| Group {
-                cache: KvCache::new(decoder.config(), n_lanes, config.capacity),
-                contexts: vec![Vec::new(); n_lanes],
-            })
-            .collect();
-        Self { decoder, config, groups }
+        let lanes_per_group = match decoder.threads() {
+            // A group for each thread, if there are few lanes.
+            Threads::One => config.n_lanes.div_ceil(rayon::current_num_threads()).min(LANES_PER_GROUP),
+            Threads::All => config.n_lanes,
+        };
+        let lanes_per_group = lanes_per_group.max(1);
+        let groups = (0..config.n_lanes).step_by(lanes_per_group).map(|first_lane| {
+            let n_lanes = lanes_per_group.min(config.n_lanes - first_lane);
+            let cache = KvCache::new(decoder.config(), n_lanes, config.capacity);
+            Group { first_lane, cache, contexts: vec![Vec::new(); n_lanes] }
+        });
+        let groups = groups.collect();
+        Self { decoder, config, groups, lanes_per_group }
     }
 
     /// Continues with other weights of the same shape, from empty contexts: what has been read was read by
@@ -142,14 +150,14 @@ impl Generator {
     /// # Panics
     /// If there is no such lane; so does [`Generator::forget`].
     pub fn context_len(&self, lane: usize) -> usize {
-        self.groups[lane / LANES_PER_GROUP].contexts[lane % LANES_PER_GROUP].len()
+        self.groups[lane / self.lanes_per_group].contexts[lane % self.lanes_per_group].len()
     }
 
     /// Empties the context of `lane`.
     pub fn forget(&mut self, lane: usize) {
-        let group = &mut self.groups[lane / LANES_PER_GROUP];
-        group.cache.reset_lane(lane % LANES_PER_GROUP);
-        group.contexts[lane % LANES_PER_GROUP].clear();
+        let group = &mut self.groups[lane / self.lanes_per_group];
+        group.cache.reset_lane(lane % self.lanes_per_group);
+        group.contexts[lane % self.lanes_per_group].clear();
     }
 
     /// Says one turn for each request, in their order.
@@ -169,7 +177,7 @@ impl Generator {
                     return Err(AgentError::Sampling(format!("there is no lane `{}`", request.lane)));
                 }
             }
-            of_group[request.lane / LANES_PER_GROUP].push(place);
+            of_group[request.lane / self.lanes_per_group].push(place);
         }
         let (decoder, config) = (&self.decoder, &self.config);
         let said: Vec<Vec<Completion>> = self
@@ -190,6 +198,8 @@ impl Generator {
 /// Lanes that are computed together.
 #[derive(Clone, Debug)]
 struct Group {
+    /// The generator's number of the first lane here.
+    first_lane: usize,
     cache: KvCache,
     /// All tokens of each lane; the cache has read the first of them.
     contexts: Vec<Vec<u32>>,
@@ -211,10 +221,18 @@ impl Group {
             let lanes: Vec<LaneTokens<'_>> =
                 open.iter().map(|turn| LaneTokens { lane: turn.lane, ids: &turn.unread }).collect();
             let logits = decoder.decode(&mut self.cache, &lanes)?;
-            for (turn, logits) in open.iter_mut().zip(logits.rows()) {
+            let answer = |(turn, logits): (&mut &mut Turn, &[f32])| {
                 turn.unread.clear();
                 turn.sample(config, logits)?;
-                turn.say_what_is_certain(config)?;
+                turn.say_what_is_certain(config)
+            };
+            match decoder.threads() {
+                Threads::One => open.iter_mut().zip(logits.rows()).try_for_each(answer)?,
+                Threads::All => {
+                    let answers = open.par_iter_mut().zip(logits.par_rows()).map(answer);
+                    // Of several failures, the first lane's is told, whichever came first.
+                    answers.collect::<Vec<_>>().into_iter().collect::<Result<(), _>>()?;
+                }
             }
         }
         Ok(turns.into_iter().map(|turn| self.finish(turn)).collect())
@@ -222,7 +240,7 @@ impl Group {
 
     /// Puts the prompt behind the lane's context, if at least one token of an answer fits behind it.
     fn begin<'r>(&mut self, config: &GeneratorConfig, request: &'r Request) -> Result<Turn<'r>, AgentError> {
-        let lane = request.lane % LANES_PER_GROUP;
+        let lane = request.lane - self.first_lane;
         let kept = match request.context {
             Context::Kept => self.contexts[lane].len(),
             Context::Alone => 0,

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes; [`checkpoint`]
 //! reads and writes model folders; [`tokenizer`] is text to ids and back, and [`chat_template`] a conversation
-//! to the text that a checkpoint was taught. [`generate`] says a turn on many
+//! to the text that a checkpoint was taught; [`lora`] adapts a model cheaply. [`generate`] says a turn on many
 //! lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
@@ -17,6 +17,7 @@ pub mod chat_template;
 pub mod checkpoint;
 mod error;
 mod kernels;
+pub mod lora;
 mod ops;
 pub mod qwen2;
 

@@ -33,6 +33,7 @@ pub use pass::{PackedTokens, Pass, TokenStats};
 
 use crate::error::AgentError;
 use crate::kernels::rope::Rope;
+use crate::kernels::threads::Threads;
 
 /// A causal language model of the Qwen2 family. A clone shares the weights; [`Qwen2::frozen_copy`] does not.
 #[derive(Clone, Debug)]
@@ -133,9 +134,21 @@ impl Qwen2 {
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// A snapshot of the weights for generation.
+    /// A snapshot of the weights for generation, which later steps do not move.
     pub fn decoder(&self) -> Result<Decoder, AgentError> {
-        Decoder::new(self)
+        self.clone().into_decoder()
+    }
+
+    /// As [`decoder`](Self::decoder) for a model that will not be trained. Unless a clone shares them, every
+    /// parameter is freed as soon as it has been packed, so that two copies never exist.
+    pub fn into_decoder(self) -> Result<Decoder, AgentError> {
+        Decoder::new(self.config, self.rope, self.parameters)
+    }
+
+    /// Whether one pass keeps all threads busy. Passes of such a model are run one after another; side by side
+    /// they would gain nothing and need their memory at the same time.
+    pub fn is_wide(&self) -> bool {
+        Threads::for_width(self.config.hidden_size) == Threads::All
     }
 
     fn head_name(&self) -> &'static str {

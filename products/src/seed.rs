@@ -34,6 +34,8 @@ pub enum Purpose {
     Tokenizer,
     /// The first weights of a model.
     Init,
+    /// The first weights of an adapter.
+    Adapter,
     /// The words of a reading exercise.
     Exercise,
     /// The choices of a demonstrator.
@@ -64,6 +66,7 @@ impl Purpose {
             Self::Split => "split",
             Self::Tokenizer => "tokenizer",
             Self::Init => "init",
+            Self::Adapter => "adapter",
             Self::Exercise => "exercise",
             Self::Demonstration => "demonstration",
             Self::GoalSampling => "goal-sampling",

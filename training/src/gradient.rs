@@ -2,7 +2,9 @@
 //!
 //! Micro-batches are independent: each is computed on one thread, forward and backward, and their
 //! gradients are added in the order of the micro-batches. The split of a batch into micro-batches is
-//! fixed by the batch alone ([`MicroBatch::pack`]), so the thread count cannot show.
+//! fixed by the batch alone ([`MicroBatch::pack`]), so the thread count cannot show. A wide model divides its
+//! products among the threads instead, one micro-batch after another, and adds each parameter's gradient as soon
+//! as it is finished: what is held at once is the sum and one gradient, and the sums are the same.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
@@ -14,8 +16,11 @@ use crate::trajectory::MicroBatch;
 /// One flat f32 gradient per parameter, in the order of [`Qwen2::parameters`].
 pub type Gradients = Vec<Vec<f32>>;
 
-/// Micro-batches whose gradients are held at once; bounds memory, not the result.
+/// Micro-batches of a small model whose gradients are held at once; bounds memory, not the result.
 const WAVE: usize = 8;
+
+/// Values that one thread adds at a time.
+const PIECE: usize = 1 << 18;
 
 /// The summed gradient of `loss` over all micro-batches, with what it reports of each, in order.
 ///
@@ -30,15 +35,27 @@ where
     let mut total: Gradients =
         model.parameters().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
     let mut reports = Vec::with_capacity(micro_batches.len());
+    if model.is_wide() {
+        for micro in micro_batches {
+            let report = one(model, micro, &loss, |place, gradient| {
+                let pieces = total[place].par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
+                pieces.for_each(|(sum, gradient)| add(sum, gradient));
+            })?;
+            reports.push(report);
+        }
+        return Ok((total, reports));
+    }
     for wave in micro_batches.chunks(WAVE) {
-        let parts: Vec<Result<(Gradients, R)>> =
-            wave.par_iter().map(|micro| one(model, micro, &loss)).collect();
+        let apart = |micro| {
+            let mut gradients = vec![Vec::new(); total.len()];
+            let report = one(model, micro, &loss, |place, gradient| gradients[place] = gradient)?;
+            Ok((gradients, report))
+        };
+        let parts: Vec<Result<(Gradients, R)>> = wave.par_iter().map(apart).collect();
         for part in parts {
             let (gradients, report) = part?;
             for (sum, gradient) in total.iter_mut().zip(&gradients) {
-                for (a, b) in sum.iter_mut().zip(gradient) {
-                    *a += b;
-                }
+                add(sum, gradient);
             }
             reports.push(report);
         }
@@ -46,12 +63,62 @@ where
     Ok((total, reports))
 }
 
-fn one<F, R>(model: &Qwen2, micro: &MicroBatch, loss: &F) -> Result<(Gradients, R)>
+fn add(sum: &mut [f32], gradient: &[f32]) {
+    sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b);
+}
+
+/// Hands over the gradients of one micro-batch, parameter by parameter.
+fn one<F, R>(model: &Qwen2, micro: &MicroBatch, loss: &F, put: impl FnMut(usize, Vec<f32>)) -> Result<R>
 where
     F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
 {
     let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets)?;
     let (loss, report) = loss(micro, pass.stats())?;
-    let gradients = pass.backward(&loss)?;
-    Ok((gradients, report))
+    pass.backward_each(&loss, put)?;
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use webshop_agent::Qwen2Config;
+    use webshop_products::Seed;
+
+    use super::*;
+
+    fn micro(salt: u32) -> MicroBatch {
+        MicroBatch {
+            members: vec![0],
+            ids: (0..9).map(|i| (i * 7 + salt) % 50).collect(),
+            lengths: vec![9],
+            positions: (2..8).collect(),
+            targets: (3..9).map(|i| (i * 7 + salt) % 50).collect(),
+            n_targets: vec![6],
+        }
+    }
+
+    fn loss(micro: &MicroBatch, stats: &TokenStats) -> Result<(Tensor, u32)> {
+        Ok((stats.log_prob.sum_all()?, micro.ids[0]))
+    }
+
+    #[test]
+    fn gradients_are_added_in_the_order_of_the_micro_batches() {
+        let micro_batches: Vec<MicroBatch> = (0..11).map(micro).collect();
+        for hidden_size in [64, 512] {
+            let config = Qwen2Config { hidden_size, num_hidden_layers: 1, ..Qwen2Config::small(50) };
+            let model = Qwen2::random(&config, Seed(2)).unwrap();
+            assert_eq!(model.is_wide(), hidden_size == 512);
+            let (total, reports) = accumulate(&model, &micro_batches, loss).unwrap();
+            assert_eq!(reports, (0..11).collect::<Vec<u32>>());
+            let mut expected = vec![Vec::new(); total.len()];
+            for micro in &micro_batches {
+                let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets).unwrap();
+                let gradients = pass.backward(&loss(micro, pass.stats()).unwrap().0).unwrap();
+                for (sum, gradient) in expected.iter_mut().zip(gradients) {
+                    sum.resize(gradient.len(), 0.0_f32);
+                    sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b);
+                }
+            }
+            assert!(total == expected, "hidden size {hidden_size}");
+        }
+    }
 }

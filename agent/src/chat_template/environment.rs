@@ -33,6 +33,9 @@ pub(super) fn like_transformers() -> Environment<'static> {
         let kind = value.kind();
         matches!(kind, ValueKind::Seq | ValueKind::Map | ValueKind::String | ValueKind::Undefined)
     });
+    environment.add_test("iterable", |value: &Value| {
+        !matches!(value.kind(), ValueKind::None | ValueKind::Bool | ValueKind::Number | ValueKind::Plain)
+    });
     environment.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
         Err(failed(format!("the template refuses: {}", python::text(message))))
     });

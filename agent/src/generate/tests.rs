@@ -22,7 +22,25 @@ fn decoder() -> Arc<Decoder> {
     Arc::new(Qwen2::random(&config, Seed(5)).unwrap().decoder().unwrap())
 }
 
+/// So wide that its products are divided among threads.
+fn wide_decoder() -> Arc<Decoder> {
+    let config = Qwen2Config {
+        hidden_size: 512,
+        intermediate_size: 544,
+        num_hidden_layers: 1,
+        num_attention_heads: 8,
+        max_position_embeddings: CAPACITY,
+        initializer_range: 0.2,
+        ..Qwen2Config::small(600)
+    };
+    Arc::new(Qwen2::random(&config, Seed(6)).unwrap().into_decoder().unwrap())
+}
+
 fn generator(n_lanes: usize, stop_ids: &[u32]) -> Generator {
+    generator_of(decoder(), n_lanes, stop_ids)
+}
+
+fn generator_of(decoder: Arc<Decoder>, n_lanes: usize, stop_ids: &[u32]) -> Generator {
     let config = GeneratorConfig {
         n_lanes,
         capacity: CAPACITY,
@@ -30,7 +48,7 @@ fn generator(n_lanes: usize, stop_ids: &[u32]) -> Generator {
         seed: Seed(11),
         stop_ids: stop_ids.to_vec(),
     };
-    Generator::new(decoder(), config)
+    Generator::new(decoder, config)
 }
 
 /// Lane k reads a prompt of its own, k mod 5 + 1 tokens long.
@@ -61,6 +79,32 @@ fn lanes_do_not_notice_each_other() {
                 (0..=turn).map(|turn| alone.generate(&[request(lane, turn)]).unwrap()).collect();
             assert_eq!(&turns[turn as usize][0], expected, "lane {lane}, turn {turn}");
         }
+    }
+}
+
+#[test]
+fn a_lane_says_the_same_alone_and_among_64_on_one_and_on_two_threads() {
+    for (decoder, is_wide) in [(decoder(), false), (wide_decoder(), true)] {
+        assert_eq!(decoder.threads() == Threads::All, is_wide);
+        let say = |n_threads: usize, lanes: std::ops::Range<usize>| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            let long = |request| Request { max_new_tokens: 30, ..request };
+            let requests: Vec<Request> = requests(lanes, 0).into_iter().map(long).collect();
+            pool.install(|| generator_of(Arc::clone(&decoder), 64, &[]).generate(&requests).unwrap())
+        };
+        let together = say(1, 0..64);
+        assert_eq!(say(2, 0..64), together);
+        for (lane, expected) in together.iter().enumerate() {
+            let n_threads = 1 + lane % 2;
+            assert_eq!(
+                say(n_threads, lane..lane + 1),
+                [expected.clone()],
+                "lane {lane}, {n_threads} threads"
+            );
+        }
+        // Lanes that all said the same would prove nothing.
+        let said: std::collections::BTreeSet<&[u32]> = together.iter().map(|said| &said.ids[..]).collect();
+        assert_eq!(said.len(), 64);
     }
 }
 

@@ -1,115 +1,207 @@
-//! Attention of one new token over the keys and values of the tokens before it.
+//! Attention of new tokens over the keys and values of the tokens before them.
 //!
-//! [`attend`] stores the token's rotated key and its value in the lane's [`Block`] and computes what
-//! its query heads see. Same formula as [`super::attention`], other order of sums (equal to about
-//! 1e-6): a score is one chain over the head, a value four interleaved chains over the tokens. Only
-//! the lane's own tokens enter, so its bits do not depend on the lanes beside it.
+//! [`append`] stores a token's rotated key and its value in the lane's block; [`attend`] computes what the
+//! token's query heads see of the block up to the token itself, so that all tokens of a prompt may be
+//! appended first and then attend in any order, or side by side. Same formula as [`super::attention`], other
+//! order of sums (equal to about 1e-6): a score is one chain over the head, a value four interleaved chains
+//! over the tokens. Only the lane's own tokens enter, so its bits do not depend on the lanes beside it.
+//!
+//! Query heads that share a key head are computed up to [`HEADS`] at a time: keys and values are loaded once
+//! for all of them.
+
+use std::ops::Range;
 
 use super::attention::Heads;
 use super::math::{LANES, exp, max, sum_of};
 use super::multiversion;
 use super::rope::Rope;
 
-/// Tokens whose scores are computed at once; a row of keys is a multiple of this long.
+/// A row of keys is a multiple of this many tokens long.
 pub const TOKENS: usize = 4 * LANES;
+/// Tokens whose scores are computed at once.
+const TILE: usize = 2 * LANES;
 /// Interleaved chains of the sum over tokens.
 const CHAINS: usize = 4;
+/// Query heads computed at once, so many that their chains still fit the registers.
+const HEADS: usize = 4;
 
-/// Keys and values of one lane in one layer.
-#[derive(Debug)]
-pub struct Block<'a> {
-    /// Rotated keys. `[kv head, dim, stride]`
-    pub keys: &'a mut [f32],
-    /// Values. `[kv head, stride, dim]`
-    pub values: &'a mut [f32],
+/// How the keys and values of one lane in one layer are laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
     /// Tokens there is room for, a multiple of [`TOKENS`].
     pub stride: usize,
     /// Values a head, padded with zeros to a multiple of [`LANES`].
     pub dim: usize,
 }
 
+impl Layout {
+    /// Where the keys and the values of one head are.
+    #[inline(always)]
+    fn of_head(self, kv_head: usize) -> Range<usize> {
+        let len = self.dim * self.stride;
+        kv_head * len..(kv_head + 1) * len
+    }
+}
+
+/// Keys and values of one lane in one layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// Rotated keys. `[kv head, dim, stride]`
+    pub keys: &'a [f32],
+    /// Values. `[kv head, stride, dim]`
+    pub values: &'a [f32],
+    /// The sizes of both.
+    pub layout: Layout,
+}
+
 multiversion! {
-    /// Reads the token `qkv` (a row of q ‖ k ‖ v before rotation) at `position`, which must be the
-    /// number of tokens already in `block`, and writes its attention to `out` `[H·D]`.
-    /// `scores` is working memory.
+    /// Stores the token `qkv` (a row of q ‖ k ‖ v before rotation) at `position` of a block's keys and values.
+    pub fn append(
+        qkv: &[f32],
+        position: usize,
+        heads: Heads,
+        rope: &Rope,
+        block: (&mut [f32], &mut [f32]),
+        layout: Layout,
+    ) {
+        let (keys, values) = block;
+        let head_dim = heads.head_dim;
+        let mut rotated = vec![0.0; head_dim];
+        for kv_head in 0..heads.n_kv_heads {
+            let key = &qkv[(heads.n_heads + kv_head) * head_dim..][..head_dim];
+            let value = &qkv[(heads.n_heads + heads.n_kv_heads + kv_head) * head_dim..][..head_dim];
+            rope.rotate(key, position, 1.0, &mut rotated);
+            let keys = keys[layout.of_head(kv_head)].chunks_exact_mut(layout.stride);
+            for (keys, key) in keys.zip(&rotated) {
+                keys[position] = *key;
+            }
+            values[layout.of_head(kv_head)][position * layout.dim..][..head_dim].copy_from_slice(value);
+        }
+    }
+}
+
+multiversion! {
+    /// Writes the attention of the token `qkv` at `position`, which has been appended like those before it,
+    /// to `out` `[H·D]`. `work` is working memory.
     pub fn attend(
         qkv: &[f32],
         position: usize,
         heads: Heads,
         rope: &Rope,
-        block: &mut Block,
-        scores: &mut Vec<f32>,
+        block: Block,
+        work: &mut Vec<f32>,
         out: &mut [f32],
     ) {
-        let head_dim = heads.head_dim;
-        let (stride, dim) = (block.stride, block.dim);
-        scores.resize(stride + dim, 0.0);
-        let (scores, rotated) = scores.split_at_mut(stride);
+        work.resize(HEADS * (block.layout.stride + heads.head_dim), 0.0);
         for kv_head in 0..heads.n_kv_heads {
-            let keys = &mut block.keys[kv_head * dim * stride..(kv_head + 1) * dim * stride];
-            let values = &mut block.values[kv_head * dim * stride..(kv_head + 1) * dim * stride];
-            let key = &qkv[(heads.n_heads + kv_head) * head_dim..][..head_dim];
-            let value = &qkv[(heads.n_heads + heads.n_kv_heads + kv_head) * head_dim..][..head_dim];
-            rope.rotate(key, position, 1.0, rotated);
-            for (keys, key) in keys.chunks_exact_mut(stride).zip(&rotated[..head_dim]) {
-                keys[position] = *key;
-            }
-            values[position * dim..position * dim + head_dim].copy_from_slice(value);
-            for head in kv_head * heads.group()..(kv_head + 1) * heads.group() {
-                rope.rotate(&qkv[head * head_dim..][..head_dim], position, heads.scale(), rotated);
-                score(&rotated[..head_dim], keys, stride, position + 1, scores);
-                let seen = &mut scores[..position + 1];
-                let highest = max(seen);
-                for score in seen.iter_mut() {
-                    *score = exp(*score - highest);
+            let of_head = block.layout.of_head(kv_head);
+            let of_head = (&block.keys[of_head.clone()], &block.values[of_head], block.layout);
+            let group = kv_head * heads.group()..(kv_head + 1) * heads.group();
+            for head in group.clone().step_by(HEADS) {
+                match HEADS.min(group.end - head) {
+                    1 => attend_heads::<1>(qkv, (head, position), heads, rope, of_head, work, out),
+                    2 => attend_heads::<2>(qkv, (head, position), heads, rope, of_head, work, out),
+                    3 => attend_heads::<3>(qkv, (head, position), heads, rope, of_head, work, out),
+                    _ => attend_heads::<HEADS>(qkv, (head, position), heads, rope, of_head, work, out),
                 }
-                let inverse = 1.0 / sum_of(seen, |p| p);
-                mix(seen, inverse, values, dim, &mut out[head * head_dim..][..head_dim]);
             }
         }
     }
 }
 
-/// Scores of the first `n_tokens` keys, rounded up to whole tiles.
+/// The query heads `first .. first + N`, over the keys and values of one head.
 #[inline(always)]
-fn score(query: &[f32], keys: &[f32], stride: usize, n_tokens: usize, scores: &mut [f32]) {
-    for (tile, scores) in scores.chunks_exact_mut(TOKENS).enumerate().take(n_tokens.div_ceil(TOKENS)) {
-        let mut sums = [0.0_f32; TOKENS];
-        for (q, keys) in query.iter().zip(keys.chunks_exact(stride)) {
-            let keys = &keys[tile * TOKENS..(tile + 1) * TOKENS];
-            for i in 0..TOKENS {
-                sums[i] = q.mul_add(keys[i], sums[i]);
+fn attend_heads<const N: usize>(
+    qkv: &[f32],
+    (first, position): (usize, usize),
+    heads: Heads,
+    rope: &Rope,
+    (keys, values, layout): (&[f32], &[f32], Layout),
+    work: &mut [f32],
+    out: &mut [f32],
+) {
+    let dim = heads.head_dim;
+    let (scores, queries) = work.split_at_mut(HEADS * layout.stride);
+    for (i, query) in queries.chunks_exact_mut(dim).enumerate().take(N) {
+        rope.rotate(&qkv[(first + i) * dim..][..dim], position, heads.scale(), query);
+    }
+    score::<N>(queries, dim, keys, layout.stride, position + 1, scores);
+    let mut inverse = [0.0; N];
+    for (scores, inverse) in scores.chunks_exact_mut(layout.stride).zip(&mut inverse) {
+        let seen = &mut scores[..position + 1];
+        let highest = max(seen);
+        for score in seen.iter_mut() {
+            *score = exp(*score - highest);
+        }
+        *inverse = 1.0 / sum_of(seen, |p| p);
+    }
+    let probs = std::array::from_fn(|i| &scores[i * layout.stride..][..position + 1]);
+    mix::<N>(probs, inverse, values, layout.dim, &mut out[first * dim..(first + N) * dim]);
+}
+
+/// Scores of the first `n_tokens` keys, rounded up to whole tiles, for each query.
+#[inline(always)]
+fn score<const N: usize>(
+    queries: &[f32],
+    dim: usize,
+    keys: &[f32],
+    stride: usize,
+    n_tokens: usize,
+    scores: &mut [f32],
+) {
+    let queries: [&[f32]; N] = std::array::from_fn(|i| &queries[i * dim..(i + 1) * dim]);
+    for start in (0..n_tokens).step_by(TILE) {
+        let mut sums = [[0.0_f32; TILE]; N];
+        for (d, keys) in keys.chunks_exact(stride).take(dim).enumerate() {
+            let keys = &keys[start..start + TILE];
+            for query in 0..N {
+                let q = queries[query][d];
+                for i in 0..TILE {
+                    sums[query][i] = q.mul_add(keys[i], sums[query][i]);
+                }
             }
         }
-        scores.copy_from_slice(&sums);
+        for (query, sums) in sums.iter().enumerate() {
+            scores[query * stride + start..][..TILE].copy_from_slice(sums);
+        }
     }
 }
 
 /// Σ over tokens of probability times value, times `inverse`; the last few tokens make a chain apart.
 #[inline(always)]
-fn mix(probs: &[f32], inverse: f32, values: &[f32], dim: usize, out: &mut [f32]) {
-    for (chunk, out) in out.chunks_mut(LANES).enumerate() {
-        let mut sums = [[0.0_f32; LANES]; CHAINS];
-        let (fours, rest) = probs.as_chunks::<CHAINS>();
-        for (probs, values) in fours.iter().zip(values.chunks_exact(CHAINS * dim)) {
+fn mix<const N: usize>(probs: [&[f32]; N], inverse: [f32; N], values: &[f32], dim: usize, out: &mut [f32]) {
+    let head_dim = out.len() / N;
+    let n_tokens = probs[0].len();
+    let whole = n_tokens / CHAINS * CHAINS;
+    for chunk in (0..head_dim).step_by(LANES) {
+        let mut sums = [[[0.0_f32; LANES]; CHAINS]; N];
+        for (four, values) in values.chunks_exact(CHAINS * dim).enumerate().take(whole / CHAINS) {
             for chain in 0..CHAINS {
-                let value = lanes(&values[chain * dim + chunk * LANES..]);
-                for i in 0..LANES {
-                    sums[chain][i] = probs[chain].mul_add(value[i], sums[chain][i]);
+                let value = lanes(&values[chain * dim + chunk..]);
+                for head in 0..N {
+                    let p = probs[head][four * CHAINS + chain];
+                    for i in 0..LANES {
+                        sums[head][chain][i] = p.mul_add(value[i], sums[head][chain][i]);
+                    }
                 }
             }
         }
-        let mut tail = [0.0_f32; LANES];
-        for (p, value) in rest.iter().zip(values[fours.len() * CHAINS * dim..].chunks_exact(dim)) {
-            let value = lanes(&value[chunk * LANES..]);
-            for i in 0..LANES {
-                tail[i] = p.mul_add(value[i], tail[i]);
+        for head in 0..N {
+            let mut tail = [0.0_f32; LANES];
+            for (p, value) in probs[head][whole..].iter().zip(values[whole * dim..].chunks_exact(dim)) {
+                let value = lanes(&value[chunk..]);
+                for i in 0..LANES {
+                    tail[i] = p.mul_add(value[i], tail[i]);
+                }
             }
+            let sums = &sums[head];
+            for i in 0..LANES {
+                let sum = (sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i]);
+                tail[i] = (sum + tail[i]) * inverse[head];
+            }
+            let wanted = LANES.min(head_dim - chunk);
+            out[head * head_dim + chunk..][..wanted].copy_from_slice(&tail[..wanted]);
         }
-        for i in 0..LANES {
-            tail[i] = (((sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i])) + tail[i]) * inverse;
-        }
-        out.copy_from_slice(&tail[..out.len()]);
     }
 }
 

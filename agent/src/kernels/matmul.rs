@@ -1,24 +1,35 @@
-//! Matrix products in single precision, one thread, the same bits everywhere.
+//! Matrix products in single precision, the same bits everywhere.
 //!
 //! A [`View`] looks at a matrix through two strides, so that a transpose costs nothing;
 //! [`matmul`] writes or adds A·B to rows of `c`. [`Packed`] is a right-hand matrix already in the
-//! order in which the inner loop reads it, for weights or keys that are used more than once.
+//! order in which the inner loop reads it, for weights or keys that are used more than once. Where
+//! several [`Threads`] share a product, each makes some of its columns.
 //!
 //! C is made in tiles of [`TILE_ROWS`] × [`TILE_COLS`]: both operands are copied into panels, then one
 //! loop over the depth keeps the whole tile in registers (the method of Goto and van de Geijn,
 //! "Anatomy of High-Performance Matrix Multiplication", 2008). An element of C is
 //! `Σ over blocks of DEPTH (fma chain within the block)`: which rows or columns are computed beside
-//! it, and how wide the registers are, does not enter.
+//! it, on how many threads, and how wide the registers are, does not enter.
 //!
 //! Why not the `gemm` crate: it picks other kernels for few rows and other block sizes for other
 //! caches, so a lane's logits would depend on the lanes beside it and on the machine.
 
+mod packed;
 #[cfg(test)]
 mod tests;
+mod tile;
 
 use std::cell::RefCell;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use packed::{Element, Values};
+pub use packed::{Packed, Right};
+use tile::{Panels, Target, tiles};
 
 use super::Level;
+use super::threads::Threads;
 
 /// Products summed in one chain before the partial sum is added to the result.
 pub const DEPTH: usize = 256;
@@ -28,6 +39,11 @@ const TILE_ROWS: usize = 12;
 const TILE_COLS: usize = 32;
 /// Rows of the left operand packed at a time, so that they stay in the second-level cache.
 const BLOCK_ROWS: usize = 8 * TILE_ROWS;
+/// Columns of a right-hand side that is packed for one product only, packed at a time; with [`SLAB_DEPTH`]
+/// this bounds the memory, however large the matrix. A multiple of [`TILE_COLS`].
+const SLAB_COLS: usize = 128 * TILE_COLS;
+/// Its rows, a multiple of [`DEPTH`]: the sums are cut there in any case.
+const SLAB_DEPTH: usize = 8 * DEPTH;
 
 /// A matrix somewhere in a slice: element (i, j) is `data[i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +75,12 @@ impl<'a> View<'a> {
         Self::new(data, data.len() / cols, cols, cols)
     }
 
+    /// The given columns of all rows.
+    fn some_columns(self, cols: Range<usize>) -> Self {
+        let start = if cols.is_empty() { 0 } else { cols.start * self.col_stride };
+        Self { data: &self.data[start..], cols: cols.len(), ..self }
+    }
+
     /// The transpose, without a copy.
     pub fn t(self) -> Self {
         Self {
@@ -80,114 +102,10 @@ pub enum Store {
     Add,
 }
 
-/// A right-hand matrix in the order of the inner loop: for each block of [`DEPTH`] rows, panels of
-/// [`TILE_COLS`] columns, each row after row, padded with zeros to whole panels.
-#[derive(Clone, Debug, Default)]
-pub struct Packed {
-    data: Vec<f32>,
-    rows: usize,
-    cols: usize,
-}
-
-impl Packed {
-    /// Packs `b` (depth × columns).
-    pub fn new(b: View) -> Self {
-        let mut packed = Self::default();
-        packed.pack(b);
-        packed
-    }
-
-    /// Rows of the matrix, the depth of a product with it.
-    pub fn n_rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Columns of the matrix, and of a product with it.
-    pub fn n_cols(&self) -> usize {
-        self.cols
-    }
-
-    /// Packs `b` in place of the old content, keeping the memory.
-    pub fn pack(&mut self, b: View) {
-        self.rows = b.rows;
-        self.cols = b.cols;
-        self.data.clear();
-        self.data.resize(b.rows * b.cols.next_multiple_of(TILE_COLS), 0.0);
-        let padded = b.cols.next_multiple_of(TILE_COLS);
-        for first in (0..b.rows).step_by(DEPTH) {
-            let depth = DEPTH.min(b.rows - first);
-            let block = &mut self.data[first * padded..(first + depth) * padded];
-            for (panel_idx, panel) in block.chunks_exact_mut(depth * TILE_COLS).enumerate() {
-                pack_panel::<TILE_COLS>(panel, b.t(), panel_idx * TILE_COLS, first, depth);
-            }
-        }
-    }
-}
-
-/// Copies `WIDTH` rows of `a` from `row` on, at columns `first .. first + depth`, so that the values
-/// of one column lie together. Rows past the end are left as they are in `panel`.
-#[inline(always)]
-fn pack_panel<const WIDTH: usize>(panel: &mut [f32], a: View, row: usize, first: usize, depth: usize) {
-    let n_rows = WIDTH.min(a.rows - row);
-    if a.row_stride == 1 {
-        for (p, slot) in panel.chunks_exact_mut(WIDTH).take(depth).enumerate() {
-            let start = row + (first + p) * a.col_stride;
-            if n_rows == WIDTH {
-                slot.copy_from_slice(&a.data[start..start + WIDTH]);
-            } else {
-                slot[..n_rows].copy_from_slice(&a.data[start..start + n_rows]);
-            }
-        }
-    } else {
-        transpose_panel::<WIDTH>(panel, a, row, n_rows, first, depth);
-    }
-}
-
-/// [`pack_panel`] of a matrix whose rows are contiguous, in squares that stay in registers.
-#[inline(always)]
-fn transpose_panel<const WIDTH: usize>(
-    panel: &mut [f32],
-    a: View,
-    row: usize,
-    n_rows: usize,
-    first: usize,
-    depth: usize,
-) {
-    const SIDE: usize = 4;
-    let source = |i: usize| &a.data[(row + i) * a.row_stride + first..][..depth];
-    let mut i = 0;
-    while i + SIDE <= n_rows {
-        let rows: [&[f32]; SIDE] = std::array::from_fn(|side| source(i + side));
-        let mut columns = rows.map(|row| row.chunks_exact(SIDE));
-        let mut slots = panel.chunks_exact_mut(SIDE * WIDTH);
-        for slots in slots.by_ref().take(depth / SIDE) {
-            let square: [[f32; SIDE]; SIDE] = std::array::from_fn(|side| {
-                let values = columns[side].next().expect("a row is as long as the depth");
-                [values[0], values[1], values[2], values[3]]
-            });
-            for p in 0..SIDE {
-                let turned: [f32; SIDE] = std::array::from_fn(|side| square[side][p]);
-                slots[p * WIDTH + i..p * WIDTH + i + SIDE].copy_from_slice(&turned);
-            }
-        }
-        for p in depth / SIDE * SIDE..depth {
-            for side in 0..SIDE {
-                panel[p * WIDTH + i + side] = rows[side][p];
-            }
-        }
-        i += SIDE;
-    }
-    for i in i..n_rows {
-        for (slot, &value) in panel.chunks_exact_mut(WIDTH).zip(source(i)) {
-            slot[i] = value;
-        }
-    }
-}
-
-/// The working memory of products: packed rows of the left and the whole of the right operand.
+/// The working memory of products on one thread.
 #[derive(Default)]
 struct Scratch {
-    left: Vec<f32>,
+    panels: Panels,
     right: Packed,
 }
 
@@ -195,183 +113,148 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// c = A·B or c += A·B, where row i of the result is at `c[i * c_stride ..][.. b.cols]`.
+/// c = A·B or c += A·B on one thread, where row i of the result is at `c[i * c_stride ..][.. b.cols]`.
 ///
 /// # Panics
 /// If the inner sizes differ or `c` is too short.
 pub fn matmul(c: &mut [f32], c_stride: usize, a: View, b: View, store: Store) {
-    assert_eq!(a.cols, b.rows, "inner sizes of a product");
-    SCRATCH.with_borrow_mut(|Scratch { left, right }| {
-        right.pack(b);
-        multiply(c, c_stride, a, right, b.cols, store, left);
+    matmul_joined(c, c_stride, a, Right::Below(&[b]), store, Threads::One);
+}
+
+/// As [`matmul`] with a right-hand side in parts, on the given threads.
+///
+/// # Panics
+/// As [`matmul`], and if the parts do not fit together.
+pub fn matmul_joined(c: &mut [f32], c_stride: usize, a: View, b: Right, store: Store, threads: Threads) {
+    let (depth, n_cols) = b.size();
+    assert_eq!(a.cols, depth, "inner sizes of a product");
+    let level = Level::detect();
+    in_columns(c, c_stride, a.rows, n_cols, threads, |cols, c| {
+        SCRATCH.with_borrow_mut(|Scratch { panels, right }| {
+            for col in (0..cols.len()).step_by(SLAB_COLS) {
+                let width = SLAB_COLS.min(cols.len() - col);
+                // An empty depth is a slab of its own: the result may have to be set to zero.
+                for first in (0..depth.max(1)).step_by(SLAB_DEPTH) {
+                    let rows = first..depth.min(first + SLAB_DEPTH);
+                    right.pack_part(b, rows.clone(), cols.start + col..cols.start + col + width);
+                    let store = if first == 0 { store } else { Store::Add };
+                    multiply(level, c, a.some_columns(rows), right, (0..width, col), store, panels);
+                }
+            }
+        });
     });
 }
 
-/// As [`matmul`] with the leading `a.cols` rows and `n_cols` columns of a packed right-hand matrix.
+/// As [`matmul`] with the leading `a.cols` rows and `n_cols` columns of a packed right-hand matrix, on the
+/// given threads.
 ///
 /// # Panics
 /// If `a` is wider than `b` is tall, `b` has fewer than `n_cols` columns or `c` is too short.
-pub fn matmul_packed(c: &mut [f32], c_stride: usize, a: View, b: &Packed, n_cols: usize, store: Store) {
+pub fn matmul_packed(
+    c: &mut [f32],
+    c_stride: usize,
+    a: View,
+    b: &Packed,
+    n_cols: usize,
+    store: Store,
+    threads: Threads,
+) {
     assert!(a.cols <= b.rows && n_cols <= b.cols, "the packed matrix is too small");
-    SCRATCH.with_borrow_mut(|Scratch { left, .. }| multiply(c, c_stride, a, b, n_cols, store, left));
+    let level = Level::detect();
+    in_columns(c, c_stride, a.rows, n_cols, threads, |cols, c| {
+        SCRATCH.with_borrow_mut(|Scratch { panels, .. }| {
+            multiply(level, c, a, b, (cols, 0), store, panels);
+        });
+    });
+}
+
+/// Calls `work` with ranges of columns, whole panels but for the last, and the same columns of the result.
+fn in_columns(
+    c: &mut [f32],
+    c_stride: usize,
+    n_rows: usize,
+    n_cols: usize,
+    threads: Threads,
+    work: impl Fn(Range<usize>, &mut Target) + Sync,
+) {
+    let n_panels = n_cols.div_ceil(TILE_COLS);
+    let n_parts = threads.n_parts(n_panels);
+    if n_parts == 1 {
+        return work(0..n_cols, &mut Target::Strided(c, c_stride));
+    }
+    let edges: Vec<usize> = (0..=n_parts).map(|i| n_cols.min(n_panels * i / n_parts * TILE_COLS)).collect();
+    let mut parts: Vec<_> =
+        edges.windows(2).map(|edge| (edge[0]..edge[1], Vec::with_capacity(n_rows))).collect();
+    for row in c.chunks_mut(c_stride).take(n_rows) {
+        let mut rest = &mut row[..n_cols];
+        for (cols, rows) in &mut parts {
+            let (own, others) = rest.split_at_mut(cols.len());
+            rows.push(own);
+            rest = others;
+        }
+    }
+    parts.into_par_iter().for_each(|(cols, rows)| work(cols, &mut Target::Columns(rows)));
+}
+
+/// Chooses the loops for the numbers of `b`. `cols` are columns of `b`, and where in `c` the first of them goes.
+fn multiply(
+    level: Level,
+    c: &mut Target,
+    a: View,
+    b: &Packed,
+    cols: (Range<usize>, usize),
+    store: Store,
+    panels: &mut Panels,
+) {
+    let padded = b.cols.next_multiple_of(TILE_COLS);
+    match &b.values {
+        Values::Single(values) => multiply_at(level, c, a, (values, b.rows, padded), cols, store, panels),
+        Values::Half(values) => multiply_at(level, c, a, (values, b.rows, padded), cols, store, panels),
+    }
 }
 
 /// Chooses the tile that fits the registers of this machine.
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls a version for a detected feature"))]
-fn multiply(
-    c: &mut [f32],
-    c_stride: usize,
+fn multiply_at<E: Element>(
+    level: Level,
+    c: &mut Target,
     a: View,
-    b: &Packed,
-    n_cols: usize,
+    b: (&[E], usize, usize),
+    cols: (Range<usize>, usize),
     store: Store,
-    left: &mut Vec<f32>,
+    panels: &mut Panels,
 ) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-        fn avx512(
-            c: &mut [f32],
-            c_stride: usize,
+        fn avx512<E: Element>(
+            c: &mut Target,
             a: View,
-            b: &Packed,
-            n_cols: usize,
+            b: (&[E], usize, usize),
+            cols: (Range<usize>, usize),
             store: Store,
-            left: &mut Vec<f32>,
+            panels: &mut Panels,
         ) {
-            tiles::<12, 32>(c, c_stride, a, b, n_cols, store, left);
+            tiles::<E, 12, 32>(c, a, b, cols, store, panels);
         }
         #[target_feature(enable = "avx2,fma")]
-        fn avx2(
-            c: &mut [f32],
-            c_stride: usize,
+        fn avx2<E: Element>(
+            c: &mut Target,
             a: View,
-            b: &Packed,
-            n_cols: usize,
+            b: (&[E], usize, usize),
+            cols: (Range<usize>, usize),
             store: Store,
-            left: &mut Vec<f32>,
+            panels: &mut Panels,
         ) {
-            tiles::<6, 16>(c, c_stride, a, b, n_cols, store, left);
+            tiles::<E, 6, 16>(c, a, b, cols, store, panels);
         }
-        match Level::detect() {
+        match level {
             // SAFETY: `detect` returns this level only after seeing all its features.
-            Level::Avx512 => return unsafe { avx512(c, c_stride, a, b, n_cols, store, left) },
+            Level::Avx512 => return unsafe { avx512(c, a, b, cols, store, panels) },
             // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(c, c_stride, a, b, n_cols, store, left) },
+            Level::Avx2 => return unsafe { avx2(c, a, b, cols, store, panels) },
             Level::Baseline => {}
         }
     }
-    tiles::<6, 16>(c, c_stride, a, b, n_cols, store, left);
-}
-
-/// The loops around the tiles. `R` × `N` is the part of a tile that is kept in registers.
-#[inline(always)]
-fn tiles<const R: usize, const N: usize>(
-    c: &mut [f32],
-    c_stride: usize,
-    a: View,
-    b: &Packed,
-    n_cols: usize,
-    store: Store,
-    left: &mut Vec<f32>,
-) {
-    if a.cols == 0 && store == Store::Set {
-        for row in c.chunks_mut(c_stride).take(a.rows) {
-            row[..n_cols].fill(0.0);
-        }
-    }
-    let padded = b.cols.next_multiple_of(TILE_COLS);
-    left.resize(BLOCK_ROWS * DEPTH, 0.0);
-    for first in (0..a.cols).step_by(DEPTH) {
-        let depth = DEPTH.min(a.cols - first);
-        // The panels were laid out for the depth of the whole block, of which a part may be used.
-        let panel_len = DEPTH.min(b.rows - first) * TILE_COLS;
-        let block = &b.data[first * padded..];
-        let store = if first == 0 { store } else { Store::Add };
-        for row_block in (0..a.rows).step_by(BLOCK_ROWS) {
-            let n_rows = BLOCK_ROWS.min(a.rows - row_block);
-            for (i, panel) in
-                left.chunks_exact_mut(depth * TILE_ROWS).enumerate().take(n_rows.div_ceil(TILE_ROWS))
-            {
-                pack_panel::<TILE_ROWS>(panel, a, row_block + i * TILE_ROWS, first, depth);
-            }
-            for (j, right) in block.chunks_exact(panel_len).take(n_cols.div_ceil(TILE_COLS)).enumerate() {
-                for (i, left) in
-                    left.chunks_exact(depth * TILE_ROWS).take(n_rows.div_ceil(TILE_ROWS)).enumerate()
-                {
-                    let rows = TILE_ROWS.min(n_rows - i * TILE_ROWS);
-                    let cols = TILE_COLS.min(n_cols - j * TILE_COLS);
-                    let c = &mut c[(row_block + i * TILE_ROWS) * c_stride + j * TILE_COLS..];
-                    one_tile::<R, N>(c, c_stride, left, &right[..depth * TILE_COLS], rows, cols, store);
-                }
-            }
-        }
-    }
-}
-
-/// One tile, in parts that fit the registers; parts without a wanted row or column are left out.
-#[inline(always)]
-fn one_tile<const R: usize, const N: usize>(
-    c: &mut [f32],
-    c_stride: usize,
-    left: &[f32],
-    right: &[f32],
-    rows: usize,
-    cols: usize,
-    store: Store,
-) {
-    for i in (0..rows).step_by(R) {
-        for j in (0..cols).step_by(N) {
-            let (rows, cols) = (R.min(rows - i), N.min(cols - j));
-            let c = &mut c[i * c_stride + j..];
-            if rows <= 4 {
-                let sums = chains::<4, N>(left, i, right, j);
-                write(c, c_stride, &sums, rows, cols, store);
-            } else {
-                let sums = chains::<R, N>(left, i, right, j);
-                write(c, c_stride, &sums, rows, cols, store);
-            }
-        }
-    }
-}
-
-/// The inner loop: `R` × `N` chains of multiply-adds along the depth, all in registers.
-#[inline(always)]
-fn chains<const R: usize, const N: usize>(
-    left: &[f32],
-    row: usize,
-    right: &[f32],
-    col: usize,
-) -> [[f32; N]; R] {
-    let mut sums = [[0.0_f32; N]; R];
-    for (a, b) in left.chunks_exact(TILE_ROWS).zip(right.chunks_exact(TILE_COLS)) {
-        let (a, b) = (&a[row..row + R], &b[col..col + N]);
-        for i in 0..R {
-            for j in 0..N {
-                sums[i][j] = a[i].mul_add(b[j], sums[i][j]);
-            }
-        }
-    }
-    sums
-}
-
-/// Puts the wanted `rows` × `cols` of a tile into the result.
-#[inline(always)]
-fn write<const R: usize, const N: usize>(
-    c: &mut [f32],
-    c_stride: usize,
-    sums: &[[f32; N]; R],
-    rows: usize,
-    cols: usize,
-    store: Store,
-) {
-    for (i, sums) in sums.iter().enumerate().take(rows) {
-        let row = &mut c[i * c_stride..i * c_stride + cols];
-        match (store, <&mut [f32; N]>::try_from(&mut *row)) {
-            (Store::Set, Ok(row)) => *row = *sums,
-            (Store::Set, Err(_)) => row.copy_from_slice(&sums[..cols]),
-            (Store::Add, Ok(row)) => row.iter_mut().zip(sums).for_each(|(c, s)| *c += s),
-            (Store::Add, Err(_)) => row.iter_mut().zip(sums).for_each(|(c, s)| *c += s),
-        }
-    }
+    tiles::<E, 6, 16>(c, a, b, cols, store, panels);
 }

@@ -11,10 +11,11 @@
 //! the widest of three compiled versions is chosen when the program runs; a processor without FMA
 //! (before 2013) computes the same values, slowly.
 //!
-//! No function starts a thread: the caller runs micro-batches or groups of lanes side by side.
+//! No function of a narrow model starts a thread: the caller runs micro-batches or groups of lanes side by
+//! side. Products of a wide one are divided ([`threads`]), which changes no bit either.
 //!
-//! This is the one module where `unsafe` is allowed. It is used for a single purpose, to call a
-//! function compiled for a processor feature after that feature has been detected.
+//! This is the one module where `unsafe` is allowed. It is used for two purposes: to call a function
+//! compiled for a processor feature after that feature has been detected, and to ask for memory ahead.
 
 pub mod attention;
 pub mod cached;
@@ -22,6 +23,7 @@ pub mod math;
 pub mod matmul;
 pub mod rope;
 pub mod rows;
+pub mod threads;
 
 /// The instruction set for which a kernel has a version of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

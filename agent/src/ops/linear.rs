@@ -1,13 +1,15 @@
 //! `y = x Wᵀ`, optionally onto a bias for each column or a residual for each element.
 //!
-//! The weight keeps the checkpoint's layout `[out, in]` and is read transposed without a copy.
+//! The weight keeps the checkpoint's layout `[out, in]` and is read transposed without a copy. It may come
+//! in parts, one below the other, as q, k and v do that read the same rows: they are multiplied as one.
 //! Gradients: `dx = dy W`, `dW = dyᵀ x`, `d_bias` = sum of the rows of dy, `d_residual = dy`.
 
 use candle_core::{Result, Tensor, bail};
 
 use super::{read, tensor};
-use crate::kernels::matmul::{Store, View, matmul};
+use crate::kernels::matmul::{Right, Store, View, matmul_joined};
 use crate::kernels::rows::add_rows;
+use crate::kernels::threads::Threads;
 
 /// What the product is added to.
 #[derive(Clone, Copy, Debug)]
@@ -21,16 +23,21 @@ pub enum Onto<'a> {
 }
 
 /// (T, in, out) of a product, or an error that shows both shapes.
-fn sizes(x: &Tensor, weight: &Tensor) -> Result<(usize, usize, usize)> {
-    match (x.dims(), weight.dims()) {
-        (&[n_tokens, inputs], &[outputs, width]) if inputs == width => Ok((n_tokens, inputs, outputs)),
-        (x, weight) => bail!("cannot multiply {x:?} by the transpose of {weight:?}"),
+fn sizes<const N: usize>(x: &Tensor, weights: [&Tensor; N]) -> Result<(usize, usize, usize)> {
+    let (n_tokens, inputs) = x.dims2()?;
+    let mut outputs = 0;
+    for weight in weights {
+        match weight.dims() {
+            &[rows, width] if width == inputs => outputs += rows,
+            weight => bail!("cannot multiply {:?} by the transpose of {weight:?}", x.dims()),
+        }
     }
+    Ok((n_tokens, inputs, outputs))
 }
 
-/// x `[T, in]`, weight `[out, in]` → `[T, out]`.
-pub fn forward(x: &Tensor, weight: &Tensor, onto: Onto) -> Result<Tensor> {
-    let (n_tokens, inputs, outputs) = sizes(x, weight)?;
+/// x `[T, in]`, weights `[out, in]` with all outputs in order → `[T, out]`.
+pub fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) -> Result<Tensor> {
+    let (n_tokens, inputs, outputs) = sizes(x, weights)?;
     let mut y = match onto {
         Onto::Nothing => vec![0.0; n_tokens * outputs],
         Onto::Bias(bias) if bias.dims() == [outputs] => read([bias], |[bias]| bias.repeat(n_tokens))?,
@@ -42,32 +49,44 @@ pub fn forward(x: &Tensor, weight: &Tensor, onto: Onto) -> Result<Tensor> {
         }
     };
     let store = if matches!(onto, Onto::Nothing) { Store::Set } else { Store::Add };
-    read([x, weight], |[x, weight]| {
-        let weight = View::new(weight, outputs, inputs, inputs);
-        matmul(&mut y, outputs, View::new(x, n_tokens, inputs, inputs), weight.t(), store);
-    })?;
+    let threads = Threads::for_width(inputs.min(outputs));
+    read([x], |[x]| {
+        read(weights, |weights| {
+            let weights = weights.map(|weight| View::rows_of(weight, inputs).t());
+            let x = View::new(x, n_tokens, inputs, inputs);
+            matmul_joined(&mut y, outputs, x, Right::Beside(&weights), store, threads);
+        })
+    })??;
     tensor(y, (n_tokens, outputs))
 }
 
-/// (dx, dW) from dy `[T, out]`.
-pub fn backward(x: &Tensor, weight: &Tensor, d_y: &Tensor) -> Result<(Tensor, Tensor)> {
-    let (n_tokens, inputs, outputs) = sizes(x, weight)?;
+/// (dx, dW) from dy `[T, out]`; dW is that of all weights, flat. `[out, in]`
+pub fn backward<const N: usize>(
+    x: &Tensor,
+    weights: [&Tensor; N],
+    d_y: &Tensor,
+) -> Result<(Tensor, Vec<f32>)> {
+    let (n_tokens, inputs, outputs) = sizes(x, weights)?;
     let mut d_x = vec![0.0; n_tokens * inputs];
     let mut d_weight = vec![0.0; outputs * inputs];
-    read([x, weight, d_y], |[x, weight, d_y]| {
+    let threads = Threads::for_width(inputs.min(outputs));
+    read([x, d_y], |[x, d_y]| {
         let d_y = View::new(d_y, n_tokens, outputs, outputs);
-        matmul(&mut d_x, inputs, d_y, View::new(weight, outputs, inputs, inputs), Store::Set);
-        matmul(&mut d_weight, inputs, d_y.t(), View::new(x, n_tokens, inputs, inputs), Store::Set);
-    })?;
-    Ok((tensor(d_x, (n_tokens, inputs))?, tensor(d_weight, (outputs, inputs))?))
+        let x = View::new(x, n_tokens, inputs, inputs);
+        matmul_joined(&mut d_weight, inputs, d_y.t(), Right::Below(&[x]), Store::Set, threads);
+        read(weights, |weights| {
+            let weights = weights.map(|weight| View::rows_of(weight, inputs));
+            matmul_joined(&mut d_x, inputs, d_y, Right::Below(&weights), Store::Set, threads);
+        })
+    })??;
+    Ok((tensor(d_x, (n_tokens, inputs))?, d_weight))
 }
 
 /// Gradient of the bias from dy `[T, out]`. `[out]`
-pub fn bias_backward(d_y: &Tensor) -> Result<Tensor> {
+pub fn bias_backward(d_y: &Tensor) -> Result<Vec<f32>> {
     let mut sums = vec![0.0; d_y.dim(1)?];
     read([d_y], |[d_y]| add_rows(d_y, &mut sums))?;
-    let outputs = sums.len();
-    tensor(sums, outputs)
+    Ok(sums)
 }
 
 #[cfg(test)]
@@ -86,24 +105,43 @@ mod tests {
             (Onto::Bias(&b), [[12.0, 16.0]]),
             (Onto::Residual(&b.unsqueeze(0).unwrap()), [[12.0, 16.0]]),
         ] {
-            assert_eq!(forward(&x, &w, onto).unwrap().to_vec2::<f32>().unwrap(), expected);
+            assert_eq!(forward(&x, [&w], onto).unwrap().to_vec2::<f32>().unwrap(), expected);
         }
     }
 
     #[test]
     fn gradients_match_finite_differences() {
         let (x, w, b, d_y) = (wave(1, (5, 3)), wave(2, (4, 3)), wave(3, 4), wave(4, (5, 4)));
-        let (d_x, d_w) = backward(&x, &w, &d_y).unwrap();
-        let d_b = bias_backward(&d_y).unwrap();
-        let onto_bias = |inputs: &[Tensor; 3]| forward(&inputs[0], &inputs[1], Onto::Bias(&inputs[2]));
+        let (d_x, d_w) = backward(&x, [&w], &d_y).unwrap();
+        let d_w = tensor(d_w, (4, 3)).unwrap();
+        let d_b = tensor(bias_backward(&d_y).unwrap(), 4).unwrap();
+        let onto_bias = |inputs: &[Tensor; 3]| forward(&inputs[0], [&inputs[1]], Onto::Bias(&inputs[2]));
         gradients_match([x, w, b], &d_y, onto_bias, [d_x, d_w, d_b]);
+    }
+
+    #[test]
+    fn parts_of_a_weight_are_one_weight() {
+        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        // Parts that end within panels, and wide enough to be divided among threads.
+        for (n_tokens, inputs, outputs) in [(3, 5, [33, 1, 30]), (2, 520, [300, 7, 290])] {
+            let (x, d_y) = (wave(1, (n_tokens, inputs)), wave(4, (n_tokens, outputs.iter().sum::<usize>())));
+            let parts = [0, 1, 2].map(|i| wave(5 + i, (outputs[i], inputs)));
+            let parts = [&parts[0], &parts[1], &parts[2]];
+            let whole = Tensor::cat(&parts, 0).unwrap();
+            let of = |y: Tensor| bits(&y.flatten_all().unwrap().to_vec1::<f32>().unwrap());
+            let (apart, joined) = (forward(&x, parts, Onto::Nothing), forward(&x, [&whole], Onto::Nothing));
+            assert_eq!(of(apart.unwrap()), of(joined.unwrap()));
+            let (d_x, d_w) = backward(&x, parts, &d_y).unwrap();
+            let (whole_d_x, whole_d_w) = backward(&x, [&whole], &d_y).unwrap();
+            assert_eq!((of(d_x), bits(&d_w)), (of(whole_d_x), bits(&whole_d_w)));
+        }
     }
 
     #[test]
     fn shapes_that_do_not_fit_are_refused() {
         let (x, w, b) = (wave(1, (5, 3)), wave(2, (4, 2)), wave(3, 5));
-        let message = forward(&x, &w, Onto::Nothing).unwrap_err().to_string();
+        let message = forward(&x, [&w], Onto::Nothing).unwrap_err().to_string();
         assert!(message.contains("[5, 3]") && message.contains("[4, 2]"), "{message}");
-        assert!(forward(&x, &wave(2, (4, 3)), Onto::Bias(&b)).is_err());
+        assert!(forward(&x, [&wave(2, (4, 3))], Onto::Bias(&b)).is_err());
     }
 }

@@ -20,7 +20,7 @@ pub mod swiglu;
 use candle_core::{CpuStorage, Device, Result, Shape, Storage, Tensor, bail};
 
 /// Calls `compute` with the values of contiguous f32 tensors on the CPU.
-fn read<const N: usize, R>(tensors: [&Tensor; N], compute: impl FnOnce([&[f32]; N]) -> R) -> Result<R> {
+pub fn read<const N: usize, R>(tensors: [&Tensor; N], compute: impl FnOnce([&[f32]; N]) -> R) -> Result<R> {
     let guards = tensors.map(Tensor::storage_and_layout);
     let mut values: [&[f32]; N] = [&[]; N];
     for (slot, (storage, layout)) in values.iter_mut().zip(&guards) {

@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor, bail};
 
 use super::{read, tensor};
 use crate::kernels::rows;
+use crate::kernels::threads::Threads;
 
 fn check(x: &Tensor, weight: &Tensor) -> Result<()> {
     match (x.dims(), weight.dims()) {
@@ -16,7 +17,11 @@ fn check(x: &Tensor, weight: &Tensor) -> Result<()> {
 pub fn forward(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     check(x, weight)?;
     let mut y = vec![0.0; x.elem_count()];
-    read([x, weight], |[x, weight]| rows::rms_norm(x, weight, eps, &mut y))?;
+    read([x, weight], |[x, weight]| {
+        let width = weight.len();
+        let threads = Threads::for_width(width);
+        threads.each_part([(x, width)], (&mut y, width), |[x], y| rows::rms_norm(x, weight, eps, y));
+    })?;
     tensor(y, x.shape())
 }
 
@@ -30,7 +35,7 @@ pub fn backward(
     eps: f32,
     d_y: &Tensor,
     d_residual: Option<&Tensor>,
-) -> Result<(Tensor, Tensor)> {
+) -> Result<(Tensor, Vec<f32>)> {
     check(x, weight)?;
     let mut d_x = match d_residual {
         Some(residual) => read([residual], |[residual]| residual.to_vec())?,
@@ -40,7 +45,7 @@ pub fn backward(
     read([x, weight, d_y], |[x, weight, d_y]| {
         rows::rms_norm_backward(x, weight, eps, d_y, &mut d_x, &mut d_weight);
     })?;
-    Ok((tensor(d_x, x.shape())?, tensor(d_weight, weight.shape())?))
+    Ok((tensor(d_x, x.shape())?, d_weight))
 }
 
 #[cfg(test)]
@@ -52,6 +57,7 @@ mod tests {
     fn gradients_match_finite_differences() {
         let (x, w, d_y) = (wave(1, (3, 20)), wave(2, 20), wave(3, (3, 20)));
         let (d_x, d_w) = backward(&x, &w, 1e-6, &d_y, None).unwrap();
+        let d_w = tensor(d_w, 20).unwrap();
         gradients_match([x, w], &d_y, |[x, w]| forward(x, w, 1e-6), [d_x, d_w]);
     }
 
@@ -59,6 +65,7 @@ mod tests {
     fn gradients_match_finite_differences_with_a_residual() {
         let (x, w, d_y) = (wave(1, (3, 20)), wave(2, 20), wave(3, (3, 20)));
         let (d_x, d_w) = backward(&x, &w, 1e-6, &d_y, Some(&d_y)).unwrap();
+        let d_w = tensor(d_w, 20).unwrap();
         gradients_match([x, w], &d_y, |[x, w]| forward(x, w, 1e-6)? + x, [d_x, d_w]);
     }
 }

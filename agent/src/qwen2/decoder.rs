@@ -6,17 +6,32 @@
 //! returns the [`Logits`] after each lane's last token.
 //!
 //! Results agree with the forward pass to about 1e-6. A lane's logits are the same bits whichever
-//! lanes are computed beside it. Nothing here can be differentiated, samples, or starts a thread.
+//! lanes are computed beside it, on however many threads, and in however many parts its text is read. Long
+//! texts are read [`CHUNK`] tokens at a time, so the memory for activations is bounded. Weights that are
+//! exact in bfloat16 are kept in it. Nothing here can be differentiated or samples; only the products of a
+//! wide model are divided among threads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Qwen2, Qwen2Config};
+use candle_core::Var;
+use rayon::prelude::*;
+
+use super::Qwen2Config;
 use crate::cache::KvCache;
 use crate::error::AgentError;
-use crate::kernels::cached::attend;
-use crate::kernels::matmul::{Packed, Store, View, matmul_packed};
+use crate::kernels::cached::{append, attend};
+use crate::kernels::matmul::{Packed, Right, Store, View, matmul_packed};
 use crate::kernels::rope::Rope;
 use crate::kernels::rows::{rms_norm, swiglu};
+use crate::kernels::threads::Threads;
+use crate::ops;
+
+/// Tokens that go through the layers together: as many as keep a wide weight busy, and as few as let the
+/// activations of a small model stay in the second-level cache.
+const CHUNK: usize = 256;
+/// Tokens whose attention is computed on one thread before it looks for others.
+const ATTENDED_TOGETHER: usize = 8;
 
 /// New tokens for one lane.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +58,11 @@ impl Logits {
         &self.values[i * self.vocab_size..(i + 1) * self.vocab_size]
     }
 
+    /// [`rows`](Self::rows) for several threads.
+    pub(crate) fn par_rows(&self) -> impl IndexedParallelIterator<Item = &[f32]> {
+        self.values.par_chunks_exact(self.vocab_size)
+    }
+
     /// The rows in the order of the lanes of the call.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.vocab_size)
@@ -54,8 +74,8 @@ impl Logits {
 pub struct Decoder {
     config: Qwen2Config,
     rope: Arc<Rope>,
-    /// `[V, hidden]`
-    embedding: Vec<f32>,
+    /// `[hidden, V]`, a column for each token; the head's if there is none.
+    embedding: Option<Packed>,
     layers: Vec<Layer>,
     norm: Vec<f32>,
     head: Packed,
@@ -72,44 +92,72 @@ struct Layer {
     down_proj: Packed,
 }
 
+/// A new token and its place.
+#[derive(Clone, Copy)]
+struct NewToken {
+    id: u32,
+    lane: usize,
+    position: usize,
+    /// Whether logits are wanted after it.
+    is_last: bool,
+}
+
+/// Activations of the tokens that go through a layer together, M of them.
+struct Rows {
+    /// The residual stream. `[M, hidden]`
+    x: Vec<f32>,
+    /// Normalized. `[M, hidden]`
+    y: Vec<f32>,
+    /// `[M, (H + 2K) D]`
+    qkv: Vec<f32>,
+    /// `[M, H D]`
+    attended: Vec<f32>,
+    /// `[M, 2 intermediate]`
+    gate_up: Vec<f32>,
+    /// `[M, intermediate]`
+    activated: Vec<f32>,
+}
+
+/// Parameters by name, each taken once.
+struct Parameters(BTreeMap<String, Var>);
+
+impl Parameters {
+    fn take(&mut self, name: &str) -> Var {
+        self.0.remove(name).expect("a model has every parameter, and each is packed once")
+    }
+
+    fn values(&mut self, name: &str) -> Result<Vec<f32>, AgentError> {
+        Ok(self.take(name).flatten_all()?.to_vec1::<f32>()?)
+    }
+
+    /// The transpose of matrices `[out, in]`, one after the other.
+    fn packed<const N: usize>(&mut self, names: [&str; N]) -> Result<Packed, AgentError> {
+        let parts = names.map(|name| self.take(name));
+        let tensors = std::array::from_fn(|i| parts[i].as_tensor());
+        Ok(ops::read::<N, _>(tensors, |values| {
+            let inputs = tensors[0].dims()[1];
+            Packed::compact(Right::Beside(&values.map(|values| View::rows_of(values, inputs).t())))
+        })?)
+    }
+}
+
 impl Decoder {
-    pub(super) fn new(model: &Qwen2) -> Result<Self, AgentError> {
-        let read = |name: &str| Ok::<_, AgentError>(model.parameter(name).flatten_all()?.to_vec1::<f32>()?);
-        let config = model.config().clone();
-        let layers = (0..config.num_hidden_layers).map(|layer| {
-            let joined = |names: &[&str]| {
-                let parts = names.iter().map(|name| read(&format!("model.layers.{layer}.{name}")));
-                Ok::<_, AgentError>(parts.collect::<Result<Vec<_>, _>>()?.concat())
-            };
-            let packed = |names: &[&str], inputs| {
-                Ok::<_, AgentError>(Packed::new(View::rows_of(&joined(names)?, inputs).t()))
-            };
-            let hidden = config.hidden_size;
-            Ok::<_, AgentError>(Layer {
-                input_norm: joined(&["input_layernorm.weight"])?,
-                qkv: packed(
-                    &["self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"],
-                    hidden,
-                )?,
-                qkv_bias: joined(&[
-                    "self_attn.q_proj.bias",
-                    "self_attn.k_proj.bias",
-                    "self_attn.v_proj.bias",
-                ])?,
-                o_proj: packed(&["self_attn.o_proj.weight"], config.heads().out_width())?,
-                post_norm: joined(&["post_attention_layernorm.weight"])?,
-                gate_up: packed(&["mlp.gate_proj.weight", "mlp.up_proj.weight"], hidden)?,
-                down_proj: packed(&["mlp.down_proj.weight"], config.intermediate_size)?,
-            })
-        });
-        Ok(Self {
-            rope: Arc::clone(&model.rope),
-            embedding: read("model.embed_tokens.weight")?,
-            layers: layers.collect::<Result<_, _>>()?,
-            norm: read("model.norm.weight")?,
-            head: Packed::new(View::rows_of(&read(model.head_name())?, config.hidden_size).t()),
-            config,
-        })
+    /// Packs the parameters, releasing one after the other.
+    pub(super) fn new(
+        config: Qwen2Config,
+        rope: Arc<Rope>,
+        parameters: Vec<(String, Var)>,
+    ) -> Result<Self, AgentError> {
+        let mut parameters = Parameters(parameters.into_iter().collect());
+        let layers = (0..config.num_hidden_layers).map(|layer| Layer::new(&mut parameters, layer));
+        let layers = layers.collect::<Result<_, _>>()?;
+        let embedding = parameters.packed(["model.embed_tokens.weight"])?;
+        let (embedding, head) = if config.tie_word_embeddings {
+            (None, embedding)
+        } else {
+            (Some(embedding), parameters.packed(["lm_head.weight"])?)
+        };
+        Ok(Self { config, rope, embedding, layers, norm: parameters.values("model.norm.weight")?, head })
     }
 
     /// The shape of the model.
@@ -124,50 +172,112 @@ impl Decoder {
     /// cache as it was.
     pub fn decode(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Result<Logits, AgentError> {
         self.check(cache, lanes)?;
-        let (hidden, heads) = (self.config.hidden_size, self.config.heads());
-        let eps = self.config.rms_norm_eps as f32;
-        let mut x = Vec::new(); // [M, hidden], M new tokens in all
-        for &id in lanes.iter().flat_map(|lane| lane.ids) {
-            let row = id as usize * hidden;
-            x.extend_from_slice(&self.embedding[row..row + hidden]);
-        }
-        let n_rows = x.len() / hidden;
-        let inner = self.config.intermediate_size;
-        let mut y = vec![0.0; x.len()];
-        let mut qkv = Vec::new(); // [M, (H + 2K) D]
-        let mut attended = vec![0.0; n_rows * heads.out_width()];
-        let mut gate_up = vec![0.0; n_rows * 2 * inner];
-        let mut activated = vec![0.0; n_rows * inner];
-        let mut scores = Vec::new();
-        for (layer_idx, layer) in self.layers.iter().enumerate() {
-            rms_norm(&x, &layer.input_norm, eps, &mut y);
-            qkv.clear();
-            (0..n_rows).for_each(|_| qkv.extend_from_slice(&layer.qkv_bias));
-            multiply(&y, &layer.qkv, Store::Add, &mut qkv);
-            let rows = qkv.chunks_exact(heads.qkv_width()).zip(attended.chunks_exact_mut(heads.out_width()));
-            for ((lane, position), (qkv, out)) in positions(cache, lanes).into_iter().zip(rows) {
-                let mut block = cache.block(lane, layer_idx);
-                attend(qkv, position, heads, &self.rope, &mut block, &mut scores, out);
-            }
-            multiply(&attended, &layer.o_proj, Store::Add, &mut x);
-            rms_norm(&x, &layer.post_norm, eps, &mut y);
-            multiply(&y, &layer.gate_up, Store::Set, &mut gate_up);
-            swiglu(&gate_up, inner, &mut activated);
-            multiply(&activated, &layer.down_proj, Store::Add, &mut x);
-        }
+        Ok(match self.threads() {
+            Threads::One => self.read(cache, lanes),
+            // Handed to the pool once, not with every product.
+            Threads::All => rayon::scope(|_| self.read(cache, lanes)),
+        })
+    }
+
+    pub(crate) fn threads(&self) -> Threads {
+        Threads::for_width(self.config.hidden_size)
+    }
+
+    fn read(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Logits {
+        let hidden = self.config.hidden_size;
+        let tokens = new_tokens(cache, lanes);
         let mut last = Vec::with_capacity(lanes.len() * hidden); // [lanes, hidden]
-        let mut end = 0;
+        for tokens in tokens.chunks(CHUNK) {
+            let x = self.run(cache, tokens);
+            for (token, x) in tokens.iter().zip(x.chunks_exact(hidden)) {
+                if token.is_last {
+                    last.extend_from_slice(x);
+                }
+            }
+        }
         for lane in lanes {
-            end += lane.ids.len() * hidden;
-            last.extend_from_slice(&x[end - hidden..end]);
             cache.advance(lane.lane, lane.ids.len());
         }
         let mut normed = vec![0.0; last.len()];
-        rms_norm(&last, &self.norm, eps, &mut normed);
+        rms_norm(&last, &self.norm, self.eps(), &mut normed);
         let vocab_size = self.config.vocab_size;
         let mut values = vec![0.0; lanes.len() * vocab_size];
         multiply(&normed, &self.head, Store::Set, &mut values);
-        Ok(Logits { values, vocab_size })
+        Logits { values, vocab_size }
+    }
+
+    /// Takes tokens through all layers and returns the residual stream behind the last. `[M, hidden]`
+    fn run(&self, cache: &mut KvCache, tokens: &[NewToken]) -> Vec<f32> {
+        let (hidden, inner) = (self.config.hidden_size, self.config.intermediate_size);
+        let threads = self.threads();
+        let mut rows = self.rows(tokens);
+        for (layer_idx, layer) in self.layers.iter().enumerate() {
+            let norm = |weight: &[f32], x: &[f32], y: &mut [f32]| {
+                threads.each_part([(x, hidden)], (y, hidden), |[x], y| rms_norm(x, weight, self.eps(), y));
+            };
+            norm(&layer.input_norm, &rows.x, &mut rows.y);
+            for row in rows.qkv.chunks_exact_mut(layer.qkv_bias.len()) {
+                row.copy_from_slice(&layer.qkv_bias);
+            }
+            multiply(&rows.y, &layer.qkv, Store::Add, &mut rows.qkv);
+            self.attend(cache, layer_idx, tokens, &mut rows);
+            multiply(&rows.attended, &layer.o_proj, Store::Add, &mut rows.x);
+            norm(&layer.post_norm, &rows.x, &mut rows.y);
+            multiply(&rows.y, &layer.gate_up, Store::Set, &mut rows.gate_up);
+            let gate_up = [(&rows.gate_up[..], 2 * inner)];
+            threads.each_part(gate_up, (&mut rows.activated, inner), |[x], y| swiglu(x, inner, y));
+            multiply(&rows.activated, &layer.down_proj, Store::Add, &mut rows.x);
+        }
+        rows.x
+    }
+
+    /// Memory for the activations of `tokens`, and their embeddings in it.
+    fn rows(&self, tokens: &[NewToken]) -> Rows {
+        let (hidden, heads, inner) =
+            (self.config.hidden_size, self.config.heads(), self.config.intermediate_size);
+        let mut x = Vec::with_capacity(tokens.len() * hidden);
+        for token in tokens {
+            self.embedding.as_ref().unwrap_or(&self.head).push_column(token.id as usize, &mut x);
+        }
+        let zeros = |width: usize| vec![0.0; tokens.len() * width];
+        Rows {
+            x,
+            y: zeros(hidden),
+            qkv: zeros(heads.qkv_width()),
+            attended: zeros(heads.out_width()),
+            gate_up: zeros(2 * inner),
+            activated: zeros(inner),
+        }
+    }
+
+    /// Appends the keys and values of `tokens` to the cache and computes what their queries see.
+    fn attend(&self, cache: &mut KvCache, layer_idx: usize, tokens: &[NewToken], rows: &mut Rows) {
+        let (heads, layout) = (self.config.heads(), cache.layout());
+        for (token, qkv) in tokens.iter().zip(rows.qkv.chunks_exact(heads.qkv_width())) {
+            let block = cache.block_mut(token.lane, layer_idx);
+            append(qkv, token.position, heads, &self.rope, block, layout);
+        }
+        let cache = &*cache;
+        let some = |tokens: &[NewToken], qkv: &[f32], out: &mut [f32]| {
+            let mut work = Vec::new();
+            let rows = qkv.chunks_exact(heads.qkv_width()).zip(out.chunks_exact_mut(heads.out_width()));
+            for (token, (qkv, out)) in tokens.iter().zip(rows) {
+                let block = cache.block(token.lane, layer_idx);
+                attend(qkv, token.position, heads, &self.rope, block, &mut work, out);
+            }
+        };
+        match self.threads() {
+            Threads::One => some(tokens, &rows.qkv, &mut rows.attended),
+            Threads::All => tokens
+                .par_chunks(ATTENDED_TOGETHER)
+                .zip(rows.qkv.par_chunks(ATTENDED_TOGETHER * heads.qkv_width()))
+                .zip(rows.attended.par_chunks_mut(ATTENDED_TOGETHER * heads.out_width()))
+                .for_each(|((tokens, qkv), out)| some(tokens, qkv, out)),
+        }
+    }
+
+    fn eps(&self) -> f32 {
+        self.config.rms_norm_eps as f32
     }
 
     fn check(&self, cache: &KvCache, lanes: &[LaneTokens]) -> Result<(), AgentError> {
@@ -189,17 +299,42 @@ impl Decoder {
     }
 }
 
-/// (lane, position) of every new token, in order.
-fn positions(cache: &KvCache, lanes: &[LaneTokens]) -> Vec<(usize, usize)> {
+impl Layer {
+    fn new(parameters: &mut Parameters, layer_idx: usize) -> Result<Self, AgentError> {
+        let name = |part: &str| format!("model.layers.{layer_idx}.{part}");
+        let attention = |part: &str, kind: &str| name(&format!("self_attn.{part}_proj.{kind}"));
+        let of_each = |kind: &str| ["q", "k", "v"].map(|part| attention(part, kind));
+        let mut qkv_bias = Vec::new();
+        for name in of_each("bias") {
+            qkv_bias.extend(parameters.values(&name)?);
+        }
+        let qkv = of_each("weight");
+        Ok(Self {
+            input_norm: parameters.values(&name("input_layernorm.weight"))?,
+            qkv: parameters.packed([&qkv[0], &qkv[1], &qkv[2]])?,
+            qkv_bias,
+            o_proj: parameters.packed([&attention("o", "weight")])?,
+            post_norm: parameters.values(&name("post_attention_layernorm.weight"))?,
+            gate_up: parameters.packed([&name("mlp.gate_proj.weight"), &name("mlp.up_proj.weight")])?,
+            down_proj: parameters.packed([&name("mlp.down_proj.weight")])?,
+        })
+    }
+}
+
+/// The new tokens of all lanes, in order.
+fn new_tokens(cache: &KvCache, lanes: &[LaneTokens]) -> Vec<NewToken> {
     let of_lane = |tokens: &LaneTokens| {
-        let (lane, start) = (tokens.lane, cache.len(tokens.lane));
-        (start..start + tokens.ids.len()).map(move |position| (lane, position))
+        let (lane, start, len) = (tokens.lane, cache.len(tokens.lane), tokens.ids.len());
+        let ids = tokens.ids.iter().enumerate();
+        let token = move |(i, &id)| NewToken { id, lane, position: start + i, is_last: i + 1 == len };
+        ids.map(token).collect::<Vec<_>>()
     };
     lanes.iter().flat_map(of_lane).collect()
 }
 
 /// `out` = (or +=) rows of `x` times a packed weight.
 fn multiply(x: &[f32], weight: &Packed, store: Store, out: &mut [f32]) {
-    let x = View::rows_of(x, weight.n_rows());
-    matmul_packed(out, weight.n_cols(), x, weight, weight.n_cols(), store);
+    let (inputs, outputs) = (weight.n_rows(), weight.n_cols());
+    let threads = Threads::for_width(inputs.min(outputs));
+    matmul_packed(out, outputs, View::rows_of(x, inputs), weight, outputs, store, threads);
 }

@@ -5,7 +5,7 @@
 //! [`Qwen2::score`] runs the same forward pass and keeps nothing.
 //!
 //! Only the asked positions go through the last feed-forward part and the head: the others would
-//! change no result. Weights that read the same rows (q, k, v; gate, up) are joined into one product.
+//! change no result. Weights that read the same rows (q, k, v; gate, up) are multiplied as one.
 
 use candle_core::{Tensor, Var};
 
@@ -59,13 +59,11 @@ pub struct Pass<'m> {
 pub(super) struct Layer {
     x: Tensor,
     normed: Tensor,
-    qkv_weight: Tensor,
     qkv: Tensor,
     attended: Attended,
     attended_rows: Tensor,
     middle: Tensor,
     normed_middle: Tensor,
-    gate_up_weight: Tensor,
     gate_up: Tensor,
     activated: Tensor,
 }
@@ -147,37 +145,26 @@ impl Qwen2 {
         asked: Option<&[u32]>,
     ) -> Result<(Layer, Tensor), AgentError> {
         let weight = |name: &str| self.layer_parameter(layer_idx, name);
-        let joined =
-            |names: &[&str]| Tensor::cat(&names.iter().map(|name| weight(name)).collect::<Vec<_>>(), 0);
-        let (qkv_weight, gate_up_weight) = (joined(&QKV_WEIGHTS)?, joined(&GATE_UP_WEIGHTS)?);
+        let (qkv_weights, gate_up_weights) = (QKV_WEIGHTS.map(weight), GATE_UP_WEIGHTS.map(weight));
+        let bias = Tensor::cat(&QKV_BIASES.map(weight), 0)?;
 
         let normed = rms_norm::forward(&x, &weight("input_layernorm.weight"), self.eps())?;
-        let qkv = linear::forward(&normed, &qkv_weight, Onto::Bias(&joined(&QKV_BIASES)?))?; // [T, (H + 2K) D]
+        let qkv = linear::forward(&normed, qkv_weights.each_ref(), Onto::Bias(&bias))?; // [T, (H + 2K) D]
         let attended = attention::forward(&qkv, lengths, self.config.heads(), &self.rope)?; // [T, H D]
         let (attended_rows, residual) = match asked {
             Some(rows) => (gather::forward(&attended.out, rows)?, gather::forward(&x, rows)?), // [N, …]
             None => (attended.out.clone(), x.clone()),
         };
-        let middle =
-            linear::forward(&attended_rows, &weight("self_attn.o_proj.weight"), Onto::Residual(&residual))?;
+        let o_proj = weight("self_attn.o_proj.weight");
+        let middle = linear::forward(&attended_rows, [&o_proj], Onto::Residual(&residual))?;
         let normed_middle =
             rms_norm::forward(&middle, &weight("post_attention_layernorm.weight"), self.eps())?;
-        let gate_up = linear::forward(&normed_middle, &gate_up_weight, Onto::Nothing)?; // [·, 2 intermediate]
+        let gate_up = linear::forward(&normed_middle, gate_up_weights.each_ref(), Onto::Nothing)?; // [·, 2 intermediate]
         let activated = swiglu::forward(&gate_up)?; // [·, intermediate]
-        let y = linear::forward(&activated, &weight("mlp.down_proj.weight"), Onto::Residual(&middle))?;
-        let layer = Layer {
-            x,
-            normed,
-            qkv_weight,
-            qkv,
-            attended,
-            attended_rows,
-            middle,
-            normed_middle,
-            gate_up_weight,
-            gate_up,
-            activated,
-        };
+        let down_proj = weight("mlp.down_proj.weight");
+        let y = linear::forward(&activated, [&down_proj], Onto::Residual(&middle))?;
+        let layer =
+            Layer { x, normed, qkv, attended, attended_rows, middle, normed_middle, gate_up, activated };
         Ok((layer, y))
     }
 
@@ -204,26 +191,36 @@ impl Pass<'_> {
     /// The gradient of `loss`, a scalar made from the log-probabilities of [`stats`](Self::stats), with
     /// respect to each parameter, flat, in the order of [`Qwen2::parameters`].
     pub fn backward(&self, loss: &Tensor) -> Result<Vec<Vec<f32>>, AgentError> {
+        let mut gradients = vec![Vec::new(); self.model.parameters.len()];
+        self.backward_each(loss, |place, gradient| gradients[place] = gradient)?;
+        Ok(gradients)
+    }
+
+    /// As [`backward`](Self::backward), handing over each gradient when it is finished, with the parameter's
+    /// place in [`Qwen2::parameters`]: whoever adds them up need not hold a second set of all.
+    pub fn backward_each(&self, loss: &Tensor, put: impl FnMut(usize, Vec<f32>)) -> Result<(), AgentError> {
         let d_log_prob = match loss.backward()?.remove(&self.stats.log_prob) {
             Some(gradient) => gradient.to_vec1::<f32>()?,
             None => vec![0.0; self.targets.len()],
         };
         let model = self.model;
-        let mut gradients = Gradients { model, values: vec![Vec::new(); model.parameters.len()] };
+        let mut gradients = Gradients { model, put };
         let head = model.parameter(model.head_name());
-        let (d_hidden, d_head) =
+        let (d_hidden, mut d_head) =
             log_prob::backward(&self.end.hidden, &head, &self.targets, &self.row_stats, &d_log_prob)?;
         let norm = model.parameter("model.norm.weight");
         let (mut d_x, d_norm) = rms_norm::backward(&self.end.x, &norm, model.eps(), &d_hidden, None)?;
-        gradients.put("model.norm.weight", &d_norm)?;
+        gradients.put("model.norm.weight", d_norm);
         for (layer_idx, layer) in self.layers.iter().enumerate().rev() {
             d_x = self.layer_backward(layer_idx, layer, d_x, &mut gradients)?;
         }
-        gradients.put(model.head_name(), &d_head)?;
-        let embedding = gradients.slot("model.embed_tokens.weight");
-        embedding.resize(model.config.vocab_size * model.config.hidden_size, 0.0);
-        gather::backward(&self.ids, &d_x, embedding)?;
-        Ok(gradients.values)
+        if !model.config.tie_word_embeddings {
+            gradients.put(model.head_name(), d_head);
+            d_head = vec![0.0; model.config.vocab_size * model.config.hidden_size];
+        }
+        gather::backward(&self.ids, &d_x, &mut d_head)?;
+        gradients.put("model.embed_tokens.weight", d_head);
+        Ok(())
     }
 
     /// Takes the gradient of a layer's output to that of its input. `[T, hidden]`
@@ -232,25 +229,26 @@ impl Pass<'_> {
         layer_idx: usize,
         layer: &Layer,
         d_y: Tensor,
-        gradients: &mut Gradients,
+        gradients: &mut Gradients<impl FnMut(usize, Vec<f32>)>,
     ) -> Result<Tensor, AgentError> {
         let model = self.model;
         let weight = |name: &str| model.layer_parameter(layer_idx, name);
-        let mut put = |names: &[&str], gradient: &Tensor| gradients.put_joined(layer_idx, names, gradient);
+        let mut put = |names: &[&str], gradient| gradients.put_joined(layer_idx, names, gradient);
 
-        let (d_activated, d_weight) =
-            linear::backward(&layer.activated, &weight("mlp.down_proj.weight"), &d_y)?;
-        put(&["mlp.down_proj.weight"], &d_weight)?;
+        let down_proj = weight("mlp.down_proj.weight");
+        let (d_activated, d_weight) = linear::backward(&layer.activated, [&down_proj], &d_y)?;
+        put(&["mlp.down_proj.weight"], d_weight);
         let d_gate_up = swiglu::backward(&layer.gate_up, &d_activated)?;
-        let (d_normed, d_weight) = linear::backward(&layer.normed_middle, &layer.gate_up_weight, &d_gate_up)?;
-        put(&GATE_UP_WEIGHTS, &d_weight)?;
+        let weights = GATE_UP_WEIGHTS.map(weight);
+        let (d_normed, d_weight) = linear::backward(&layer.normed_middle, weights.each_ref(), &d_gate_up)?;
+        put(&GATE_UP_WEIGHTS, d_weight);
         let gain = weight("post_attention_layernorm.weight");
         let (d_middle, d_gain) =
             rms_norm::backward(&layer.middle, &gain, model.eps(), &d_normed, Some(&d_y))?;
-        put(&["post_attention_layernorm.weight"], &d_gain)?;
+        put(&["post_attention_layernorm.weight"], d_gain);
         let o_proj = weight("self_attn.o_proj.weight");
-        let (d_attended, d_weight) = linear::backward(&layer.attended_rows, &o_proj, &d_middle)?;
-        put(&["self_attn.o_proj.weight"], &d_weight)?;
+        let (d_attended, d_weight) = linear::backward(&layer.attended_rows, [&o_proj], &d_middle)?;
+        put(&["self_attn.o_proj.weight"], d_weight);
         let (d_attended, d_residual) = if layer_idx + 1 == self.layers.len() {
             (self.scatter(&d_attended)?, self.scatter(&d_middle)?) // [T, …]
         } else {
@@ -259,12 +257,13 @@ impl Pass<'_> {
         let heads = model.config.heads();
         let d_qkv =
             attention::backward(&layer.qkv, &self.lengths, heads, &model.rope, &layer.attended, &d_attended)?;
-        put(&QKV_BIASES, &linear::bias_backward(&d_qkv)?)?;
-        let (d_normed, d_weight) = linear::backward(&layer.normed, &layer.qkv_weight, &d_qkv)?;
-        put(&QKV_WEIGHTS, &d_weight)?;
+        put(&QKV_BIASES, linear::bias_backward(&d_qkv)?);
+        let weights = QKV_WEIGHTS.map(weight);
+        let (d_normed, d_weight) = linear::backward(&layer.normed, weights.each_ref(), &d_qkv)?;
+        put(&QKV_WEIGHTS, d_weight);
         let gain = weight("input_layernorm.weight");
         let (d_x, d_gain) = rms_norm::backward(&layer.x, &gain, model.eps(), &d_normed, Some(&d_residual))?;
-        put(&["input_layernorm.weight"], &d_gain)?;
+        put(&["input_layernorm.weight"], d_gain);
         Ok(d_x)
     }
 
@@ -277,31 +276,24 @@ impl Pass<'_> {
     }
 }
 
-/// One gradient for each parameter, in their order.
-struct Gradients<'m> {
+/// Finished gradients on their way out.
+struct Gradients<'m, F> {
     model: &'m Qwen2,
-    values: Vec<Vec<f32>>,
+    put: F,
 }
 
-impl Gradients<'_> {
-    fn slot(&mut self, name: &str) -> &mut Vec<f32> {
-        &mut self.values[self.model.position(name)]
+impl<F: FnMut(usize, Vec<f32>)> Gradients<'_, F> {
+    fn put(&mut self, name: &str, gradient: Vec<f32>) {
+        (self.put)(self.model.position(name), gradient);
     }
 
-    fn put(&mut self, name: &str, gradient: &Tensor) -> Result<(), AgentError> {
-        *self.slot(name) = gradient.flatten_all()?.to_vec1::<f32>()?;
-        Ok(())
-    }
-
-    /// Divides the gradient of joined parameters of a layer among them.
-    fn put_joined(&mut self, layer_idx: usize, names: &[&str], gradient: &Tensor) -> Result<(), AgentError> {
-        let mut start = 0;
-        for name in names {
-            let name = format!("model.layers.{layer_idx}.{name}");
-            let n_rows = self.model.parameter(&name).dim(0)?;
-            self.put(&name, &gradient.narrow(0, start, n_rows)?)?;
-            start += n_rows;
+    /// Divides the gradient of parameters of a layer that were multiplied as one among them.
+    fn put_joined(&mut self, layer_idx: usize, names: &[&str], mut gradient: Vec<f32>) {
+        let names = names.iter().map(|name| format!("model.layers.{layer_idx}.{name}"));
+        for name in names.rev() {
+            let size = self.model.parameter(&name).elem_count();
+            let own = gradient.split_off(gradient.len() - size);
+            self.put(&name, own);
         }
-        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! The model against candle-transformers' Qwen2, against finite differences, and against itself.
 
+use std::path::Path;
+
 use candle_core::{DType, Device, IndexOp, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::qwen2 as reference;
@@ -55,30 +57,43 @@ fn assert_close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
     }
 }
 
+/// Compares a model with candle-transformers' reading of the folder that we make of it.
+fn check_against_reference(model: &Qwen2, what: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    checkpoint::save(model, folder.path()).unwrap();
+    let mut config = serde_json::to_value(model.config()).unwrap();
+    for (field, value) in [("sliding_window", 80.into()), ("max_window_layers", 2.into())] {
+        config[field] = value;
+    }
+    config["use_sliding_window"] = false.into();
+    let config: reference::Config = serde_json::from_value(config).unwrap();
+    let file = std::fs::read(folder.path().join("model.safetensors")).unwrap();
+    let weights = VarBuilder::from_buffered_safetensors(file, DType::F32, &Device::Cpu).unwrap();
+    let mut theirs = reference::ModelForCausalLM::new(&config, weights).unwrap();
+
+    let ids = ids(61, 0);
+    let ours = packed_logits(model, &ids, &[61]);
+    let prefix = Tensor::new(&ids[..60], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+    let last = Tensor::new(&ids[60..], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+    for (row, theirs) in [(59, theirs.forward(&prefix, 0)), (60, theirs.forward(&last, 60))] {
+        let theirs = theirs.unwrap().i((0, 0)).unwrap().to_vec1::<f32>().unwrap();
+        assert_close(&ours[row], &theirs, 1e-5, &format!("{what}, row {row}"));
+    }
+}
+
 #[test]
 fn logits_equal_candle_transformers() {
     for shape in SHAPES.into_iter().filter(|shape| shape.2.is_none()) {
-        let model = tiny(shape);
-        let folder = tempfile::tempdir().unwrap();
-        checkpoint::save(&model, folder.path()).unwrap();
-        let mut config = serde_json::to_value(model.config()).unwrap();
-        for (field, value) in [("sliding_window", 80.into()), ("max_window_layers", 2.into())] {
-            config[field] = value;
-        }
-        config["use_sliding_window"] = false.into();
-        let config: reference::Config = serde_json::from_value(config).unwrap();
-        let file = std::fs::read(folder.path().join("model.safetensors")).unwrap();
-        let weights = VarBuilder::from_buffered_safetensors(file, DType::F32, &Device::Cpu).unwrap();
-        let mut theirs = reference::ModelForCausalLM::new(&config, weights).unwrap();
+        check_against_reference(&tiny(shape), &format!("{shape:?}"));
+    }
+}
 
-        let ids = ids(61, 0);
-        let ours = packed_logits(&model, &ids, &[61]);
-        let prefix = Tensor::new(&ids[..60], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
-        let last = Tensor::new(&ids[60..], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
-        for (row, theirs) in [(59, theirs.forward(&prefix, 0)), (60, theirs.forward(&last, 60))] {
-            let theirs = theirs.unwrap().i((0, 0)).unwrap().to_vec1::<f32>().unwrap();
-            assert_close(&ours[row], &theirs, 1e-5, &format!("{shape:?}, row {row}"));
-        }
+#[test]
+fn logits_of_folders_that_transformers_wrote_equal_candle_transformers() {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/transformers/models");
+    // All but the one whose heads are no equal parts of its width, which candle-transformers cannot tell.
+    for name in ["tied", "untied", "grouped", "sharded-bf16", "f16"] {
+        check_against_reference(&checkpoint::load(&models.join(name)).unwrap(), name);
     }
 }
 
@@ -353,4 +368,75 @@ fn the_bits_are_those_of_every_machine() {
     let digest: String =
         sha2::Digest::finalize(hash).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(digest, "ba983b1e748c8298");
+}
+
+/// Wide enough for products to be divided among threads, with texts of several chunks.
+fn wide() -> Qwen2 {
+    let config = Qwen2Config {
+        hidden_size: 512,
+        intermediate_size: 520,
+        num_hidden_layers: 2,
+        num_attention_heads: 8,
+        max_position_embeddings: 700,
+        initializer_range: 0.1,
+        ..Qwen2Config::small(640)
+    };
+    Qwen2::random(&config, Seed(4)).unwrap()
+}
+
+#[test]
+fn threads_do_not_show_in_a_wide_model() {
+    let model = wide();
+    assert!(model.is_wide() && !tiny(SHAPES[0]).is_wide());
+    let on_threads = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        pool.install(|| everything(&model))
+    };
+    let expected = on_threads(1);
+    assert!(on_threads(2) == expected && on_threads(3) == expected);
+}
+
+#[test]
+fn the_parts_in_which_a_long_text_is_read_do_not_show() {
+    for model in [wide(), {
+        let config = Qwen2Config { max_position_embeddings: 700, ..tiny(SHAPES[1]).config().clone() };
+        Qwen2::random(&config, Seed(3)).unwrap()
+    }] {
+        let decoder = model.decoder().unwrap();
+        let ids = ids(650, 8);
+        let read = |parts: &[usize]| {
+            let mut cache = KvCache::new(model.config(), 2, 700);
+            let mut start = 0;
+            let mut last = None;
+            for part in parts {
+                // Another lane reads beside it, so that chunks begin elsewhere.
+                let lanes = [
+                    LaneTokens { lane: 1, ids: &ids[..100] },
+                    LaneTokens { lane: 0, ids: &ids[start..start + part] },
+                ];
+                cache.reset_lane(1);
+                last = Some(decoder.decode(&mut cache, &lanes).unwrap());
+                start += part;
+            }
+            assert_eq!(start, 650);
+            last.unwrap().row(1).to_vec()
+        };
+        let whole = read(&[650]);
+        assert_eq!(read(&[1, 255, 257, 137]), whole);
+        // Against the packed pass, which knows no chunks.
+        let truth = packed_logits(&model, &ids, &[650]);
+        assert_close(&whole, &truth[649], 1e-4, "a long text");
+    }
+}
+
+#[test]
+fn a_decoder_may_outlive_its_model() {
+    let model = tiny(SHAPES[1]);
+    let kept = model.decoder().unwrap();
+    let expected =
+        kept.decode(&mut KvCache::new(model.config(), 1, 8), &[LaneTokens { lane: 0, ids: &[5, 6] }]);
+    let config = model.config().clone();
+    let alone = model.into_decoder().unwrap();
+    let logits = alone.decode(&mut KvCache::new(&config, 1, 8), &[LaneTokens { lane: 0, ids: &[5, 6] }]);
+    assert_eq!(logits.unwrap(), expected.unwrap());
 }

@@ -1,0 +1,81 @@
+//! Whether one computation is divided among threads.
+//!
+//! Small models do many things side by side (groups of lanes, micro-batches), each on one thread: nothing has
+//! to be handed over, and everything stays in that core's cache. In a wide model a single product takes long
+//! enough to be worth dividing, and several passes side by side would not fit into memory. [`Threads`] draws
+//! the line, by the width of the rows a kernel works on. Divided or not, the bits are the same.
+
+use rayon::prelude::*;
+
+/// Rows at least this wide are worth dividing. A product of 512 × 512 weights with one row reads a megabyte,
+/// which takes a core about 50 µs; waking another takes about 5.
+const WIDE: usize = 512;
+
+/// Who computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// The caller's thread alone.
+    One,
+    /// All threads of the rayon pool the caller is in.
+    All,
+}
+
+impl Threads {
+    /// The right choice for rows of `width` values, or for a weight whose smaller side is `width`.
+    pub fn for_width(width: usize) -> Self {
+        if width >= WIDE { Self::All } else { Self::One }
+    }
+
+    /// How many parts a computation of `n_units` indivisible units should have, at least one.
+    pub fn n_parts(self, n_units: usize) -> usize {
+        match self {
+            Self::One => 1,
+            Self::All => rayon::current_num_threads().min(n_units).max(1),
+        }
+    }
+
+    /// Calls `work` with pieces of `inputs` and `out` that hold the same rows. Each slice comes with the number
+    /// of its values a row.
+    pub fn each_part<const N: usize>(
+        self,
+        inputs: [(&[f32], usize); N],
+        (out, out_width): (&mut [f32], usize),
+        work: impl Fn([&[f32]; N], &mut [f32]) + Sync,
+    ) {
+        let n_rows = out.len() / out_width;
+        let n_parts = self.n_parts(n_rows);
+        if n_parts == 1 {
+            return work(inputs.map(|(input, _)| input), out);
+        }
+        let rows = n_rows.div_ceil(n_parts);
+        out.par_chunks_mut(rows * out_width).enumerate().for_each(|(part, out)| {
+            let own = part * rows..part * rows + out.len() / out_width;
+            work(inputs.map(|(input, width)| &input[own.start * width..own.end * width]), out);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_computed_once() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        for n_rows in [0, 1, 2, 7] {
+            let x: Vec<f32> = (0..n_rows * 2).map(|i| i as f32).collect();
+            for threads in [Threads::One, Threads::All] {
+                let mut out = vec![0.0; n_rows];
+                pool.install(|| {
+                    threads.each_part([(&x, 2)], (&mut out, 1), |[x], out| {
+                        for (x, out) in x.chunks_exact(2).zip(out) {
+                            *out += x[0] + x[1];
+                        }
+                    });
+                });
+                let expected: Vec<f32> = (0..n_rows).map(|i| 4.0 * i as f32 + 1.0).collect();
+                assert_eq!(out, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Low-rank adapters ("LoRA: Low-Rank Adaptation of Large Language Models", arXiv 2106.09685), in PEFT's layout.
+//!
+//! A [`Lora`] adds to the weight of each module it adapts a product of two narrow matrices:
+//!
+//! ```text
+//! W' = W + s · B A      A [r, in], B [out, r];  s = alpha / r,  or alpha / √r with `use_rslora`
+//! dA = s · Bᵀ dW'       dB = s · dW' Aᵀ
+//! ```
+//!
+//! W is `base`'s, W' is [`Lora::merged`]'s, dW' is the gradient that a pass of the merged model gives, from
+//! which [`Lora::gradients`] makes those of A and B. [`Lora::load`] and [`Lora::save`] read and write
+//! `adapter_config.json` and `adapter_model.safetensors`; [`LoraConfig`] refuses by name whatever else PEFT can
+//! do that would change a number.
+//!
+//! Deviations: there is no dropout (PEFT's `lora_dropout` is kept and not applied), embeddings are not adapted, and
+//! a product B A is added to W before the model runs instead of beside it.
+
+mod config;
+mod files;
+#[cfg(test)]
+mod tests;
+
+use candle_core::{Device, Tensor, Var};
+use rand_chacha::rand_core::RngCore;
+use webshop_products::{Purpose, Seed};
+
+use crate::error::AgentError;
+use crate::kernels::matmul::{Store, View, matmul};
+use crate::qwen2::Qwen2;
+
+pub use config::LoraConfig;
+
+/// A set of low-rank additions to a model.
+#[derive(Clone, Debug)]
+pub struct Lora {
+    config: LoraConfig,
+    modules: Vec<LoraModule>,
+}
+
+/// The addition to one matrix.
+#[derive(Clone, Debug)]
+pub struct LoraModule {
+    /// The adapted parameter, as `model.layers.0.self_attn.q_proj.weight`.
+    pub parameter: String,
+    /// `[r, in]`
+    pub a: Var,
+    /// `[out, r]`
+    pub b: Var,
+    /// What the product is multiplied by.
+    pub scale: f32,
+}
+
+/// The gradients of one [`LoraModule`], flat.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoraGradient {
+    /// `[r, in]`
+    pub a: Vec<f32>,
+    /// `[out, r]`
+    pub b: Vec<f32>,
+}
+
+impl Lora {
+    /// An adapter that does nothing yet: A uniform in ±1/√in as PEFT draws it, B zero. A function of the
+    /// model's shape, `config` and `seed` alone. Fails if no matrix of the model is meant.
+    pub fn random(base: &Qwen2, config: &LoraConfig, seed: Seed) -> Result<Self, AgentError> {
+        config.validate()?;
+        let mut modules = Vec::new();
+        for (parameter, out, inputs) in matrices(base) {
+            let Some((rank, scale)) = config.rank_and_scale(module_name(&parameter))? else {
+                continue;
+            };
+            let mut rng = seed.rng(Purpose::Adapter, &[modules.len() as u64]);
+            // The bound of a uniform Kaiming initialization with a = √5: √(6 / ((1 + 5) · in)).
+            let bound = 1.0 / libm::sqrt(inputs as f64);
+            let uniform = |bits: u64| ((bits >> 11) as f64 / (1_u64 << 53) as f64 * 2.0 - 1.0) * bound;
+            let a: Vec<f32> = (0..rank * inputs).map(|_| uniform(rng.next_u64()) as f32).collect();
+            let a = Var::from_vec(a, (rank, inputs), &Device::Cpu)?;
+            let b = Var::from_vec(vec![0.0_f32; out * rank], (out, rank), &Device::Cpu)?;
+            modules.push(LoraModule { parameter, a, b, scale });
+        }
+        if modules.is_empty() {
+            return Err(config.no_target());
+        }
+        Ok(Self { config: config.clone(), modules })
+    }
+
+    /// What the adapter was made as.
+    pub fn config(&self) -> &LoraConfig {
+        &self.config
+    }
+
+    /// The additions, in the order of the model's parameters.
+    pub fn modules(&self) -> &[LoraModule] {
+        &self.modules
+    }
+
+    /// A model with the additions made. The base stays as it is.
+    pub fn merged(&self, base: &Qwen2) -> Result<Qwen2, AgentError> {
+        let mut modules = self.modules.iter().peekable();
+        let mut tensors = Vec::new();
+        for (name, var) in base.parameters() {
+            let tensor = match modules.next_if(|module| module.parameter == *name) {
+                Some(module) => module.added_to(var)?,
+                None => var.as_detached_tensor(),
+            };
+            tensors.push((name.clone(), tensor));
+        }
+        match modules.next() {
+            Some(module) => Err(AgentError::Adapter(format!("the model has no `{}`", module.parameter))),
+            None => Qwen2::new(base.config(), tensors),
+        }
+    }
+
+    /// The gradient of each module from `gradients`, those of the merged model in the order of
+    /// [`Qwen2::parameters`].
+    pub fn gradients(&self, merged: &Qwen2, gradients: &[Vec<f32>]) -> Result<Vec<LoraGradient>, AgentError> {
+        let parameters = merged.parameters();
+        self.modules
+            .iter()
+            .map(|module| {
+                let idx = parameters.binary_search_by(|(name, _)| name.cmp(&module.parameter));
+                let gradient = idx.ok().and_then(|idx| gradients.get(idx)).ok_or_else(|| {
+                    AgentError::Adapter(format!("there is no gradient of `{}`", module.parameter))
+                })?;
+                module.gradient(gradient)
+            })
+            .collect()
+    }
+}
+
+impl LoraModule {
+    /// (out, r, in)
+    fn sizes(&self) -> Result<(usize, usize, usize), AgentError> {
+        let ((out, rank), inputs) = (self.b.dims2()?, self.a.dim(1)?);
+        Ok((out, rank, inputs))
+    }
+
+    /// W + s · B A
+    fn added_to(&self, weight: &Var) -> Result<Tensor, AgentError> {
+        let (out, rank, inputs) = self.sizes()?;
+        if weight.dims() != [out, inputs] {
+            let (name, dims) = (&self.parameter, weight.dims());
+            let reason = format!("`{name}` has shape {dims:?}, the adapter is for [{out}, {inputs}]");
+            return Err(AgentError::Adapter(reason));
+        }
+        let mut sum = values(weight)?;
+        let (a, b) = (values(&self.a)?, self.scaled(&self.b)?);
+        matmul(&mut sum, inputs, View::rows_of(&b, rank), View::rows_of(&a, inputs), Store::Add);
+        Ok(Tensor::from_vec(sum, (out, inputs), &Device::Cpu)?)
+    }
+
+    fn gradient(&self, d_weight: &[f32]) -> Result<LoraGradient, AgentError> {
+        let (out, rank, inputs) = self.sizes()?;
+        if d_weight.len() != out * inputs {
+            let (name, count) = (&self.parameter, d_weight.len());
+            let reason = format!("the gradient of `{name}` has {count} values, not {out} × {inputs}");
+            return Err(AgentError::Adapter(reason));
+        }
+        let (a, b) = (self.scaled(&self.a)?, self.scaled(&self.b)?);
+        let d_weight = View::rows_of(d_weight, inputs);
+        let mut gradient = LoraGradient { a: vec![0.0; rank * inputs], b: vec![0.0; out * rank] };
+        matmul(&mut gradient.a, inputs, View::rows_of(&b, rank).t(), d_weight, Store::Set);
+        matmul(&mut gradient.b, rank, d_weight, View::rows_of(&a, inputs).t(), Store::Set);
+        Ok(gradient)
+    }
+
+    fn scaled(&self, var: &Var) -> Result<Vec<f32>, AgentError> {
+        Ok(values(var)?.into_iter().map(|value| value * self.scale).collect())
+    }
+}
+
+fn values(var: &Var) -> Result<Vec<f32>, AgentError> {
+    Ok(var.flatten_all()?.to_vec1::<f32>()?)
+}
+
+/// Every matrix that an adapter may be for, with its rows and columns: all but the embedding.
+fn matrices(base: &Qwen2) -> impl Iterator<Item = (String, usize, usize)> {
+    let is_adapted = |name: &str| name != "model.embed_tokens.weight";
+    base.parameters().iter().filter_map(move |(name, var)| match *var.dims() {
+        [out, inputs] if is_adapted(name) => Some((name.clone(), out, inputs)),
+        _ => None,
+    })
+}
+
+/// The module that a weight belongs to.
+fn module_name(parameter: &str) -> &str {
+    parameter.strip_suffix(".weight").unwrap_or(parameter)
+}
