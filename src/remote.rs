@@ -20,8 +20,8 @@ use crate::progress::observer;
 use crate::result::{Measurement, ModelVisit};
 use crate::rollout::{PlayFlags, measurement, tasks};
 
-/// Tokens of an answer, unless asked otherwise: room to think, and a bound for models that never end.
-const MAX_TOKENS: u32 = 1024;
+/// Tokens of an answer, unless asked otherwise: as many as local models have in a chat.
+const MAX_TOKENS: u32 = 256;
 
 /// Flags of the policy `remote`.
 #[derive(clap::Args)]
@@ -73,7 +73,7 @@ impl RemoteFlags {
         };
         let manners = &play.manners;
         ensure!(!manners.constrained, "a server's model says what it likes; leave out `--constrained`");
-        ensure!(manners.max_context.is_none(), "a server bounds contexts itself; leave out `--max-context`");
+        ensure!(manners.max_context.is_none(), "a server has its own limit; leave out `--max-context`");
         let temperature = manners.temperature.unwrap_or(1.0);
         ensure!(temperature >= 0.0 && temperature.is_finite(), "`--temperature` is a number from 0 up");
         ensure!(self.top_p > 0.0 && self.top_p <= 1.0, "`--top-p` is above 0 and at most 1");
@@ -113,58 +113,42 @@ impl RemoteFlags {
 #[expect(clippy::disallowed_methods, reason = "the answer says how long it took")]
 pub fn run(flags: &RemoteFlags, play: &PlayFlags, out: Option<&Path>) -> anyhow::Result<ExitCode> {
     let (policy, url) = flags.policy(play)?;
-    let new = match out {
-        Some(path) if !flags.resume => Some(TripFile::create(path)?),
-        _ => None,
-    };
+    let new = out.filter(|_| !flags.resume).map(TripFile::create).transpose()?;
     let (ground, tasks) = tasks(play)?;
-    let observer = observer();
-    let (file, kept) = match (new, out) {
-        (None, Some(path)) => {
-            let (file, kept) = TripFile::resume(path, &policy, &tasks, ground.shop())?;
-            if kept.dropped_bytes > 0 {
-                let (path, n) = (path.display(), kept.dropped_bytes);
-                observer
-                    .say(&format!("warning: `{path}` ends within a line; its last {n} bytes are dropped"));
-            }
-            (Some(file), kept.episodes)
-        }
-        (new, _) => (new, vec![None; tasks.len()]),
+    let (observer, stop) = (observer(), stop_on_interrupt()?);
+    let mut trips = Trips {
+        shop: ground.shop(),
+        observer: observer.as_ref(),
+        file: new,
+        made: vec![None; tasks.len()],
+        failed: Vec::new(),
     };
-    let stop = stop_on_interrupt()?;
+    if let Some(path) = out.filter(|_| flags.resume) {
+        trips.resume(path, &policy, &tasks)?;
+    }
     let began = std::time::Instant::now();
-    let mut trips =
-        Trips { shop: ground.shop(), observer: observer.as_ref(), file, made: kept, failed: Vec::new() };
     trips.play(&policy, &tasks, &stop)?;
     let seconds = began.elapsed().as_secs_f64();
     let Trips { made, mut failed, .. } = trips;
     let episodes: Vec<Episode> = made.into_iter().flatten().collect();
-    if stop.load(Ordering::Relaxed) {
+    if episodes.len() + failed.len() < tasks.len() {
         let hint = if out.is_some() { "; `--resume` goes on from there" } else { "" };
         eprintln!("stopped with {} of {} trips made{hint}", episodes.len(), tasks.len());
         return Ok(ExitCode::from(130));
     }
     failed.sort_by_key(|trip| trip.coordinates);
     let failure = failure(&failed, tasks.len(), out);
-    let prompt = policy.prompt();
-    let visit = ModelVisit {
-        url,
-        model: flags.model.clone().unwrap_or_default(),
-        prompt_version: prompt.version.to_string(),
-        sampling: prompt.sampling,
-        failed: failed.len(),
-        failures: failed,
-    };
+    let remote = Some(ModelVisit::new(url, policy.prompt(), failed));
     let result = measurement(REMOTE, play, &ground, summarize(&episodes), seconds);
     if !episodes.is_empty() {
-        Measurement { remote: Some(visit), ..result }.tell(play.json)?;
+        Measurement { remote, ..result }.tell(play.json)?;
     }
     failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 /// The trips of a rollout, as they come.
 struct Trips<'a> {
-    shop: &'a Shop,
+    shop: &'a Arc<Shop>,
     observer: &'a dyn Observer,
     file: Option<TripFile>,
     /// By the place of their tasks.
@@ -173,6 +157,18 @@ struct Trips<'a> {
 }
 
 impl Trips<'_> {
+    /// Takes over those of a file, and goes on with it.
+    fn resume(&mut self, path: &Path, policy: &RemotePolicy, tasks: &[Task]) -> anyhow::Result<()> {
+        let (file, kept) = TripFile::resume(path, policy, tasks, self.shop)?;
+        if kept.dropped_bytes > 0 {
+            let (path, n) = (path.display(), kept.dropped_bytes);
+            self.observer
+                .say(&format!("warning: `{path}` ends within a line; its last {n} bytes are dropped"));
+        }
+        (self.file, self.made) = (Some(file), kept.episodes);
+        Ok(())
+    }
+
     /// Makes those that are missing.
     fn play(&mut self, policy: &RemotePolicy, tasks: &[Task], stop: &AtomicBool) -> anyhow::Result<()> {
         let places = tasks.iter().cloned().enumerate();

@@ -1,7 +1,7 @@
 //! What a rollout or an evaluation came to, as `--json` prints it and `webshop compare` reads it.
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{FailedTrip, Sampling};
+use webshop_agent::{FailedTrip, PromptStamp, Sampling};
 use webshop_env::ShopFingerprint;
 use webshop_products::{Split, SplitRule};
 use webshop_training::{Failures, Summary};
@@ -68,6 +68,20 @@ pub struct ModelVisit {
     pub failed: usize,
     /// Those trips.
     pub failures: Vec<FailedTrip>,
+}
+
+impl ModelVisit {
+    /// At `url`, speaking as `prompt` says, with these failures.
+    pub fn new(url: String, prompt: PromptStamp, failures: Vec<FailedTrip>) -> Self {
+        Self {
+            url,
+            model: prompt.model.map(|name| name.to_string()).unwrap_or_default(),
+            prompt_version: prompt.version.to_string(),
+            sampling: prompt.sampling,
+            failed: failures.len(),
+            failures,
+        }
+    }
 }
 
 impl Measurement {

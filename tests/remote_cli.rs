@@ -249,6 +249,7 @@ fn what_makes_no_sense_is_refused() {
     remote("remote_nothing_to_resume", &["--resume", "--out", path(&nowhere)]);
     remote("remote_resume_nowhere", &["--resume"]);
     remote("remote_constrained", &["--constrained"]);
+    remote("remote_max_context", &["--max-context", "99"]);
     remote("remote_top_p", &["--top-p", "0"]);
     remote("remote_dialect", &["--dialect", "klingon"]);
     remote("remote_body", &["--body", "[1]"]);

@@ -142,7 +142,8 @@ impl Server {
         let one = |texts: &[Vec<u32>]| {
             let (ids, lengths) = (texts.concat(), vec![n_tokens; texts.len()]);
             // Every third token is the agent's.
-            let asked = (0..ids.len()).filter(|at| (at % n_tokens).is_multiple_of(3) && at % n_tokens + 1 < n_tokens);
+            let asked =
+                (0..ids.len()).filter(|at| (at % n_tokens).is_multiple_of(3) && at % n_tokens + 1 < n_tokens);
             let positions: Vec<u32> = asked.map(|at| at as u32).collect();
             let targets: Vec<u32> = positions.iter().map(|&at| ids[at as usize + 1]).collect();
             let tokens = PackedTokens { ids: &ids, lengths: &lengths };

@@ -53,6 +53,13 @@ pub struct PromptStamp {
     pub sampling: Option<Sampling>,
 }
 
+impl PromptStamp {
+    /// Words in which some model is spoken to.
+    pub fn of_words(dialect: Dialect, version: impl Into<Arc<str>>) -> Self {
+        Self { dialect, version: version.into(), model: None, sampling: None }
+    }
+}
+
 /// How answers are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {

@@ -48,8 +48,7 @@ impl<'a> PlainVoice<'a> {
     }
 
     pub fn stamp() -> PromptStamp {
-        let dialect = Dialect::Plain;
-        PromptStamp { dialect, version: dialect.version().into(), model: None, sampling: None }
+        PromptStamp::of_words(Dialect::Plain, Dialect::Plain.version())
     }
 
     pub fn stop_ids(&self) -> &[u32] {

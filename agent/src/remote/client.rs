@@ -17,7 +17,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, Url, redirect};
 use serde_json::Value;
 
-use super::reply::Reply;
+use super::reply::{Reply, ServerError};
 use super::{Endpoint, Retries};
 use crate::error::AgentError;
 
@@ -207,36 +207,6 @@ impl fmt::Debug for Client {
     }
 }
 
-/// What a server says of an error, in the forms in use.
-#[derive(Default)]
-struct ServerError {
-    message: Option<String>,
-    /// What it calls the error.
-    names: Vec<String>,
-}
-
-impl ServerError {
-    fn read(text: &str) -> ServerError {
-        let Ok(value) = serde_json::from_str::<Value>(text) else { return ServerError::default() };
-        let error = match &value["error"] {
-            Value::Null => &value,
-            error => error,
-        };
-        let told = [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str);
-        let names = [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str);
-        ServerError { message: told.map(str::to_owned), names: names.map(str::to_owned).collect() }
-    }
-
-    /// Whether the chat is longer than the model can read: OpenAI's name of it, llama.cpp's, and the words that vLLM
-    /// and SGLang have in common.
-    fn is_about_length(&self) -> bool {
-        let is_name =
-            |name: &String| matches!(&**name, "context_length_exceeded" | "exceed_context_size_error");
-        let says = |message: &String| message.contains("maximum context length");
-        self.names.iter().any(is_name) || self.message.as_ref().is_some_and(says)
-    }
-}
-
 /// How long to wait after so many failures: half to one and a half of a mean that doubles.
 fn wait(first: Duration, n_failed: u32, jitter: &mut ChaCha8Rng) -> Duration {
     let mean = first.saturating_mul(1 << n_failed.min(20)).min(MAX_WAIT.max(first));
@@ -296,28 +266,5 @@ mod tests {
         }
         assert_eq!(wait(2, 7), wait(2, 7));
         assert_ne!(wait(2, 7), wait(2, 8));
-    }
-
-    #[test]
-    fn errors_are_read_in_the_forms_in_use() {
-        let check = |text, message: Option<&str>, is_about_length| {
-            let error = ServerError::read(text);
-            assert_eq!(
-                (error.message.as_deref(), error.is_about_length()),
-                (message, is_about_length),
-                "{text}"
-            );
-        };
-        check(r#"{"error":{"message":"no","type":"x","code":"y"}}"#, Some("no"), false);
-        check(r#"{"error":"no"}"#, Some("no"), false);
-        check(r#"{"object":"error","message":"no"}"#, Some("no"), false);
-        check(r#"{"detail":"Not Found"}"#, Some("Not Found"), false);
-        check(
-            r#"{"error":{"message":"This model's maximum context length is 5"}}"#,
-            Some("This model's maximum context length is 5"),
-            true,
-        );
-        check(r#"{"error":{"code":"context_length_exceeded"}}"#, None, true);
-        check("<h1>Bad gateway</h1>", None, false);
     }
 }

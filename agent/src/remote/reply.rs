@@ -1,7 +1,7 @@
 //! What a model server answers with.
 //!
 //! A [`Reply`] is the message of its first choice, and why it ended. It is read strictly where a trip depends on it and
-//! loosely elsewhere, as servers add fields of their own.
+//! loosely elsewhere, as servers add fields of their own. A [`ServerError`] is what stands in its place.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -107,6 +107,38 @@ fn arguments_of(arguments: &Value) -> Option<Map<String, Value>> {
     }
 }
 
+/// What a server says of an error, in the forms in use.
+#[derive(Default)]
+pub(super) struct ServerError {
+    /// In its own words.
+    pub message: Option<String>,
+    /// What it calls the error.
+    names: Vec<String>,
+}
+
+impl ServerError {
+    /// Reads what came with an error, whatever it is.
+    pub fn read(text: &str) -> ServerError {
+        let Ok(value) = serde_json::from_str::<Value>(text) else { return ServerError::default() };
+        let error = match &value["error"] {
+            Value::Null => &value,
+            error => error,
+        };
+        let told = [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str);
+        let names = [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str);
+        ServerError { message: told.map(str::to_owned), names: names.map(str::to_owned).collect() }
+    }
+
+    /// Whether the chat is longer than the model can read: OpenAI's name of it, llama.cpp's, and the words that vLLM
+    /// and SGLang have in common.
+    pub fn is_about_length(&self) -> bool {
+        let is_name =
+            |name: &String| matches!(&**name, "context_length_exceeded" | "exceed_context_size_error");
+        let says = |message: &String| message.contains("maximum context length");
+        self.names.iter().any(is_name) || self.message.as_ref().is_some_and(says)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -152,5 +184,28 @@ mod tests {
         for text in ["", "{", "[]", "{}", r#"{"choices":[]}"#, r#"{"choices":[{"text":"x"}]}"#] {
             assert!(Reply::read(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn errors_are_read_in_the_forms_in_use() {
+        let check = |text, message: Option<&str>, is_about_length| {
+            let error = ServerError::read(text);
+            assert_eq!(
+                (error.message.as_deref(), error.is_about_length()),
+                (message, is_about_length),
+                "{text}"
+            );
+        };
+        check(r#"{"error":{"message":"no","type":"x","code":"y"}}"#, Some("no"), false);
+        check(r#"{"error":"no"}"#, Some("no"), false);
+        check(r#"{"object":"error","message":"no"}"#, Some("no"), false);
+        check(r#"{"detail":"Not Found"}"#, Some("Not Found"), false);
+        check(
+            r#"{"error":{"message":"This model's maximum context length is 5"}}"#,
+            Some("This model's maximum context length is 5"),
+            true,
+        );
+        check(r#"{"error":{"code":"context_length_exceeded"}}"#, None, true);
+        check("<h1>Bad gateway</h1>", None, false);
     }
 }

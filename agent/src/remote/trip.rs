@@ -101,7 +101,7 @@ impl Shopping {
         set("max_tokens", json!(sampling.max_tokens));
         set("seed", json!(seed));
         if let Some(tools) = dialect.tools() {
-            set("tools", tools.into());
+            set("tools", Value::Array(tools));
         }
         body.extend(more.clone());
         body.retain(|_, value| !value.is_null());
