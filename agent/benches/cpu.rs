@@ -142,8 +142,9 @@ impl Server {
         let one = |texts: &[Vec<u32>]| {
             let (ids, lengths) = (texts.concat(), vec![n_tokens; texts.len()]);
             // Every third token is the agent's.
-            let asked = (0..ids.len()).filter(|at| at % n_tokens % 3 == 0 && at % n_tokens + 1 < n_tokens);
-            let positions: Vec<u32> = asked.map(|at| at as u32).collect();
+            let of_text =
+                |text: usize| (0..n_tokens - 1).step_by(3).map(move |at| (text * n_tokens + at) as u32);
+            let positions: Vec<u32> = (0..texts.len()).flat_map(of_text).collect();
             let targets: Vec<u32> = positions.iter().map(|&at| ids[at as usize + 1]).collect();
             let tokens = PackedTokens { ids: &ids, lengths: &lengths };
             let pass = self.model.record(&tokens, &positions, &targets).expect("valid questions");
