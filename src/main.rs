@@ -14,6 +14,7 @@ mod convert;
 mod eval;
 mod explain;
 mod lines;
+mod model;
 mod play;
 mod progress;
 mod remote;
@@ -74,6 +75,9 @@ enum Verb {
     /// Make a catalog, or look at one
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
+    /// Make a model folder, look at one, or write one anew
+    #[command(subcommand)]
+    Model(model::ModelVerb),
 }
 
 fn main() -> ExitCode {
@@ -111,6 +115,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Explain(args) => explain::run(args),
         Verb::Trace(args) => trace::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
+        Verb::Model(verb) => model::run(verb),
     }
 }
 

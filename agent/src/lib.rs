@@ -60,7 +60,9 @@ pub use generate::{Completion, Context, Generator, GeneratorConfig, LANES_PER_GR
 pub use kernels::matmul::{Store, View, matmul};
 pub use lm_policy::{ChatFormat, LmConfig, LmPolicy};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
-pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};
+pub use qwen2::{
+    Decoder, KnownShape, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,
+};
 pub use remake::remake;
 pub use remote::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries, TripFile};
 pub use rollout::{RolloutConfig, Task, rollout};
