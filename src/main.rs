@@ -12,6 +12,7 @@ mod catalog;
 mod compare;
 mod eval;
 mod explain;
+mod gpu_check;
 mod lines;
 mod play;
 mod progress;
@@ -67,6 +68,9 @@ enum Verb {
     Explain(explain::ExplainArgs),
     /// Tell given trips as the original WebShop shows them, page by page
     Trace(trace::TraceArgs),
+    /// Show what a GPU does here: kernels against their twins, speeds, memory
+    #[command(hide = true)]
+    GpuCheck(gpu_check::GpuCheckArgs),
     /// Make a catalog, or look at one
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
@@ -105,6 +109,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::GpuCheck(args) => gpu_check::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
     }
 }

@@ -12,7 +12,9 @@
 
 pub mod cache;
 pub mod checkpoint;
+pub mod device;
 mod error;
+mod fused;
 mod kernels;
 mod ops;
 pub mod qwen2;
@@ -37,12 +39,17 @@ pub use cache::KvCache;
 pub use canary::Canary;
 pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
+pub use device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, TurnTokens};
 pub use error::AgentError;
+pub use fused::adamw::{self, Coefficients as AdamwCoefficients, State as AdamwState};
+pub use fused::twins::{TwinCheck, TwinSizes};
 pub use generate::{Completion, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
+pub use kernels::launch::Kernels;
 pub use kernels::matmul::{Store, View, matmul};
 pub use lm_policy::{LmConfig, LmPolicy};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
+pub use qwen2::device::{DeviceCache, DeviceModel, DevicePass, Parameters, Stepper};
 pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};
 pub use rollout::{RolloutConfig, Task, rollout};
 pub use sampler::{Draw, Sampler, SamplingCoordinates};

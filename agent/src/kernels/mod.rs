@@ -18,6 +18,11 @@
 
 pub mod attention;
 pub mod cached;
+#[cfg(feature = "cuda")]
+pub mod cuda;
+#[cfg(test)]
+pub mod emulated;
+pub mod launch;
 pub mod math;
 pub mod matmul;
 pub mod rope;
