@@ -19,5 +19,5 @@ pub struct EvalArgs {
 
 /// Evaluates and prints.
 pub fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
-    play_lm(&Trained::load(&args.checkpoint)?, &args.play, None)
+    play_lm(Trained::load(&args.checkpoint)?, &args.play, None)
 }

@@ -3,21 +3,15 @@
 use std::io::stdout;
 use std::process::ExitCode;
 
-use webshop_agent::{ComputeDtype, DeviceRequest, KernelChoice};
 use webshop_training::{GpuCheck, GpuPart, MeasuredShape};
+
+use crate::compute::ComputeArgs;
 
 /// Flags of `webshop gpu-check`.
 #[derive(clap::Args)]
 pub struct GpuCheckArgs {
-    /// `cpu`, `cuda`, `cuda:N`, or `auto` for the first GPU if it can be used
-    #[arg(long, default_value = "cuda")]
-    device: DeviceRequest,
-    /// `f32` or `bf16` [default: bf16 on a GPU, f32 elsewhere]
-    #[arg(long)]
-    dtype: Option<ComputeDtype>,
-    /// Put candle's operations in the place of our kernels
-    #[arg(long)]
-    plain_kernels: bool,
+    #[command(flatten)]
+    compute: ComputeArgs,
     /// What to look at [default: everything]
     #[arg(long, value_enum, value_delimiter = ',')]
     parts: Vec<PartName>,
@@ -69,9 +63,7 @@ pub fn run(args: GpuCheckArgs) -> anyhow::Result<ExitCode> {
         PartName::Train => GpuPart::Train,
     });
     let check = GpuCheck {
-        device: args.device,
-        dtype: args.dtype,
-        kernels: if args.plain_kernels { KernelChoice::Plain } else { KernelChoice::Own },
+        compute: args.compute.choose()?,
         parts: if args.parts.is_empty() { GpuPart::ALL.to_vec() } else { parts.collect() },
         shapes: args.shapes,
         batches: args.batches,

@@ -10,6 +10,7 @@ mod answer;
 mod cache;
 mod catalog;
 mod compare;
+mod compute;
 mod eval;
 mod explain;
 mod gpu_check;

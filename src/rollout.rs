@@ -8,20 +8,24 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use webshop_agent::{
-    Canary, Episode, EpisodeCoordinates, LmConfig, LmPolicy, OraclePolicy, Policy, RandomPolicy,
-    RolloutConfig, RulePolicy, Task, rollout,
+    Canary, Dialect, Episode, EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig,
+    RulePolicy, Task, rollout,
 };
 use webshop_env::{Shop, ShopFingerprint};
 use webshop_products::{GoalSet, Seed, Split};
-use webshop_training::{Ground, Trained, lm_config, summarize};
+use webshop_training::{Ground, Manners, Trained, summarize};
 
+use crate::compute::ComputeArgs;
 use crate::progress::observer;
 use crate::result::Measurement;
 use crate::shop::{RuledShopArgs, SplitArg, SplitsArgs};
 use crate::site;
 
+/// Episodes played side by side by those who need no memory for them.
+const LANES: usize = 128;
+
 /// What `--site` makes no sense with.
-const OF_OUR_SHOP: [&str; 12] = [
+const OF_OUR_SHOP: [&str; 15] = [
     "checkpoint",
     "source",
     "size",
@@ -31,7 +35,10 @@ const OF_OUR_SHOP: [&str; 12] = [
     "compat",
     "split",
     "splits",
+    "dialect",
     "temperature",
+    "max_context",
+    "max_turn_tokens",
     "constrained",
     "out",
 ];
@@ -76,15 +83,47 @@ pub struct PlayFlags {
     /// Actions before a trip is cut
     #[arg(long, default_value_t = 15, value_name = "N")]
     pub max_steps: u32,
-    /// For language models: sampling temperature, 0 is greedy [default: the checkpoint's]
-    #[arg(long, value_name = "T")]
-    pub temperature: Option<f64>,
-    /// For language models: let only admissible actions be said
-    #[arg(long)]
-    pub constrained: bool,
+    #[command(flatten)]
+    pub manners: MannersArgs,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// How a language model shops.
+#[derive(clap::Args, Clone)]
+#[command(next_help_heading = "Language models")]
+pub struct MannersArgs {
+    /// Format of prompts and answers: plain, verl-agent, ragen, agentgym-react, tool-call or shop-r1 [default: plain where
+    /// the vocabulary has its marks, else verl-agent]
+    #[arg(long, value_name = "NAME")]
+    pub dialect: Option<Dialect>,
+    /// Sampling temperature, 0 is greedy [default: the checkpoint's]
+    #[arg(long, value_name = "T")]
+    pub temperature: Option<f64>,
+    /// Tokens of a context, prompts and answers [default: the checkpoint's; 8192 in a chat]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_context: Option<u32>,
+    /// Tokens of one answer [default: the checkpoint's; 256 in a chat]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_turn_tokens: Option<u32>,
+    /// Let only admissible actions be said
+    #[arg(long)]
+    pub constrained: bool,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
+}
+
+impl From<MannersArgs> for Manners {
+    fn from(args: MannersArgs) -> Self {
+        Self {
+            dialect: args.dialect,
+            temperature: args.temperature,
+            max_context: args.max_context.map(|n| n as usize),
+            max_turn_tokens: args.max_turn_tokens.map(|n| n as usize),
+            constrained: args.constrained,
+        }
+    }
 }
 
 /// The policies of the command line.
@@ -113,33 +152,36 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     if let Some(site) = &args.site {
         return site::run(site, args.policy, &args.play);
     }
+    let played = |policy: &mut dyn Policy| play(policy, LANES, &args.play, args.out.clone());
     match args.policy {
-        PolicyName::Random => play(&mut RandomPolicy::new(Seed(args.play.seed)), &args.play, args.out),
-        PolicyName::Rule => play(&mut RulePolicy, &args.play, args.out),
-        PolicyName::Oracle => play(&mut OraclePolicy, &args.play, args.out),
-        PolicyName::LongestTitle => play(&mut Canary::LongestTitle, &args.play, args.out),
-        PolicyName::AllOptions => play(&mut Canary::AllOptions, &args.play, args.out),
-        PolicyName::QueryStuffing => play(&mut Canary::QueryStuffing, &args.play, args.out),
-        PolicyName::RepeatForever => play(&mut Canary::RepeatForever, &args.play, args.out),
+        PolicyName::Random => played(&mut RandomPolicy::new(Seed(args.play.seed))),
+        PolicyName::Rule => played(&mut RulePolicy),
+        PolicyName::Oracle => played(&mut OraclePolicy),
+        PolicyName::LongestTitle => played(&mut Canary::LongestTitle),
+        PolicyName::AllOptions => played(&mut Canary::AllOptions),
+        PolicyName::QueryStuffing => played(&mut Canary::QueryStuffing),
+        PolicyName::RepeatForever => played(&mut Canary::RepeatForever),
         PolicyName::Lm => match args.checkpoint {
-            Some(checkpoint) => play_lm(&Trained::load(&checkpoint)?, &args.play, args.out),
+            Some(checkpoint) => play_lm(Trained::load(&checkpoint)?, &args.play, args.out),
             None => bail!("the policy `lm` needs `--checkpoint DIR`"),
         },
     }
 }
 
 /// Plays with a trained model.
-pub fn play_lm(trained: &Trained, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let evaluation = &trained.config.evaluation;
-    let temperature = flags.temperature.unwrap_or(evaluation.temperature);
-    let config = lm_config(&trained.config, temperature, evaluation.top_p)?;
-    let config = LmConfig { constrained: flags.constrained, ..config };
-    let mut policy = LmPolicy::new(&trained.model, &trained.tokenizer, config, Seed(flags.seed))?;
-    play(&mut policy, flags, out)
+pub fn play_lm(trained: Trained, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let compute = flags.manners.compute.choose()?;
+    let shopper = trained.into_shopper(flags.manners.clone().into(), &compute)?;
+    play(&mut shopper.policy(Seed(flags.seed))?, shopper.lanes(), flags, out)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the answer says how long it took")]
-fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+fn play(
+    policy: &mut dyn Policy,
+    lanes: usize,
+    flags: &PlayFlags,
+    out: Option<PathBuf>,
+) -> anyhow::Result<ExitCode> {
     let mut file = out.map(|path| create(&path)).transpose()?;
     let shop = flags.shop.open_split_by(flags.splits.rule())?;
     let ground = Ground::new(shop, 0, 1)?;
@@ -157,8 +199,8 @@ fn play(policy: &mut dyn Policy, flags: &PlayFlags, out: Option<PathBuf>) -> any
     let began = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.len() as u64, 0);
-    let limits = RolloutConfig { max_steps: flags.max_steps, lanes: 128 };
-    let episodes = rollout(policy, &tasks, limits, &mut |n| observer.advance(n as u64, ""))?;
+    let limits = RolloutConfig { max_steps: flags.max_steps, lanes };
+    let episodes = rollout(policy, &tasks, limits, &mut |_, _| observer.advance(1, ""))?;
     observer.end();
     let seconds = began.elapsed().as_secs_f64();
     let summary = summarize(&episodes);

@@ -19,7 +19,7 @@ fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {
         let tasks: Vec<Task> = goals.into_iter().map(task).collect();
         assert!(tasks.len() >= 300, "{} test goals of {source}", tasks.len());
         let limits = RolloutConfig { max_steps: 15, lanes: 128 };
-        let episodes = rollout(policy, &tasks, limits, &mut |_| ()).expect("policies without a model");
+        let episodes = rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model");
         let summary = summarize(&episodes);
         assert!(expected(&summary), "{} on {source}: {summary}", policy.name());
     }

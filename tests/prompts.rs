@@ -1,18 +1,23 @@
 //! What the model reads and is shown to say.
 //!
-//! `snapshots/prompts/` holds demonstrated trips as the model meets them; and whatever may be done on a page
-//! can be said in the dialect, and is understood.
+//! `snapshots/prompts/` holds demonstrated trips as the model meets them, in the plain dialect whole and in the
+//! others as the messages before the fourth turn; and whatever may be done on a page can be said in every dialect,
+//! and is understood.
 
 mod common;
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use rand::Rng;
-use webshop_agent::dialect::{Utterance, parse, utterance};
+use serde_json::json;
+use webshop_agent::dialect::plain::{parse, utterance};
 use webshop_agent::prompt::{Piece, PromptConfig, encode, marks};
-use webshop_agent::{DemonstratedTurn, Demonstrator, Manner, ShopTokenizer};
-use webshop_env::{Action, Page, RewardBreakdown, Session, Shop};
+use webshop_agent::{
+    DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Message, Role, ShopTokenizer, Utterance,
+};
+use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
 };
@@ -51,6 +56,32 @@ fn refusing_goal(shop: &Shop) -> &Goal {
     goals.into_iter().find(refuses).expect("not every first result is right")
 }
 
+/// The messages of `dialect` after a search, a click on nothing and a look at the first product.
+fn asked(dialect: Dialect) -> String {
+    let shop = Arc::new(hundred());
+    let goal = refusing_goal(&shop).id;
+    let mut env = ShopEnv::new(Arc::clone(&shop), EnvConfig { max_steps: 15, ..EnvConfig::default() });
+    env.reset(goal);
+    let mut dialogue = Dialogue::new(dialect, shop.goals().get(goal).instruction.clone(), 15);
+    let mut noop = None;
+    for said in ["search[red lamp]", "click[nowhere]", "click[the first]"] {
+        dialogue.see(env.page(), noop);
+        let first = match env.page() {
+            Page::Results(results) => results.items.first().map(|item| item.id.as_str().to_lowercase()),
+            _ => None,
+        };
+        let said = said.replace("the first", &first.unwrap_or_default());
+        let answer = dialect.say("I think \"so\".", &said.parse().expect("never fails"));
+        let heard = dialogue.say(Message::text(Role::Assistant, answer), env.page());
+        assert_eq!((heard.action.to_string(), heard.is_well_formed), (said, true));
+        noop = env.step(&heard.action).info.noop;
+    }
+    dialogue.see(env.page(), noop);
+    let told =
+        |message: Message| format!("── {} ──\n{}\n", json!(message.role).as_str().unwrap(), message.content);
+    dialogue.messages().into_iter().map(told).collect()
+}
+
 /// Snapshots the trip that `manner` makes for [`refusing_goal`], and returns how it was judged.
 fn check(name: &str, manner: Manner) -> RewardBreakdown {
     let shop = hundred();
@@ -71,6 +102,13 @@ fn judge(shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> RewardBreakdo
     let mut session = Session::start(goal);
     let mut outcomes = turns.iter().map(|turn| session.act(shop, &turn.action));
     outcomes.find_map(|outcome| outcome.breakdown).expect("the trip ends in a purchase")
+}
+
+#[test]
+fn chats_are_told_as_recorded() {
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Plain) {
+        common::in_area("prompts", || insta::assert_snapshot!(dialect.name(), asked(dialect)));
+    }
 }
 
 #[test]
@@ -112,12 +150,24 @@ fn what_may_be_done_can_be_said() {
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
         let tokenizer = ShopTokenizer::train(titles, 600, &marks).expect("room for all bytes and marks");
         walk(&shop, |page| {
+            for action in page.available_actions().clicks() {
+                for dialect in Dialect::ALL {
+                    let answer = Message::text(Role::Assistant, dialect.say("is it red? no", &action));
+                    let heard = dialect.parse(&answer, page);
+                    assert_eq!((heard.action, heard.is_well_formed), (action.clone(), true), "{dialect}");
+                }
+            }
             let search = Action::Search("a lamp [60x80], \"red\"".into());
             for action in page.available_actions().clicks().chain([search]) {
                 let thoughts = [(vec![], None), (vec![Piece::words("is it red? no")], Some("is it red? no"))];
                 for (thought, written) in thoughts {
                     let said = utterance(&thought, &action, page);
-                    let expected = Utterance { thought: written.map(str::to_owned), action: action.clone() };
+                    let expected = Utterance {
+                        thought: written.map(str::to_owned),
+                        action: action.clone(),
+                        is_well_formed: true,
+                        leaves: false,
+                    };
                     assert_eq!(parse(&text(&said), page), expected);
                     let ids = encode(&tokenizer, &said).expect("known marks");
                     assert_eq!(parse(&tokenizer.decode(&ids), page), expected);

@@ -25,7 +25,7 @@ fn recorded(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Stri
         .collect();
     let limits = RolloutConfig { max_steps: 15, lanes: 16 };
     let episodes =
-        rollout(policy, &tasks, limits, &mut |_| ()).expect("policies without a model do not fail");
+        rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail");
     let line = |episode| serde_json::to_string(&episode).expect("a trip is data") + "\n";
     episodes.iter().map(|episode| line(episode.record(shop))).collect()
 }

@@ -48,7 +48,7 @@ fn trips_here(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Vec<Si
     let tasks: Vec<Task> = (0..n_goals).map(task).collect();
     let limits = RolloutConfig { max_steps: MAX_STEPS, lanes: 7 };
     let episodes =
-        rollout(policy, &tasks, limits, &mut |_| ()).expect("policies without a model do not fail");
+        rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail");
     episodes.iter().map(|episode| told(shop, episode)).collect()
 }
 

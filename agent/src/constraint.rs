@@ -44,6 +44,8 @@ impl Allowed<'_> {
 pub enum ThoughtStart {
     /// The model says the opening, or leaves the thought out.
     Offered,
+    /// The model has to say the opening.
+    Required,
     /// The prompt ends with the opening; the model is thinking already.
     Given,
 }
@@ -58,16 +60,22 @@ pub struct Thought {
 
 impl Thought {
     /// At most `max_tokens` tokens between `opening` and `closing`, which are written with special tokens
-    /// spelled out. Inside, everything may be said but special tokens other than `marks`; the first token
-    /// of `closing` ends it.
+    /// spelled out. Inside, everything may be said but special tokens other than `marks` and, if there are such,
+    /// the characters `forbidden` and line breaks; the first token of `closing` ends it.
     pub fn new(
         tokenizer: &ShopTokenizer,
         (opening, closing): (&str, &str),
         start: ThoughtStart,
         max_tokens: usize,
         marks: &[u32],
+        forbidden: &[char],
     ) -> Result<Self, AgentError> {
-        let forbidden = tokenizer.special_ids().iter().copied().filter(|id| !marks.contains(id)).collect();
+        let forbidden = if forbidden.is_empty() {
+            tokenizer.special_ids().to_vec()
+        } else {
+            breaking_out(tokenizer, forbidden)
+        };
+        let forbidden = forbidden.into_iter().filter(|id| !marks.contains(id)).collect();
         let inside = FreeRun::new(tokenizer.encode(closing)?, 0, max_tokens, forbidden)?;
         Ok(Self { start, opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
@@ -82,21 +90,32 @@ pub struct FreeText {
 
 impl FreeText {
     /// One to `max_tokens` tokens between `opening` and `closing`, which are written with special tokens
-    /// spelled out. Inside, everything may be said but special tokens, square brackets and line breaks; the
-    /// first token of `closing` ends it.
+    /// spelled out. Inside, everything may be said but special tokens, the characters `forbidden`, line breaks and
+    /// other control characters; the first token of `closing` ends it.
     pub fn new(
         tokenizer: &ShopTokenizer,
         (opening, closing): (&str, &str),
         max_tokens: usize,
+        forbidden: &[char],
     ) -> Result<Self, AgentError> {
-        let breaks_out = |id: u32| {
-            let token = tokenizer.token(id).unwrap_or_default();
-            tokenizer.is_special(id) || token.contains(['[', ']', 'Ċ'])
-        };
-        let forbidden = (0..tokenizer.vocab_size() as u32).filter(|id| breaks_out(*id)).collect();
+        let forbidden = breaking_out(tokenizer, forbidden);
         let inside = FreeRun::new(tokenizer.encode(closing)?, 1, max_tokens, forbidden)?;
         Ok(Self { opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
+}
+
+/// Whether a byte-level vocabulary spells a byte below the space so: line breaks, tabs and what JSON has no place for.
+fn is_control(spelled: char) -> bool {
+    ('\u{100}'..'\u{120}').contains(&spelled)
+}
+
+/// Special tokens, and tokens with one of these characters, a line break or another control character in them.
+fn breaking_out(tokenizer: &ShopTokenizer, forbidden: &[char]) -> Vec<u32> {
+    let breaks_out = |id: &u32| {
+        let token = tokenizer.token(*id).unwrap_or_default();
+        tokenizer.is_special(*id) || token.contains(is_control) || token.contains(forbidden)
+    };
+    (0..tokenizer.vocab_size() as u32).filter(breaks_out).collect()
 }
 
 /// Free tokens up to a closing sequence.
@@ -195,6 +214,12 @@ impl Constraint {
         if let Some(thought) = built.thought.clone() {
             built.start = match thought.start {
                 ThoughtStart::Given => Place::Inside(Free::Thought, 0),
+                ThoughtStart::Required => {
+                    let opening = built.nodes.len();
+                    built.nodes.push(Node::default());
+                    built.add(opening, &thought.opening, Place::Inside(Free::Thought, 0))?;
+                    Place::Node(opening)
+                }
                 ThoughtStart::Offered => {
                     // The actions once more, beside the opening: after the thought there is no second one.
                     built.actions = built.nodes.len();

@@ -95,9 +95,13 @@ pub enum KernelChoice {
 pub struct Compute {
     pub(crate) device: Device,
     pub(crate) dtype: DType,
-    pub(crate) choice: KernelChoice,
+    choice: KernelChoice,
     reason: String,
+    memory: usize,
 }
+
+/// Memory for contexts where nothing is known of the device's.
+const USUAL_CACHE_BYTES: usize = 2 << 30;
 
 impl Compute {
     /// The device that was asked for. Without a `dtype` the processor computes in f32 and a GPU in bf16.
@@ -120,7 +124,13 @@ impl Compute {
             },
         };
         let usual = if device.is_cuda() { ComputeDtype::Bf16 } else { ComputeDtype::F32 };
-        Ok(Self { device, dtype: dtype.unwrap_or(usual).dtype(), choice, reason })
+        let memory = if device.is_cuda() { gpu::describe(&device)?.1 } else { 0 };
+        Ok(Self { device, dtype: dtype.unwrap_or(usual).dtype(), choice, reason, memory })
+    }
+
+    /// Bytes that the contexts of all lanes may take: a quarter of a GPU's memory, beside weights and activations.
+    pub fn cache_bytes(&self) -> usize {
+        if self.is_gpu() { self.memory / 4 } else { USUAL_CACHE_BYTES }
     }
 
     /// The same device with another format and other kernels.
@@ -141,6 +151,11 @@ impl Compute {
     /// The format of weights and activations.
     pub fn dtype(&self) -> ComputeDtype {
         if self.dtype == DType::BF16 { ComputeDtype::Bf16 } else { ComputeDtype::F32 }
+    }
+
+    /// Whose kernels a GPU runs.
+    pub fn choice(&self) -> KernelChoice {
+        self.choice
     }
 
     /// The device for tensors that go to a model.

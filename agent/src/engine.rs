@@ -11,6 +11,7 @@ use crate::device::Compute;
 use crate::error::AgentError;
 use crate::qwen2::device::{DeviceCache, DeviceModel};
 use crate::qwen2::{Decoder, LaneTokens, Logits, Qwen2, Qwen2Config};
+use crate::sampler::Draw;
 
 /// A model ready to generate. A clone shares the weights.
 #[derive(Clone, Debug)]
@@ -67,6 +68,23 @@ impl Engine {
             (Self::Cpu(decoder), EngineCache::Cpu(cache)) => decoder.decode(cache, lanes),
             (Self::Device(model), EngineCache::Device(cache)) => model.decode(cache, lanes),
             _ => Err(AgentError::Input("the cache was made by the other engine".to_owned())),
+        }
+    }
+
+    /// As [`decode`](Self::decode), drawing a token for each lane where the logits are; `None`, with nothing read, where
+    /// that is the host's business.
+    pub(crate) fn draw(
+        &self,
+        cache: &mut EngineCache,
+        lanes: &[LaneTokens],
+        uniforms: &[f32],
+        temperature: f32,
+    ) -> Result<Option<Vec<Draw>>, AgentError> {
+        match (self, cache) {
+            (Self::Device(model), EngineCache::Device(cache)) => {
+                model.draw(cache, lanes, uniforms, temperature).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 }

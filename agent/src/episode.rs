@@ -4,6 +4,8 @@
 //! only) and what the shop made of it. Text is derived from ids, never the other way round. It does not
 //! judge: rewards are the shop's, advantages the trainer's.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use webshop_env::{
     Action, ENVIRONMENT_ID, EnvConfig, Footprint, NoopReason, RewardBreakdown, Shop, TRIP_FORMAT, Trip,
@@ -11,8 +13,8 @@ use webshop_env::{
 };
 use webshop_products::GoalId;
 
-use crate::generate::Completion;
-use crate::prompt::PROMPT_VERSION;
+use crate::dialect::Dialect;
+use crate::generate::{Completion, Context};
 
 /// The address of an episode among all that a seed can produce: same seed, same address, same trip.
 ///
@@ -37,10 +39,21 @@ impl EpisodeCoordinates {
     }
 }
 
+/// In what words a model was spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptStamp {
+    /// The format.
+    pub dialect: Dialect,
+    /// Its version, and what else decides about the tokens of a prompt.
+    pub version: Arc<str>,
+}
+
 /// The tokens of one turn of a language model.
 #[derive(Clone, Debug)]
 pub struct TurnTokens {
-    /// What was appended to the context before the model spoke.
+    /// Whether the model read the prompt behind all that was read and said before, or by itself.
+    pub context: Context,
+    /// What the model read before it spoke: mask 0. What it said has mask 1.
     pub prompt_ids: Vec<u32>,
     /// What the model said.
     pub completion: Completion,
@@ -53,6 +66,12 @@ pub struct EpisodeTurn {
     pub action: Action,
     /// The written thought, if there was one.
     pub thought: Option<String>,
+    /// The whole answer as it was written; `None` for policies that do not write.
+    pub answer: Option<String>,
+    /// Whether the answer had the form that its dialect asks for; so have all actions of those who do not write.
+    pub is_well_formed: bool,
+    /// The customer left the shop with it. The action is then none, and the shop let it pass.
+    pub leaves: bool,
     /// Why it changed nothing, if it did.
     pub noop: Option<NoopReason>,
     /// What the shop paid for it, 0 to 1.
@@ -80,8 +99,10 @@ pub struct Episode {
     pub breakdown: Option<RewardBreakdown>,
     /// The trip ended by a purchase.
     pub terminated: bool,
-    /// The trip was cut: step limit, or no room left in the model's context.
+    /// The trip was cut: step limit, no room left in the model's context, or the customer left.
     pub truncated: bool,
+    /// How the customer was spoken to; `None` for policies that do not read.
+    pub prompt: Option<PromptStamp>,
 }
 
 /// A trip as one line of a rollout file: what the shop can make again, and what only the agent knows.
@@ -94,8 +115,10 @@ pub struct EpisodeRecord<'a> {
     pub coordinates: EpisodeCoordinates,
     /// The instruction.
     pub instruction: &'a str,
-    /// Layout of the prompts, for language models.
-    pub prompt_version: Option<&'static str>,
+    /// Format of prompts and answers, for those who read and write.
+    pub dialect: Option<Dialect>,
+    /// Its version.
+    pub prompt_version: Option<Arc<str>>,
 }
 
 /// One turn of an [`EpisodeRecord`].
@@ -106,9 +129,18 @@ pub struct TurnRecord<'a> {
     pub turn: TripTurn,
     /// The written thought.
     pub thought: Option<&'a str>,
-    /// Tokens read before the turn; empty for policies without any.
+    /// The whole answer as it was written.
+    pub answer: Option<&'a str>,
+    /// Whether it had the form that its dialect asks for.
+    pub well_formed: bool,
+    /// Whether the customer left the shop with it.
+    pub leaves: bool,
+    /// Whether the tokens follow on those of the turn before or stand alone; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
+    /// Tokens read before the turn, mask 0; empty for policies without any.
     pub prompt_ids: &'a [u32],
-    /// What was said, with log-probabilities.
+    /// What was said, with log-probabilities: mask 1.
     pub completion: Option<&'a Completion>,
 }
 
@@ -123,10 +155,13 @@ impl Episode {
                 after: turn.after,
             },
             thought: turn.thought.as_deref(),
+            answer: turn.answer.as_deref(),
+            well_formed: turn.is_well_formed,
+            leaves: turn.leaves,
+            context: turn.tokens.as_ref().map(|tokens| tokens.context),
             prompt_ids: turn.tokens.as_ref().map_or(&[], |tokens| &tokens.prompt_ids),
             completion: turn.tokens.as_ref().map(|tokens| &tokens.completion),
         };
-        let has_tokens = self.turns.iter().any(|turn| turn.tokens.is_some());
         let goal = self.coordinates.goal;
         EpisodeRecord {
             trip: Trip {
@@ -145,7 +180,8 @@ impl Episode {
             },
             coordinates: self.coordinates,
             instruction: &shop.goals().get(goal).instruction,
-            prompt_version: has_tokens.then_some(PROMPT_VERSION),
+            dialect: self.prompt.as_ref().map(|prompt| prompt.dialect),
+            prompt_version: self.prompt.as_ref().map(|prompt| prompt.version.clone()),
         }
     }
 
@@ -175,7 +211,10 @@ impl Episode {
         for turn in &self.turns {
             lines.extend(turn.thought.iter().map(|thought| format!("  ({thought})")));
             let noop = turn.noop.map(|reason| format!("   nothing happens: {reason}")).unwrap_or_default();
-            lines.push(format!("> {}{noop}", turn.action));
+            lines.push(match turn.leaves {
+                true => "> leaves".to_owned(),
+                false => format!("> {}{noop}", turn.action),
+            });
         }
         lines.push(match &self.breakdown {
             Some(breakdown) => breakdown.to_string(),
@@ -184,8 +223,8 @@ impl Episode {
         lines.join("\n")
     }
 
-    /// Turns whose action the shop could not carry out.
+    /// Turns whose action the shop could not carry out; to leave is no such.
     pub fn n_inadmissible(&self) -> usize {
-        self.turns.iter().filter(|turn| turn.noop.is_some()).count()
+        self.turns.iter().filter(|turn| turn.noop.is_some() && !turn.leaves).count()
     }
 }

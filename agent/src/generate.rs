@@ -9,25 +9,29 @@
 //! context of a lane = prompt₀ completion₀ prompt₁ completion₁ …          at most `capacity` tokens
 //! ```
 //!
+//! Where prompts stand alone ([`Context::Alone`]), the lane keeps what the new one begins with and the old
+//! one began with, and reads the rest.
+//!
 //! Lanes are ragged, and a lane that has stopped leaves the batch. Lanes live in groups of
 //! [`LANES_PER_GROUP`]; groups run side by side on rayon's threads and each runs on one. A lane's completion
 //! depends on its context, the sampler and its coordinates alone: not on the number of threads, nor on the
 //! lanes beside it.
 //!
+//! On a GPU all lanes are one group, and tokens are drawn there where nothing but the temperature shapes the distribution:
+//! logits then never leave it.
+//!
 //! Where a constraint leaves a single token, it is taken without asking the model, with log-probability 0,
 //! which is what sampling would have found. Text, pages and actions are other modules' business.
-
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use webshop_products::Seed;
 
-use crate::cache::KvCache;
 use crate::constraint::{Allowed, Constraint, ConstraintState};
+use crate::engine::{Engine, EngineCache};
 use crate::error::AgentError;
-use crate::qwen2::{Decoder, LaneTokens};
-use crate::sampler::{Draw, Sampler, SamplingCoordinates};
+use crate::qwen2::LaneTokens;
+use crate::sampler::{Draw, Sampler, SamplingCoordinates, uniform};
 
 /// Lanes that are computed together on one thread: enough rows for the matrix products to be worth it, few
 /// enough to keep several threads busy.
@@ -48,12 +52,24 @@ pub struct GeneratorConfig {
     pub stop_ids: Vec<u32>,
 }
 
+/// What stands before a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Context {
+    /// All that was read and said on the lane before.
+    Kept,
+    /// Nothing: it is the whole context.
+    Alone,
+}
+
 /// One lane's next turn.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Which lane.
     pub lane: usize,
-    /// What has been added to its context since it last spoke.
+    /// What stands before the prompt.
+    pub context: Context,
+    /// What is to be read before the answer.
     pub prompt_ids: Vec<u32>,
     /// Address of the turn's first draw; later tokens count up from its `token`.
     pub coordinates: SamplingCoordinates,
@@ -89,31 +105,32 @@ pub enum StopReason {
 }
 
 /// The contexts of many lanes, and a model that continues them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Generator {
-    decoder: Arc<Decoder>,
+    engine: Engine,
     config: GeneratorConfig,
     groups: Vec<Group>,
+    lanes_per_group: usize,
 }
 
 impl Generator {
-    /// Empty contexts for the weights in `decoder`.
-    pub fn new(decoder: Arc<Decoder>, config: GeneratorConfig) -> Self {
-        let sizes = (0..config.n_lanes).step_by(LANES_PER_GROUP).map(|first| config.n_lanes - first);
-        let groups = sizes
-            .map(|left| left.min(LANES_PER_GROUP))
-            .map(|n_lanes| Group {
-                cache: KvCache::new(decoder.config(), n_lanes, config.capacity),
-                unread: vec![Vec::new(); n_lanes],
-            })
-            .collect();
-        Self { decoder, config, groups }
+    /// Empty contexts for the weights in `engine`. Fails if a device has no room for them.
+    pub fn new(engine: impl Into<Engine>, config: GeneratorConfig) -> Result<Self, AgentError> {
+        let engine = engine.into();
+        let lanes_per_group = engine.lanes_together(config.n_lanes, LANES_PER_GROUP);
+        let sizes = (0..config.n_lanes).step_by(lanes_per_group).map(|first| config.n_lanes - first);
+        let groups = sizes.map(|left| left.min(lanes_per_group)).map(|n_lanes| {
+            let cache = engine.cache(n_lanes, config.capacity)?;
+            Ok(Group { cache, contexts: vec![Vec::new(); n_lanes], lanes_per_group })
+        });
+        let groups = groups.collect::<Result<_, AgentError>>()?;
+        Ok(Self { engine, config, groups, lanes_per_group })
     }
 
-    /// Continues with other weights of the same shape, from empty contexts: what has been read was read by
-    /// the old ones.
-    pub fn renew(&mut self, decoder: Arc<Decoder>) {
-        self.decoder = decoder;
+    /// Continues with other weights of the same shape on the same device, from empty contexts: what has been read was
+    /// read by the old ones.
+    pub fn renew(&mut self, engine: impl Into<Engine>) {
+        self.engine = engine.into();
         (0..self.config.n_lanes).for_each(|lane| self.forget(lane));
     }
 
@@ -127,14 +144,14 @@ impl Generator {
     /// # Panics
     /// If there is no such lane; so does [`Generator::forget`].
     pub fn context_len(&self, lane: usize) -> usize {
-        self.groups[lane / LANES_PER_GROUP].context_len(lane % LANES_PER_GROUP)
+        self.groups[lane / self.lanes_per_group].contexts[lane % self.lanes_per_group].len()
     }
 
     /// Empties the context of `lane`.
     pub fn forget(&mut self, lane: usize) {
-        let group = &mut self.groups[lane / LANES_PER_GROUP];
-        group.cache.reset_lane(lane % LANES_PER_GROUP);
-        group.unread[lane % LANES_PER_GROUP].clear();
+        let group = &mut self.groups[lane / self.lanes_per_group];
+        group.cache.truncate_lane(lane % self.lanes_per_group, 0);
+        group.contexts[lane % self.lanes_per_group].clear();
     }
 
     /// Says one turn for each request, in their order.
@@ -154,15 +171,15 @@ impl Generator {
                     return Err(AgentError::Sampling(format!("there is no lane `{}`", request.lane)));
                 }
             }
-            of_group[request.lane / LANES_PER_GROUP].push(place);
+            of_group[request.lane / self.lanes_per_group].push(place);
         }
-        let (decoder, config) = (&self.decoder, &self.config);
+        let (engine, config) = (&self.engine, &self.config);
         let said: Vec<Vec<Completion>> = self
             .groups
             .par_iter_mut()
             .zip(&of_group)
             .map(|(group, places)| {
-                group.generate(decoder, config, places.iter().map(|place| &requests[*place]))
+                group.generate(engine, config, places.iter().map(|place| &requests[*place]))
             })
             .collect::<Result<_, AgentError>>()?;
         let mut completions: Vec<_> =
@@ -173,21 +190,18 @@ impl Generator {
 }
 
 /// Lanes that are computed together.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Group {
-    cache: KvCache,
-    /// What each lane's context ends with that the cache has not read.
-    unread: Vec<Vec<u32>>,
+    cache: EngineCache,
+    /// All tokens of each lane; the cache has read the first of them.
+    contexts: Vec<Vec<u32>>,
+    lanes_per_group: usize,
 }
 
 impl Group {
-    fn context_len(&self, lane: usize) -> usize {
-        self.cache.len(lane) + self.unread[lane].len()
-    }
-
     fn generate<'r>(
         &mut self,
-        decoder: &Decoder,
+        engine: &Engine,
         config: &GeneratorConfig,
         requests: impl Iterator<Item = &'r Request>,
     ) -> Result<Vec<Completion>, AgentError> {
@@ -199,7 +213,19 @@ impl Group {
             }
             let lanes: Vec<LaneTokens<'_>> =
                 open.iter().map(|turn| LaneTokens { lane: turn.lane, ids: &turn.unread }).collect();
-            let logits = decoder.decode(&mut self.cache, &lanes)?;
+            let is_free = config.sampler.top_p() == 1.0 && open.iter().all(|turn| turn.state.is_none());
+            if is_free {
+                let uniforms: Vec<f32> = open.iter().map(|turn| turn.uniform(config)).collect();
+                let temperature = config.sampler.temperature();
+                if let Some(draws) = engine.draw(&mut self.cache, &lanes, &uniforms, temperature)? {
+                    for (turn, draw) in open.iter_mut().zip(draws) {
+                        turn.unread.clear();
+                        turn.say(config, draw)?;
+                    }
+                    continue;
+                }
+            }
+            let logits = engine.decode(&mut self.cache, &lanes)?;
             for (turn, logits) in open.iter_mut().zip(logits.rows()) {
                 turn.unread.clear();
                 turn.sample(config, logits)?;
@@ -209,10 +235,14 @@ impl Group {
         Ok(turns.into_iter().map(|turn| self.finish(turn)).collect())
     }
 
-    /// Appends the prompt to the lane's context, if at least one token of an answer fits behind it.
+    /// Puts the prompt behind the lane's context, if at least one token of an answer fits behind it.
     fn begin<'r>(&mut self, config: &GeneratorConfig, request: &'r Request) -> Result<Turn<'r>, AgentError> {
-        let lane = request.lane % LANES_PER_GROUP;
-        let context_len = self.context_len(lane) + request.prompt_ids.len();
+        let lane = request.lane % self.lanes_per_group;
+        let kept = match request.context {
+            Context::Kept => self.contexts[lane].len(),
+            Context::Alone => 0,
+        };
+        let context_len = kept + request.prompt_ids.len();
         if context_len == 0 {
             return Err(AgentError::Sampling(format!("lane `{}` has nothing to read", request.lane)));
         }
@@ -221,7 +251,7 @@ impl Group {
             lane,
             room: self.cache.capacity().saturating_sub(context_len),
             state: request.constraint.as_ref().map(Constraint::start),
-            unread: std::mem::take(&mut self.unread[lane]),
+            unread: Vec::new(),
             draws: Vec::new(),
             stop: None,
         };
@@ -231,14 +261,26 @@ impl Group {
             turn.stop = Some(StopReason::Length);
         }
         if turn.room > 0 {
-            turn.unread.extend_from_slice(&request.prompt_ids);
+            self.replace(lane, kept, &request.prompt_ids);
+            turn.unread.extend_from_slice(&self.contexts[lane][self.cache.len(lane)..]);
             turn.say_what_is_certain(config)?;
         }
         Ok(turn)
     }
 
+    /// Puts `ids` in the place of all but the first `kept` tokens of a lane. What stays as it was need not be read
+    /// again, but for the last token, after which the model is asked.
+    fn replace(&mut self, lane: usize, kept: usize, ids: &[u32]) {
+        let context = &mut self.contexts[lane];
+        let same = context[kept..].iter().zip(ids).take_while(|(old, new)| old == new).count();
+        let len = kept + ids.len();
+        context.truncate(kept + same);
+        context.extend_from_slice(&ids[same..]);
+        self.cache.truncate_lane(lane, (kept + same).min(len - 1));
+    }
+
     fn finish(&mut self, turn: Turn<'_>) -> Completion {
-        self.unread[turn.lane] = turn.unread;
+        self.contexts[turn.lane].extend(turn.draws.iter().map(|draw| draw.id));
         Completion {
             ids: turn.draws.iter().map(|draw| draw.id).collect(),
             log_probs: turn.draws.iter().map(|draw| draw.log_prob).collect(),
@@ -265,10 +307,19 @@ struct Turn<'r> {
 impl Turn<'_> {
     fn sample(&mut self, config: &GeneratorConfig, logits: &[f32]) -> Result<(), AgentError> {
         let allowed = self.state.map_or(Allowed::AllBut(&[]), |state| state.allowed());
+        let draw = config.sampler.sample(logits, allowed, config.seed, self.coordinates())?;
+        self.say(config, draw)
+    }
+
+    /// The number in [0, 1) behind the next draw.
+    fn uniform(&self, config: &GeneratorConfig) -> f32 {
+        uniform(config.seed, self.coordinates()) as f32
+    }
+
+    fn coordinates(&self) -> SamplingCoordinates {
         let mut at = self.request.coordinates;
         at.token += self.draws.len() as u64;
-        let draw = config.sampler.sample(logits, allowed, config.seed, at)?;
-        self.say(config, draw)
+        at
     }
 
     /// As long as a single token is possible, the model need not be asked.

@@ -1,7 +1,8 @@
 //! A language model that shops.
 //!
 //! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes; [`checkpoint`]
-//! reads and writes model folders; [`tokenizer`] is text to ids and back. [`generate`] says a turn on many
+//! reads and writes model folders; [`tokenizer`] is text to ids and back. Where it is computed is [`device`]'s
+//! choice, and an [`Engine`] is a model either way. [`generate`] says a turn on many
 //! lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
@@ -13,6 +14,7 @@
 pub mod cache;
 pub mod checkpoint;
 pub mod device;
+mod engine;
 mod error;
 mod fused;
 mod kernels;
@@ -24,11 +26,15 @@ pub mod generate;
 pub mod sampler;
 pub mod tokenizer;
 
+pub mod chat;
+pub mod dialect;
+mod dialogue;
+
 mod canary;
 pub mod demonstrator;
-pub mod dialect;
 pub mod episode;
 mod lm_policy;
+mod open_trip;
 pub mod policy;
 pub mod prompt;
 mod rollout;
@@ -37,17 +43,21 @@ pub mod site;
 
 pub use cache::KvCache;
 pub use canary::Canary;
+pub use chat::{Message, Role, ToolCall};
 pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
 pub use device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
-pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, TurnTokens};
+pub use dialect::{Dialect, History, Utterance};
+pub use dialogue::{Dialogue, PastTurn, Seen};
+pub use engine::Engine;
+pub use episode::{Episode, EpisodeCoordinates, EpisodeTurn, PromptStamp, TurnTokens};
 pub use error::AgentError;
 pub use fused::adamw::{self, Coefficients as AdamwCoefficients, State as AdamwState};
 pub use fused::twins::{TwinCheck, TwinSizes};
-pub use generate::{Completion, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
+pub use generate::{Completion, Context, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
 pub use kernels::launch::Kernels;
 pub use kernels::matmul::{Store, View, matmul};
-pub use lm_policy::{LmConfig, LmPolicy};
+pub use lm_policy::{ChatFormat, LmConfig, LmPolicy};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
 pub use qwen2::device::{DeviceCache, DeviceModel, DevicePass, Parameters, Stepper};
 pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};

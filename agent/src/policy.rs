@@ -10,7 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use webshop_env::{Action, AvailableActions, Compat, ForeignPage, NodeKind, NoopReason, Page, Session, Shop};
 use webshop_products::{Purpose, Seed};
 
-use crate::episode::{EpisodeCoordinates, TurnTokens};
+use crate::dialect::Utterance;
+use crate::episode::{EpisodeCoordinates, PromptStamp, TurnTokens};
 use crate::error::AgentError;
 
 /// One lane that waits for a move.
@@ -30,6 +31,8 @@ pub struct LaneView<'a> {
     pub noop: Option<&'a NoopReason>,
     /// Turns taken so far.
     pub turn: usize,
+    /// Turns after which the episode is cut.
+    pub max_steps: u32,
 }
 
 impl<'a> LaneView<'a> {
@@ -103,14 +106,44 @@ pub struct Move {
     pub action: Option<Action>,
     /// The written thought before it, for language models.
     pub thought: Option<String>,
+    /// The whole answer as it was written, for language models.
+    pub answer: Option<String>,
+    /// Whether the answer has the form that its dialect asks for.
+    pub is_well_formed: bool,
+    /// Whether the customer leaves the shop; the action is then none.
+    pub leaves: bool,
     /// The tokens behind it, for language models.
     pub tokens: Option<TurnTokens>,
 }
 
 impl Move {
-    /// A move without tokens.
+    /// A move without words or tokens.
     pub fn of(action: Action) -> Self {
-        Self { action: Some(action), thought: None, tokens: None }
+        Self {
+            action: Some(action),
+            thought: None,
+            answer: None,
+            is_well_formed: true,
+            leaves: false,
+            tokens: None,
+        }
+    }
+
+    /// Nothing more can be done.
+    pub fn none() -> Self {
+        Self { action: None, ..Self::of(Action::Noop(NoopReason::Malformed)) }
+    }
+
+    /// A written answer and what it was understood as.
+    pub fn said(answer: String, utterance: Utterance, tokens: Option<TurnTokens>) -> Self {
+        Self {
+            action: Some(utterance.action),
+            thought: utterance.thought,
+            answer: Some(answer),
+            is_well_formed: utterance.is_well_formed,
+            leaves: utterance.leaves,
+            tokens,
+        }
     }
 }
 
@@ -119,11 +152,20 @@ pub trait Policy {
     /// The name used on the command line and in results.
     fn name(&self) -> &'static str;
 
-    /// Called before a batch of `n_lanes` fresh episodes.
+    /// Called once before anything is played on `n_lanes` lanes.
     fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError>;
+
+    /// Called before the first move of every episode, with the lane it is played on. Whoever remembers something
+    /// of a lane forgets it here.
+    fn enter(&mut self, _lane: usize) {}
 
     /// One move for each lane, in the order of `lanes`.
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError>;
+
+    /// How the policy is spoken to; `None` for those who do not read.
+    fn prompt(&self) -> Option<PromptStamp> {
+        None
+    }
 }
 
 /// Somebody who can shop wherever pages are shown, as nothing else is needed.
@@ -294,7 +336,8 @@ mod tests {
         let mut said = Vec::new();
         for turn in 1..8 {
             let (shop, session, page) = (fork.shop(), fork.session(), fork.page());
-            let view = LaneView { lane: 0, coordinates, shop, session, page, noop: None, turn };
+            let view =
+                LaneView { lane: 0, coordinates, shop, session, page, noop: None, turn, max_steps: 15 };
             let action = policy.act(&[view]).unwrap()[0].action.clone().unwrap();
             fork.step(&action);
             said.push(action.to_string());

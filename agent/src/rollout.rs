@@ -1,17 +1,18 @@
 //! Policy × shops → episodes.
 //!
-//! [`rollout`] plays tasks in batches of lanes: every lane is one customer in one shop; each round the
-//! policy is asked for one move per unfinished lane, and the shop answers. Episodes come back in the
-//! order of the tasks. What a lane does depends on its own coordinates only, so neither the batch size
-//! nor the thread count shows in the result.
+//! [`rollout`] plays tasks on lanes: every lane is one customer in one shop; each round the policy is asked for
+//! one move per lane, and the shops answer. A lane whose episode has ended takes the next task, so that none
+//! waits for the longest. Episodes come back in the order of the tasks. What an episode is depends on its own
+//! coordinates only, so neither the number of lanes nor that of threads shows in the result.
 
 use std::sync::Arc;
 
-use webshop_env::{EnvConfig, Footprint, NoopReason, Shop, ShopEnv};
+use webshop_env::Shop;
 
-use crate::episode::{Episode, EpisodeCoordinates, EpisodeTurn};
+use crate::episode::{Episode, EpisodeCoordinates};
 use crate::error::AgentError;
-use crate::policy::{LaneView, Policy};
+use crate::open_trip::OpenTrip;
+use crate::policy::Policy;
 
 /// One trip to make.
 #[derive(Clone, Debug)]
@@ -31,93 +32,54 @@ pub struct RolloutConfig {
     pub lanes: usize,
 }
 
-/// Plays every task; `progress` is called with the number of episodes finished by each batch.
+/// Plays every task; `ended` is called with each episode as it ends, and with the place of its task.
 pub fn rollout(
     policy: &mut dyn Policy,
     tasks: &[Task],
     config: RolloutConfig,
-    progress: &mut dyn FnMut(usize),
+    ended: &mut dyn FnMut(usize, &Episode),
 ) -> Result<Vec<Episode>, AgentError> {
-    let mut episodes = Vec::with_capacity(tasks.len());
-    for batch in tasks.chunks(config.lanes.max(1)) {
-        policy.begin(batch.len())?;
-        let mut lanes: Vec<Lane> = batch.iter().map(|task| Lane::new(task, config.max_steps)).collect();
-        while lanes.iter().any(Lane::is_open) {
-            play_round(policy, &mut lanes)?;
+    let n_lanes = config.lanes.clamp(1, tasks.len().max(1));
+    policy.begin(n_lanes)?;
+    let mut waiting = tasks.iter().enumerate();
+    let mut lanes: Vec<Option<Lane>> = Vec::new();
+    lanes.resize_with(n_lanes, || None);
+    let mut episodes: Vec<Option<Episode>> = Vec::new();
+    episodes.resize_with(tasks.len(), || None);
+    loop {
+        for (lane, slot) in lanes.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
+            let Some((place, task)) = waiting.next() else { break };
+            policy.enter(lane);
+            *slot = Some(Lane { place, trip: OpenTrip::new(task, config.max_steps, policy.prompt()) });
         }
-        episodes.extend(lanes.into_iter().map(|lane| lane.episode));
-        progress(batch.len());
+        if lanes.iter().all(Option::is_none) {
+            break;
+        }
+        play_round(policy, &mut lanes)?;
+        for slot in &mut lanes {
+            if let Some(lane) = slot.take_if(|lane| lane.trip.has_ended()) {
+                let episode = lane.trip.into_episode();
+                ended(lane.place, &episode);
+                episodes[lane.place] = Some(episode);
+            }
+        }
     }
-    Ok(episodes)
+    Ok(episodes.into_iter().map(|episode| episode.expect("every task was played to its end")).collect())
 }
 
 struct Lane {
-    env: ShopEnv,
-    shop: Arc<Shop>,
-    episode: Episode,
-    noop: Option<NoopReason>,
+    /// Of the task.
+    place: usize,
+    trip: OpenTrip,
 }
 
-impl Lane {
-    fn new(task: &Task, max_steps: u32) -> Self {
-        let config = EnvConfig { max_steps, ..EnvConfig::default() };
-        let mut env = ShopEnv::new(task.shop.clone(), config);
-        let shown = env.reset(task.coordinates.goal);
-        let episode = Episode {
-            coordinates: task.coordinates,
-            config,
-            start: Footprint::of(env.session(), &shown),
-            turns: Vec::new(),
-            reward: 0.0,
-            breakdown: None,
-            terminated: false,
-            truncated: false,
-        };
-        Self { env, shop: task.shop.clone(), episode, noop: None }
-    }
-
-    fn is_open(&self) -> bool {
-        !self.episode.terminated && !self.episode.truncated
-    }
-}
-
-/// Asks for one move per open lane and carries them out.
-fn play_round(policy: &mut dyn Policy, lanes: &mut [Lane]) -> Result<(), AgentError> {
-    let open: Vec<usize> = (0..lanes.len()).filter(|&lane| lanes[lane].is_open()).collect();
-    let views: Vec<LaneView<'_>> = open
-        .iter()
-        .map(|&lane| LaneView {
-            lane,
-            coordinates: lanes[lane].episode.coordinates,
-            shop: &lanes[lane].shop,
-            session: lanes[lane].env.session(),
-            page: lanes[lane].env.page(),
-            noop: lanes[lane].noop.as_ref(),
-            turn: lanes[lane].episode.turns.len(),
-        })
-        .collect();
+/// Asks for one move per occupied lane and carries them out.
+fn play_round(policy: &mut dyn Policy, lanes: &mut [Option<Lane>]) -> Result<(), AgentError> {
+    let open = lanes.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.as_ref()?)));
+    let views: Vec<_> = open.map(|(at, lane)| lane.trip.view(at)).collect();
     let moves = policy.act(&views)?;
-    drop(views);
-    for (lane, chosen) in open.into_iter().zip(moves) {
-        let lane = &mut lanes[lane];
-        let Some(action) = chosen.action else {
-            lane.episode.truncated = true;
-            continue;
-        };
-        let step = lane.env.step(&action);
-        lane.episode.reward += step.reward;
-        lane.episode.breakdown = step.info.breakdown;
-        lane.episode.terminated = step.terminated;
-        lane.episode.truncated = step.truncated;
-        lane.noop = step.info.noop;
-        lane.episode.turns.push(EpisodeTurn {
-            action,
-            thought: chosen.thought,
-            noop: lane.noop,
-            reward: step.reward,
-            after: Footprint::of(lane.env.session(), &step.observation),
-            tokens: chosen.tokens,
-        });
+    for (lane, chosen) in lanes.iter_mut().flatten().zip(moves) {
+        lane.trip.take(chosen);
     }
     Ok(())
 }

@@ -62,7 +62,7 @@ pub use setup::{
     rollout_config, train_tokenizer,
 };
 pub use statistics::{difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval};
-pub use trained::Trained;
+pub use trained::{Manners, Shopper, Trained};
 pub use trainer::{Stage, Stages, train};
 pub use trajectory::{MicroBatch, Trajectory};
 pub use validate::{Check, MAX_GOALS, validate};

@@ -19,7 +19,7 @@ use crate::warm_start::recount;
 const SHOP_SEED: Seed = Seed(0);
 
 /// Episodes played side by side; a wider batch keeps the matrix products busy.
-const LANES: usize = 128;
+pub(crate) const LANES: usize = 128;
 
 /// Demonstrations whose text the tokenizer is made from, for each training shop.
 const TOKENIZER_TRIPS: usize = 200;

@@ -1,16 +1,27 @@
 //! A trained model, ready to shop: what `eval` and `rollout` load.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use webshop_agent::{Qwen2, ShopTokenizer, checkpoint};
+use webshop_agent::prompt::{THINK, mark};
+use webshop_agent::{
+    ChatFormat, Compute, Dialect, Engine, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer, checkpoint,
+};
+use webshop_products::Seed;
 
 use crate::checkpoint::find_checkpoint;
 use crate::config::Config;
 use crate::error::Result;
+use crate::setup::{LANES, prompt_config};
 use crate::trainer::{CONFIG, MODEL};
 
 /// What every model folder has.
 const MODEL_CONFIG: &str = "config.json";
+/// Tokens of a context in a chat: enough for pages as text, within what lanes have room for.
+const CHAT_CONTEXT: usize = 8192;
+/// Tokens of an answer in a chat.
+const CHAT_TURN: usize = 256;
+/// Memory for the contexts of all lanes, in bytes.
+const CACHE_BYTES: usize = 2 << 30;
 
 /// A model with its tokenizer and the configuration it was trained under.
 #[derive(Debug)]
@@ -21,6 +32,31 @@ pub struct Trained {
     pub tokenizer: ShopTokenizer,
     /// The weights.
     pub model: Qwen2,
+    folder: PathBuf,
+}
+
+/// How a model is to shop, where that is not as it was trained.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Manners {
+    /// The format of prompts and answers.
+    pub dialect: Option<Dialect>,
+    /// Sampling temperature; 0 is greedy.
+    pub temperature: Option<f64>,
+    /// Tokens of a context.
+    pub max_context: Option<usize>,
+    /// Tokens of an answer.
+    pub max_turn_tokens: Option<usize>,
+    /// Whether only admissible actions can be said.
+    pub constrained: bool,
+}
+
+/// A model that is ready to shop.
+#[derive(Debug)]
+pub struct Shopper {
+    engine: Engine,
+    tokenizer: ShopTokenizer,
+    config: LmConfig,
+    format: Option<ChatFormat>,
 }
 
 impl Trained {
@@ -35,6 +71,59 @@ impl Trained {
     }
 
     fn from_model(config: Config, folder: &Path) -> Result<Self> {
-        Ok(Self { config, tokenizer: ShopTokenizer::load(folder)?, model: checkpoint::load(folder)? })
+        let tokenizer = ShopTokenizer::load(folder)?;
+        Ok(Self { config, tokenizer, model: checkpoint::load(folder)?, folder: folder.to_owned() })
+    }
+
+    /// The dialect that the vocabulary was made for: `plain` if it has the marks of that layout, else one whose
+    /// prompts every chat template can tell.
+    pub fn dialect(&self) -> Dialect {
+        let knows = |token: &str| self.tokenizer.special_id(token).is_ok();
+        if knows(THINK) && knows(&mark(1)) { Dialect::Plain } else { Dialect::VerlAgent }
+    }
+
+    /// The model as a customer who is computed where `compute` says; its training weights are let go.
+    pub fn into_shopper(self, manners: Manners, compute: &Compute) -> Result<Shopper> {
+        let dialect = manners.dialect.unwrap_or_else(|| self.dialect());
+        let positions = self.model.config().max_position_embeddings;
+        let (max_context, max_turn_tokens, format) = match dialect {
+            Dialect::Plain => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
+            _ => {
+                let config = self.model.config();
+                let format = ChatFormat::load(&self.folder, dialect, config, &self.tokenizer)?;
+                (CHAT_CONTEXT, CHAT_TURN, Some(format))
+            }
+        };
+        let evaluation = &self.config.evaluation;
+        let temperature = manners.temperature.unwrap_or(evaluation.temperature);
+        let config = LmConfig {
+            prompt: prompt_config(&self.config),
+            sampler: Sampler::new(temperature as f32, evaluation.top_p as f32)?,
+            max_context: manners.max_context.unwrap_or(max_context).min(positions),
+            max_turn_tokens: manners.max_turn_tokens.unwrap_or(max_turn_tokens),
+            constrained: manners.constrained,
+        };
+        let engine = Engine::new(&self.model, compute)?;
+        Ok(Shopper { engine, tokenizer: self.tokenizer, config, format })
+    }
+}
+
+impl Shopper {
+    /// The policy, drawing from `seed`.
+    pub fn policy(&self, seed: Seed) -> Result<LmPolicy<'_>> {
+        let (engine, tokenizer) = (self.engine.clone(), &self.tokenizer);
+        Ok(match &self.format {
+            None => LmPolicy::new(engine, tokenizer, self.config, seed)?,
+            Some(format) => LmPolicy::in_chat(engine, tokenizer, format, self.config, seed)?,
+        })
+    }
+
+    /// Episodes to play side by side: as many as keep the processor busy and memory within bounds.
+    pub fn lanes(&self) -> usize {
+        let (token, bytes) = match &self.engine {
+            Engine::Cpu(decoder) => (decoder.config().cached_bytes(), CACHE_BYTES),
+            Engine::Device(model) => (model.cache_bytes_per_token(), model.compute().cache_bytes()),
+        };
+        (bytes / (token * self.config.max_context)).clamp(1, LANES)
     }
 }

@@ -25,6 +25,7 @@
 mod journal;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rand::Rng;
@@ -420,10 +421,10 @@ impl<'a> Trainer<'a> {
     fn play(&self, model: &Qwen2, tasks: &[Task]) -> Result<Vec<Episode>> {
         let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
         let lm = lm_config(self.config, temperature, top_p)?;
-        let mut policy = LmPolicy::new(model, &self.tokenizer, lm, self.seed())?;
-        let mut progress = |n: usize| {
-            if tasks.first().is_some_and(|task| task.coordinates.step == VALUE_STEP) {
-                self.observer.advance(n as u64, "");
+        let mut policy = LmPolicy::new(Arc::new(model.decoder()?), &self.tokenizer, lm, self.seed())?;
+        let mut progress = |_: usize, episode: &Episode| {
+            if episode.coordinates.step == VALUE_STEP {
+                self.observer.advance(1, "");
             }
         };
         Ok(rollout(&mut policy, tasks, rollout_config(self.config), &mut progress)?)

@@ -1,19 +1,22 @@
 //! Episodes as the learner sees them, and the only place that packs.
 //!
-//! A [`Trajectory`] is one trip as a single sequence of token ids with a mask: 1 where the token was
-//! sampled by the model (its end-of-turn mark included), 0 where the shop spoke. The environment is
-//! deterministic, so its transition terms cancel in every log-ratio and masking its tokens is exact.
-//! A [`MicroBatch`] lays whole trajectories end to end, without padding; a batch is a list of them.
+//! A [`Trajectory`] is one trip as token ids with a mask: 1 where the token was sampled by the model (its
+//! end-of-turn mark included), 0 where the shop spoke. It is one sequence where the model read on and on, and a
+//! sequence a turn where each prompt stood alone. The environment is deterministic, so its transition terms
+//! cancel in every log-ratio and masking its tokens is exact. A [`MicroBatch`] lays whole trajectories end to
+//! end, without padding; a batch is a list of them.
 
-use webshop_agent::{Episode, PackedTokens};
+use webshop_agent::{Context, Episode, PackedTokens};
 
 /// One trip as ids, mask and behaviour log-probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory {
-    /// The whole context, `[T]`.
+    /// All that was read and said, `[T]`.
     pub ids: Vec<u32>,
-    /// Which of them the agent said, `[T]`; position 0 is never sampled.
+    /// Which of them the agent said, `[T]`; the first of a sequence is never sampled.
     pub sampled: Vec<bool>,
+    /// Where sequences begin among them, ascending from 0; a token sees its own sequence only.
+    pub starts: Vec<usize>,
     /// Log-probabilities of the sampled ids under the distribution they were drawn from, in order;
     /// one for each `true` of `sampled`. Zeros for demonstrations, which nobody sampled.
     pub behaviour_log_probs: Vec<f32>,
@@ -24,7 +27,20 @@ pub struct Trajectory {
 impl Trajectory {
     /// An empty context.
     pub fn new() -> Self {
-        Self { ids: Vec::new(), sampled: Vec::new(), behaviour_log_probs: Vec::new(), mean_entropy: 0.0 }
+        Self {
+            ids: Vec::new(),
+            sampled: Vec::new(),
+            starts: vec![0],
+            behaviour_log_probs: Vec::new(),
+            mean_entropy: 0.0,
+        }
+    }
+
+    /// What follows sees nothing of what is there already.
+    pub fn begin_sequence(&mut self) {
+        if self.starts.last() != Some(&self.ids.len()) {
+            self.starts.push(self.ids.len());
+        }
     }
 
     /// Appends tokens of the shop: mask 0.
@@ -49,6 +65,9 @@ impl Trajectory {
         let mut trajectory = Self::new();
         let mut entropy = 0.0;
         for tokens in episode.turns.iter().filter_map(|turn| turn.tokens.as_ref()) {
+            if tokens.context == Context::Alone {
+                trajectory.begin_sequence();
+            }
             trajectory.push_observation(&tokens.prompt_ids);
             trajectory.push_utterance(&tokens.completion.ids, &tokens.completion.log_probs);
             entropy += tokens.completion.entropy.iter().map(|&nats| f64::from(nats)).sum::<f64>();
@@ -77,7 +96,7 @@ pub struct MicroBatch {
     pub members: Vec<usize>,
     /// All ids, `[T]`.
     pub ids: Vec<u32>,
-    /// Length of each member, `[members]`; sums to `T`.
+    /// Length of each sequence, those of a member side by side; sums to `T`.
     pub lengths: Vec<usize>,
     /// Rows of the hidden states that predict a sampled token, `[N]`: the row before it.
     pub positions: Vec<u32>,
@@ -126,13 +145,17 @@ impl MicroBatch {
     fn push(&mut self, index: usize, trajectory: &Trajectory) {
         let start = self.ids.len();
         for (t, _) in trajectory.sampled.iter().enumerate().filter(|(_, sampled)| **sampled) {
-            assert!(t > 0, "the first token of a trip is the shop's");
+            assert!(
+                trajectory.starts.binary_search(&t).is_err(),
+                "the first token of a sequence is the shop's"
+            );
             self.positions.push((start + t - 1) as u32);
             self.targets.push(trajectory.ids[t]);
         }
         self.members.push(index);
         self.ids.extend_from_slice(&trajectory.ids);
-        self.lengths.push(trajectory.ids.len());
+        let ends = trajectory.starts[1..].iter().copied().chain([trajectory.ids.len()]);
+        self.lengths.extend(ends.zip(&trajectory.starts).map(|(end, start)| end - start));
         self.n_targets.push(trajectory.n_sampled());
     }
 }
@@ -166,6 +189,22 @@ mod tests {
         let members: Vec<_> = packed.iter().flat_map(|micro| micro.members.clone()).collect();
         assert_eq!(members, [0, 1, 2, 3, 4]);
         assert_eq!(packed.iter().map(|micro| micro.ids.len()).collect::<Vec<_>>(), [6, 6, 3]);
+    }
+
+    #[test]
+    fn turns_that_stand_alone_are_sequences_of_one_trip() {
+        let mut alone = trip(&[1, 2], &[3]);
+        alone.begin_sequence();
+        alone.push_observation(&[4, 5, 6]);
+        alone.push_utterance(&[7, 8], &[-0.1, -0.2]);
+        let packed = MicroBatch::pack(&[trip(&[9], &[9]), alone], 100);
+        assert_eq!(packed.len(), 1);
+        assert_eq!((&packed[0].members[..], &packed[0].n_targets[..]), (&[0, 1][..], &[1, 3][..]));
+        // Two tokens of the other trip, then the two sequences.
+        assert_eq!(packed[0].lengths, [2, 3, 5]);
+        // The rows before the tokens 9, 3, 7 and 8.
+        assert_eq!(packed[0].positions, [0, 3, 7, 8]);
+        assert_eq!(packed[0].targets, [9, 3, 7, 8]);
     }
 
     #[test]

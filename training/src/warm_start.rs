@@ -9,7 +9,7 @@
 
 use rand::Rng;
 use rayon::prelude::*;
-use webshop_agent::dialect::utterance;
+use webshop_agent::dialect::plain::utterance;
 use webshop_agent::prompt::{Piece, PromptConfig, Transcriber, encode};
 use webshop_agent::{AgentError, DemonstratedTurn, Demonstrator, Manner, Qwen2, ShopTokenizer};
 use webshop_env::{Session, Shop};

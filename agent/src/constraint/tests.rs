@@ -18,12 +18,12 @@ fn clicks(tokenizer: &ShopTokenizer, labels: &[&str]) -> Vec<Vec<u32>> {
 }
 
 fn search(tokenizer: &ShopTokenizer, max_tokens: usize) -> Option<Arc<FreeText>> {
-    Some(Arc::new(FreeText::new(tokenizer, ("search[", "]<|im_end|>"), max_tokens).unwrap()))
+    Some(Arc::new(FreeText::new(tokenizer, ("search[", "]<|im_end|>"), max_tokens, &['[', ']']).unwrap()))
 }
 
 fn thought(tokenizer: &ShopTokenizer, start: ThoughtStart, max_tokens: usize) -> Option<Arc<Thought>> {
     let marks = [tokenizer.special_id("<|1|>").unwrap()];
-    Some(Arc::new(Thought::new(tokenizer, ("<think>", "</think>"), start, max_tokens, &marks).unwrap()))
+    Some(Arc::new(Thought::new(tokenizer, ("<think>", "</think>"), start, max_tokens, &marks, &[]).unwrap()))
 }
 
 fn random_logits(n: usize, at: u64) -> Vec<f32> {
@@ -84,7 +84,8 @@ fn probabilities_of_all_turns_sum_to_one() {
     let run = |closing: &[u32], min, max| FreeRun::new(closing.to_vec(), min, max, vec![0, 5, 7]).unwrap();
     let text = Arc::new(FreeText { opening: vec![1, 2], inside: run(&[6, 7], 1, 2) });
     let completions = [vec![1, 3, 7], vec![1, 4, 4, 7], vec![2, 7], vec![2, 3, 7], vec![2, 7]];
-    for start in [None, Some(ThoughtStart::Offered), Some(ThoughtStart::Given)] {
+    let starts = [ThoughtStart::Offered, ThoughtStart::Required, ThoughtStart::Given];
+    for start in [None].into_iter().chain(starts.map(Some)) {
         let thought =
             start.map(|start| Arc::new(Thought { start, opening: vec![5], inside: run(&[6, 0], 0, 2) }));
         let constraint = Constraint::new(&completions, Some(text.clone()), thought).unwrap();
@@ -139,6 +140,19 @@ fn one_thought_is_enough() {
     state.advance(open).unwrap();
     state.advance(tokenizer.special_id("</think>").unwrap()).unwrap();
     assert!(!state.allowed().contains(open));
+}
+
+#[test]
+fn a_required_thought_comes_first() {
+    let tokenizer = tokenizer();
+    let thought = thought(&tokenizer, ThoughtStart::Required, 2);
+    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, thought).unwrap();
+    let mut state = constraint.start();
+    assert_eq!(state.allowed(), Allowed::Only(&[tokenizer.special_id("<think>").unwrap()]));
+    for token in ["<think>", "Ġyes", "</think>"] {
+        state.advance(tokenizer.id(token).unwrap()).unwrap();
+    }
+    assert_eq!(state.allowed(), Allowed::Only(&[clicks(&tokenizer, &["red"])[0][0]]));
 }
 
 #[test]

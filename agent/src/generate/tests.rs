@@ -1,9 +1,12 @@
 //! Lanes against themselves alone, contexts that are kept and that are full, constraints, refusals.
 
+use std::sync::Arc;
+
 use webshop_products::Seed;
 
 use super::*;
-use crate::qwen2::{Qwen2, Qwen2Config};
+use crate::cache::KvCache;
+use crate::qwen2::{Decoder, Qwen2, Qwen2Config};
 
 const V: u32 = 23;
 const STOP: u32 = 2;
@@ -30,13 +33,14 @@ fn generator(n_lanes: usize, stop_ids: &[u32]) -> Generator {
         seed: Seed(11),
         stop_ids: stop_ids.to_vec(),
     };
-    Generator::new(decoder(), config)
+    Generator::new(decoder(), config).unwrap()
 }
 
 /// Lane k reads a prompt of its own, k mod 5 + 1 tokens long.
 fn request(lane: usize, turn: u64) -> Request {
     Request {
         lane,
+        context: Context::Kept,
         prompt_ids: (0..lane % 5 + 1).map(|i| (7 * lane + 3 * i + turn as usize) as u32 % V).collect(),
         coordinates: SamplingCoordinates { goal: lane as u64, turn, ..Default::default() },
         constraint: None,
@@ -91,6 +95,36 @@ fn a_kept_context_is_the_whole_context() {
 }
 
 #[test]
+fn a_prompt_that_stands_alone_is_the_whole_context() {
+    let prompt = |ids: &[u32]| Request { context: Context::Alone, prompt_ids: ids.to_vec(), ..request(0, 0) };
+    let fresh = |ids: &[u32]| generator(1, &[]).generate(&[prompt(ids)]).unwrap().remove(0);
+    let mut kept = generator(1, &[]);
+    // Another end, the same again, a beginning, a longer one, and one that goes on where the answer went.
+    let answered = fresh(&[3, 1, 4, 1]).ids;
+    let goes_on = [&[3, 1, 4, 1], &answered[..3], &[9]].concat();
+    for ids in [&[3, 1, 4, 1][..], &[3, 1, 5, 9], &[3, 1, 5, 9], &[3, 1], &[3, 1, 4, 1], &goes_on] {
+        assert_eq!(kept.generate(&[prompt(ids)]).unwrap()[0], fresh(ids), "{ids:?}");
+        assert_eq!(kept.context_len(0), ids.len() + 7);
+    }
+}
+
+#[test]
+fn of_a_prompt_that_stands_alone_what_is_known_is_not_read_again() {
+    let mut kept = generator(1, &[]);
+    let prompt = |ids: &[u32]| Request {
+        context: Context::Alone,
+        prompt_ids: ids.to_vec(),
+        max_new_tokens: 1,
+        ..request(0, 0)
+    };
+    kept.generate(&[prompt(&[3, 1, 4, 1, 5])]).unwrap();
+    kept.groups[0].replace(0, 0, &[3, 1, 4, 8]);
+    assert_eq!(kept.groups[0].cache.len(0), 3);
+    kept.groups[0].replace(0, 0, &[3, 1]);
+    assert_eq!(kept.groups[0].cache.len(0), 1);
+}
+
+#[test]
 fn log_probs_are_those_of_the_distribution_after_the_prefix() {
     let said = generator(1, &[STOP]).generate(&[request(0, 0)]).unwrap().remove(0);
     let mut context = request(0, 0).prompt_ids;
@@ -109,7 +143,7 @@ fn each_token_of_a_turn_has_a_draw_of_its_own() {
     // So hot that every token is equally probable whatever the model thinks.
     let hot = Sampler::new(1e30, 1.0).unwrap();
     let config = GeneratorConfig { sampler: hot, ..generator(1, &[]).config().clone() };
-    let said = Generator::new(decoder(), config).generate(&[request(0, 3)]).unwrap();
+    let said = Generator::new(decoder(), config).unwrap().generate(&[request(0, 3)]).unwrap();
     for (token, id) in said[0].ids.iter().enumerate() {
         let at = SamplingCoordinates { token: token as u64, ..request(0, 3).coordinates };
         let draw = hot.sample(&[0.0; V as usize], Allowed::AllBut(&[]), Seed(11), at).unwrap();

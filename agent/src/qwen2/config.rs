@@ -118,6 +118,12 @@ impl Qwen2Config {
         }
     }
 
+    /// Bytes of keys and values that a cache holds for a token.
+    pub fn cached_bytes(&self) -> usize {
+        let heads = self.heads();
+        2 * self.num_hidden_layers * heads.n_kv_heads * heads.head_dim * size_of::<f32>()
+    }
+
     /// Refuses a model that this crate would compute wrongly or not at all, naming the field.
     pub fn validate(&self) -> Result<(), AgentError> {
         let refuse = |reason: String| Err(AgentError::Config(reason));

@@ -32,13 +32,13 @@ fn tolerance(dtype: ComputeDtype) -> Tolerance {
 }
 
 /// Each kernel at the sizes of each model, in both formats.
-pub fn twins(check: &GpuCheck, compute: &Compute, page: &mut Page) -> Result<()> {
+pub fn twins(check: &GpuCheck, page: &mut Page) -> Result<()> {
     let columns = ["format", "model", "operation", "relative error", "tolerance", ""];
     page.table("Kernels against their plain twins", &columns)?;
     for dtype in [ComputeDtype::F32, ComputeDtype::Bf16] {
         for shape in &check.shapes {
             let cells = [format!("{dtype:?}"), shape.to_string()];
-            match compare(compute, check, dtype, shape.config()) {
+            match compare(&check.compute.with(dtype, check.compute.choice()), shape.config()) {
                 Ok(found) => {
                     for twin in found {
                         let cells = [&cells[..], &[twin.name.to_owned()]].concat();
@@ -52,16 +52,10 @@ pub fn twins(check: &GpuCheck, compute: &Compute, page: &mut Page) -> Result<()>
     Ok(())
 }
 
-fn compare(
-    on: &Compute,
-    check: &GpuCheck,
-    dtype: ComputeDtype,
-    config: Qwen2Config,
-) -> Result<Vec<webshop_agent::TwinCheck>> {
-    let compute = on.with(dtype, check.kernels);
+fn compare(compute: &Compute, config: Qwen2Config) -> Result<Vec<webshop_agent::TwinCheck>> {
     // One layer has all kernels; a small vocabulary keeps the head's gradient from hiding the rest in its time.
     let config = Qwen2Config { num_hidden_layers: 1, vocab_size: config.vocab_size.min(20_000), ..config };
-    Ok(DeviceModel::for_measurement(&config, &compute)?.compare_kernels(TOKENS)?)
+    Ok(DeviceModel::for_measurement(&config, compute)?.compare_kernels(TOKENS)?)
 }
 
 /// A model of four layers and heads of 64, on the CPU's engine and on the device's, in both formats.

@@ -14,7 +14,7 @@ mod speed;
 
 use std::io::Write;
 
-use webshop_agent::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+use webshop_agent::Compute;
 
 pub use shape::MeasuredShape;
 
@@ -43,12 +43,8 @@ impl Part {
 /// What is looked at.
 #[derive(Clone, Debug)]
 pub struct GpuCheck {
-    /// Where.
-    pub device: DeviceRequest,
-    /// In which format; the device's usual one if none is given.
-    pub dtype: Option<ComputeDtype>,
-    /// With which kernels.
-    pub kernels: KernelChoice,
+    /// Where, in which format and with which kernels.
+    pub compute: Compute,
     /// Which parts.
     pub parts: Vec<Part>,
     /// Which models.
@@ -77,9 +73,9 @@ pub struct Verdict {
 impl GpuCheck {
     /// Looks at everything and writes what it finds to `out`.
     ///
-    /// Fails if the device cannot be used or `out` cannot be written; a part that fails is counted.
+    /// Fails if `out` cannot be written; a part that fails is counted.
     pub fn run(&self, out: &mut dyn Write) -> Result<Verdict> {
-        let compute = Compute::choose(self.device, self.dtype, self.kernels)?;
+        let compute = &self.compute;
         let mut page = Page { out, verdict: Verdict::default() };
         page.line(&format!("Computed on: {compute}."))?;
         if let Some((name, bytes)) = compute.describe()? {
@@ -87,11 +83,11 @@ impl GpuCheck {
         }
         for part in &self.parts {
             match part {
-                Part::Twins => agreement::twins(self, &compute, &mut page)?,
-                Part::Agreement => agreement::engines(&compute, &mut page)?,
-                Part::Prefill => speed::prefill(self, &compute, &mut page)?,
-                Part::Decode => speed::decode(self, &compute, &mut page)?,
-                Part::Train => speed::train(self, &compute, &mut page)?,
+                Part::Twins => agreement::twins(self, &mut page)?,
+                Part::Agreement => agreement::engines(compute, &mut page)?,
+                Part::Prefill => speed::prefill(self, &mut page)?,
+                Part::Decode => speed::decode(self, &mut page)?,
+                Part::Train => speed::train(self, &mut page)?,
             }
         }
         Ok(page.verdict)
@@ -140,13 +136,13 @@ impl Page<'_> {
 
 #[cfg(test)]
 mod tests {
+    use webshop_agent::{DeviceRequest, KernelChoice};
+
     use super::*;
 
     fn check(parts: Vec<Part>) -> (String, Verdict) {
         let check = GpuCheck {
-            device: DeviceRequest::Cpu,
-            dtype: None,
-            kernels: KernelChoice::Own,
+            compute: Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Own).unwrap(),
             parts,
             shapes: vec![MeasuredShape::Tiny],
             batches: vec![1, 2],

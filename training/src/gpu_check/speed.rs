@@ -49,7 +49,8 @@ fn peak(compute: &Compute) -> Result<String> {
 }
 
 /// Reading prompts, for each model and number of lanes.
-pub fn prefill(check: &GpuCheck, compute: &Compute, page: &mut Page) -> Result<()> {
+pub fn prefill(check: &GpuCheck, page: &mut Page) -> Result<()> {
+    let compute = &check.compute;
     page.table("Prefill", &["model", "lanes", "tokens a lane", "tokens/s", "peak GiB"])?;
     for &shape in &check.shapes {
         let model = match DeviceModel::for_measurement(&shape.config(), compute) {
@@ -85,7 +86,8 @@ fn prefill_of(check: &GpuCheck, model: &DeviceModel, batch: usize) -> Result<(f6
 }
 
 /// One token for each lane at a time: launched kernel by kernel, and replayed as a graph.
-pub fn decode(check: &GpuCheck, compute: &Compute, page: &mut Page) -> Result<()> {
+pub fn decode(check: &GpuCheck, page: &mut Page) -> Result<()> {
+    let compute = &check.compute;
     let columns = [
         "model",
         "lanes",
@@ -171,7 +173,8 @@ fn replayed(model: &DeviceModel, cache: &mut DeviceCache, first: &[u32]) -> Resu
 }
 
 /// A step of AdamW on packed sequences, every position scored.
-pub fn train(check: &GpuCheck, compute: &Compute, page: &mut Page) -> Result<()> {
+pub fn train(check: &GpuCheck, page: &mut Page) -> Result<()> {
+    let compute = &check.compute;
     let columns =
         ["model", "sequences × tokens", "seconds", "tokens/s", "TFLOP/s without recomputation", "peak GiB"];
     page.table("A training step", &columns)?;

@@ -1,5 +1,6 @@
 //! Measuring, recording and saving: what the loop does beside learning.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use webshop_agent::{Episode, LmPolicy, Task, checkpoint, rollout};
@@ -48,8 +49,8 @@ impl Trainer<'_> {
         let step = EVALUATION_STEP + self.state.step;
         let tasks: Vec<Task> = goals.into_iter().map(|goal| self.task(at(goal), step, 0)).collect();
         let lm = lm_config(self.config, config.temperature, config.top_p)?;
-        let mut policy = LmPolicy::new(&self.model, &self.tokenizer, lm, self.seed())?;
-        let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_| ())?;
+        let mut policy = LmPolicy::new(Arc::new(self.model.decoder()?), &self.tokenizer, lm, self.seed())?;
+        let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_, _| ())?;
         let summary = summarize(&episodes);
         let mut record = Record::new(phase, self.state.step);
         record_evaluation(&mut record, &summary);

@@ -60,7 +60,7 @@ pub(super) fn played(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy
     let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
     let task = |&goal| Task { shop: shop.clone(), coordinates: coordinates(goal) };
     let tasks: Vec<Task> = goals.iter().map(task).collect();
-    Ok(rollout(policy, &tasks, LIMITS, &mut |_| ())?)
+    Ok(rollout(policy, &tasks, LIMITS, &mut |_, _| ())?)
 }
 
 /// What was done in a trip.

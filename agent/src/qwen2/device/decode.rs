@@ -9,6 +9,7 @@ use super::{DeviceCache, DeviceModel};
 use crate::error::AgentError;
 use crate::fused::cached::{self, NewTokens};
 use crate::fused::{linear, rms_norm, rows, swiglu, vocabulary};
+use crate::sampler::Draw;
 
 /// New tokens that go through the layers together; more are read in several passes, so that memory is bounded.
 const TOKENS_AT_ONCE: usize = 16_384;
@@ -36,6 +37,32 @@ impl DeviceModel {
     /// As [`decode`](Self::decode), leaving the logits where they are. `[lanes, V]`, f32
     pub fn read(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Tensor, AgentError> {
         self.read_by(cache, lanes, TOKENS_AT_ONCE)
+    }
+
+    /// As [`decode`](Self::decode), drawing a token for each lane on the device from softmax(logits / temperature), or
+    /// taking the most probable one at temperature 0; `uniforms` are numbers in [0, 1), one for each lane.
+    ///
+    /// Fails if a logit is not finite.
+    pub fn draw(
+        &self,
+        cache: &mut DeviceCache,
+        lanes: &[LaneTokens],
+        uniforms: &[f32],
+        temperature: f32,
+    ) -> Result<Vec<Draw>, AgentError> {
+        let logits = self.read(cache, lanes)?;
+        let n = lanes.len();
+        let uniforms = Tensor::from_slice(uniforms, n, &self.compute().device)?;
+        let ids = self.tensor(&vec![0; n])?;
+        let draws = vocabulary::draw(self.kernels(), &logits, &uniforms, temperature, &ids)?;
+        let (ids, log_probs) = (draws.ids.to_vec1::<u32>()?, draws.log_prob.to_vec1::<f32>()?);
+        let entropies = draws.entropy.to_vec1::<f32>()?;
+        if let Some(lane) = log_probs.iter().position(|log_prob| log_prob.is_nan()) {
+            let lane = lanes[lane].lane;
+            return Err(AgentError::Sampling(format!("a logit of lane `{lane}` is not finite")));
+        }
+        let drawn = ids.into_iter().zip(log_probs).zip(entropies);
+        Ok(drawn.map(|((id, log_prob), entropy)| Draw { id, log_prob, entropy }).collect())
     }
 
     pub(super) fn read_by(

@@ -12,15 +12,24 @@
 
 use webshop_env::{Action, Compat, Page, ResultsPage};
 
+use super::{AnswerForm, Utterance};
+use crate::chat::{Message, Role};
+use crate::dialogue::Dialogue;
 use crate::prompt::{END, END_THINK, MAX_MARKS, Piece, THINK, mark};
 
-/// One parsed agent turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Utterance {
-    /// The text between the thought tags, trimmed; `None` if the turn has no complete thought.
-    pub thought: Option<String>,
-    /// What is done.
-    pub action: Action,
+/// The outer form of answers.
+pub(super) const FORM: AnswerForm =
+    AnswerForm { thought: Some((THINK, END_THINK)), search: (" search[", "]"), forbidden: &['[', ']'] };
+
+/// The raw shop as a chat, for models that know no marks: pages as text, answers as actions.
+pub(super) fn messages(trip: &Dialogue) -> Vec<Message> {
+    let past = trip.past().iter();
+    let told = past.flat_map(|turn| [shown(&turn.seen.observation), turn.answer.clone()]);
+    told.chain([shown(&trip.now().observation)]).collect()
+}
+
+fn shown(observation: &str) -> Message {
+    Message::text(Role::User, observation)
 }
 
 /// A turn on `page` in the words of the dialect, with its end mark; no tags if `thought` is empty.
@@ -44,7 +53,7 @@ pub fn utterance(thought: &[Piece], action: &Action, page: &Page) -> Vec<Piece> 
 /// Parses decoded model text of one turn on `page`, with or without the final end mark.
 ///
 /// ```
-/// use webshop_agent::dialect::parse;
+/// use webshop_agent::dialect::plain::parse;
 /// use webshop_env::{Page, SearchPage};
 /// let page = Page::Search(SearchPage { instruction: "a lamp".into() });
 /// let said = parse("<think> anything goes </think> search[lamp]<|im_end|>", &page);
@@ -62,7 +71,8 @@ pub fn parse(text: &str, page: &Page) -> Utterance {
         (Action::Click(label), Page::Results(page)) => Action::Click(asin_of(&label, page).unwrap_or(label)),
         (action, _) => action,
     };
-    Utterance { thought, action }
+    let is_well_formed = !matches!(action, Action::Noop(_));
+    Utterance::of(thought, action, is_well_formed)
 }
 
 /// The mark under which `page` shows the candidate that `action` clicks.
@@ -133,7 +143,7 @@ mod tests {
         for action in [Action::Click("next >".into()), Action::Search("red lamp".into())] {
             let text = written(&utterance(&[], &action, &results()));
             assert_eq!(text, format!(" {action}<|im_end|>"));
-            assert_eq!(parse(&text, &results()), Utterance { thought: None, action });
+            assert_eq!(parse(&text, &results()), Utterance::of(None, action, true));
         }
     }
 }

@@ -1,0 +1,142 @@
+//! `shop-r1`: pages as simplified HTML, answers as one JSON object ("Shop-R1", arXiv 2507.17842, section 3).
+//!
+//! ```text
+//! system     the form of answers
+//! user       Page 1: <html> · Action 1: {"type":…} · Page 2: <html> · …       no past rationales
+//! assistant  {"rationale": "…", "action": {"type":"click","name":"buy now"}}
+//! ```
+//!
+//! Whatever can be used on a page has a `name`: the label itself in lower case, `search_input` for the search bar.
+//! `type_and_submit` searches, `click` clicks, `terminate` leaves without buying. An answer is well formed if the
+//! whole of it is one object with exactly the two keys, the rationale a string, the action of a known type with
+//! its strings. In a query, line breaks become spaces and square brackets round ones, as the shop's actions have
+//! no others; an empty query is no action.
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use webshop_env::{Action, NodeKind, NoopReason, Page};
+
+use super::{AnswerForm, Utterance};
+use crate::chat::{Message, Role};
+use crate::dialogue::Dialogue;
+
+pub const VERSION: &str = "shop-r1-v1";
+
+pub const FORM: AnswerForm = AnswerForm {
+    thought: Some(("{\"rationale\": \"", "\", \"action\": ")),
+    search: ("{\"type\":\"type_and_submit\",\"name\":\"search_input\",\"text\":\"", "\"}}"),
+    forbidden: &['"', '\\'],
+};
+
+/// The name of the search bar.
+pub const SEARCH_INPUT: &str = "search_input";
+
+const SYSTEM: &str = "You are a customer of an online shop. You are shown its pages and what you did on them, and say what you \
+     do next. Answer with exactly one JSON object and nothing else:\n\
+     {\"rationale\": \"<one short sentence in the first person>\", \"action\": <action>}\n\
+     where <action> is one of\n\
+     {\"type\":\"click\",\"name\":\"<name of a link, button or choice>\"}\n\
+     {\"type\":\"type_and_submit\",\"name\":\"search_input\",\"text\":\"<words>\"}\n\
+     {\"type\":\"terminate\"}\n\
+     To buy, click `buy now`; to leave without buying, terminate.";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    rationale: String,
+    action: Deed,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum Deed {
+    Click { name: String },
+    TypeAndSubmit { name: String, text: String },
+    Terminate {},
+}
+
+pub fn observe(page: &Page) -> String {
+    let mut html = String::new();
+    for node in page.nodes() {
+        let text = node.text.trim();
+        let name = text.to_lowercase().replace('"', "&quot;");
+        let is_search = matches!(page, Page::Search(_)) && node.kind == NodeKind::Button;
+        if is_search {
+            let _ = writeln!(html, "<input name=\"{SEARCH_INPUT}\">");
+        } else {
+            let chosen = if node.clicked { " clicked" } else { "" };
+            let _ = match node.kind {
+                NodeKind::Plain => writeln!(html, "<p>{text}</p>"),
+                NodeKind::Button => writeln!(html, "<button name=\"{name}\">{text}</button>"),
+                NodeKind::Link => writeln!(html, "<a name=\"{name}\"{chosen}>{text}</a>"),
+                NodeKind::Label => writeln!(html, "<option name=\"{name}\"{chosen}>{text}</option>"),
+            };
+        }
+    }
+    html
+}
+
+pub fn messages(trip: &Dialogue) -> Vec<Message> {
+    let mut text = String::new();
+    for (at, turn) in trip.past().iter().enumerate() {
+        let step = at + 1;
+        text += &format!("Page {step}:\n{}Action {step}: {}\n\n", turn.seen.observation, deed(&turn.action));
+    }
+    text += &format!("Page {}:\n{}", trip.past().len() + 1, trip.now().observation);
+    vec![Message::text(Role::System, SYSTEM), Message::text(Role::User, text)]
+}
+
+/// An action as JSON. What was no action is told as an empty object.
+fn deed(action: &Action) -> Value {
+    match action {
+        Action::Click(label) => json!({ "type": "click", "name": label }),
+        Action::Search(words) => json!({ "type": "type_and_submit", "name": SEARCH_INPUT, "text": words }),
+        Action::Noop(_) => json!({}),
+    }
+}
+
+pub fn say(action: &Action) -> String {
+    format!("{}}}", deed(action))
+}
+
+/// Text as it stands between the quotes of a JSON string.
+pub fn in_string(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+pub fn parse(text: &str, page: &Page) -> Utterance {
+    let nothing = Action::Noop(NoopReason::Malformed);
+    let Ok(answer) = serde_json::from_str::<Answer>(text) else {
+        return Utterance::of(None, nothing, false);
+    };
+    let thought = Some(answer.rationale.trim().to_owned());
+    let action = match answer.action {
+        Deed::Terminate {} => {
+            return Utterance { leaves: true, ..Utterance::of(thought, nothing, true) };
+        }
+        Deed::Click { name } => click(&name.replace("&quot;", "\"")),
+        Deed::TypeAndSubmit { name, text } => {
+            let has_bar = page.available_actions().has_search_bar;
+            if name == SEARCH_INPUT && has_bar { search(&text) } else { Action::Noop(NoopReason::NotOnPage) }
+        }
+    };
+    Utterance::of(thought, action, true)
+}
+
+fn click(name: &str) -> Action {
+    match name.trim().to_lowercase() {
+        name if name.is_empty() || name.contains('\n') => Action::Noop(NoopReason::Malformed),
+        name => Action::Click(name),
+    }
+}
+
+fn search(text: &str) -> Action {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.join(" ").replace('[', "(").replace(']', ")").to_lowercase() {
+        words if words.is_empty() => Action::Noop(NoopReason::Malformed),
+        words => Action::Search(words),
+    }
+}

@@ -1,0 +1,280 @@
+//! Chats: pages told in messages, and put into tokens by the checkpoint's own template.
+//!
+//! Where a dialect keeps one growing chat, the model reads at each turn only what its template puts behind its
+//! last answer, which stays the tokens that were sampled. That is right only if the template leaves what it has
+//! written alone; whether it does is tried out when a [`ChatVoice`] is made, and a template that writes earlier
+//! turns anew is refused. Text of the shop that spells a special token is told with a space in it, so that no
+//! page can speak as the model or end its turn.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use webshop_env::{Action, Page};
+
+use super::LmConfig;
+use crate::chat::{Message, Role};
+use crate::chat_template::{ChatTemplate, Conversation};
+use crate::checkpoint::StopTokens;
+use crate::constraint::{Constraint, FreeText, Thought, ThoughtStart};
+use crate::dialect::{Dialect, History, Utterance};
+use crate::dialogue::Dialogue;
+use crate::episode::PromptStamp;
+use crate::error::AgentError;
+use crate::generate::Context;
+use crate::policy::LaneView;
+use crate::qwen2::Qwen2Config;
+use crate::tokenizer::ShopTokenizer;
+
+/// Stands for an answer where a template is asked what it puts behind one.
+const ANSWER: &str = "answer";
+
+/// How a checkpoint chats.
+#[derive(Clone, Debug)]
+pub struct ChatFormat {
+    /// What is said.
+    pub dialect: Dialect,
+    /// How messages become text.
+    pub template: ChatTemplate,
+    /// Tokens that end an answer, the one that the template writes behind answers first.
+    pub stop_ids: Vec<u32>,
+}
+
+impl ChatFormat {
+    /// How the checkpoint in `folder`, with this configuration and tokenizer, chats in `dialect`.
+    ///
+    /// Fails if it has no chat template, or none that writes a stop token behind answers.
+    pub fn load(
+        folder: &Path,
+        dialect: Dialect,
+        config: &Qwen2Config,
+        tokenizer: &ShopTokenizer,
+    ) -> Result<Self, AgentError> {
+        let template = ChatTemplate::load(folder)?;
+        let mut stop_ids = StopTokens::load(folder, config, tokenizer)?.ids().to_vec();
+        let told = [Message::text(Role::User, "question"), Message::text(Role::Assistant, ANSWER)];
+        let text = template.render(&Conversation {
+            messages: told.iter().map(Message::to_template).collect(),
+            ..Conversation::default()
+        })?;
+        let behind = text.rsplit_once(ANSWER).map_or("", |(_, behind)| behind);
+        let ends = |id: &u32| tokenizer.token(*id).is_some_and(|token| behind.starts_with(&token));
+        let first = stop_ids.iter().position(ends).ok_or_else(|| {
+            let spelled: Vec<_> = stop_ids.iter().filter_map(|id| tokenizer.token(*id)).collect();
+            AgentError::ChatTemplate(format!(
+                "it writes `{}` behind an answer, which is none of the tokens that end a turn: {spelled:?}; \
+                 correct `eos_token_id` in `generation_config.json`",
+                behind.trim_end()
+            ))
+        })?;
+        stop_ids.swap(0, first);
+        Ok(Self { dialect, template, stop_ids })
+    }
+
+    /// The dialect's version, and a digest of the template.
+    fn stamp(&self) -> Result<PromptStamp, AgentError> {
+        let digest = Sha256::digest(self.template.source(self.dialect.tools().is_some())?);
+        let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let version = format!("{}+template-{digest}", self.dialect.version()).into();
+        Ok(PromptStamp { dialect: self.dialect, version })
+    }
+}
+
+/// Tells trips in messages, a dialogue for each lane.
+#[derive(Debug)]
+pub struct ChatVoice<'a> {
+    tokenizer: &'a ShopTokenizer,
+    format: &'a ChatFormat,
+    stamp: PromptStamp,
+    /// Spelled out, none empty.
+    specials: Vec<String>,
+    search: Arc<FreeText>,
+    thought: Option<Arc<Thought>>,
+    lanes: Vec<Option<Lane>>,
+}
+
+/// A trip that is being told.
+#[derive(Debug)]
+struct Lane {
+    dialogue: Dialogue,
+    /// What the template made of it for the last turn, with [`ANSWER`] for each answer.
+    told: String,
+    /// The last token of the last answer.
+    last_id: Option<u32>,
+}
+
+impl<'a> ChatVoice<'a> {
+    pub fn new(
+        tokenizer: &'a ShopTokenizer,
+        format: &'a ChatFormat,
+        config: &LmConfig,
+    ) -> Result<Self, AgentError> {
+        let Some(&stop_id) = format.stop_ids.first() else {
+            return Err(AgentError::Tokenizer("the checkpoint names no token that ends an answer".into()));
+        };
+        let stop = tokenizer.decode(&[stop_id]);
+        let form = format.dialect.form();
+        // A thought, a search and the tokens around them fit into a turn, so that none is cut.
+        let (max_thought, max_words) = (config.max_turn_tokens / 2, config.max_turn_tokens / 4);
+        let closing = format!("{}{stop}", form.search.1);
+        let search = FreeText::new(tokenizer, (form.search.0, &closing), max_words, form.forbidden)?;
+        let thought = form.thought.map(|marks| {
+            Thought::new(tokenizer, marks, ThoughtStart::Required, max_thought, &[], form.forbidden)
+        });
+        let specials = tokenizer.special_ids().iter().filter_map(|id| tokenizer.token(*id));
+        let voice = Self {
+            tokenizer,
+            format,
+            stamp: format.stamp()?,
+            specials: specials.filter(|token| !token.is_empty()).collect(),
+            search: Arc::new(search),
+            thought: thought.transpose()?.map(Arc::new),
+            lanes: Vec::new(),
+        };
+        voice.try_template()?;
+        Ok(voice)
+    }
+
+    pub fn stamp(&self) -> PromptStamp {
+        self.stamp.clone()
+    }
+
+    pub fn stop_ids(&self) -> &[u32] {
+        &self.format.stop_ids
+    }
+
+    pub fn begin(&mut self, n_lanes: usize) {
+        self.lanes.clear();
+        self.lanes.resize_with(n_lanes, || None);
+    }
+
+    pub fn enter(&mut self, lane: usize) {
+        self.lanes[lane] = None;
+    }
+
+    pub fn tell(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError> {
+        let dialect = self.format.dialect;
+        let mut lane = self.lanes[view.lane].take().unwrap_or_else(|| Lane {
+            dialogue: Dialogue::new(dialect, view.instruction().into(), view.max_steps),
+            told: String::new(),
+            last_id: None,
+        });
+        lane.dialogue.see(view.page, view.noop.copied());
+        let mut messages = lane.dialogue.messages();
+        let told = match dialect.history() {
+            History::Retold => {
+                let text = self.render(&messages)?;
+                (Context::Alone, self.tokenizer.encode(&text)?)
+            }
+            History::Kept => {
+                let answers = messages.iter_mut().rev().filter(|message| message.role == Role::Assistant);
+                for answer in answers.take(lane.dialogue.past().len()) {
+                    *answer = Message::text(Role::Assistant, ANSWER);
+                }
+                let text = self.render(&messages)?;
+                let new = self.behind(&lane, &text)?.to_owned();
+                lane.told = text;
+                (Context::Kept, self.tokenizer.encode(&new)?)
+            }
+        };
+        self.lanes[view.lane] = Some(lane);
+        Ok(told)
+    }
+
+    pub fn constraint(&self, page: &Page) -> Result<Constraint, AgentError> {
+        let available = page.available_actions();
+        let completions = available.clicks().map(|click| self.said(&click)).collect::<Result<Vec<_>, _>>()?;
+        let search = (available.has_search_bar || completions.is_empty()).then(|| self.search.clone());
+        Constraint::new(&completions, search, self.thought.clone())
+    }
+
+    pub fn hear(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
+        let lane = self.lanes[view.lane].as_mut().expect("a page was told before an answer is heard");
+        lane.last_id = ids.last().copied();
+        let words = match ids.split_last() {
+            Some((last, words)) if self.format.stop_ids.contains(last) => words,
+            _ => ids,
+        };
+        let answer = self.tokenizer.decode(words);
+        let utterance = lane.dialogue.say(Message::text(Role::Assistant, answer.as_str()), view.page);
+        (answer, utterance)
+    }
+
+    /// What is new in `text` since the last answer of the lane; all of it before the first.
+    fn behind<'t>(&self, lane: &Lane, text: &'t str) -> Result<&'t str, AgentError> {
+        let Some(last_id) = lane.last_id else { return Ok(text) };
+        let new = text.strip_prefix(&lane.told).and_then(|rest| rest.strip_prefix(ANSWER));
+        let new = new.ok_or_else(|| self.rewrites())?;
+        // The template ends an answer itself, unless the model did.
+        let stop = self.tokenizer.decode(&[last_id]);
+        let has_stopped = self.format.stop_ids.contains(&last_id);
+        Ok(if has_stopped { new.strip_prefix(&stop).unwrap_or(new) } else { new })
+    }
+
+    /// The tokens that say `action` and end the turn.
+    fn said(&self, action: &Action) -> Result<Vec<u32>, AgentError> {
+        let text = self.format.dialect.say_action(action);
+        let is_harmless = !self.specials.iter().any(|special| action.to_string().contains(special));
+        let ids = if is_harmless { self.tokenizer.encode(&text) } else { self.tokenizer.encode_plain(&text) };
+        let mut ids = ids?;
+        ids.extend(self.format.stop_ids.first());
+        Ok(ids)
+    }
+
+    pub(super) fn render(&self, messages: &[Message]) -> Result<String, AgentError> {
+        let written = messages.iter().map(|message| {
+            let content = self.disarmed(&message.content);
+            Message { content, ..message.clone() }.to_template()
+        });
+        self.format.template.render(&Conversation {
+            messages: written.collect(),
+            tools: self.format.dialect.tools(),
+            add_generation_prompt: true,
+            ..Conversation::default()
+        })
+    }
+
+    /// Text in which no special token is spelled.
+    fn disarmed(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for special in self.specials.iter().filter(|special| special.chars().count() > 1) {
+            if text.contains(special.as_str()) {
+                let (first, rest) = special.split_at(special.chars().next().map_or(0, char::len_utf8));
+                text = text.replace(special.as_str(), &format!("{first} {rest}"));
+            }
+        }
+        text
+    }
+
+    /// Whether what the template writes behind an answer is all it changes, tried on one with a thought.
+    fn try_template(&self) -> Result<(), AgentError> {
+        let dialect = self.format.dialect;
+        let said = dialect.say("a thought", &Action::Click("this".into()));
+        let mut messages = vec![Message::text(Role::User, "one")];
+        let before = self.render(&messages)?;
+        if dialect.history() == History::Retold {
+            return Ok(());
+        }
+        messages.extend([Message::text(Role::Assistant, &said), Message::text(Role::User, "two")]);
+        // Spelled as it is: what is tried is what the template does to an answer, not to a page.
+        let written = messages.iter().map(Message::to_template).collect();
+        let after = self.format.template.render(&Conversation {
+            messages: written,
+            tools: dialect.tools(),
+            add_generation_prompt: true,
+            ..Conversation::default()
+        })?;
+        let rest = after.strip_prefix(&before).and_then(|rest| rest.strip_prefix(&said));
+        rest.map(|_| ()).ok_or_else(|| self.rewrites())
+    }
+
+    fn rewrites(&self) -> AgentError {
+        AgentError::ChatTemplate(format!(
+            "the chat template writes earlier turns anew when the chat goes on, so that a trip in the dialect `{}` \
+             would not be the tokens that were read and said; choose one whose prompts stand alone, `{}` or `{}`",
+            self.format.dialect,
+            Dialect::VerlAgent,
+            Dialect::ShopR1
+        ))
+    }
+}

@@ -1,0 +1,206 @@
+//! A language model that shops.
+//!
+//! [`LmPolicy`] has a [`Generator`], whose contexts have read what was shown on each lane, and a voice: the
+//! plain one turns pages into tokens of its own layout, that of a [`ChatFormat`] tells them in messages through
+//! the checkpoint's template. A turn feeds what the voice has to tell, samples until a stop token, and parses
+//! what was said. A lane with no room left for the page and an answer gives up.
+
+mod chat;
+mod plain;
+#[cfg(test)]
+mod tests;
+
+use webshop_env::Page;
+use webshop_products::Seed;
+
+pub use self::chat::ChatFormat;
+use self::chat::ChatVoice;
+use self::plain::PlainVoice;
+use crate::constraint::Constraint;
+use crate::dialect::Utterance;
+use crate::engine::Engine;
+use crate::episode::{PromptStamp, TurnTokens};
+use crate::error::AgentError;
+use crate::generate::{Context, Generator, GeneratorConfig, Request};
+use crate::policy::{LaneView, Move, Policy};
+use crate::prompt::PromptConfig;
+use crate::sampler::{Sampler, SamplingCoordinates};
+use crate::tokenizer::ShopTokenizer;
+
+/// What bounds and shapes the model's turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LmConfig {
+    /// How pages are read in the plain dialect.
+    pub prompt: PromptConfig,
+    /// How tokens are drawn.
+    pub sampler: Sampler,
+    /// Tokens of a context: of a whole episode, or of a turn where prompts stand alone.
+    pub max_context: usize,
+    /// Tokens of one answer.
+    pub max_turn_tokens: usize,
+    /// Whether only admissible actions can be said. Log-probabilities are then those of the constrained
+    /// distribution, which the trainer does not score under: for rollouts and evaluation only.
+    pub constrained: bool,
+}
+
+/// A model with its tokenizer, shopping on many lanes.
+#[derive(Debug)]
+pub struct LmPolicy<'a> {
+    engine: Engine,
+    tokenizer: &'a ShopTokenizer,
+    config: LmConfig,
+    seed: Seed,
+    voice: Voice<'a>,
+    generator: Option<Generator>,
+}
+
+impl<'a> LmPolicy<'a> {
+    /// A customer who reads and speaks the plain dialect.
+    pub fn new(
+        engine: impl Into<Engine>,
+        tokenizer: &'a ShopTokenizer,
+        config: LmConfig,
+        seed: Seed,
+    ) -> Result<Self, AgentError> {
+        let voice = Voice::Plain(PlainVoice::new(tokenizer, &config)?);
+        Ok(Self { engine: engine.into(), tokenizer, config, seed, voice, generator: None })
+    }
+
+    /// A customer who chats.
+    pub fn in_chat(
+        engine: impl Into<Engine>,
+        tokenizer: &'a ShopTokenizer,
+        format: &'a ChatFormat,
+        config: LmConfig,
+        seed: Seed,
+    ) -> Result<Self, AgentError> {
+        let voice = Voice::Chat(ChatVoice::new(tokenizer, format, &config)?);
+        Ok(Self { engine: engine.into(), tokenizer, config, seed, voice, generator: None })
+    }
+
+    fn request(&mut self, view: &LaneView<'_>) -> Result<Request, AgentError> {
+        let (context, prompt_ids) = self.voice.tell(view)?;
+        let at = view.coordinates;
+        Ok(Request {
+            lane: view.lane,
+            context,
+            prompt_ids,
+            coordinates: SamplingCoordinates {
+                step: at.step,
+                shop: at.shop,
+                goal: u64::from(at.goal.0),
+                sample: at.sample,
+                turn: view.turn as u64,
+                token: 0,
+            },
+            constraint: if self.config.constrained { Some(self.voice.constraint(view.page)?) } else { None },
+            max_new_tokens: self.config.max_turn_tokens,
+        })
+    }
+}
+
+impl Policy for LmPolicy<'_> {
+    fn name(&self) -> &'static str {
+        "lm"
+    }
+
+    fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError> {
+        let config = GeneratorConfig {
+            n_lanes,
+            capacity: self.config.max_context,
+            sampler: self.config.sampler,
+            seed: self.seed,
+            stop_ids: self.voice.stop_ids().to_vec(),
+        };
+        self.generator = Some(Generator::new(self.engine.clone(), config)?);
+        self.voice.begin(n_lanes);
+        Ok(())
+    }
+
+    fn enter(&mut self, lane: usize) {
+        self.voice.enter(lane);
+        self.generator.as_mut().expect("a rollout has begun").forget(lane);
+    }
+
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
+        let requests = lanes.iter().map(|view| self.request(view)).collect::<Result<Vec<_>, _>>()?;
+        let generator = self.generator.as_mut().expect("a rollout has begun");
+        let completions = generator.generate(&requests)?;
+        let moves = lanes.iter().zip(requests).zip(completions).map(|((view, request), completion)| {
+            if completion.ids.is_empty() {
+                return Move::none();
+            }
+            let (answer, utterance) = self.voice.hear(self.tokenizer, view, &completion.ids);
+            let Request { context, prompt_ids, .. } = request;
+            Move::said(answer, utterance, Some(TurnTokens { context, prompt_ids, completion }))
+        });
+        Ok(moves.collect())
+    }
+
+    fn prompt(&self) -> Option<PromptStamp> {
+        Some(self.voice.stamp())
+    }
+}
+
+/// How pages become tokens, and tokens what was said.
+#[derive(Debug)]
+enum Voice<'a> {
+    Plain(PlainVoice<'a>),
+    Chat(ChatVoice<'a>),
+}
+
+impl Voice<'_> {
+    fn stamp(&self) -> PromptStamp {
+        match self {
+            Self::Plain(_) => PlainVoice::stamp(),
+            Self::Chat(voice) => voice.stamp(),
+        }
+    }
+
+    fn stop_ids(&self) -> &[u32] {
+        match self {
+            Self::Plain(voice) => voice.stop_ids(),
+            Self::Chat(voice) => voice.stop_ids(),
+        }
+    }
+
+    /// There are so many lanes, and nothing was told on any.
+    fn begin(&mut self, n_lanes: usize) {
+        match self {
+            Self::Plain(voice) => voice.begin(n_lanes),
+            Self::Chat(voice) => voice.begin(n_lanes),
+        }
+    }
+
+    /// A new trip begins on a lane.
+    fn enter(&mut self, lane: usize) {
+        match self {
+            Self::Plain(voice) => voice.enter(lane),
+            Self::Chat(voice) => voice.enter(lane),
+        }
+    }
+
+    /// What the model reads before its turn, and behind what.
+    fn tell(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError> {
+        match self {
+            Self::Plain(voice) => voice.tell(view),
+            Self::Chat(voice) => voice.tell(view),
+        }
+    }
+
+    /// The turns that do something on `page`.
+    fn constraint(&self, page: &Page) -> Result<Constraint, AgentError> {
+        match self {
+            Self::Plain(voice) => voice.constraint(page),
+            Self::Chat(voice) => voice.constraint(page),
+        }
+    }
+
+    /// The answer as text, and what it means.
+    fn hear(&mut self, tokenizer: &ShopTokenizer, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
+        match self {
+            Self::Plain(_) => PlainVoice::hear(tokenizer, view, ids),
+            Self::Chat(voice) => voice.hear(view, ids),
+        }
+    }
+}
