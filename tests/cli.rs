@@ -95,6 +95,9 @@ fn a_damaged_checkpoint_is_named() {
     let dir = copy(MODEL.path());
     edit(&dir.path().join("config.json"), "\"hidden_size\": 16", "\"hidden_size\": 32");
     eval("checkpoint_of_another_shape", &dir);
+    let dir = copy(MODEL.path());
+    edit(&dir.path().join("config.json"), "\"vocab_size\": 2", "\"vocab_size\": 1");
+    eval("checkpoint_with_another_tokenizer", &dir);
     let dir = temporary();
     refused("checkpoint_missing", dir.path(), &["eval", "--checkpoint", path(&dir.path().join("run"))]);
 }

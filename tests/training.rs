@@ -20,6 +20,8 @@ use webshop_training::{
 };
 
 const WARM_STEPS: u64 = 60;
+/// Rollouts for V*: eight goals, four samples each.
+const VALUE_TRIPS: u64 = 32;
 const LEARNER_STEPS: u64 = 4;
 
 /// A model of two heads in a shop of thirty products, with every stage and every kind of file. Its warm
@@ -153,7 +155,9 @@ impl Observer for StopAfter<'_> {
 #[test]
 fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
     // Between checkpoints, at the end of the warm start, during V*, at an evaluation, at the last step.
-    for n_advances in [1, WARM_STEPS, WARM_STEPS + 1, WARM_STEPS + 3, WARM_STEPS + 5] {
+    for n_advances in
+        [1, WARM_STEPS, WARM_STEPS + 1, WARM_STEPS + VALUE_TRIPS + 2, WARM_STEPS + VALUE_TRIPS + 4]
+    {
         let config = config(&[]);
         let (_keep, run) = begin(&config);
         let stop = AtomicBool::new(false);
@@ -165,7 +169,7 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
 }
 
 /// Keeps what the disk holds when the trainer says something: what would be left if it were killed there.
-/// Keeps few moments of the warm start, which are all alike, then every other one.
+/// Keeps few moments of the warm start and of V*, which are all alike, then every other one.
 struct Witness {
     run: PathBuf,
     copies: PathBuf,
@@ -175,7 +179,7 @@ struct Witness {
 impl Witness {
     fn copy(&self) {
         let at = self.n_words.fetch_add(1, Ordering::Relaxed);
-        if at.is_multiple_of(if at < WARM_STEPS { 28 } else { 2 }) {
+        if at.is_multiple_of(if at < WARM_STEPS + VALUE_TRIPS { 28 } else { 2 }) {
             copy_folder(&self.run, &self.copies.join(at.to_string()));
         }
     }
@@ -223,8 +227,8 @@ fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
     let copies = keep.path().join("copies");
     let witness = Witness { run: run.root().into(), copies: copies.clone(), n_words: AtomicU64::new(0) };
     train(&config, &run, &witness, &AtomicBool::new(false)).expect("a run to the end");
-    // Six begins and ends, a word for each step, one for V*, five evaluations.
-    assert_eq!(witness.n_words.into_inner(), 6 + WARM_STEPS + 1 + LEARNER_STEPS + 5);
+    // Six begins and ends, a word for each step and each trip for V*, five evaluations.
+    assert_eq!(witness.n_words.into_inner(), 6 + WARM_STEPS + VALUE_TRIPS + LEARNER_STEPS + 5);
     for copy in fs::read_dir(&copies).expect("some copies") {
         let killed = copy.expect("a copy").path();
         check(&Run::resumed(&killed), &format!("killed at {}", killed.display()));

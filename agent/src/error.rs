@@ -44,6 +44,9 @@ pub enum AgentError {
     /// A tokenizer that cannot do what the prompt layout asks of it.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
+    /// A chat template that is missing, cannot be read, or refuses a conversation.
+    #[error("chat template: {0}")]
+    ChatTemplate(String),
     /// Sampling met a distribution it cannot draw from.
     #[error("sampling: {0}")]
     Sampling(String),

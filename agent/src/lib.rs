@@ -1,8 +1,9 @@
 //! A language model that shops.
 //!
 //! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes; [`checkpoint`]
-//! reads and writes model folders; [`tokenizer`] is text to ids and back. Where it is computed is [`device`]'s
-//! choice, and an [`Engine`] is a model either way. [`generate`] says a turn on many
+//! reads and writes model folders; [`tokenizer`] is text to ids and back, and [`chat_template`] a conversation
+//! to the text that a checkpoint was taught. Where a model is computed is [`device`]'s choice, and an [`Engine`] is
+//! one either way. [`generate`] says a turn on many
 //! lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
@@ -12,6 +13,7 @@
 //! The agent knows no reward and takes no gradient step.
 
 pub mod cache;
+pub mod chat_template;
 pub mod checkpoint;
 pub mod device;
 mod engine;

@@ -173,7 +173,7 @@ impl Qwen2 {
 }
 
 /// Every parameter of a model with its shape, sorted by name.
-fn parameter_shapes(config: &Qwen2Config) -> Vec<(String, Vec<usize>)> {
+pub(crate) fn parameter_shapes(config: &Qwen2Config) -> Vec<(String, Vec<usize>)> {
     let heads = config.heads();
     let (hidden, inner) = (config.hidden_size, config.intermediate_size);
     let (q, kv) = (heads.out_width(), heads.n_kv_heads * heads.head_dim);

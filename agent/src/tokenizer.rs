@@ -99,6 +99,8 @@ pub struct ShopTokenizer {
     plain: Tokenizer,
     /// Ascending.
     special_ids: Vec<u32>,
+    /// One more than the highest id; a vocabulary may leave ids out.
+    n_ids: usize,
 }
 
 impl ShopTokenizer {
@@ -225,7 +227,7 @@ impl ShopTokenizer {
 
     /// One more than the highest id.
     pub fn vocab_size(&self) -> usize {
-        self.trusted.get_vocab_size(true)
+        self.n_ids
     }
 
     fn new(mut trusted: Tokenizer) -> Result<Self, AgentError> {
@@ -237,7 +239,8 @@ impl ShopTokenizer {
         let mut plain = Tokenizer::new(trusted.get_model().clone());
         plain.with_normalizer(trusted.get_normalizer().cloned()).map_err(failed)?;
         plain.with_pre_tokenizer(trusted.get_pre_tokenizer().cloned());
-        Ok(Self { trusted, plain, special_ids })
+        let n_ids = trusted.get_vocab(true).into_values().max().map_or(0, |highest| highest as usize + 1);
+        Ok(Self { trusted, plain, special_ids, n_ids })
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use webshop_agent::checkpoint::{self, StopTokens};
 use webshop_agent::prompt::{THINK, mark};
 use webshop_agent::{
-    ChatFormat, Compute, Dialect, Engine, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer, checkpoint,
+    ChatFormat, Compute, Dialect, Engine, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer,
 };
 use webshop_products::Seed;
 
@@ -72,6 +73,8 @@ impl Trained {
 
     fn from_model(config: Config, folder: &Path) -> Result<Self> {
         let tokenizer = ShopTokenizer::load(folder)?;
+        // Before the weights, which take longer to read than to find wrong.
+        StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
         Ok(Self { config, tokenizer, model: checkpoint::load(folder)?, folder: folder.to_owned() })
     }
 

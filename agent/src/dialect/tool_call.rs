@@ -70,8 +70,10 @@ pub fn messages(trip: &Dialogue) -> Vec<Message> {
 
 fn told(seen: &Seen) -> String {
     let noop = seen.noop.map(|reason| format!("Nothing happened: {reason}.\n")).unwrap_or_default();
-    let moves = tags::moves(&seen.available).join(", ");
-    format!("{noop}{}\nYou can: {moves}", seen.observation)
+    let bar = if seen.available.has_search_bar { "There is a search bar.\n" } else { "" };
+    let labels: Vec<&str> = seen.available.labels().collect();
+    let labels = if labels.is_empty() { String::new() } else { format!("Labels: {}\n", labels.join(", ")) };
+    format!("{noop}{}\n{bar}{labels}", seen.observation)
 }
 
 pub fn say(action: &Action) -> String {

@@ -2,10 +2,17 @@
 //!
 //! [`Qwen2Config`] reads the file, keeps what it does not know (token ids, version stamps) to write it
 //! back, and [`Qwen2Config::validate`] refuses what [`Qwen2`](crate::Qwen2) does not compute: other
-//! architectures, scaled rotary positions, sliding windows. Nothing is silently ignored that would
-//! change a number.
+//! architectures, scaled rotary positions, sliding windows, quantized weights. Nothing is silently
+//! ignored that would change a number.
+//!
+//! Two spellings are understood. transformers up to 4 writes `rope_theta` and `torch_dtype`, from 5 on
+//! `rope_parameters` and `dtype`; what was read in the second is written with a `rope_theta` beside it,
+//! so that both kinds of reader find theirs.
 
-use serde::{Deserialize, Serialize};
+mod extensions;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::AgentError;
@@ -15,7 +22,10 @@ use crate::kernels::attention::Heads;
 const ARCHITECTURE: &str = "Qwen2ForCausalLM";
 
 /// Sizes and constants of a model; the field names are those of the file.
+// `remote` makes serde's derived reader a function, which the trait's own calls once the base of the
+// rotary frequencies stands where it expects it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Qwen2Config {
     /// Classes the checkpoint says it is for.
     #[serde(default = "default_architectures")]
@@ -176,83 +186,25 @@ impl Qwen2Config {
         if !(self.initializer_range.is_finite() && self.initializer_range >= 0.0) {
             return refuse(format!("`initializer_range` is {}", self.initializer_range));
         }
-        self.validate_extensions()
+        extensions::validate(self)
     }
+}
 
-    /// Looks through the fields that belong to features this crate lacks.
-    fn validate_extensions(&self) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(AgentError::Config(reason));
-        let field = |name: &str| self.other.get(name).filter(|value| !value.is_null());
-        if let Some(scaling) = field("rope_scaling") {
-            return refuse(format!("`rope_scaling` {scaling} is in use"));
+impl<'de> Deserialize<'de> for Qwen2Config {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        if let Some(theta) = extensions::nested_theta(&fields) {
+            fields.entry("rope_theta").or_insert(theta);
         }
-        if let Some(parameters) = field("rope_parameters") {
-            let kind = parameters.get("rope_type").and_then(Value::as_str).unwrap_or("default");
-            let theta = parameters.get("rope_theta").and_then(Value::as_f64).unwrap_or(self.rope_theta);
-            if kind != "default" || theta != self.rope_theta {
-                return refuse(format!(
-                    "`rope_parameters` {parameters} differ from `rope_theta` {}",
-                    self.rope_theta
-                ));
-            }
-        }
-        if field("use_sliding_window").is_some_and(|used| used.as_bool() != Some(false)) {
-            return refuse("`use_sliding_window` is set".to_owned());
-        }
-        if let Some(kinds) = field("layer_types").and_then(Value::as_array)
-            && let Some(kind) = kinds.iter().find(|kind| kind.as_str() != Some("full_attention"))
-        {
-            return refuse(format!("`layer_types` contains {kind}"));
-        }
-        Ok(())
+        Self::deserialize(Value::Object(fields)).map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for Qwen2Config {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The fields of a published 0.5B checkpoint, values shortened where they do not matter here.
-    const PUBLISHED: &str = r#"{
-        "architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 151643,
-        "eos_token_id": 151645, "hidden_act": "silu", "hidden_size": 896, "initializer_range": 0.02,
-        "intermediate_size": 4864, "max_position_embeddings": 32768, "max_window_layers": 21,
-        "model_type": "qwen2", "num_attention_heads": 14, "num_hidden_layers": 24,
-        "num_key_value_heads": 2, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0,
-        "sliding_window": 32768, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
-        "use_cache": true, "use_sliding_window": false, "vocab_size": 151936
-    }"#;
-
-    #[test]
-    fn a_published_config_is_read_and_written_back() {
-        let config: Qwen2Config = serde_json::from_str(PUBLISHED).unwrap();
-        config.validate().unwrap();
-        assert_eq!(config.heads(), Heads { n_heads: 14, n_kv_heads: 2, head_dim: 64 });
-        let written: Value = serde_json::to_value(&config).unwrap();
-        assert_eq!(written, serde_json::from_str::<Value>(PUBLISHED).unwrap());
-    }
-
-    #[test]
-    fn what_is_not_computed_is_refused_by_name() {
-        for (field, value, named) in [
-            ("architectures", serde_json::json!(["LlamaForCausalLM"]), "LlamaForCausalLM"),
-            ("model_type", "qwen3".into(), "qwen3"),
-            ("hidden_act", "gelu".into(), "gelu"),
-            ("rope_scaling", serde_json::json!({"type": "yarn", "factor": 4.0}), "rope_scaling"),
-            ("rope_parameters", serde_json::json!({"rope_type": "yarn"}), "rope_parameters"),
-            ("use_sliding_window", true.into(), "use_sliding_window"),
-            ("layer_types", serde_json::json!(["sliding_attention"]), "sliding_attention"),
-            ("num_key_value_heads", 3.into(), "num_key_value_heads"),
-            ("num_attention_heads", 13.into(), "num_attention_heads"),
-            ("head_dim", 7.into(), "7 values"),
-            ("vocab_size", 0.into(), "vocab_size"),
-            ("rms_norm_eps", 0.0.into(), "rms_norm_eps"),
-        ] {
-            let mut json: Value = serde_json::from_str(PUBLISHED).unwrap();
-            json[field] = value;
-            let config: Qwen2Config = serde_json::from_value(json).unwrap();
-            let message = config.validate().unwrap_err().to_string();
-            assert!(message.contains(named), "{field}: {message}");
-        }
-    }
-}
+mod tests;

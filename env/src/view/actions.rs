@@ -30,10 +30,13 @@ impl AvailableActions {
     /// The clicks that do something. The search button is a label but no move of its own, and a
     /// label that is empty or holds a line break cannot be said.
     pub fn clicks(&self) -> impl Iterator<Item = Action> {
-        self.clickables
-            .iter()
-            .filter(|label| !matches!(label.as_str(), "" | "search") && !label.contains('\n'))
-            .map(|label| Action::Click(label.clone()))
+        self.labels().map(|label| Action::Click(label.to_owned()))
+    }
+
+    /// The labels of [`AvailableActions::clicks`].
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        let labels = self.clickables.iter().map(String::as_str);
+        labels.filter(|label| !matches!(*label, "" | "search") && !label.contains('\n'))
     }
 }
 

@@ -1,0 +1,162 @@
+//! Small facts; whole conversations are compared with transformers' in the root tests.
+
+use serde_json::json;
+
+use super::*;
+
+fn render(source: &str, conversation: Conversation) -> Result<String, String> {
+    let conversation = match conversation.messages.is_empty() {
+        true => Conversation { messages: vec![json!({"role": "user", "content": "x"})], ..conversation },
+        false => conversation,
+    };
+    let template = ChatTemplate::new(source, Map::new()).map_err(|error| error.to_string())?;
+    template.render(&conversation).map_err(|error| error.to_string())
+}
+
+/// What a template makes of a `value`.
+fn check(source: &str, value: Value, expected: &str) {
+    let extra = Map::from_iter([("value".to_owned(), value)]);
+    let text = render(source, Conversation { extra, ..Conversation::default() });
+    assert_eq!(text.as_deref(), Ok(expected), "{source}");
+}
+
+// Expected texts are those of Python 3.11: `str(value)`, `json.dumps(value, ensure_ascii=False)`.
+#[test]
+fn values_are_printed_as_python_prints_them() {
+    for (value, printed) in [
+        (json!(null), "None"),
+        (json!(true), "True"),
+        (json!(1.0), "1.0"),
+        (json!(-0.0), "-0.0"),
+        (json!(1e16), "1e+16"),
+        (json!(123456789012345.6), "123456789012345.6"),
+        (json!(0.0001), "0.0001"),
+        (json!(1.5e-5), "1.5e-05"),
+        (json!(-3), "-3"),
+        (json!(["a", 1, null]), "['a', 1, None]"),
+        (json!({"it's": "\"x\"", "y": "a\u{200b}\n"}), "{\"it's\": '\"x\"', 'y': 'a\\u200b\\n'}"),
+        (json!({"it's": false}), "{\"it's\": False}"),
+    ] {
+        check("{{ value }}", value.clone(), printed);
+        check("{{ value | string }}", value, printed);
+    }
+    check("{{ ('a',) }}{{ (1, 2) }}{{ nothing }}", json!(null), "('a',)(1, 2)");
+}
+
+#[test]
+fn json_is_laid_out_as_python_lays_it_out() {
+    let value = json!({"b": [1, 2.0, {}], "a": "<é> \"\u{7}\""});
+    check("{{ value | tojson }}", value.clone(), "{\"b\": [1, 2.0, {}], \"a\": \"<é> \\\"\\u0007\\\"\"}");
+    check(
+        "{{ value | tojson(indent=2) }}",
+        value.clone(),
+        "{\n  \"b\": [\n    1,\n    2.0,\n    {}\n  ],\n  \"a\": \"<é> \\\"\\u0007\\\"\"\n}",
+    );
+    check(
+        "{{ value | tojson(separators=(',', ':'), sort_keys=true, ensure_ascii=true) }}",
+        value,
+        "{\"a\":\"<\\u00e9> \\\"\\u0007\\\"\",\"b\":[1,2.0,{}]}",
+    );
+    let refused = render("{{ nothing | tojson }}", Conversation::default()).unwrap_err();
+    assert!(refused.contains("cannot be written as JSON") && refused.contains("line 1"), "{refused}");
+}
+
+#[test]
+fn methods_are_those_of_python() {
+    let value = json!("  it's a b-c \x1c");
+    check("{{ value.strip() }}|{{ value | trim }}", value.clone(), "it's a b-c|it's a b-c");
+    check("{{ value.title() }}", value.clone(), "  It'S A B-C \x1c");
+    check("{{ value.split() }}", value.clone(), "[\"it's\", 'a', 'b-c']");
+    check(
+        "{{ value.split(None, 1) }}{{ value.rsplit(maxsplit=1) }}",
+        value,
+        "[\"it's\", 'a b-c \\x1c'][\"  it's a\", 'b-c']",
+    );
+    check("{{ value.split('-') }}{{ value.rsplit('-', 1)[-1] }}", json!("a-b-c"), "['a', 'b', 'c']c");
+    check("{{ value.splitlines() }}", json!("a\r\nb\u{2028}\n"), "['a', 'b', '']");
+    check("{{ value.removeprefix('a') }}{{ value.removesuffix('a') }}", json!("aba"), "baab");
+    check("{{ value.lstrip('ab') }}{{ value[::-1] }}", json!("abc"), "ccba");
+    // A method goes before a key of the same name.
+    check("{% for k, v in value.items() %}{{ k }}={{ v }};{% endfor %}", json!({"items": 1}), "items=1;");
+    check("{{ value is sequence }}{{ value is mapping }}", json!({}), "TrueTrue");
+}
+
+#[test]
+fn blocks_leave_no_space_and_generation_blocks_no_trace() {
+    let source = "{% for m in messages %}\r\n  {%- generation -%}\n  {{ '{% generation %}' }}{% set x = 1 %}\n  \
+                  {% endgeneration %}\n{{ x }}{# {% generation %} #}{% break %}\n{% endfor %}";
+    check(source, json!(null), "{% generation %}");
+    check("{% raw %}{% generation %}{{{% endraw %}", json!(null), "{% generation %}{{");
+}
+
+#[test]
+fn dates_are_given_and_never_read() {
+    let now = chrono::NaiveDate::from_ymd_opt(2024, 7, 6).unwrap().and_hms_opt(9, 5, 0);
+    let conversation = || Conversation { now, ..Conversation::default() };
+    let text = render("{{ strftime_now('%d %b %Y, %A %-d, %H:%M') }}", conversation());
+    assert_eq!(text.as_deref(), Ok("06 Jul 2024, Saturday 6, 09:05"));
+    assert!(render("{{ strftime_now('%Q') }}", conversation()).unwrap_err().contains("no format of a date"));
+    let refused = render("{{ strftime_now('%Y') }}", Conversation::default()).unwrap_err();
+    assert!(refused.contains("asks for the date"), "{refused}");
+}
+
+#[test]
+fn a_template_may_refuse() {
+    let refused = render("\n{{ raise_exception('no ' ~ 1) }}", Conversation::default()).unwrap_err();
+    assert!(refused.contains("the template refuses: no 1 in line 2"), "{refused}");
+    assert!(render("{% if %}", Conversation::default()).unwrap_err().contains("line 1"));
+    let empty = ChatTemplate::new("x", Map::new()).unwrap().render(&Conversation::default()).unwrap_err();
+    assert!(empty.to_string().contains("at least one message"), "{empty}");
+    let text = Conversation { messages: vec![json!("hello")], ..Conversation::default() };
+    assert!(render("x", text).unwrap_err().contains("must be an object"));
+}
+
+#[test]
+fn null_fields_are_absent_and_reasoning_has_three_names() {
+    let messages = vec![json!({"role": "assistant", "content": null, "reasoning": "r", "x": 1})];
+    let text = render("{{ messages }}", Conversation { messages, ..Conversation::default() });
+    let expected =
+        "[{'thinking': 'r', 'role': 'assistant', 'reasoning': 'r', 'x': 1, 'reasoning_content': 'r'}]";
+    assert_eq!(text.as_deref(), Ok(expected));
+}
+
+#[test]
+fn templates_are_found_where_folders_keep_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let says = |with_tools: bool| {
+        let conversation = Conversation {
+            messages: vec![json!({"role": "user"})],
+            tools: with_tools.then(Vec::new),
+            ..Conversation::default()
+        };
+        ChatTemplate::load(folder.path())
+            .and_then(|template| template.render(&conversation))
+            .map_err(|error| error.to_string())
+    };
+    assert!(says(false).unwrap_err().contains("no chat template"));
+    let tokens = json!({"eos_token": {"content": "<e>"}, "add_bos_token": true, "extra_special_tokens": {"img": "<i>"}});
+    let with = |templates: Value| {
+        let mut config = tokens.clone();
+        config["chat_template"] = templates;
+        config.to_string()
+    };
+    write("tokenizer_config.json", &with(json!("{{ eos_token }}{{ img }}{{ add_bos_token }}")));
+    assert_eq!(says(true).as_deref(), Ok("<e><i>"));
+    write(
+        "tokenizer_config.json",
+        &with(json!([
+            {"name": "default", "template": "plain"}, {"name": "tool_use", "template": "tools"}
+        ])),
+    );
+    assert_eq!((says(false).as_deref(), says(true).as_deref()), (Ok("plain"), Ok("tools")));
+    write("tokenizer_config.json", &with(json!([{"name": "rag", "template": "x"}])));
+    assert!(says(false).unwrap_err().contains("[\"rag\"]"));
+    write("tokenizer_config.json", &with(json!([{"name": "rag"}])));
+    assert!(says(false).unwrap_err().contains("neither a text nor a list"));
+    write("chat_template.jinja", "file {{ eos_token }}");
+    assert_eq!(says(true).as_deref(), Ok("file <e>"));
+    std::fs::create_dir(folder.path().join("additional_chat_templates")).unwrap();
+    write("additional_chat_templates/tool_use.jinja", "another");
+    assert_eq!((says(false).as_deref(), says(true).as_deref()), (Ok("file <e>"), Ok("another")));
+}
