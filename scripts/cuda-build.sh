@@ -4,7 +4,7 @@
 #   scripts/cuda-build.sh [FOLDER]      FOLDER [target/cuda] takes the toolkit, the build and the result
 #
 # nvcc and the headers come from PyPI's wheels of CUDA 13.0 (about 250 MB). The driver's and cuBLAS's libraries are only
-# named here, by stand-ins with empty functions: the real ones of the GPU's machine are bound when the program starts.
+# named here, by stand-ins: the real ones of the GPU's machine are bound when the program starts.
 # The result, FOLDER/carry/webshop, needs CUDA 13 and a Hopper or newer GPU there, and no Rust.
 # With CUDA_HOME set to a toolkit of one's own nothing is fetched. PYTHON names the interpreter whose pip is used.
 set -euo pipefail
@@ -27,10 +27,11 @@ fetch_toolkit() {
   chmod +x "$CUDA_HOME"/bin/* "$CUDA_HOME"/nvvm/bin/*
 }
 
-# A shared library that defines every function cudarc may call from it, each empty.
+# A shared library that defines every function cudarc may call from it. Each answers 100, which the driver means as "no
+# device": where nothing better is found, the program says so.
 stand_in() { # soname, folder of cudarc's declarations
   local source="$folder/$1.c" name="${1%%.so*}.so"
-  grep -rhoE '^ +fn cu[A-Za-z0-9_]+' "$cudarc/src/$2/sys" | sed 's/.*fn \(.*\)/void \1(void) {}/' | sort -u >"$source"
+  grep -rhoE '^ +fn cu[A-Za-z0-9_]+' "$cudarc/src/$2/sys" | sed 's/.*fn \(.*\)/int \1(void) { return 100; }/' | sort -u >"$source"
   cc -shared -fPIC -w -Wl,-soname,"$1" -o "$CUDA_HOME/lib64/$1" "$source"
   ln -sf "$1" "$CUDA_HOME/lib64/$name"
 }

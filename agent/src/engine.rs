@@ -28,6 +28,12 @@ impl From<Arc<Decoder>> for Engine {
     }
 }
 
+impl From<Arc<DeviceModel>> for Engine {
+    fn from(model: Arc<DeviceModel>) -> Self {
+        Self::Device(model)
+    }
+}
+
 impl Engine {
     /// The weights that `model` has now, where `compute` says. The CPU's own engine is taken for f32 on the CPU.
     pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self, AgentError> {

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::{DType, Device, Result, Shape, Tensor, bail};
 
-use super::launch::{Arg, Kernels, Launch, Launcher, Replay, SOURCE, Specialization};
+use super::launch::{Arg, Kernels, Launch, Launcher, Replay, Specialization};
 use super::matmul::Store;
+use super::source::{SOURCE, definitions};
 use crate::fused::linear;
 
 /// A process that runs kernels, and the folder it was compiled in.
@@ -38,7 +39,7 @@ pub fn kernels(dtype: DType, head_dim: usize, group: usize) -> Kernels {
 impl Emulated {
     fn new(specialization: Specialization) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let program = compile(folder.path(), &specialization.definitions());
+        let program = compile(folder.path(), &definitions(&specialization));
         let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (requests, answers) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         Self { process: Mutex::new(Process { child, requests, answers }), _folder: folder }
@@ -146,7 +147,7 @@ fn compile(folder: &Path, definitions: &[String]) -> std::path::PathBuf {
     std::fs::write(&source, parts.concat()).unwrap();
     let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-function"])
-        .args(definitions.iter().map(|definition| format!("-D{definition}")))
+        .args(definitions)
         .arg("-o")
         .args([&program, &source])
         .arg("-lm")

@@ -17,19 +17,6 @@ use super::matmul::Store;
 /// Values that a kernel handles with one load: sixteen bytes. Widths of rows must be a multiple of it.
 pub const VECTOR_BYTES: usize = 16;
 
-/// The kernels' sources in the order in which they are compiled, as one text.
-pub const SOURCE: &str = concat!(
-    include_str!("cuda/common.cu"),
-    include_str!("cuda/norm.cu"),
-    include_str!("cuda/rope.cu"),
-    include_str!("cuda/attention.cu"),
-    include_str!("cuda/softmax.cu"),
-    include_str!("cuda/swiglu.cu"),
-    include_str!("cuda/rows.cu"),
-    include_str!("cuda/vocabulary.cu"),
-    include_str!("cuda/adamw.cu"),
-);
-
 /// What the sources are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Specialization {
@@ -39,17 +26,6 @@ pub struct Specialization {
     pub head_dim: usize,
     /// Query heads that share a key head.
     pub group: usize,
-}
-
-impl Specialization {
-    /// Preprocessor definitions, `NAME=VALUE`.
-    pub fn definitions(&self) -> Vec<String> {
-        vec![
-            format!("REAL_IS_BF16={}", u32::from(self.dtype == DType::BF16)),
-            format!("HEAD_DIM={}", self.head_dim),
-            format!("GROUP={}", self.group),
-        ]
-    }
 }
 
 /// One argument of a kernel.
@@ -102,12 +78,6 @@ pub trait Launcher: Debug + Send + Sync {
 
 /// Recorded work; every call enqueues all of it.
 pub type Replay = Box<dyn FnMut() -> Result<()>>;
-
-/// The names of all kernels in the sources.
-pub fn kernel_names() -> impl Iterator<Item = &'static str> {
-    let declared = SOURCE.lines().filter_map(|line| line.strip_prefix("KERNEL "));
-    declared.filter_map(|declaration| declaration.split_once('(')).map(|(name, _)| name)
-}
 
 /// Our kernels, or the operations of candle in their place.
 #[derive(Clone, Debug)]

@@ -13,8 +13,10 @@
 //!
 //! No function starts a thread: the caller runs micro-batches or groups of lanes side by side.
 //!
-//! This is the one module where `unsafe` is allowed. It is used for a single purpose, to call a
-//! function compiled for a processor feature after that feature has been detected.
+//! For a GPU, [`launch`] describes what is run of the kernels in `cuda/`.
+//!
+//! This is the one module where `unsafe` is allowed. On the processor it is used for a single purpose, to call a
+//! function compiled for a processor feature after that feature has been detected; the rest is in `cuda`.
 
 pub mod attention;
 pub mod cached;
@@ -27,6 +29,8 @@ pub mod math;
 pub mod matmul;
 pub mod rope;
 pub mod rows;
+#[cfg(any(test, feature = "cuda"))]
+pub mod source;
 
 /// The instruction set for which a kernel has a version of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -54,7 +54,7 @@ pub fn twins(check: &GpuCheck, page: &mut Page) -> Result<()> {
 
 fn compare(compute: &Compute, config: Qwen2Config) -> Result<Vec<webshop_agent::TwinCheck>> {
     // One layer has all kernels; a small vocabulary keeps the head's gradient from hiding the rest in its time.
-    let config = Qwen2Config { num_hidden_layers: 1, vocab_size: config.vocab_size.min(20_000), ..config };
+    let config = Qwen2Config { num_hidden_layers: 1, vocab_size: config.vocab_size.min(5000), ..config };
     Ok(DeviceModel::for_measurement(&config, compute)?.compare_kernels(TOKENS)?)
 }
 

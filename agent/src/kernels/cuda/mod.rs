@@ -21,8 +21,9 @@ use candle_core::cuda_backend::cudarc::nvrtc::{CompileError, CompileOptions, com
 use candle_core::cuda_backend::{CudaStorageSlice, WrapErr};
 use candle_core::{CudaDevice, DType, Device, Result, Shape, Storage, Tensor, bail};
 
-use super::launch::{Arg, Launch, Launcher, Replay, SOURCE, Specialization, kernel_names};
+use super::launch::{Arg, Launch, Launcher, Replay, Specialization};
 use super::matmul::Store;
+use super::source::{SOURCE, definitions, kernel_names};
 
 /// Opens a GPU and computes something on it: one that is there but cannot be used fails here, with its reason.
 #[expect(unsafe_code, reason = "sets up the driver")]
@@ -103,10 +104,9 @@ impl CudaLauncher {
         let device = device.as_cuda_device()?.clone();
         let stream = device.cuda_stream();
         let (major, minor) = stream.context().compute_capability().w()?;
-        let options = [format!("--gpu-architecture=compute_{major}{minor}")]
-            .into_iter()
-            .chain(specialization.definitions().into_iter().map(|definition| format!("-D{definition}")));
-        let options = CompileOptions { options: options.collect(), ..CompileOptions::default() };
+        let mut options = vec![format!("--gpu-architecture=compute_{major}{minor}")];
+        options.extend(definitions(specialization));
+        let options = CompileOptions { options, ..CompileOptions::default() };
         let ptx = compile_ptx_with_opts(SOURCE, options).map_err(explain)?;
         let module = stream.context().load_module(ptx).w()?;
         let functions = kernel_names()

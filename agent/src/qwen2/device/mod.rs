@@ -1,4 +1,4 @@
-//! Qwen2 on any device, made of [`crate::fused`]: the second engine, for a GPU.
+//! Qwen2 on any device, made of the operations in `crate::fused`: the second engine, for a GPU.
 //!
 //! A [`DeviceModel`] is a snapshot of a [`Qwen2`]'s weights in a compute dtype on a device. [`DeviceModel::decode`]
 //! continues the lanes of a [`DeviceCache`], a [`Stepper`] does it without leaving the device, and
