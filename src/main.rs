@@ -10,9 +10,11 @@ mod answer;
 mod cache;
 mod catalog;
 mod compare;
+mod compute;
 mod convert;
 mod eval;
 mod explain;
+mod gpu_check;
 mod lines;
 mod model;
 mod play;
@@ -72,6 +74,9 @@ enum Verb {
     Explain(explain::ExplainArgs),
     /// Tell given trips as the original WebShop shows them, page by page
     Trace(trace::TraceArgs),
+    /// Show what a GPU does here: kernels against their twins, speeds, memory
+    #[command(hide = true)]
+    GpuCheck(gpu_check::GpuCheckArgs),
     /// Make a catalog, or look at one
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
@@ -114,6 +119,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::GpuCheck(args) => gpu_check::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
         Verb::Model(verb) => model::run(verb),
     }

@@ -15,6 +15,7 @@ use webshop_env::Shop;
 use webshop_products::{GoalSet, Seed, Split};
 use webshop_training::{Ground, Manners, Summary, Trained, summarize};
 
+use crate::compute::ComputeArgs;
 use crate::progress::observer;
 use crate::remote::{self, RemoteFlags};
 use crate::result::Measurement;
@@ -113,6 +114,8 @@ pub struct MannersArgs {
     /// Let only admissible actions be said
     #[arg(long)]
     pub constrained: bool,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
 }
 
 impl From<MannersArgs> for Manners {
@@ -177,7 +180,8 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
 
 /// Plays with a trained model.
 pub fn play_lm(trained: Trained, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let shopper = trained.into_shopper(flags.manners.clone().into())?;
+    let compute = flags.manners.compute.choose()?;
+    let shopper = trained.into_shopper(flags.manners.clone().into(), &compute)?;
     play(&mut shopper.policy(Seed(flags.seed))?, shopper.lanes(), flags, out)
 }
 

@@ -87,7 +87,8 @@ impl Server {
     fn generator(&self, n_lanes: usize, capacity: usize) -> Generator {
         let config =
             GeneratorConfig { n_lanes, capacity, sampler: Sampler::PLAIN, seed: Seed(1), stop_ids: vec![] };
-        Generator::new(Arc::new(self.model.decoder().expect("parameters can be read")), config)
+        let decoder = Arc::new(self.model.decoder().expect("parameters can be read"));
+        Generator::new(decoder, config).expect("memory of the CPU")
     }
 
     /// Every lane reads `n_new` tokens and draws `n_drawn`.

@@ -20,12 +20,12 @@ use self::chat::ChatVoice;
 use self::plain::PlainVoice;
 use crate::constraint::Constraint;
 use crate::dialect::Utterance;
+use crate::engine::Engine;
 use crate::episode::{PromptStamp, Sampling, TurnTokens};
 use crate::error::AgentError;
 use crate::generate::{Context, Generator, GeneratorConfig, Request};
 use crate::policy::{LaneView, Move, Policy};
 use crate::prompt::PromptConfig;
-use crate::qwen2::Decoder;
 use crate::sampler::{Sampler, SamplingCoordinates};
 use crate::tokenizer::ShopTokenizer;
 
@@ -48,7 +48,7 @@ pub struct LmConfig {
 /// A model with its tokenizer, shopping on many lanes.
 #[derive(Debug)]
 pub struct LmPolicy<'a> {
-    decoder: Arc<Decoder>,
+    engine: Engine,
     tokenizer: &'a ShopTokenizer,
     config: LmConfig,
     seed: Seed,
@@ -61,25 +61,25 @@ pub struct LmPolicy<'a> {
 impl<'a> LmPolicy<'a> {
     /// A customer who reads and speaks the plain dialect.
     pub fn new(
-        decoder: Arc<Decoder>,
+        engine: impl Into<Engine>,
         tokenizer: &'a ShopTokenizer,
         config: LmConfig,
         seed: Seed,
     ) -> Result<Self, AgentError> {
         let voice = Voice::Plain(PlainVoice::new(tokenizer, &config)?);
-        Ok(Self { decoder, tokenizer, config, seed, voice, model: None, generator: None })
+        Ok(Self { engine: engine.into(), tokenizer, config, seed, voice, model: None, generator: None })
     }
 
     /// A customer who chats.
     pub fn in_chat(
-        decoder: Arc<Decoder>,
+        engine: impl Into<Engine>,
         tokenizer: &'a ShopTokenizer,
         format: &'a ChatFormat,
         config: LmConfig,
         seed: Seed,
     ) -> Result<Self, AgentError> {
         let voice = Voice::Chat(ChatVoice::new(tokenizer, format, &config)?);
-        Ok(Self { decoder, tokenizer, config, seed, voice, model: None, generator: None })
+        Ok(Self { engine: engine.into(), tokenizer, config, seed, voice, model: None, generator: None })
     }
 
     /// The same, with a name for the weights that its trips bear: their fingerprint.
@@ -121,7 +121,7 @@ impl Policy for LmPolicy<'_> {
             seed: self.seed,
             stop_ids: self.voice.stop_ids().to_vec(),
         };
-        self.generator = Some(Generator::new(self.decoder.clone(), config));
+        self.generator = Some(Generator::new(self.engine.clone(), config)?);
         self.voice.begin(n_lanes);
         Ok(())
     }
