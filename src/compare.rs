@@ -99,6 +99,10 @@ fn differences(before: &Measurement, after: &Measurement) -> Vec<&'static str> {
     } else if before.goal_fingerprint != after.goal_fingerprint && differing.is_empty() {
         differing.push("the goals' fingerprint");
     }
+    let lacks_trips = |of: &Measurement| of.remote.as_ref().is_some_and(|remote| remote.failed > 0);
+    if lacks_trips(before) || lacks_trips(after) {
+        differing.push("the trips that failed and are left out");
+    }
     if before.split.zip(after.split).is_some_and(|(before, after)| before != after) {
         differing.push("the part of the goals that was tried");
     }

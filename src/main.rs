@@ -10,12 +10,16 @@ mod answer;
 mod cache;
 mod catalog;
 mod compare;
+mod compute;
+mod convert;
 mod eval;
 mod explain;
+mod gpu_check;
 mod lines;
 mod model;
 mod play;
 mod progress;
+mod remote;
 mod replay;
 mod result;
 mod rollout;
@@ -53,9 +57,11 @@ enum Verb {
     /// Measure a checkpoint on held-out goals
     Eval(eval::EvalArgs),
     /// Let a policy shop and record its trips
-    Rollout(rollout::RolloutArgs),
+    Rollout(Box<rollout::RolloutArgs>),
     /// Make recorded trips again and check that everything is as recorded
     Replay(replay::ReplayArgs),
+    /// Tell recorded trips as training data, or record trips that such data tells of
+    Convert(convert::ConvertArgs),
     /// Check that a catalog makes a shop that is fit to learn in
     Validate(validate::ValidateArgs),
     /// Set two results side by side, if they are about the same goals and rules
@@ -68,6 +74,9 @@ enum Verb {
     Explain(explain::ExplainArgs),
     /// Tell given trips as the original WebShop shows them, page by page
     Trace(trace::TraceArgs),
+    /// Show what a GPU does here: kernels against their twins, speeds, memory
+    #[command(hide = true)]
+    GpuCheck(gpu_check::GpuCheckArgs),
     /// Make a catalog, or look at one
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
@@ -101,14 +110,16 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.verb {
         Verb::Train(args) => train::run(args),
         Verb::Eval(args) => eval::run(args),
-        Verb::Rollout(args) => rollout::run(args),
+        Verb::Rollout(args) => rollout::run(*args),
         Verb::Replay(args) => replay::run(args),
+        Verb::Convert(args) => convert::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Compare(args) => compare::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::GpuCheck(args) => gpu_check::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
         Verb::Model(verb) => model::run(verb),
     }

@@ -1,6 +1,7 @@
 //! What a rollout or an evaluation came to, as `--json` prints it and `webshop compare` reads it.
 
 use serde::{Deserialize, Serialize};
+use webshop_agent::{FailedTrip, PromptStamp, Sampling};
 use webshop_env::ShopFingerprint;
 use webshop_products::{Split, SplitRule};
 use webshop_training::{Failures, Summary};
@@ -31,6 +32,9 @@ pub struct Measurement {
     /// Where it was measured, if not in a shop of ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteVisit>,
+    /// What was asked, if a server's model shopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<ModelVisit>,
     /// All that the figures depend on beside the policy, part by part.
     #[serde(default)]
     pub fingerprint: Option<ShopFingerprint>,
@@ -47,6 +51,37 @@ pub struct SiteVisit {
     pub failed_sessions: usize,
     /// Why there is no fingerprint.
     pub not_comparable: String,
+}
+
+/// A measurement of a model behind a server.
+#[derive(Serialize, Deserialize)]
+pub struct ModelVisit {
+    /// Where requests went.
+    pub url: String,
+    /// The name by which the server knows the model.
+    pub model: String,
+    /// In what words it was spoken to.
+    pub prompt_version: String,
+    /// How its answers were drawn.
+    pub sampling: Option<Sampling>,
+    /// Trips that failed and are left out of all figures.
+    pub failed: usize,
+    /// Those trips.
+    pub failures: Vec<FailedTrip>,
+}
+
+impl ModelVisit {
+    /// At `url`, speaking as `prompt` says, with these failures.
+    pub fn new(url: String, prompt: PromptStamp, failures: Vec<FailedTrip>) -> Self {
+        Self {
+            url,
+            model: prompt.model.map(|name| name.to_string()).unwrap_or_default(),
+            prompt_version: prompt.version.to_string(),
+            sampling: prompt.sampling,
+            failed: failures.len(),
+            failures,
+        }
+    }
 }
 
 impl Measurement {
@@ -75,6 +110,10 @@ impl Measurement {
             failures.missing_option,
             failures.over_price
         )?;
+        if let Some(remote) = &self.remote {
+            answer!("model               {} at {}", remote.model, remote.url)?;
+            answer!("failed trips        {}", remote.failed)?;
+        }
         answer!("split               {}", self.part())?;
         if let Some(leak) = &self.leak {
             answer!("leaky               {leak}")?;

@@ -11,11 +11,13 @@ use webshop_agent::{
     Canary, Dialect, Episode, EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig,
     RulePolicy, Task, rollout,
 };
-use webshop_env::{Shop, ShopFingerprint};
+use webshop_env::Shop;
 use webshop_products::{GoalSet, Seed, Split};
-use webshop_training::{Ground, Manners, Trained, summarize};
+use webshop_training::{Ground, Manners, Summary, Trained, summarize};
 
+use crate::compute::ComputeArgs;
 use crate::progress::observer;
+use crate::remote::{self, RemoteFlags};
 use crate::result::Measurement;
 use crate::shop::{RuledShopArgs, SplitArg, SplitsArgs};
 use crate::site;
@@ -24,7 +26,8 @@ use crate::site;
 const LANES: usize = 128;
 
 /// What `--site` makes no sense with.
-const OF_OUR_SHOP: [&str; 15] = [
+const OF_OUR_SHOP: [&str; 16] = [
+    "base_url",
     "checkpoint",
     "source",
     "size",
@@ -49,7 +52,7 @@ pub struct RolloutArgs {
     #[arg(long, value_enum)]
     policy: PolicyName,
     /// For `lm`: a run folder, a checkpoint in it, or a model folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "base_url")]
     checkpoint: Option<PathBuf>,
     /// Shop at a running WebShop site such as `http://localhost:3000`: the original's, or one that serves its pages.
     /// Takes the policies `rule` and `random`, and the sessions `fixed_0`, `fixed_1` and so on, one an episode; `random`
@@ -58,9 +61,11 @@ pub struct RolloutArgs {
     site: Option<String>,
     #[command(flatten)]
     pub play: PlayFlags,
-    /// Write one JSON record a trip to this file, for `webshop replay`; must not exist
+    /// Write one JSON record a trip to this file, for `webshop replay` and `webshop convert`; must not exist
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    remote: RemoteFlags,
 }
 
 /// What `rollout` and `eval` share.
@@ -97,18 +102,20 @@ pub struct MannersArgs {
     /// the vocabulary has its marks, else verl-agent]
     #[arg(long, value_name = "NAME")]
     pub dialect: Option<Dialect>,
-    /// Sampling temperature, 0 is greedy [default: the checkpoint's]
+    /// Sampling temperature, 0 is greedy [default: the checkpoint's; 1 behind a server]
     #[arg(long, value_name = "T")]
     pub temperature: Option<f64>,
     /// Tokens of a context, prompts and answers [default: the checkpoint's; 8192 in a chat]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_context: Option<u32>,
-    /// Tokens of one answer [default: the checkpoint's; 256 in a chat]
+    /// Tokens of one answer [default: the checkpoint's; 256 in a chat, 1024 behind a server]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turn_tokens: Option<u32>,
     /// Let only admissible actions be said
     #[arg(long)]
     pub constrained: bool,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
 }
 
 impl From<MannersArgs> for Manners {
@@ -134,6 +141,8 @@ pub enum PolicyName {
     Oracle,
     /// A language model
     Lm,
+    /// A language model behind a server
+    Remote,
     /// Canary: buys the listed product with the longest title
     LongestTitle,
     /// Canary: clicks every option of the first result, then buys it
@@ -149,8 +158,12 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     if let Some(site) = &args.site {
         return site::run(site, args.policy, &args.play);
     }
+    if args.remote.base_url.is_some() && args.policy != PolicyName::Remote {
+        bail!("`--base-url` is for the policy `remote`");
+    }
     let played = |policy: &mut dyn Policy| play(policy, LANES, &args.play, args.out.clone());
     match args.policy {
+        PolicyName::Remote => remote::run(&args.remote, &args.play, args.out.as_deref()),
         PolicyName::Random => played(&mut RandomPolicy::new(Seed(args.play.seed))),
         PolicyName::Rule => played(&mut RulePolicy),
         PolicyName::Oracle => played(&mut OraclePolicy),
@@ -167,7 +180,8 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
 
 /// Plays with a trained model.
 pub fn play_lm(trained: Trained, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let shopper = trained.into_shopper(flags.manners.clone().into())?;
+    let compute = flags.manners.compute.choose()?;
+    let shopper = trained.into_shopper(flags.manners.clone().into(), &compute)?;
     play(&mut shopper.policy(Seed(flags.seed))?, shopper.lanes(), flags, out)
 }
 
@@ -179,19 +193,7 @@ fn play(
     out: Option<PathBuf>,
 ) -> anyhow::Result<ExitCode> {
     let mut file = out.map(|path| create(&path)).transpose()?;
-    let shop = flags.shop.open_split_by(flags.splits.rule())?;
-    let ground = Ground::new(shop, 0, 1)?;
-    let goals = ground.held_out(Split::from(flags.split), flags.episodes);
-    if goals.is_empty() {
-        bail!("the catalog has no goals in this split");
-    }
-    let tasks: Vec<Task> = goals
-        .into_iter()
-        .map(|goal| Task {
-            shop: ground.shop().clone(),
-            coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
-        })
-        .collect();
+    let (ground, tasks) = tasks(flags)?;
     let began = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.len() as u64, 0);
@@ -204,9 +206,37 @@ fn play(
         record(file, ground.shop(), &episodes)
             .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
+    measurement(policy.name(), flags, &ground, summary, seconds).tell(flags.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The shop, and the trips to be made in it.
+pub fn tasks(flags: &PlayFlags) -> anyhow::Result<(Ground, Vec<Task>)> {
+    let shop = flags.shop.open_split_by(flags.splits.rule())?;
+    let ground = Ground::new(shop, 0, 1)?;
+    let goals = ground.held_out(Split::from(flags.split), flags.episodes);
+    if goals.is_empty() {
+        bail!("the catalog has no goals in this split");
+    }
+    let task = |goal| Task {
+        shop: ground.shop().clone(),
+        coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
+    };
+    let tasks = goals.into_iter().map(task).collect();
+    Ok((ground, tasks))
+}
+
+/// What came of trips in a shop of ours.
+pub fn measurement(
+    policy: &str,
+    flags: &PlayFlags,
+    ground: &Ground,
+    summary: Summary,
+    seconds: f64,
+) -> Measurement {
     let goals = ground.shop().goals();
-    let measurement = Measurement {
-        policy: policy.name().into(),
+    Measurement {
+        policy: policy.into(),
         seed: flags.seed,
         summary,
         split: Some(flags.split.into()),
@@ -214,11 +244,10 @@ fn play(
         leak: leak(goals),
         goal_fingerprint: Some(goals.fingerprint().into()),
         site: None,
-        fingerprint: Some(ShopFingerprint::new(ground.shop())),
+        remote: None,
+        fingerprint: Some(ground.shop().fingerprint().clone()),
         seconds,
-    };
-    measurement.tell(flags.json)?;
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// How many test goals may be trained on, where the rule to split by allows it.

@@ -26,6 +26,7 @@ pub fn run(address: &str, policy: PolicyName, flags: &PlayFlags) -> anyhow::Resu
         PolicyName::Rule => return play(&site, &RulePolicy, flags),
         PolicyName::Oracle => "it knows hidden goals, which no site tells",
         PolicyName::Lm => "it reads products and prices of our own shop, not the pages of a site",
+        PolicyName::Remote => "it reads the pages of our own shop",
         _ => "it tries what our own shop pays",
     };
     let name = policy.to_possible_value().expect("no policy is hidden");
@@ -62,6 +63,7 @@ where
             failed_sessions: flags.episodes - trips.len(),
             not_comparable: "a site does not tell its goals and rules".into(),
         }),
+        remote: None,
         fingerprint: None,
         seconds: began.elapsed().as_secs_f64(),
     };

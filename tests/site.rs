@@ -1,5 +1,6 @@
 //! A trip at a site is the trip in our own shop, and a site that fails is never taken for a bad purchase.
 
+#[expect(dead_code, reason = "no model is served here")]
 #[path = "common/server.rs"]
 mod server;
 

@@ -4,23 +4,24 @@
 //! only) and what the shop made of it. Text is derived from ids, never the other way round. It does not
 //! judge: rewards are the shop's, advantages the trainer's.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use webshop_env::{
-    Action, ENVIRONMENT_ID, EnvConfig, Footprint, NoopReason, RewardBreakdown, Shop, TRIP_FORMAT, Trip,
-    TripTurn,
+    Action, ENVIRONMENT_ID, EnvConfig, Footprint, NoopReason, RewardBreakdown, Shop, ShopFingerprint,
+    TRIP_FORMAT, Trip, TripTurn,
 };
 use webshop_products::GoalId;
 
 use crate::dialect::Dialect;
-use crate::generate::{Completion, Context};
+use crate::generate::{Completion, Context, StopReason};
 
 /// The address of an episode among all that a seed can produce: same seed, same address, same trip.
 ///
 /// Whoever forks a session to continue it in several ways seeds each fork by giving it a `sample` of its
 /// own, see [`EpisodeCoordinates::sampled`]; forks with equal coordinates make equal trips.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EpisodeCoordinates {
     /// What the episode is for: training step, or a constant of the evaluation.
     pub step: u64,
@@ -39,13 +40,37 @@ impl EpisodeCoordinates {
     }
 }
 
-/// In what words a model was spoken to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Which model was spoken to, in what words, and how it was asked to draw its own.
+#[derive(Clone, Debug, PartialEq)]
 pub struct PromptStamp {
     /// The format.
     pub dialect: Dialect,
     /// Its version, and what else decides about the tokens of a prompt.
     pub version: Arc<str>,
+    /// The model's name or the fingerprint of its weights.
+    pub model: Option<Arc<str>>,
+    /// How its answers are drawn.
+    pub sampling: Option<Sampling>,
+}
+
+impl PromptStamp {
+    /// Words in which some model is spoken to.
+    pub fn of_words(dialect: Dialect, version: impl Into<Arc<str>>) -> Self {
+        Self { dialect, version: version.into(), model: None, sampling: None }
+    }
+}
+
+/// How answers are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Divides the logits; 0 takes the most probable token.
+    pub temperature: f64,
+    /// Share of the probability that is drawn from.
+    pub top_p: f64,
+    /// Tokens after which an answer is cut.
+    pub max_tokens: u32,
+    /// From which all draws follow, or the seeds of all requests.
+    pub seed: u64,
 }
 
 /// The tokens of one turn of a language model.
@@ -72,6 +97,8 @@ pub struct EpisodeTurn {
     pub is_well_formed: bool,
     /// The customer left the shop with it. The action is then none, and the shop let it pass.
     pub leaves: bool,
+    /// Why the answer ended, as far as that is known.
+    pub stop: Option<StopReason>,
     /// Why it changed nothing, if it did.
     pub noop: Option<NoopReason>,
     /// What the shop paid for it, 0 to 1.
@@ -85,6 +112,8 @@ pub struct EpisodeTurn {
 /// A whole trip.
 #[derive(Clone, Debug)]
 pub struct Episode {
+    /// The name of who shopped.
+    pub policy: Arc<str>,
     /// Its address.
     pub coordinates: EpisodeCoordinates,
     /// How pages were shown and when the trip was to be cut.
@@ -106,7 +135,9 @@ pub struct Episode {
 }
 
 /// A trip as one line of a rollout file: what the shop can make again, and what only the agent knows.
-#[derive(Clone, Debug, Serialize)]
+///
+/// Written, it borrows from an [`Episode`]; read, it owns everything, and [`crate::remake()`] makes an episode of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EpisodeRecord<'a> {
     /// What happened; `webshop replay` makes it again.
     #[serde(flatten)]
@@ -114,55 +145,72 @@ pub struct EpisodeRecord<'a> {
     /// Its address.
     pub coordinates: EpisodeCoordinates,
     /// The instruction.
-    pub instruction: &'a str,
+    pub instruction: Cow<'a, str>,
+    /// All that the trip depends on beside the customer, part by part.
+    pub fingerprint: Cow<'a, ShopFingerprint>,
+    /// The name of who shopped.
+    pub policy: Arc<str>,
+    /// The model's name or the fingerprint of its weights, for those who have one that is known.
+    pub model: Option<Arc<str>>,
     /// Format of prompts and answers, for those who read and write.
     pub dialect: Option<Dialect>,
     /// Its version.
     pub prompt_version: Option<Arc<str>>,
+    /// How a server was asked to draw, for those who asked one.
+    pub sampling: Option<Sampling>,
 }
 
 /// One turn of an [`EpisodeRecord`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TurnRecord<'a> {
     /// What was done, and what came of it.
     #[serde(flatten)]
     pub turn: TripTurn,
     /// The written thought.
-    pub thought: Option<&'a str>,
+    pub thought: Option<Cow<'a, str>>,
     /// The whole answer as it was written.
-    pub answer: Option<&'a str>,
+    pub answer: Option<Cow<'a, str>>,
     /// Whether it had the form that its dialect asks for.
     pub well_formed: bool,
     /// Whether the customer left the shop with it.
     pub leaves: bool,
-    /// Whether the tokens follow on those of the turn before or stand alone; absent where there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Why the answer ended, as far as that is known.
+    pub stop: Option<StopReason>,
+    /// Whether the tokens follow on those of the turn before or stand alone; none where there are no tokens.
     pub context: Option<Context>,
     /// Tokens read before the turn, mask 0; empty for policies without any.
-    pub prompt_ids: &'a [u32],
+    pub prompt_ids: Cow<'a, [u32]>,
     /// What was said, with log-probabilities: mask 1.
-    pub completion: Option<&'a Completion>,
+    pub completion: Option<Cow<'a, Completion>>,
+}
+
+impl EpisodeTurn {
+    fn record(&self) -> TurnRecord<'_> {
+        let tokens = self.tokens.as_ref();
+        TurnRecord {
+            turn: TripTurn {
+                action: self.action.to_string(),
+                noop: self.noop,
+                reward: self.reward,
+                after: self.after,
+            },
+            thought: self.thought.as_deref().map(Cow::Borrowed),
+            answer: self.answer.as_deref().map(Cow::Borrowed),
+            well_formed: self.is_well_formed,
+            leaves: self.leaves,
+            stop: self.stop,
+            context: tokens.map(|tokens| tokens.context),
+            prompt_ids: Cow::Borrowed(tokens.map_or(&[], |tokens| &tokens.prompt_ids)),
+            completion: tokens.map(|tokens| Cow::Borrowed(&tokens.completion)),
+        }
+    }
 }
 
 impl Episode {
     /// The trip as a line of a rollout file, with the text of its goal.
     pub fn record<'a>(&'a self, shop: &'a Shop) -> EpisodeRecord<'a> {
-        let turn = |turn: &'a EpisodeTurn| TurnRecord {
-            turn: TripTurn {
-                action: turn.action.to_string(),
-                noop: turn.noop,
-                reward: turn.reward,
-                after: turn.after,
-            },
-            thought: turn.thought.as_deref(),
-            answer: turn.answer.as_deref(),
-            well_formed: turn.is_well_formed,
-            leaves: turn.leaves,
-            context: turn.tokens.as_ref().map(|tokens| tokens.context),
-            prompt_ids: turn.tokens.as_ref().map_or(&[], |tokens| &tokens.prompt_ids),
-            completion: turn.tokens.as_ref().map(|tokens| &tokens.completion),
-        };
         let goal = self.coordinates.goal;
+        let prompt = self.prompt.as_ref();
         EpisodeRecord {
             trip: Trip {
                 format: TRIP_FORMAT.into(),
@@ -172,16 +220,20 @@ impl Episode {
                 config: self.config,
                 goal,
                 start: self.start,
-                turns: self.turns.iter().map(turn).collect(),
+                turns: self.turns.iter().map(EpisodeTurn::record).collect(),
                 reward: self.reward,
                 breakdown: self.breakdown,
                 terminated: self.terminated,
                 truncated: self.truncated,
             },
             coordinates: self.coordinates,
-            instruction: &shop.goals().get(goal).instruction,
-            dialect: self.prompt.as_ref().map(|prompt| prompt.dialect),
-            prompt_version: self.prompt.as_ref().map(|prompt| prompt.version.clone()),
+            instruction: Cow::Borrowed(&shop.goals().get(goal).instruction),
+            fingerprint: Cow::Borrowed(shop.fingerprint()),
+            policy: self.policy.clone(),
+            model: prompt.and_then(|prompt| prompt.model.clone()),
+            dialect: prompt.map(|prompt| prompt.dialect),
+            prompt_version: prompt.map(|prompt| prompt.version.clone()),
+            sampling: prompt.and_then(|prompt| prompt.sampling),
         }
     }
 

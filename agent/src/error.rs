@@ -8,6 +8,14 @@ pub enum AgentError {
     /// A tensor operation failed inside candle.
     #[error("tensor operation failed: {0}")]
     Tensor(#[from] candle_core::Error),
+    /// A device that cannot be computed on.
+    #[error("cannot compute on `{device}`: {reason}")]
+    Device {
+        /// As it was asked for.
+        device: String,
+        /// Why.
+        reason: String,
+    },
     /// A model folder lacks a file or holds one that cannot be read.
     #[error("cannot read `{path}`: {reason}")]
     Read {
@@ -51,6 +59,22 @@ pub enum AgentError {
         /// What was asked for.
         url: String,
         /// Why, and what to do.
+        reason: String,
+    },
+    /// A line of a file of trips that says what cannot be.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        reason: String,
+    },
+    /// A model server that cannot be asked, or refuses whatever it is asked.
+    #[error("cannot ask the model at `{url}`: {reason}")]
+    Endpoint {
+        /// Where.
+        url: String,
+        /// Why.
         reason: String,
     },
     /// A site that answers with what is no page of a shop.

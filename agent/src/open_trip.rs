@@ -9,6 +9,7 @@ use crate::policy::{LaneView, Move};
 use crate::rollout::Task;
 
 /// An [`Episode`] in the making.
+#[derive(Debug)]
 pub(crate) struct OpenTrip {
     env: ShopEnv,
     shop: Arc<Shop>,
@@ -17,12 +18,13 @@ pub(crate) struct OpenTrip {
 }
 
 impl OpenTrip {
-    /// A customer at the door, who has `max_steps` actions and is spoken to as `prompt` says.
-    pub fn new(task: &Task, max_steps: u32, prompt: Option<PromptStamp>) -> Self {
+    /// A customer at the door, who is called `policy`, has `max_steps` actions and is spoken to as `prompt` says.
+    pub fn new(task: &Task, max_steps: u32, policy: &str, prompt: Option<PromptStamp>) -> Self {
         let config = EnvConfig { max_steps, ..EnvConfig::default() };
         let mut env = ShopEnv::new(task.shop.clone(), config);
         let shown = env.reset(task.coordinates.goal);
         let episode = Episode {
+            policy: policy.into(),
             coordinates: task.coordinates,
             config,
             start: Footprint::of(env.session(), &shown),
@@ -68,6 +70,7 @@ impl OpenTrip {
             answer: chosen.answer,
             is_well_formed: chosen.is_well_formed,
             leaves: chosen.leaves,
+            stop: chosen.stop,
             noop: self.noop,
             reward: step.reward,
             after: Footprint::of(self.env.session(), &step.observation),

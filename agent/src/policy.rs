@@ -13,6 +13,7 @@ use webshop_products::{Purpose, Seed};
 use crate::dialect::Utterance;
 use crate::episode::{EpisodeCoordinates, PromptStamp, TurnTokens};
 use crate::error::AgentError;
+use crate::generate::StopReason;
 
 /// One lane that waits for a move.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +113,8 @@ pub struct Move {
     pub is_well_formed: bool,
     /// Whether the customer leaves the shop; the action is then none.
     pub leaves: bool,
+    /// Why the answer ended, as far as that is known.
+    pub stop: Option<StopReason>,
     /// The tokens behind it, for language models.
     pub tokens: Option<TurnTokens>,
 }
@@ -125,6 +128,7 @@ impl Move {
             answer: None,
             is_well_formed: true,
             leaves: false,
+            stop: None,
             tokens: None,
         }
     }
@@ -142,6 +146,7 @@ impl Move {
             answer: Some(answer),
             is_well_formed: utterance.is_well_formed,
             leaves: utterance.leaves,
+            stop: tokens.as_ref().map(|tokens| tokens.completion.stop),
             tokens,
         }
     }

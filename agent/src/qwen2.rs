@@ -15,6 +15,7 @@
 
 mod config;
 mod decoder;
+pub mod device;
 mod pass;
 mod shapes;
 #[cfg(test)]

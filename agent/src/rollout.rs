@@ -50,7 +50,10 @@ pub fn rollout(
         for (lane, slot) in lanes.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
             let Some((place, task)) = waiting.next() else { break };
             policy.enter(lane);
-            *slot = Some(Lane { place, trip: OpenTrip::new(task, config.max_steps, policy.prompt()) });
+            *slot = Some(Lane {
+                place,
+                trip: OpenTrip::new(task, config.max_steps, policy.name(), policy.prompt()),
+            });
         }
         if lanes.iter().all(Option::is_none) {
             break;

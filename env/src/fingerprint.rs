@@ -1,7 +1,7 @@
 //! What a result is about, part by part: two results may be compared only if all parts are equal.
 //!
 //! A [`ShopFingerprint`] names the rules by their versions and the data by digests. It is computed when a result is
-//! told, not when a shop is built, since it reads everything the shop holds.
+//! told, not when a shop is built, since it reads everything the shop holds; [`Shop::fingerprint`] keeps it.
 
 use crate::shop::Shop;
 use crate::shop_env::ENVIRONMENT_ID;

@@ -10,6 +10,7 @@ use crate::action::NoopReason;
 use crate::bm25::SearchExplanation;
 use crate::compat::Compat;
 use crate::digest::Digest;
+use crate::fingerprint::ShopFingerprint;
 use crate::index::{Hit, SearchIndex, TooManyTerms};
 use crate::nouns::NounTable;
 use crate::python;
@@ -19,7 +20,7 @@ use crate::shop_env::ENVIRONMENT_ID;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
 
 /// Why a shop could not be built.
@@ -100,6 +101,7 @@ pub struct Shop {
     /// Products by department and by query, for the `<c>` and `<q>` listings.
     departments: Groups,
     queries: Groups,
+    fingerprint: OnceLock<ShopFingerprint>,
 }
 
 impl Shop {
@@ -136,6 +138,7 @@ impl Shop {
             catalog,
             goals,
             config,
+            fingerprint: OnceLock::new(),
         })
     }
 
@@ -164,6 +167,11 @@ impl Shop {
             Some(nouns) => serde_json::to_vec(&(name, nouns)),
         };
         Digest::of(&name.expect("texts and truth values are all valid JSON"))
+    }
+
+    /// What results and records of this shop are about. The first to ask waits until everything has been read.
+    pub fn fingerprint(&self) -> &ShopFingerprint {
+        self.fingerprint.get_or_init(|| ShopFingerprint::new(self))
     }
 
     /// The version of what purchases are worth, marked `+original` under the original's rules and `+nouns-` with the

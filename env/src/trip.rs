@@ -227,8 +227,8 @@ impl Trip {
 }
 
 impl TripTurn {
-    /// The action of this turn, read as the shop reads it.
-    fn said(&self, rules: Compat) -> Action {
+    /// The action of this turn, read as a shop with these rules reads it.
+    pub fn said(&self, rules: Compat) -> Action {
         match self.noop {
             Some(reason) if self.action == Action::Noop(reason).to_string() => Action::Noop(reason),
             _ => Action::parse(&self.action, rules),

@@ -46,6 +46,10 @@ pub enum Purpose {
     Decoding,
     /// The choices of a random policy.
     Policy,
+    /// The seed that a model server is sent with a request.
+    Request,
+    /// How long to wait before a request is repeated.
+    Backoff,
     /// Which goals an evaluation visits.
     Evaluation,
     /// Resampling for an interval.
@@ -68,6 +72,8 @@ impl Purpose {
             Self::GoalSampling => "goal-sampling",
             Self::Decoding => "decoding",
             Self::Policy => "policy",
+            Self::Request => "request",
+            Self::Backoff => "backoff",
             Self::Evaluation => "evaluation",
             Self::Bootstrap => "bootstrap",
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -32,7 +32,16 @@ pub fn webshop(args: &[&str], input: &str) -> Answer {
 
 /// As [`webshop`], with its standard output going where it is told.
 pub fn webshop_into(args: &[&str], input: &str, stdout: impl Into<Stdio>) -> Answer {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_webshop"))
+    let mut child = command(args).stdout(stdout).spawn().expect("the binary starts");
+    // A command that ends without reading closes its end; that is its right.
+    let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
+    answered(child)
+}
+
+/// The command, to be run in the repository with all its streams piped.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webshop"));
+    command
         .args(args)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("COLUMNS", "100")
@@ -40,13 +49,15 @@ pub fn webshop_into(args: &[&str], input: &str, stdout: impl Into<Stdio>) -> Ans
         .env("WEBSHOP_CACHE", CACHE.path())
         .env_remove("RUST_LOG")
         .env_remove("RUST_BACKTRACE")
+        .env_remove("OPENAI_API_KEY")
         .stdin(Stdio::piped())
-        .stdout(stdout)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    // A command that ends without reading closes its end; that is its right.
-    let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// What comes of a command once it has ended.
+pub fn answered(child: Child) -> Answer {
     let output = child.wait_with_output().expect("the binary ends");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     Answer { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }

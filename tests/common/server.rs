@@ -13,8 +13,12 @@ use webshop_products::GoalId;
 pub struct Asked {
     /// The path as it was sent.
     pub path: String,
+    /// Names, in lower case, and values of the headers.
+    pub headers: BTreeMap<String, String>,
     /// Names and values of the query, then of the form.
     pub fields: Vec<(String, String)>,
+    /// What was sent that is no form.
+    pub body: String,
 }
 
 /// What is answered.
@@ -25,6 +29,8 @@ pub enum Answer {
     Redirect(String),
     /// An error, by its number.
     Error(u16),
+    /// A status, further headers, and a document of JSON or what is taken for it.
+    Json(u16, &'static str, String),
     /// Nothing: the connection is closed.
     Nothing,
 }
@@ -83,27 +89,31 @@ fn attend(connection: TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Resul
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
-    let mut n_bytes = 0;
+    let mut headers = BTreeMap::new();
     while line.trim() != "" {
         line.clear();
         reader.read_line(&mut line)?;
         let (name, value) = line.split_once(':').unwrap_or_default();
-        if name.eq_ignore_ascii_case("content-length") {
-            n_bytes = value.trim().parse().expect("a number");
-        }
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    let mut form = vec![0; n_bytes];
-    reader.read_exact(&mut form)?;
+    let n_bytes = headers.get("content-length").map_or(0, |n| n.parse().expect("a number"));
+    let mut body = vec![0; n_bytes];
+    reader.read_exact(&mut body)?;
+    let body = String::from_utf8_lossy(&body).into_owned();
+    let is_form = headers.get("content-type").is_some_and(|kind| kind.starts_with("application/x-www-form"));
+    let (form, body) = if is_form { (body, String::new()) } else { (String::new(), body) };
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let form = String::from_utf8_lossy(&form);
     let fields =
         [query, &form].into_iter().flat_map(|fields| fields.split('&')).filter(|field| !field.is_empty());
     let fields = fields.map(|field| field.split_once('=').unwrap_or((field, "")));
     let fields = fields.map(|(name, value)| (decoded(name, true), decoded(value, true))).collect();
-    let (head, body) = match answer(&Asked { path: path.to_owned(), fields }) {
+    let (head, body) = match answer(&Asked { path: path.to_owned(), headers, fields, body }) {
         Answer::Page(document) => ("200 OK\r\nContent-Type: text/html; charset=utf-8".into(), document),
         Answer::Redirect(to) => (format!("302 Found\r\nLocation: {to}"), String::new()),
         Answer::Error(status) => (format!("{status} As It Is"), "<h1>Something is wrong</h1>".into()),
+        Answer::Json(status, headers, json) => {
+            (format!("{status} As It Is\r\nContent-Type: application/json{headers}"), json)
+        }
         Answer::Nothing => return Ok(()),
     };
     let n_bytes = body.len();

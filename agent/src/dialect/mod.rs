@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webshop_env::{Action, Page};
 
-use crate::chat::Message;
+use crate::chat::{Message, Role};
 use crate::dialogue::Dialogue;
 use crate::prompt::PROMPT_VERSION;
 
@@ -163,6 +163,22 @@ impl Dialect {
             Self::AgentgymReact => agentgym_react::parse(text),
             Self::ToolCall => tool_call::parse(answer),
             Self::ShopR1 => shop_r1::parse(text, page),
+        }
+    }
+
+    /// An answer as one text: a call that a server handed out apart stands where a model of our own writes it.
+    pub fn written(self, answer: &Message) -> String {
+        match self {
+            Self::ToolCall => tool_call::written(answer),
+            _ => answer.content.clone(),
+        }
+    }
+
+    /// The answer that was [`Dialect::written`] so, as servers have it; a call in it is called `id`.
+    pub fn answered(self, written: &str, id: &str) -> Message {
+        match self {
+            Self::ToolCall => tool_call::answered(written, id),
+            _ => Message::text(Role::Assistant, written),
         }
     }
 

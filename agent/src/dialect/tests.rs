@@ -142,6 +142,25 @@ fn calls_are_read_from_the_text_or_beside_it() {
 }
 
 #[test]
+fn a_call_beside_the_text_can_be_written_into_it_and_taken_out_again() {
+    let dialect = Dialect::ToolCall;
+    for thought in ["", "Well, \"so\"."] {
+        let said = format!("{thought}\n{}", dialect.say("", &Action::Click("12\" \\ tall".into())));
+        let beside = dialect.answered(said.trim(), "c7");
+        assert_eq!((beside.content.as_str(), beside.tool_calls[0].id.as_str()), (thought, "c7"));
+        assert_eq!(dialect.written(&beside), said.trim());
+        assert_eq!(dialect.parse(&beside, &door()), parse(dialect, &said));
+    }
+    for text in ["no call", "<tool_call>\n{broken}\n</tool_call>"] {
+        let answer = dialect.answered(text, "c7");
+        assert_eq!((dialect.written(&answer).as_str(), answer.tool_calls.len()), (text, 0));
+    }
+    // Elsewhere, text is text.
+    let said = dialect.say("", &Action::Click("x".into()));
+    assert_eq!(Dialect::Ragen.answered(&said, "c7"), Message::text(Role::Assistant, said));
+}
+
+#[test]
 fn shop_r1_takes_one_object_and_nothing_else() {
     let check = |text, action, is_well_formed: bool| {
         let thought = is_well_formed.then_some("r");

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use webshop_env::{Action, Compat, NoopReason};
 
 use super::{AnswerForm, Utterance, tags};
-use crate::chat::{Message, Role};
+use crate::chat::{Message, Role, ToolCall};
 use crate::dialogue::{Dialogue, Seen};
 
 pub const VERSION: &str = "tool-call-v1";
@@ -84,6 +84,29 @@ pub fn say(action: &Action) -> String {
     };
     let text = Value::from(text);
     format!("{OPENING}\n{{\"name\": \"{name}\", \"arguments\": {{\"{argument}\": {text}}}}}\n{CLOSING}")
+}
+
+pub fn written(answer: &Message) -> String {
+    let Some(ToolCall { name, arguments, .. }) = answer.tool_calls.first() else {
+        return answer.content.clone();
+    };
+    let name = Value::from(name.as_str());
+    let arguments = arguments.iter().map(|(name, value)| format!("{}: {value}", Value::from(name.as_str())));
+    let arguments = arguments.collect::<Vec<_>>().join(", ");
+    let call = format!("{OPENING}\n{{\"name\": {name}, \"arguments\": {{{arguments}}}}}\n{CLOSING}");
+    match answer.content.trim() {
+        "" => call,
+        text => format!("{text}\n{call}"),
+    }
+}
+
+pub fn answered(written: &str, id: &str) -> Message {
+    let Some((name, arguments)) = call_in(written) else {
+        return Message::text(Role::Assistant, written);
+    };
+    let text = written.split(OPENING).next().unwrap_or_default().trim();
+    let call = ToolCall { id: id.to_owned(), name, arguments };
+    Message { tool_calls: vec![call], ..Message::text(Role::Assistant, text) }
 }
 
 pub fn parse(answer: &Message) -> Utterance {

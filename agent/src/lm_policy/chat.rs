@@ -75,8 +75,8 @@ impl ChatFormat {
     fn stamp(&self) -> Result<PromptStamp, AgentError> {
         let digest = Sha256::digest(self.template.source(self.dialect.tools().is_some())?);
         let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let version = format!("{}+template-{digest}", self.dialect.version()).into();
-        Ok(PromptStamp { dialect: self.dialect, version })
+        let version = format!("{}+template-{digest}", self.dialect.version());
+        Ok(PromptStamp::of_words(self.dialect, version))
     }
 }
 

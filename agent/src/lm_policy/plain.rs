@@ -48,7 +48,7 @@ impl<'a> PlainVoice<'a> {
     }
 
     pub fn stamp() -> PromptStamp {
-        PromptStamp { dialect: Dialect::Plain, version: Dialect::Plain.version().into() }
+        PromptStamp::of_words(Dialect::Plain, Dialect::Plain.version())
     }
 
     pub fn stop_ids(&self) -> &[u32] {
