@@ -10,10 +10,13 @@ mod answer;
 mod cache;
 mod catalog;
 mod compare;
+mod compute;
 mod convert;
 mod eval;
 mod explain;
+mod gpu_check;
 mod lines;
+mod model;
 mod play;
 mod progress;
 mod remote;
@@ -71,9 +74,15 @@ enum Verb {
     Explain(explain::ExplainArgs),
     /// Tell given trips as the original WebShop shows them, page by page
     Trace(trace::TraceArgs),
+    /// Show what a GPU does here: kernels against their twins, speeds, memory
+    #[command(hide = true)]
+    GpuCheck(gpu_check::GpuCheckArgs),
     /// Make a catalog, or look at one
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
+    /// Make a model folder, look at one, or write one anew
+    #[command(subcommand)]
+    Model(model::ModelVerb),
 }
 
 fn main() -> ExitCode {
@@ -110,7 +119,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::GpuCheck(args) => gpu_check::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
+        Verb::Model(verb) => model::run(verb),
     }
 }
 

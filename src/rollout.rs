@@ -15,6 +15,7 @@ use webshop_env::Shop;
 use webshop_products::{GoalSet, Seed, Split};
 use webshop_training::{Ground, Manners, Summary, Trained, summarize};
 
+use crate::compute::ComputeArgs;
 use crate::progress::observer;
 use crate::remote::{self, RemoteFlags};
 use crate::result::Measurement;
@@ -107,12 +108,14 @@ pub struct MannersArgs {
     /// Tokens of a context, prompts and answers [default: the checkpoint's; 8192 in a chat]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_context: Option<u32>,
-    /// Tokens of one answer [default: the checkpoint's; 256 in a chat]
+    /// Tokens of one answer [default: the checkpoint's; 256 in a chat, 1024 behind a server]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turn_tokens: Option<u32>,
     /// Let only admissible actions be said
     #[arg(long)]
     pub constrained: bool,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
 }
 
 impl From<MannersArgs> for Manners {
@@ -177,7 +180,8 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
 
 /// Plays with a trained model.
 pub fn play_lm(trained: Trained, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let shopper = trained.into_shopper(flags.manners.clone().into())?;
+    let compute = flags.manners.compute.choose()?;
+    let shopper = trained.into_shopper(flags.manners.clone().into(), &compute)?;
     play(&mut shopper.policy(Seed(flags.seed))?, shopper.lanes(), flags, out)
 }
 

@@ -21,7 +21,8 @@ fn every_verb_explains_itself() {
     let shopping = ["", "train", "eval", "rollout", "replay", "convert", "compare", "validate"];
     let looking = ["play", "search", "explain", "trace"];
     let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
-    for verb in shopping.into_iter().chain(looking).chain(catalog) {
+    let model = ["model", "model new", "model inspect", "model merge", "model convert"];
+    for verb in shopping.into_iter().chain(looking).chain(catalog).chain(model) {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let name = format!("help {verb}").trim().replace(' ', "_");
         common::in_area("cli", || insta::assert_snapshot!(name, answer(&args)));

@@ -10,7 +10,9 @@
 //! ```text
 //! prefill B T     B texts of T tokens are read, and one token is drawn for each
 //! decode B C N    N tokens are drawn for each of B lanes that hold C
-//! train B T       forward and backward of the masked log-probabilities of B texts of T tokens
+//! train B T       forward and backward of the masked log-probabilities of B texts of T tokens; as in the
+//!                 trainer, micro-batches of a small model run side by side, those of a wide one in turn
+//!                 and into one set of sums
 //! snapshot        the weights are packed for generation
 //! ```
 //!
@@ -77,13 +79,16 @@ struct Server {
     /// Lanes that hold a context, for the case that made them.
     lanes: Option<(String, Generator)>,
     turn: u64,
+    /// Summed gradients, if the model is so wide that they are kept.
+    sums: Vec<Vec<f32>>,
 }
 
 impl Server {
     fn generator(&self, n_lanes: usize, capacity: usize) -> Generator {
         let config =
             GeneratorConfig { n_lanes, capacity, sampler: Sampler::PLAIN, seed: Seed(1), stop_ids: vec![] };
-        Generator::new(Arc::new(self.model.decoder().expect("parameters can be read")), config)
+        let decoder = Arc::new(self.model.decoder().expect("parameters can be read"));
+        Generator::new(decoder, config).expect("memory of the CPU")
     }
 
     /// Every lane reads `n_new` tokens and draws `n_drawn`.
@@ -135,23 +140,39 @@ impl Server {
         }
     }
 
-    fn train(&self, n_texts: usize, n_tokens: usize) -> f64 {
+    fn train(&mut self, n_texts: usize, n_tokens: usize) -> f64 {
         let per_micro = (MICRO_BATCH / n_tokens).max(1);
         let vocab_size = self.model.config().vocab_size;
         let all: Vec<Vec<u32>> = (0..n_texts).map(|text| ids(n_tokens, text, vocab_size)).collect();
-        let one = |texts: &[Vec<u32>]| {
+        let model = &self.model;
+        let one = |texts: &[Vec<u32>], put: &mut dyn FnMut(usize, Vec<f32>)| {
             let (ids, lengths) = (texts.concat(), vec![n_tokens; texts.len()]);
             // Every third token is the agent's.
-            let asked = (0..ids.len()).filter(|at| at % n_tokens % 3 == 0 && at % n_tokens + 1 < n_tokens);
-            let positions: Vec<u32> = asked.map(|at| at as u32).collect();
+            let of_text =
+                |text: usize| (0..n_tokens - 1).step_by(3).map(move |at| (text * n_tokens + at) as u32);
+            let positions: Vec<u32> = (0..texts.len()).flat_map(of_text).collect();
             let targets: Vec<u32> = positions.iter().map(|&at| ids[at as usize + 1]).collect();
             let tokens = PackedTokens { ids: &ids, lengths: &lengths };
-            let pass = self.model.record(&tokens, &positions, &targets).expect("valid questions");
+            let pass = model.record(&tokens, &positions, &targets).expect("valid questions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
-            pass.backward(&loss).expect("the loss is a scalar")
+            pass.backward_each(&loss, put).expect("the loss is a scalar");
         };
+        let n_parameters = model.parameters().len();
+        self.sums.resize(n_parameters, Vec::new());
+        let sums = &mut self.sums;
         let start = Instant::now();
-        let gradients: Vec<_> = all.par_chunks(per_micro).map(one).collect();
+        if model.is_wide() {
+            for texts in all.chunks(per_micro) {
+                one(texts, &mut |place, gradient| add(&mut sums[place], gradient));
+            }
+            return start.elapsed().as_secs_f64();
+        }
+        let apart = |texts| {
+            let mut gradients = vec![Vec::new(); n_parameters];
+            one(texts, &mut |place, gradient| gradients[place] = gradient);
+            gradients
+        };
+        let gradients: Vec<_> = all.par_chunks(per_micro).map(apart).collect();
         let seconds = start.elapsed().as_secs_f64();
         drop(gradients);
         seconds
@@ -174,6 +195,16 @@ impl Server {
     }
 }
 
+fn add(sum: &mut Vec<f32>, gradient: Vec<f32>) {
+    const PIECE: usize = 1 << 18;
+    if sum.is_empty() {
+        *sum = gradient;
+        return;
+    }
+    let pieces = sum.par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
+    pieces.for_each(|(sum, gradient)| sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b));
+}
+
 /// Largest resident memory of this process so far, where Linux tells.
 fn peak_bytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -187,12 +218,12 @@ fn main() {
         println!("scripts/bench_torch.py starts this program with a model and its weights");
         return;
     };
-    let mut server = Server { model: model(&config(&name), &weights), lanes: None, turn: 0 };
+    let mut server = Server { model: model(&config(&name), &weights), lanes: None, turn: 0, sums: vec![] };
     println!("{}", rayon::current_num_threads());
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("standard input is readable");
         if line == "done" {
-            server.lanes = None;
+            (server.lanes, server.sums) = (None, Vec::new());
             println!("{}", peak_bytes());
         } else {
             println!("{}", server.answer(&line));

@@ -8,6 +8,7 @@
 //! files in the same folder are [`crate::tokenizer`]'s. Nothing is downloaded.
 
 mod stop_tokens;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod weights;
@@ -24,9 +25,10 @@ use crate::qwen2::{Qwen2, Qwen2Config};
 
 pub use stop_tokens::StopTokens;
 pub(crate) use stop_tokens::special_token;
+pub use survey::Survey;
 pub(crate) use weights::Shard;
 pub use weights::{WeightFiles, WeightType};
-pub use writing::{SaveOptions, save, save_as, write_atomically};
+pub use writing::{SaveOptions, save, save_as, save_random, write_atomically};
 pub(crate) use writing::{write_json, write_tensors};
 
 const CONFIG: &str = "config.json";

@@ -49,7 +49,7 @@ pub struct PromptStamp {
     pub version: Arc<str>,
     /// The model's name or the fingerprint of its weights.
     pub model: Option<Arc<str>>,
-    /// How a server was asked to draw.
+    /// How its answers are drawn.
     pub sampling: Option<Sampling>,
 }
 
@@ -60,7 +60,7 @@ impl PromptStamp {
     }
 }
 
-/// How a server is asked to draw answers.
+/// How answers are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
     /// Divides the logits; 0 takes the most probable token.
@@ -69,7 +69,7 @@ pub struct Sampling {
     pub top_p: f64,
     /// Tokens after which an answer is cut.
     pub max_tokens: u32,
-    /// From which the seeds of all requests follow.
+    /// From which all draws follow, or the seeds of all requests.
     pub seed: u64,
 }
 

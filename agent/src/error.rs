@@ -8,6 +8,14 @@ pub enum AgentError {
     /// A tensor operation failed inside candle.
     #[error("tensor operation failed: {0}")]
     Tensor(#[from] candle_core::Error),
+    /// A device that cannot be computed on.
+    #[error("cannot compute on `{device}`: {reason}")]
+    Device {
+        /// As it was asked for.
+        device: String,
+        /// Why.
+        reason: String,
+    },
     /// A model folder lacks a file or holds one that cannot be read.
     #[error("cannot read `{path}`: {reason}")]
     Read {

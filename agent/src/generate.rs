@@ -18,21 +18,22 @@
 //! lane's completion depends on its context, the sampler and its coordinates alone: not on the number of
 //! threads, nor on the lanes beside it.
 //!
+//! On a GPU all lanes are one group, and tokens are drawn there where nothing but the temperature shapes the distribution:
+//! logits then never leave it.
+//!
 //! Where a constraint leaves a single token, it is taken without asking the model, with log-probability 0,
 //! which is what sampling would have found. Text, pages and actions are other modules' business.
-
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use webshop_products::Seed;
 
-use crate::cache::KvCache;
 use crate::constraint::{Allowed, Constraint, ConstraintState};
+use crate::engine::{Engine, EngineCache};
 use crate::error::AgentError;
 use crate::kernels::threads::Threads;
-use crate::qwen2::{Decoder, LaneTokens};
-use crate::sampler::{Draw, Sampler, SamplingCoordinates};
+use crate::qwen2::LaneTokens;
+use crate::sampler::{Draw, Sampler, SamplingCoordinates, uniform};
 
 /// Most lanes of a small model that are computed together on one thread: enough rows for the matrix products to be worth it, few
 /// enough to keep several threads busy.
@@ -106,9 +107,9 @@ pub enum StopReason {
 }
 
 /// The contexts of many lanes, and a model that continues them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Generator {
-    decoder: Arc<Decoder>,
+    engine: Engine,
     config: GeneratorConfig,
     groups: Vec<Group>,
     /// Lanes of every group but the last, which may have fewer.
@@ -116,9 +117,10 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Empty contexts for the weights in `decoder`.
-    pub fn new(decoder: Arc<Decoder>, config: GeneratorConfig) -> Self {
-        let lanes_per_group = match decoder.threads() {
+    /// Empty contexts for the weights in `engine`. Fails if a device has no room for them.
+    pub fn new(engine: impl Into<Engine>, config: GeneratorConfig) -> Result<Self, AgentError> {
+        let engine = engine.into();
+        let lanes_per_group = match engine.threads() {
             // A group for each thread, if there are few lanes.
             Threads::One => config.n_lanes.div_ceil(rayon::current_num_threads()).min(LANES_PER_GROUP),
             Threads::All => config.n_lanes,
@@ -126,17 +128,17 @@ impl Generator {
         let lanes_per_group = lanes_per_group.max(1);
         let groups = (0..config.n_lanes).step_by(lanes_per_group).map(|first_lane| {
             let n_lanes = lanes_per_group.min(config.n_lanes - first_lane);
-            let cache = KvCache::new(decoder.config(), n_lanes, config.capacity);
-            Group { first_lane, cache, contexts: vec![Vec::new(); n_lanes] }
+            let cache = engine.cache(n_lanes, config.capacity)?;
+            Ok(Group { first_lane, cache, contexts: vec![Vec::new(); n_lanes] })
         });
-        let groups = groups.collect();
-        Self { decoder, config, groups, lanes_per_group }
+        let groups = groups.collect::<Result<_, AgentError>>()?;
+        Ok(Self { engine, config, groups, lanes_per_group })
     }
 
-    /// Continues with other weights of the same shape, from empty contexts: what has been read was read by
-    /// the old ones.
-    pub fn renew(&mut self, decoder: Arc<Decoder>) {
-        self.decoder = decoder;
+    /// Continues with other weights of the same shape on the same device, from empty contexts: what has been read was
+    /// read by the old ones.
+    pub fn renew(&mut self, engine: impl Into<Engine>) {
+        self.engine = engine.into();
         (0..self.config.n_lanes).for_each(|lane| self.forget(lane));
     }
 
@@ -156,7 +158,7 @@ impl Generator {
     /// Empties the context of `lane`.
     pub fn forget(&mut self, lane: usize) {
         let group = &mut self.groups[lane / self.lanes_per_group];
-        group.cache.reset_lane(lane % self.lanes_per_group);
+        group.cache.truncate_lane(lane % self.lanes_per_group, 0);
         group.contexts[lane % self.lanes_per_group].clear();
     }
 
@@ -179,13 +181,13 @@ impl Generator {
             }
             of_group[request.lane / self.lanes_per_group].push(place);
         }
-        let (decoder, config) = (&self.decoder, &self.config);
+        let (engine, config) = (&self.engine, &self.config);
         let said: Vec<Vec<Completion>> = self
             .groups
             .par_iter_mut()
             .zip(&of_group)
             .map(|(group, places)| {
-                group.generate(decoder, config, places.iter().map(|place| &requests[*place]))
+                group.generate(engine, config, places.iter().map(|place| &requests[*place]))
             })
             .collect::<Result<_, AgentError>>()?;
         let mut completions: Vec<_> =
@@ -196,11 +198,11 @@ impl Generator {
 }
 
 /// Lanes that are computed together.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Group {
     /// The generator's number of the first lane here.
     first_lane: usize,
-    cache: KvCache,
+    cache: EngineCache,
     /// All tokens of each lane; the cache has read the first of them.
     contexts: Vec<Vec<u32>>,
 }
@@ -208,7 +210,7 @@ struct Group {
 impl Group {
     fn generate<'r>(
         &mut self,
-        decoder: &Decoder,
+        engine: &Engine,
         config: &GeneratorConfig,
         requests: impl Iterator<Item = &'r Request>,
     ) -> Result<Vec<Completion>, AgentError> {
@@ -220,13 +222,25 @@ impl Group {
             }
             let lanes: Vec<LaneTokens<'_>> =
                 open.iter().map(|turn| LaneTokens { lane: turn.lane, ids: &turn.unread }).collect();
-            let logits = decoder.decode(&mut self.cache, &lanes)?;
+            let is_free = config.sampler.top_p() == 1.0 && open.iter().all(|turn| turn.state.is_none());
+            if is_free {
+                let uniforms: Vec<f32> = open.iter().map(|turn| turn.uniform(config)).collect();
+                let temperature = config.sampler.temperature();
+                if let Some(draws) = engine.draw(&mut self.cache, &lanes, &uniforms, temperature)? {
+                    for (turn, draw) in open.iter_mut().zip(draws) {
+                        turn.unread.clear();
+                        turn.say(config, draw)?;
+                    }
+                    continue;
+                }
+            }
+            let logits = engine.decode(&mut self.cache, &lanes)?;
             let answer = |(turn, logits): (&mut &mut Turn, &[f32])| {
                 turn.unread.clear();
                 turn.sample(config, logits)?;
                 turn.say_what_is_certain(config)
             };
-            match decoder.threads() {
+            match engine.threads() {
                 Threads::One => open.iter_mut().zip(logits.rows()).try_for_each(answer)?,
                 Threads::All => {
                     let answers = open.par_iter_mut().zip(logits.par_rows()).map(answer);
@@ -310,10 +324,19 @@ struct Turn<'r> {
 impl Turn<'_> {
     fn sample(&mut self, config: &GeneratorConfig, logits: &[f32]) -> Result<(), AgentError> {
         let allowed = self.state.map_or(Allowed::AllBut(&[]), |state| state.allowed());
+        let draw = config.sampler.sample(logits, allowed, config.seed, self.coordinates())?;
+        self.say(config, draw)
+    }
+
+    /// The number in [0, 1) behind the next draw.
+    fn uniform(&self, config: &GeneratorConfig) -> f32 {
+        uniform(config.seed, self.coordinates()) as f32
+    }
+
+    fn coordinates(&self) -> SamplingCoordinates {
         let mut at = self.request.coordinates;
         at.token += self.draws.len() as u64;
-        let draw = config.sampler.sample(logits, allowed, config.seed, at)?;
-        self.say(config, draw)
+        at
     }
 
     /// As long as a single token is possible, the model need not be asked.

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes; [`checkpoint`]
 //! reads and writes model folders; [`tokenizer`] is text to ids and back, and [`chat_template`] a conversation
-//! to the text that a checkpoint was taught; [`lora`] adapts a model cheaply. [`generate`] says a turn on many
+//! to the text that a checkpoint was taught; [`lora`] adapts a model cheaply. Where a model is computed is [`device`]'s
+//! choice, and an [`Engine`] is one either way. [`generate`] says a turn on many
 //! lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
@@ -15,7 +16,10 @@
 pub mod cache;
 pub mod chat_template;
 pub mod checkpoint;
+pub mod device;
+mod engine;
 mod error;
+mod fused;
 mod kernels;
 pub mod lora;
 mod ops;
@@ -49,17 +53,25 @@ pub use canary::Canary;
 pub use chat::{Message, Role, ToolCall};
 pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
+pub use device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 pub use dialect::{Dialect, History, Utterance};
 pub use dialogue::{Dialogue, PastTurn, Seen};
+pub use engine::Engine;
 pub use episode::{
     Episode, EpisodeCoordinates, EpisodeRecord, EpisodeTurn, PromptStamp, Sampling, TurnRecord, TurnTokens,
 };
 pub use error::AgentError;
+pub use fused::adamw::{self, Coefficients as AdamwCoefficients, State as AdamwState};
+pub use fused::twins::{TwinCheck, TwinSizes};
 pub use generate::{Completion, Context, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
+pub use kernels::launch::Kernels;
 pub use kernels::matmul::{Store, View, matmul};
 pub use lm_policy::{ChatFormat, LmConfig, LmPolicy};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
-pub use qwen2::{Decoder, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats};
+pub use qwen2::device::{DeviceCache, DeviceModel, DevicePass, Parameters, Stepper};
+pub use qwen2::{
+    Decoder, KnownShape, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,
+};
 pub use remake::remake;
 pub use remote::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries, TripFile};
 pub use rollout::{RolloutConfig, Task, rollout};

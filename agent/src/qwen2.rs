@@ -15,7 +15,9 @@
 
 mod config;
 mod decoder;
+pub mod device;
 mod pass;
+mod shapes;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,7 @@ use webshop_products::{Purpose, Seed};
 pub use config::Qwen2Config;
 pub use decoder::{Decoder, LaneTokens, Logits};
 pub use pass::{PackedTokens, Pass, TokenStats};
+pub use shapes::KnownShape;
 
 use crate::error::AgentError;
 use crate::kernels::rope::Rope;
@@ -51,23 +54,12 @@ impl Qwen2 {
     /// √(2 · layers), as GPT-2 does, so that the stream does not grow with depth.
     pub fn random(config: &Qwen2Config, seed: Seed) -> Result<Self, AgentError> {
         config.validate()?;
-        let residual = config.initializer_range / libm::sqrt(2.0 * config.num_hidden_layers as f64);
-        let mut parameters = Vec::new();
-        for (idx, (name, shape)) in parameter_shapes(config).into_iter().enumerate() {
-            let deviation = if name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") {
-                residual
-            } else {
-                config.initializer_range
-            };
-            let count = shape.iter().product();
-            let values = match shape.len() {
-                1 if name.ends_with(".bias") => vec![0.0; count],
-                1 => vec![1.0; count],
-                _ => normal(&mut seed.rng(Purpose::Init, &[idx as u64]), count, deviation),
-            };
-            parameters.push((name, Tensor::from_vec(values, shape, &Device::Cpu)?));
-        }
-        Self::new(config, parameters)
+        let shapes = parameter_shapes(config).into_iter().enumerate();
+        let parameters = shapes.map(|(idx, (name, shape))| {
+            let tensor = random_parameter(config, seed, idx, &name, &shape)?;
+            Ok((name, tensor))
+        });
+        Self::new(config, parameters.collect::<Result<_, AgentError>>()?)
     }
 
     /// A model with the given weights, which must be exactly those the configuration asks for,
@@ -216,6 +208,29 @@ pub(crate) fn parameter_shapes(config: &Qwen2Config) -> Vec<(String, Vec<usize>)
     }
     shapes.sort();
     shapes
+}
+
+/// The first weights of parameter `idx`, as [`Qwen2::random`] draws them: none depends on another.
+pub(crate) fn random_parameter(
+    config: &Qwen2Config,
+    seed: Seed,
+    idx: usize,
+    name: &str,
+    shape: &[usize],
+) -> Result<Tensor, AgentError> {
+    let writes_to_residual = name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
+    let deviation = if writes_to_residual {
+        config.initializer_range / libm::sqrt(2.0 * config.num_hidden_layers as f64)
+    } else {
+        config.initializer_range
+    };
+    let count = shape.iter().product();
+    let values = match shape.len() {
+        1 if name.ends_with(".bias") => vec![0.0; count],
+        1 => vec![1.0; count],
+        _ => normal(&mut seed.rng(Purpose::Init, &[idx as u64]), count, deviation),
+    };
+    Ok(Tensor::from_vec(values, shape, &Device::Cpu)?)
 }
 
 /// Normal numbers by the transform of Box and Muller, in double precision until the end.

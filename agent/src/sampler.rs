@@ -116,9 +116,7 @@ impl Sampler {
         at: SamplingCoordinates,
     ) -> Result<Draw, AgentError> {
         let distribution = self.distribution(logits, allowed)?;
-        let coordinates = [at.step, at.shop, at.goal, at.sample, at.turn, at.token];
-        let bits = seed.rng(Purpose::Decoding, &coordinates).next_u64() >> 11;
-        let place = distribution.place_of(bits as f64 / (1u64 << 53) as f64);
+        let place = distribution.place_of(uniform(seed, at));
         Ok(Draw {
             id: distribution.id_of(place),
             log_prob: distribution.log_prob(place) as f32,
@@ -161,6 +159,13 @@ impl Sampler {
         }
         Ok(distribution)
     }
+}
+
+/// The number in [0, 1) behind a draw.
+pub(crate) fn uniform(seed: Seed, at: SamplingCoordinates) -> f64 {
+    let coordinates = [at.step, at.shop, at.goal, at.sample, at.turn, at.token];
+    let bits = seed.rng(Purpose::Decoding, &coordinates).next_u64() >> 11;
+    bits as f64 / (1u64 << 53) as f64
 }
 
 /// Unnormalized probabilities of the candidates, which are in id order.

@@ -25,6 +25,8 @@
 //!
 //! Not for vocabularies other than byte-level BPE: SentencePiece files are refused.
 
+mod qwen;
+
 use std::path::Path;
 
 use tokenizers::decoders::DecoderWrapper;

@@ -32,6 +32,8 @@ mod record;
 mod statistics;
 mod validate;
 
+mod gpu_check;
+
 mod checkpoint;
 mod clock;
 mod durable;
@@ -43,6 +45,7 @@ pub use config::*;
 pub use durable::{read_json, write_atomically, write_json};
 pub use error::{Result, TrainingError};
 pub use evaluate::{FailureKind, Failures, Summary, summarize, summarize_at_site};
+pub use gpu_check::{GpuCheck, MeasuredShape, Part as GpuPart, Verdict as GpuVerdict};
 pub use gradient::{Gradients, accumulate};
 pub use ground::{Ground, GroundGoal};
 pub use learn::{LearnStep, LearnTerms, learn_step};
@@ -51,7 +54,7 @@ pub use metrics::{
     Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
 };
 pub use observer::{Observer, Silent};
-pub use optimizer::{Optimizer, Schedule, StepOutcome, is_decayed};
+pub use optimizer::{DeviceOptimizer, Optimizer, Schedule, StepOutcome, is_decayed};
 pub use report::write_report;
 pub use reward::TaskReward;
 pub use setup::{

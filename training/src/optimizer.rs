@@ -16,7 +16,10 @@
 //! transformers. A gradient with a NaN or an infinity changes nothing at all, neither parameters nor moments nor t.
 //! It computes no gradients and knows no model: parameters are names and candle variables.
 
+mod device;
 mod muon;
+
+pub use device::DeviceOptimizer;
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use webshop_agent::checkpoint::{self, StopTokens};
 use webshop_agent::prompt::{THINK, mark};
-use webshop_agent::{ChatFormat, Decoder, Dialect, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer};
+use webshop_agent::{
+    ChatFormat, Compute, Dialect, Engine, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer,
+};
 use webshop_products::Seed;
 
 use crate::checkpoint::find_checkpoint;
@@ -53,10 +55,11 @@ pub struct Manners {
 /// A model that is ready to shop.
 #[derive(Debug)]
 pub struct Shopper {
-    decoder: Arc<Decoder>,
+    engine: Engine,
     tokenizer: ShopTokenizer,
     config: LmConfig,
     format: Option<ChatFormat>,
+    fingerprint: Arc<str>,
 }
 
 impl Trained {
@@ -84,8 +87,8 @@ impl Trained {
         if knows(THINK) && knows(&mark(1)) { Dialect::Plain } else { Dialect::VerlAgent }
     }
 
-    /// The model as a customer; its training weights are let go.
-    pub fn into_shopper(self, manners: Manners) -> Result<Shopper> {
+    /// The model as a customer who is computed where `compute` says; its training weights are let go.
+    pub fn into_shopper(self, manners: Manners, compute: &Compute) -> Result<Shopper> {
         let dialect = manners.dialect.unwrap_or_else(|| self.dialect());
         let positions = self.model.config().max_position_embeddings;
         let (max_context, max_turn_tokens, format) = match dialect {
@@ -105,24 +108,29 @@ impl Trained {
             max_turn_tokens: manners.max_turn_tokens.unwrap_or(max_turn_tokens),
             constrained: manners.constrained,
         };
-        let decoder = Arc::new(self.model.decoder()?);
-        Ok(Shopper { decoder, tokenizer: self.tokenizer, config, format })
+        let fingerprint = self.model.fingerprint()?.into();
+        let engine = Engine::new(&self.model, compute)?;
+        Ok(Shopper { engine, tokenizer: self.tokenizer, config, format, fingerprint })
     }
 }
 
 impl Shopper {
     /// The policy, drawing from `seed`.
     pub fn policy(&self, seed: Seed) -> Result<LmPolicy<'_>> {
-        let (decoder, tokenizer) = (self.decoder.clone(), &self.tokenizer);
-        Ok(match &self.format {
-            None => LmPolicy::new(decoder, tokenizer, self.config, seed)?,
-            Some(format) => LmPolicy::in_chat(decoder, tokenizer, format, self.config, seed)?,
-        })
+        let (engine, tokenizer) = (self.engine.clone(), &self.tokenizer);
+        let policy = match &self.format {
+            None => LmPolicy::new(engine, tokenizer, self.config, seed)?,
+            Some(format) => LmPolicy::in_chat(engine, tokenizer, format, self.config, seed)?,
+        };
+        Ok(policy.named(self.fingerprint.clone()))
     }
 
     /// Episodes to play side by side: as many as keep the processor busy and memory within bounds.
     pub fn lanes(&self) -> usize {
-        let token = self.decoder.config().cached_bytes();
-        (CACHE_BYTES / (token * self.config.max_context)).clamp(1, LANES)
+        let (token, bytes) = match &self.engine {
+            Engine::Cpu(decoder) => (decoder.config().cached_bytes(), CACHE_BYTES),
+            Engine::Device(model) => (model.cache_bytes_per_token(), model.compute().cache_bytes()),
+        };
+        (bytes / (token * self.config.max_context)).clamp(1, LANES)
     }
 }

@@ -133,6 +133,18 @@ fn large_models_are_written_in_files_of_limited_size() {
 }
 
 #[test]
+fn a_random_model_is_written_without_being_held() {
+    let (model, folder) = (tiny(false), tempfile::tempdir().unwrap());
+    let n_written = std::cell::Cell::new(0);
+    let options = SaveOptions { file_limit_bytes: 1200, ..SaveOptions::default() };
+    let count = |values| n_written.set(n_written.get() + values);
+    save_random(model.config(), Seed(1), folder.path(), &options, &count).unwrap();
+    assert_eq!(n_written.get(), model.config().n_parameters() as u64);
+    assert_eq!(names(folder.path()).len(), 6);
+    assert_eq!(load(folder.path()).unwrap().fingerprint().unwrap(), model.fingerprint().unwrap());
+}
+
+#[test]
 fn values_in_a_file_are_aligned_and_the_writer_is_named() {
     let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
     save(&model, folder.path()).unwrap();

@@ -4,19 +4,25 @@
 //! the index that transformers gives them. Tensors are converted one by one while they are written, so that
 //! saving needs no second copy of the model.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType, Tensor, Var};
+use candle_core::{DType, Tensor};
+use rayon::prelude::*;
 use safetensors::tensor::{Metadata, TensorInfo, View};
 use serde_json::{Map, json};
+use webshop_products::Seed;
 
 use super::weights::WeightType;
 use super::{CONFIG, INDEX, WEIGHTS, unwritable};
 use crate::error::AgentError;
-use crate::qwen2::{Qwen2, Qwen2Config};
+use crate::qwen2::{Qwen2, Qwen2Config, parameter_shapes, random_parameter};
+
+/// Parameters of a random model in memory at one time: those of two layers.
+const DRAWN_TOGETHER: usize = 24;
 
 /// How weights are written.
 #[derive(Clone, Copy, Debug)]
@@ -41,31 +47,68 @@ pub fn save(model: &Qwen2, folder: &Path) -> Result<(), AgentError> {
 
 /// As [`save`], with a choice. Weight files of an earlier model in the folder are replaced or removed.
 pub fn save_as(model: &Qwen2, folder: &Path, options: &SaveOptions) -> Result<(), AgentError> {
+    let parameters = model.parameters();
+    write_folder(model.config(), folder, options, &mut |idx| Ok(parameters[idx].1.as_detached_tensor()))
+}
+
+/// Writes the model that [`Qwen2::random`] makes, without ever holding all of it. `written` is told the number of
+/// values after each parameter.
+pub fn save_random(
+    config: &Qwen2Config,
+    seed: Seed,
+    folder: &Path,
+    options: &SaveOptions,
+    written: &dyn Fn(u64),
+) -> Result<(), AgentError> {
+    config.validate()?;
+    let shapes = parameter_shapes(config);
+    // Parameters do not depend on each other, so that a few are drawn side by side.
+    let mut ahead: VecDeque<Tensor> = VecDeque::new();
+    write_folder(config, folder, options, &mut |idx| {
+        if ahead.is_empty() {
+            let end = (idx + DRAWN_TOGETHER).min(shapes.len());
+            let draw = |idx: usize| random_parameter(config, seed, idx, &shapes[idx].0, &shapes[idx].1);
+            ahead = (idx..end).into_par_iter().map(draw).collect::<Result<_, _>>()?;
+        }
+        let tensor = ahead.pop_front().expect("just filled");
+        written(tensor.elem_count() as u64);
+        Ok(tensor)
+    })
+}
+
+/// Gives the values of a parameter by its place in the list; asked once for each, in order.
+type Source<'s> = dyn FnMut(usize) -> Result<Tensor, AgentError> + 's;
+
+fn write_folder(
+    config: &Qwen2Config,
+    folder: &Path,
+    options: &SaveOptions,
+    tensor: &mut Source,
+) -> Result<(), AgentError> {
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
-    let shards = divide(model.parameters(), options);
-    let n_shards = shards.len();
+    let shapes = parameter_shapes(config);
+    let files = divide(&shapes, options);
     let earlier = weight_files(folder)?;
     let mut written = Vec::new();
     let mut weight_map = Map::new();
-    let mut total_size = 0;
-    for (shard_idx, shard) in shards.into_iter().enumerate() {
-        let name = match n_shards {
+    for (file_idx, range) in files.iter().enumerate() {
+        let name = match files.len() {
             1 => WEIGHTS.to_owned(),
-            _ => format!("model-{:05}-of-{n_shards:05}.safetensors", shard_idx + 1),
+            n_files => format!("model-{:05}-of-{n_files:05}.safetensors", file_idx + 1),
         };
-        for (tensor_name, tensor) in &shard {
-            total_size += n_bytes_of(tensor, options.weight_type);
-            weight_map.insert(tensor_name.clone(), name.as_str().into());
-        }
-        write_tensors(&folder.join(&name), &shard, options.weight_type)?;
-        written.push(folder.join(name));
+        weight_map.extend(shapes[range.clone()].iter().map(|(of, _)| (of.clone(), name.as_str().into())));
+        let path = folder.join(&name);
+        let start = range.start;
+        write_file(&path, &shapes[range.clone()], options.weight_type, &mut |idx| tensor(start + idx))?;
+        written.push(path);
     }
-    if n_shards > 1 {
+    if files.len() > 1 {
+        let total_size: u64 = shapes.iter().map(|(_, shape)| n_bytes_of(shape, options.weight_type)).sum();
         let index = json!({ "metadata": { "total_size": total_size }, "weight_map": weight_map });
         write_json(&folder.join(INDEX), &index)?;
         written.push(folder.join(INDEX));
     }
-    write_json(&folder.join(CONFIG), &stated(model.config(), options.weight_type))?;
+    write_json(&folder.join(CONFIG), &stated(config, options.weight_type))?;
     for file in earlier.into_iter().filter(|file| !written.contains(file)) {
         fs::remove_file(&file).map_err(|error| unwritable(&file, error))?;
     }
@@ -73,39 +116,51 @@ pub fn save_as(model: &Qwen2, folder: &Path, options: &SaveOptions) -> Result<()
 }
 
 /// Fills files in order of name, each up to the limit.
-fn divide(tensors: &[(String, Var)], options: &SaveOptions) -> Vec<Vec<(String, Tensor)>> {
-    let mut files: Vec<Vec<(String, Tensor)>> = vec![Vec::new()];
-    let mut n_bytes = 0;
-    for (name, var) in tensors {
-        let more = n_bytes_of(var, options.weight_type);
-        if n_bytes + more > options.file_limit_bytes && n_bytes > 0 {
-            files.push(Vec::new());
-            n_bytes = 0;
+fn divide(shapes: &[(String, Vec<usize>)], options: &SaveOptions) -> Vec<Range<usize>> {
+    let mut files = Vec::new();
+    let (mut start, mut n_bytes) = (0, 0);
+    for (idx, (_, shape)) in shapes.iter().enumerate() {
+        let more = n_bytes_of(shape, options.weight_type);
+        if n_bytes + more > options.file_limit_bytes && idx > start {
+            files.push(start..idx);
+            (start, n_bytes) = (idx, 0);
         }
         n_bytes += more;
-        let tensor = (name.clone(), var.as_detached_tensor());
-        files.last_mut().expect("there is one from the start").push(tensor);
     }
+    files.push(start..shapes.len());
     files
 }
 
-fn n_bytes_of(tensor: &Tensor, weight_type: WeightType) -> u64 {
-    (tensor.elem_count() * weight_type.dtype().size_in_bytes()) as u64
+fn n_bytes_of(shape: &[usize], weight_type: WeightType) -> u64 {
+    (shape.iter().product::<usize>() * weight_type.dtype().size_in_bytes()) as u64
 }
 
-/// Writes one safetensors file, tensors in the given order.
+/// Writes one safetensors file of given tensors.
 pub(crate) fn write_tensors(
     path: &Path,
     tensors: &[(String, Tensor)],
     weight_type: WeightType,
 ) -> Result<(), AgentError> {
-    let header = header(tensors, weight_type).map_err(|error| unwritable(path, error))?;
+    let shapes: Vec<_> =
+        tensors.iter().map(|(name, tensor)| (name.clone(), tensor.dims().to_vec())).collect();
+    write_file(path, &shapes, weight_type, &mut |idx| Ok(tensors[idx].1.clone()))
+}
+
+/// Writes one safetensors file of named shapes, values as they are given.
+fn write_file(
+    path: &Path,
+    shapes: &[(String, Vec<usize>)],
+    weight_type: WeightType,
+    tensor: &mut Source,
+) -> Result<(), AgentError> {
+    let header = header(shapes, weight_type).map_err(|error| unwritable(path, error))?;
     atomically(path, |partial| {
         let mut file = BufWriter::new(File::create(partial).map_err(told)?);
         file.write_all(&(header.len() as u64).to_le_bytes()).map_err(told)?;
         file.write_all(&header).map_err(told)?;
-        for (name, tensor) in tensors {
-            let bytes = in_type(tensor, weight_type).map_err(|error| format!("tensor `{name}` {error}"))?;
+        for (idx, (name, _)) in shapes.iter().enumerate() {
+            let tensor = tensor(idx).map_err(told)?;
+            let bytes = in_type(&tensor, weight_type).map_err(|error| format!("tensor `{name}` {error}"))?;
             file.write_all(&bytes).map_err(told)?;
         }
         file.into_inner().map_err(told)?.sync_all().map_err(told)
@@ -114,13 +169,14 @@ pub(crate) fn write_tensors(
 
 /// What precedes the values: names, types, shapes and places as JSON, blank up to a multiple of 8 bytes so
 /// that the values are aligned.
-fn header(tensors: &[(String, Tensor)], weight_type: WeightType) -> Result<Vec<u8>, String> {
+fn header(shapes: &[(String, Vec<usize>)], weight_type: WeightType) -> Result<Vec<u8>, String> {
     let mut end = 0;
-    let infos = tensors.iter().map(|(name, tensor)| {
+    let infos = shapes.iter().map(|(name, shape)| {
         let begin = end;
-        end += n_bytes_of(tensor, weight_type) as usize;
-        let (dtype, shape) = (weight_type.in_file(), tensor.dims().to_vec());
-        (name.clone(), TensorInfo { dtype, shape, data_offsets: (begin, end) })
+        end += n_bytes_of(shape, weight_type) as usize;
+        let info =
+            TensorInfo { dtype: weight_type.in_file(), shape: shape.clone(), data_offsets: (begin, end) };
+        (name.clone(), info)
     });
     // Readers of old ask who wrote the file, and `pt` is the answer that all of them know.
     let origin = HashMap::from([("format".to_owned(), "pt".to_owned())]);

@@ -14,15 +14,25 @@
 //! No function of a narrow model starts a thread: the caller runs micro-batches or groups of lanes side by
 //! side. Products of a wide one are divided ([`threads`]), which changes no bit either.
 //!
-//! This is the one module where `unsafe` is allowed. It is used for two purposes: to call a function
-//! compiled for a processor feature after that feature has been detected, and to ask for memory ahead.
+//! For a GPU, [`launch`] describes what is run of the kernels in `cuda/`.
+//!
+//! This is the one module where `unsafe` is allowed. On the processor it is used for two purposes: to call a function
+//! compiled for a processor feature after that feature has been detected, and to ask for memory ahead; the rest is in
+//! `cuda`.
 
 pub mod attention;
 pub mod cached;
+#[cfg(feature = "cuda")]
+pub mod cuda;
+#[cfg(test)]
+pub mod emulated;
+pub mod launch;
 pub mod math;
 pub mod matmul;
 pub mod rope;
 pub mod rows;
+#[cfg(any(test, feature = "cuda"))]
+pub mod source;
 pub mod threads;
 
 /// The instruction set for which a kernel has a version of its own.

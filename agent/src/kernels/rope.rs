@@ -39,6 +39,11 @@ impl Rope {
         Self { cos, sin, half }
     }
 
+    /// Cosines and sines of all positions, D/2 of each a position, for a copy on a device.
+    pub fn table(&self) -> (&[f32], &[f32]) {
+        (&self.cos, &self.sin)
+    }
+
     /// Positions in the table.
     pub fn n_positions(&self) -> usize {
         self.cos.len().checked_div(self.half).unwrap_or(0)

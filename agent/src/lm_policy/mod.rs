@@ -20,12 +20,12 @@ use self::chat::ChatVoice;
 use self::plain::PlainVoice;
 use crate::constraint::Constraint;
 use crate::dialect::Utterance;
-use crate::episode::{PromptStamp, TurnTokens};
+use crate::engine::Engine;
+use crate::episode::{PromptStamp, Sampling, TurnTokens};
 use crate::error::AgentError;
 use crate::generate::{Context, Generator, GeneratorConfig, Request};
 use crate::policy::{LaneView, Move, Policy};
 use crate::prompt::PromptConfig;
-use crate::qwen2::Decoder;
 use crate::sampler::{Sampler, SamplingCoordinates};
 use crate::tokenizer::ShopTokenizer;
 
@@ -48,36 +48,43 @@ pub struct LmConfig {
 /// A model with its tokenizer, shopping on many lanes.
 #[derive(Debug)]
 pub struct LmPolicy<'a> {
-    decoder: Arc<Decoder>,
+    engine: Engine,
     tokenizer: &'a ShopTokenizer,
     config: LmConfig,
     seed: Seed,
     voice: Voice<'a>,
+    /// By which the weights are told from others.
+    model: Option<Arc<str>>,
     generator: Option<Generator>,
 }
 
 impl<'a> LmPolicy<'a> {
     /// A customer who reads and speaks the plain dialect.
     pub fn new(
-        decoder: Arc<Decoder>,
+        engine: impl Into<Engine>,
         tokenizer: &'a ShopTokenizer,
         config: LmConfig,
         seed: Seed,
     ) -> Result<Self, AgentError> {
         let voice = Voice::Plain(PlainVoice::new(tokenizer, &config)?);
-        Ok(Self { decoder, tokenizer, config, seed, voice, generator: None })
+        Ok(Self { engine: engine.into(), tokenizer, config, seed, voice, model: None, generator: None })
     }
 
     /// A customer who chats.
     pub fn in_chat(
-        decoder: Arc<Decoder>,
+        engine: impl Into<Engine>,
         tokenizer: &'a ShopTokenizer,
         format: &'a ChatFormat,
         config: LmConfig,
         seed: Seed,
     ) -> Result<Self, AgentError> {
         let voice = Voice::Chat(ChatVoice::new(tokenizer, format, &config)?);
-        Ok(Self { decoder, tokenizer, config, seed, voice, generator: None })
+        Ok(Self { engine: engine.into(), tokenizer, config, seed, voice, model: None, generator: None })
+    }
+
+    /// The same, with a name for the weights that its trips bear: their fingerprint.
+    pub fn named(self, model: Arc<str>) -> Self {
+        Self { model: Some(model), ..self }
     }
 
     fn request(&mut self, view: &LaneView<'_>) -> Result<Request, AgentError> {
@@ -114,7 +121,7 @@ impl Policy for LmPolicy<'_> {
             seed: self.seed,
             stop_ids: self.voice.stop_ids().to_vec(),
         };
-        self.generator = Some(Generator::new(self.decoder.clone(), config));
+        self.generator = Some(Generator::new(self.engine.clone(), config)?);
         self.voice.begin(n_lanes);
         Ok(())
     }
@@ -140,7 +147,14 @@ impl Policy for LmPolicy<'_> {
     }
 
     fn prompt(&self) -> Option<PromptStamp> {
-        Some(self.voice.stamp())
+        let LmConfig { sampler, max_turn_tokens, .. } = self.config;
+        let sampling = Sampling {
+            temperature: sampler.temperature().into(),
+            top_p: sampler.top_p().into(),
+            max_tokens: u32::try_from(max_turn_tokens).unwrap_or(u32::MAX),
+            seed: self.seed.0,
+        };
+        Some(PromptStamp { model: self.model.clone(), sampling: Some(sampling), ..self.voice.stamp() })
     }
 }
 

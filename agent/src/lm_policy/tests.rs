@@ -1,6 +1,7 @@
 //! Chats of a random model, against the text that the template makes of the whole conversation.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, json};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
@@ -13,7 +14,7 @@ use crate::chat_template::{ChatTemplate, Conversation};
 use crate::dialect::{Dialect, History};
 use crate::dialogue::Dialogue;
 use crate::episode::{Episode, EpisodeCoordinates};
-use crate::qwen2::{Qwen2, Qwen2Config};
+use crate::qwen2::{Decoder, Qwen2, Qwen2Config};
 use crate::rollout::{RolloutConfig, Task, rollout};
 
 const END: &str = "<|im_end|>";

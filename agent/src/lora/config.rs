@@ -1,7 +1,7 @@
 //! `adapter_config.json`: which modules are adapted, how widely and how strongly.
 
 use regex::Regex;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::error::AgentError;
@@ -33,6 +33,7 @@ pub struct LoraConfig {
     /// The inner width of a product.
     pub r: usize,
     /// The strength of a product, before it is divided by the width or its root.
+    #[serde(serialize_with = "write_number")]
     pub lora_alpha: f64,
     /// Modules by the end of their names, or one regular expression that their whole names match, or
     /// `all-linear`.
@@ -63,6 +64,12 @@ fn none() -> String {
 
 fn yes() -> Value {
     true.into()
+}
+
+/// A whole number without a point, as PEFT's own type has none.
+fn write_number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = *number as i64;
+    if whole as f64 == *number { serializer.serialize_i64(whole) } else { serializer.serialize_f64(*number) }
 }
 
 fn map_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {

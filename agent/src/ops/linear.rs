@@ -60,26 +60,32 @@ pub fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) ->
     tensor(y, (n_tokens, outputs))
 }
 
-/// (dx, dW) from dy `[T, out]`; dW is that of all weights, flat. `[out, in]`
+/// (dx, dW of each weight, flat) from dy `[T, out]`.
 pub fn backward<const N: usize>(
     x: &Tensor,
     weights: [&Tensor; N],
     d_y: &Tensor,
-) -> Result<(Tensor, Vec<f32>)> {
+) -> Result<(Tensor, [Vec<f32>; N])> {
     let (n_tokens, inputs, outputs) = sizes(x, weights)?;
     let mut d_x = vec![0.0; n_tokens * inputs];
-    let mut d_weight = vec![0.0; outputs * inputs];
+    let mut d_weights = weights.map(|weight| vec![0.0; weight.elem_count()]);
     let threads = Threads::for_width(inputs.min(outputs));
     read([x, d_y], |[x, d_y]| {
+        let x = [View::new(x, n_tokens, inputs, inputs)];
+        let mut start = 0;
+        for d_weight in &mut d_weights {
+            let rows = d_weight.len() / inputs;
+            let own = View::new(&d_y[start.min(d_y.len())..], n_tokens, rows, outputs).t();
+            matmul_joined(d_weight, inputs, own, Right::Below(&x), Store::Set, threads);
+            start += rows;
+        }
         let d_y = View::new(d_y, n_tokens, outputs, outputs);
-        let x = View::new(x, n_tokens, inputs, inputs);
-        matmul_joined(&mut d_weight, inputs, d_y.t(), Right::Below(&[x]), Store::Set, threads);
         read(weights, |weights| {
             let weights = weights.map(|weight| View::rows_of(weight, inputs));
             matmul_joined(&mut d_x, inputs, d_y, Right::Below(&weights), Store::Set, threads);
         })
     })??;
-    Ok((tensor(d_x, (n_tokens, inputs))?, d_weight))
+    Ok((tensor(d_x, (n_tokens, inputs))?, d_weights))
 }
 
 /// Gradient of the bias from dy `[T, out]`. `[out]`
@@ -112,7 +118,7 @@ mod tests {
     #[test]
     fn gradients_match_finite_differences() {
         let (x, w, b, d_y) = (wave(1, (5, 3)), wave(2, (4, 3)), wave(3, 4), wave(4, (5, 4)));
-        let (d_x, d_w) = backward(&x, [&w], &d_y).unwrap();
+        let (d_x, [d_w]) = backward(&x, [&w], &d_y).unwrap();
         let d_w = tensor(d_w, (4, 3)).unwrap();
         let d_b = tensor(bias_backward(&d_y).unwrap(), 4).unwrap();
         let onto_bias = |inputs: &[Tensor; 3]| forward(&inputs[0], [&inputs[1]], Onto::Bias(&inputs[2]));
@@ -132,8 +138,8 @@ mod tests {
             let (apart, joined) = (forward(&x, parts, Onto::Nothing), forward(&x, [&whole], Onto::Nothing));
             assert_eq!(of(apart.unwrap()), of(joined.unwrap()));
             let (d_x, d_w) = backward(&x, parts, &d_y).unwrap();
-            let (whole_d_x, whole_d_w) = backward(&x, [&whole], &d_y).unwrap();
-            assert_eq!((of(d_x), bits(&d_w)), (of(whole_d_x), bits(&whole_d_w)));
+            let (whole_d_x, [whole_d_w]) = backward(&x, [&whole], &d_y).unwrap();
+            assert_eq!((of(d_x), bits(&d_w.concat())), (of(whole_d_x), bits(&whole_d_w)));
         }
     }
 

@@ -119,6 +119,11 @@ impl Qwen2Config {
         }
     }
 
+    /// How many values the model has.
+    pub fn n_parameters(&self) -> usize {
+        super::parameter_shapes(self).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
+    }
+
     /// The sizes of an attention layer.
     pub(crate) fn heads(&self) -> Heads {
         Heads {

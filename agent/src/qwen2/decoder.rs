@@ -50,6 +50,11 @@ pub struct Logits {
 }
 
 impl Logits {
+    /// Rows of `vocab_size` scores, laid end to end.
+    pub(super) fn new(values: Vec<f32>, vocab_size: usize) -> Self {
+        Self { values, vocab_size }
+    }
+
     /// The row of the `i`-th lane of the call. `[V]`
     ///
     /// # Panics

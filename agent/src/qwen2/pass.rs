@@ -233,22 +233,24 @@ impl Pass<'_> {
     ) -> Result<Tensor, AgentError> {
         let model = self.model;
         let weight = |name: &str| model.layer_parameter(layer_idx, name);
-        let mut put = |names: &[&str], gradient| gradients.put_joined(layer_idx, names, gradient);
+        let mut put = |name: &str, gradient| {
+            gradients.put(&format!("model.layers.{layer_idx}.{name}"), gradient);
+        };
 
         let down_proj = weight("mlp.down_proj.weight");
-        let (d_activated, d_weight) = linear::backward(&layer.activated, [&down_proj], &d_y)?;
-        put(&["mlp.down_proj.weight"], d_weight);
+        let (d_activated, [d_weight]) = linear::backward(&layer.activated, [&down_proj], &d_y)?;
+        put("mlp.down_proj.weight", d_weight);
         let d_gate_up = swiglu::backward(&layer.gate_up, &d_activated)?;
         let weights = GATE_UP_WEIGHTS.map(weight);
-        let (d_normed, d_weight) = linear::backward(&layer.normed_middle, weights.each_ref(), &d_gate_up)?;
-        put(&GATE_UP_WEIGHTS, d_weight);
+        let (d_normed, d_weights) = linear::backward(&layer.normed_middle, weights.each_ref(), &d_gate_up)?;
+        GATE_UP_WEIGHTS.into_iter().zip(d_weights).for_each(|(name, d_weight)| put(name, d_weight));
         let gain = weight("post_attention_layernorm.weight");
         let (d_middle, d_gain) =
             rms_norm::backward(&layer.middle, &gain, model.eps(), &d_normed, Some(&d_y))?;
-        put(&["post_attention_layernorm.weight"], d_gain);
+        put("post_attention_layernorm.weight", d_gain);
         let o_proj = weight("self_attn.o_proj.weight");
-        let (d_attended, d_weight) = linear::backward(&layer.attended_rows, [&o_proj], &d_middle)?;
-        put(&["self_attn.o_proj.weight"], d_weight);
+        let (d_attended, [d_weight]) = linear::backward(&layer.attended_rows, [&o_proj], &d_middle)?;
+        put("self_attn.o_proj.weight", d_weight);
         let (d_attended, d_residual) = if layer_idx + 1 == self.layers.len() {
             (self.scatter(&d_attended)?, self.scatter(&d_middle)?) // [T, …]
         } else {
@@ -257,13 +259,20 @@ impl Pass<'_> {
         let heads = model.config.heads();
         let d_qkv =
             attention::backward(&layer.qkv, &self.lengths, heads, &model.rope, &layer.attended, &d_attended)?;
-        put(&QKV_BIASES, linear::bias_backward(&d_qkv)?);
+        let mut d_bias = &linear::bias_backward(&d_qkv)?[..];
         let weights = QKV_WEIGHTS.map(weight);
-        let (d_normed, d_weight) = linear::backward(&layer.normed, weights.each_ref(), &d_qkv)?;
-        put(&QKV_WEIGHTS, d_weight);
+        let (d_normed, d_weights) = linear::backward(&layer.normed, weights.each_ref(), &d_qkv)?;
+        for ((weight, bias), (d_weight, of)) in
+            QKV_WEIGHTS.into_iter().zip(QKV_BIASES).zip(d_weights.into_iter().zip(&weights))
+        {
+            put(weight, d_weight);
+            let (own, rest) = d_bias.split_at(of.dim(0)?);
+            put(bias, own.to_vec());
+            d_bias = rest;
+        }
         let gain = weight("input_layernorm.weight");
         let (d_x, d_gain) = rms_norm::backward(&layer.x, &gain, model.eps(), &d_normed, Some(&d_residual))?;
-        put(&["input_layernorm.weight"], d_gain);
+        put("input_layernorm.weight", d_gain);
         Ok(d_x)
     }
 
@@ -285,15 +294,5 @@ struct Gradients<'m, F> {
 impl<F: FnMut(usize, Vec<f32>)> Gradients<'_, F> {
     fn put(&mut self, name: &str, gradient: Vec<f32>) {
         (self.put)(self.model.position(name), gradient);
-    }
-
-    /// Divides the gradient of parameters of a layer that were multiplied as one among them.
-    fn put_joined(&mut self, layer_idx: usize, names: &[&str], mut gradient: Vec<f32>) {
-        let names = names.iter().map(|name| format!("model.layers.{layer_idx}.{name}"));
-        for name in names.rev() {
-            let size = self.model.parameter(&name).elem_count();
-            let own = gradient.split_off(gradient.len() - size);
-            self.put(&name, own);
-        }
     }
 }

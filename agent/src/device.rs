@@ -1,0 +1,304 @@
+//! Where models are computed and in which format: decided once, told with its reason.
+//!
+//! A [`DeviceRequest`] is what a user asks for; [`Compute::choose`] makes of it a [`Compute`], which models are made
+//! with. [`DeviceRequest::Cpu`] is the engine of [`crate::Qwen2`]; everything else is a GPU, and a GPU that is there
+//! but cannot be used is an error with its reason unless [`DeviceRequest::Auto`] asked to fall back.
+
+use std::fmt;
+use std::str::FromStr;
+
+use candle_core::{DType, Device};
+
+use crate::error::AgentError;
+use crate::kernels::launch::{Kernels, Specialization};
+
+/// Which device to compute on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceRequest {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// The GPU of this number, or nothing.
+    Cuda(usize),
+    /// The first GPU if it can be used, the processor otherwise.
+    Auto,
+}
+
+impl FromStr for DeviceRequest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = || format!("`{text}` is none of `cpu`, `cuda`, `cuda:N` and `auto`");
+        match text.split_once(':') {
+            Some(("cuda", ordinal)) => ordinal.parse().map(Self::Cuda).map_err(|_| refuse()),
+            None if text == "cpu" => Ok(Self::Cpu),
+            None if text == "cuda" => Ok(Self::Cuda(0)),
+            None if text == "auto" => Ok(Self::Auto),
+            _ => Err(refuse()),
+        }
+    }
+}
+
+impl fmt::Display for DeviceRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+/// Which format weights and activations have; master weights, moments and reductions are f32 in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComputeDtype {
+    /// Single precision.
+    F32,
+    /// Eight bits of fraction: half the memory and the matrix units.
+    Bf16,
+}
+
+impl ComputeDtype {
+    /// As candle names it.
+    pub fn dtype(self) -> DType {
+        match self {
+            Self::F32 => DType::F32,
+            Self::Bf16 => DType::BF16,
+        }
+    }
+}
+
+impl FromStr for ComputeDtype {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "f32" => Ok(Self::F32),
+            "bf16" => Ok(Self::Bf16),
+            _ => Err(format!("`{text}` is neither `f32` nor `bf16`")),
+        }
+    }
+}
+
+/// Whether a GPU runs our kernels or their twins made of candle's operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelChoice {
+    /// Our kernels.
+    #[default]
+    Own,
+    /// The plain twins, slower and independent.
+    Plain,
+}
+
+/// A device with the format and the kernels that models on it use.
+#[derive(Clone, Debug)]
+pub struct Compute {
+    pub(crate) device: Device,
+    pub(crate) dtype: DType,
+    choice: KernelChoice,
+    reason: String,
+    memory: usize,
+}
+
+/// Memory for contexts where nothing is known of the device's.
+const USUAL_CACHE_BYTES: usize = 2 << 30;
+
+impl Compute {
+    /// The device that was asked for. Without a `dtype` the processor computes in f32 and a GPU in bf16.
+    ///
+    /// Fails if a GPU was asked for by number and there is none, it cannot be used, or this build has no GPU code.
+    pub fn choose(
+        request: DeviceRequest,
+        dtype: Option<ComputeDtype>,
+        choice: KernelChoice,
+    ) -> Result<Self, AgentError> {
+        let (device, reason) = match request {
+            DeviceRequest::Cpu => (Device::Cpu, "asked for".to_owned()),
+            DeviceRequest::Cuda(ordinal) => match gpu::open(ordinal) {
+                Ok(device) => (device, "asked for".to_owned()),
+                Err(reason) => return Err(AgentError::Device { device: request.to_string(), reason }),
+            },
+            DeviceRequest::Auto => match gpu::open(0) {
+                Ok(device) => (device, "it can be used".to_owned()),
+                Err(reason) => (Device::Cpu, format!("`cuda:0` cannot be used: {reason}")),
+            },
+        };
+        let usual = if device.is_cuda() { ComputeDtype::Bf16 } else { ComputeDtype::F32 };
+        let memory = if device.is_cuda() { gpu::describe(&device)?.1 } else { 0 };
+        Ok(Self { device, dtype: dtype.unwrap_or(usual).dtype(), choice, reason, memory })
+    }
+
+    /// Bytes that the contexts of all lanes may take: a quarter of a GPU's memory, beside weights and activations.
+    pub fn cache_bytes(&self) -> usize {
+        if self.is_gpu() { self.memory / 4 } else { USUAL_CACHE_BYTES }
+    }
+
+    /// The same device with another format and other kernels.
+    pub fn with(&self, dtype: ComputeDtype, choice: KernelChoice) -> Self {
+        Self { dtype: dtype.dtype(), choice, ..self.clone() }
+    }
+
+    /// Whether this is what the hand-written engine of the CPU computes: f32, on the processor.
+    pub fn is_first_engine(&self) -> bool {
+        !self.is_gpu() && self.dtype == DType::F32
+    }
+
+    /// Whether models are computed on a GPU.
+    pub fn is_gpu(&self) -> bool {
+        self.device.is_cuda()
+    }
+
+    /// The format of weights and activations.
+    pub fn dtype(&self) -> ComputeDtype {
+        if self.dtype == DType::BF16 { ComputeDtype::Bf16 } else { ComputeDtype::F32 }
+    }
+
+    /// Whose kernels a GPU runs.
+    pub fn choice(&self) -> KernelChoice {
+        self.choice
+    }
+
+    /// The device for tensors that go to a model.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The kernels of a model of these sizes: none but on a GPU, and none there if the plain twins are asked for.
+    pub(crate) fn kernels(&self, specialization: &Specialization) -> Result<Kernels, AgentError> {
+        match self.choice {
+            KernelChoice::Own if self.is_gpu() => gpu::kernels(&self.device, specialization),
+            _ => Ok(Kernels::Plain),
+        }
+    }
+
+    /// The GPU's name and memory in bytes; `None` for the processor.
+    pub fn describe(&self) -> Result<Option<(String, usize)>, AgentError> {
+        if self.is_gpu() { gpu::describe(&self.device).map(Some) } else { Ok(None) }
+    }
+
+    /// The most bytes of the GPU that were in use at one time since the last [`forget_peak`](Self::forget_peak), without
+    /// those of recorded graphs and of cuBLAS; `None` for the processor.
+    pub fn peak_bytes(&self) -> Result<Option<u64>, AgentError> {
+        if self.is_gpu() { gpu::peak_bytes(&self.device).map(Some) } else { Ok(None) }
+    }
+
+    /// Begins to watch for the peak anew.
+    pub fn forget_peak(&self) -> Result<(), AgentError> {
+        if self.is_gpu() { gpu::forget_peak(&self.device) } else { Ok(()) }
+    }
+
+    /// Waits until everything asked of the device is done.
+    pub fn synchronize(&self) -> Result<(), AgentError> {
+        Ok(self.device.synchronize()?)
+    }
+}
+
+impl fmt::Display for Compute {
+    /// Device, format, kernels and why, for the log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = if self.is_gpu() { "GPU" } else { "CPU" };
+        let kernels = match self.choice {
+            KernelChoice::Own if self.is_gpu() => "own kernels",
+            _ => "plain operations",
+        };
+        write!(f, "{device}, {:?}, {kernels} ({})", self.dtype, self.reason)
+    }
+}
+
+/// What only a build with GPU code can do.
+#[cfg(feature = "cuda")]
+mod gpu {
+    use std::sync::Arc;
+
+    use candle_core::Device;
+
+    use crate::error::AgentError;
+    use crate::kernels::cuda;
+    use crate::kernels::launch::{Kernels, Specialization};
+
+    pub fn open(ordinal: usize) -> Result<Device, String> {
+        cuda::open(ordinal).map_err(|error| error.to_string())
+    }
+
+    pub fn kernels(device: &Device, specialization: &Specialization) -> Result<Kernels, AgentError> {
+        Ok(Kernels::Own(Arc::new(cuda::CudaLauncher::new(device, specialization)?)))
+    }
+
+    pub fn describe(device: &Device) -> Result<(String, usize), AgentError> {
+        Ok(cuda::describe(device)?)
+    }
+
+    pub fn peak_bytes(device: &Device) -> Result<u64, AgentError> {
+        Ok(cuda::peak_bytes(device)?)
+    }
+
+    pub fn forget_peak(device: &Device) -> Result<(), AgentError> {
+        Ok(cuda::forget_peak(device)?)
+    }
+}
+
+/// The same without GPU code: nothing opens, so that nothing else is ever asked.
+#[cfg(not(feature = "cuda"))]
+mod gpu {
+    use candle_core::Device;
+
+    use crate::error::AgentError;
+    use crate::kernels::launch::{Kernels, Specialization};
+
+    fn missing() -> String {
+        "this build has no GPU code; build with `--features cuda`".to_owned()
+    }
+
+    fn refuse<T>() -> Result<T, AgentError> {
+        Err(AgentError::Device { device: "cuda".to_owned(), reason: missing() })
+    }
+
+    pub fn open(_: usize) -> Result<Device, String> {
+        Err(missing())
+    }
+
+    pub fn kernels(_: &Device, _: &Specialization) -> Result<Kernels, AgentError> {
+        refuse()
+    }
+
+    pub fn describe(_: &Device) -> Result<(String, usize), AgentError> {
+        refuse()
+    }
+
+    pub fn peak_bytes(_: &Device) -> Result<u64, AgentError> {
+        refuse()
+    }
+
+    pub fn forget_peak(_: &Device) -> Result<(), AgentError> {
+        refuse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_back() {
+        for text in ["cpu", "cuda:0", "cuda:3", "auto"] {
+            assert_eq!(text.parse::<DeviceRequest>().unwrap().to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(DeviceRequest::Cuda(0)));
+        for bad in ["gpu", "cuda:", "cuda:x", "cpu:0", ""] {
+            assert!(bad.parse::<DeviceRequest>().unwrap_err().contains(bad));
+        }
+    }
+
+    #[test]
+    fn a_gpu_that_is_not_there_is_an_error_or_a_told_fallback() {
+        // No machine has a GPU of this number; without GPU code there is none at all.
+        let message =
+            Compute::choose(DeviceRequest::Cuda(4711), None, KernelChoice::Own).unwrap_err().to_string();
+        assert!(message.contains("cuda:4711"), "{message}");
+        if cfg!(not(feature = "cuda")) {
+            let compute = Compute::choose(DeviceRequest::Auto, None, KernelChoice::Own).unwrap();
+            assert!(!compute.is_gpu());
+            assert!(compute.to_string().contains("--features cuda"), "{compute}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+
+// Softmax over the vocabulary: what a target's probability is, its gradient, and drawing a token. Logits are floats
+// [rows, vocabulary], a block for each row; a NaN among them shows in the results.
+
+// log p(target), entropy −Σ p log p, and log Σ exp(logit).
+KERNEL token_stats(const float *logits, const unsigned *targets, float *log_probs, float *entropies, float *log_sums,
+                   unsigned vocabulary) {
+  __shared__ float shared[MAX_WARPS];
+  const float *row = logits + (size_t)blockIdx.x * vocabulary;
+  float highest = MINUS_INFINITY;
+  for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) highest = fmaxf(highest, row[i]);
+  highest = block_max(highest, shared);
+  float mass = 0.0f, moment = 0.0f;
+  for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) {
+    float relative = row[i] - highest, weight = __expf(relative);
+    mass += weight;
+    // 0 · −∞ is to be 0, as in the limit.
+    if (weight > 0.0f || isnan(weight)) moment += weight * relative;
+  }
+  mass = block_sum(mass, shared);
+  moment = block_sum(moment, shared);
+  if (threadIdx.x == 0) {
+    float log_mass = logf(mass);
+    log_probs[blockIdx.x] = row[targets[blockIdx.x]] - highest - log_mass;
+    entropies[blockIdx.x] = log_mass - moment / mass;
+    log_sums[blockIdx.x] = highest + log_mass;
+  }
+}
+
+// out = d (1[target] − p), the gradient of d · log p(target) with respect to the logits.
+KERNEL logits_backward(const float *logits, const unsigned *targets, const float *log_sums, const float *d_log_probs,
+                       real *out, unsigned vocabulary) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+  if (i >= vocabulary) return;
+  size_t at = (size_t)row * vocabulary + i;
+  float hit = i == targets[row] ? 1.0f : 0.0f;
+  out[at] = from_float(d_log_probs[row] * (hit - __expf(logits[at] - log_sums[row])));
+}
+
+#define TILE 1024
+// Tiles of the largest vocabulary, 512 · 1024 tokens.
+#define MAX_TILES 512
+
+// Draws one token a row from softmax(logits / temperature): the first whose running mass exceeds uniform · mass, in
+// order of id. At temperature 0 the most probable one, the lowest id among equals. The log-probability is a NaN if any
+// logit is not finite. A block has TILE threads.
+KERNEL draw_tokens(const float *logits, const float *uniforms, unsigned *ids, float *log_probs, float *entropies,
+                   unsigned vocabulary, float temperature) {
+  __shared__ float shared[MAX_WARPS], tiles[MAX_TILES], weights[TILE];
+  __shared__ unsigned chosen;
+  const float *row = logits + (size_t)blockIdx.x * vocabulary;
+  float highest = MINUS_INFINITY, poison = 0.0f;
+  for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) {
+    highest = fmaxf(highest, row[i]);
+    poison += row[i] * 0.0f;
+  }
+  highest = block_max(highest, shared);
+  poison = block_sum(poison, shared);
+  if (threadIdx.x == 0) chosen = vocabulary - 1;
+  __syncthreads();
+  if (temperature == 0.0f) {
+    for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x)
+      if (row[i] == highest) atomicMin(&chosen, i);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      ids[blockIdx.x] = chosen;
+      log_probs[blockIdx.x] = poison;
+      entropies[blockIdx.x] = 0.0f;
+    }
+    return;
+  }
+  float mass = 0.0f, moment = 0.0f;
+  unsigned n_tiles = (vocabulary + TILE - 1) / TILE;
+  for (unsigned tile = 0; tile < n_tiles; tile++) {
+    unsigned i = tile * TILE + threadIdx.x;
+    float relative = i < vocabulary ? (row[i] - highest) / temperature : MINUS_INFINITY;
+    float weight = __expf(relative);
+    if (weight > 0.0f || isnan(weight)) moment += weight * relative;
+    float sum = block_sum(weight, shared);
+    if (threadIdx.x == 0) tiles[tile] = sum;
+    mass += sum;
+  }
+  moment = block_sum(moment, shared);
+  // Thread 0 finds the tile; the last one, if rounding leaves a rest.
+  __shared__ unsigned tile_at;
+  __shared__ float before;
+  if (threadIdx.x == 0) {
+    float wanted = uniforms[blockIdx.x] * mass, running = 0.0f;
+    unsigned tile = 0;
+    while (tile + 1 < n_tiles && running + tiles[tile] <= wanted) running += tiles[tile++];
+    tile_at = tile;
+    before = wanted - running;
+  }
+  __syncthreads();
+  unsigned mine = tile_at * TILE + threadIdx.x;
+  weights[threadIdx.x] = mine < vocabulary ? __expf((row[mine] - highest) / temperature) : 0.0f;
+  float group = warp_sum(weights[threadIdx.x]);
+  if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = group;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    float running = 0.0f;
+    unsigned warp = 0;
+    while (warp + 1 < MAX_WARPS && running + shared[warp] <= before) running += shared[warp++];
+    // Among weights of 0 none is taken: the last positive one stands in for what rounding left over.
+    unsigned last = 0;
+    for (unsigned i = warp * WARP; i < TILE; i++) {
+      if (weights[i] <= 0.0f) continue;
+      last = i;
+      running += weights[i];
+      if (running > before) break;
+    }
+    unsigned id = tile_at * TILE + last;
+    float log_mass = logf(mass);
+    ids[blockIdx.x] = id;
+    log_probs[blockIdx.x] = (row[id] - highest) / temperature - log_mass + poison;
+    entropies[blockIdx.x] = log_mass - moment / mass;
+  }
+}
+
+// The next step's positions, for a loop that never leaves the GPU.
+KERNEL advance_positions(unsigned *positions, unsigned rows) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < rows) positions[i]++;
+}

@@ -1,0 +1,157 @@
+//! Reading new tokens into a cache, on a device.
+
+use std::ops::Range;
+
+use candle_core::Tensor;
+
+use super::super::{LaneTokens, Logits};
+use super::{DeviceCache, DeviceModel};
+use crate::error::AgentError;
+use crate::fused::cached::{self, NewTokens};
+use crate::fused::{linear, rms_norm, rows, swiglu, vocabulary};
+use crate::sampler::Draw;
+
+/// New tokens that go through the layers together; more are read in several passes, so that memory is bounded.
+const TOKENS_AT_ONCE: usize = 16_384;
+
+/// New tokens of one pass.
+#[derive(Debug, Default)]
+struct Chunk {
+    ids: Vec<u32>,
+    runs: Vec<(usize, Range<usize>)>,
+    /// (place among the lanes of the call, row in this chunk) of the lanes that end here.
+    ends: Vec<(usize, u32)>,
+}
+
+impl DeviceModel {
+    /// As [`Decoder::decode`](crate::Decoder::decode): reads the new tokens of each lane, appends them to the cache, and
+    /// returns the logits after each lane's last token, in the order of `lanes`. Waits for the device.
+    ///
+    /// An error (a lane twice or without tokens, an id outside of the vocabulary, no room) leaves the cache as it was.
+    pub fn decode(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Logits, AgentError> {
+        let logits = self.read(cache, lanes)?;
+        let values = logits.flatten_all()?.to_vec1::<f32>()?;
+        Ok(Logits::new(values, self.config().vocab_size))
+    }
+
+    /// As [`decode`](Self::decode), leaving the logits where they are. `[lanes, V]`, f32
+    pub fn read(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Tensor, AgentError> {
+        self.read_by(cache, lanes, TOKENS_AT_ONCE)
+    }
+
+    /// As [`decode`](Self::decode), drawing a token for each lane on the device from softmax(logits / temperature), or
+    /// taking the most probable one at temperature 0; `uniforms` are numbers in [0, 1), one for each lane.
+    ///
+    /// Fails if a logit is not finite.
+    pub fn draw(
+        &self,
+        cache: &mut DeviceCache,
+        lanes: &[LaneTokens],
+        uniforms: &[f32],
+        temperature: f32,
+    ) -> Result<Vec<Draw>, AgentError> {
+        let logits = self.read(cache, lanes)?;
+        let n = lanes.len();
+        let uniforms = Tensor::from_slice(uniforms, n, &self.compute().device)?;
+        let ids = self.tensor(&vec![0; n])?;
+        let draws = vocabulary::draw(self.kernels(), &logits, &uniforms, temperature, &ids)?;
+        let (ids, log_probs) = (draws.ids.to_vec1::<u32>()?, draws.log_prob.to_vec1::<f32>()?);
+        let entropies = draws.entropy.to_vec1::<f32>()?;
+        if let Some(lane) = log_probs.iter().position(|log_prob| log_prob.is_nan()) {
+            let lane = lanes[lane].lane;
+            return Err(AgentError::Sampling(format!("a logit of lane `{lane}` is not finite")));
+        }
+        let drawn = ids.into_iter().zip(log_probs).zip(entropies);
+        Ok(drawn.map(|((id, log_prob), entropy)| Draw { id, log_prob, entropy }).collect())
+    }
+
+    pub(super) fn read_by(
+        &self,
+        cache: &mut DeviceCache,
+        lanes: &[LaneTokens],
+        tokens_at_once: usize,
+    ) -> Result<Tensor, AgentError> {
+        self.check_lanes(cache, lanes)?;
+        let (mut last, mut order) = (Vec::new(), Vec::new());
+        for chunk in chunks(cache, lanes, tokens_at_once) {
+            let new = NewTokens::new(chunk.runs, &self.compute().device)?;
+            let hidden = self.hidden(cache, &self.tensor(&chunk.ids)?, &new)?; // [M, hidden]
+            let rows: Vec<u32> = chunk.ends.iter().map(|(_, row)| *row).collect();
+            order.extend(chunk.ends.iter().map(|(place, _)| *place));
+            if rows.len() == chunk.ids.len() {
+                last.push(hidden);
+            } else if !rows.is_empty() {
+                last.push(rows::gather(self.kernels(), &hidden, &self.tensor(&rows)?)?);
+            }
+        }
+        lanes.iter().for_each(|lane| cache.advance(lane.lane, lane.ids.len()));
+        debug_assert!(order.is_sorted(), "chunks keep the order of the lanes");
+        let last = if last.len() == 1 { last.remove(0) } else { Tensor::cat(&last, 0)? };
+        Ok(vocabulary::logits(self.kernels(), &last, self.weights().head())?)
+    }
+
+    /// The rows after the last norm of new tokens, whose keys and values are appended. `[M, hidden]`
+    pub(super) fn hidden(
+        &self,
+        cache: &DeviceCache,
+        ids: &Tensor,
+        new: &NewTokens,
+    ) -> Result<Tensor, AgentError> {
+        let (kernels, weights, heads) = (self.kernels(), self.weights(), self.config().heads());
+        let mut x = rows::gather(kernels, weights.embedding(), ids)?;
+        let mut normed = rms_norm::forward(kernels, &x, weights.layer(0).input_norm, self.eps())?;
+        for (idx, of_layer) in cache.layers.iter().enumerate() {
+            let layer = weights.layer(idx);
+            let qkv = linear::forward(&normed, layer.qkv)?;
+            let q = cached::append(kernels, &qkv, layer.qkv_bias, new, &self.rope, heads, of_layer)?;
+            let attended = cached::attend(kernels, &q, new, heads, of_layer)?;
+            let written = linear::forward(&attended, layer.o_proj)?;
+            (x, normed) = rms_norm::add_forward(kernels, &x, &written, layer.post_norm, self.eps())?;
+            let gate_up = linear::forward(&normed, layer.gate_up)?;
+            let written = linear::forward(&swiglu::forward(kernels, &gate_up)?, layer.down_proj)?;
+            let is_last = idx + 1 == cache.layers.len();
+            let gain = if is_last { weights.norm() } else { weights.layer(idx + 1).input_norm };
+            (x, normed) = rms_norm::add_forward(kernels, &x, &written, gain, self.eps())?;
+        }
+        Ok(normed)
+    }
+
+    fn check_lanes(&self, cache: &DeviceCache, lanes: &[LaneTokens]) -> Result<(), AgentError> {
+        let refuse = |reason: String| Err(AgentError::Input(reason));
+        let mut seen = vec![false; cache.lanes()];
+        for tokens in lanes {
+            cache.check(self, tokens.lane, tokens.ids.len())?;
+            if std::mem::replace(&mut seen[tokens.lane], true) {
+                return refuse(format!("lane {} is given twice", tokens.lane));
+            }
+            if tokens.ids.is_empty() {
+                return refuse(format!("lane {} is given no tokens", tokens.lane));
+            }
+            self.check_ids(tokens.ids)?;
+        }
+        if lanes.is_empty() { refuse("no lane is given".to_owned()) } else { Ok(()) }
+    }
+}
+
+/// Divides the new tokens of the lanes, in their order, into passes of at most `limit` tokens.
+fn chunks(cache: &DeviceCache, lanes: &[LaneTokens], limit: usize) -> Vec<Chunk> {
+    let mut chunks = vec![Chunk::default()];
+    for (place, tokens) in lanes.iter().enumerate() {
+        let (mut rest, mut position) = (tokens.ids, cache.len(tokens.lane));
+        while !rest.is_empty() {
+            if chunks.last().is_some_and(|chunk| chunk.ids.len() == limit) {
+                chunks.push(Chunk::default());
+            }
+            let chunk = chunks.last_mut().expect("there is one from the start");
+            let (now, later) = rest.split_at(rest.len().min(limit - chunk.ids.len()));
+            chunk.ids.extend(now);
+            chunk.runs.push((tokens.lane, position..position + now.len()));
+            if later.is_empty() {
+                chunk.ends.push((place, chunk.ids.len() as u32 - 1));
+            }
+            position += now.len();
+            rest = later;
+        }
+    }
+    chunks
+}
