@@ -9,7 +9,7 @@
 //! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
 //! shop, and an [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating, a [`Canary`]
 //! makes those that ought not to pay. [`site`] lets those shop who need no more than pages, at a shop of others;
-//! [`remote`] lets models shop that others serve. [`remake()`] reads recorded trips.
+//! [`remote`] lets models shop that others serve. [`remake()`] reads recorded trips, [`convert`] makes data of them.
 //!
 //! The agent knows no reward and takes no gradient step.
 
@@ -35,7 +35,6 @@ pub mod dialect;
 mod dialogue;
 
 mod canary;
-pub mod convert;
 pub mod demonstrator;
 pub mod episode;
 mod lm_policy;
@@ -45,6 +44,7 @@ pub mod prompt;
 mod remake;
 mod rollout;
 
+pub mod convert;
 pub mod remote;
 pub mod site;
 
@@ -52,7 +52,6 @@ pub use cache::KvCache;
 pub use canary::Canary;
 pub use chat::{Message, Role, ToolCall};
 pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
-pub use convert::{Format, Listener, Teller, Told};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
 pub use device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 pub use dialect::{Dialect, History, Utterance};
