@@ -5,7 +5,7 @@
 #
 # nvcc and the headers come from PyPI's wheels of CUDA 13.0 (about 250 MB). The driver's and cuBLAS's libraries are only
 # named here, by stand-ins: the real ones of the GPU's machine are bound when the program starts.
-# The result, FOLDER/carry/webshop, needs CUDA 13 and a Hopper or newer GPU there, and no Rust.
+# The result, FOLDER/webshop, compressed as FOLDER/carry/webshop.gz, needs CUDA 13 and a Hopper GPU there, and no Rust.
 # With CUDA_HOME set to a toolkit of one's own nothing is fetched. PYTHON names the interpreter whose pip is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -56,8 +56,9 @@ export CUDA_COMPUTE_CAP CUDARC_CUDA_VERSION NVCC="$CUDA_HOME/bin/nvcc" PATH="$CU
 export CARGO_TARGET_DIR="$folder/build"
 cargo build --release --features cuda
 
-mkdir -p "$folder/carry"
-strip -o "$folder/carry/webshop" "$CARGO_TARGET_DIR/release/webshop"
+rm -rf "$folder/carry" && mkdir "$folder/carry"
+strip -o "$folder/webshop" "$CARGO_TARGET_DIR/release/webshop"
+gzip -9 --stdout "$folder/webshop" >"$folder/carry/webshop.gz"
 size=$(du -sm "$folder/carry" | cut -f1)
-echo "$folder/carry: $size MiB of $limit_mib"
+echo "$folder/webshop: $(du -sm "$folder/webshop" | cut -f1) MiB; $folder/carry: $size MiB of $limit_mib"
 [ "$size" -le "$limit_mib" ]

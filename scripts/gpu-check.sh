@@ -3,7 +3,7 @@
 #
 #   scripts/gpu-check.sh [OUT.md]        OUT.md [docs/results/h200.md]
 #
-# Takes the binary that scripts/cuda-build.sh made (WEBSHOP=…, or target/cuda/carry/webshop); where there is none and
+# Takes the binary that scripts/cuda-build.sh made (WEBSHOP=…, or target/cuda/carry/webshop.gz); where there is none and
 # cargo and nvcc are, it builds one. PyTorch and transformers do the same work on the same GPU if PYTHON has them.
 # FLAGS go to `webshop gpu-check` and SHAPES to both sides:
 #
@@ -16,9 +16,16 @@ cd "$(dirname "$0")/.."
 
 out=${1:-docs/results/h200.md}
 : "${PYTHON:=python3}" "${SHAPES:=0.5B,1.5B,3B}" "${FLAGS:=}" "${TORCH_FLAGS:=}" "${LIMIT_S:=330}" "${TORCH_LIMIT_S:=210}"
-binary=${WEBSHOP:-target/cuda/carry/webshop}
-if [ ! -x "$binary" ]; then
-  command -v cargo nvcc >/dev/null || { echo "no $binary, and no cargo with nvcc to build it" >&2; exit 2; }
+carried=target/cuda/carry/webshop.gz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ -n "${WEBSHOP:-}" ]; then
+  binary=$WEBSHOP
+elif [ -e "$carried" ]; then
+  binary=$work/webshop
+  gzip --decompress --stdout "$carried" >"$binary" && chmod +x "$binary" || exit 2
+else
+  command -v cargo nvcc >/dev/null || { echo "no $carried, and no cargo with nvcc to build one" >&2; exit 2; }
   cargo build --release --features cuda || exit 2
   binary=target/release/webshop
 fi
@@ -31,8 +38,7 @@ print(":".join(sorted({d for root in roots for d in glob.glob(os.path.join(root,
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$libraries:$packaged"
 
 began=$SECONDS
-page=$(mktemp)
-trap 'rm -f "$page"' EXIT
+page=$work/page.md
 {
   echo "# The same work on one GPU, by webshop and by PyTorch"
   echo

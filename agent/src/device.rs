@@ -153,6 +153,11 @@ impl Compute {
         if self.dtype == DType::BF16 { ComputeDtype::Bf16 } else { ComputeDtype::F32 }
     }
 
+    /// Whether models here run kernels of ours.
+    pub fn has_own_kernels(&self) -> bool {
+        self.is_gpu() && self.choice == KernelChoice::Own
+    }
+
     /// Whose kernels a GPU runs.
     pub fn choice(&self) -> KernelChoice {
         self.choice
@@ -165,10 +170,7 @@ impl Compute {
 
     /// The kernels of a model of these sizes: none but on a GPU, and none there if the plain twins are asked for.
     pub(crate) fn kernels(&self, specialization: &Specialization) -> Result<Kernels, AgentError> {
-        match self.choice {
-            KernelChoice::Own if self.is_gpu() => gpu::kernels(&self.device, specialization),
-            _ => Ok(Kernels::Plain),
-        }
+        if self.has_own_kernels() { gpu::kernels(&self.device, specialization) } else { Ok(Kernels::Plain) }
     }
 
     /// The GPU's name and memory in bytes; `None` for the processor.
@@ -197,10 +199,7 @@ impl fmt::Display for Compute {
     /// Device, format, kernels and why, for the log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let device = if self.is_gpu() { "GPU" } else { "CPU" };
-        let kernels = match self.choice {
-            KernelChoice::Own if self.is_gpu() => "own kernels",
-            _ => "plain operations",
-        };
+        let kernels = if self.has_own_kernels() { "own kernels" } else { "plain operations" };
         write!(f, "{device}, {:?}, {kernels} ({})", self.dtype, self.reason)
     }
 }
@@ -217,7 +216,8 @@ mod gpu {
     use crate::kernels::launch::{Kernels, Specialization};
 
     pub fn open(ordinal: usize) -> Result<Device, String> {
-        cuda::open(ordinal).map_err(|error| error.to_string())
+        // What follows the first line is a trace of calls.
+        cuda::open(ordinal).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
     }
 
     pub fn kernels(device: &Device, specialization: &Specialization) -> Result<Kernels, AgentError> {

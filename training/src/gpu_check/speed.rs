@@ -7,7 +7,7 @@
 
 use webshop_agent::{Compute, DeviceCache, DeviceModel, LaneTokens, PackedTokens};
 
-use super::{GpuCheck, MeasuredShape, Page};
+use super::{GpuCheck, MeasuredShape, Page, failure};
 use crate::clock::Clock;
 use crate::config::OptimizerConfig;
 use crate::error::Result;
@@ -137,28 +137,31 @@ fn decode_of(check: &GpuCheck, model: &DeviceModel, batch: usize) -> Result<Vec<
         timed(compute, || Ok((0..STEPS).try_for_each(|_| stepper.step())?))? / STEPS as f64
     };
     (0..batch).for_each(|lane| cache.truncate_lane(lane, context));
-    let graph = if compute.is_gpu() {
-        replayed(model, &mut cache, &first).map_err(|e| e.to_string())
-    } else {
-        Err(String::new())
-    };
+    let graph = compute.has_own_kernels().then(|| replayed(model, &mut cache, &first));
 
     let kv_bytes = (batch * context * model.cache_bytes_per_token()) as f64;
     let weight_bytes = (model.n_parameters() * compute.dtype().dtype().size_in_bytes()) as f64;
     let floor = (weight_bytes + kv_bytes) / BANDWIDTH;
-    let best = graph.as_ref().map_or(eager, |graph| eager.min(*graph));
+    let best = graph.iter().flatten().fold(eager, |best, graph| best.min(*graph));
+    let nothing = || "–".to_owned();
+    // The floor is that of a GPU's memory.
+    let [floor_ms, over_floor] = if compute.is_gpu() {
+        [format!("{:.3}", floor * 1e3), format!("{:.1}", best / floor)]
+    } else {
+        [nothing(), nothing()]
+    };
     let [graph_ms, graph_rate] = match &graph {
-        Ok(seconds) => [format!("{:.3}", seconds * 1e3), format!("{:.0}", batch as f64 / seconds)],
-        Err(reason) if reason.is_empty() => ["–".to_owned(), "–".to_owned()],
-        Err(reason) => [format!("failed: {}", reason.replace(['\n', '|'], " ")), "–".to_owned()],
+        Some(Ok(seconds)) => [format!("{:.3}", seconds * 1e3), format!("{:.0}", batch as f64 / seconds)],
+        Some(Err(error)) => [failure(error), nothing()],
+        None => [nothing(), nothing()],
     };
     Ok(vec![
         format!("{:.3}", eager * 1e3),
         format!("{:.0}", batch as f64 / eager),
         graph_ms,
         graph_rate,
-        format!("{:.3}", floor * 1e3),
-        format!("{:.1}", best / floor),
+        floor_ms,
+        over_floor,
         peak(compute)?,
     ])
 }
