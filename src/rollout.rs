@@ -108,7 +108,7 @@ pub struct MannersArgs {
     /// Tokens of a context, prompts and answers [default: the checkpoint's; 8192 in a chat]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_context: Option<u32>,
-    /// Tokens of one answer [default: the checkpoint's; 256 in a chat, 1024 behind a server]
+    /// Tokens of one answer [default: the checkpoint's; 256 in a chat]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turn_tokens: Option<u32>,
     /// Let only admissible actions be said
