@@ -39,6 +39,9 @@ const TILE_ROWS: usize = 12;
 const TILE_COLS: usize = 32;
 /// Rows of the left operand packed at a time, so that they stay in the second-level cache.
 const BLOCK_ROWS: usize = 8 * TILE_ROWS;
+/// Most parts that each thread has of a product of many rows, and the fewest panels in one of them.
+const PARTS_A_THREAD: usize = 3;
+const PANELS_A_PART: usize = 12;
 /// Columns of a right-hand side that is packed for one product only, packed at a time; with [`SLAB_DEPTH`]
 /// this bounds the memory, however large the matrix. A multiple of [`TILE_COLS`].
 const SLAB_COLS: usize = 128 * TILE_COLS;
@@ -178,9 +181,14 @@ fn in_columns(
     work: impl Fn(Range<usize>, &mut Target) + Sync,
 ) {
     let n_panels = n_cols.div_ceil(TILE_COLS);
-    let n_parts = threads.n_parts(n_panels);
+    let mut n_parts = threads.n_parts(n_panels);
     if n_parts == 1 {
         return work(0..n_cols, &mut Target::Strided(c, c_stride));
+    }
+    if n_rows >= BLOCK_ROWS {
+        // Long products are cut finer, so that a thread that was held up leaves the rest to the others, but not
+        // so fine that packing the rows for each part would show.
+        n_parts = (n_panels / PANELS_A_PART).clamp(n_parts, PARTS_A_THREAD * n_parts);
     }
     let edges: Vec<usize> = (0..=n_parts).map(|i| n_cols.min(n_panels * i / n_parts * TILE_COLS)).collect();
     let mut parts: Vec<_> =

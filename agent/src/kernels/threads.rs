@@ -11,6 +11,9 @@ use rayon::prelude::*;
 /// which takes a core about 50 µs; waking another takes about 5.
 const WIDE: usize = 512;
 
+/// Values one thread sets to zero at a time: a megabyte.
+const TOUCHED_TOGETHER: usize = 1 << 18;
+
 /// Who computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
@@ -24,6 +27,15 @@ impl Threads {
     /// The right choice for rows of `width` values, or for a weight whose smaller side is `width`.
     pub fn for_width(width: usize) -> Self {
         if width >= WIDE { Self::All } else { Self::One }
+    }
+
+    /// Memory for `len` values, all zero. Fresh pages are slow to come by, so threads share the work of touching
+    /// them.
+    pub fn zeros(self, len: usize) -> Vec<f32> {
+        match self {
+            Self::One => vec![0.0; len],
+            Self::All => (0..len).into_par_iter().with_min_len(TOUCHED_TOGETHER).map(|_| 0.0).collect(),
+        }
     }
 
     /// How many parts a computation of `n_units` indivisible units should have, at least one.

@@ -38,8 +38,9 @@ fn sizes<const N: usize>(x: &Tensor, weights: [&Tensor; N]) -> Result<(usize, us
 /// x `[T, in]`, weights `[out, in]` with all outputs in order → `[T, out]`.
 pub fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) -> Result<Tensor> {
     let (n_tokens, inputs, outputs) = sizes(x, weights)?;
+    let threads = Threads::for_width(inputs.min(outputs));
     let mut y = match onto {
-        Onto::Nothing => vec![0.0; n_tokens * outputs],
+        Onto::Nothing => threads.zeros(n_tokens * outputs),
         Onto::Bias(bias) if bias.dims() == [outputs] => read([bias], |[bias]| bias.repeat(n_tokens))?,
         Onto::Residual(residual) if residual.dims() == [n_tokens, outputs] => {
             read([residual], |[residual]| residual.to_vec())?
@@ -49,7 +50,6 @@ pub fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) ->
         }
     };
     let store = if matches!(onto, Onto::Nothing) { Store::Set } else { Store::Add };
-    let threads = Threads::for_width(inputs.min(outputs));
     read([x], |[x]| {
         read(weights, |weights| {
             let weights = weights.map(|weight| View::rows_of(weight, inputs).t());
@@ -67,9 +67,9 @@ pub fn backward<const N: usize>(
     d_y: &Tensor,
 ) -> Result<(Tensor, [Vec<f32>; N])> {
     let (n_tokens, inputs, outputs) = sizes(x, weights)?;
-    let mut d_x = vec![0.0; n_tokens * inputs];
-    let mut d_weights = weights.map(|weight| vec![0.0; weight.elem_count()]);
     let threads = Threads::for_width(inputs.min(outputs));
+    let mut d_x = threads.zeros(n_tokens * inputs);
+    let mut d_weights = weights.map(|weight| threads.zeros(weight.elem_count()));
     read([x, d_y], |[x, d_y]| {
         let x = [View::new(x, n_tokens, inputs, inputs)];
         let mut start = 0;

@@ -38,7 +38,7 @@ pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<Vec<
     read([hidden, weight], |[hidden, weight]| {
         let weight = View::new(weight, vocab_size, width, width);
         let packed = head.packed(Right::Beside(&[weight.t()]));
-        let mut logits = vec![0.0; head.chunk.min(targets.len()) * vocab_size];
+        let mut logits = head.threads.zeros(head.chunk.min(targets.len()) * vocab_size);
         for (rows, targets) in hidden.chunks(head.chunk * width).zip(targets.chunks(head.chunk)) {
             let rows = View::rows_of(rows, width);
             head.multiply(&mut logits, rows, Right::Beside(&[weight.t()]), packed.as_ref());
@@ -65,12 +65,12 @@ pub fn backward(
     let (vocab_size, width) = check(hidden, weight, targets)?;
     let head = Head::new(vocab_size, width);
     let mut d_hidden = vec![0.0; hidden.elem_count()];
-    let mut d_weight = vec![0.0; weight.elem_count()];
+    let mut d_weight = head.threads.zeros(weight.elem_count());
     read([hidden, weight], |[hidden, weight]| {
         let weight = View::new(weight, vocab_size, width, width);
         let transposed = head.packed(Right::Beside(&[weight.t()]));
         let packed = head.packed(Right::Below(&[weight]));
-        let mut logits = vec![0.0; head.chunk.min(targets.len()) * vocab_size];
+        let mut logits = head.threads.zeros(head.chunk.min(targets.len()) * vocab_size);
         let chunks = hidden.chunks(head.chunk * width).zip(d_hidden.chunks_mut(head.chunk * width));
         for (chunk_idx, (rows, d_rows)) in chunks.enumerate() {
             let rows = View::rows_of(rows, width);

@@ -9,28 +9,25 @@ use crate::kernels::threads::Threads;
 /// gate ‖ up `[T, 2I]` → `[T, I]`.
 pub fn forward(gate_up: &Tensor) -> Result<Tensor> {
     let (n_tokens, both) = gate_up.dims2()?;
-    let mut y = vec![0.0; n_tokens * (both / 2)];
     let inner = both / 2;
+    let threads = Threads::for_width(inner);
+    let mut y = threads.zeros(n_tokens * inner);
     read([gate_up], |[gate_up]| {
-        let threads = Threads::for_width(inner);
         threads.each_part([(gate_up, both)], (&mut y, inner), |[x], y| rows::swiglu(x, inner, y));
     })?;
-    tensor(y, (n_tokens, both / 2))
+    tensor(y, (n_tokens, inner))
 }
 
 /// Gradient with respect to gate ‖ up from dy `[T, I]`. `[T, 2I]`
 pub fn backward(gate_up: &Tensor, d_y: &Tensor) -> Result<Tensor> {
-    let mut d_gate_up = vec![0.0; gate_up.elem_count()];
     let width = d_y.dim(1)?;
+    let threads = Threads::for_width(width);
+    let mut d_gate_up = threads.zeros(gate_up.elem_count());
     read([gate_up, d_y], |[gate_up, d_y]| {
         let inputs = [(gate_up, 2 * width), (d_y, width)];
-        Threads::for_width(width).each_part(
-            inputs,
-            (&mut d_gate_up, 2 * width),
-            |[gate_up, d_y], d_gate_up| {
-                rows::swiglu_backward(gate_up, width, d_y, d_gate_up);
-            },
-        );
+        threads.each_part(inputs, (&mut d_gate_up, 2 * width), |[gate_up, d_y], d_gate_up| {
+            rows::swiglu_backward(gate_up, width, d_y, d_gate_up);
+        });
     })?;
     tensor(d_gate_up, gate_up.shape())
 }

@@ -122,8 +122,8 @@ fn columns_come_back_from_a_packed_matrix() {
 #[test]
 fn threads_and_slabs_do_not_show() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-    // The last is cut into slabs both ways, the first has fewer panels than there are threads.
-    for (m, k, n) in [(2, 40, 33), (13, 520, 700), (2, SLAB_DEPTH + 300, SLAB_COLS + 40)] {
+    // The first has fewer panels than there are threads, the third more parts, the last is cut into slabs both ways.
+    for (m, k, n) in [(2, 40, 33), (13, 520, 700), (97, 20, 1700), (2, SLAB_DEPTH + 300, SLAB_COLS + 40)] {
         let (a, b) = (wave(1, m * k), wave(2, k * n));
         let (a, b) = (View::rows_of(&a, k), View::rows_of(&b, k).t());
         let mut expected = vec![0.0; m * n];
