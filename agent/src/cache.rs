@@ -5,14 +5,14 @@
 //! tail, [`KvCache::copy_lane`] forks. It belongs to the weights it was filled with: after a gradient
 //! step, reset it. To use several cores, give each group of lanes a cache of its own.
 //!
-//! Layout of a lane and layer: rotated keys as kv head × value of the head × token, so that scores of
-//! sixteen tokens are computed at once, and values as kv head × token × value of the head.
+//! Layout of a lane and layer: rotated keys as kv head × tile of tokens × value of the head × token of the tile, so
+//! that a tile's scores are computed at once, and values as kv head × token × value of the head.
 
 use std::ops::Range;
 
 use crate::error::AgentError;
 use crate::kernels::attention::Heads;
-use crate::kernels::cached::{Block, Layout, TOKENS};
+use crate::kernels::cached::{Block, Layout, TILE};
 use crate::kernels::math::LANES;
 use crate::qwen2::Qwen2Config;
 
@@ -114,7 +114,7 @@ impl KvCache {
 
     /// How every block is laid out.
     pub(crate) fn layout(&self) -> Layout {
-        Layout { stride: self.stride(), dim: padded_dim(self.heads) }
+        Layout { capacity: self.room(), dim: padded_dim(self.heads) }
     }
 
     fn place(&self, lane: usize, layer: usize) -> Range<usize> {
@@ -126,13 +126,13 @@ impl KvCache {
         self.lengths[lane] += n_new;
     }
 
-    /// Tokens a row of keys has room for: the capacity in whole tiles.
-    fn stride(&self) -> usize {
-        self.capacity.next_multiple_of(TOKENS)
+    /// Tokens a block has room for: the capacity in whole tiles.
+    fn room(&self) -> usize {
+        self.capacity.next_multiple_of(TILE)
     }
 
     fn block_len(&self) -> usize {
-        self.heads.n_kv_heads * padded_dim(self.heads) * self.stride()
+        self.heads.n_kv_heads * padded_dim(self.heads) * self.room()
     }
 }
 

@@ -16,10 +16,8 @@ use super::math::{LANES, exp, max, sum_of};
 use super::multiversion;
 use super::rope::Rope;
 
-/// A row of keys is a multiple of this many tokens long.
-pub const TOKENS: usize = 4 * LANES;
-/// Tokens whose scores are computed at once.
-const TILE: usize = 2 * LANES;
+/// Tokens whose keys lie together, value by value of the head: those whose scores are computed at once.
+pub const TILE: usize = 2 * LANES;
 /// Interleaved chains of the sum over tokens.
 const CHAINS: usize = 4;
 /// Query heads computed at once, so many that their chains still fit the registers.
@@ -28,8 +26,8 @@ const HEADS: usize = 4;
 /// How the keys and values of one lane in one layer are laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Tokens there is room for, a multiple of [`TOKENS`].
-    pub stride: usize,
+    /// Tokens there is room for, a multiple of [`TILE`].
+    pub capacity: usize,
     /// Values a head, padded with zeros to a multiple of [`LANES`].
     pub dim: usize,
 }
@@ -38,17 +36,23 @@ impl Layout {
     /// Where the keys and the values of one head are.
     #[inline(always)]
     fn of_head(self, kv_head: usize) -> Range<usize> {
-        let len = self.dim * self.stride;
+        let len = self.dim * self.capacity;
         kv_head * len..(kv_head + 1) * len
+    }
+
+    /// Where the keys of the tile with the token at `position` begin.
+    #[inline(always)]
+    fn tile(self, position: usize) -> usize {
+        position / TILE * TILE * self.dim
     }
 }
 
 /// Keys and values of one lane in one layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// Rotated keys. `[kv head, dim, stride]`
+    /// Rotated keys. `[kv head, tile, dim, token of the tile]`
     pub keys: &'a [f32],
-    /// Values. `[kv head, stride, dim]`
+    /// Values. `[kv head, token, dim]`
     pub values: &'a [f32],
     /// The sizes of both.
     pub layout: Layout,
@@ -71,9 +75,9 @@ multiversion! {
             let key = &qkv[(heads.n_heads + kv_head) * head_dim..][..head_dim];
             let value = &qkv[(heads.n_heads + heads.n_kv_heads + kv_head) * head_dim..][..head_dim];
             rope.rotate(key, position, 1.0, &mut rotated);
-            let keys = keys[layout.of_head(kv_head)].chunks_exact_mut(layout.stride);
-            for (keys, key) in keys.zip(&rotated) {
-                keys[position] = *key;
+            let tile = &mut keys[layout.of_head(kv_head)][layout.tile(position)..];
+            for (keys, key) in tile.chunks_exact_mut(TILE).zip(&rotated) {
+                keys[position % TILE] = *key;
             }
             values[layout.of_head(kv_head)][position * layout.dim..][..head_dim].copy_from_slice(value);
         }
@@ -92,7 +96,7 @@ multiversion! {
         work: &mut Vec<f32>,
         out: &mut [f32],
     ) {
-        work.resize(HEADS * (block.layout.stride + heads.head_dim), 0.0);
+        work.resize(HEADS * (block.layout.capacity + heads.head_dim), 0.0);
         for kv_head in 0..heads.n_kv_heads {
             let of_head = block.layout.of_head(kv_head);
             let of_head = (&block.keys[of_head.clone()], &block.values[of_head], block.layout);
@@ -121,13 +125,18 @@ fn attend_heads<const N: usize>(
     out: &mut [f32],
 ) {
     let dim = heads.head_dim;
-    let (scores, queries) = work.split_at_mut(HEADS * layout.stride);
+    let (scores, queries) = work.split_at_mut(HEADS * layout.capacity);
     for (i, query) in queries.chunks_exact_mut(dim).enumerate().take(N) {
         rope.rotate(&qkv[(first + i) * dim..][..dim], position, heads.scale(), query);
     }
-    score::<N>(queries, dim, keys, layout.stride, position + 1, scores);
+    for start in (0..position + 1).step_by(TILE) {
+        let sums = score::<N>(queries, dim, &keys[layout.tile(start)..]);
+        for (scores, sums) in scores.chunks_exact_mut(layout.capacity).zip(sums) {
+            scores[start..start + TILE].copy_from_slice(&sums);
+        }
+    }
     let mut inverse = [0.0; N];
-    for (scores, inverse) in scores.chunks_exact_mut(layout.stride).zip(&mut inverse) {
+    for (scores, inverse) in scores.chunks_exact_mut(layout.capacity).zip(&mut inverse) {
         let seen = &mut scores[..position + 1];
         let highest = max(seen);
         for score in seen.iter_mut() {
@@ -135,36 +144,27 @@ fn attend_heads<const N: usize>(
         }
         *inverse = 1.0 / sum_of(seen, |p| p);
     }
-    let probs = std::array::from_fn(|i| &scores[i * layout.stride..][..position + 1]);
+    let probs = std::array::from_fn(|i| &scores[i * layout.capacity..][..position + 1]);
     mix::<N>(probs, inverse, values, layout.dim, &mut out[first * dim..(first + N) * dim]);
 }
 
-/// Scores of the first `n_tokens` keys, rounded up to whole tiles, for each query.
+/// Scores of one tile of keys for each query of `dim` values.
 #[inline(always)]
-fn score<const N: usize>(
-    queries: &[f32],
-    dim: usize,
-    keys: &[f32],
-    stride: usize,
-    n_tokens: usize,
-    scores: &mut [f32],
-) {
+fn score<const N: usize>(queries: &[f32], dim: usize, tile: &[f32]) -> [[f32; TILE]; N] {
     let queries: [&[f32]; N] = std::array::from_fn(|i| &queries[i * dim..(i + 1) * dim]);
-    for start in (0..n_tokens).step_by(TILE) {
-        let mut sums = [[0.0_f32; TILE]; N];
-        for (d, keys) in keys.chunks_exact(stride).take(dim).enumerate() {
-            let keys = &keys[start..start + TILE];
-            for query in 0..N {
-                let q = queries[query][d];
-                for i in 0..TILE {
-                    sums[query][i] = q.mul_add(keys[i], sums[query][i]);
+    let mut sums = [[[0.0_f32; LANES]; TILE / LANES]; N];
+    for (d, keys) in tile.as_chunks::<TILE>().0.iter().enumerate().take(dim) {
+        let keys: [[f32; LANES]; TILE / LANES] = std::array::from_fn(|half| lanes(&keys[half * LANES..]));
+        for query in 0..N {
+            let q = queries[query][d];
+            for half in 0..TILE / LANES {
+                for i in 0..LANES {
+                    sums[query][half][i] = q.mul_add(keys[half][i], sums[query][half][i]);
                 }
             }
         }
-        for (query, sums) in sums.iter().enumerate() {
-            scores[query * stride + start..][..TILE].copy_from_slice(sums);
-        }
     }
+    sums.map(|sums| std::array::from_fn(|i| sums[i / LANES][i % LANES]))
 }
 
 /// Σ over tokens of probability times value, times `inverse`; the last few tokens make a chain apart.
