@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io::IsTerminal;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use webshop_training::Observer;
 
 /// The observer that suits the standard error stream.
@@ -16,10 +16,11 @@ pub fn observer() -> Box<dyn Observer> {
     }
 }
 
-/// One bar for the current stage.
+/// A bar for each open stage.
 #[derive(Default)]
 struct Bars {
-    current: RefCell<Option<ProgressBar>>,
+    all: MultiProgress,
+    open: RefCell<Vec<ProgressBar>>,
 }
 
 impl Observer for Bars {
@@ -27,55 +28,64 @@ impl Observer for Bars {
         let style =
             ProgressStyle::with_template("{prefix:>14} {wide_bar} {pos}/{len} {elapsed} eta {eta}  {msg}")
                 .expect("the template is a literal that parses");
-        let bar =
-            ProgressBar::new(total).with_style(style).with_prefix(stage.to_string()).with_position(done);
+        let bar = self.all.add(ProgressBar::new(total));
+        bar.set_style(style);
+        bar.set_prefix(stage.to_string());
+        bar.set_position(done);
         bar.reset_eta();
-        *self.current.borrow_mut() = Some(bar);
+        self.open.borrow_mut().push(bar);
     }
 
     fn advance(&self, units: u64, note: &str) {
-        if let Some(bar) = &*self.current.borrow() {
+        if let Some(bar) = self.open.borrow().last() {
             bar.inc(units);
             bar.set_message(note.to_string());
         }
     }
 
     fn end(&self) {
-        if let Some(bar) = self.current.borrow_mut().take() {
+        if let Some(bar) = self.open.borrow_mut().pop() {
             bar.finish_and_clear();
+            self.all.remove(&bar);
         }
     }
 
     fn say(&self, line: &str) {
-        match &*self.current.borrow() {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
-        }
+        self.all.suspend(|| eprintln!("{line}"));
     }
 }
 
 /// A line at every tenth of a stage.
 #[derive(Default)]
 struct Lines {
-    stage: RefCell<(String, u64, u64)>,
+    open: RefCell<Vec<Stage>>,
+}
+
+struct Stage {
+    name: String,
+    total: u64,
+    done: u64,
 }
 
 impl Observer for Lines {
     fn begin(&self, stage: &str, total: u64, done: u64) {
-        *self.stage.borrow_mut() = (stage.to_string(), total, done);
+        self.open.borrow_mut().push(Stage { name: stage.to_string(), total, done });
     }
 
     fn advance(&self, units: u64, note: &str) {
-        let (stage, total, done) = &mut *self.stage.borrow_mut();
-        let tenth = |done: u64| done * 10 / (*total).max(1);
-        let before = tenth(*done);
-        *done += units;
-        if tenth(*done) > before {
-            eprintln!("{stage}: {done}/{total}  {note}");
+        let mut open = self.open.borrow_mut();
+        let Some(stage) = open.last_mut() else { return };
+        let tenth = |done: u64| done * 10 / stage.total.max(1);
+        let before = tenth(stage.done);
+        stage.done += units;
+        if tenth(stage.done) > before {
+            eprintln!("{}: {}/{}  {note}", stage.name, stage.done, stage.total);
         }
     }
 
-    fn end(&self) {}
+    fn end(&self) {
+        self.open.borrow_mut().pop();
+    }
 
     fn say(&self, line: &str) {
         eprintln!("{line}");

@@ -1,24 +1,15 @@
 //! One learner step on trips that were just made.
 //!
-//! rewards and V* → targets; current and reference log-probabilities → loss → gradient. What the log shows
-//! of a step is measured here, once.
+//! targets → current and reference log-probabilities → loss → gradient. What the log shows of a step is measured here,
+//! once.
 
 use candle_core::Tensor;
 use webshop_agent::Qwen2;
 
 use crate::error::Result;
 use crate::gradient::{Gradients, accumulate};
-use crate::loss::{Learner, Prepared, Scored, Target, TargetStatistics, summed_loss};
+use crate::loss::{Learner, LogProbs, Target, TargetStatistics, Term, summed_loss};
 use crate::trajectory::{MicroBatch, Trajectory};
-
-/// What a learner step came to.
-#[derive(Debug)]
-pub enum LearnStep {
-    /// A gradient to step along, and what was measured on the way.
-    Learned(Gradients, LearnTerms),
-    /// The rewards do not tell the trips apart.
-    NoSignal,
-}
 
 /// Measurements of a learner step; see the metrics of the same names.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +20,8 @@ pub struct LearnTerms {
     pub kl: f64,
     /// Mean over tokens of the k3 estimate, nats.
     pub kl_k3: f64,
+    /// Share of tokens whose gradient a clip took.
+    pub clip_frac: f64,
     /// Largest difference between a token's log-probability in training and in sampling, nats.
     pub log_prob_gap: f64,
     /// Mean of those differences, nats.
@@ -37,17 +30,39 @@ pub struct LearnTerms {
     pub targets: TargetStatistics,
 }
 
+impl LearnTerms {
+    /// The mean of the measurements of several optimizer steps, at least one; of the gaps the largest and the mean.
+    pub fn mean(all: &[Self]) -> Self {
+        let mean = |field: fn(&Self) -> f64| all.iter().map(field).sum::<f64>() / all.len() as f64;
+        Self {
+            loss: mean(|terms| terms.loss),
+            kl: mean(|terms| terms.kl),
+            kl_k3: mean(|terms| terms.kl_k3),
+            clip_frac: mean(|terms| terms.clip_frac),
+            log_prob_gap: all.iter().map(|terms| terms.log_prob_gap).fold(0.0, f64::max),
+            log_prob_gap_mean: mean(|terms| terms.log_prob_gap_mean),
+            targets: TargetStatistics {
+                adv_mean: mean(|terms| terms.targets.adv_mean),
+                adv_std: mean(|terms| terms.targets.adv_std),
+                effective_samples: mean(|terms| terms.targets.effective_samples),
+            },
+        }
+    }
+}
+
 /// Sums over one micro-batch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     loss: f64,
     kl: f64,
     k3: f64,
+    clipped: f64,
     gap: f64,
     gap_max: f64,
 }
 
-/// The gradient of `learner`'s loss on `batch`, whose rewards and values are `scored`, in the same order.
+/// The gradient of `learner`'s loss on the trips of `batch`, of which each is to teach what stands at its place in
+/// `targets`; `None` if none of them teaches anything.
 ///
 /// Trips whose target weighs nothing are left out of the passes and of what is measured in them.
 pub fn learn_step(
@@ -55,26 +70,26 @@ pub fn learn_step(
     reference: &Qwen2,
     learner: &dyn Learner,
     batch: &[Trajectory],
-    scored: &[Scored],
+    targets: &[Target],
     limit_tokens: usize,
-) -> Result<LearnStep> {
-    let Prepared::Learn(targets) = learner.prepare(scored)? else {
-        return Ok(LearnStep::NoSignal);
-    };
-    let (taught, of_taught): (Vec<Trajectory>, Vec<Target>) = batch
-        .iter()
-        .zip(&targets)
-        .filter(|(_, target)| target.weight > 0.0)
-        .map(|(trip, target)| (trip.clone(), *target))
-        .unzip();
+) -> Result<Option<(Gradients, LearnTerms)>> {
+    let pairs = batch.iter().zip(targets).filter(|(_, target)| target.is_taught());
+    let (taught, of_taught): (Vec<Trajectory>, Vec<Target>) =
+        pairs.map(|(trip, target)| (trip.clone(), target.clone())).unzip();
+    if taught.is_empty() {
+        return Ok(None);
+    }
     let packed = MicroBatch::pack(&taught, limit_tokens);
     let (gradients, sums) = accumulate(model, &packed, |micro, stats| {
         let reference = reference.score(&micro.tokens(), &micro.positions, &micro.targets)?.log_prob.detach();
-        let of_members: Vec<_> = micro.members.iter().map(|&member| of_taught[member]).collect();
-        let loss = summed_loss(learner, &of_members, &micro.n_targets, &stats.log_prob, &reference)?;
+        let of_members: Vec<_> = micro.members.iter().map(|&member| of_taught[member].clone()).collect();
         let behaviour = micro.members.iter().flat_map(|&member| &taught[member].behaviour_log_probs);
-        let sums = measure(&loss, &stats.log_prob, &reference, behaviour)?;
-        Ok((loss, sums))
+        let behaviour: Vec<f32> = behaviour.copied().collect();
+        let behaviour = Tensor::from_vec(behaviour, micro.targets.len(), reference.device())?;
+        let log_probs = LogProbs { policy: stats.log_prob.clone(), reference, behaviour };
+        let loss = summed_loss(learner, &of_members, &log_probs)?;
+        let sums = measure(&loss, &log_probs)?;
+        Ok((loss.value, sums))
     })?;
     let n_tokens: usize = taught.iter().map(Trajectory::n_sampled).sum();
     let total = |field: fn(&Sums) -> f64| sums.iter().map(field).sum::<f64>();
@@ -82,25 +97,25 @@ pub fn learn_step(
         loss: total(|sums| sums.loss),
         kl: total(|sums| sums.kl) / taught.len() as f64,
         kl_k3: total(|sums| sums.k3) / n_tokens as f64,
+        clip_frac: total(|sums| sums.clipped) / n_tokens as f64,
         log_prob_gap: sums.iter().map(|sums| sums.gap_max).fold(0.0, f64::max),
         log_prob_gap_mean: total(|sums| sums.gap) / n_tokens as f64,
-        targets: TargetStatistics::of(&targets),
+        targets: TargetStatistics::of(targets),
     };
-    Ok(LearnStep::Learned(gradients, terms))
+    Ok(Some((gradients, terms)))
 }
 
-fn measure<'b>(
-    loss: &Tensor,
-    log_probs: &Tensor,
-    reference: &Tensor,
-    behaviour: impl Iterator<Item = &'b f32>,
-) -> Result<Sums> {
-    let log_probs = log_probs.to_vec1::<f32>()?;
-    let reference = reference.to_vec1::<f32>()?;
-    let mut sums = Sums { loss: f64::from(loss.to_scalar::<f32>()?), ..Sums::default() };
-    for ((&log_prob, &reference), &sampled) in log_probs.iter().zip(&reference).zip(behaviour) {
-        let ratio = f64::from(log_prob) - f64::from(reference);
-        let gap = (f64::from(log_prob) - f64::from(sampled)).abs();
+fn measure(loss: &Term, log_probs: &LogProbs) -> Result<Sums> {
+    let mut sums = Sums {
+        loss: f64::from(loss.value.to_scalar::<f32>()?),
+        clipped: loss.n_clipped as f64,
+        ..Sums::default()
+    };
+    let read = |tensor: &Tensor| tensor.to_vec1::<f32>();
+    let (policy, reference) = (read(&log_probs.policy)?, read(&log_probs.reference)?);
+    for ((log_prob, reference), sampled) in policy.iter().zip(&reference).zip(read(&log_probs.behaviour)?) {
+        let ratio = f64::from(*log_prob) - f64::from(*reference);
+        let gap = (f64::from(*log_prob) - f64::from(sampled)).abs();
         sums.kl += ratio;
         sums.k3 += (-ratio).exp() - 1.0 + ratio;
         sums.gap += gap;

@@ -48,13 +48,17 @@ pub use evaluate::{FailureKind, Failures, Summary, summarize, summarize_at_site}
 pub use gpu_check::{GpuCheck, MeasuredShape, Part as GpuPart, Verdict as GpuVerdict};
 pub use gradient::{Gradients, accumulate};
 pub use ground::{Ground, GroundGoal};
-pub use learn::{LearnStep, LearnTerms, learn_step};
-pub use loss::{Apo, Learner, Prepared, Scored, Target, TargetStatistics, Wsft, learner, summed_loss};
+pub use learn::{LearnTerms, learn_step};
+pub use loss::{
+    Apo, ApoLagged, Awr, Baseline, Clip, DrGrpo, Gigpo, Grpo, Gspo, Judged, KlEstimator, KlTerm, Learner,
+    LogProbs, Ppo, Prepared, Raft, Reinforce, Rloo, Scored, ScoredTurn, Segment, Target, TargetStatistics,
+    Term, Weighting, Wsft, learner, summed_loss,
+};
 pub use metrics::{
     Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
 };
 pub use observer::{Observer, Silent};
-pub use optimizer::{DeviceOptimizer, Optimizer, Schedule, StepOutcome, is_decayed};
+pub use optimizer::{DeviceOptimizer, Optimizer, Schedule, StepOutcome, Stride, is_decayed};
 pub use report::write_report;
 pub use reward::TaskReward;
 pub use setup::{
@@ -66,5 +70,5 @@ pub use trained::{Manners, Shopper, Trained};
 pub use trainer::{Stage, Stages, train};
 pub use trajectory::{MicroBatch, Trajectory};
 pub use validate::{Check, MAX_GOALS, validate};
-pub use value::{GoalValue, ValueKey, ValueTable, optimal_value};
+pub use value::{GoalValue, ReferenceTrip, ValueKey, ValueTable, optimal_value};
 pub use warm_start::{Demonstrations, cloning_gradient, lay_down, recount};

@@ -1,6 +1,7 @@
 //! Figures into records: which number of a summary goes under which metric.
 
 use crate::evaluate::Summary;
+use crate::learn::LearnTerms;
 use crate::metrics::{Metric, Record};
 use crate::trajectory::Trajectory;
 
@@ -16,6 +17,20 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
         .set(Metric::RolloutTokens, summary.mean_sampled_tokens)
         .set(Metric::RolloutThinkingRate, summary.thinking_rate)
         .set(Metric::TrainEntropy, entropy / n_tokens.max(1) as f64);
+}
+
+/// What was measured while learning from them.
+pub fn record_learning(record: &mut Record, terms: &LearnTerms) {
+    record
+        .set(Metric::TrainLoss, terms.loss)
+        .set(Metric::TrainKl, terms.kl)
+        .set(Metric::TrainKlK3, terms.kl_k3)
+        .set(Metric::TrainClipFrac, terms.clip_frac)
+        .set(Metric::TrainLogProbGap, terms.log_prob_gap)
+        .set(Metric::TrainLogProbGapMean, terms.log_prob_gap_mean)
+        .set(Metric::TrainAdvMean, terms.targets.adv_mean)
+        .set(Metric::TrainAdvStd, terms.targets.adv_std)
+        .set(Metric::TrainEffectiveSamples, terms.targets.effective_samples);
 }
 
 /// The figures of a held-out evaluation.

@@ -195,7 +195,7 @@ fn train_of(check: &GpuCheck, shape: MeasuredShape, compute: &Compute) -> Result
     compute.forget_peak()?;
     let (config, (n_sequences, length)) = (shape.config(), check.train);
     let model = DeviceModel::for_measurement(&config, compute)?;
-    let optimizer = OptimizerConfig { betas: [0.9, 0.98], epsilon: 1e-8, weight_decay: 0.01, grad_clip: 1.0 };
+    let optimizer = OptimizerConfig::default();
     let mut optimizer = DeviceOptimizer::new(&optimizer, &model, None)?;
     let gradients = model.weights().zeros_like()?;
     let at_once = (check.micro_batch_tokens / length).clamp(1, n_sequences);

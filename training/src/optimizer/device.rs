@@ -102,12 +102,12 @@ mod tests {
     };
     use webshop_products::Seed;
 
-    use super::super::Optimizer;
+    use super::super::{Optimizer, Stride};
     use super::*;
     use crate::config::Method;
 
     fn config() -> OptimizerConfig {
-        OptimizerConfig { betas: [0.9, 0.98], epsilon: 1e-8, weight_decay: 0.01, grad_clip: 0.01 }
+        OptimizerConfig { betas: [0.9, 0.98], grad_clip: 0.01, ..OptimizerConfig::default() }
     }
 
     fn setup(dtype: ComputeDtype) -> (Qwen2, DeviceModel) {
@@ -137,7 +137,9 @@ mod tests {
             let weights = Tensor::new(&d, &Device::Cpu).unwrap();
             let loss = (&pass.stats().log_prob * weights).unwrap().sum_all().unwrap();
             let mut gradients = pass.backward(&loss).unwrap();
-            let expected = theirs.step(model.parameters(), &mut gradients, 1e-2).unwrap();
+            let expected = theirs
+                .step(model.parameters(), &mut gradients, Stride { lr: 1e-2, grad_clip: 0.01 })
+                .unwrap();
 
             let gradients = device.weights().zeros_like().unwrap();
             device.record(&tokens(), &POSITIONS, &TARGETS).unwrap().backward(&d, &gradients).unwrap();
