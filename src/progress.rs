@@ -8,18 +8,37 @@ use webshop_training::Observer;
 
 /// The observer that suits the standard error stream.
 pub fn observer() -> Box<dyn Observer> {
-    let plain = std::env::var_os("NO_COLOR").is_some() || std::env::var_os("CI").is_some();
-    if std::io::stderr().is_terminal() && !plain {
-        Box::new(Bars::default())
-    } else {
-        Box::new(Lines::default())
+    ManyObservers::default().named("")
+}
+
+/// Observers of runs that are made at the same time.
+pub struct ManyObservers {
+    bars: Option<MultiProgress>,
+}
+
+impl Default for ManyObservers {
+    fn default() -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some() || std::env::var_os("CI").is_some();
+        let has_bars = std::io::stderr().is_terminal() && !plain;
+        Self { bars: has_bars.then(MultiProgress::new) }
     }
 }
 
-/// A bar for each open stage.
-#[derive(Default)]
+impl ManyObservers {
+    /// The observer of the run of this name, which stands before all that is told of it; empty for an only one.
+    pub fn named(&self, name: &str) -> Box<dyn Observer> {
+        let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        match &self.bars {
+            Some(bars) => Box::new(Bars { name, bars: bars.clone(), open: RefCell::default() }),
+            None => Box::new(Lines { name, open: RefCell::default() }),
+        }
+    }
+}
+
+/// A bar for each open stage of a run.
 struct Bars {
-    all: MultiProgress,
+    name: String,
+    bars: MultiProgress,
     open: RefCell<Vec<ProgressBar>>,
 }
 
@@ -28,10 +47,9 @@ impl Observer for Bars {
         let style =
             ProgressStyle::with_template("{prefix:>14} {wide_bar} {pos}/{len} {elapsed} eta {eta}  {msg}")
                 .expect("the template is a literal that parses");
-        let bar = self.all.add(ProgressBar::new(total));
-        bar.set_style(style);
-        bar.set_prefix(stage.to_string());
-        bar.set_position(done);
+        let prefix = format!("{}{stage}", self.name);
+        let bar = ProgressBar::new(total).with_style(style).with_prefix(prefix).with_position(done);
+        let bar = self.bars.add(bar);
         bar.reset_eta();
         self.open.borrow_mut().push(bar);
     }
@@ -46,18 +64,17 @@ impl Observer for Bars {
     fn end(&self) {
         if let Some(bar) = self.open.borrow_mut().pop() {
             bar.finish_and_clear();
-            self.all.remove(&bar);
         }
     }
 
     fn say(&self, line: &str) {
-        self.all.suspend(|| eprintln!("{line}"));
+        self.bars.suspend(|| eprintln!("{}{line}", self.name));
     }
 }
 
 /// A line at every tenth of a stage.
-#[derive(Default)]
 struct Lines {
+    name: String,
     open: RefCell<Vec<Stage>>,
 }
 
@@ -79,7 +96,7 @@ impl Observer for Lines {
         let before = tenth(stage.done);
         stage.done += units;
         if tenth(stage.done) > before {
-            eprintln!("{}: {}/{}  {note}", stage.name, stage.done, stage.total);
+            eprintln!("{}{}: {}/{}  {note}", self.name, stage.name, stage.done, stage.total);
         }
     }
 
@@ -88,6 +105,6 @@ impl Observer for Lines {
     }
 
     fn say(&self, line: &str) {
-        eprintln!("{line}");
+        eprintln!("{}{line}", self.name);
     }
 }

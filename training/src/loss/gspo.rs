@@ -61,7 +61,7 @@ mod tests {
         let target = Target::whole(2, 2.0, 1.0, 0.5);
         // Log-ratios .1 and .2: s = e^.15 = 1.161834, within 1.2.
         let (value, gradient) =
-            differentiate(&loss, &[target.clone()], &[-0.9, -1.8], &[0.0; 2], &[-1.0, -2.0]);
+            differentiate(&loss, std::slice::from_ref(&target), &[-0.9, -1.8], &[0.0; 2], &[-1.0, -2.0]);
         assert!((value + 1.161_834).abs() < 1e-6, "{value}");
         assert!(gradient.iter().all(|g| (g + 1.161_834 / 2.0).abs() < 1e-6), "{gradient:?}");
         // e^.25 = 1.284 is past it: its value is that of the bound, and no token pulls.
