@@ -66,7 +66,7 @@ pub use fused::twins::{TwinCheck, TwinSizes};
 pub use generate::{Completion, Context, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
 pub use kernels::launch::Kernels;
 pub use kernels::matmul::{Store, View, matmul};
-pub use lm_policy::{ChatFormat, LmConfig, LmPolicy};
+pub use lm_policy::{ChatDemonstrator, ChatFormat, LmConfig, LmPolicy, ToldTurn};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
 pub use qwen2::device::{DeviceCache, DeviceModel, DevicePass, Parameters, Stepper};
 pub use qwen2::{

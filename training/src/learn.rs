@@ -4,7 +4,7 @@
 //! once.
 
 use candle_core::Tensor;
-use webshop_agent::Qwen2;
+use webshop_agent::{Qwen2, Sampler};
 
 use crate::error::Result;
 use crate::gradient::{Gradients, accumulate};
@@ -26,6 +26,8 @@ pub struct LearnTerms {
     pub log_prob_gap: f64,
     /// Mean of those differences, nats.
     pub log_prob_gap_mean: f64,
+    /// Share of tokens that the nucleus of the policy leaves out in training, and that of the reference; counted in.
+    pub outside_nucleus: [f64; 2],
     /// The batch's advantages and weights.
     pub targets: TargetStatistics,
 }
@@ -41,6 +43,7 @@ impl LearnTerms {
             clip_frac: mean(|terms| terms.clip_frac),
             log_prob_gap: all.iter().map(|terms| terms.log_prob_gap).fold(0.0, f64::max),
             log_prob_gap_mean: mean(|terms| terms.log_prob_gap_mean),
+            outside_nucleus: [mean(|terms| terms.outside_nucleus[0]), mean(|terms| terms.outside_nucleus[1])],
             targets: TargetStatistics {
                 adv_mean: mean(|terms| terms.targets.adv_mean),
                 adv_std: mean(|terms| terms.targets.adv_std),
@@ -59,10 +62,12 @@ struct Sums {
     clipped: f64,
     gap: f64,
     gap_max: f64,
+    outside: [usize; 2],
 }
 
 /// The gradient of `learner`'s loss on the trips of `batch`, of which each is to teach what stands at its place in
-/// `targets`; `None` if none of them teaches anything.
+/// `targets`; `None` if none of them teaches anything. Their tokens were drawn by `sampler`: policy and reference are
+/// scored under the same temperature and nucleus.
 ///
 /// Trips whose target weighs nothing are left out of the passes and of what is measured in them.
 pub fn learn_step(
@@ -71,7 +76,7 @@ pub fn learn_step(
     learner: &dyn Learner,
     batch: &[Trajectory],
     targets: &[Target],
-    limit_tokens: usize,
+    (sampler, limit_tokens): (Sampler, usize),
 ) -> Result<Option<(Gradients, LearnTerms)>> {
     let pairs = batch.iter().zip(targets).filter(|(_, target)| target.is_taught());
     let (taught, of_taught): (Vec<Trajectory>, Vec<Target>) =
@@ -80,15 +85,17 @@ pub fn learn_step(
         return Ok(None);
     }
     let packed = MicroBatch::pack(&taught, limit_tokens);
-    let (gradients, sums) = accumulate(model, &packed, |micro, stats| {
-        let reference = reference.score(&micro.tokens(), &micro.positions, &micro.targets)?.log_prob.detach();
+    let (gradients, sums) = accumulate(model, &packed, sampler, |micro, stats| {
+        let scored = reference.score(&micro.tokens(), &micro.positions, &micro.targets, sampler)?;
+        let reference = scored.log_prob.detach();
         let of_members: Vec<_> = micro.members.iter().map(|&member| of_taught[member].clone()).collect();
         let behaviour = micro.members.iter().flat_map(|&member| &taught[member].behaviour_log_probs);
         let behaviour: Vec<f32> = behaviour.copied().collect();
         let behaviour = Tensor::from_vec(behaviour, micro.targets.len(), reference.device())?;
         let log_probs = LogProbs { policy: stats.log_prob.clone(), reference, behaviour };
         let loss = summed_loss(learner, &of_members, &log_probs)?;
-        let sums = measure(&loss, &log_probs)?;
+        let outside = [stats.n_outside, scored.n_outside];
+        let sums = Sums { outside, ..measure(&loss, &log_probs)? };
         Ok((loss.value, sums))
     })?;
     let n_tokens: usize = taught.iter().map(Trajectory::n_sampled).sum();
@@ -100,6 +107,8 @@ pub fn learn_step(
         clip_frac: total(|sums| sums.clipped) / n_tokens as f64,
         log_prob_gap: sums.iter().map(|sums| sums.gap_max).fold(0.0, f64::max),
         log_prob_gap_mean: total(|sums| sums.gap) / n_tokens as f64,
+        outside_nucleus: [total(|sums| sums.outside[0] as f64), total(|sums| sums.outside[1] as f64)]
+            .map(|count| count / n_tokens as f64),
         targets: TargetStatistics::of(targets),
     };
     Ok(Some((gradients, terms)))

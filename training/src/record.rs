@@ -1,8 +1,11 @@
 //! Figures into records: which number of a summary goes under which metric.
 
+use webshop_agent::Episode;
+
 use crate::evaluate::Summary;
 use crate::learn::LearnTerms;
 use crate::metrics::{Metric, Record};
+use crate::reward::malformed_turns;
 use crate::trajectory::Trajectory;
 
 /// The figures of the trips a learner step is made from.
@@ -19,6 +22,15 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
         .set(Metric::TrainEntropy, entropy / n_tokens.max(1) as f64);
 }
 
+/// What malformed answers of a learner step came to, at `penalty` each.
+pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64) {
+    let malformed: usize = episodes.iter().map(malformed_turns).sum();
+    let n_turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
+    record
+        .set(Metric::RolloutMalformedRate, malformed as f64 / n_turns.max(1) as f64)
+        .set(Metric::RolloutMalformedPenalty, penalty * malformed as f64 / episodes.len().max(1) as f64);
+}
+
 /// What was measured while learning from them.
 pub fn record_learning(record: &mut Record, terms: &LearnTerms) {
     record
@@ -28,6 +40,8 @@ pub fn record_learning(record: &mut Record, terms: &LearnTerms) {
         .set(Metric::TrainClipFrac, terms.clip_frac)
         .set(Metric::TrainLogProbGap, terms.log_prob_gap)
         .set(Metric::TrainLogProbGapMean, terms.log_prob_gap_mean)
+        .set(Metric::TrainOutsideNucleus, terms.outside_nucleus[0])
+        .set(Metric::TrainOutsideReference, terms.outside_nucleus[1])
         .set(Metric::TrainAdvMean, terms.targets.adv_mean)
         .set(Metric::TrainAdvStd, terms.targets.adv_std)
         .set(Metric::TrainEffectiveSamples, terms.targets.effective_samples);

@@ -30,15 +30,15 @@ mod journal;
 mod learning;
 mod warm_start;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{Episode, LmPolicy, Qwen2, ShopTokenizer, Task, checkpoint, rollout};
+use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
 use webshop_products::Seed;
 
-use std::sync::Arc;
-
 use self::journal::keep_fingerprint;
+use crate::actor::Actor;
 use crate::checkpoint::{RunFolder, read_trainer_state};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -50,7 +50,8 @@ use crate::ground::{Ground, GroundGoal};
 use crate::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record};
 use crate::observer::Observer;
 use crate::optimizer::{Optimizer, StepOutcome, Stride};
-use crate::setup::{fingerprint, lm_config, qwen2_config, rollout_config, train_tokenizer};
+use crate::reward::malformed_turns;
+use crate::setup::{Fingerprint, fingerprint, lm_config, rollout_config};
 
 /// First step coordinate of evaluations; the steps of a run stay far below.
 const EVALUATION_STEP: u64 = 1 << 40;
@@ -140,8 +141,7 @@ struct Trainer<'a> {
     observer: &'a dyn Observer,
     stop: &'a AtomicBool,
     ground: Ground,
-    tokenizer: ShopTokenizer,
-    model: Qwen2,
+    actor: Actor,
     optimizer: Optimizer,
     metrics: MetricsWriter,
     clock: Clock,
@@ -157,32 +157,36 @@ impl<'a> Trainer<'a> {
         stop: &'a AtomicBool,
     ) -> Result<Self> {
         let ground = Ground::open(config)?;
-        let seed = Seed(config.seed);
-        let (state, tokenizer, model, optimizer) = match run.last_checkpoint()? {
+        let (state, actor, optimizer) = match run.last_checkpoint()? {
             Some(folder) => {
                 let state: TrainerState = read_trainer_state(&folder)?;
-                let model = checkpoint::load(&folder.join(MODEL))?;
-                let tokenizer = ShopTokenizer::load(&folder.join(MODEL))?;
+                let actor = Actor::resume(config, &folder.join(MODEL))?;
                 let path = folder.join(OPTIMIZER);
                 let is_cloning = state.step <= config.warm_start.all_steps();
                 let method = if is_cloning { config.warm_start.optimizer } else { config.learner.optimizer };
-                let optimizer = Optimizer::load(method, &config.optimizer, model.parameters(), &path)?;
-                (state, tokenizer, model, optimizer)
+                let learnable = actor.model.learnable();
+                let optimizer = Optimizer::load(method, &config.optimizer, learnable, &path)?;
+                (state, actor, optimizer)
             }
             None => {
-                let tokenizer = train_tokenizer(&ground, config)?;
-                let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
-                let model = Qwen2::random(&shape, seed)?;
+                let actor = Actor::begin(config, &ground)?;
                 let method = config.warm_start.optimizer;
-                let optimizer = Optimizer::new(method, &config.optimizer, model.parameters());
-                (TrainerState::default(), tokenizer, model, optimizer)
+                let optimizer = Optimizer::new(method, &config.optimizer, actor.model.learnable());
+                (TrainerState::default(), actor, optimizer)
             }
         };
         let split = config.evaluation.split.to_string();
         let metrics = MetricsWriter::open(run.root(), &split, state.metrics)?;
         let clock = Clock::resume(state.seconds);
-        keep_fingerprint(run, &fingerprint(&ground, &tokenizer))?;
-        Ok(Self { config, run, observer, stop, ground, tokenizer, model, optimizer, metrics, clock, state })
+        keep_fingerprint(
+            run,
+            &Fingerprint {
+                base: actor.base()?,
+                prompt: actor.prompt_version()?,
+                ..fingerprint(&ground, &actor.tokenizer)
+            },
+        )?;
+        Ok(Self { config, run, observer, stop, ground, actor, optimizer, metrics, clock, state })
     }
 
     fn seed(&self) -> Seed {
@@ -209,8 +213,8 @@ impl<'a> Trainer<'a> {
 
     /// Clips and steps; a gradient that is not a number is refused and counted. The norm, if there was a step.
     fn update(&mut self, mut gradients: Gradients, lr: f64, grad_clip: f64) -> Result<Option<f64>> {
-        let parameters = self.model.parameters();
-        match self.optimizer.step(parameters, &mut gradients, Stride { lr, grad_clip })? {
+        let learnable = self.actor.model.learnable();
+        match self.optimizer.step(learnable, &mut gradients, Stride { lr, grad_clip })? {
             StepOutcome::Stepped { grad_norm, .. } => Ok(Some(grad_norm)),
             StepOutcome::NonFinite { parameter } => {
                 self.state.skipped_non_finite += 1;
@@ -228,16 +232,29 @@ impl<'a> Trainer<'a> {
         };
     }
 
+    /// What a trip is worth, less what its malformed answers cost.
+    fn reward(&self, episode: &Episode) -> f64 {
+        let penalty = self.config.malformed_penalty() * malformed_turns(episode) as f64;
+        self.config.learner.reward.of(episode) - penalty
+    }
+
     /// The episode of `goal` at these coordinates.
     fn task(&self, goal: GroundGoal, step: u64, sample: u64) -> Task {
         Task { shop: self.ground.shop_of(goal).clone(), coordinates: goal.at(step, sample) }
     }
 
-    /// Rollouts of `model` at the temperature that is learned at; `ended` is called as trips end.
+    /// The distribution that training trips are drawn from, and scored under.
+    fn sampler(&self) -> Result<Sampler> {
+        let learner = &self.config.learner;
+        Ok(Sampler::new(learner.temperature as f32, learner.top_p as f32)?)
+    }
+
+    /// Rollouts of `model` by the distribution that is learned from; they are never constrained, so that it is all of it.
+    /// `ended` is called as trips end.
     fn play(&self, model: &Qwen2, tasks: &[Task], ended: &dyn Fn()) -> Result<Vec<Episode>> {
         let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
         let lm = lm_config(self.config, temperature, top_p)?;
-        let mut policy = LmPolicy::new(Arc::new(model.decoder()?), &self.tokenizer, lm, self.seed())?;
+        let mut policy = self.actor.policy(Arc::new(model.decoder()?), lm, self.seed())?;
         Ok(rollout(&mut policy, tasks, rollout_config(self.config), &mut |_, _| ended())?)
     }
 }

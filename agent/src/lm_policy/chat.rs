@@ -72,16 +72,19 @@ impl ChatFormat {
     }
 
     /// The dialect's version, and a digest of the template.
-    fn stamp(&self) -> Result<PromptStamp, AgentError> {
+    pub fn version(&self) -> Result<String, AgentError> {
         let digest = Sha256::digest(self.template.source(self.dialect.tools().is_some())?);
         let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let version = format!("{}+template-{digest}", self.dialect.version());
-        Ok(PromptStamp::of_words(self.dialect, version))
+        Ok(format!("{}+template-{digest}", self.dialect.version()))
+    }
+
+    fn stamp(&self) -> Result<PromptStamp, AgentError> {
+        Ok(PromptStamp::of_words(self.dialect, self.version()?))
     }
 }
 
 /// Tells trips in messages, a dialogue for each lane.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ChatVoice<'a> {
     tokenizer: &'a ShopTokenizer,
     format: &'a ChatFormat,
@@ -94,7 +97,7 @@ pub struct ChatVoice<'a> {
 }
 
 /// A trip that is being told.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lane {
     dialogue: Dialogue,
     /// What the template made of it for the last turn, with [`ANSWER`] for each answer.
@@ -183,7 +186,8 @@ impl<'a> ChatVoice<'a> {
 
     pub fn constraint(&self, page: &Page) -> Result<Constraint, AgentError> {
         let available = page.available_actions();
-        let completions = available.clicks().map(|click| self.said(&click)).collect::<Result<Vec<_>, _>>()?;
+        let say = |click: Action| self.said(&self.format.dialect.say_action(&click), &click.to_string());
+        let completions = available.clicks().map(say).collect::<Result<Vec<_>, _>>()?;
         let search = (available.has_search_bar || completions.is_empty()).then(|| self.search.clone());
         Constraint::new(&completions, search, self.thought.clone())
     }
@@ -211,11 +215,15 @@ impl<'a> ChatVoice<'a> {
         Ok(if has_stopped { new.strip_prefix(&stop).unwrap_or(new) } else { new })
     }
 
-    /// The tokens that say `action` and end the turn.
-    fn said(&self, action: &Action) -> Result<Vec<u32>, AgentError> {
-        let text = self.format.dialect.say_action(action);
-        let is_harmless = !self.specials.iter().any(|special| action.to_string().contains(special));
-        let ids = if is_harmless { self.tokenizer.encode(&text) } else { self.tokenizer.encode_plain(&text) };
+    /// The tokens of an answer with this thought and action, and of its end.
+    pub fn answer(&self, thought: &str, action: &Action) -> Result<Vec<u32>, AgentError> {
+        self.said(&self.format.dialect.say(thought, action), &format!("{thought}{action}"))
+    }
+
+    /// The tokens that say `text` and end the turn; `words` are the part of it that are not the dialect's own.
+    fn said(&self, text: &str, words: &str) -> Result<Vec<u32>, AgentError> {
+        let is_harmless = !self.specials.iter().any(|special| words.contains(special));
+        let ids = if is_harmless { self.tokenizer.encode(text) } else { self.tokenizer.encode_plain(text) };
         let mut ids = ids?;
         ids.extend(self.format.stop_ids.first());
         Ok(ids)

@@ -11,6 +11,7 @@ use super::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
 use crate::cache::KvCache;
 use crate::checkpoint;
 use crate::kernels::levels;
+use crate::sampler::Sampler;
 
 /// (query heads, key heads, head size if not hidden / heads, tied)
 const SHAPES: [(usize, usize, Option<usize>, bool); 4] =
@@ -138,13 +139,18 @@ fn loss(log_prob: &Tensor) -> Tensor {
 
 fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
     let (ids, lengths, positions, targets) = questions();
-    let pass = model.record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets).unwrap();
+    let pass = model
+        .record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets, Sampler::PLAIN)
+        .unwrap();
     pass.backward(&loss(&pass.stats().log_prob)).unwrap()
 }
 
 fn score(model: &Qwen2) -> Tensor {
     let (ids, lengths, positions, targets) = questions();
-    model.score(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets).unwrap().log_prob
+    model
+        .score(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets, Sampler::PLAIN)
+        .unwrap()
+        .log_prob
 }
 
 #[test]
@@ -185,12 +191,20 @@ fn gradients_match_finite_differences() {
 }
 
 #[test]
+fn recomputed_layers_give_the_same_bits() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        assert_eq!(gradients(&model.clone().recomputing()), gradients(&model), "{shape:?}");
+    }
+}
+
+#[test]
 fn scoring_is_the_recorded_forward_pass() {
     let model = tiny(SHAPES[1]);
     let (ids, lengths, positions, targets) = questions();
     let tokens = PackedTokens { ids: &ids, lengths: &lengths };
-    let pass = model.record(&tokens, &positions, &targets).unwrap();
-    let scored = model.score(&tokens, &positions, &targets).unwrap();
+    let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let scored = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
     assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
     assert_eq!(scored.entropy, pass.stats().entropy);
     // Against the softmax of the logits.
@@ -209,7 +223,7 @@ fn scoring_is_the_recorded_forward_pass() {
 #[test]
 fn a_loss_of_nothing_has_a_zero_gradient() {
     let model = tiny(SHAPES[0]);
-    let pass = model.record(&PackedTokens { ids: &[1, 2], lengths: &[2] }, &[], &[]).unwrap();
+    let pass = model.record(&PackedTokens { ids: &[1, 2], lengths: &[2] }, &[], &[], Sampler::PLAIN).unwrap();
     let gradients = pass.backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap()).unwrap();
     for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
         assert_eq!(gradient, vec![0.0; var.elem_count()], "{name}");
@@ -300,8 +314,12 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
     let mut other = KvCache::new(tiny(SHAPES[1]).config(), 2, 10);
     assert!(decoder.decode(&mut other, &[good]).unwrap_err().to_string().contains("another shape"));
     for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
-        assert!(model.score(&PackedTokens { ids, lengths }, &[0], &[1]).is_err());
+        assert!(model.score(&PackedTokens { ids, lengths }, &[0], &[1], Sampler::PLAIN).is_err());
     }
+    let tokens = PackedTokens { ids: &[1, 2], lengths: &[2] };
+    assert!(
+        model.score(&tokens, &[0], &[1], Sampler::GREEDY).unwrap_err().to_string().contains("temperature")
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! bandwidth on the data sheet of an H200; of a training step, 6 operations a parameter and token (8 with the layers
 //! computed again) and 12 · layers · hidden · context for attention, at the matrix units' dense rate in bf16.
 
-use webshop_agent::{Compute, DeviceCache, DeviceModel, LaneTokens, PackedTokens};
+use webshop_agent::{Compute, DeviceCache, DeviceModel, LaneTokens, PackedTokens, Sampler};
 
 use super::{GpuCheck, MeasuredShape, Page, failure};
 use crate::clock::Clock;
@@ -239,7 +239,12 @@ fn micro_batch(
     let ends = |position: u32| (position as usize + 1).is_multiple_of(length);
     let positions: Vec<u32> = (0..text.len() as u32).filter(|&position| !ends(position)).collect();
     let targets: Vec<u32> = positions.iter().map(|&position| text[position as usize + 1]).collect();
-    let pass = model.record(&PackedTokens { ids: &text, lengths: &lengths }, &positions, &targets)?;
+    let pass = model.record(
+        &PackedTokens { ids: &text, lengths: &lengths },
+        &positions,
+        &targets,
+        Sampler::PLAIN,
+    )?;
     pass.backward(&vec![-1.0 / positions.len() as f32; positions.len()], gradients)?;
     Ok(())
 }

@@ -98,7 +98,7 @@ impl DeviceOptimizer {
 mod tests {
     use candle_core::{Device, Tensor};
     use webshop_agent::{
-        Compute, ComputeDtype, DeviceRequest, KernelChoice, PackedTokens, Qwen2, Qwen2Config,
+        Compute, ComputeDtype, DeviceRequest, KernelChoice, PackedTokens, Qwen2, Qwen2Config, Sampler,
     };
     use webshop_products::Seed;
 
@@ -133,7 +133,7 @@ mod tests {
         let mut theirs = Optimizer::new(Method::Adamw, &config(), model.parameters());
         let d = [-0.1, -0.3, 0.2, -0.4, -0.1, -0.2];
         for step in 0..4 {
-            let pass = model.record(&tokens(), &POSITIONS, &TARGETS).unwrap();
+            let pass = model.record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN).unwrap();
             let weights = Tensor::new(&d, &Device::Cpu).unwrap();
             let loss = (&pass.stats().log_prob * weights).unwrap().sum_all().unwrap();
             let mut gradients = pass.backward(&loss).unwrap();
@@ -142,7 +142,11 @@ mod tests {
                 .unwrap();
 
             let gradients = device.weights().zeros_like().unwrap();
-            device.record(&tokens(), &POSITIONS, &TARGETS).unwrap().backward(&d, &gradients).unwrap();
+            device
+                .record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN)
+                .unwrap()
+                .backward(&d, &gradients)
+                .unwrap();
             let outcome = ours.step(&device, &gradients, 1e-2).unwrap();
             match (&outcome, &expected) {
                 (StepOutcome::Stepped { grad_norm: a }, StepOutcome::Stepped { grad_norm: b }) => {
@@ -167,7 +171,11 @@ mod tests {
         let masters = Parameters::masters_of(&model, device.compute()).unwrap();
         let mut optimizer = DeviceOptimizer::new(&config(), &device, Some(masters)).unwrap();
         let gradients = device.weights().zeros_like().unwrap();
-        device.record(&tokens(), &POSITIONS, &TARGETS).unwrap().backward(&[-1.0; 6], &gradients).unwrap();
+        device
+            .record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN)
+            .unwrap()
+            .backward(&[-1.0; 6], &gradients)
+            .unwrap();
         let gain = |parameters: &Parameters| -> f32 {
             let (_, gain) = parameters.named().next().unwrap();
             gain.to_dtype(candle_core::DType::F32).unwrap().to_vec1::<f32>().unwrap()[0]

@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use rand::Rng;
-use webshop_agent::prompt::PROMPT_VERSION;
-use webshop_agent::{Episode, Qwen2, Task, checkpoint};
+use webshop_agent::{Episode, Qwen2, Task};
 use webshop_products::Purpose;
 
 use super::{Trainer, VALUE_STEP};
@@ -93,11 +92,10 @@ impl Trainer<'_> {
         let refresh = self.config.value.refresh;
         let since = step.checked_div(refresh).map_or(0, |times| times * refresh);
         let folder = self.reference_folder(since);
-        if step == since && !folder.is_dir() {
-            checkpoint::save(&self.model, &folder)?;
-            self.tokenizer.save(&folder)?;
+        if step == since {
+            self.actor.save(&folder)?;
         }
-        let model = checkpoint::load(&folder)?.frozen_copy()?;
+        let model = self.actor.frozen(&folder)?;
         let key = self.value_key(&model, since)?;
         let beta1 = self.config.value.beta1;
         let mut pool = self.ground.sample(self.seed(), self.config.value.goals);
@@ -130,11 +128,12 @@ impl Trainer<'_> {
         let Self { config, .. } = self;
         let (value, learner) = (&config.value, &config.learner);
         let conditions = format!(
-            "seed {}, since {since}, N {}{}, reward {:?}, temperature {}, top_p {}, {:?}, at most {} actions",
+            "seed {}, since {since}, N {}{}, reward {:?} less {}, temperature {}, top_p {}, {:?}, at most {} actions",
             config.seed,
             value.samples,
             if value.adaptive { " at first" } else { "" },
             learner.reward,
+            config.malformed_penalty(),
             learner.temperature,
             learner.top_p,
             config.prompt,
@@ -142,7 +141,7 @@ impl Trainer<'_> {
         );
         Ok(ValueKey {
             reference: reference.fingerprint()?,
-            prompt: PROMPT_VERSION.into(),
+            prompt: self.actor.prompt_version()?,
             ground: self.ground.fingerprint(),
             conditions,
         })
@@ -222,7 +221,7 @@ impl Trainer<'_> {
     fn reference_trip(&self, episode: &Episode) -> ReferenceTrip {
         let n_between = episode.turns.len().saturating_sub(1);
         ReferenceTrip {
-            reward: self.config.learner.reward.of(episode),
+            reward: self.reward(episode),
             n_tokens: episode.n_sampled_tokens(),
             states: episode
                 .turns

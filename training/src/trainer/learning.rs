@@ -13,7 +13,7 @@ use crate::learn::{LearnTerms, learn_step};
 use crate::loss::{Judged, Learner, Prepared, Scored, Target, learner};
 use crate::metrics::{Metric, Phase, Record};
 use crate::optimizer::{Optimizer, Schedule};
-use crate::record::{record_learning, record_rollout};
+use crate::record::{record_learning, record_malformed, record_rollout};
 use crate::trajectory::Trajectory;
 use crate::warm_start::cloning_gradient;
 
@@ -39,8 +39,8 @@ impl Trainer<'_> {
             let step = self.state.step - first;
             if step == 0 {
                 // Moments of the cloning gradient say nothing about this one.
-                let parameters = self.model.parameters();
-                self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, parameters);
+                let learnable = self.actor.model.learnable();
+                self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, learnable);
             }
             if self.is_refreshed_at(step) {
                 guide = self.guide_at(step)?;
@@ -118,7 +118,7 @@ impl Trainer<'_> {
         let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
         // A lagging learner's trips are its reference's.
         let is_lagged = learner.name() == "apo-lagged";
-        let model = if is_lagged { &guide.model } else { &self.model };
+        let model = if is_lagged { &guide.model } else { &self.actor.model };
         let episodes = self.play(model, &tasks, &|| ())?;
         let (mut batch, mut scored) = (Vec::new(), Vec::new());
         for (place, episode) in episodes.iter().enumerate() {
@@ -130,6 +130,7 @@ impl Trainer<'_> {
         }
         self.state.tokens += batch.iter().map(|trip| trip.n_sampled() as u64).sum::<u64>();
         record_rollout(record, &summarize(&episodes), &batch);
+        record_malformed(record, &episodes, self.config.malformed_penalty());
         record.set(Metric::RolloutTokensTotal, self.state.tokens as f64);
         Ok((batch, scored))
     }
@@ -143,7 +144,7 @@ impl Trainer<'_> {
         };
         Scored {
             group,
-            reward: self.config.learner.reward.of(episode),
+            reward: self.reward(episode),
             v_star: value.map_or(0.0, |value| value.v_star),
             turns: scored_turns(episode, v_state),
         }
@@ -171,8 +172,8 @@ impl Trainer<'_> {
         for epoch in 0..config.epochs {
             for (place, (batch, targets)) in batch.chunks(part).zip(targets.chunks(part)).enumerate() {
                 let targets = of_part(targets);
-                let limit_tokens = config.micro_batch_tokens;
-                let step = learn_step(&self.model, &guide.model, learner, batch, &targets, limit_tokens)?;
+                let how = (self.sampler()?, config.micro_batch_tokens);
+                let step = learn_step(&self.actor.model, &guide.model, learner, batch, &targets, how)?;
                 let Some((mut gradients, of_part)) = step else { continue };
                 self.mix_demonstrations(
                     &mut gradients,
@@ -202,8 +203,8 @@ impl Trainer<'_> {
         let n = ((n_trips as f64 * share).round() as usize).max(1);
         let parts = (self.config.learner.epochs * self.config.learner.minibatches) as u64;
         let step = MIXED_STEP + self.state.step * parts + place;
-        let batch = self.demonstrations().batch(step, n)?;
-        let (cloning, _) = cloning_gradient(&self.model, &batch, self.config.learner.micro_batch_tokens)?;
+        let batch = self.demonstrations()?.batch(step, n)?;
+        let (cloning, _) = cloning_gradient(&self.actor.model, &batch, self.config.learner.micro_batch_tokens)?;
         for (own, shown) in gradients.iter_mut().flatten().zip(cloning.iter().flatten()) {
             *own = (1.0 - share) as f32 * *own + share as f32 * shown;
         }

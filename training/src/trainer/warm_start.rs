@@ -23,15 +23,15 @@ impl Trainer<'_> {
             let began = self.clock.seconds();
             let step = self.state.step;
             let batch = if step < config.exercise_steps {
-                Exercises::new(&self.tokenizer, self.seed()).batch(step, config.batch_episodes)
+                Exercises::new(&self.actor.tokenizer, self.seed()).batch(step, config.batch_episodes)
             } else {
-                self.demonstrations().batch(step, config.batch_episodes)?
+                self.demonstrations()?.batch(step, config.batch_episodes)?
             };
             if batch.is_empty() {
                 return Err(TrainingError::NothingToClone { step });
             }
             let limit_tokens = self.config.learner.micro_batch_tokens;
-            let (gradients, loss) = cloning_gradient(&self.model, &batch, limit_tokens)?;
+            let (gradients, loss) = cloning_gradient(&self.actor.model, &batch, limit_tokens)?;
             let mut record = Record::new(Phase::WarmStart, step + 1);
             let lr = schedule.lr(step, 0.0);
             let grad_norm = self.update(gradients, lr, self.config.optimizer.grad_clip)?;
@@ -48,15 +48,16 @@ impl Trainer<'_> {
     }
 
     /// Demonstrations of the training goals.
-    pub(super) fn demonstrations(&self) -> Demonstrations<'_> {
-        Demonstrations {
+    pub(super) fn demonstrations(&self) -> Result<Demonstrations<'_>> {
+        Ok(Demonstrations {
             ground: &self.ground,
-            tokenizer: &self.tokenizer,
+            tokenizer: &self.actor.tokenizer,
+            chat: self.actor.demonstrator(self.config)?,
             prompt: prompt_config(self.config),
             max_context: self.config.prompt.max_context,
             think_share: self.config.warm_start.think_share,
             refusal_share: self.config.warm_start.refusal_share,
             seed: self.seed(),
-        }
+        })
     }
 }
