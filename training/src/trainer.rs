@@ -109,7 +109,7 @@ struct TrainerState {
 }
 
 /// Runs the experiment of `config` in `run`, from its last checkpoint if it has one. `stop` is looked at
-/// between steps: when it is set, a checkpoint is written and [`TrainingError::Interrupted`] returned.
+/// between steps: when it is set, a checkpoint is written and [`crate::TrainingError::Interrupted`] returned.
 pub fn train(config: &Config, run: &RunFolder, observer: &dyn Observer, stop: &AtomicBool) -> Result<Stages> {
     let mut trainer = Trainer::open(config, run, observer, stop)?;
     trainer.warm_up()?;

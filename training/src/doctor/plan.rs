@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::error::{Result, TrainingError};
 use crate::exercise::Exercises;
 use crate::ground::Ground;
+use crate::loss::{self, Judged};
 use crate::setup::prompt_config;
 use crate::trajectory::Trajectory;
 use crate::warm_start::Demonstrations;
@@ -101,12 +102,19 @@ pub(super) fn forecast(
         + between(learner.steps, config.evaluation.every);
     stage("trips of later evaluations", n_held_out * (evaluations + 2), then);
     if learner.steps > 0 {
-        let goals = config.value.goals.min(ground.training().len()) * config.value.samples;
-        stage("trips for V*", goals as u64, then);
+        if loss::learner(config).judged() == Judged::ByValue {
+            let pool = config.value.goals.min(ground.training().len());
+            let drawn = learner.steps as usize * learner.goals_per_step();
+            // To keep some of the goals, all must have been tried.
+            let goals = if config.value.keep_spread < 1.0 { pool } else { pool.min(drawn) };
+            stage("trips for V*", (goals * config.value.samples) as u64, then);
+        }
         let update = probe::update(config, learner.optimizer, model)?;
         let token = probe::gradient(config, model, Some(model), trips)?;
         let batch = learner.batch_episodes as f64;
-        stage("learner steps", learner.steps, batch * (then + mean_tokens(trips) * token) + update);
+        let passes = learner.epochs as f64 * mean_tokens(trips) * token;
+        let updates = (learner.epochs * learner.minibatches) as f64 * update;
+        stage("learner steps", learner.steps, batch * (then + passes) + updates);
     }
     Ok(Forecast { stages })
 }

@@ -204,7 +204,8 @@ impl Trainer<'_> {
         let parts = (self.config.learner.epochs * self.config.learner.minibatches) as u64;
         let step = MIXED_STEP + self.state.step * parts + place;
         let batch = self.demonstrations()?.batch(step, n)?;
-        let (cloning, _) = cloning_gradient(&self.actor.model, &batch, self.config.learner.micro_batch_tokens)?;
+        let (cloning, _) =
+            cloning_gradient(&self.actor.model, &batch, self.config.learner.micro_batch_tokens)?;
         for (own, shown) in gradients.iter_mut().flatten().zip(cloning.iter().flatten()) {
             *own = (1.0 - share) as f32 * *own + share as f32 * shown;
         }
