@@ -51,7 +51,7 @@ pub mod site;
 pub use cache::KvCache;
 pub use canary::Canary;
 pub use chat::{Message, Role, ToolCall};
-pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
+pub use constraint::{Allowed, Budget, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
 pub use device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 pub use dialect::{Dialect, History, Utterance};
