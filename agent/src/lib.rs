@@ -43,6 +43,7 @@ pub mod policy;
 pub mod prompt;
 mod remake;
 mod rollout;
+mod trip_file;
 
 pub mod convert;
 pub mod remote;
@@ -73,8 +74,9 @@ pub use qwen2::{
     Decoder, KnownShape, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,
 };
 pub use remake::remake;
-pub use remote::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries, TripFile};
-pub use rollout::{RolloutConfig, Task, rollout};
+pub use remote::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
+pub use rollout::{InOrder, RolloutConfig, Task, rollout, rollout_each};
 pub use sampler::{Draw, Sampler, SamplingCoordinates};
 pub use site::{Site, SiteConfig, SiteTrip, SiteTurn, shop_at};
 pub use tokenizer::{END_OF_TEXT, SPECIAL_TOKENS, ShopTokenizer, TextStream};
+pub use trip_file::TripFile;
