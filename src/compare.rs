@@ -1,114 +1,54 @@
-//! `webshop compare`: two results side by side, if they are about the same.
+//! `webshop compare`: two results side by side, or learners on one task over several seeds.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod learners;
+mod results;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use webshop_training::difference_interval;
+use anyhow::{Result, bail};
 
-use crate::answer::answer;
-use crate::result::Measurement;
+use crate::cache::CacheArgs;
 
 /// Flags of `webshop compare`.
 #[derive(clap::Args)]
 pub struct CompareArgs {
     /// What `rollout --json` or `eval --json` printed
-    #[arg(value_name = "A.json")]
-    before: PathBuf,
+    #[arg(value_name = "A.json", required_unless_present = "config")]
+    before: Option<PathBuf>,
     /// The same of another policy, checkpoint or seed
-    #[arg(value_name = "B.json")]
-    after: PathBuf,
+    #[arg(value_name = "B.json", required_unless_present = "config")]
+    after: Option<PathBuf>,
     /// Compare even if the two are about different goals, prices, splits or rules
     #[arg(long)]
     force: bool,
+    /// Instead, make the runs of a comparison of learners and report what came of them; what is there already is not
+    /// made again
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["before", "after", "force"])]
+    config: Option<PathBuf>,
+    /// The folder of that comparison [default: runs/NAME of FILE]
+    #[arg(long, value_name = "DIR", requires = "config")]
+    out: Option<PathBuf>,
+    /// Runs made at the same time, each on its share of the threads; results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "config",
+          value_parser = clap::value_parser!(u8).range(1..=2))]
+    jobs: u8,
+    #[command(flatten)]
+    cache: CacheArgs,
 }
 
-/// Prints both and their difference, or refuses.
+/// Compares what the flags name.
 pub fn run(args: CompareArgs) -> Result<ExitCode> {
-    let (before, after) = (read(&args.before)?, read(&args.after)?);
-    let differences = permitted_differences(&args, &before, &after)?;
-    let row = |name: &str, value: fn(&Measurement) -> String| {
-        answer!("{name:<12}{:<26}{}", value(&before), value(&after))
-    };
-    row("", |of| format!("{}, seed {}", of.policy, of.seed))?;
-    row("success", |of| {
-        let [low, high] = of.summary.success_ci95.map(percent);
-        format!("{:.1} % [{low:.1}, {high:.1}]", percent(of.summary.success_rate))
-    })?;
-    row("score", |of| {
-        let [low, high] = of.summary.score_ci95;
-        format!("{:.3} [{low:.3}, {high:.3}]", of.summary.score)
-    })?;
-    row("turns", |of| format!("{:.2}", of.summary.mean_turns))?;
-    row("episodes", |of| of.summary.episodes.to_string())?;
-    row("split", Measurement::part)?;
-    row("goals", |of| of.goals().chars().take(16).collect())?;
-    let counts = |of: &Measurement| {
-        let n = of.summary.episodes;
-        ((of.summary.success_rate * n as f64).round() as usize, n)
-    };
-    let [low, high] = difference_interval(counts(&before), counts(&after)).map(percent);
-    let difference = percent(after.summary.success_rate - before.summary.success_rate);
-    answer!("difference  {difference:+.1} points of success [{low:+.1}, {high:+.1}]")?;
-    if !differences.is_empty() {
-        answer!("not about the same: they differ in {}", differences.join(", "))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// In what the two differ, if that is nothing or does not matter.
-fn permitted_differences(
-    args: &CompareArgs,
-    before: &Measurement,
-    after: &Measurement,
-) -> Result<Vec<&'static str>> {
-    let differences = differences(before, after);
-    if differences.is_empty() || args.force {
-        return Ok(differences);
-    }
-    for (file, result) in [(&args.before, before), (&args.after, after)] {
-        if let Some(site) = &result.site {
-            let (file, reason) = (file.display(), &site.not_comparable);
-            bail!("`{file}` cannot be compared: {reason}; `--force` compares it all the same");
+    match (args.config, args.before, args.after) {
+        (Some(file), ..) => {
+            let name = file.file_stem().unwrap_or(file.as_os_str());
+            let out = args.out.unwrap_or_else(|| PathBuf::from("runs").join(name));
+            learners::compare(&file, &out, usize::from(args.jobs), args.cache)
         }
+        (None, Some(before), Some(after)) => {
+            results::compare(&before, &after, args.force)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!("name two results, or a comparison with `--config`"),
     }
-    bail!(
-        "`{}` and `{}` are not about the same: they differ in {}; `--force` compares them all the same",
-        args.before.display(),
-        args.after.display(),
-        differences.join(", ")
-    )
-}
-
-fn read(file: &Path) -> Result<Measurement> {
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
-    serde_json::from_str(&text)
-        .with_context(|| format!("`{}` is no answer of `rollout --json` or `eval --json`", file.display()))
-}
-
-/// In what the two differ, or may, beside who shopped.
-fn differences(before: &Measurement, after: &Measurement) -> Vec<&'static str> {
-    let mut differing = match (&before.fingerprint, &after.fingerprint) {
-        (Some(before), Some(after)) => before.differences(after),
-        _ => Vec::new(),
-    };
-    let has_site = before.site.is_some() || after.site.is_some();
-    if has_site {
-        differing.push("goals and rules (a site does not tell its own)");
-    } else if before.goal_fingerprint != after.goal_fingerprint && differing.is_empty() {
-        differing.push("the goals' fingerprint");
-    }
-    let lacks_trips = |of: &Measurement| of.remote.as_ref().is_some_and(|remote| remote.failed > 0);
-    if lacks_trips(before) || lacks_trips(after) {
-        differing.push("the trips that failed and are left out");
-    }
-    if before.split.zip(after.split).is_some_and(|(before, after)| before != after) {
-        differing.push("the part of the goals that was tried");
-    }
-    differing
-}
-
-fn percent(rate: f64) -> f64 {
-    100.0 * rate
 }

@@ -15,6 +15,7 @@ mod convert;
 mod eval;
 mod explain;
 mod gpu_check;
+mod interrupt;
 mod lines;
 mod model;
 mod play;
@@ -64,7 +65,7 @@ enum Verb {
     Convert(convert::ConvertArgs),
     /// Check that a catalog makes a shop that is fit to learn in
     Validate(validate::ValidateArgs),
-    /// Set two results side by side, if they are about the same goals and rules
+    /// Set two results side by side, or learners over several seeds, if they are about the same
     Compare(compare::CompareArgs),
     /// Shop yourself, in the terminal
     Play(play::PlayArgs),

@@ -3,22 +3,42 @@
 use std::cell::RefCell;
 use std::io::IsTerminal;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use webshop_training::Observer;
 
 /// The observer that suits the standard error stream.
 pub fn observer() -> Box<dyn Observer> {
-    let plain = std::env::var_os("NO_COLOR").is_some() || std::env::var_os("CI").is_some();
-    if std::io::stderr().is_terminal() && !plain {
-        Box::new(Bars::default())
-    } else {
-        Box::new(Lines::default())
+    ManyObservers::default().named("")
+}
+
+/// Observers of runs that are made at the same time.
+pub struct ManyObservers {
+    bars: Option<MultiProgress>,
+}
+
+impl Default for ManyObservers {
+    fn default() -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some() || std::env::var_os("CI").is_some();
+        let has_bars = std::io::stderr().is_terminal() && !plain;
+        Self { bars: has_bars.then(MultiProgress::new) }
+    }
+}
+
+impl ManyObservers {
+    /// The observer of the run of this name, which stands before all that is told of it; empty for an only one.
+    pub fn named(&self, name: &str) -> Box<dyn Observer> {
+        let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        match &self.bars {
+            Some(bars) => Box::new(Bars { name, bars: bars.clone(), current: RefCell::default() }),
+            None => Box::new(Lines { name, stage: RefCell::default() }),
+        }
     }
 }
 
 /// One bar for the current stage.
-#[derive(Default)]
 struct Bars {
+    name: String,
+    bars: MultiProgress,
     current: RefCell<Option<ProgressBar>>,
 }
 
@@ -27,8 +47,9 @@ impl Observer for Bars {
         let style =
             ProgressStyle::with_template("{prefix:>14} {wide_bar} {pos}/{len} {elapsed} eta {eta}  {msg}")
                 .expect("the template is a literal that parses");
-        let bar =
-            ProgressBar::new(total).with_style(style).with_prefix(stage.to_string()).with_position(done);
+        let prefix = format!("{}{stage}", self.name);
+        let bar = ProgressBar::new(total).with_style(style).with_prefix(prefix).with_position(done);
+        let bar = self.bars.add(bar);
         bar.reset_eta();
         *self.current.borrow_mut() = Some(bar);
     }
@@ -47,16 +68,13 @@ impl Observer for Bars {
     }
 
     fn say(&self, line: &str) {
-        match &*self.current.borrow() {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
-        }
+        self.bars.suspend(|| eprintln!("{}{line}", self.name));
     }
 }
 
 /// A line at every tenth of a stage.
-#[derive(Default)]
 struct Lines {
+    name: String,
     stage: RefCell<(String, u64, u64)>,
 }
 
@@ -71,13 +89,13 @@ impl Observer for Lines {
         let before = tenth(*done);
         *done += units;
         if tenth(*done) > before {
-            eprintln!("{stage}: {done}/{total}  {note}");
+            eprintln!("{}{stage}: {done}/{total}  {note}", self.name);
         }
     }
 
     fn end(&self) {}
 
     fn say(&self, line: &str) {
-        eprintln!("{line}");
+        eprintln!("{}{line}", self.name);
     }
 }

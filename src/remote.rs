@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
@@ -16,6 +16,7 @@ use webshop_agent::{
 use webshop_env::Shop;
 use webshop_training::{Observer, summarize};
 
+use crate::interrupt::stop_on_interrupt;
 use crate::progress::observer;
 use crate::result::{Measurement, ModelVisit};
 use crate::rollout::{PlayFlags, measurement, tasks};
@@ -118,7 +119,7 @@ pub fn run(flags: &RemoteFlags, play: &PlayFlags, out: Option<&Path>) -> anyhow:
     }
     let new = out.filter(|_| !flags.resume).map(TripFile::create).transpose()?;
     let (ground, tasks) = tasks(play)?;
-    let (observer, stop) = (observer(), stop_on_interrupt()?);
+    let (observer, stop) = (observer(), stop_on_interrupt("ending the trips under way")?);
     let mut trips = Trips {
         shop: ground.shop(),
         observer: observer.as_ref(),
@@ -201,18 +202,6 @@ impl Trips<'_> {
         self.made[place] = Some(episode);
         Ok(())
     }
-}
-
-/// A flag that Ctrl-C sets; pressed again, it ends the program.
-fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let asked = stop.clone();
-    ctrlc::set_handler(move || {
-        if asked.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })?;
-    Ok(stop)
 }
 
 /// What is to be said of trips that failed, the first of them in its own words.

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::bail;
 use webshop_training::{Config, RunFolder, Stage, TrainingError, train, write_report};
 
 use crate::answer::answer;
 use crate::cache::CacheArgs;
+use crate::interrupt::stop_on_interrupt;
 use crate::progress::observer;
 
 /// Flags of `webshop train`.
@@ -69,14 +68,7 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
         (run, config)
     };
     let config = with_cache(config, args.cache);
-    let stop = Arc::new(AtomicBool::new(false));
-    let asked = stop.clone();
-    ctrlc::set_handler(move || {
-        if asked.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-        eprintln!("stopping after this step; press Ctrl-C again to stop at once");
-    })?;
+    let stop = stop_on_interrupt("stopping after this step")?;
     let observer = observer();
     for warning in config.warnings() {
         observer.say(&format!("warning: {warning}"));

@@ -172,7 +172,7 @@ impl RunFolder {
         // A complete folder that `last` does not name was cut off just before the link; it is written anew.
         remove_if_there(&place)?;
         fs::rename(&partial, &place).map_err(|e| TrainingError::io("rename", &partial, e))?;
-        self.set_last(&name)?;
+        set_last(&self.checkpoints(), &name)?;
         Ok(place)
     }
 
@@ -238,15 +238,16 @@ impl RunFolder {
             },
         }
     }
+}
 
-    fn set_last(&self, name: &str) -> Result<()> {
-        let last = self.checkpoints().join(LAST);
-        let fresh = self.checkpoints().join(format!("{PARTIAL}{LAST}"));
-        remove_if_there(&fresh)?;
-        link(name, &fresh).map_err(|e| TrainingError::io("write", &fresh, e))?;
-        fs::rename(&fresh, &last).map_err(|e| TrainingError::io("rename", &fresh, e))?;
-        sync(&self.checkpoints())
-    }
+/// Makes `last` in the folder `checkpoints` name this one of them.
+pub(crate) fn set_last(checkpoints: &Path, name: &str) -> Result<()> {
+    let last = checkpoints.join(LAST);
+    let fresh = checkpoints.join(format!("{PARTIAL}{LAST}"));
+    remove_if_there(&fresh)?;
+    link(name, &fresh).map_err(|e| TrainingError::io("write", &fresh, e))?;
+    fs::rename(&fresh, &last).map_err(|e| TrainingError::io("rename", &fresh, e))?;
+    sync(checkpoints)
 }
 
 /// `step-000100`; wider from a million steps on.

@@ -12,6 +12,7 @@ mod keys;
 mod sections;
 mod validate;
 
+pub use keys::KeyDifference;
 pub use sections::*;
 
 use std::path::Path;

@@ -112,6 +112,14 @@ pub enum TrainingError {
         /// The run's folder.
         run: PathBuf,
     },
+    /// Threads were not to be had.
+    #[error("cannot start `{n_threads}` threads: {problem}")]
+    Threads {
+        /// How many were asked for.
+        n_threads: usize,
+        /// What the system said.
+        problem: String,
+    },
     /// The catalog or its goals.
     #[error(transparent)]
     Data(#[from] webshop_products::DataError),

@@ -34,13 +34,18 @@ mod validate;
 
 mod gpu_check;
 
+mod branch;
 mod checkpoint;
 mod clock;
 mod durable;
 mod metrics;
 mod report;
 
+mod comparison;
+
+pub use branch::{branch, is_read_by_warm_start, warm_start_differences};
 pub use checkpoint::*;
+pub use comparison::{Arm, Comparison, ComparisonFolder, compare};
 pub use config::*;
 pub use durable::{read_json, write_atomically, write_json};
 pub use error::{Result, TrainingError};
@@ -63,7 +68,7 @@ pub use setup::{
 };
 pub use statistics::{difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval};
 pub use trained::{Manners, Shopper, Trained};
-pub use trainer::{Stage, Stages, train};
+pub use trainer::{Stage, Stages, train, warm_up};
 pub use trajectory::{MicroBatch, Trajectory};
 pub use validate::{Check, MAX_GOALS, validate};
 pub use value::{GoalValue, ValueKey, ValueTable, optimal_value};

@@ -110,14 +110,7 @@ struct TrainerState {
 /// between steps: when it is set, a checkpoint is written and [`TrainingError::Interrupted`] returned.
 pub fn train(config: &Config, run: &RunFolder, observer: &dyn Observer, stop: &AtomicBool) -> Result<Stages> {
     let mut trainer = Trainer::open(config, run, observer, stop)?;
-    if trainer.state.stages.random.is_none() {
-        trainer.state.stages.random = Some(trainer.evaluate(Phase::WarmStart)?);
-    }
-    trainer.clone_demonstrations()?;
-    if trainer.state.stages.warm_start.is_none() {
-        trainer.state.stages.warm_start = Some(trainer.evaluate(Phase::WarmStart)?);
-        trainer.save()?;
-    }
+    trainer.warm_up()?;
     let reference = trainer.reference()?;
     let values = trainer.estimate_values(&reference)?;
     trainer.learn(&reference, &values)?;
@@ -125,6 +118,19 @@ pub fn train(config: &Config, run: &RunFolder, observer: &dyn Observer, stop: &A
         trainer.state.stages.learned = Some(trainer.evaluate(Phase::Learn)?);
         trainer.save()?;
     }
+    write_json(&run.summary(), &trainer.state.stages)?;
+    Ok(trainer.state.stages)
+}
+
+/// As [`train`], up to the checkpoint at the end of the warm start, from which [`crate::branch`] makes other runs.
+pub fn warm_up(
+    config: &Config,
+    run: &RunFolder,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Stages> {
+    let mut trainer = Trainer::open(config, run, observer, stop)?;
+    trainer.warm_up()?;
     write_json(&run.summary(), &trainer.state.stages)?;
     Ok(trainer.state.stages)
 }
@@ -182,6 +188,19 @@ impl<'a> Trainer<'a> {
 
     fn seed(&self) -> Seed {
         Seed(self.config.seed)
+    }
+
+    /// Everything before the first step on own trips: the two evaluations and the warm start between them.
+    fn warm_up(&mut self) -> Result<()> {
+        if self.state.stages.random.is_none() {
+            self.state.stages.random = Some(self.evaluate(Phase::WarmStart)?);
+        }
+        self.clone_demonstrations()?;
+        if self.state.stages.warm_start.is_none() {
+            self.state.stages.warm_start = Some(self.evaluate(Phase::WarmStart)?);
+            self.save()?;
+        }
+        Ok(())
     }
 
     /// The warm start: reading exercises, then cloning of demonstrations until its steps are done.

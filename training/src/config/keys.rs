@@ -5,10 +5,36 @@
 //! where a text is due (`source = 100`). Every leaf is tried on the whole configuration as it is set, so that an
 //! error always names its key.
 
+use std::collections::BTreeSet;
+
 use toml::{Table, Value};
 
 use super::Config;
 use crate::error::{Result, TrainingError};
+
+/// A value in which two configurations differ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyDifference {
+    /// The full dotted key.
+    pub key: String,
+    /// Its value in the one that was asked, as TOML; empty if that one has no such key.
+    pub here: String,
+    /// Its value in the other.
+    pub there: String,
+}
+
+impl Config {
+    /// All values in which the two differ, by key.
+    pub fn differences(&self, other: &Self) -> Vec<KeyDifference> {
+        let [here, there] = [self, other].map(|config| Table::try_from(config).expect("it serializes"));
+        let written = |table: &Table, key: &str| lookup(table, key).map(Value::to_string).unwrap_or_default();
+        let keys: BTreeSet<String> = leaves(&here).into_iter().chain(leaves(&there)).collect();
+        keys.into_iter()
+            .map(|key| KeyDifference { here: written(&here, &key), there: written(&there, &key), key })
+            .filter(|difference| difference.here != difference.there)
+            .collect()
+    }
+}
 
 /// A configuration while files and overrides are being laid over it.
 pub(super) struct Resolver {
@@ -302,6 +328,16 @@ mod tests {
             "configuration key `lr` could mean `learner.lr` or `warm_start.lr`; write it in full",
         );
         check("", &["lr"], "cannot read the configuration override `lr`: expected `key=value`");
+    }
+
+    #[test]
+    fn differences_are_named_with_both_values() {
+        let overrides = ["learner.lr=2e-4", "catalog.size=30"].map(String::from);
+        let other = Config::resolve("none", "", &overrides).unwrap();
+        let found = Config::default().differences(&other);
+        let told: Vec<_> = found.iter().map(|one| [one.key.as_str(), &one.here, &one.there]).collect();
+        assert_eq!(told, [["catalog.size", "\"all\"", "\"30\""], ["learner.lr", "0.0001", "0.0002"]]);
+        assert_eq!(other.differences(&other), []);
     }
 
     #[test]

@@ -1,0 +1,34 @@
+//! The runs of a comparison, and its report.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use webshop_training::{Comparison, ComparisonFolder, TrainingError, compare as make_runs};
+
+use crate::answer::answer;
+use crate::cache::CacheArgs;
+use crate::interrupt::stop_on_interrupt;
+use crate::progress::ManyObservers;
+
+/// Makes what is missing of the comparison in `file`, in `out`, and reports.
+pub fn compare(file: &Path, out: &Path, n_jobs: usize, cache: CacheArgs) -> Result<ExitCode> {
+    let mut comparison = Comparison::load(file)?;
+    let source = comparison.warm_start(0).catalog.source;
+    if let Some(cache) = cache.folder_for(&source) {
+        comparison.keep_index_in(&cache);
+    }
+    let folder = ComparisonFolder::new(out);
+    let stop = stop_on_interrupt("stopping after this step")?;
+    let observers = ManyObservers::default();
+    match make_runs(&comparison, &folder, n_jobs, &|name| observers.named(name), &stop) {
+        Ok(()) => (),
+        Err(TrainingError::Interrupted { .. }) => {
+            eprintln!("interrupted; the same command goes on");
+            return Ok(ExitCode::from(130));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    answer!("folder  {}", out.display())?;
+    Ok(ExitCode::SUCCESS)
+}

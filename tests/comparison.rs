@@ -1,0 +1,237 @@
+//! A comparison of learners is exact: its runs have the bytes of runs that were made alone, whatever is made at the
+//! same time and wherever it was interrupted; and nothing is made twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+
+use tempfile::TempDir;
+use webshop_training::{
+    Comparison, ComparisonFolder, Config, Observer, RunFolder, Silent, TrainingError, compare, train,
+};
+
+/// Two losses under two seeds: a model that is far too small to be any good, in a shop of thirty products.
+const BASE: &str = r#"
+    catalog = { size = 30, practice_shops = 1, practice_products = 10 }
+    prompt.max_turn_tokens = 24
+    warm_start = { exercise_steps = 5, steps = 35, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, think_share = 0.2 }
+    value = { goals = 8, samples = 4 }
+    learner = { steps = 3, reward = "score", batch_episodes = 16, micro_batch_tokens = 512, warmup_steps = 0 }
+    evaluation = { episodes = 8, every = 2, warm_start_every = 30 }
+    checkpoint = { every = 10 }
+
+    [model]
+    hidden_size = 32
+    layers = 1
+    heads = 2
+    kv_heads = 1
+    head_dim = 16
+    intermediate_size = 48
+    vocab_size = 700
+"#;
+const TWO: &str = r#"
+    title = "Two losses"
+    base = "base.toml"
+    seeds = [0, 1]
+    baseline = "apo"
+
+    [[arm]]
+    name = "apo"
+
+    [[arm]]
+    name = "wsft"
+    set = ["learner.loss=wsft"]
+"#;
+
+/// A comparison that came to its end.
+struct Compared {
+    folder: ComparisonFolder,
+    _keep: TempDir,
+}
+
+impl Compared {
+    /// Nothing interrupts it.
+    fn whole(n_jobs: usize) -> Self {
+        let (keep, comparison, folder) = begin(TWO);
+        compare(&comparison, &folder, n_jobs, &|_| Box::new(Silent), &AtomicBool::new(false))
+            .expect("all runs");
+        Self { folder, _keep: keep }
+    }
+}
+
+/// The comparison of the file and the folder in which it is to be made.
+fn begin(file: &str) -> (TempDir, Comparison, ComparisonFolder) {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let comparison = resolve(keep.path(), file);
+    let folder = ComparisonFolder::new(&keep.path().join("out"));
+    (keep, comparison, folder)
+}
+
+fn resolve(folder: &Path, file: &str) -> Comparison {
+    fs::write(folder.join("base.toml"), BASE).expect("a written file");
+    fs::write(folder.join("two.toml"), file).expect("a written file");
+    Comparison::load(&folder.join("two.toml")).expect("a valid comparison")
+}
+
+/// The comparison that all others are compared with.
+static REFERENCE: LazyLock<Compared> = LazyLock::new(|| Compared::whole(1));
+
+/// Every file below `folder` that may depend on nothing but the seed, by path.
+fn bytes_below(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    collect(folder, folder, &mut found);
+    found.sort();
+    found
+}
+
+fn collect(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    // Seconds are in these, or figures of them.
+    let timed = ["timings.jsonl", "summary.json", "trainer_state.json", "report.html", "curve.svg"];
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if path.is_dir() {
+            // An interruption leaves a checkpoint of its own; the last is everybody's.
+            if !(name.starts_with("step-") && folder.ends_with("checkpoints")) {
+                collect(root, &path, found);
+            }
+        } else if !timed.contains(&name.as_str()) && name != "cmdline.txt" {
+            let relative = path.strip_prefix(root).expect("below").to_path_buf();
+            found.push((relative, fs::read(&path).expect("a file")));
+        }
+    }
+}
+
+#[track_caller]
+fn check(found: &Path, expected: &Path, which: &str) {
+    let (found, expected) = (bytes_below(found), bytes_below(expected));
+    let names = |files: &[(PathBuf, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&found), names(&expected), "{which}");
+    for ((name, found), (_, expected)) in found.iter().zip(&expected) {
+        assert!(found == expected, "{which}: `{}` differs", name.display());
+    }
+}
+
+#[test]
+fn a_run_of_a_comparison_is_the_run_that_is_made_alone() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let overrides = ["learner.loss=wsft".to_string(), "seed=1".into()];
+    let config = Config::resolve("base", BASE, &overrides).expect("a valid experiment");
+    let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
+    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    let branched = REFERENCE.folder.run("wsft", 1);
+    for part in ["metrics.jsonl", "metrics.csv", "value.json", "config.toml", "fingerprint.json"] {
+        let bytes = |folder: &Path| fs::read(folder.join(part)).expect(part);
+        assert!(bytes(run.root()) == bytes(&branched), "`{part}` differs");
+    }
+    for part in ["episodes", "reference", "checkpoints/step-000043"] {
+        check(&branched.join(part), &run.root().join(part), part);
+    }
+}
+
+#[test]
+fn two_jobs_leave_the_bytes_of_one() {
+    check(Compared::whole(2).folder.root(), REFERENCE.folder.root(), "two jobs");
+}
+
+/// What all observers of a comparison were told: the stages that were begun. Asks for a stop once the work has
+/// advanced so often.
+#[derive(Clone)]
+struct Witness {
+    stages: Arc<Mutex<Vec<String>>>,
+    n_advances: Arc<Mutex<u64>>,
+    stop_after: u64,
+    stop: Arc<AtomicBool>,
+    run: String,
+}
+
+impl Witness {
+    fn stopping_after(stop_after: u64) -> Self {
+        Self {
+            stages: Arc::default(),
+            n_advances: Arc::default(),
+            stop_after,
+            stop: Arc::default(),
+            run: String::new(),
+        }
+    }
+
+    fn of(&self, run: &str) -> Box<dyn Observer> {
+        Box::new(Self { run: run.into(), ..self.clone() })
+    }
+}
+
+impl Observer for Witness {
+    fn begin(&self, stage: &str, _total: u64, _done: u64) {
+        self.stages.lock().expect("one thread at a time").push(format!("{}: {stage}", self.run));
+    }
+
+    fn advance(&self, units: u64, _note: &str) {
+        let mut n_advances = self.n_advances.lock().expect("one thread at a time");
+        *n_advances += units;
+        if *n_advances == self.stop_after {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {}
+    fn say(&self, _line: &str) {}
+}
+
+#[test]
+fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
+    // In the first warm start, at the end of it, in the second, in the first run's V*, in its last step, in a later run.
+    for stop_after in [3, 40, 55, 90, 115, 120] {
+        let (_keep, comparison, folder) = begin(TWO);
+        let witness = Witness::stopping_after(stop_after);
+        let observe = |run: &str| witness.of(run);
+        let stopped =
+            compare(&comparison, &folder, 1, &observe, &witness.stop).expect_err("it was asked to stop");
+        assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
+        let never = AtomicBool::new(false);
+        compare(&comparison, &folder, 1, &|_| Box::new(Silent), &never).expect("the rest of the runs");
+        check(folder.root(), REFERENCE.folder.root(), &format!("stopped after {stop_after}"));
+    }
+}
+
+#[test]
+fn nothing_is_made_twice() {
+    let (_keep, comparison, folder) = begin(TWO);
+    let first = Witness::stopping_after(0);
+    compare(&comparison, &folder, 1, &|run| first.of(run), &first.stop).expect("all runs");
+    let stages = |of: &Witness| of.stages.lock().expect("one thread at a time").clone();
+    let begun = stages(&first);
+    for (stage, times) in
+        [("seed 0: warm start", 3), ("V*", 2), ("apo, seed 1: apo", 1), ("wsft, seed 0: wsft", 1)]
+    {
+        let found = begun.iter().filter(|begun| begun.ends_with(stage)).count();
+        assert_eq!(found, times, "{stage} in {begun:?}");
+    }
+    let second = Witness::stopping_after(0);
+    compare(&comparison, &folder, 1, &|run| second.of(run), &second.stop).expect("nothing to do");
+    assert_eq!(stages(&second), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_of_another_configuration_is_not_taken_for_this_one() {
+    let refusal = |from: &str, to: &str| {
+        assert!(TWO.contains(from), "`{from}` is there to be replaced");
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        let comparison = resolve(keep.path(), &TWO.replacen(from, to, 1));
+        let never = AtomicBool::new(false);
+        let error =
+            compare(&comparison, &REFERENCE.folder, 1, &|_| Box::new(Silent), &never).expect_err("refused");
+        error.to_string().replace(&REFERENCE.folder.root().display().to_string(), "OUT")
+    };
+    assert_eq!(
+        refusal("loss=wsft\"", "loss=wsft\", \"learner.lr=2e-4\""),
+        "`OUT/runs/wsft/seed-0` cannot be used: it was made with `learner.lr = 0.0001`, and this comparison says \
+         `0.0002`; remove it, or name another folder with `--out`"
+    );
+    assert_eq!(
+        refusal("seeds =", "set = [\"warm_start.lr=1e-2\"]\n    seeds ="),
+        "`OUT/warm-start/seed-0` cannot be used: it was made with `warm_start.lr = 0.02`, and this comparison says \
+         `0.01`; remove it, or name another folder with `--out`"
+    );
+}

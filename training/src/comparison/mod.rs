@@ -1,0 +1,19 @@
+//! Several learners on one task: same warm start, same goals, several seeds.
+//!
+//! A [`Comparison`] is read from a file: [`Arm`]s, each the common configuration with some values changed, and the seeds
+//! under which all of them run. [`compare`] makes what is missing of its runs. The folder:
+//!
+//! ```text
+//! warm-start/seed-0/       a run that ends with its warm start, one for each seed
+//! runs/ARM/seed-0/         a run that begins there
+//! ```
+//!
+//! Nothing but these folders says how far a comparison has come: a finished run is there with its summary, and is not
+//! made again; one that was cut short has a checkpoint, and goes on from it.
+
+mod plan;
+mod queue;
+mod run;
+
+pub use plan::{Arm, Comparison};
+pub use run::{ComparisonFolder, compare};

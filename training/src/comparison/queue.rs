@@ -1,0 +1,121 @@
+//! Work for a few workers, some of which must wait for other work.
+//!
+//! [`work_off`] hands out items in their order, an item only when the one it waits for is done. What is handed to whom
+//! and when depends on how fast they are; so nothing that is observable may.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Where an item stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Waiting,
+    Taken,
+    Done,
+}
+
+/// Calls `work` on the positions of all items, on `n_workers` threads. An item is begun when the item at its position
+/// in `waits_for`, if it has one, is done. After an error no further item is begun; the error of the first item that
+/// failed is returned when all that were begun have ended.
+///
+/// `waits_for` must not go in circles.
+pub(super) fn work_off<E: Send>(
+    n_workers: usize,
+    waits_for: &[Option<usize>],
+    work: impl Fn(usize) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let progress = Mutex::new(vec![Progress::Waiting; waits_for.len()]);
+    let errors: Mutex<Vec<(usize, E)>> = Mutex::new(Vec::new());
+    let changed = Condvar::new();
+    let next = || {
+        let mut state = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let is_open = |item: &usize| state[*item] == Progress::Waiting;
+            let is_ready = |item: &usize| waits_for[*item].is_none_or(|other| state[other] == Progress::Done);
+            let open: Vec<usize> = (0..waits_for.len()).filter(is_open).collect();
+            if open.is_empty() {
+                return None;
+            }
+            if let Some(item) = open.into_iter().find(is_ready) {
+                state[item] = Progress::Taken;
+                return Some(item);
+            }
+            state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    };
+    let finish = |item: usize, has_failed: bool| {
+        let mut state = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        state[item] = Progress::Done;
+        if has_failed {
+            // Nothing further is begun.
+            state.fill(Progress::Done);
+        }
+        changed.notify_all();
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..n_workers {
+            scope.spawn(|| {
+                while let Some(item) = next() {
+                    // A worker that dies must not leave the others waiting.
+                    let ended = catch_unwind(AssertUnwindSafe(|| work(item)));
+                    finish(item, !matches!(ended, Ok(Ok(()))));
+                    match ended {
+                        Ok(Ok(())) => (),
+                        Ok(Err(error)) => {
+                            errors.lock().unwrap_or_else(PoisonError::into_inner).push((item, error))
+                        }
+                        Err(panic) => resume_unwind(panic),
+                    }
+                }
+            });
+        }
+    });
+    let errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
+    errors.into_iter().min_by_key(|(item, _)| *item).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_done_once_and_after_what_it_waits_for() {
+        for n_workers in [1, 2, 5] {
+            let done = Mutex::new(Vec::new());
+            let waits_for = [Some(3), None, Some(1), None, Some(3), Some(2)];
+            let work = |item| {
+                done.lock().unwrap().push(item);
+                Ok::<(), ()>(())
+            };
+            work_off(n_workers, &waits_for, work).unwrap();
+            let done = done.into_inner().unwrap();
+            let place = |item: usize| done.iter().position(|other| *other == item).unwrap();
+            assert_eq!(done.len(), 6, "{done:?}");
+            for (item, other) in waits_for.iter().enumerate() {
+                assert!(other.is_none_or(|other| place(other) < place(item)), "{done:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_worker_keeps_the_order() {
+        let done = Mutex::new(Vec::new());
+        let work = |item| {
+            done.lock().unwrap().push(item);
+            Ok::<(), ()>(())
+        };
+        work_off(1, &[None, Some(2), None, None], work).unwrap();
+        assert_eq!(done.into_inner().unwrap(), [0, 2, 1, 3]);
+    }
+
+    #[test]
+    fn after_an_error_nothing_further_is_begun() {
+        let begun = Mutex::new(Vec::new());
+        let work = |item| {
+            begun.lock().unwrap().push(item);
+            if item == 1 { Err("broken") } else { Ok(()) }
+        };
+        assert_eq!(work_off(1, &[None, None, None, Some(1)], work), Err("broken"));
+        assert_eq!(begun.into_inner().unwrap(), [0, 1]);
+    }
+}

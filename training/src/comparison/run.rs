@@ -1,0 +1,166 @@
+//! Making the runs of a comparison, each where it was left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::plan::{Arm, Comparison};
+use super::queue::work_off;
+use crate::branch::{branch, warm_start_differences};
+use crate::checkpoint::RunFolder;
+use crate::config::{Config, KeyDifference};
+use crate::durable::{read_json, write_atomically};
+use crate::error::{Result, TrainingError};
+use crate::observer::Observer;
+use crate::report::write_report;
+use crate::trainer::{Stages, train, warm_up};
+
+/// Values of `[learner]` that decide about the trips from which V* is estimated, and what they are worth.
+const SAMPLING: [&str; 3] = ["learner.reward", "learner.temperature", "learner.top_p"];
+
+/// Where the runs of a comparison lie, and what is made of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparisonFolder {
+    root: PathBuf,
+}
+
+impl ComparisonFolder {
+    /// The folder at `root`, which need not be there yet.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The run that the runs under `seed` begin with.
+    pub fn warm_start(&self, seed: u64) -> PathBuf {
+        self.root.join("warm-start").join(format!("seed-{seed}"))
+    }
+
+    /// The run of the arm of this name under `seed`.
+    pub fn run(&self, arm: &str, seed: u64) -> PathBuf {
+        self.root.join("runs").join(arm).join(format!("seed-{seed}"))
+    }
+}
+
+/// Makes what is missing of the runs of `comparison` in `folder`, `n_jobs` at a time, each on its share of the threads.
+/// `observe` gives an observer for the run of a name. When `stop` is set, the runs under way write a checkpoint and
+/// [`TrainingError::Interrupted`] is returned; called again, it goes on. The runs have the same bytes for any number of
+/// jobs and threads and any interruption.
+///
+/// A run in the folder that was made under another configuration is an error that names the key.
+pub fn compare(
+    comparison: &Comparison,
+    folder: &ComparisonFolder,
+    n_jobs: usize,
+    observe: &(dyn Fn(&str) -> Box<dyn Observer> + Sync),
+    stop: &AtomicBool,
+) -> Result<()> {
+    let work = Work { comparison, folder, observe, stop };
+    let n_seeds = comparison.seeds.len();
+    // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the second run of a
+    // seed finds the V* of its first.
+    let n_runs = comparison.arms.len() * n_seeds;
+    let waits_for: Vec<Option<usize>> =
+        (0..n_seeds + n_runs).map(|item| (item >= n_seeds).then(|| (item - n_seeds) % n_seeds)).collect();
+    let n_threads = (rayon::current_num_threads() / n_jobs).max(1);
+    work_off(n_jobs, &waits_for, |item| {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build();
+        let threads = threads.map_err(|e| TrainingError::Threads { n_threads, problem: e.to_string() })?;
+        let made = threads.install(|| match item.checked_sub(n_seeds) {
+            None => work.warm_start(comparison.seeds[item]),
+            Some(run) => work.run(&comparison.arms[run / n_seeds], comparison.seeds[run % n_seeds]),
+        });
+        if made.is_err() {
+            // What is under way is kept, not finished.
+            stop.store(true, Ordering::Relaxed);
+        }
+        made
+    })
+}
+
+/// What all workers share.
+struct Work<'a> {
+    comparison: &'a Comparison,
+    folder: &'a ComparisonFolder,
+    observe: &'a (dyn Fn(&str) -> Box<dyn Observer> + Sync),
+    stop: &'a AtomicBool,
+}
+
+impl Work<'_> {
+    fn warm_start(&self, seed: u64) -> Result<()> {
+        let config = self.comparison.warm_start(seed);
+        let root = self.folder.warm_start(seed);
+        let run = match begun(&root, |begun| warm_start_differences(begun, &config))? {
+            Some(run) if stages(&run)?.is_some_and(|stages| stages.warm_start.is_some()) => return Ok(()),
+            Some(run) => run,
+            None => RunFolder::create(&root, &config)?,
+        };
+        let observer = (self.observe)(&format!("warm start, seed {seed}"));
+        warm_up(&config, &run, observer.as_ref(), self.stop).map(drop)
+    }
+
+    fn run(&self, arm: &Arm, seed: u64) -> Result<()> {
+        let config = arm.config(seed);
+        let root = self.folder.run(&arm.name, seed);
+        let run = match begun(&root, |begun| begun.differences(&config))? {
+            Some(run) if stages(&run)?.is_some_and(|stages| stages.learned.is_some()) => return Ok(()),
+            Some(run) => run,
+            None => {
+                let (warm_start, _) = RunFolder::resume(&self.folder.warm_start(seed))?;
+                branch(&warm_start, &root, &config)?
+            }
+        };
+        run.save_command(&self.comparison.command(arm, seed))?;
+        self.share_values(arm, seed, &run)?;
+        let observer = (self.observe)(&format!("{}, seed {seed}", arm.name));
+        train(&config, &run, observer.as_ref(), self.stop)?;
+        write_report(&run).map(drop)
+    }
+
+    /// Gives a run the V* of another of its seed, if one was estimated as its own would be. It would find the same.
+    fn share_values(&self, arm: &Arm, seed: u64, run: &RunFolder) -> Result<()> {
+        if run.value().exists() {
+            return Ok(());
+        }
+        let decides = |key: &str| key.starts_with("value.") || SAMPLING.contains(&key);
+        let is_alike = |other: &&Arm| {
+            let differences = arm.config(seed).differences(&other.config(seed));
+            differences.iter().all(|found| !decides(&found.key))
+        };
+        let alike = self.comparison.arms.iter().filter(is_alike);
+        let mut places = alike.map(|other| self.folder.run(&other.name, seed).join("value.json"));
+        let Some(place) = places.find(|place| place.exists()) else {
+            return Ok(());
+        };
+        let values = fs::read(&place).map_err(|e| TrainingError::io("read", &place, e))?;
+        write_atomically(&run.value(), &values)
+    }
+}
+
+/// The run at `root`, if one was begun there; an error if that was under a configuration with such differences.
+fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Result<Option<RunFolder>> {
+    let (run, config) = match RunFolder::resume(root) {
+        Err(TrainingError::NoRun(_)) => return Ok(None),
+        resumed => resumed?,
+    };
+    match differences(&config).first() {
+        None => Ok(Some(run)),
+        Some(found) => Err(TrainingError::bad_file(
+            root,
+            format!(
+                "it was made with `{} = {}`, and this comparison says `{}`; remove it, or name another folder with \
+                 `--out`",
+                found.key, found.here, found.there
+            ),
+        )),
+    }
+}
+
+/// What a run found out, if it came to its end.
+pub(super) fn stages(run: &RunFolder) -> Result<Option<Stages>> {
+    run.summary().exists().then(|| read_json(&run.summary())).transpose()
+}
