@@ -15,7 +15,8 @@
 
 mod config;
 mod decoder;
-pub mod device;
+pub(crate) mod device;
+mod lanes;
 mod pass;
 mod shapes;
 #[cfg(test)]
@@ -30,7 +31,8 @@ use sha2::{Digest, Sha256};
 use webshop_products::{Purpose, Seed};
 
 pub use config::Qwen2Config;
-pub use decoder::{Decoder, LaneTokens, Logits};
+pub use decoder::Decoder;
+pub use lanes::{LaneTokens, Logits};
 pub use pass::{PackedTokens, Pass, TokenStats};
 pub use shapes::KnownShape;
 

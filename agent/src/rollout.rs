@@ -143,10 +143,6 @@ mod tests {
             self.random.name()
         }
 
-        fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError> {
-            self.random.begin(n_lanes)
-        }
-
         fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
             self.rounds = self.rounds.checked_sub(1).ok_or(AgentError::Sampling("enough".into()))?;
             self.random.act(lanes)

@@ -50,7 +50,7 @@ pub use config::*;
 pub use durable::{read_json, write_atomically, write_json};
 pub use error::{Result, TrainingError};
 pub use evaluate::{FailureKind, Failures, Summary, Tally, summarize, summarize_at_site};
-pub use gpu_check::{GpuCheck, MeasuredShape, Part as GpuPart, Verdict as GpuVerdict};
+pub use gpu_check::{GpuCheck, Part as GpuPart, Verdict as GpuVerdict};
 pub use gradient::{Gradients, accumulate};
 pub use ground::{Ground, GroundGoal};
 pub use learn::{LearnStep, LearnTerms, learn_step};

@@ -6,10 +6,10 @@ use webshop_products::Seed;
 
 use super::*;
 use crate::cache::KvCache;
-use crate::constraint::Budget;
+use crate::constraint::{Allowed, Budget};
 use crate::device::{Compute, DeviceRequest, KernelChoice};
 use crate::qwen2::device::DeviceModel;
-use crate::qwen2::{Decoder, Qwen2, Qwen2Config};
+use crate::qwen2::{Decoder, LaneTokens, Qwen2, Qwen2Config};
 
 const V: u32 = 23;
 const STOP: u32 = 2;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use candle_core::Var;
 use rayon::prelude::*;
 
-use super::Qwen2Config;
+use super::{LaneTokens, Logits, Qwen2Config};
 use crate::cache::KvCache;
 use crate::error::AgentError;
 use crate::kernels::cached::{append, attend};
@@ -32,47 +32,6 @@ use crate::ops;
 const CHUNK: usize = 256;
 /// Tokens whose attention is computed on one thread before it looks for others.
 const ATTENDED_TOGETHER: usize = 8;
-
-/// New tokens for one lane.
-#[derive(Clone, Copy, Debug)]
-pub struct LaneTokens<'a> {
-    /// Which lane of the cache.
-    pub lane: usize,
-    /// What it reads next, at least one token.
-    pub ids: &'a [u32],
-}
-
-/// Scores of every token of the vocabulary, a row for each lane, before softmax.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Logits {
-    values: Vec<f32>,
-    vocab_size: usize,
-}
-
-impl Logits {
-    /// Rows of `vocab_size` scores, laid end to end.
-    pub(super) fn new(values: Vec<f32>, vocab_size: usize) -> Self {
-        Self { values, vocab_size }
-    }
-
-    /// The row of the `i`-th lane of the call. `[V]`
-    ///
-    /// # Panics
-    /// If there were not that many lanes.
-    pub fn row(&self, i: usize) -> &[f32] {
-        &self.values[i * self.vocab_size..(i + 1) * self.vocab_size]
-    }
-
-    /// [`rows`](Self::rows) for several threads.
-    pub(crate) fn par_rows(&self) -> impl IndexedParallelIterator<Item = &[f32]> {
-        self.values.par_chunks_exact(self.vocab_size)
-    }
-
-    /// The rows in the order of the lanes of the call.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
-        self.values.chunks_exact(self.vocab_size)
-    }
-}
 
 /// A model's weights at one moment, ready to generate.
 #[derive(Clone, Debug)]
@@ -208,7 +167,7 @@ impl Decoder {
         let vocab_size = self.config.vocab_size;
         let mut values = vec![0.0; lanes.len() * vocab_size];
         multiply(&normed, &self.head, Store::Set, &mut values);
-        Logits { values, vocab_size }
+        Logits::new(values, vocab_size)
     }
 
     /// Takes tokens through all layers and returns the residual stream behind the last. `[M, hidden]`

@@ -48,16 +48,6 @@ impl DeviceCache {
         self.lengths[lane]
     }
 
-    /// Whether a lane holds nothing.
-    pub fn is_empty(&self, lane: usize) -> bool {
-        self.lengths[lane] == 0
-    }
-
-    /// Forgets everything in a lane.
-    pub fn reset_lane(&mut self, lane: usize) {
-        self.lengths[lane] = 0;
-    }
-
     /// Forgets the tokens of a lane from `len` on; does nothing if it is shorter.
     pub fn truncate_lane(&mut self, lane: usize, len: usize) {
         self.lengths[lane] = self.lengths[lane].min(len);
