@@ -12,6 +12,7 @@ mod catalog;
 mod compare;
 mod compute;
 mod convert;
+mod doctor;
 mod eval;
 mod explain;
 mod gpu_check;
@@ -55,6 +56,8 @@ struct Cli {
 enum Verb {
     /// Teach a model to shop: cloning, V*, A*-PO, with a report at the end
     Train(train::TrainArgs),
+    /// Tell whether a run fits on this machine, and what it will take
+    Doctor(doctor::DoctorArgs),
     /// Measure a checkpoint on held-out goals
     Eval(eval::EvalArgs),
     /// Let a policy shop and record its trips
@@ -110,6 +113,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     match cli.verb {
         Verb::Train(args) => train::run(args),
+        Verb::Doctor(args) => doctor::run(args),
         Verb::Eval(args) => eval::run(args),
         Verb::Rollout(args) => rollout::run(*args),
         Verb::Replay(args) => replay::run(args),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use webshop_agent::checkpoint::{self, SaveOptions, Survey, WeightType};
+use webshop_agent::checkpoint::{self, Companions, SaveOptions, Survey, WeightType};
 use webshop_agent::lora::Lora;
 use webshop_agent::{KnownShape, Qwen2, ShopTokenizer};
 use webshop_products::{Catalog, Seed};
@@ -16,18 +16,6 @@ use crate::shop::ShopArgs;
 
 /// Tokens that a new model's tokenizer learns, bytes among them; a small catalog has fewer that are worth it.
 const N_LEARNED: usize = 8192;
-
-/// What belongs to a model beside its shape and its weights.
-const COMPANIONS: [&str; 8] = [
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-    "chat_template.jinja",
-    "generation_config.json",
-];
 
 /// What to do with a model folder.
 #[derive(clap::Subcommand)]
@@ -211,11 +199,6 @@ fn write_beside_companions(
     to: &Path,
     options: &SaveOptions,
 ) -> anyhow::Result<()> {
-    for name in COMPANIONS {
-        let file = from.join(name);
-        if file.exists() {
-            fs::copy(&file, to.join(name)).with_context(|| format!("cannot copy `{}`", file.display()))?;
-        }
-    }
+    Companions::read(from)?.write(to)?;
     Ok(checkpoint::save_as(model, to, options)?)
 }

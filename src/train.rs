@@ -20,6 +20,9 @@ pub struct TrainArgs {
     /// Change a value of the experiment; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
+    /// Short for `--set model.from=…`: begin with this model folder, run or checkpoint instead of random weights
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
     /// Short for `--set catalog.source=…`: 100, 1000 or a folder with the original's files
     #[arg(long, value_name = "100|1000|DIR")]
     catalog: Option<String>,
@@ -35,7 +38,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue the run in the folder where it stopped, with its own configuration
-    #[arg(long, conflicts_with_all = ["config", "overrides", "catalog", "skip_bad"])]
+    #[arg(long, conflicts_with_all = ["config", "overrides", "model", "catalog", "skip_bad"])]
     resume: bool,
     /// Print the resolved configuration and do nothing
     #[arg(long)]
@@ -45,6 +48,7 @@ pub struct TrainArgs {
 /// Trains, and prints what came of it.
 pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     let mut overrides = args.overrides;
+    overrides.extend(args.model.map(|from| format!("model.from={}", toml_string(&from.to_string_lossy()))));
     overrides.extend(args.catalog.map(|source| format!("catalog.source={}", toml_string(&source))));
     overrides.extend(args.skip_bad.then(|| "catalog.skip_bad=true".to_owned()));
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
@@ -117,6 +121,6 @@ fn print_stage(name: &str, stage: Option<&Stage>) -> anyhow::Result<()> {
 }
 
 /// A TOML basic string, so that a path is never read as a number or a table.
-fn toml_string(text: &str) -> String {
+pub fn toml_string(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_main};
-use webshop_agent::{KvCache, LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use webshop_agent::{KvCache, LaneTokens, PackedTokens, Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 
 #[global_allocator]
@@ -38,13 +38,13 @@ fn training(criterion: &mut Criterion) {
     group.sample_size(20);
     group.bench_function("train", |bencher| {
         bencher.iter(|| {
-            let pass = model.record(&tokens, &positions, &targets).expect("valid questions");
+            let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward(&loss).expect("the loss is a scalar")
         });
     });
     group.bench_function("score", |bencher| {
-        bencher.iter(|| model.score(&tokens, &positions, &targets).expect("valid questions"));
+        bencher.iter(|| model.score(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions"));
     });
     group.finish();
 }

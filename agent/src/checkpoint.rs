@@ -4,9 +4,11 @@
 //! [`load`] reads a folder into a [`Qwen2`] (f32, bf16 and f16 files become f32), refusing by name
 //! what is missing, misshapen, truncated or not a number. [`save`] writes f32 and [`save_as`] what it is
 //! told, each file under another name first and renamed when complete, so that a crash leaves the old file
-//! or the new one. [`StopTokens`] are what the files of a folder agree to end a turn with. The tokenizer's
-//! files in the same folder are [`crate::tokenizer`]'s. Nothing is downloaded.
+//! or the new one. [`StopTokens`] are what the files of a folder agree to end a turn with, and [`Companions`] the
+//! files beside the weights, which go with a model made from another. The tokenizer's files in the same folder are
+//! [`crate::tokenizer`]'s. Nothing is downloaded.
 
+mod companions;
 mod stop_tokens;
 mod survey;
 #[cfg(test)]
@@ -23,12 +25,13 @@ use serde_json::{Map, Value};
 use crate::error::AgentError;
 use crate::qwen2::{Qwen2, Qwen2Config};
 
+pub use companions::Companions;
 pub use stop_tokens::StopTokens;
 pub(crate) use stop_tokens::special_token;
 pub use survey::Survey;
 pub(crate) use weights::Shard;
 pub use weights::{WeightFiles, WeightType};
-pub use writing::{SaveOptions, save, save_as, save_random, write_atomically};
+pub use writing::{SaveOptions, save, save_as, save_config, save_random, write_atomically};
 pub(crate) use writing::{write_json, write_tensors};
 
 const CONFIG: &str = "config.json";

@@ -74,7 +74,7 @@ pub use episode::{
 pub use error::AgentError;
 pub use generate::{Completion, Context, Generator, GeneratorConfig, Request, StopReason};
 pub use kernels::matmul::{Store, View, matmul};
-pub use lm_policy::{ChatFormat, LmConfig, LmPolicy};
+pub use lm_policy::{ChatDemonstrator, ChatFormat, LmConfig, LmPolicy, ToldTurn};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
 pub use qwen2::{
     Decoder, KnownShape, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,

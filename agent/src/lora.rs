@@ -7,10 +7,9 @@
 //! dA = s · Bᵀ dW'       dB = s · dW' Aᵀ
 //! ```
 //!
-//! W is `base`'s, W' is [`Lora::merged`]'s, dW' is the gradient that a pass of the merged model gives, from
-//! which [`Lora::gradients`] makes those of A and B. [`Lora::load`] and [`Lora::save`] read and write
-//! `adapter_config.json` and `adapter_model.safetensors`; [`LoraConfig`] refuses by name whatever else PEFT can
-//! do that would change a number.
+//! [`Qwen2::adapted`] puts it on a model, where it is trained; [`Lora::merged`] makes a model of its own with the sums
+//! for weights. [`Lora::load`] and [`Lora::save`] read and write `adapter_config.json` and
+//! `adapter_model.safetensors`; [`LoraConfig`] refuses by name whatever else PEFT can do that would change a number.
 //!
 //! Deviations: there is no dropout (PEFT's `lora_dropout` is kept and not applied), embeddings are not adapted, and
 //! a product B A is added to W before the model runs instead of beside it.
@@ -52,7 +51,7 @@ pub struct LoraModule {
 
 /// The gradients of one [`LoraModule`], flat.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LoraGradient {
+pub(crate) struct LoraGradient {
     /// `[r, in]`
     pub a: Vec<f32>,
     /// `[out, r]`
@@ -94,37 +93,45 @@ impl Lora {
         &self.modules
     }
 
-    /// A model with the additions made. The base stays as it is.
+    /// A model of its own with the additions made. The base stays as it is.
     pub fn merged(&self, base: &Qwen2) -> Result<Qwen2, AgentError> {
-        let mut modules = self.modules.iter().peekable();
-        let mut tensors = Vec::new();
-        for (name, var) in base.parameters() {
-            let tensor = match modules.next_if(|module| module.parameter == *name) {
-                Some(module) => module.added_to(var)?,
-                None => var.as_detached_tensor(),
-            };
-            tensors.push((name.clone(), tensor));
-        }
-        match modules.next() {
-            Some(module) => Err(AgentError::Adapter(format!("the model has no `{}`", module.parameter))),
-            None => Qwen2::new(base.config(), tensors),
-        }
+        let adapted = base.adapted(self.clone())?;
+        let named = base.parameters().iter().enumerate();
+        Qwen2::new(base.config(), named.map(|(idx, (name, _))| (name.clone(), adapted.weight(idx))).collect())
     }
 
-    /// The gradient of each module from `gradients`, those of the merged model in the order of
-    /// [`Qwen2::parameters`].
-    pub fn gradients(&self, merged: &Qwen2, gradients: &[Vec<f32>]) -> Result<Vec<LoraGradient>, AgentError> {
-        let parameters = merged.parameters();
-        self.modules
+    /// A copy of the matrices as they are now, which later steps do not move.
+    pub(crate) fn copy(&self) -> Result<Self, AgentError> {
+        let copied = |var: &Var| Var::from_tensor(&var.copy()?);
+        let modules = self
+            .modules
             .iter()
-            .map(|module| {
-                let idx = parameters.binary_search_by(|(name, _)| name.cmp(&module.parameter));
-                let gradient = idx.ok().and_then(|idx| gradients.get(idx)).ok_or_else(|| {
-                    AgentError::Adapter(format!("there is no gradient of `{}`", module.parameter))
-                })?;
-                module.gradient(gradient)
-            })
-            .collect()
+            .map(|module| Ok(LoraModule { a: copied(&module.a)?, b: copied(&module.b)?, ..module.clone() }));
+        Ok(Self { config: self.config.clone(), modules: modules.collect::<Result<_, AgentError>>()? })
+    }
+
+    /// The addition to a parameter, with its place among all.
+    pub(crate) fn module(&self, parameter: &str) -> Option<(usize, &LoraModule)> {
+        let place = self.modules.binary_search_by(|module| module.parameter.as_str().cmp(parameter));
+        place.ok().map(|place| (place, &self.modules[place]))
+    }
+
+    /// Refuses a model that lacks an adapted matrix or has it in another shape.
+    pub(crate) fn check(&self, base: &Qwen2) -> Result<(), AgentError> {
+        for LoraModule { parameter, a, b, .. } in &self.modules {
+            let expected = [b.dim(0)?, a.dim(1)?];
+            let found = base.parameters().iter().find(|(name, _)| name == parameter);
+            let refuse = |reason| Err(AgentError::Adapter(reason));
+            match found.map(|(_, var)| var.dims()) {
+                None => return refuse(format!("the model has no `{parameter}`")),
+                Some(dims) if *dims != expected => {
+                    let reason = format!("`{parameter}` has shape {dims:?}, the adapter is for {expected:?}");
+                    return refuse(reason);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -135,27 +142,18 @@ impl LoraModule {
         Ok((out, rank, inputs))
     }
 
-    /// W + s · B A
-    fn added_to(&self, weight: &Var) -> Result<Tensor, AgentError> {
+    /// W + s · B A, for a W of the right shape.
+    pub(crate) fn added_to(&self, weight: &Var) -> Result<Tensor, AgentError> {
         let (out, rank, inputs) = self.sizes()?;
-        if weight.dims() != [out, inputs] {
-            let (name, dims) = (&self.parameter, weight.dims());
-            let reason = format!("`{name}` has shape {dims:?}, the adapter is for [{out}, {inputs}]");
-            return Err(AgentError::Adapter(reason));
-        }
         let mut sum = values(weight)?;
         let (a, b) = (values(&self.a)?, self.scaled(&self.b)?);
         matmul(&mut sum, inputs, View::rows_of(&b, rank), View::rows_of(&a, inputs), Store::Add);
         Ok(Tensor::from_vec(sum, (out, inputs), &Device::Cpu)?)
     }
 
-    fn gradient(&self, d_weight: &[f32]) -> Result<LoraGradient, AgentError> {
+    /// The gradients of A and B from that of W + s · B A, flat.
+    pub(crate) fn gradient(&self, d_weight: &[f32]) -> Result<LoraGradient, AgentError> {
         let (out, rank, inputs) = self.sizes()?;
-        if d_weight.len() != out * inputs {
-            let (name, count) = (&self.parameter, d_weight.len());
-            let reason = format!("the gradient of `{name}` has {count} values, not {out} × {inputs}");
-            return Err(AgentError::Adapter(reason));
-        }
         let (a, b) = (self.scaled(&self.a)?, self.scaled(&self.b)?);
         let d_weight = View::rows_of(d_weight, inputs);
         let mut gradient = LoraGradient { a: vec![0.0; rank * inputs], b: vec![0.0; out * rank] };

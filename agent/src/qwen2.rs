@@ -13,9 +13,11 @@
 //! [`Decoder`], the same function with a cache; reading and writing folders is
 //! [`crate::checkpoint`]. There is no dropout, and no gradient step is taken here.
 
+mod adapted;
 mod config;
 mod decoder;
 pub(crate) mod device;
+mod footprint;
 mod lanes;
 mod pass;
 mod shapes;
@@ -30,6 +32,7 @@ use rand_chacha::rand_core::RngCore;
 use sha2::{Digest, Sha256};
 use webshop_products::{Purpose, Seed};
 
+use self::adapted::Adapter;
 pub use config::Qwen2Config;
 pub use decoder::Decoder;
 pub use lanes::{LaneTokens, Logits};
@@ -46,6 +49,8 @@ pub struct Qwen2 {
     config: Qwen2Config,
     parameters: Vec<(String, Var)>,
     rope: Arc<Rope>,
+    adapter: Option<Arc<Adapter>>,
+    recomputes: bool,
 }
 
 impl Qwen2 {
@@ -92,13 +97,30 @@ impl Qwen2 {
             .map(|(name, tensor)| Ok((name, Var::from_tensor(&tensor.to_dtype(DType::F32)?.contiguous()?)?)))
             .collect::<Result<_, AgentError>>()?;
         let rope = Rope::new(config.heads().head_dim, config.rope_theta, config.max_position_embeddings);
-        Ok(Self { config: config.clone(), parameters, rope: Arc::new(rope) })
+        Ok(Self {
+            config: config.clone(),
+            parameters,
+            rope: Arc::new(rope),
+            adapter: None,
+            recomputes: false,
+        })
     }
 
-    /// A copy of the weights as they are now, which later steps do not move: a reference model.
+    /// A copy of what learns as it is now, which later steps do not move: a reference model. Weights that an adapter
+    /// leaves alone are shared.
     pub fn frozen_copy(&self) -> Result<Self, AgentError> {
+        if let Some(lora) = self.adapter() {
+            return self.adapted(lora.copy()?);
+        }
         let tensors = self.parameters.iter().map(|(name, var)| Ok((name.clone(), var.copy()?)));
         Self::new(&self.config, tensors.collect::<Result<_, AgentError>>()?)
+    }
+
+    /// This model, whose recorded passes keep of each layer its input alone and compute the layer again for the
+    /// gradient ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, with one segment a layer). Less
+    /// memory, a third more time, the same bits.
+    pub fn recomputing(self) -> Self {
+        Self { recomputes: true, ..self }
     }
 
     /// The shape of the model.
@@ -106,22 +128,22 @@ impl Qwen2 {
         &self.config
     }
 
-    /// The parameters with their checkpoint names, sorted by name.
+    /// The parameters with their checkpoint names, sorted by name; without what an adapter adds.
     pub fn parameters(&self) -> &[(String, Var)] {
         &self.parameters
     }
 
-    /// SHA-256 in hex over the parameters' names, shapes and little-endian bytes, in order of name.
+    /// SHA-256 in hex over the names, shapes and little-endian bytes of what is computed with, in order of name.
     pub fn fingerprint(&self) -> Result<String, AgentError> {
         let mut hash = Sha256::new();
-        for (name, var) in &self.parameters {
+        for (idx, (name, var)) in self.parameters.iter().enumerate() {
             hash.update((name.len() as u64).to_le_bytes());
             hash.update(name.as_bytes());
             hash.update((var.rank() as u64).to_le_bytes());
             for &dim in var.dims() {
                 hash.update((dim as u64).to_le_bytes());
             }
-            for value in var.flatten_all()?.to_vec1::<f32>()? {
+            for value in self.weight(idx).flatten_all()?.to_vec1::<f32>()? {
                 hash.update(value.to_le_bytes());
             }
         }
@@ -136,7 +158,7 @@ impl Qwen2 {
     /// As [`decoder`](Self::decoder) for a model that will not be trained. Unless a clone shares them, every
     /// parameter is freed as soon as it has been packed, so that two copies never exist.
     pub fn into_decoder(self) -> Result<Decoder, AgentError> {
-        Decoder::new(self.config, self.rope, self.parameters)
+        Decoder::new(self)
     }
 
     /// Whether one pass keeps all threads busy. Passes of such a model are run one after another; side by side
@@ -145,13 +167,19 @@ impl Qwen2 {
         Threads::for_width(self.config.hidden_size) == Threads::All
     }
 
+    /// Zeros for a gradient of the embedding, or of a head like it.
+    fn embedding_zeros(&self) -> Vec<f32> {
+        let (vocab_size, width) = (self.config.vocab_size, self.config.hidden_size);
+        Threads::for_width(width.min(vocab_size)).zeros(vocab_size * width)
+    }
+
     fn head_name(&self) -> &'static str {
         if self.config.tie_word_embeddings { "model.embed_tokens.weight" } else { "lm_head.weight" }
     }
 
-    /// A parameter by name, without a history: gradients are written out, not traced.
+    /// A parameter by name as it is computed with, without a history: gradients are written out, not traced.
     fn parameter(&self, name: &str) -> Tensor {
-        self.parameters[self.position(name)].1.as_detached_tensor()
+        self.weight(self.position(name))
     }
 
     fn layer_parameter(&self, layer_idx: usize, name: &str) -> Tensor {
@@ -166,15 +194,12 @@ impl Qwen2 {
     }
 
     fn check_tokens(&self, tokens: &PackedTokens) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(AgentError::Input(reason));
         let total: usize = tokens.lengths.iter().sum();
         if total != tokens.ids.len() || tokens.lengths.contains(&0) {
-            return refuse(format!("{} ids in sequences of {:?}", tokens.ids.len(), tokens.lengths));
+            let (n, lengths) = (tokens.ids.len(), tokens.lengths);
+            return Err(AgentError::Input(format!("{n} ids in sequences of {lengths:?}")));
         }
-        match tokens.ids.iter().find(|&&id| id as usize >= self.config.vocab_size) {
-            Some(id) => refuse(format!("token {id} is not in a vocabulary of {}", self.config.vocab_size)),
-            None => Ok(()),
-        }
+        self.config.check_ids(tokens.ids)
     }
 }
 

@@ -132,7 +132,7 @@ mod tests {
     use crate::policy::{LaneView, Move, RandomPolicy};
     use crate::trip_file::TripFile;
 
-    /// Random trips, which differ in length, in a shop where each of these turns may fail.
+    /// Random trips, which differ in length, until so many rounds have been played.
     struct Failing {
         random: RandomPolicy,
         rounds: usize,

@@ -12,11 +12,16 @@
 //! and a nucleus are all accounted for. The number behind a draw is addressed by [`SamplingCoordinates`],
 //! never "the next one": what a lane says does not depend on its neighbours. Sums run in id order in f64.
 //!
-//! Repetition penalties and the like are deliberately absent: they have no place in a policy gradient.
+//! Repetition penalties and the like are deliberately absent: they have no place in a policy gradient. Training scores
+//! tokens under the same distribution (`scoring`), whose nucleus is found by the same code (`nucleus`).
+
+mod nucleus;
+mod scoring;
 
 use rand_chacha::rand_core::RngCore;
 use webshop_products::{Purpose, Seed};
 
+use self::nucleus::NucleusEnd;
 use crate::constraint::Allowed;
 use crate::error::AgentError;
 use crate::kernels::rows::exp_all;
@@ -188,24 +193,15 @@ impl Distribution<'_> {
 
     /// Drops all but the fewest most probable candidates that hold `top_p` of the whole.
     fn keep_nucleus(&mut self, top_p: f64) {
-        // All candidates up to this weight together hold no more than 1 - top_p, so none of them is needed,
-        // and only a few are left to be sorted.
-        let dispensable = self.total * (1.0 - top_p) / self.weights.len() as f64;
-        let mut nucleus: Vec<usize> =
-            (0..self.weights.len()).filter(|place| f64::from(self.weights[*place]) > dispensable).collect();
-        nucleus.sort_by(|a, b| self.weights[*b].total_cmp(&self.weights[*a]).then(a.cmp(b)));
-        let mut held = 0.0;
-        let enough = nucleus.iter().position(|place| {
-            held += f64::from(self.weights[*place]);
-            held >= top_p * self.total
-        });
-        nucleus.truncate(enough.map_or(nucleus.len(), |last| last + 1));
-        let mut kept = vec![0.0; self.weights.len()];
-        for place in nucleus {
-            kept[place] = self.weights[place];
+        let Some(end) = NucleusEnd::find(&self.weights, self.total, top_p) else {
+            return;
+        };
+        for (place, weight) in self.weights.iter_mut().enumerate() {
+            if !end.holds(*weight, place) {
+                *weight = 0.0;
+            }
         }
-        self.total = sum(&kept);
-        self.weights = kept;
+        self.total = sum(&self.weights);
     }
 
     /// The candidate at `quantile` in [0, 1) of the cumulated probability.

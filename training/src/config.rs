@@ -18,6 +18,7 @@ pub use sections::*;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use webshop_agent::Dialect;
 
 use crate::error::{Result, TrainingError};
 
@@ -83,6 +84,12 @@ impl Config {
         let config = resolved.finish();
         config.validate()?;
         Ok(config)
+    }
+
+    /// What each malformed answer takes off a trip's reward: nothing in `plain`, where what is not understood passes the
+    /// turn and costs that.
+    pub fn malformed_penalty(&self) -> f64 {
+        if self.prompt.dialect == Dialect::Plain { 0.0 } else { self.learner.malformed_penalty }
     }
 
     /// The whole configuration as TOML; [`Config::resolve`] reads it back to an equal value.

@@ -8,36 +8,40 @@
 
 use candle_core::Tensor;
 use rayon::prelude::*;
-use webshop_agent::{Qwen2, TokenStats};
+use webshop_agent::{Qwen2, Sampler, TokenStats};
 
 use crate::error::Result;
 use crate::trajectory::MicroBatch;
 
-/// One flat f32 gradient per parameter, in the order of [`Qwen2::parameters`].
+/// One flat f32 gradient per parameter that learns, in the order of [`Qwen2::learnable`].
 pub type Gradients = Vec<Vec<f32>>;
 
 /// Micro-batches of a small model whose gradients are held at once; bounds memory, not the result.
-const WAVE: usize = 8;
+pub(crate) const WAVE: usize = 8;
 
 /// Values that one thread adds at a time.
 const PIECE: usize = 1 << 18;
 
 /// The summed gradient of `loss` over all micro-batches, with what it reports of each, in order.
 ///
-/// `loss` is given a micro-batch and the log-probabilities of its targets `[N]`, and returns its share of
-/// the batch's loss as a scalar tensor with whatever should be kept of it. A parameter that does not take
-/// part has a zero gradient.
-pub fn accumulate<F, R>(model: &Qwen2, micro_batches: &[MicroBatch], loss: F) -> Result<(Gradients, Vec<R>)>
+/// `loss` is given a micro-batch and the log-probabilities of its targets `[N]` under the distribution of `sampler`,
+/// and returns its share of the batch's loss as a scalar tensor with whatever should be kept of it. A parameter that
+/// does not take part has a zero gradient.
+pub fn accumulate<F, R>(
+    model: &Qwen2,
+    micro_batches: &[MicroBatch],
+    sampler: Sampler,
+    loss: F,
+) -> Result<(Gradients, Vec<R>)>
 where
     F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)> + Sync,
     R: Send,
 {
-    let mut total: Gradients =
-        model.parameters().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
+    let mut total: Gradients = model.learnable().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
     let mut reports = Vec::with_capacity(micro_batches.len());
     if model.is_wide() {
         for micro in micro_batches {
-            let report = one(model, micro, &loss, |place, gradient| {
+            let report = one(model, micro, sampler, &loss, |place, gradient| {
                 let pieces = total[place].par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
                 pieces.for_each(|(sum, gradient)| add(sum, gradient));
             })?;
@@ -48,7 +52,7 @@ where
     for wave in micro_batches.chunks(WAVE) {
         let apart = |micro| {
             let mut gradients = vec![Vec::new(); total.len()];
-            let report = one(model, micro, &loss, |place, gradient| gradients[place] = gradient)?;
+            let report = one(model, micro, sampler, &loss, |place, gradient| gradients[place] = gradient)?;
             Ok((gradients, report))
         };
         let parts: Vec<Result<(Gradients, R)>> = wave.par_iter().map(apart).collect();
@@ -68,11 +72,17 @@ fn add(sum: &mut [f32], gradient: &[f32]) {
 }
 
 /// Hands over the gradients of one micro-batch, parameter by parameter.
-fn one<F, R>(model: &Qwen2, micro: &MicroBatch, loss: &F, put: impl FnMut(usize, Vec<f32>)) -> Result<R>
+fn one<F, R>(
+    model: &Qwen2,
+    micro: &MicroBatch,
+    sampler: Sampler,
+    loss: &F,
+    put: impl FnMut(usize, Vec<f32>),
+) -> Result<R>
 where
     F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
 {
-    let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets)?;
+    let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets, sampler)?;
     let (loss, report) = loss(micro, pass.stats())?;
     pass.backward_each(&loss, put)?;
     Ok(report)
@@ -107,11 +117,12 @@ mod tests {
             let config = Qwen2Config { hidden_size, num_hidden_layers: 1, ..Qwen2Config::small(50) };
             let model = Qwen2::random(&config, Seed(2)).unwrap();
             assert_eq!(model.is_wide(), hidden_size == 512);
-            let (total, reports) = accumulate(&model, &micro_batches, loss).unwrap();
+            let (total, reports) = accumulate(&model, &micro_batches, Sampler::PLAIN, loss).unwrap();
             assert_eq!(reports, (0..11).collect::<Vec<u32>>());
             let mut expected = vec![Vec::new(); total.len()];
             for micro in &micro_batches {
-                let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets).unwrap();
+                let pass =
+                    model.record(&micro.tokens(), &micro.positions, &micro.targets, Sampler::PLAIN).unwrap();
                 let gradients = pass.backward(&loss(micro, pass.stats()).unwrap().0).unwrap();
                 for (sum, gradient) in expected.iter_mut().zip(gradients) {
                     sum.resize(gradient.len(), 0.0_f32);

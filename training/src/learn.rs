@@ -4,7 +4,7 @@
 //! of a step is measured here, once.
 
 use candle_core::Tensor;
-use webshop_agent::Qwen2;
+use webshop_agent::{Qwen2, Sampler};
 
 use crate::error::Result;
 use crate::gradient::{Gradients, accumulate};
@@ -33,6 +33,8 @@ pub struct LearnTerms {
     pub log_prob_gap: f64,
     /// Mean of those differences, nats.
     pub log_prob_gap_mean: f64,
+    /// Share of tokens that the nucleus left out, and which were counted in: of the policy and of the reference.
+    pub outside_nucleus: [f64; 2],
     /// The batch's advantages and weights.
     pub targets: TargetStatistics,
 }
@@ -45,9 +47,11 @@ struct Sums {
     k3: f64,
     gap: f64,
     gap_max: f64,
+    outside: [usize; 2],
 }
 
-/// The gradient of `learner`'s loss on `batch`, whose rewards and values are `scored`, in the same order.
+/// The gradient of `learner`'s loss on `batch`, whose rewards and values are `scored`, in the same order, and whose
+/// tokens were drawn by `sampler`: policy and reference are scored under the same temperature and nucleus.
 ///
 /// Trips whose target weighs nothing are left out of the passes and of what is measured in them.
 pub fn learn_step(
@@ -56,7 +60,7 @@ pub fn learn_step(
     learner: &dyn Learner,
     batch: &[Trajectory],
     scored: &[Scored],
-    limit_tokens: usize,
+    (sampler, limit_tokens): (Sampler, usize),
 ) -> Result<LearnStep> {
     let Prepared::Learn(targets) = learner.prepare(scored)? else {
         return Ok(LearnStep::NoSignal);
@@ -68,13 +72,15 @@ pub fn learn_step(
         .map(|(trip, target)| (trip.clone(), *target))
         .unzip();
     let packed = MicroBatch::pack(&taught, limit_tokens);
-    let (gradients, sums) = accumulate(model, &packed, |micro, stats| {
-        let reference = reference.score(&micro.tokens(), &micro.positions, &micro.targets)?.log_prob.detach();
+    let (gradients, sums) = accumulate(model, &packed, sampler, |micro, stats| {
+        let scored = reference.score(&micro.tokens(), &micro.positions, &micro.targets, sampler)?;
+        let reference = scored.log_prob.detach();
         let of_members: Vec<_> = micro.members.iter().map(|&member| of_taught[member]).collect();
         let loss = summed_loss(learner, &of_members, &micro.n_targets, &stats.log_prob, &reference)?;
         let behaviour = micro.members.iter().flat_map(|&member| &taught[member].behaviour_log_probs);
         let sums = measure(&loss, &stats.log_prob, &reference, behaviour)?;
-        Ok((loss, sums))
+        let outside = [stats.n_outside, scored.n_outside];
+        Ok((loss, Sums { outside, ..sums }))
     })?;
     let n_tokens: usize = taught.iter().map(Trajectory::n_sampled).sum();
     let total = |field: fn(&Sums) -> f64| sums.iter().map(field).sum::<f64>();
@@ -84,6 +90,8 @@ pub fn learn_step(
         kl_k3: total(|sums| sums.k3) / n_tokens as f64,
         log_prob_gap: sums.iter().map(|sums| sums.gap_max).fold(0.0, f64::max),
         log_prob_gap_mean: total(|sums| sums.gap) / n_tokens as f64,
+        outside_nucleus: [total(|sums| sums.outside[0] as f64), total(|sums| sums.outside[1] as f64)]
+            .map(|count| count / n_tokens as f64),
         targets: TargetStatistics::of(&targets),
     };
     Ok(LearnStep::Learned(gradients, terms))
@@ -107,4 +115,64 @@ fn measure<'b>(
         sums.gap_max = sums.gap_max.max(gap);
     }
     Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use webshop_agent::{LmConfig, LmPolicy, Task, rollout};
+    use webshop_products::Seed;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::loss::learner;
+    use crate::setup::{lm_config, qwen2_config, rollout_config, train_tokenizer};
+    use crate::{ground::Ground, setup::open_shop};
+
+    /// Four trips of a random model, drawn by `sampler`.
+    fn trips(sampler: Sampler) -> (Qwen2, Vec<Trajectory>) {
+        let config = Config::default();
+        let ground = Ground::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
+        let tokenizer = train_tokenizer(&ground, &config).unwrap();
+        let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
+        // As decided as a trained model is: at the end of a nucleus stands no crowd of tokens that rounding may tip.
+        let model = Qwen2::random(&webshop_agent::Qwen2Config { initializer_range: 0.6, ..shape }, Seed(3));
+        let model = model.unwrap();
+        let lm = LmConfig { sampler, ..lm_config(&config, 1.0, 1.0).unwrap() };
+        let decoder = Arc::new(model.decoder().unwrap());
+        let mut policy = LmPolicy::new(decoder, &tokenizer, lm, Seed(5)).unwrap();
+        let tasks: Vec<Task> = ground
+            .sample(Seed(1), 4)
+            .iter()
+            .map(|goal| Task { shop: ground.shop_of(*goal).clone(), coordinates: goal.at(0, 0) })
+            .collect();
+        let episodes = rollout(&mut policy, &tasks, rollout_config(&config), &mut |_, _| ()).unwrap();
+        (model, episodes.iter().filter_map(Trajectory::from_episode).collect())
+    }
+
+    fn terms(model: &Qwen2, batch: &[Trajectory], sampler: Sampler) -> LearnTerms {
+        let scored: Vec<Scored> =
+            (0..batch.len()).map(|i| Scored { reward: (i % 2) as f64, v_star: 0.5 }).collect();
+        let learner = learner(&Config::default().learner);
+        let step = learn_step(model, model, learner.as_ref(), batch, &scored, (sampler, 1024)).unwrap();
+        match step {
+            LearnStep::Learned(_, terms) => terms,
+            LearnStep::NoSignal => panic!("rewards differ"),
+        }
+    }
+
+    #[test]
+    fn trips_are_scored_under_the_distribution_that_sampled_them() {
+        for (temperature, top_p) in [(1.0, 1.0), (0.9, 0.95), (0.6, 0.5)] {
+            let sampler = Sampler::new(temperature, top_p).unwrap();
+            let (model, batch) = trips(sampler);
+            assert!(batch.iter().map(Trajectory::n_sampled).sum::<usize>() > 500);
+            let honest = terms(&model, &batch, sampler);
+            assert!(honest.log_prob_gap < 1e-4, "{temperature} {top_p}: {}", honest.log_prob_gap);
+            assert_eq!((honest.outside_nucleus, honest.kl), ([0.0; 2], 0.0));
+            let plain = terms(&model, &batch, Sampler::PLAIN);
+            assert_eq!(plain.log_prob_gap > 0.05, sampler != Sampler::PLAIN);
+        }
+    }
 }

@@ -13,6 +13,7 @@ mod observer;
 mod ground;
 mod setup;
 
+mod actor;
 mod trained;
 mod trainer;
 
@@ -32,6 +33,7 @@ mod record;
 mod statistics;
 mod validate;
 
+mod doctor;
 mod gpu_check;
 
 mod branch;
@@ -47,6 +49,7 @@ pub use branch::{branch, is_read_by_warm_start, warm_start_differences};
 pub use checkpoint::*;
 pub use comparison::{Arm, Comparison, ComparisonFolder, compare};
 pub use config::*;
+pub use doctor::{Diagnosis, Forecast, ForecastStage, Need, examine};
 pub use durable::{read_json, write_atomically, write_json};
 pub use error::{Result, TrainingError};
 pub use evaluate::{FailureKind, Failures, Summary, Tally, summarize, summarize_at_site};

@@ -51,6 +51,10 @@ metrics! {
     RolloutEpisodeLen = "rollout/episode_len",
     /// Share of the step's actions that the page offered.
     RolloutValidActionRate = "rollout/valid_action_rate",
+    /// Share of the step's answers that did not have the form their dialect asks for.
+    RolloutMalformedRate = "rollout/malformed_rate",
+    /// Mean over trips of what malformed answers took off the reward that was learned from; no part of the scores.
+    RolloutMalformedPenalty = "rollout/malformed_penalty",
     /// Mean number of tokens the model wrote in a trip.
     RolloutTokens = "rollout/tokens",
     /// Share of the step's trips in which the model wrote down a thought.
@@ -75,6 +79,10 @@ metrics! {
     TrainLogProbGap = "train/log_prob_gap",
     /// Mean of those differences.
     TrainLogProbGapMean = "train/log_prob_gap_mean",
+    /// Share of tokens that the nucleus left out in training and that were counted in: rounding, where trips are new.
+    TrainOutsideNucleus = "train/outside_nucleus",
+    /// Share of tokens that the reference's nucleus leaves out and that were counted in.
+    TrainOutsideReference = "train/outside_reference",
     /// Learning rate of the step.
     TrainLr = "train/lr",
     /// Steps so far that were skipped because all rewards said the same.

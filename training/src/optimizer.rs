@@ -82,6 +82,15 @@ pub enum StepOutcome {
     },
 }
 
+/// Bytes of the state that [`Optimizer::new`] makes for these parameters.
+pub fn bytes_of_moments(method: Method, parameters: &[(String, Var)]) -> u64 {
+    let averages = |(name, var): &(String, Var)| {
+        let is_muon = method == Method::Muon && muon::is_hidden_matrix(name, var.dims());
+        var.elem_count() * if is_muon { 1 } else { 2 }
+    };
+    parameters.iter().map(averages).sum::<usize>() as u64 * size_of::<f32>() as u64
+}
+
 /// The optimizer and its state; one for the whole life of a set of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimizer {

@@ -1,7 +1,10 @@
 //! Figures into records: which number of a summary goes under which metric.
 
+use webshop_agent::Episode;
+
 use crate::evaluate::Summary;
 use crate::metrics::{Metric, Record};
+use crate::reward::malformed_turns;
 use crate::trajectory::Trajectory;
 
 /// The figures of the trips a learner step is made from.
@@ -16,6 +19,15 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
         .set(Metric::RolloutTokens, summary.mean_sampled_tokens)
         .set(Metric::RolloutThinkingRate, summary.thinking_rate)
         .set(Metric::TrainEntropy, entropy / n_tokens.max(1) as f64);
+}
+
+/// What malformed answers of a learner step came to, at `penalty` each.
+pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64) {
+    let malformed: usize = episodes.iter().map(malformed_turns).sum();
+    let n_turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
+    record
+        .set(Metric::RolloutMalformedRate, malformed as f64 / n_turns.max(1) as f64)
+        .set(Metric::RolloutMalformedPenalty, penalty * malformed as f64 / episodes.len().max(1) as f64);
 }
 
 /// The figures of a held-out evaluation.

@@ -1,6 +1,7 @@
 //! What a trip is worth to the learner.
 //!
-//! The shop's reward in two readings. Partial credit is only ever for what was bought, never for clicks.
+//! The shop's reward in two readings. Partial credit is only ever for what was bought, never for clicks. What malformed
+//! answers cost is counted apart ([`malformed_turns`]), so that no score is mixed with it.
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::Episode;
@@ -23,4 +24,9 @@ impl TaskReward {
             Self::Success => f64::from(u8::from(episode.is_success())),
         }
     }
+}
+
+/// Answers of `episode` that did not have the form which its dialect asks for.
+pub fn malformed_turns(episode: &Episode) -> usize {
+    episode.turns.iter().filter(|turn| !turn.is_well_formed).count()
 }

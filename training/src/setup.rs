@@ -133,6 +133,9 @@ pub struct Fingerprint {
     pub ground: String,
     /// Digest of the tokenizer.
     pub tokenizer: String,
+    /// Digest of the weights that stay, where an adapter learns; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub base: String,
 }
 
 /// The fingerprint of training on `ground` with `tokenizer`.
@@ -145,5 +148,6 @@ pub fn fingerprint(ground: &Ground, tokenizer: &ShopTokenizer) -> Fingerprint {
         goals: ground.shop().goals().fingerprint().into(),
         ground: ground.fingerprint(),
         tokenizer: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        base: String::new(),
     }
 }

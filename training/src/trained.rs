@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use webshop_agent::checkpoint::{self, StopTokens};
 use webshop_agent::device::Compute;
+use webshop_agent::lora::Lora;
 use webshop_agent::prompt::{THINK, mark};
 use webshop_agent::{ChatFormat, Dialect, Engine, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer};
 use webshop_products::Seed;
 
 use crate::checkpoint::find_checkpoint;
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Result, TrainingError};
 use crate::setup::{LANES, prompt_config};
 use crate::trainer::{CONFIG, MODEL};
 
@@ -33,7 +34,8 @@ pub struct Trained {
     pub tokenizer: ShopTokenizer,
     /// The weights.
     pub model: Qwen2,
-    folder: PathBuf,
+    /// Where its files are.
+    pub(crate) folder: PathBuf,
 }
 
 /// How a model is to shop, where that is not as it was trained.
@@ -76,14 +78,16 @@ impl Trained {
         let tokenizer = ShopTokenizer::load(folder)?;
         // Before the weights, which take longer to read than to find wrong.
         StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
-        Ok(Self { config, tokenizer, model: checkpoint::load(folder)?, folder: folder.to_owned() })
+        Ok(Self { config, tokenizer, model: load_weights(folder)?, folder: folder.to_owned() })
     }
 
-    /// The dialect that the vocabulary was made for: `plain` if it has the marks of that layout, else one whose
-    /// prompts every chat template can tell.
+    /// The dialect it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
+    /// has the marks of that layout, or one whose prompts every chat template can tell.
     pub fn dialect(&self) -> Dialect {
-        let knows = |token: &str| self.tokenizer.special_id(token).is_ok();
-        if knows(THINK) && knows(&mark(1)) { Dialect::Plain } else { Dialect::VerlAgent }
+        match self.config.prompt.dialect {
+            Dialect::Plain if !knows_plain(&self.tokenizer) => Dialect::VerlAgent,
+            dialect => dialect,
+        }
     }
 
     /// The model as a customer who is computed where `compute` says; its training weights are let go.
@@ -95,7 +99,12 @@ impl Trained {
             _ => {
                 let config = self.model.config();
                 let format = ChatFormat::load(&self.folder, dialect, config, &self.tokenizer)?;
-                (CHAT_CONTEXT, CHAT_TURN, Some(format))
+                let prompt = &self.config.prompt;
+                let (context, turn) = match prompt.dialect == dialect {
+                    true => (prompt.max_context, prompt.max_turn_tokens),
+                    false => (CHAT_CONTEXT, CHAT_TURN),
+                };
+                (context, turn, Some(format))
             }
         };
         let evaluation = &self.config.evaluation;
@@ -111,6 +120,26 @@ impl Trained {
         let engine = Engine::new(&self.model, compute)?;
         Ok(Shopper { engine, tokenizer: self.tokenizer, config, format, fingerprint })
     }
+}
+
+/// Whether a vocabulary has the marks of the plain dialect.
+pub(crate) fn knows_plain(tokenizer: &ShopTokenizer) -> bool {
+    let knows = |token: &str| tokenizer.special_id(token).is_ok();
+    knows(THINK) && knows(&mark(1))
+}
+
+/// The model of `folder`: its weights, or those of the base that its adapter names, with the adapter on them.
+pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
+    let Some(adapter) = Lora::find(folder)? else {
+        return Ok(checkpoint::load(folder)?);
+    };
+    let Some(base) = adapter.base() else {
+        let problem = "its adapter names no base model in `base_model_name_or_path`; merge it into one with \
+                       `webshop model merge`";
+        return Err(TrainingError::bad_file(folder, problem));
+    };
+    let base = Trained::load(Path::new(base))?.model.merged()?;
+    Ok(base.adapted(Lora::load(folder, &base)?)?)
 }
 
 impl Shopper {

@@ -30,11 +30,11 @@ use std::sync::atomic::AtomicBool;
 
 use rand::Rng;
 use serde::{Deserialize, Serialize};
-use webshop_agent::prompt::PROMPT_VERSION;
-use webshop_agent::{Episode, LmPolicy, Qwen2, ShopTokenizer, Task, checkpoint, rollout};
+use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
 use webshop_products::{GoalId, Purpose, Seed};
 
 use self::journal::keep_fingerprint;
+use crate::actor::Actor;
 use crate::checkpoint::{RunFolder, read_trainer_state};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -49,8 +49,9 @@ use crate::loss::{Learner, Scored, learner};
 use crate::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record};
 use crate::observer::Observer;
 use crate::optimizer::{Optimizer, Schedule, StepOutcome};
-use crate::record::record_rollout;
-use crate::setup::{fingerprint, lm_config, prompt_config, qwen2_config, rollout_config, train_tokenizer};
+use crate::record::{record_malformed, record_rollout};
+use crate::reward::malformed_turns;
+use crate::setup::{Fingerprint, fingerprint, lm_config, prompt_config, rollout_config};
 use crate::trajectory::Trajectory;
 use crate::value::{ValueKey, ValueTable};
 use crate::warm_start::{Demonstrations, cloning_gradient};
@@ -141,8 +142,7 @@ struct Trainer<'a> {
     observer: &'a dyn Observer,
     stop: &'a AtomicBool,
     ground: Ground,
-    tokenizer: ShopTokenizer,
-    model: Qwen2,
+    actor: Actor,
     optimizer: Optimizer,
     metrics: MetricsWriter,
     clock: Clock,
@@ -158,32 +158,36 @@ impl<'a> Trainer<'a> {
         stop: &'a AtomicBool,
     ) -> Result<Self> {
         let ground = Ground::open(config)?;
-        let seed = Seed(config.seed);
-        let (state, tokenizer, model, optimizer) = match run.last_checkpoint()? {
+        let (state, actor, optimizer) = match run.last_checkpoint()? {
             Some(folder) => {
                 let state: TrainerState = read_trainer_state(&folder)?;
-                let model = checkpoint::load(&folder.join(MODEL))?;
-                let tokenizer = ShopTokenizer::load(&folder.join(MODEL))?;
+                let actor = Actor::resume(config, &folder.join(MODEL))?;
                 let path = folder.join(OPTIMIZER);
                 let is_cloning = state.step <= config.warm_start.all_steps();
                 let method = if is_cloning { config.warm_start.optimizer } else { config.learner.optimizer };
-                let optimizer = Optimizer::load(method, &config.optimizer, model.parameters(), &path)?;
-                (state, tokenizer, model, optimizer)
+                let learnable = actor.model.learnable();
+                let optimizer = Optimizer::load(method, &config.optimizer, learnable, &path)?;
+                (state, actor, optimizer)
             }
             None => {
-                let tokenizer = train_tokenizer(&ground, config)?;
-                let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
-                let model = Qwen2::random(&shape, seed)?;
+                let actor = Actor::begin(config, &ground)?;
                 let method = config.warm_start.optimizer;
-                let optimizer = Optimizer::new(method, &config.optimizer, model.parameters());
-                (TrainerState::default(), tokenizer, model, optimizer)
+                let optimizer = Optimizer::new(method, &config.optimizer, actor.model.learnable());
+                (TrainerState::default(), actor, optimizer)
             }
         };
         let split = config.evaluation.split.to_string();
         let metrics = MetricsWriter::open(run.root(), &split, state.metrics)?;
         let clock = Clock::resume(state.seconds);
-        keep_fingerprint(run, &fingerprint(&ground, &tokenizer))?;
-        Ok(Self { config, run, observer, stop, ground, tokenizer, model, optimizer, metrics, clock, state })
+        keep_fingerprint(
+            run,
+            &Fingerprint {
+                base: actor.base()?,
+                prompt: actor.prompt_version()?,
+                ..fingerprint(&ground, &actor.tokenizer)
+            },
+        )?;
+        Ok(Self { config, run, observer, stop, ground, actor, optimizer, metrics, clock, state })
     }
 
     fn seed(&self) -> Seed {
@@ -217,15 +221,15 @@ impl<'a> Trainer<'a> {
             let began = self.clock.seconds();
             let step = self.state.step;
             let batch = if step < config.exercise_steps {
-                Exercises::new(&self.tokenizer, self.seed()).batch(step, config.batch_episodes)
+                Exercises::new(&self.actor.tokenizer, self.seed()).batch(step, config.batch_episodes)
             } else {
-                self.demonstrations().batch(step, config.batch_episodes)?
+                self.demonstrations()?.batch(step, config.batch_episodes)?
             };
             if batch.is_empty() {
                 return Err(TrainingError::NothingToClone { step });
             }
             let limit_tokens = self.config.learner.micro_batch_tokens;
-            let (gradients, loss) = cloning_gradient(&self.model, &batch, limit_tokens)?;
+            let (gradients, loss) = cloning_gradient(&self.actor.model, &batch, limit_tokens)?;
             let mut record = Record::new(Phase::WarmStart, step + 1);
             record.set(Metric::TrainLoss, loss);
             self.update(gradients, schedule.lr(step), &mut record)?;
@@ -238,26 +242,26 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    fn demonstrations(&self) -> Demonstrations<'_> {
-        Demonstrations {
+    fn demonstrations(&self) -> Result<Demonstrations<'_>> {
+        Ok(Demonstrations {
             ground: &self.ground,
-            tokenizer: &self.tokenizer,
+            tokenizer: &self.actor.tokenizer,
+            chat: self.actor.demonstrator(self.config)?,
             prompt: prompt_config(self.config),
             max_context: self.config.prompt.max_context,
             think_share: self.config.warm_start.think_share,
             refusal_share: self.config.warm_start.refusal_share,
             seed: self.seed(),
-        }
+        })
     }
 
     /// The policy as the warm start left it, frozen and kept in the run folder.
     fn reference(&self) -> Result<Qwen2> {
         let folder = self.run.root().join(REFERENCE);
         if self.state.step <= self.config.warm_start.all_steps() {
-            checkpoint::save(&self.model, &folder)?;
-            self.tokenizer.save(&folder)?;
+            self.actor.save(&folder)?;
         }
-        Ok(checkpoint::load(&folder)?.frozen_copy()?)
+        self.actor.frozen(&folder)
     }
 
     /// Stage 1 of A*-PO: V* of the goals that are learned on, from rollouts of the reference.
@@ -265,7 +269,7 @@ impl<'a> Trainer<'a> {
         let config = &self.config.value;
         let key = ValueKey {
             reference: reference.fingerprint()?,
-            prompt: PROMPT_VERSION.into(),
+            prompt: self.actor.prompt_version()?,
             samples: config.samples,
             temperature: self.config.learner.temperature,
             top_p: self.config.learner.top_p,
@@ -311,15 +315,16 @@ impl<'a> Trainer<'a> {
             let step = self.state.step - first;
             if step == 0 {
                 // Moments of the cloning gradient say nothing about this one.
-                let parameters = self.model.parameters();
-                self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, parameters);
+                let learnable = self.actor.model.learnable();
+                self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, learnable);
             }
             let goals = self.goals_of(step, values);
             let tasks: Vec<Task> = goals.iter().map(|goal| self.task(*goal, step, 0)).collect();
-            let episodes = self.play(&self.model, &tasks)?;
+            let episodes = self.play(&self.actor.model, &tasks)?;
             let (batch, scored) = self.score(&goals, &episodes, values);
             let mut record = Record::new(Phase::Learn, self.state.step + 1);
             record_rollout(&mut record, &summarize(&episodes), &batch);
+            record_malformed(&mut record, &episodes, self.config.malformed_penalty());
             self.descend(reference, learner.as_ref(), &batch, &scored, schedule.lr(step), &mut record)?;
             if step == 0 {
                 record.set(Metric::ValueMean, values.mean_v_star());
@@ -379,6 +384,7 @@ impl<'a> Trainer<'a> {
 
     fn reward(&self, episode: &Episode) -> f64 {
         self.config.learner.reward.of(episode)
+            - self.config.malformed_penalty() * malformed_turns(episode) as f64
     }
 
     /// One step down the learner's loss, or a counted skip.
@@ -392,7 +398,8 @@ impl<'a> Trainer<'a> {
         record: &mut Record,
     ) -> Result<()> {
         let limit_tokens = self.config.learner.micro_batch_tokens;
-        match learn_step(&self.model, reference, learner, batch, scored, limit_tokens)? {
+        let sampler = self.sampler()?;
+        match learn_step(&self.actor.model, reference, learner, batch, scored, (sampler, limit_tokens))? {
             LearnStep::Learned(gradients, terms) => {
                 record
                     .set(Metric::TrainLoss, terms.loss)
@@ -400,6 +407,8 @@ impl<'a> Trainer<'a> {
                     .set(Metric::TrainKlK3, terms.kl_k3)
                     .set(Metric::TrainLogProbGap, terms.log_prob_gap)
                     .set(Metric::TrainLogProbGapMean, terms.log_prob_gap_mean)
+                    .set(Metric::TrainOutsideNucleus, terms.outside_nucleus[0])
+                    .set(Metric::TrainOutsideReference, terms.outside_nucleus[1])
                     .set(Metric::TrainAdvMean, terms.targets.adv_mean)
                     .set(Metric::TrainAdvStd, terms.targets.adv_std)
                     .set(Metric::TrainEffectiveSamples, terms.targets.effective_samples);
@@ -417,7 +426,7 @@ impl<'a> Trainer<'a> {
     /// Clips, steps and counts; a gradient that is not a number is refused and counted.
     fn update(&mut self, mut gradients: Gradients, lr: f64, record: &mut Record) -> Result<()> {
         record.set(Metric::TrainLr, lr);
-        match self.optimizer.step(self.model.parameters(), &mut gradients, lr)? {
+        match self.optimizer.step(self.actor.model.learnable(), &mut gradients, lr)? {
             StepOutcome::Stepped { grad_norm, .. } => {
                 record.set(Metric::TrainGradNorm, grad_norm);
             }
@@ -436,11 +445,17 @@ impl<'a> Trainer<'a> {
         Task { shop: self.ground.shop_of(goal).clone(), coordinates: goal.at(step, sample) }
     }
 
-    /// Rollouts at the temperature that is learned at.
+    /// The distribution that training trips are drawn from, and scored under.
+    fn sampler(&self) -> Result<Sampler> {
+        let learner = &self.config.learner;
+        Ok(Sampler::new(learner.temperature as f32, learner.top_p as f32)?)
+    }
+
+    /// Rollouts by the distribution that is learned from; they are never constrained, so that it is all of it.
     fn play(&self, model: &Qwen2, tasks: &[Task]) -> Result<Vec<Episode>> {
         let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
         let lm = lm_config(self.config, temperature, top_p)?;
-        let mut policy = LmPolicy::new(Arc::new(model.decoder()?), &self.tokenizer, lm, self.seed())?;
+        let mut policy = self.actor.policy(Arc::new(model.decoder()?), lm, self.seed())?;
         let mut progress = |_: usize, episode: &Episode| {
             if episode.coordinates.step == VALUE_STEP {
                 self.observer.advance(1, "");

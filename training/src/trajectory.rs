@@ -77,6 +77,12 @@ impl Trajectory {
         (n > 0).then_some(trajectory)
     }
 
+    /// Tokens of its longest sequence.
+    pub fn longest_sequence(&self) -> usize {
+        let ends = self.starts[1..].iter().copied().chain([self.ids.len()]);
+        ends.zip(&self.starts).map(|(end, start)| end - start).max().unwrap_or(0)
+    }
+
     /// Number of tokens the agent said.
     pub fn n_sampled(&self) -> usize {
         self.behaviour_log_probs.len()
@@ -197,6 +203,8 @@ mod tests {
         alone.begin_sequence();
         alone.push_observation(&[4, 5, 6]);
         alone.push_utterance(&[7, 8], &[-0.1, -0.2]);
+        // [1, 2, 3] and [4, 5, 6, 7, 8].
+        assert_eq!(alone.longest_sequence(), 5);
         let packed = MicroBatch::pack(&[trip(&[9], &[9]), alone], 100);
         assert_eq!(packed.len(), 1);
         assert_eq!((&packed[0].members[..], &packed[0].n_targets[..]), (&[0, 1][..], &[1, 3][..]));

@@ -11,7 +11,10 @@ use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::dialect::plain::utterance;
 use webshop_agent::prompt::{Piece, PromptConfig, Transcriber, encode};
-use webshop_agent::{AgentError, DemonstratedTurn, Demonstrator, Manner, Qwen2, ShopTokenizer};
+use webshop_agent::{
+    AgentError, ChatDemonstrator, Context, DemonstratedTurn, Demonstrator, Manner, Qwen2, Sampler,
+    ShopTokenizer,
+};
 use webshop_env::{Session, Shop};
 use webshop_products::{GoalId, Purpose, Seed};
 
@@ -25,12 +28,14 @@ use crate::trajectory::{MicroBatch, Trajectory};
 const DRAWS: u64 = 8;
 
 /// Draws demonstrations from the training goals.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Demonstrations<'a> {
     /// Where the goals are.
     pub ground: &'a Ground,
     /// What text becomes.
     pub tokenizer: &'a ShopTokenizer,
+    /// Who tells them in a chat; `None` in the plain dialect.
+    pub chat: Option<ChatDemonstrator<'a>>,
     /// How pages are read.
     pub prompt: PromptConfig,
     /// Tokens of the longest demonstration; what is longer is not shown.
@@ -64,8 +69,8 @@ impl Demonstrations<'_> {
             let shop = self.ground.shop_of(goal);
             let demonstrator = Demonstrator::new(shop, self.prompt.results_shown);
             let Some(turns) = demonstrator.trip(goal.goal, manner) else { continue };
-            let trajectory = lay_down(self.tokenizer, self.prompt, shop, goal.goal, &turns)?;
-            if trajectory.ids.len() > self.max_context {
+            let Some(trajectory) = self.laid_down(shop, goal.goal, &turns)? else { continue };
+            if trajectory.longest_sequence() > self.max_context {
                 continue;
             }
             shown = Some(trajectory);
@@ -74,6 +79,25 @@ impl Demonstrations<'_> {
             }
         }
         Ok(shown)
+    }
+
+    /// The trajectory of a trip; `None` if it cannot be told in the dialect.
+    fn laid_down(&self, shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> Result<Option<Trajectory>> {
+        let Some(chat) = &self.chat else {
+            return Ok(Some(lay_down(self.tokenizer, self.prompt, shop, goal, turns)?));
+        };
+        let told = chat.tell(shop, goal, turns)?;
+        Ok(told.map(|told| {
+            let mut trajectory = Trajectory::new();
+            for turn in told {
+                if turn.context == Context::Alone {
+                    trajectory.begin_sequence();
+                }
+                trajectory.push_observation(&turn.prompt_ids);
+                trajectory.push_utterance(&turn.said_ids, &vec![0.0; turn.said_ids.len()]);
+            }
+            trajectory
+        }))
     }
 }
 
@@ -122,7 +146,8 @@ pub fn cloning_gradient(
 ) -> Result<(Gradients, f64)> {
     let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
     let scale = -1.0 / n_tokens.max(1) as f64;
-    let (gradients, shares) = accumulate(model, &MicroBatch::pack(batch, limit_tokens), |_, stats| {
+    let packed = MicroBatch::pack(batch, limit_tokens);
+    let (gradients, shares) = accumulate(model, &packed, Sampler::PLAIN, |_, stats| {
         let share = (stats.log_prob.sum_all()? * scale)?;
         let value = f64::from(share.to_scalar::<f32>()?);
         Ok((share, value))
@@ -145,6 +170,7 @@ mod tests {
             let demonstrations = Demonstrations {
                 ground: &ground,
                 tokenizer: &tokenizer,
+                chat: None,
                 prompt: prompt_config(&config),
                 max_context,
                 think_share: 1.0,

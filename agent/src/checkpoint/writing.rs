@@ -40,15 +40,20 @@ impl Default for SaveOptions {
     }
 }
 
-/// Writes the model into a folder, which is created if need be: `config.json` and the weights, as f32.
+/// Writes the model into a folder, which is created if need be: `config.json` and the weights, as f32, with what an
+/// adapter adds to them.
 pub fn save(model: &Qwen2, folder: &Path) -> Result<(), AgentError> {
     save_as(model, folder, &SaveOptions::default())
 }
 
 /// As [`save`], with a choice. Weight files of an earlier model in the folder are replaced or removed.
 pub fn save_as(model: &Qwen2, folder: &Path, options: &SaveOptions) -> Result<(), AgentError> {
-    let parameters = model.parameters();
-    write_folder(model.config(), folder, options, &mut |idx| Ok(parameters[idx].1.as_detached_tensor()))
+    write_folder(model.config(), folder, options, &mut |idx| Ok(model.weight(idx)))
+}
+
+/// Writes `config.json` alone, for a folder whose weights are elsewhere.
+pub fn save_config(config: &Qwen2Config, folder: &Path) -> Result<(), AgentError> {
+    write_json(&folder.join(CONFIG), &stated(config, WeightType::F32))
 }
 
 /// Writes the model that [`Qwen2::random`] makes, without ever holding all of it. `written` is told the number of

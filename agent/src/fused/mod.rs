@@ -11,6 +11,7 @@ pub mod adamw;
 pub mod attention;
 pub mod cached;
 pub mod linear;
+pub mod nucleus;
 pub mod rms_norm;
 pub mod rope;
 pub mod rows;

@@ -16,6 +16,7 @@ use super::{linear, rms_norm, swiglu, vocabulary};
 use crate::kernels::attention::Heads;
 use crate::kernels::launch::Kernels;
 use crate::kernels::rope::Rope;
+use crate::sampler::Sampler;
 
 /// How far a kernel is from its twin.
 #[derive(Clone, Debug, PartialEq)]
@@ -217,10 +218,18 @@ fn scored(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {
     let (n, hidden, vocab_size) = (on.sizes.tokens, on.sizes.hidden, on.sizes.vocab_size);
     let (h, head) = (on.wave(1, (n, hidden))?, on.wave(2, (vocab_size, hidden))?);
     let (targets, d_log_prob) = (on.id_tensor(n, vocab_size)?, on.floats(3, n)?);
-    let stats = vocabulary::forward(kernels, &h, &head, &targets)?;
-    let d_head = on.zeros((vocab_size, hidden))?;
-    let d_h = vocabulary::backward(kernels, (&h, &head), &targets, &stats, &d_log_prob, &d_head)?;
-    Ok(vec![stats.log_prob, stats.entropy, d_h, d_head])
+    let mut results = Vec::new();
+    for (temperature, top_p) in [(1.0, 1.0), (0.7, 1.0), (0.9, 0.6)] {
+        let sampler = Sampler::new(temperature, top_p).expect("in range");
+        let scored = vocabulary::forward(kernels, (&h, &head), &targets, sampler)?;
+        let d_head = on.zeros((vocab_size, hidden))?;
+        let d_h = vocabulary::backward(kernels, (&h, &head), &targets, &scored, &d_log_prob, &d_head)?;
+        results.extend([scored.stats.log_prob, scored.stats.entropy, d_h, d_head]);
+        if top_p < 1.0 {
+            results.push(scored.outside);
+        }
+    }
+    Ok(results)
 }
 
 fn drawn(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {

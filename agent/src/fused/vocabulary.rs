@@ -1,15 +1,17 @@
 //! Everything over the vocabulary: logits, log-probabilities of targets with their gradient, and drawing tokens.
 //!
-//! `log p(target) = z_target − log Σ exp z` with `z = W h`, as in [`crate::ops::log_prob`]. Logits are f32 and exist for
-//! some rows at a time, in the forward pass and again in the backward pass ([`LIMIT_BYTES`]), whatever the number of
-//! tokens.
+//! `log p(target) = z_target − log Σ exp z` with `z = W h / T` within the nucleus of what was sampled from, as in
+//! [`crate::ops::log_prob`]. Logits are f32 and exist for some rows at a time, in the forward pass and again in the
+//! backward pass ([`LIMIT_BYTES`]), whatever the number of tokens.
 
 use candle_core::{D, DType, Result, Tensor};
 
 use super::floats;
 use super::linear::product;
+use super::nucleus::shaped;
 use crate::kernels::launch::{Arg, Kernels, Launch, count};
 use crate::kernels::matmul::Store;
+use crate::sampler::Sampler;
 
 /// Memory that logits may take at a time.
 const LIMIT_BYTES: usize = 512 << 20;
@@ -32,6 +34,16 @@ pub struct TargetStats {
     log_sum: Tensor,
 }
 
+/// What is known of targets under the distribution that was sampled from.
+#[derive(Clone, Debug)]
+pub struct Scored {
+    /// Their softmax.
+    pub stats: TargetStats,
+    /// 1 for a target that the nucleus leaves out and that was counted in, else 0. `[N]`
+    pub outside: Tensor,
+    sampler: Sampler,
+}
+
 /// h `[N, H]`, W `[V, H]` → `[N, V]`, f32.
 pub fn logits(kernels: &Kernels, hidden: &Tensor, head: &Tensor) -> Result<Tensor> {
     let shape = (hidden.dim(0)?, head.dim(0)?);
@@ -48,36 +60,46 @@ fn rows_at_once(head: &Tensor) -> Result<usize> {
     Ok((LIMIT_BYTES / (head.dim(0)? * DType::F32.size_in_bytes())).clamp(1, LIMIT_ROWS))
 }
 
-/// Scores `targets[i]` (u32, `[N]`) after row i of `hidden` `[N, H]` under the head `[V, H]`.
-pub fn forward(kernels: &Kernels, hidden: &Tensor, head: &Tensor, targets: &Tensor) -> Result<TargetStats> {
-    in_chunks(kernels, hidden, head, targets, rows_at_once(head)?)
+/// Scores `targets[i]` (u32, `[N]`) after row i of `hidden` `[N, H]` under the head `[V, H]` and the distribution of
+/// `sampler`, whose temperature is not 0.
+pub fn forward(
+    kernels: &Kernels,
+    (hidden, head): (&Tensor, &Tensor),
+    targets: &Tensor,
+    sampler: Sampler,
+) -> Result<Scored> {
+    in_chunks(kernels, (hidden, head), targets, sampler, rows_at_once(head)?)
 }
 
 fn in_chunks(
     kernels: &Kernels,
-    hidden: &Tensor,
-    head: &Tensor,
+    (hidden, head): (&Tensor, &Tensor),
     targets: &Tensor,
+    sampler: Sampler,
     rows: usize,
-) -> Result<TargetStats> {
+) -> Result<Scored> {
     let n = hidden.dim(0)?;
     if n == 0 {
         let nothing = Tensor::zeros(0, DType::F32, hidden.device())?;
-        return Ok(TargetStats { log_prob: nothing.clone(), entropy: nothing.clone(), log_sum: nothing });
+        let [log_prob, entropy, log_sum] = std::array::from_fn(|_| nothing.clone());
+        return Ok(Scored { stats: TargetStats { log_prob, entropy, log_sum }, outside: nothing, sampler });
     }
     let chunks = (0..n).step_by(rows).map(|start| {
         let len = rows.min(n - start);
+        let targets = targets.narrow(0, start, len)?;
         let logits = logits(kernels, &hidden.narrow(0, start, len)?, head)?;
-        stats(kernels, &logits, &targets.narrow(0, start, len)?)
+        let (logits, outside) = shaped(kernels, logits, &targets, sampler)?;
+        Ok((stats(kernels, &logits, &targets)?, outside))
     });
-    let chunks = chunks.collect::<Result<Vec<_>>>()?;
+    let (chunks, outside): (Vec<_>, Vec<_>) = chunks.collect::<Result<Vec<_>>>()?.into_iter().unzip();
     let joined =
         |field: fn(&TargetStats) -> &Tensor| Tensor::cat(&chunks.iter().map(field).collect::<Vec<_>>(), 0);
-    Ok(TargetStats {
+    let stats = TargetStats {
         log_prob: joined(|stats| &stats.log_prob)?,
         entropy: joined(|stats| &stats.entropy)?,
         log_sum: joined(|stats| &stats.log_sum)?,
-    })
+    };
+    Ok(Scored { stats, outside: Tensor::cat(&outside, 0)?, sampler })
 }
 
 fn stats(kernels: &Kernels, logits: &Tensor, targets: &Tensor) -> Result<TargetStats> {
@@ -121,19 +143,19 @@ pub fn backward(
     kernels: &Kernels,
     (hidden, head): (&Tensor, &Tensor),
     targets: &Tensor,
-    stats: &TargetStats,
+    scored: &Scored,
     d_log_prob: &Tensor,
     d_head: &Tensor,
 ) -> Result<Tensor> {
     let rows = rows_at_once(head)?;
-    backward_in_chunks(kernels, (hidden, head), targets, stats, d_log_prob, d_head, rows)
+    backward_in_chunks(kernels, (hidden, head), targets, scored, d_log_prob, d_head, rows)
 }
 
 fn backward_in_chunks(
     kernels: &Kernels,
     (hidden, head): (&Tensor, &Tensor),
     targets: &Tensor,
-    stats: &TargetStats,
+    scored: &Scored,
     d_log_prob: &Tensor,
     d_head: &Tensor,
     rows: usize,
@@ -142,11 +164,15 @@ fn backward_in_chunks(
     if n == 0 {
         return hidden.zeros_like();
     }
+    let d_relative = match scored.sampler.temperature() {
+        1.0 => d_log_prob.clone(),
+        temperature => (d_log_prob / f64::from(temperature))?,
+    };
     let chunks = (0..n).step_by(rows).map(|start| {
         let part = |x: &Tensor| x.narrow(0, start, rows.min(n - start));
-        let hidden = part(hidden)?;
-        let logits = logits(kernels, &hidden, head)?;
-        let of_rows = (&part(targets)?, &part(&stats.log_sum)?, &part(d_log_prob)?);
+        let (hidden, targets) = (part(hidden)?, part(targets)?);
+        let (logits, _) = shaped(kernels, logits(kernels, &hidden, head)?, &targets, scored.sampler)?;
+        let of_rows = (&targets, &part(&scored.stats.log_sum)?, &part(&d_relative)?);
         let d_logits = logits_backward(kernels, &logits, of_rows, hidden.dtype())?;
         product(kernels, &d_logits.t()?, &hidden, d_head, Store::Add)?;
         d_logits.matmul(head)
@@ -253,16 +279,19 @@ mod tests {
         let (h, w) = (wave(1, (7, 8), DType::F32), wave(2, (11, 8), DType::F32));
         let targets = Tensor::new(&[0_u32, 10, 3, 3, 7, 1, 9], h.device()).unwrap();
         let d = wave(3, 7, DType::F32);
-        let answers = [7, 3].map(|rows| {
-            let stats = in_chunks(&Kernels::Plain, &h, &w, &targets, rows).unwrap();
-            let d_w = w.zeros_like().unwrap();
-            let d_h =
-                backward_in_chunks(&Kernels::Plain, (&h, &w), &targets, &stats, &d, &d_w, rows).unwrap();
-            (stats, d_h, d_w)
-        });
-        close(&answers[0].0.log_prob, &answers[1].0.log_prob, 1e-6);
-        close(&answers[0].0.entropy, &answers[1].0.entropy, 1e-6);
-        close(&answers[0].1, &answers[1].1, 1e-6);
-        close(&answers[0].2, &answers[1].2, 1e-6);
+        for sampler in [Sampler::PLAIN, Sampler::new(0.8, 0.7).unwrap()] {
+            let answers = [7, 3].map(|rows| {
+                let stats = in_chunks(&Kernels::Plain, (&h, &w), &targets, sampler, rows).unwrap();
+                let d_w = w.zeros_like().unwrap();
+                let d_h =
+                    backward_in_chunks(&Kernels::Plain, (&h, &w), &targets, &stats, &d, &d_w, rows).unwrap();
+                (stats, d_h, d_w)
+            });
+            close(&answers[0].0.stats.log_prob, &answers[1].0.stats.log_prob, 1e-6);
+            close(&answers[0].0.stats.entropy, &answers[1].0.stats.entropy, 1e-6);
+            close(&answers[0].0.outside, &answers[1].0.outside, 0.0);
+            close(&answers[0].1, &answers[1].1, 1e-6);
+            close(&answers[0].2, &answers[1].2, 1e-6);
+        }
     }
 }

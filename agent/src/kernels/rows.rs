@@ -128,6 +128,16 @@ multiversion! {
 }
 
 multiversion! {
+    /// Each of `logits` less the highest, divided by `temperature`.
+    pub fn relative_all(logits: &mut [f32], temperature: f32) {
+        let highest = max(logits);
+        for logit in logits {
+            *logit = (*logit - highest) / temperature;
+        }
+    }
+}
+
+multiversion! {
     /// `out[i]` = e to the power of `x[i]`, over the common length.
     pub fn exp_all(x: &[f32], out: &mut [f32]) {
         for (out, x) in out.iter_mut().zip(x) {

@@ -72,16 +72,19 @@ impl ChatFormat {
     }
 
     /// The dialect's version, and a digest of the template.
-    fn stamp(&self) -> Result<PromptStamp, AgentError> {
+    pub fn version(&self) -> Result<String, AgentError> {
         let digest = Sha256::digest(self.template.source(self.dialect.tools().is_some())?);
         let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let version = format!("{}+template-{digest}", self.dialect.version());
-        Ok(PromptStamp::of_words(self.dialect, version))
+        Ok(format!("{}+template-{digest}", self.dialect.version()))
+    }
+
+    fn stamp(&self) -> Result<PromptStamp, AgentError> {
+        Ok(PromptStamp::of_words(self.dialect, self.version()?))
     }
 }
 
 /// Tells trips in messages, a dialogue for each lane.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ChatVoice<'a> {
     tokenizer: &'a ShopTokenizer,
     format: &'a ChatFormat,
@@ -93,7 +96,7 @@ pub struct ChatVoice<'a> {
 }
 
 /// A trip that is being told.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lane {
     dialogue: Dialogue,
     /// What the template made of it for the last turn, with [`ANSWER`] for each answer.
@@ -127,7 +130,7 @@ impl<'a> ChatVoice<'a> {
                 .thought
                 .map(|tags| Thought::new(tokenizer, tags, ThoughtStart::Required, &[], form.forbidden));
             let (thought, stop) = (thought.transpose()?, tokenizer.decode(&[stop_id]));
-            let say = |action: &Action| voice.said(action);
+            let say = |action: &Action| voice.acted(action);
             let max_tokens = config.max_turn_tokens;
             voice.grammar = Some(Grammar::new(tokenizer, format.dialect, thought, &stop, max_tokens, say)?);
         }
@@ -182,7 +185,7 @@ impl<'a> ChatVoice<'a> {
 
     pub fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
         let grammar = self.grammar.as_ref();
-        grammar.map(|grammar| grammar.constraint(page, |action| self.said(action))).transpose()
+        grammar.map(|grammar| grammar.constraint(page, |action| self.acted(action))).transpose()
     }
 
     pub fn hear(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
@@ -208,11 +211,20 @@ impl<'a> ChatVoice<'a> {
         Ok(if has_stopped { new.strip_prefix(&stop).unwrap_or(new) } else { new })
     }
 
-    /// The tokens that say `action` and end the turn.
-    fn said(&self, action: &Action) -> Result<Vec<u32>, AgentError> {
-        let text = self.format.dialect.say_action(action);
-        let is_harmless = !self.specials.iter().any(|special| action.to_string().contains(special));
-        let ids = if is_harmless { self.tokenizer.encode(&text) } else { self.tokenizer.encode_plain(&text) };
+    /// The tokens of an answer with this thought and action, and of its end.
+    pub fn answer(&self, thought: &str, action: &Action) -> Result<Vec<u32>, AgentError> {
+        self.said(&self.format.dialect.say(thought, action), &format!("{thought}{action}"))
+    }
+
+    /// The tokens of the part of it behind the thought.
+    fn acted(&self, action: &Action) -> Result<Vec<u32>, AgentError> {
+        self.said(&self.format.dialect.say_action(action), &action.to_string())
+    }
+
+    /// The tokens that say `text` and end the turn; `words` are the part of it that are not the dialect's own.
+    fn said(&self, text: &str, words: &str) -> Result<Vec<u32>, AgentError> {
+        let is_harmless = !self.specials.iter().any(|special| words.contains(special));
+        let ids = if is_harmless { self.tokenizer.encode(text) } else { self.tokenizer.encode_plain(text) };
         let mut ids = ids?;
         ids.extend(self.format.stop_ids.first());
         Ok(ids)

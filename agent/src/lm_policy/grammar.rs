@@ -25,7 +25,7 @@ use crate::tokenizer::ShopTokenizer;
 const BUTTON: &str = "back to search";
 
 /// The admissible answers of a dialect.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Grammar {
     dialect: Dialect,
     thought: Option<Arc<Thought>>,

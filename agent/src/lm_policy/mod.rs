@@ -3,9 +3,11 @@
 //! [`LmPolicy`] has a [`Generator`], whose contexts have read what was shown on each lane, and a voice: the
 //! plain one turns pages into tokens of its own layout, that of a [`ChatFormat`] tells them in messages through
 //! the checkpoint's template. A turn feeds what the voice has to tell, samples until a stop token, and parses
-//! what was said. A lane with no room left for the page and an answer gives up.
+//! what was said. A lane with no room left for the page and an answer gives up. A [`ChatDemonstrator`] has a chat's voice
+//! tell trips that are known already.
 
 mod chat;
+mod demonstrated;
 mod grammar;
 mod plain;
 #[cfg(test)]
@@ -18,6 +20,7 @@ use webshop_products::Seed;
 
 pub use self::chat::ChatFormat;
 use self::chat::ChatVoice;
+pub use self::demonstrated::{ChatDemonstrator, ToldTurn};
 use self::plain::PlainVoice;
 use crate::constraint::Constraint;
 use crate::dialect::Utterance;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use webshop_env::{Shop, ShopEnv};
+use webshop_env::{EnvConfig, Shop, ShopEnv};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData};
 
 use super::*;
 use crate::chat::{Message, Role};
 use crate::chat_template::{ChatTemplate, Conversation};
+use crate::demonstrator::{Demonstrator, Manner};
 use crate::dialect::{Dialect, History};
 use crate::dialogue::Dialogue;
 use crate::episode::{Episode, EpisodeCoordinates};
@@ -132,6 +133,49 @@ fn play_in(
 
 fn chats() -> impl Iterator<Item = Dialect> {
     Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Plain)
+}
+
+/// A trip that is known already becomes the tokens that a rollout of it would have.
+#[test]
+fn demonstrations_are_told_as_rollouts_are() {
+    let (shop, tokenizer) = (shop(), tokenizer());
+    let demonstrator = Demonstrator::new(&shop, 5);
+    let trips = |manner| {
+        (0..40).filter_map(move |goal| Some((GoalId(goal), demonstrator.trip(GoalId(goal), manner)?)))
+    };
+    for dialect in chats() {
+        let format = format(dialect, CHAT);
+        let chat = ChatDemonstrator::new(&tokenizer, &format, &config(false), 15).unwrap();
+        for (goal, turns) in trips(Manner::Careful).take(2).chain(trips(Manner::Hasty).take(1)) {
+            let told = chat.tell(&shop, goal, &turns).unwrap().expect("every action has its words");
+            assert_eq!(told.len(), turns.len());
+            let mut dialogue = Dialogue::new(dialect, shop.goals().get(goal).instruction.clone(), 15);
+            let mut env = ShopEnv::new(shop.clone(), EnvConfig::default());
+            env.reset(goal);
+            let mut context = String::new();
+            for (turn, told) in turns.iter().zip(&told) {
+                dialogue.see(env.page(), None);
+                if told.context == Context::Alone {
+                    context.clear();
+                }
+                context += &tokenizer.decode(&told.prompt_ids);
+                let rendered = format.template.render(&Conversation {
+                    messages: dialogue.messages().iter().map(Message::to_template).collect(),
+                    tools: dialect.tools(),
+                    add_generation_prompt: true,
+                    ..Conversation::default()
+                });
+                assert_eq!(context, rendered.unwrap(), "{dialect}");
+                let said = tokenizer.decode(&told.said_ids);
+                let answer = said.strip_suffix("<|im_end|>").expect("an answer ends");
+                context += &said;
+                let heard = dialogue.say(Message::text(Role::Assistant, answer), env.page());
+                assert_eq!(heard.action, turn.action, "{dialect}");
+                env.step(&turn.action);
+            }
+            assert!(env.session().is_done(), "{dialect}: the trip ends in a purchase");
+        }
+    }
 }
 
 /// What was read and said is, token by token, what the template makes of the messages.

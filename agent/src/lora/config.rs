@@ -9,10 +9,12 @@ use crate::error::AgentError;
 /// The matrices of a layer, which `all-linear` means.
 const LINEAR: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
+const BASE: &str = "base_model_name_or_path";
+
 /// Fields that say where an adapter comes from or how it was trained, and change nothing of what it computes.
 const REMARKS: [&str; 12] = [
     "task_type",
-    "base_model_name_or_path",
+    BASE,
     "revision",
     "peft_version",
     "auto_mapping",
@@ -91,6 +93,17 @@ impl LoraConfig {
             init_lora_weights: yes(),
             other: Map::from_iter([("task_type".to_owned(), "CAUSAL_LM".into())]),
         }
+    }
+
+    /// The same for the model that this names, as [`LoraConfig::base`].
+    pub fn with_base(mut self, base: &str) -> Self {
+        self.other.insert(BASE.to_owned(), base.into());
+        self
+    }
+
+    /// Which model it is for: a folder, or whatever PEFT can load.
+    pub fn base(&self) -> Option<&str> {
+        self.other.get(BASE).and_then(Value::as_str)
     }
 
     /// Refuses an adapter that would compute something else than W + s · B A, naming the field.

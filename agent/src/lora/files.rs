@@ -57,6 +57,12 @@ impl Lora {
         Ok(Self { config, modules })
     }
 
+    /// What the adapter of a folder was made as, if the folder has one.
+    pub fn find(folder: &Path) -> Result<Option<LoraConfig>, AgentError> {
+        let path = folder.join(CONFIG);
+        if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
+    }
+
     /// Writes the adapter as f32 into a folder, which is created if need be.
     pub fn save(&self, folder: &Path) -> Result<(), AgentError> {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::qwen2::{PackedTokens, Qwen2Config};
+use crate::qwen2::{LaneTokens, PackedTokens, Qwen2Config};
+use crate::sampler::Sampler;
 
 fn base() -> Qwen2 {
     let config = Qwen2Config {
@@ -81,34 +82,75 @@ fn gradients_match_finite_differences() {
     let lora = adapter(&base);
     let (ids, positions, targets) = ([3, 1, 4, 1, 5, 9, 2, 6], [1, 3, 6], [4, 5, 6]);
     let tokens = PackedTokens { ids: &ids, lengths: &[5, 3] };
+    let model = base.adapted(lora.clone()).unwrap();
     let loss_at = || {
-        let stats = lora.merged(&base).unwrap().score(&tokens, &positions, &targets).unwrap();
+        let stats = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
         f64::from(stats.log_prob.sum_all().unwrap().to_scalar::<f32>().unwrap())
     };
-    let merged = lora.merged(&base).unwrap();
-    let pass = merged.record(&tokens, &positions, &targets).unwrap();
-    let of_weights = pass.backward(&pass.stats().log_prob.sum_all().unwrap()).unwrap();
-    let gradients = lora.gradients(&merged, &of_weights).unwrap();
-    for (module, gradient) in lora.modules().iter().zip(&gradients) {
-        for (var, gradient) in [(&module.a, &gradient.a), (&module.b, &gradient.b)] {
-            // The slope along a direction of mixed signs involves every element at once.
-            let before = values(var).unwrap();
-            let signs: Vec<f32> = (0..before.len()).map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 }).collect();
-            let at = |step: f32| {
-                let moved: Vec<f32> = before.iter().zip(&signs).map(|(v, s)| v + step * s).collect();
-                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap()).unwrap();
-                loss_at()
-            };
-            let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
-            let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
-            let numeric = (4.0 * fine - coarse) / 3.0;
-            var.set(&Tensor::from_slice(&before, var.shape(), &Device::Cpu).unwrap()).unwrap();
-            let slope: f64 = gradient.iter().zip(&signs).map(|(g, s)| f64::from(g * s)).sum();
-            let error = (slope - numeric).abs();
-            let name = &module.parameter;
-            assert!(error < 2e-3 * numeric.abs().max(0.3), "`{name}`: {slope} against {numeric}");
-        }
+    let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let gradients = pass.backward(&pass.stats().log_prob.sum_all().unwrap()).unwrap();
+    let names: Vec<&str> = model.learnable().iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names[..2], ["lm_head.lora_A.weight", "lm_head.lora_B.weight"]);
+    assert_eq!((names.len(), gradients.len()), (2 * lora.modules().len(), names.len()));
+    for ((name, var), gradient) in model.learnable().iter().zip(&gradients) {
+        assert!(gradient.iter().any(|g| g.abs() > 1e-6), "`{name}` does not learn");
+        // The slope along a direction of mixed signs involves every element at once.
+        let before = values(var).unwrap();
+        let signs: Vec<f32> = (0..before.len()).map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 }).collect();
+        let at = |step: f32| {
+            let moved: Vec<f32> = before.iter().zip(&signs).map(|(v, s)| v + step * s).collect();
+            var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap()).unwrap();
+            loss_at()
+        };
+        let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
+        let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
+        let numeric = (4.0 * fine - coarse) / 3.0;
+        var.set(&Tensor::from_slice(&before, var.shape(), &Device::Cpu).unwrap()).unwrap();
+        let slope: f64 = gradient.iter().zip(&signs).map(|(g, s)| f64::from(g * s)).sum();
+        let error = (slope - numeric).abs();
+        assert!(error < 2e-3 * numeric.abs().max(0.3), "`{name}`: {slope} against {numeric}");
     }
+}
+
+#[test]
+fn an_adapted_model_is_the_merged_one_bit_for_bit_and_shares_the_weights() {
+    let base = base();
+    let lora = adapter(&base);
+    let model = base.adapted(lora.clone()).unwrap();
+    let merged = lora.merged(&base).unwrap();
+    let tokens = PackedTokens { ids: &[3, 1, 4, 1, 5], lengths: &[5] };
+    let log_probs = |model: &Qwen2| {
+        let stats = model.score(&tokens, &[1, 3], &[4, 5], Sampler::PLAIN).unwrap();
+        stats.log_prob.to_vec1::<f32>().unwrap()
+    };
+    assert_eq!(log_probs(&model), log_probs(&merged));
+    assert_ne!(log_probs(&model), log_probs(&base));
+    assert_eq!(log_probs(&model.base()), log_probs(&base));
+    assert_eq!(model.fingerprint().unwrap(), merged.fingerprint().unwrap());
+    // What generates is packed from the same sums.
+    let decoded = |model: &Qwen2| {
+        let mut cache = crate::cache::KvCache::new(model.config(), 1, 8);
+        let lane = LaneTokens { lane: 0, ids: tokens.ids };
+        model.decoder().unwrap().decode(&mut cache, &[lane]).unwrap().row(0).to_vec()
+    };
+    assert_eq!(decoded(&model), decoded(&merged));
+    // A frozen copy keeps the adapter as it was; a step of the policy's moves neither it nor the weights.
+    let (frozen, before) = (model.frozen_copy().unwrap(), base.fingerprint().unwrap());
+    for (_, var) in model.learnable() {
+        var.set(&(var.as_tensor() * 2.0).unwrap()).unwrap();
+    }
+    assert_ne!(log_probs(&model), log_probs(&merged));
+    assert_eq!(log_probs(&frozen), log_probs(&merged));
+    assert_eq!(base.fingerprint().unwrap(), before);
+}
+
+#[test]
+fn an_adapter_for_another_model_is_refused() {
+    let base = base();
+    let wide = Qwen2Config { hidden_size: 16, ..base.config().clone() };
+    let other = Qwen2::random(&wide, Seed(1)).unwrap();
+    let message = other.adapted(adapter(&base)).unwrap_err().to_string();
+    assert!(message.contains("`lm_head.weight` has shape [17, 16]"), "{message}");
 }
 
 #[test]

@@ -14,10 +14,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use candle_core::Var;
+use candle_core::{Tensor, Var};
 use rayon::prelude::*;
 
-use super::{LaneTokens, Logits, Qwen2Config};
+use super::adapted::{Adapter, with_addition};
+use super::{LaneTokens, Logits, Qwen2, Qwen2Config, lanes};
 use crate::cache::KvCache;
 use crate::error::AgentError;
 use crate::kernels::cached::{append, attend};
@@ -82,12 +83,16 @@ struct Rows {
     activated: Vec<f32>,
 }
 
-/// Parameters by name, each taken once.
-struct Parameters(BTreeMap<String, Var>);
+/// Parameters by name, each taken once, and what is added to them.
+struct Parameters {
+    vars: BTreeMap<String, Var>,
+    adapter: Option<Arc<Adapter>>,
+}
 
 impl Parameters {
-    fn take(&mut self, name: &str) -> Var {
-        self.0.remove(name).expect("a model has every parameter, and each is packed once")
+    fn take(&mut self, name: &str) -> Tensor {
+        let var = self.vars.remove(name).expect("a model has every parameter, and each is packed once");
+        with_addition(self.adapter.as_deref(), name, &var)
     }
 
     fn values(&mut self, name: &str) -> Result<Vec<f32>, AgentError> {
@@ -97,7 +102,7 @@ impl Parameters {
     /// The transpose of matrices `[out, in]`, one after the other.
     fn packed<const N: usize>(&mut self, names: [&str; N]) -> Result<Packed, AgentError> {
         let parts = names.map(|name| self.take(name));
-        let tensors = std::array::from_fn(|i| parts[i].as_tensor());
+        let tensors = parts.each_ref();
         Ok(ops::read::<N, _>(tensors, |values| {
             let inputs = tensors[0].dims()[1];
             Packed::compact(Right::Beside(&values.map(|values| View::rows_of(values, inputs).t())))
@@ -107,12 +112,9 @@ impl Parameters {
 
 impl Decoder {
     /// Packs the parameters, releasing one after the other.
-    pub(super) fn new(
-        config: Qwen2Config,
-        rope: Arc<Rope>,
-        parameters: Vec<(String, Var)>,
-    ) -> Result<Self, AgentError> {
-        let mut parameters = Parameters(parameters.into_iter().collect());
+    pub(super) fn new(model: Qwen2) -> Result<Self, AgentError> {
+        let Qwen2 { config, parameters, rope, adapter, .. } = model;
+        let mut parameters = Parameters { vars: parameters.into_iter().collect(), adapter };
         let layers = (0..config.num_hidden_layers).map(|layer| Layer::new(&mut parameters, layer));
         let layers = layers.collect::<Result<_, _>>()?;
         let embedding = parameters.packed(["model.embed_tokens.weight"])?;
@@ -135,7 +137,9 @@ impl Decoder {
     /// An error (a lane twice or without tokens, an id outside of the vocabulary, no room) leaves the
     /// cache as it was.
     pub fn decode(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Result<Logits, AgentError> {
-        self.check(cache, lanes)?;
+        lanes::check(&self.config, lanes, cache.lanes(), |lane, n_new| {
+            cache.check(&self.config, lane, n_new)
+        })?;
         Ok(match self.threads() {
             Threads::One => self.read(cache, lanes),
             // Handed to the pool once, not with every product.
@@ -242,24 +246,6 @@ impl Decoder {
 
     fn eps(&self) -> f32 {
         self.config.rms_norm_eps as f32
-    }
-
-    fn check(&self, cache: &KvCache, lanes: &[LaneTokens]) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(AgentError::Input(reason));
-        let mut seen = vec![false; cache.lanes()];
-        for tokens in lanes {
-            cache.check(&self.config, tokens.lane, tokens.ids.len())?;
-            if std::mem::replace(&mut seen[tokens.lane], true) {
-                return refuse(format!("lane {} is given twice", tokens.lane));
-            }
-            if tokens.ids.is_empty() {
-                return refuse(format!("lane {} is given no tokens", tokens.lane));
-            }
-            if let Some(id) = tokens.ids.iter().find(|&&id| id as usize >= self.config.vocab_size) {
-                return refuse(format!("token {id} is not in a vocabulary of {}", self.config.vocab_size));
-            }
-        }
-        Ok(())
     }
 }
 

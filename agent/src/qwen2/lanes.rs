@@ -2,6 +2,9 @@
 
 use rayon::prelude::*;
 
+use super::Qwen2Config;
+use crate::error::AgentError;
+
 /// New tokens for one lane.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneTokens<'a> {
@@ -41,4 +44,27 @@ impl Logits {
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.vocab_size)
     }
+}
+
+/// Refuses lanes that are given twice or without tokens, ids outside of the vocabulary, and first what `fits` refuses of a
+/// lane, which must be one of `n_lanes`, and its number of new tokens.
+pub(super) fn check(
+    config: &Qwen2Config,
+    lanes: &[LaneTokens],
+    n_lanes: usize,
+    fits: impl Fn(usize, usize) -> Result<(), AgentError>,
+) -> Result<(), AgentError> {
+    let refuse = |reason: String| Err(AgentError::Input(reason));
+    let mut seen = vec![false; n_lanes];
+    for &LaneTokens { lane, ids } in lanes {
+        fits(lane, ids.len())?;
+        if std::mem::replace(&mut seen[lane], true) {
+            return refuse(format!("lane {lane} is given twice"));
+        }
+        if ids.is_empty() {
+            return refuse(format!("lane {lane} is given no tokens"));
+        }
+        config.check_ids(ids)?;
+    }
+    Ok(())
 }

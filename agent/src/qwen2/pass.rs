@@ -5,7 +5,8 @@
 //! [`Qwen2::score`] runs the same forward pass and keeps nothing.
 //!
 //! Only the asked positions go through the last feed-forward part and the head: the others would
-//! change no result. Weights that read the same rows (q, k, v; gate, up) are multiplied as one.
+//! change no result. Weights that read the same rows (q, k, v; gate, up) are multiplied as one. A model that was
+//! asked to ([`Qwen2::recomputing`]) keeps the inputs of its layers and makes the rest again.
 
 use candle_core::{Tensor, Var};
 
@@ -14,11 +15,14 @@ use crate::error::AgentError;
 use crate::kernels::rows::RowStats;
 use crate::ops::attention::Attended;
 use crate::ops::linear::Onto;
+use crate::ops::log_prob::Scores;
 use crate::ops::{attention, gather, linear, log_prob, rms_norm, swiglu};
+use crate::sampler::Sampler;
 
 const QKV_WEIGHTS: [&str; 3] =
     ["self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"];
 const QKV_BIASES: [&str; 3] = ["self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"];
+const EMBEDDING: &str = "model.embed_tokens.weight";
 const GATE_UP_WEIGHTS: [&str; 2] = ["mlp.gate_proj.weight", "mlp.up_proj.weight"];
 
 /// Sequences of token ids laid end to end; positions start at 0 in each.
@@ -37,6 +41,8 @@ pub struct TokenStats {
     pub log_prob: Tensor,
     /// Entropy in nats of the distribution at each asked position. `[N]`
     pub entropy: Vec<f32>,
+    /// Targets that the nucleus leaves out, which were counted in.
+    pub n_outside: usize,
 }
 
 /// A forward pass that can still be differentiated.
@@ -47,10 +53,18 @@ pub struct Pass<'m> {
     lengths: Vec<usize>,
     positions: Vec<u32>,
     targets: Vec<u32>,
-    layers: Vec<Layer>,
+    sampler: Sampler,
+    layers: Vec<Kept>,
     end: End,
     row_stats: Vec<RowStats>,
     stats: TokenStats,
+}
+
+/// What is kept of a layer: its activations, or its input alone.
+#[derive(Debug)]
+enum Kept {
+    All(Layer),
+    Input(Tensor),
 }
 
 /// Activations of one layer. In the last one, rows from `attended_rows` on are those of the asked
@@ -77,19 +91,22 @@ pub(super) struct End {
 
 impl Qwen2 {
     /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the
-    /// packed tokens.
+    /// packed tokens, under the distribution that `sampler` draws from. A target outside of its nucleus is
+    /// counted into it.
     ///
     /// Nothing here shifts: the target of a position is usually the token at the next one. A position's
-    /// result depends on the tokens up to it in its own sequence and on nothing else.
+    /// result depends on the tokens up to it in its own sequence and on nothing else. Fails at temperature 0.
     pub fn score(
         &self,
         tokens: &PackedTokens,
         positions: &[u32],
         targets: &[u32],
+        sampler: Sampler,
     ) -> Result<TokenStats, AgentError> {
+        sampler.check_scoring()?;
         let end = self.run(tokens, positions, |_| ())?;
-        let stats = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets)?;
-        TokenStats::new(&stats)
+        let head = self.parameter(self.head_name());
+        TokenStats::new(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
     }
 
     /// As [`score`](Self::score), keeping what [`Pass::backward`] needs.
@@ -98,20 +115,25 @@ impl Qwen2 {
         tokens: &PackedTokens,
         positions: &[u32],
         targets: &[u32],
+        sampler: Sampler,
     ) -> Result<Pass<'_>, AgentError> {
+        sampler.check_scoring()?;
         let mut layers = Vec::with_capacity(self.config.num_hidden_layers);
-        let end = self.run(tokens, positions, |layer| layers.push(layer))?;
-        let row_stats = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets)?;
-        let stats = TokenStats::new(&row_stats)?;
+        let end = self.run(tokens, positions, |layer| {
+            layers.push(if self.recomputes { Kept::Input(layer.x) } else { Kept::All(layer) });
+        })?;
+        let scores = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets, sampler)?;
+        let stats = TokenStats::new(&scores)?;
         Ok(Pass {
             model: self,
             ids: tokens.ids.to_vec(),
             lengths: tokens.lengths.to_vec(),
             positions: positions.to_vec(),
             targets: targets.to_vec(),
+            sampler,
             layers,
             end,
-            row_stats,
+            row_stats: scores.rows,
             stats,
         })
     }
@@ -125,25 +147,27 @@ impl Qwen2 {
     ) -> Result<End, AgentError> {
         self.check_tokens(tokens)?;
         let n_layers = self.config.num_hidden_layers;
-        let mut x = gather::forward(&self.parameter("model.embed_tokens.weight"), tokens.ids)?; // [T, hidden]
+        let mut x = gather::forward(&self.parameter(EMBEDDING), tokens.ids)?; // [T, hidden]
         for layer_idx in 0..n_layers {
-            let asked = (layer_idx + 1 == n_layers).then_some(positions);
-            let (layer, y) = self.layer(layer_idx, x, tokens.lengths, asked)?;
+            let layer = self.layer(layer_idx, x, tokens.lengths, positions)?;
+            let down_proj = self.layer_parameter(layer_idx, "mlp.down_proj.weight");
+            x = linear::forward(&layer.activated, [&down_proj], Onto::Residual(&layer.middle))?;
             keep(layer);
-            x = y;
         }
         let hidden = rms_norm::forward(&x, &self.parameter("model.norm.weight"), self.eps())?;
         Ok(End { x, hidden })
     }
 
-    /// One layer of the rows `x` of all tokens; its output has the `asked` rows only, if given.
+    /// One layer of the rows `x` of all tokens, up to its last product; the last one goes on with the rows at
+    /// `positions` only.
     fn layer(
         &self,
         layer_idx: usize,
         x: Tensor,
         lengths: &[usize],
-        asked: Option<&[u32]>,
-    ) -> Result<(Layer, Tensor), AgentError> {
+        positions: &[u32],
+    ) -> Result<Layer, AgentError> {
+        let is_last = layer_idx + 1 == self.config.num_hidden_layers;
         let weight = |name: &str| self.layer_parameter(layer_idx, name);
         let (qkv_weights, gate_up_weights) = (QKV_WEIGHTS.map(weight), GATE_UP_WEIGHTS.map(weight));
         let bias = Tensor::cat(&QKV_BIASES.map(weight), 0)?;
@@ -151,9 +175,10 @@ impl Qwen2 {
         let normed = rms_norm::forward(&x, &weight("input_layernorm.weight"), self.eps())?;
         let qkv = linear::forward(&normed, qkv_weights.each_ref(), Onto::Bias(&bias))?; // [T, (H + 2K) D]
         let attended = attention::forward(&qkv, lengths, self.config.heads(), &self.rope)?; // [T, H D]
-        let (attended_rows, residual) = match asked {
-            Some(rows) => (gather::forward(&attended.out, rows)?, gather::forward(&x, rows)?), // [N, …]
-            None => (attended.out.clone(), x.clone()),
+        let (attended_rows, residual) = if is_last {
+            (gather::forward(&attended.out, positions)?, gather::forward(&x, positions)?) // [N, …]
+        } else {
+            (attended.out.clone(), x.clone())
         };
         let o_proj = weight("self_attn.o_proj.weight");
         let middle = linear::forward(&attended_rows, [&o_proj], Onto::Residual(&residual))?;
@@ -161,11 +186,7 @@ impl Qwen2 {
             rms_norm::forward(&middle, &weight("post_attention_layernorm.weight"), self.eps())?;
         let gate_up = linear::forward(&normed_middle, gate_up_weights.each_ref(), Onto::Nothing)?; // [·, 2 intermediate]
         let activated = swiglu::forward(&gate_up)?; // [·, intermediate]
-        let down_proj = weight("mlp.down_proj.weight");
-        let y = linear::forward(&activated, [&down_proj], Onto::Residual(&middle))?;
-        let layer =
-            Layer { x, normed, qkv, attended, attended_rows, middle, normed_middle, gate_up, activated };
-        Ok((layer, y))
+        Ok(Layer { x, normed, qkv, attended, attended_rows, middle, normed_middle, gate_up, activated })
     }
 
     fn eps(&self) -> f32 {
@@ -175,10 +196,15 @@ impl Qwen2 {
 
 impl TokenStats {
     /// The log-probabilities are a variable, so that a loss made from them has a gradient there.
-    fn new(rows: &[RowStats]) -> Result<Self, AgentError> {
+    fn new(scores: &Scores) -> Result<Self, AgentError> {
+        let rows = &scores.rows;
         let log_prob: Vec<f32> = rows.iter().map(|row| row.log_prob).collect();
         let log_prob = Var::from_vec(log_prob, rows.len(), &candle_core::Device::Cpu)?;
-        Ok(Self { log_prob: log_prob.into_inner(), entropy: rows.iter().map(|row| row.entropy).collect() })
+        Ok(Self {
+            log_prob: log_prob.into_inner(),
+            entropy: rows.iter().map(|row| row.entropy).collect(),
+            n_outside: scores.is_outside.iter().filter(|is_outside| **is_outside).count(),
+        })
     }
 }
 
@@ -189,15 +215,15 @@ impl Pass<'_> {
     }
 
     /// The gradient of `loss`, a scalar made from the log-probabilities of [`stats`](Self::stats), with
-    /// respect to each parameter, flat, in the order of [`Qwen2::parameters`].
+    /// respect to each parameter that learns, flat, in the order of [`Qwen2::learnable`].
     pub fn backward(&self, loss: &Tensor) -> Result<Vec<Vec<f32>>, AgentError> {
-        let mut gradients = vec![Vec::new(); self.model.parameters.len()];
+        let mut gradients = vec![Vec::new(); self.model.learnable().len()];
         self.backward_each(loss, |place, gradient| gradients[place] = gradient)?;
         Ok(gradients)
     }
 
     /// As [`backward`](Self::backward), handing over each gradient when it is finished, with the parameter's
-    /// place in [`Qwen2::parameters`]: whoever adds them up need not hold a second set of all.
+    /// place in [`Qwen2::learnable`]: whoever adds them up need not hold a second set of all.
     pub fn backward_each(&self, loss: &Tensor, put: impl FnMut(usize, Vec<f32>)) -> Result<(), AgentError> {
         let d_log_prob = match loss.backward()?.remove(&self.stats.log_prob) {
             Some(gradient) => gradient.to_vec1::<f32>()?,
@@ -206,20 +232,34 @@ impl Pass<'_> {
         let model = self.model;
         let mut gradients = Gradients { model, put };
         let head = model.parameter(model.head_name());
-        let (d_hidden, mut d_head) =
-            log_prob::backward(&self.end.hidden, &head, &self.targets, &self.row_stats, &d_log_prob)?;
+        let scored = (&self.row_stats[..], self.sampler);
+        let zeros = |name| model.learns(name).then(|| model.embedding_zeros());
+        let mut d_head = zeros(model.head_name());
+        let (hidden, targets) = (&self.end.hidden, &self.targets);
+        let d_hidden =
+            log_prob::backward(hidden, &head, targets, scored, &d_log_prob, d_head.as_deref_mut())?;
         let norm = model.parameter("model.norm.weight");
         let (mut d_x, d_norm) = rms_norm::backward(&self.end.x, &norm, model.eps(), &d_hidden, None)?;
-        gradients.put("model.norm.weight", d_norm);
-        for (layer_idx, layer) in self.layers.iter().enumerate().rev() {
-            d_x = self.layer_backward(layer_idx, layer, d_x, &mut gradients)?;
+        gradients.put("model.norm.weight", d_norm)?;
+        for (layer_idx, kept) in self.layers.iter().enumerate().rev() {
+            d_x = match kept {
+                Kept::All(layer) => self.layer_backward(layer_idx, layer, d_x, &mut gradients)?,
+                Kept::Input(x) => {
+                    let layer = model.layer(layer_idx, x.clone(), &self.lengths, &self.positions)?;
+                    self.layer_backward(layer_idx, &layer, d_x, &mut gradients)?
+                }
+            };
         }
         if !model.config.tie_word_embeddings {
-            gradients.put(model.head_name(), d_head);
-            d_head = vec![0.0; model.config.vocab_size * model.config.hidden_size];
+            if let Some(d_head) = d_head {
+                gradients.put(model.head_name(), d_head)?;
+            }
+            d_head = zeros(EMBEDDING);
         }
-        gather::backward(&self.ids, &d_x, &mut d_head)?;
-        gradients.put("model.embed_tokens.weight", d_head);
+        if let Some(mut d_embedding) = d_head {
+            gather::backward(&self.ids, &d_x, &mut d_embedding)?;
+            gradients.put(EMBEDDING, d_embedding)?;
+        }
         Ok(())
     }
 
@@ -233,24 +273,25 @@ impl Pass<'_> {
     ) -> Result<Tensor, AgentError> {
         let model = self.model;
         let weight = |name: &str| model.layer_parameter(layer_idx, name);
-        let mut put = |name: &str, gradient| {
-            gradients.put(&format!("model.layers.{layer_idx}.{name}"), gradient);
-        };
+        let mut put =
+            |name: &str, gradient| gradients.put(&format!("model.layers.{layer_idx}.{name}"), gradient);
 
         let down_proj = weight("mlp.down_proj.weight");
         let (d_activated, [d_weight]) = linear::backward(&layer.activated, [&down_proj], &d_y)?;
-        put("mlp.down_proj.weight", d_weight);
+        put("mlp.down_proj.weight", d_weight)?;
         let d_gate_up = swiglu::backward(&layer.gate_up, &d_activated)?;
         let weights = GATE_UP_WEIGHTS.map(weight);
         let (d_normed, d_weights) = linear::backward(&layer.normed_middle, weights.each_ref(), &d_gate_up)?;
-        GATE_UP_WEIGHTS.into_iter().zip(d_weights).for_each(|(name, d_weight)| put(name, d_weight));
+        for (name, d_weight) in GATE_UP_WEIGHTS.into_iter().zip(d_weights) {
+            put(name, d_weight)?;
+        }
         let gain = weight("post_attention_layernorm.weight");
         let (d_middle, d_gain) =
             rms_norm::backward(&layer.middle, &gain, model.eps(), &d_normed, Some(&d_y))?;
-        put("post_attention_layernorm.weight", d_gain);
+        put("post_attention_layernorm.weight", d_gain)?;
         let o_proj = weight("self_attn.o_proj.weight");
         let (d_attended, [d_weight]) = linear::backward(&layer.attended_rows, [&o_proj], &d_middle)?;
-        put("self_attn.o_proj.weight", d_weight);
+        put("self_attn.o_proj.weight", d_weight)?;
         let (d_attended, d_residual) = if layer_idx + 1 == self.layers.len() {
             (self.scatter(&d_attended)?, self.scatter(&d_middle)?) // [T, …]
         } else {
@@ -265,14 +306,14 @@ impl Pass<'_> {
         for ((weight, bias), (d_weight, of)) in
             QKV_WEIGHTS.into_iter().zip(QKV_BIASES).zip(d_weights.into_iter().zip(&weights))
         {
-            put(weight, d_weight);
+            put(weight, d_weight)?;
             let (own, rest) = d_bias.split_at(of.dim(0)?);
-            put(bias, own.to_vec());
+            put(bias, own.to_vec())?;
             d_bias = rest;
         }
         let gain = weight("input_layernorm.weight");
         let (d_x, d_gain) = rms_norm::backward(&layer.x, &gain, model.eps(), &d_normed, Some(&d_residual))?;
-        put("input_layernorm.weight", d_gain);
+        put("input_layernorm.weight", d_gain)?;
         Ok(d_x)
     }
 
@@ -292,7 +333,7 @@ struct Gradients<'m, F> {
 }
 
 impl<F: FnMut(usize, Vec<f32>)> Gradients<'_, F> {
-    fn put(&mut self, name: &str, gradient: Vec<f32>) {
-        (self.put)(self.model.position(name), gradient);
+    fn put(&mut self, name: &str, gradient: Vec<f32>) -> Result<(), AgentError> {
+        self.model.put_gradient(self.model.position(name), gradient, &mut self.put)
     }
 }

@@ -13,6 +13,7 @@ use super::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
 use crate::cache::KvCache;
 use crate::checkpoint;
 use crate::kernels::levels;
+use crate::sampler::Sampler;
 
 /// (query heads, key heads, head size if not hidden / heads, tied)
 const SHAPES: [(usize, usize, Option<usize>, bool); 4] =
@@ -140,13 +141,18 @@ fn loss(log_prob: &Tensor) -> Tensor {
 
 fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
     let (ids, lengths, positions, targets) = questions();
-    let pass = model.record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets).unwrap();
+    let pass = model
+        .record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets, Sampler::PLAIN)
+        .unwrap();
     pass.backward(&loss(&pass.stats().log_prob)).unwrap()
 }
 
 fn score(model: &Qwen2) -> Tensor {
     let (ids, lengths, positions, targets) = questions();
-    model.score(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets).unwrap().log_prob
+    model
+        .score(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets, Sampler::PLAIN)
+        .unwrap()
+        .log_prob
 }
 
 #[test]
@@ -187,12 +193,20 @@ fn gradients_match_finite_differences() {
 }
 
 #[test]
+fn recomputed_layers_give_the_same_bits() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        assert_eq!(gradients(&model.clone().recomputing()), gradients(&model), "{shape:?}");
+    }
+}
+
+#[test]
 fn scoring_is_the_recorded_forward_pass() {
     let model = tiny(SHAPES[1]);
     let (ids, lengths, positions, targets) = questions();
     let tokens = PackedTokens { ids: &ids, lengths: &lengths };
-    let pass = model.record(&tokens, &positions, &targets).unwrap();
-    let scored = model.score(&tokens, &positions, &targets).unwrap();
+    let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let scored = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
     assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
     assert_eq!(scored.entropy, pass.stats().entropy);
     // Against the softmax of the logits.
@@ -211,7 +225,7 @@ fn scoring_is_the_recorded_forward_pass() {
 #[test]
 fn a_loss_of_nothing_has_a_zero_gradient() {
     let model = tiny(SHAPES[0]);
-    let pass = model.record(&PackedTokens { ids: &[1, 2], lengths: &[2] }, &[], &[]).unwrap();
+    let pass = model.record(&PackedTokens { ids: &[1, 2], lengths: &[2] }, &[], &[], Sampler::PLAIN).unwrap();
     let gradients = pass.backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap()).unwrap();
     for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
         assert_eq!(gradient, vec![0.0; var.elem_count()], "{name}");

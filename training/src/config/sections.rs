@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use webshop_agent::Dialect;
 use webshop_products::{Split, SplitRule};
 
 use crate::reward::TaskReward;
@@ -87,10 +88,19 @@ pub enum GoalsChoice {
     Synthetic,
 }
 
-/// `[model]`: a Qwen2 of this shape, field names as in the Hugging Face configuration.
+/// `[model]`: a Qwen2 of this shape, field names as in the Hugging Face configuration, or one that there is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
+    /// A model folder, a run folder or a checkpoint to begin with, whose shape and vocabulary then hold; empty for
+    /// random weights of the shape below.
+    pub from: String,
+    /// Inner width of the adapters that learn in the place of all weights; 0 for none.
+    pub lora_rank: usize,
+    /// Strength of the adapters, before it is divided by their width.
+    pub lora_alpha: f64,
+    /// The matrices that have one, by the end of their names.
+    pub lora_targets: Vec<String>,
     /// Width of the residual stream.
     pub hidden_size: usize,
     /// Decoder layers.
@@ -111,6 +121,9 @@ pub struct ModelConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptConfig {
+    /// The format of prompts and answers. Other than `plain`, which needs a vocabulary made for it, they are chats in
+    /// the template of `model.from`.
+    pub dialect: Dialect,
     /// Products of a results page that the model is shown; the page itself lists ten.
     pub results_shown: usize,
     /// Tokens of a whole episode, prompt and answers; an episode that would exceed it is truncated.
@@ -190,6 +203,8 @@ pub struct LearnerConfig {
     pub loss: LossName,
     /// What a trip is worth.
     pub reward: TaskReward,
+    /// What is taken off for each answer that is not of the dialect's form, in chats; evaluations take nothing off.
+    pub malformed_penalty: f64,
     /// β₂ of `apo`: the strength of the pull towards the reference.
     pub beta2: f64,
     /// `wsft`: factor of the KL term.
@@ -213,6 +228,9 @@ pub struct LearnerConfig {
     /// Tokens of whole trips in one forward and backward pass. It changes memory and speed; the result only by
     /// rounding.
     pub micro_batch_tokens: usize,
+    /// Whether a pass keeps only the input of each layer and computes the rest again for the gradient: less memory, a
+    /// third more time, the same bits.
+    pub recompute: bool,
     /// Sampling temperature of training trips.
     pub temperature: f64,
     /// Nucleus of training trips; 1 keeps the whole vocabulary.
@@ -345,7 +363,12 @@ impl Default for CatalogConfig {
 
 impl Default for ModelConfig {
     fn default() -> Self {
+        let targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
         Self {
+            from: String::new(),
+            lora_rank: 0,
+            lora_alpha: 32.0,
+            lora_targets: targets.map(String::from).into(),
             hidden_size: 128,
             layers: 3,
             heads: 4,
@@ -359,7 +382,7 @@ impl Default for ModelConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { results_shown: 5, max_context: 512, max_turn_tokens: 64 }
+        Self { dialect: Dialect::Plain, results_shown: 5, max_context: 512, max_turn_tokens: 64 }
     }
 }
 
@@ -390,6 +413,7 @@ impl Default for LearnerConfig {
         Self {
             loss: LossName::Apo,
             reward: TaskReward::Success,
+            malformed_penalty: 0.1,
             beta2: 1e-3,
             kl_coefficient: 0.02,
             advantage_clip: 3.0,
@@ -401,6 +425,7 @@ impl Default for LearnerConfig {
             steps: 60,
             batch_episodes: 256,
             micro_batch_tokens: 1024,
+            recompute: false,
             temperature: 1.0,
             top_p: 1.0,
             optimizer: Method::Adamw,

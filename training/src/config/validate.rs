@@ -1,5 +1,7 @@
 //! The ranges of a configuration, checked before any work begins, and the remarks that are not errors.
 
+use webshop_agent::Dialect;
+
 use super::{Config, LossName};
 use crate::error::{Result, TrainingError};
 
@@ -21,6 +23,14 @@ impl Config {
         require(!self.catalog.source.is_empty(), "catalog.source", "\"\"", "`100`, `1000` or a folder")?;
         at_least_one("catalog.practice_products", self.catalog.practice_products)?;
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
+        let dialect = self.prompt.dialect;
+        let has_template = dialect == Dialect::Plain || !self.model.from.is_empty();
+        require(
+            has_template,
+            "prompt.dialect",
+            dialect,
+            "`plain` without `model.from`, whose template a chat needs",
+        )?;
         let turn = self.prompt.max_turn_tokens;
         at_least_one("prompt.max_turn_tokens", turn)?;
         let context = self.prompt.max_context;
@@ -38,6 +48,20 @@ impl Config {
         ] {
             at_least_one(key, size)?;
         }
+        positive("model.lora_alpha", model.lora_alpha)?;
+        let is_learned = model.lora_rank == 0 || !model.from.is_empty();
+        require(
+            is_learned,
+            "model.lora_rank",
+            model.lora_rank,
+            "0 without `model.from`: random weights must learn",
+        )?;
+        require(
+            !model.lora_targets.is_empty(),
+            "model.lora_targets",
+            "[]",
+            "the ends of some matrices' names",
+        )?;
         let divides = model.heads.is_multiple_of(model.kv_heads);
         require(divides, "model.kv_heads", model.kv_heads, "a divisor of `model.heads`")?;
         let even = model.head_dim > 0 && model.head_dim.is_multiple_of(2);
@@ -47,6 +71,14 @@ impl Config {
     }
 
     fn validate_warm_start(&self) -> Result<()> {
+        let exercises = self.warm_start.exercise_steps;
+        let is_plain = self.prompt.dialect == Dialect::Plain;
+        require(
+            is_plain || exercises == 0,
+            "warm_start.exercise_steps",
+            exercises,
+            "0 in a chat: exercises are in the marks of `plain`",
+        )?;
         at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
         positive("warm_start.lr", self.warm_start.lr)?;
         share("warm_start.think_share", self.warm_start.think_share)?;
@@ -58,6 +90,7 @@ impl Config {
 
     fn validate_learner(&self) -> Result<()> {
         let learner = &self.learner;
+        not_negative("learner.malformed_penalty", learner.malformed_penalty)?;
         positive("learner.beta2", learner.beta2)?;
         not_negative("learner.kl_coefficient", learner.kl_coefficient)?;
         positive("learner.advantage_clip", learner.advantage_clip)?;
@@ -79,13 +112,6 @@ impl Config {
     pub fn warnings(&self) -> Vec<String> {
         let learner = &self.learner;
         let mut warnings = Vec::new();
-        if learner.steps > 0 && (learner.temperature != 1.0 || learner.top_p != 1.0) {
-            warnings.push(format!(
-                "training trips are sampled at temperature {} and top_p {} but scored at 1 and 1: entropy falls even \
-                 where no reward says so",
-                learner.temperature, learner.top_p
-            ));
-        }
         if learner.loss == LossName::Wsft && learner.batch_episodes < 8 {
             warnings.push(format!(
                 "`wsft` normalizes advantages over the batch; with `learner.batch_episodes` = {} the weights hardly \
@@ -167,7 +193,7 @@ mod tests {
             ["loss=wsft", "learner.batch_episodes=2", "learner.temperature=0.9"].map(String::from);
         let config = Config::resolve("test", "", &overrides).unwrap();
         let warnings = config.warnings();
-        assert_eq!(warnings.len(), 2);
-        assert!(warnings[0].contains("temperature 0.9") && warnings[1].contains("= 2"));
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("= 2"));
     }
 }

@@ -2,7 +2,7 @@
 
 use candle_core::{Device, Tensor};
 use webshop_agent::device::{Compute, ComputeDtype, DeviceCache, DeviceModel, KernelChoice, TwinCheck};
-use webshop_agent::{KvCache, LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use webshop_agent::{KvCache, LaneTokens, PackedTokens, Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 
 use super::{GpuCheck, Page, SMALL_VOCABULARY};
@@ -171,10 +171,10 @@ fn learned(model: &Qwen2, device: &DeviceModel) -> Result<(f64, f64)> {
     let positions: Vec<u32> = (0..149).filter(|&p| p != 99).step_by(3).collect();
     let targets: Vec<u32> = positions.iter().map(|&p| ids[p as usize + 1]).collect();
     let d: Vec<f32> = (0..targets.len()).map(|i| -0.02 - 0.001 * i as f32).collect();
-    let theirs = model.record(&tokens, &positions, &targets)?;
+    let theirs = model.record(&tokens, &positions, &targets, Sampler::PLAIN)?;
     let loss = (&theirs.stats().log_prob * Tensor::from_slice(&d, d.len(), &Device::Cpu)?)?.sum_all()?;
     let expected = theirs.backward(&loss)?;
-    let ours = device.record(&tokens, &positions, &targets)?;
+    let ours = device.record(&tokens, &positions, &targets, Sampler::PLAIN)?;
     let log_probs = distance(&ours.log_prob().to_vec1::<f32>()?, &theirs.stats().log_prob.to_vec1::<f32>()?);
     let gradients = device.weights().zeros_like()?;
     ours.backward(&d, &gradients)?;

@@ -6,7 +6,7 @@
 //! computed again) and 12 · layers · hidden · context for attention, at the matrix units' dense rate in bf16.
 
 use webshop_agent::device::{Compute, DeviceCache, DeviceModel, Parameters};
-use webshop_agent::{AgentError, KnownShape, LaneTokens, PackedTokens};
+use webshop_agent::{AgentError, KnownShape, LaneTokens, PackedTokens, Sampler};
 
 use super::{GpuCheck, Page, SMALL_VOCABULARY, failure};
 use crate::clock::Clock;
@@ -226,7 +226,12 @@ fn micro_batch(model: &DeviceModel, gradients: &Parameters, n_sequences: usize, 
     let ends = |position: u32| (position as usize + 1).is_multiple_of(length);
     let positions: Vec<u32> = (0..text.len() as u32).filter(|&position| !ends(position)).collect();
     let targets: Vec<u32> = positions.iter().map(|&position| text[position as usize + 1]).collect();
-    let pass = model.record(&PackedTokens { ids: &text, lengths: &lengths }, &positions, &targets)?;
+    let pass = model.record(
+        &PackedTokens { ids: &text, lengths: &lengths },
+        &positions,
+        &targets,
+        Sampler::PLAIN,
+    )?;
     pass.backward(&vec![-1.0 / positions.len() as f32; positions.len()], gradients)?;
     Ok(())
 }

@@ -98,7 +98,7 @@ impl DeviceOptimizer {
 mod tests {
     use candle_core::{Device, Tensor};
     use webshop_agent::device::{Compute, DeviceRequest, KernelChoice};
-    use webshop_agent::{PackedTokens, Qwen2, Qwen2Config};
+    use webshop_agent::{PackedTokens, Qwen2, Qwen2Config, Sampler};
     use webshop_products::Seed;
 
     use super::super::Optimizer;
@@ -132,14 +132,18 @@ mod tests {
         let mut theirs = Optimizer::new(Method::Adamw, &config(), model.parameters());
         let d = [-0.1, -0.3, 0.2, -0.4, -0.1, -0.2];
         for step in 0..4 {
-            let pass = model.record(&tokens(), &POSITIONS, &TARGETS).unwrap();
+            let pass = model.record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN).unwrap();
             let weights = Tensor::new(&d, &Device::Cpu).unwrap();
             let loss = (&pass.stats().log_prob * weights).unwrap().sum_all().unwrap();
             let mut gradients = pass.backward(&loss).unwrap();
             let expected = theirs.step(model.parameters(), &mut gradients, 1e-2).unwrap();
 
             let gradients = device.weights().zeros_like().unwrap();
-            device.record(&tokens(), &POSITIONS, &TARGETS).unwrap().backward(&d, &gradients).unwrap();
+            device
+                .record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN)
+                .unwrap()
+                .backward(&d, &gradients)
+                .unwrap();
             let outcome = ours.step(&device, &gradients, 1e-2).unwrap();
             match (&outcome, &expected) {
                 (StepOutcome::Stepped { grad_norm: a }, StepOutcome::Stepped { grad_norm: b }) => {
@@ -164,7 +168,11 @@ mod tests {
         let masters = Parameters::masters_of(&model, device.compute()).unwrap();
         let mut optimizer = DeviceOptimizer::new(&config(), &device, Some(masters)).unwrap();
         let gradients = device.weights().zeros_like().unwrap();
-        device.record(&tokens(), &POSITIONS, &TARGETS).unwrap().backward(&[-1.0; 6], &gradients).unwrap();
+        device
+            .record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN)
+            .unwrap()
+            .backward(&[-1.0; 6], &gradients)
+            .unwrap();
         let gain = |parameters: &Parameters| -> f32 {
             let (_, gain) = parameters.named().next().unwrap();
             gain.to_dtype(candle_core::DType::F32).unwrap().to_vec1::<f32>().unwrap()[0]

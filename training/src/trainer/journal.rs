@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use webshop_agent::{Episode, LmPolicy, Task, checkpoint, rollout};
+use webshop_agent::{Episode, Task, rollout};
 
 use super::{CONFIG, EVALUATION_STEP, MODEL, OPTIMIZER, SHOWN_TRIPS, Stage, Trainer};
 use crate::checkpoint::{RunFolder, step_name};
@@ -49,7 +49,7 @@ impl Trainer<'_> {
         let step = EVALUATION_STEP + self.state.step;
         let tasks: Vec<Task> = goals.into_iter().map(|goal| self.task(at(goal), step, 0)).collect();
         let lm = lm_config(self.config, config.temperature, config.top_p)?;
-        let mut policy = LmPolicy::new(Arc::new(self.model.decoder()?), &self.tokenizer, lm, self.seed())?;
+        let mut policy = self.actor.policy(Arc::new(self.actor.model.decoder()?), lm, self.seed())?;
         let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_, _| ())?;
         let summary = summarize(&episodes);
         let mut record = Record::new(phase, self.state.step);
@@ -104,9 +104,7 @@ impl Trainer<'_> {
         self.state.metrics = self.metrics.sync()?;
         self.state.seconds = self.clock.seconds();
         self.run.save_checkpoint(self.state.step, &self.state, |folder| {
-            let model = folder.join(MODEL);
-            checkpoint::save(&self.model, &model)?;
-            self.tokenizer.save(&model)?;
+            self.actor.save(&folder.join(MODEL))?;
             write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
             self.optimizer.save(&folder.join(OPTIMIZER))
         })?;

@@ -80,6 +80,7 @@ static float number(unsigned i) { return __uint_as_float(args[i].word); }
   X(gather_rows, "pppu", (P(0), P(1), P(2), U(3)))                                                                     \
   X(scatter_rows, "pppppu", (P(0), P(1), P(2), P(3), P(4), U(5)))                                                      \
   X(token_stats, "pppppu", (P(0), P(1), P(2), P(3), P(4), U(5)))                                                       \
+  X(shape_logits, "pppuff", (P(0), P(1), P(2), U(3), F(4), F(5)))                                                      \
   X(logits_backward, "pppppu", (P(0), P(1), P(2), P(3), P(4), U(5)))                                                   \
   X(draw_tokens, "pppppuf", (P(0), P(1), P(2), P(3), P(4), U(5), F(6)))                                                \
   X(advance_positions, "pu", (P(0), U(1)))                                                                             \

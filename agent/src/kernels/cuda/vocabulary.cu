@@ -2,6 +2,64 @@
 // Softmax over the vocabulary: what a target's probability is, its gradient, and drawing a token. Logits are floats
 // [rows, vocabulary], a block for each row; a NaN among them shows in the results.
 
+// Turns logits into those of what was sampled from: divided by the temperature, relative to the highest, and -infinity
+// outside of the nucleus, except for the target. `outside` is 1 where the target is not in the nucleus.
+KERNEL shape_logits(float *logits, const unsigned *targets, float *outside, unsigned vocabulary, float temperature,
+                    float top_p) {
+  __shared__ float shared[MAX_WARPS];
+  float *row = logits + (size_t)blockIdx.x * vocabulary;
+  float highest = MINUS_INFINITY;
+  for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) highest = fmaxf(highest, row[i]);
+  highest = block_max(highest, shared);
+  float mass = 0.0f;
+  for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) {
+    row[i] = (row[i] - highest) / temperature;
+    mass += __expf(row[i]);
+  }
+  mass = block_sum(mass, shared);
+  // The largest weight such that all tokens of at least this weight hold enough. Weights are at most 1, whose highest
+  // bit is the 29th. If the mass is not a number, everything is kept.
+  float enough = top_p < 1.0f ? top_p * mass : 0.0f;
+  unsigned end = 0;
+  for (unsigned bit = 1u << 29; top_p < 1.0f && bit > 0; bit >>= 1) {
+    float held = 0.0f;
+    for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) {
+      float weight = __expf(row[i]);
+      if (__float_as_uint(weight) >= (end | bit)) held += weight;
+    }
+    if (block_sum(held, shared) >= enough) end |= bit;
+  }
+  // Of the tokens of just this weight the lowest ids are kept: those before `last`, and `last`.
+  float above = 0.0f, ties = 0.0f;
+  for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) {
+    float weight = __expf(row[i]);
+    if (__float_as_uint(weight) > end) above += weight;
+    if (__float_as_uint(weight) == end) ties += 1.0f;
+  }
+  above = block_sum(above, shared);
+  ties = block_sum(ties, shared);
+  float wanted = fmaxf(ceilf((enough - above) / __uint_as_float(end)), 1.0f);
+  unsigned last = vocabulary;
+  if (end > 0 && wanted < ties) {
+    last = 0;
+    for (unsigned bit = 1u << 30; bit > 0; bit >>= 1) {
+      float before = 0.0f;
+      for (unsigned i = threadIdx.x; i < vocabulary && i < (last | bit); i += blockDim.x)
+        if (__float_as_uint(__expf(row[i])) == end) before += 1.0f;
+      if (block_sum(before, shared) < wanted) last |= bit;
+    }
+  }
+  unsigned target = targets[blockIdx.x];
+  if (threadIdx.x == 0) outside[blockIdx.x] = 0.0f;
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) {
+    unsigned weight = __float_as_uint(__expf(row[i]));
+    if (weight > end || (weight == end && i <= last)) continue;
+    if (i == target) outside[blockIdx.x] = 1.0f;
+    else row[i] = MINUS_INFINITY;
+  }
+}
+
 // log p(target), entropy −Σ p log p, and log Σ exp(logit).
 KERNEL token_stats(const float *logits, const unsigned *targets, float *log_probs, float *entropies, float *log_sums,
                    unsigned vocabulary) {

@@ -12,8 +12,9 @@ use super::{DeviceModel, Parameters};
 use crate::error::AgentError;
 use crate::fused::attention::{self, Sequence};
 use crate::fused::rows::Placement;
-use crate::fused::vocabulary::TargetStats;
+use crate::fused::vocabulary::Scored;
 use crate::fused::{linear, rms_norm, rope, rows, swiglu, vocabulary};
+use crate::sampler::Sampler;
 
 /// A forward pass that can still be differentiated.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub struct DevicePass<'m> {
     /// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
     x: Tensor,
     hidden: Tensor,
-    stats: TargetStats,
+    scored: Scored,
 }
 
 /// What was asked, on the device.
@@ -37,6 +38,7 @@ struct Batch {
     places: Tensor,
     asked: Placement,
     targets: Tensor,
+    sampler: Sampler,
 }
 
 /// Activations of one layer, made twice and kept never. `[T, ·]`
@@ -52,17 +54,18 @@ struct Activations {
 
 impl DeviceModel {
     /// As [`Qwen2::record`](crate::Qwen2::record): log-probability and entropy of `targets[i]` after position
-    /// `positions[i]` of the packed tokens, and what their gradient needs.
+    /// `positions[i]` of the packed tokens under the distribution that `sampler` draws from, and what their gradient needs.
     pub fn record(
         &self,
         tokens: &PackedTokens,
         positions: &[u32],
         targets: &[u32],
+        sampler: Sampler,
     ) -> Result<DevicePass<'_>, AgentError> {
         let mut inputs = Vec::with_capacity(self.config().num_hidden_layers);
-        let batch = self.batch(tokens, positions, targets)?;
-        let (x, hidden, stats) = self.forward(&batch, |x| inputs.push(x.clone()))?;
-        Ok(DevicePass { model: self, batch, inputs, x, hidden, stats })
+        let batch = self.batch(tokens, positions, targets, sampler)?;
+        let (x, hidden, scored) = self.forward(&batch, |x| inputs.push(x.clone()))?;
+        Ok(DevicePass { model: self, batch, inputs, x, hidden, scored })
     }
 
     /// The log-probabilities and entropies alone. `[N]` each, on the device
@@ -71,12 +74,20 @@ impl DeviceModel {
         tokens: &PackedTokens,
         positions: &[u32],
         targets: &[u32],
+        sampler: Sampler,
     ) -> Result<(Tensor, Tensor), AgentError> {
-        let (_, _, stats) = self.forward(&self.batch(tokens, positions, targets)?, |_| ())?;
-        Ok((stats.log_prob, stats.entropy))
+        let (_, _, scored) = self.forward(&self.batch(tokens, positions, targets, sampler)?, |_| ())?;
+        Ok((scored.stats.log_prob, scored.stats.entropy))
     }
 
-    fn batch(&self, tokens: &PackedTokens, positions: &[u32], targets: &[u32]) -> Result<Batch, AgentError> {
+    fn batch(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        targets: &[u32],
+        sampler: Sampler,
+    ) -> Result<Batch, AgentError> {
+        sampler.check_scoring()?;
         let refuse = |reason: String| Err(AgentError::Input(reason));
         let n_tokens: usize = tokens.lengths.iter().sum();
         if n_tokens != tokens.ids.len() || tokens.lengths.contains(&0) {
@@ -92,8 +103,8 @@ impl DeviceModel {
         if positions.len() != targets.len() {
             return refuse(format!("{} positions with {} targets", positions.len(), targets.len()));
         }
-        self.check_ids(tokens.ids)?;
-        self.check_ids(targets)?;
+        self.config().check_ids(tokens.ids)?;
+        self.config().check_ids(targets)?;
         let places: Vec<u32> = tokens.lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let device = &self.compute().device;
         Ok(Batch {
@@ -102,6 +113,7 @@ impl DeviceModel {
             places: self.tensor(&places)?,
             asked: Placement::new(positions, device)?,
             targets: self.tensor(targets)?,
+            sampler,
         })
     }
 
@@ -109,7 +121,7 @@ impl DeviceModel {
         &self,
         batch: &Batch,
         mut keep: impl FnMut(&Tensor),
-    ) -> Result<(Tensor, Tensor, TargetStats), AgentError> {
+    ) -> Result<(Tensor, Tensor, Scored), AgentError> {
         let (kernels, weights) = (self.kernels(), self.weights());
         let mut x = rows::gather(kernels, weights.embedding(), batch.ids.ids())?; // [T, hidden]
         for idx in 0..self.config().num_hidden_layers {
@@ -128,8 +140,9 @@ impl DeviceModel {
         } else {
             rms_norm::forward(kernels, &x, weights.norm(), self.eps())?
         };
-        let stats = vocabulary::forward(kernels, &hidden, weights.head(), &batch.targets)?;
-        Ok((x, hidden, stats))
+        let head = (&hidden, weights.head());
+        let scored = vocabulary::forward(kernels, head, &batch.targets, batch.sampler)?;
+        Ok((x, hidden, scored))
     }
 
     fn activations(&self, layer: &Layer, x: &Tensor, batch: &Batch) -> Result<Activations, AgentError> {
@@ -175,12 +188,17 @@ impl DeviceModel {
 impl DevicePass<'_> {
     /// log p(target) at each asked position, on the device. `[N]`
     pub fn log_prob(&self) -> &Tensor {
-        &self.stats.log_prob
+        &self.scored.stats.log_prob
     }
 
     /// Entropy in nats at each asked position, on the device. `[N]`
     pub fn entropy(&self) -> &Tensor {
-        &self.stats.entropy
+        &self.scored.stats.entropy
+    }
+
+    /// 1 at each asked position whose target the nucleus leaves out and that was counted in, else 0; on the device. `[N]`
+    pub fn outside(&self) -> &Tensor {
+        &self.scored.outside
     }
 
     /// Adds to `gradients` those of a loss whose gradient with respect to the log-probabilities is `d_log_prob`.
@@ -198,7 +216,7 @@ impl DevicePass<'_> {
         let d_log_prob = Tensor::from_slice(d_log_prob, d_log_prob.len(), device)?;
         let head = (&self.hidden, weights.head());
         let (targets, d_head) = (&self.batch.targets, gradients.head());
-        let d_hidden = vocabulary::backward(kernels, head, targets, &self.stats, &d_log_prob, d_head)?;
+        let d_hidden = vocabulary::backward(kernels, head, targets, &self.scored, &d_log_prob, d_head)?;
         let around = (&d_hidden, &self.x.zeros_like()?);
         let d_rows =
             rms_norm::backward(kernels, &self.x, weights.norm(), model.eps(), around, gradients.norm())?;

@@ -8,6 +8,7 @@ use super::{DeviceCache, DeviceModel, Parameters};
 use crate::cache::KvCache;
 use crate::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 use crate::kernels::emulated;
+use crate::sampler::Sampler;
 
 const HEADS: [(usize, usize); 3] = [(2, 2), (4, 2), (3, 1)];
 
@@ -151,22 +152,26 @@ fn weights(n: usize) -> Vec<f32> {
 
 #[test]
 fn log_probabilities_and_gradients_equal_the_first_engine() {
-    for (heads, tied) in [(HEADS[1], false), (HEADS[2], true)] {
+    let shaped = Sampler::new(0.9, 0.8).unwrap();
+    for (heads, tied, sampler) in [(HEADS[1], false, Sampler::PLAIN), (HEADS[2], true, shaped)] {
         let model = tiny(heads, tied);
         let (ids, lengths, positions, targets) = questions();
         let tokens = PackedTokens { ids: &ids, lengths: &lengths };
-        let theirs = model.record(&tokens, &positions, &targets).unwrap();
+        let theirs = model.record(&tokens, &positions, &targets, sampler).unwrap();
+        assert_eq!(theirs.stats().n_outside > 0, sampler == shaped);
         let d = weights(targets.len());
         let weighted = Tensor::from_slice(&d, d.len(), &Device::Cpu).unwrap();
         let loss = (&theirs.stats().log_prob * weighted).unwrap().sum_all().unwrap();
         let expected = theirs.backward(&loss).unwrap();
         for device in both(&model) {
-            let pass = device.record(&tokens, &positions, &targets).unwrap();
+            let pass = device.record(&tokens, &positions, &targets, sampler).unwrap();
             let what = format!("{heads:?}, {:?}", device.kernels());
             let log_prob = theirs.stats().log_prob.to_vec1::<f32>().unwrap();
             close(&pass.log_prob().to_vec1::<f32>().unwrap(), &log_prob, 1e-5, &what);
             close(&pass.entropy().to_vec1::<f32>().unwrap(), &theirs.stats().entropy, 1e-5, &what);
-            let (scored, _) = device.score(&tokens, &positions, &targets).unwrap();
+            let n_outside = pass.outside().sum_all().unwrap().to_scalar::<f32>().unwrap();
+            assert_eq!(n_outside as usize, theirs.stats().n_outside, "{what}");
+            let (scored, _) = device.score(&tokens, &positions, &targets, sampler).unwrap();
             assert_eq!(scored.to_vec1::<f32>().unwrap(), pass.log_prob().to_vec1::<f32>().unwrap());
 
             let gradients = device.weights().zeros_like().unwrap();
@@ -188,7 +193,9 @@ fn gradients_add_up_over_passes() {
     let model = tiny(HEADS[0], true);
     let [device, _] = both(&model);
     let (ids, lengths, positions, targets) = questions();
-    let pass = device.record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets).unwrap();
+    let pass = device
+        .record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets, Sampler::PLAIN)
+        .unwrap();
     let flat = |gradients: &Parameters| -> Vec<f32> {
         let values = gradients.named().map(|(_, g)| g.flatten_all().unwrap().to_vec1::<f32>().unwrap());
         values.collect::<Vec<_>>().concat()
@@ -210,8 +217,13 @@ fn bf16_is_near() {
     let device = DeviceModel::new(&model, &compute(ComputeDtype::Bf16)).unwrap();
     let (ids, lengths, positions, targets) = questions();
     let tokens = PackedTokens { ids: &ids, lengths: &lengths };
-    let (log_prob, _) = device.score(&tokens, &positions, &targets).unwrap();
-    let expected = model.score(&tokens, &positions, &targets).unwrap().log_prob.to_vec1::<f32>().unwrap();
+    let (log_prob, _) = device.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let expected = model
+        .score(&tokens, &positions, &targets, Sampler::PLAIN)
+        .unwrap()
+        .log_prob
+        .to_vec1::<f32>()
+        .unwrap();
     let ours = log_prob.to_vec1::<f32>().unwrap();
     assert_ne!(ours, expected);
     // Two layers of products rounded to 8 bits, on logits of size 10.
@@ -270,7 +282,7 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
         (&[1, 2], &[2], &[0], &[]),
         (&[1; 81], &[81], &[0], &[1]),
     ] {
-        assert!(device.score(&PackedTokens { ids, lengths }, positions, targets).is_err());
+        assert!(device.score(&PackedTokens { ids, lengths }, positions, targets, Sampler::PLAIN).is_err());
     }
 }
 

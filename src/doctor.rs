@@ -1,0 +1,77 @@
+//! `webshop doctor`: before a run, whether it fits on this machine and what it will take.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use webshop_training::{Config, Diagnosis, Need, examine};
+
+use crate::answer::answer;
+use crate::train::toml_string;
+
+/// Flags of `webshop doctor`.
+#[derive(clap::Args)]
+pub struct DoctorArgs {
+    /// The experiment; without it, the default one (training/configs/tiny.toml)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Short for `--set model.from=…`: the model folder, run or checkpoint to begin with
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// Change a value of the experiment; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+}
+
+/// Examines the run, prints what it needs and takes, and says yes or no.
+pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
+    let mut overrides = args.overrides;
+    overrides.extend(args.model.map(|from| format!("model.from={}", toml_string(&from.to_string_lossy()))));
+    let config = Config::load(args.config.as_deref(), &overrides)?;
+    let diagnosis = examine(&config)?;
+    print_memory(&diagnosis)?;
+    print_time(&diagnosis)?;
+    let fits = diagnosis.fits();
+    answer!("{}", if fits { "yes: it fits" } else { "no: it does not fit" })?;
+    Ok(if fits { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
+    let Diagnosis { n_parameters, n_learnable, need, available, .. } = diagnosis;
+    answer!("{n_parameters} parameters, of which {n_learnable} learn; on the CPU, in f32")?;
+    answer!("")?;
+    let Need { shops, weights, reference, moments, gradients, activations, decoder, cache } = *need;
+    for (name, bytes) in [
+        ("shops", shops),
+        ("weights", weights),
+        ("reference", reference),
+        ("moments", moments),
+        ("gradients", gradients),
+        ("activations", activations),
+        ("decoder", decoder),
+        ("keys and values", cache),
+        ("peak of rollouts", need.rollout()),
+        ("peak of training", need.training()),
+        ("peak of saving", need.saving()),
+    ] {
+        answer!("{name:<32} {:>12.1} MiB", mebibytes(bytes))?;
+    }
+    match available {
+        Some(bytes) => answer!("{:<32} {:>12.1} MiB", "there is", mebibytes(*bytes))?,
+        None => answer!("how much memory there is, this system does not tell")?,
+    }
+    answer!("")
+}
+
+fn print_time(diagnosis: &Diagnosis) -> anyhow::Result<()> {
+    let Some(forecast) = &diagnosis.forecast else { return Ok(()) };
+    for stage in &forecast.stages {
+        let (each, all) = (stage.seconds, stage.count as f64 * stage.seconds);
+        answer!("{:<32} {:>8} × {each:>10.4} s {all:>10.1} s", stage.name, stage.count)?;
+    }
+    answer!("{:<32} {:>34.1} s", "the run", forecast.seconds())?;
+    answer!("")
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}

@@ -1,0 +1,112 @@
+//! Seconds: how often a run does what, times what each took when it was tried.
+
+use webshop_agent::Sampler;
+use webshop_products::Seed;
+
+use super::probe;
+use crate::actor::Actor;
+use crate::config::Config;
+use crate::error::{Result, TrainingError};
+use crate::exercise::Exercises;
+use crate::ground::Ground;
+use crate::setup::prompt_config;
+use crate::trajectory::Trajectory;
+use crate::warm_start::Demonstrations;
+
+/// Demonstrations that are looked at, unless a batch has fewer trips.
+const EXAMPLES: usize = 128;
+
+/// A part of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// What is done.
+    pub name: &'static str,
+    /// How often.
+    pub count: u64,
+    /// Seconds each time.
+    pub seconds: f64,
+}
+
+/// What a run takes, in its order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// Its parts.
+    pub stages: Vec<Stage>,
+}
+
+impl Forecast {
+    /// Seconds of the whole run.
+    pub fn seconds(&self) -> f64 {
+        self.stages.iter().map(|stage| stage.count as f64 * stage.seconds).sum()
+    }
+}
+
+/// Demonstrations as the run would draw them: what its trips are taken to be like.
+pub(super) fn demonstrations(config: &Config, ground: &Ground, actor: &Actor) -> Result<Vec<Trajectory>> {
+    let demonstrations = Demonstrations {
+        ground,
+        tokenizer: &actor.tokenizer,
+        chat: actor.demonstrator(config)?,
+        prompt: prompt_config(config),
+        max_context: config.prompt.max_context,
+        think_share: config.warm_start.think_share,
+        refusal_share: config.warm_start.refusal_share,
+        seed: Seed(config.seed),
+    };
+    let batch = demonstrations.batch(0, EXAMPLES.min(config.learner.batch_episodes))?;
+    if batch.is_empty() { Err(TrainingError::NothingToClone { step: 0 }) } else { Ok(batch) }
+}
+
+/// Times the parts of the run of `config` and counts them. `opening` is what it took to open all that is needed.
+pub(super) fn forecast(
+    config: &Config,
+    ground: &Ground,
+    actor: &Actor,
+    trips: &[Trajectory],
+    opening: f64,
+) -> Result<Forecast> {
+    let (model, warm, learner) = (&actor.model, &config.warm_start, &config.learner);
+    let mean_tokens = |trips: &[Trajectory]| {
+        trips.iter().map(|trip| trip.ids.len()).sum::<usize>() as f64 / trips.len().max(1) as f64
+    };
+    let mut stages = vec![Stage { name: "opening", count: 1, seconds: opening }];
+    let mut stage = |name, count, seconds| stages.push(Stage { name, count, seconds });
+
+    let n_held_out = ground.held_out(config.evaluation.split.into(), config.evaluation.episodes).len() as u64;
+    let now = probe::trips_now(config, ground, actor)?;
+    // A model that learns from demonstrations comes to shop as they do; another goes on as it is.
+    let sampler = Sampler::new(learner.temperature as f32, learner.top_p as f32)?;
+    let then = match warm.steps {
+        0 => now,
+        _ => probe::rehearsal(config, actor, sampler, trips)? + probe::shop(config, ground)?,
+    };
+    stage("trips of the first evaluation", n_held_out, now);
+    if warm.all_steps() > 0 {
+        let update = probe::update(config, warm.optimizer, model)?;
+        let of_batch = |batch: &[Trajectory]| -> Result<f64> {
+            let tokens = mean_tokens(batch) * warm.batch_episodes as f64;
+            Ok(update + tokens * probe::gradient(config, model, None, batch)?)
+        };
+        if warm.exercise_steps > 0 {
+            let exercises = Exercises::new(&actor.tokenizer, Seed(config.seed)).batch(0, warm.batch_episodes);
+            stage("steps of exercises", warm.exercise_steps, of_batch(&exercises)?);
+        }
+        if warm.steps > 0 {
+            let drawing = probe::drawing(warm.batch_episodes, || demonstrations(config, ground, actor))?;
+            stage("steps of cloning", warm.steps, drawing + of_batch(trips)?);
+        }
+    }
+    let between = |steps: u64, every: u64| steps.saturating_sub(1).checked_div(every).unwrap_or(0);
+    let evaluations = between(warm.all_steps(), config.evaluation.warm_start_every)
+        + between(learner.steps, config.evaluation.every);
+    stage("trips of later evaluations", n_held_out * (evaluations + 2), then);
+    if learner.steps > 0 {
+        let goals = config.value.goals.min(ground.training().len()) * config.value.samples;
+        stage("trips for V*", goals as u64, then);
+        let update = probe::update(config, learner.optimizer, model)?;
+        let token = probe::gradient(config, model, Some(model), trips)?;
+        let batch = learner.batch_episodes as f64;
+        stage("learner steps", learner.steps, batch * (then + mean_tokens(trips) * token) + update);
+    }
+    Ok(Forecast { stages })
+}
