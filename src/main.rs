@@ -32,6 +32,7 @@ mod site;
 mod trace;
 mod train;
 mod validate;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -56,6 +57,8 @@ struct Cli {
 enum Verb {
     /// Teach a model to shop: cloning, V*, A*-PO, with a report at the end
     Train(train::TrainArgs),
+    /// Look on while a run, or a comparison of learners, is being made
+    Watch(watch::WatchArgs),
     /// Tell whether a run fits on this machine, and what it will take
     Doctor(doctor::DoctorArgs),
     /// Measure a checkpoint on held-out goals
@@ -113,6 +116,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     match cli.verb {
         Verb::Train(args) => train::run(args),
+        Verb::Watch(args) => watch::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Eval(args) => eval::run(args),
         Verb::Rollout(args) => rollout::run(*args),

@@ -19,7 +19,8 @@ use webshop_training::{Config, RunFolder};
 
 #[test]
 fn every_verb_explains_itself() {
-    let shopping = ["", "train", "doctor", "eval", "rollout", "replay", "convert", "compare", "validate"];
+    let shopping =
+        ["", "train", "watch", "doctor", "eval", "rollout", "replay", "convert", "compare", "validate"];
     let looking = ["play", "search", "explain", "trace"];
     let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
     let model = ["model", "model new", "model inspect", "model merge", "model convert"];

@@ -1,14 +1,23 @@
 //! A comparison of learners is exact: its runs have the bytes of runs that were made alone, whatever is made at the
 //! same time and wherever it was interrupted; and nothing is made twice.
 
+#[expect(dead_code, reason = "nothing is said to the command and no model is made for it")]
+#[path = "common/command.rs"]
+mod command;
+mod common;
+
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
+use command::{Answer, answered, command, path};
 use tempfile::TempDir;
 use webshop_training::{
     Comparison, ComparisonFolder, Config, Observer, RunFolder, Silent, TrainingError, compare, train,
+    write_comparison,
 };
 
 /// Two losses under two seeds: a model that is far too small to be any good, in a shop of thirty products.
@@ -54,10 +63,16 @@ impl Compared {
     /// Nothing interrupts it.
     fn whole(n_jobs: usize) -> Self {
         let (keep, comparison, folder) = begin(TWO);
-        compare(&comparison, &folder, n_jobs, &|_| Box::new(Silent), &AtomicBool::new(false))
-            .expect("all runs");
+        finish(&comparison, &folder, n_jobs);
         Self { folder, _keep: keep }
     }
+}
+
+/// Makes all that is missing, and the report.
+fn finish(comparison: &Comparison, folder: &ComparisonFolder, n_jobs: usize) {
+    let never = AtomicBool::new(false);
+    compare(comparison, folder, n_jobs, &|_| Box::new(Silent), &never).expect("all runs");
+    write_comparison(comparison, folder).expect("a report");
 }
 
 /// The comparison of the file and the folder in which it is to be made.
@@ -77,7 +92,7 @@ fn resolve(folder: &Path, file: &str) -> Comparison {
 /// The comparison that all others are compared with.
 static REFERENCE: LazyLock<Compared> = LazyLock::new(|| Compared::whole(1));
 
-/// Every file below `folder` that may depend on nothing but the seed, by path.
+/// Every file below `folder` that may depend on nothing but the seed, by path; of the report, all but the seconds.
 fn bytes_below(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     collect(folder, folder, &mut found);
@@ -86,21 +101,36 @@ fn bytes_below(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 fn collect(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
-    // Seconds are in these, or figures of them.
+    // Seconds are in these, or figures of them, or a clock.
     let timed = ["timings.jsonl", "summary.json", "trainer_state.json", "report.html", "curve.svg"];
+    let timed = [&timed[..], &["events.out.tfevents.webshop", "seconds.md", "success-seconds.svg"]].concat();
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let relative = path.strip_prefix(root).expect("below").to_path_buf();
         if path.is_dir() {
-            // An interruption leaves a checkpoint of its own; the last is everybody's.
-            if !(name.starts_with("step-") && folder.ends_with("checkpoints")) {
+            // An interruption leaves a checkpoint of its own; the last is everybody's. What is kept of V* depends on
+            // who came first, what is taken from there does not.
+            let is_earlier = name.starts_with("step-") && folder.ends_with("checkpoints");
+            if !is_earlier && relative != Path::new("values") {
                 collect(root, &path, found);
             }
-        } else if !timed.contains(&name.as_str()) && name != "cmdline.txt" {
-            let relative = path.strip_prefix(root).expect("below").to_path_buf();
+        } else if relative == Path::new("report.html") {
+            let page = fs::read_to_string(&path).expect("a page");
+            let (deterministic, _) = page.split_once("<h2>Seconds</h2>").expect("seconds come last");
+            found.push((relative, anonymous(deterministic, root)));
+        } else if ["table.md", "cmdline.txt"].contains(&name.as_str()) {
+            found.push((relative, anonymous(&fs::read_to_string(&path).expect("a text"), root)));
+        } else if !timed.contains(&name.as_str()) {
             found.push((relative, fs::read(&path).expect("a file")));
         }
     }
+}
+
+/// A text that names commands, without the temporary folder that their files lie in.
+fn anonymous(text: &str, root: &Path) -> Vec<u8> {
+    let folder = root.parent().expect("a temporary folder").display().to_string();
+    text.replace(&folder, "DIR").into_bytes()
 }
 
 #[track_caller]
@@ -189,8 +219,7 @@ fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
         let stopped =
             compare(&comparison, &folder, 1, &observe, &witness.stop).expect_err("it was asked to stop");
         assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
-        let never = AtomicBool::new(false);
-        compare(&comparison, &folder, 1, &|_| Box::new(Silent), &never).expect("the rest of the runs");
+        finish(&comparison, &folder, 1);
         check(folder.root(), REFERENCE.folder.root(), &format!("stopped after {stop_after}"));
     }
 }
@@ -234,4 +263,99 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
         "`OUT/warm-start/seed-0` cannot be used: it was made with `warm_start.lr = 0.02`, and this comparison says \
          `0.01`; remove it, or name another folder with `--out`"
     );
+}
+
+#[test]
+fn a_report_says_what_was_measured() {
+    let root = REFERENCE.folder.root();
+    let table = fs::read_to_string(root.join("table.md")).expect("the tables");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("| apo |") || line.starts_with("| wsft |"))
+        .map(|line| line.trim_matches(['|', ' ']).split(" | ").collect())
+        .collect();
+    assert_eq!(rows.len(), 4, "two arms in two tables: {table}");
+    // Success, then the four ways to fail: all trips end in one of five ways.
+    for row in &rows[2..] {
+        let shares: Vec<f64> = row[1..].iter().map(|share| share.parse().expect("a number")).collect();
+        assert!((shares.iter().sum::<f64>() - 100.0).abs() < 0.3, "{shares:?}");
+    }
+    assert_eq!((rows[0][3], rows[0].len()), ("baseline", 11));
+    // What the table says of the trips is what the runs' own evaluations say.
+    let success = |arm: &str| {
+        let of_run = |seed| {
+            let summary =
+                fs::read_to_string(REFERENCE.folder.run(arm, seed).join("summary.json")).expect("a summary");
+            let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+            summary["learned"]["summary"]["success_rate"].as_f64().expect("a share")
+        };
+        format!("{:.1} ", 50.0 * (of_run(0) + of_run(1)))
+    };
+    assert!(rows[0][1].starts_with(&success("apo")) && rows[1][1].starts_with(&success("wsft")), "{rows:?}");
+}
+
+#[test]
+fn a_report_is_of_whole_runs_that_began_alike() {
+    let refusal = |change: &dyn Fn(&Path)| {
+        let (keep, comparison, _) = begin(TWO);
+        let folder = ComparisonFolder::new(&keep.path().join("copy"));
+        copy_folder(REFERENCE.folder.root(), folder.root());
+        change(&folder.run("wsft", 1));
+        let error = write_comparison(&comparison, &folder).expect_err("refused").to_string();
+        error.replace(&folder.root().display().to_string(), "OUT")
+    };
+    let reference = |seed| REFERENCE.folder.run("apo", seed).join("reference/model.safetensors");
+    assert_eq!(
+        refusal(&|run| fs::remove_file(run.join("summary.json")).expect("it was there")),
+        "`OUT/runs/wsft/seed-1` cannot be used: the run has not come to its end"
+    );
+    assert_eq!(
+        refusal(&|run| {
+            fs::copy(reference(0), run.join("reference/model.safetensors")).expect("a copy");
+        }),
+        "`OUT/runs/wsft/seed-1` cannot be used: its warm start is not that of the other runs of its seed; remove it and \
+         compare again"
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_command_goes_on_when_it_is_given_again() {
+    let (keep, ..) = begin(TWO);
+    let out = keep.path().join("out");
+    let file = keep.path().join("two.toml");
+    let begin = || {
+        let args = ["compare", "--config", path(&file), "--out", path(&out), "--jobs", "2"];
+        command(&args).spawn().expect("the binary starts")
+    };
+    let mut child = begin();
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+    let mut told = String::new();
+    stderr.read_line(&mut told).expect("a line");
+    assert!(told.starts_with("warm start, seed "), "{told}");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("there is `kill`").success());
+    stderr.read_to_string(&mut told).expect("text");
+    let Answer { code, stdout, .. } = answered(child);
+    assert_eq!((code, stdout.as_str()), (Some(130), ""), "{told}");
+    assert!(told.ends_with("interrupted; the same command goes on\n"), "{told}");
+    let Answer { code, stdout, stderr } = answered(begin());
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.starts_with("# Two losses\n") && stdout.contains("\n| wsft | "), "{stdout}");
+    check(&out, REFERENCE.folder.root(), "interrupted by a signal");
+}
+
+/// Copies a folder with its links followed.
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a new folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let place = to.join(path.file_name().expect("a name"));
+        match path.is_dir() {
+            true => copy_folder(&path, &place),
+            false => {
+                fs::copy(&path, &place).expect("a copy");
+            }
+        }
+    }
 }

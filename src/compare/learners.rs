@@ -1,10 +1,11 @@
 //! The runs of a comparison, and its report.
 
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use webshop_training::{Comparison, ComparisonFolder, TrainingError, compare as make_runs};
+use webshop_training::{Comparison, ComparisonFolder, TrainingError, compare as make_runs, write_comparison};
 
 use crate::answer::answer;
 use crate::cache::CacheArgs;
@@ -29,6 +30,8 @@ pub fn compare(file: &Path, out: &Path, n_jobs: usize, cache: CacheArgs) -> Resu
         }
         Err(error) => return Err(error.into()),
     }
-    answer!("folder  {}", out.display())?;
+    let report = write_comparison(&comparison, &folder)?;
+    answer!("{}", fs::read_to_string(out.join("table.md"))?.trim_end())?;
+    answer!("report  {}", report.display())?;
     Ok(ExitCode::SUCCESS)
 }

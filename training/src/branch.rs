@@ -26,7 +26,7 @@ pub fn is_read_by_warm_start(key: &str) -> bool {
         // Gradients of cloning are summed in these portions, which decides their rounding.
         "learner" => key == "learner.micro_batch_tokens",
         "value" | "checkpoint" => false,
-        _ => key != "evaluation.every",
+        _ => !["evaluation.every", "optimizer.grad_clip_quantile"].contains(&key),
     }
 }
 

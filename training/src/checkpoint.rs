@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! config.toml  cmdline.txt  fingerprint.json  summary.json  value.json
-//! metrics.jsonl  metrics.csv  timings.jsonl  report.html  curve.svg  trip.svg  episodes/*.jsonl
+//! metrics.jsonl  metrics.csv  timings.jsonl  events.out.tfevents.webshop
+//! report.html  curve.svg  trip.svg  episodes/*.jsonl
 //! checkpoints/step-000100/   model/  optimizer.safetensors  trainer_state.json
 //! checkpoints/last           a link to the newest complete one
 //! ```
@@ -57,9 +58,18 @@ impl RunFolder {
         Ok(run)
     }
 
-    /// Opens the folder of a run that was begun, and reads its configuration. Remains of a write that was cut short
-    /// are removed.
+    /// Opens the folder of a run that was begun, to go on with it, and reads its configuration. Remains of a write that
+    /// was cut short are removed.
     pub fn resume(root: &Path) -> Result<(Self, Config)> {
+        let (run, config) = Self::look(root)?;
+        run.create_folders()?;
+        remove_partial(&run.root)?;
+        remove_partial(&run.checkpoints())?;
+        Ok((run, config))
+    }
+
+    /// Opens the folder of a run that was begun and may be under way, to read it only.
+    pub fn look(root: &Path) -> Result<(Self, Config)> {
         let run = Self { root: root.into() };
         let path = run.config();
         let text = match fs::read_to_string(&path) {
@@ -68,9 +78,6 @@ impl RunFolder {
             Err(e) => return Err(TrainingError::io("read", &path, e)),
         };
         let config = Config::resolve(&path.display().to_string(), &text, &[])?;
-        run.create_folders()?;
-        remove_partial(&run.root)?;
-        remove_partial(&run.checkpoints())?;
         Ok((run, config))
     }
 

@@ -1,6 +1,12 @@
 //! The one clock of the trainer. It is read for timings and reports, never for anything that learns.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Seconds since 1970, by the machine's clock; 0 if it stands before that.
+#[expect(clippy::disallowed_methods, reason = "when a run was begun, in a file that is compared with none")]
+pub fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
 
 /// Seconds since the run began, pauses between a stop and a resumption left out.
 #[derive(Clone, Copy, Debug)]

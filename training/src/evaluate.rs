@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, SiteTrip};
+use webshop_env::RewardBreakdown;
 
 use crate::statistics::{mean_interval, wilson_interval};
 
@@ -30,7 +31,12 @@ pub enum FailureKind {
 impl FailureKind {
     /// The kind of `episode`, `None` if it succeeded.
     pub fn of(episode: &Episode) -> Option<Self> {
-        let Some(bought) = episode.breakdown else {
+        Self::of_purchase(episode.breakdown.as_ref())
+    }
+
+    /// The kind of a trip with this purchase, if any, at its end; `None` if that was a success.
+    pub fn of_purchase(bought: Option<&RewardBreakdown>) -> Option<Self> {
+        let Some(bought) = bought else {
             return Some(Self::NeverBought);
         };
         if bought.is_success() {
@@ -88,6 +94,46 @@ pub struct Summary {
     pub thinking_rate: f64,
     /// How the others failed.
     pub failures: Failures,
+    /// How much of what was wanted was bought, part by part; unknown of trips at a site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward_parts: Option<RewardParts>,
+}
+
+/// The parts that a reward is made of, each from 0 to 1, as means over episodes; one without a purchase counts 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RewardParts {
+    /// The factor for the kind of product.
+    pub product_type: f64,
+    /// Share of the wanted attributes that the product has; 1 where none is wanted.
+    pub attributes: f64,
+    /// Share of the wanted options that were chosen; 1 where none is wanted.
+    pub options: f64,
+    /// Share of purchases at a price in reach.
+    pub price: f64,
+}
+
+impl RewardParts {
+    /// The parts of a trip with this purchase, if any, at its end.
+    fn of(bought: Option<&RewardBreakdown>) -> Self {
+        let share =
+            |met: u32, wanted: u32| if wanted == 0 { 1.0 } else { f64::from(met) / f64::from(wanted) };
+        bought.map_or(Self::default(), |bought| Self {
+            product_type: bought.r_type(),
+            attributes: share(bought.attribute_matches, bought.n_attributes),
+            options: share(bought.option_matches, bought.n_options),
+            price: f64::from(u8::from(bought.price_ok)),
+        })
+    }
+
+    fn mean(trips: &[Self]) -> Self {
+        let mean = |part: fn(&Self) -> f64| trips.iter().map(part).sum::<f64>() / trips.len().max(1) as f64;
+        Self {
+            product_type: mean(|of| of.product_type),
+            attributes: mean(|of| of.attributes),
+            options: mean(|of| of.options),
+            price: mean(|of| of.price),
+        }
+    }
 }
 
 /// Trips that are counted one by one, so that none need be kept.
@@ -106,6 +152,7 @@ impl Tally {
             n_sampled_tokens: episode.n_sampled_tokens(),
             has_thought: episode.has_thought(),
             failure: FailureKind::of(episode),
+            parts: Some(RewardParts::of(episode.breakdown.as_ref())),
         });
     }
 
@@ -121,6 +168,7 @@ impl Tally {
                 false => Some(FailureKind::NeverBought),
                 true => (!trip.is_success()).then_some(FailureKind::Unexplained),
             },
+            parts: None,
         });
     }
 
@@ -153,6 +201,7 @@ struct Counted {
     n_sampled_tokens: usize,
     has_thought: bool,
     failure: Option<FailureKind>,
+    parts: Option<RewardParts>,
 }
 
 fn figures(trips: &[Counted]) -> Summary {
@@ -164,6 +213,7 @@ fn figures(trips: &[Counted]) -> Summary {
     let inadmissible: usize = trips.iter().map(|trip| trip.n_inadmissible).sum();
     let sampled: usize = trips.iter().map(|trip| trip.n_sampled_tokens).sum();
     let thinking = trips.iter().filter(|trip| trip.has_thought).count();
+    let parts: Option<Vec<RewardParts>> = trips.iter().map(|trip| trip.parts).collect();
     let mut failures = Failures::default();
     for kind in trips.iter().filter_map(|trip| trip.failure) {
         match kind {
@@ -185,6 +235,7 @@ fn figures(trips: &[Counted]) -> Summary {
         mean_sampled_tokens: mean(sampled as f64),
         thinking_rate: mean(thinking as f64),
         failures,
+        reward_parts: parts.map(|parts| RewardParts::mean(&parts)),
     }
 }
 
@@ -202,5 +253,33 @@ impl fmt::Display for Summary {
             self.score_ci95[1],
             self.episodes,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reward_is_told_part_by_part() {
+        let bought = RewardBreakdown {
+            query_match: true,
+            category_match: false,
+            shared_nouns: 2,
+            goal_nouns: 4,
+            attribute_matches: 1,
+            n_attributes: 2,
+            option_matches: 0,
+            n_options: 0,
+            price_ok: true,
+        };
+        let parts = RewardParts::of(Some(&bought));
+        // Of the same query; one attribute of two; no option wanted; within the limit.
+        let expected = RewardParts { product_type: 1.0, attributes: 0.5, options: 1.0, price: 1.0 };
+        assert_eq!(parts, expected);
+        assert_eq!(RewardParts::of(None), RewardParts::default());
+        let mean = RewardParts::mean(&[parts, RewardParts::default()]);
+        assert_eq!((mean.product_type, mean.attributes, mean.options), (0.5, 0.25, 0.5));
+        assert_eq!(RewardParts::mean(&[]), RewardParts::default());
     }
 }

@@ -44,15 +44,16 @@ mod metrics;
 mod report;
 
 mod comparison;
+mod view;
 
 pub use branch::{branch, is_read_by_warm_start, warm_start_differences};
 pub use checkpoint::*;
-pub use comparison::{Arm, Comparison, ComparisonFolder, compare};
+pub use comparison::{Arm, Comparison, ComparisonFolder, compare, write_comparison};
 pub use config::*;
 pub use doctor::{Diagnosis, Forecast, ForecastStage, Need, examine};
 pub use durable::{read_json, write_atomically, write_json};
 pub use error::{Result, TrainingError};
-pub use evaluate::{FailureKind, Failures, Summary, Tally, summarize, summarize_at_site};
+pub use evaluate::{FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};
 pub use gpu_check::{GpuCheck, Part as GpuPart, Verdict as GpuVerdict};
 pub use gradient::{Gradients, accumulate};
 pub use ground::{Ground, GroundGoal};
@@ -63,7 +64,7 @@ pub use loss::{
     Term, Weighting, Wsft, learner, summed_loss,
 };
 pub use metrics::{
-    Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
+    Follower, Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
 };
 pub use observer::{Observer, Silent};
 pub use optimizer::{DeviceOptimizer, Optimizer, Schedule, StepOutcome, Stride, is_decayed};
@@ -73,10 +74,13 @@ pub use setup::{
     Fingerprint, fingerprint, lm_config, open_shop, open_stock, prompt_config, qwen2_config, read_catalog,
     rollout_config, train_tokenizer,
 };
-pub use statistics::{difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval};
+pub use statistics::{
+    crossed_bootstrap, difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval,
+};
 pub use trained::{Manners, Shopper, Trained};
 pub use trainer::{Stage, Stages, train, warm_up};
 pub use trajectory::{MicroBatch, Trajectory};
 pub use validate::{Check, MAX_GOALS, validate};
 pub use value::{GoalValue, ReferenceTrip, ValueKey, ValueTable, optimal_value};
+pub use view::{Paint, View};
 pub use warm_start::{Demonstrations, cloning_gradient, lay_down, recount};

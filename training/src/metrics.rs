@@ -3,13 +3,17 @@
 //! A [`Record`] is a step with its measured [`Metric`]s; a [`MetricsWriter`] appends it to `metrics.jsonl` (one object a
 //! line, absent metrics absent) and `metrics.csv` (one column for each metric, absent ones empty). Numbers are printed
 //! with the fewest digits that read back to the same bits, and no clock is in them: equal seeds give equal bytes. How
-//! long things took goes to `timings.jsonl` alone, as [`Timing`]s.
+//! long things took goes to `timings.jsonl`, as [`Timing`]s. An events file repeats both for TensorBoard, and its clock
+//! makes it one that is compared with none.
 //!
-//! Every metric is defined once, as a variant of [`Metric`]; `writer` holds the files. Nothing is averaged or smoothed
-//! here.
+//! Every metric is defined once, as a variant of [`Metric`]; `writer` holds the files, `events` writes the one for
+//! TensorBoard, `follow` reads along while they grow. Nothing is averaged or smoothed here.
 
+mod events;
+mod follow;
 mod writer;
 
+pub use follow::Follower;
 pub use writer::{MetricsPosition, MetricsWriter, read_records, read_timings};
 
 use std::collections::BTreeMap;
@@ -61,6 +65,14 @@ metrics! {
     RolloutTokensTotal = "rollout/tokens_total",
     /// Share of the step's trips in which the model wrote down a thought.
     RolloutThinkingRate = "rollout/thinking_rate",
+    /// Mean factor for the kind of product bought in the step's trips; nothing bought counts 0 here and in the next three.
+    RolloutRewardType = "rollout/reward_type",
+    /// Mean share of the wanted attributes that the product has.
+    RolloutRewardAttributes = "rollout/reward_attributes",
+    /// Mean share of the wanted options that were chosen.
+    RolloutRewardOptions = "rollout/reward_options",
+    /// Share of the step's trips that bought at a price in reach.
+    RolloutRewardPrice = "rollout/reward_price",
     /// The loss whose gradient was stepped along, before clipping.
     TrainLoss = "train/loss",
     /// k1: mean over trips of Σₜ (log π − log π_ref), in nats a trip; its expectation is the KL to the reference.
@@ -125,6 +137,16 @@ metrics! {
     EvalValidActionRate = "eval/{split}/valid_action_rate",
     /// Share of held-out trips in which the model wrote down a thought.
     EvalThinkingRate = "eval/{split}/thinking_rate",
+    /// Mean number of tokens the model wrote in a held-out trip.
+    EvalTokens = "eval/{split}/tokens",
+    /// As `rollout/reward_type`, of held-out trips.
+    EvalRewardType = "eval/{split}/reward_type",
+    /// As `rollout/reward_attributes`, of held-out trips.
+    EvalRewardAttributes = "eval/{split}/reward_attributes",
+    /// As `rollout/reward_options`, of held-out trips.
+    EvalRewardOptions = "eval/{split}/reward_options",
+    /// As `rollout/reward_price`, of held-out trips.
+    EvalRewardPrice = "eval/{split}/reward_price",
     /// Share of held-out trips that ended without a purchase.
     EvalNeverBought = "eval/{split}/never_bought",
     /// Share of held-out trips that bought a product without the wanted attributes, or of another type.
@@ -246,7 +268,7 @@ pub struct Timing {
     /// Seconds of the step spent in named parts of it (`rollout`, `train`, `evaluate`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, f64>,
-    /// Throughputs of the step (`gen_tok_per_s`, `train_tok_per_s`, `env_steps_per_s`).
+    /// Speeds of the step (`gen_tok_per_s`, `train_tok_per_s`, `env_steps_per_s`), and its own seconds (`step_s`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub perf: BTreeMap<String, f64>,
 }

@@ -20,6 +20,13 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
         .set(Metric::RolloutTokens, summary.mean_sampled_tokens)
         .set(Metric::RolloutThinkingRate, summary.thinking_rate)
         .set(Metric::TrainEntropy, entropy / n_tokens.max(1) as f64);
+    if let Some(parts) = &summary.reward_parts {
+        record
+            .set(Metric::RolloutRewardType, parts.product_type)
+            .set(Metric::RolloutRewardAttributes, parts.attributes)
+            .set(Metric::RolloutRewardOptions, parts.options)
+            .set(Metric::RolloutRewardPrice, parts.price);
+    }
 }
 
 /// What malformed answers of a learner step came to, at `penalty` each.
@@ -63,5 +70,13 @@ pub fn record_evaluation(record: &mut Record, summary: &Summary) {
         .set(Metric::EvalNeverBought, share(summary.failures.never_bought))
         .set(Metric::EvalWrongProduct, share(summary.failures.wrong_product))
         .set(Metric::EvalMissingOption, share(summary.failures.missing_option))
-        .set(Metric::EvalOverPrice, share(summary.failures.over_price));
+        .set(Metric::EvalOverPrice, share(summary.failures.over_price))
+        .set(Metric::EvalTokens, summary.mean_sampled_tokens);
+    if let Some(parts) = &summary.reward_parts {
+        record
+            .set(Metric::EvalRewardType, parts.product_type)
+            .set(Metric::EvalRewardAttributes, parts.attributes)
+            .set(Metric::EvalRewardOptions, parts.options)
+            .set(Metric::EvalRewardPrice, parts.price);
+    }
 }

@@ -28,6 +28,7 @@
 mod guide;
 mod journal;
 mod learning;
+mod pace;
 mod warm_start;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
 use webshop_products::Seed;
 
 use self::journal::keep_fingerprint;
+use self::pace::Pace;
 use crate::actor::Actor;
 use crate::checkpoint::{RunFolder, read_trainer_state};
 use crate::clock::Clock;
@@ -145,6 +147,7 @@ struct Trainer<'a> {
     optimizer: Optimizer,
     metrics: MetricsWriter,
     clock: Clock,
+    pace: Pace,
     state: TrainerState,
 }
 
@@ -186,7 +189,19 @@ impl<'a> Trainer<'a> {
                 ..fingerprint(&ground, &actor.tokenizer)
             },
         )?;
-        Ok(Self { config, run, observer, stop, ground, actor, optimizer, metrics, clock, state })
+        Ok(Self {
+            config,
+            run,
+            observer,
+            stop,
+            ground,
+            actor,
+            optimizer,
+            metrics,
+            clock,
+            pace: Pace::default(),
+            state,
+        })
     }
 
     fn seed(&self) -> Seed {

@@ -41,6 +41,8 @@ pub struct Comparison {
     pub arms: Vec<Arm>,
     /// The configuration of the warm starts: what the arms have in common, whatever else is in it.
     common: Config,
+    /// The file's path as it was given.
+    file: String,
     /// How a single run is asked for: `webshop train` with the flags that all arms have in common.
     command: String,
 }
@@ -129,6 +131,7 @@ impl Comparison {
             seeds: file.seeds,
             baseline,
             arms,
+            file: path.display().to_string(),
             command: train_command(base.as_deref(), &shared),
             common,
         })
@@ -137,6 +140,11 @@ impl Comparison {
     /// The configuration of the warm start under `seed`.
     pub fn warm_start(&self, seed: u64) -> Config {
         Config { seed, ..self.common.clone() }
+    }
+
+    /// The command that makes all runs.
+    pub fn whole_command(&self) -> String {
+        format!("webshop compare --config {}", self.file)
     }
 
     /// The command that makes the run of `arm` under `seed` alone, to the same bytes.
@@ -212,6 +220,13 @@ mod tests {
             two.command(&two.arms[1], 3),
             "webshop train --set 'learner.steps=7' --set 'learner.loss=wsft' --set 'learner.steps=8' --seed 3"
         );
+    }
+
+    #[test]
+    fn the_comparisons_that_come_along_are_valid() {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+        let learners = Comparison::load(&configs.join("learners.toml")).unwrap();
+        assert_eq!((learners.arms.len(), learners.seeds.len()), (10, 3));
     }
 
     #[test]

@@ -9,14 +9,11 @@ use super::queue::work_off;
 use crate::branch::{branch, warm_start_differences};
 use crate::checkpoint::RunFolder;
 use crate::config::{Config, KeyDifference};
-use crate::durable::{read_json, write_atomically};
+use crate::durable::read_json;
 use crate::error::{Result, TrainingError};
 use crate::observer::Observer;
 use crate::report::write_report;
 use crate::trainer::{Stages, train, warm_up};
-
-/// Values of `[learner]` that decide about the trips from which V* is estimated, and what they are worth.
-const SAMPLING: [&str; 3] = ["learner.reward", "learner.temperature", "learner.top_p"];
 
 /// Where the runs of a comparison lie, and what is made of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,14 +32,34 @@ impl ComparisonFolder {
         &self.root
     }
 
+    /// Where the warm starts lie.
+    pub fn warm_starts(&self) -> PathBuf {
+        self.root.join("warm-start")
+    }
+
+    /// Where the arms lie.
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Where V* of the goals is kept for all arms that would find the same.
+    pub fn values(&self) -> PathBuf {
+        self.root.join("values")
+    }
+
+    /// The page of the report.
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+
     /// The run that the runs under `seed` begin with.
     pub fn warm_start(&self, seed: u64) -> PathBuf {
-        self.root.join("warm-start").join(format!("seed-{seed}"))
+        self.warm_starts().join(format!("seed-{seed}"))
     }
 
     /// The run of the arm of this name under `seed`.
     pub fn run(&self, arm: &str, seed: u64) -> PathBuf {
-        self.root.join("runs").join(arm).join(format!("seed-{seed}"))
+        self.runs().join(arm).join(format!("seed-{seed}"))
     }
 }
 
@@ -59,6 +76,7 @@ pub fn compare(
     observe: &(dyn Fn(&str) -> Box<dyn Observer> + Sync),
     stop: &AtomicBool,
 ) -> Result<()> {
+    fs::create_dir_all(folder.values()).map_err(|e| TrainingError::io("create", &folder.values(), e))?;
     let work = Work { comparison, folder, observe, stop };
     let n_seeds = comparison.seeds.len();
     // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the second run of a
@@ -104,40 +122,22 @@ impl Work<'_> {
     }
 
     fn run(&self, arm: &Arm, seed: u64) -> Result<()> {
-        let config = arm.config(seed);
+        let mut config = arm.config(seed);
+        // Where N falls with the steps, V* of a goal depends on when an arm first met it.
+        config.value.cache = (!config.value.adaptive).then(|| self.folder.values());
         let root = self.folder.run(&arm.name, seed);
         let run = match begun(&root, |begun| begun.differences(&config))? {
             Some(run) if stages(&run)?.is_some_and(|stages| stages.learned.is_some()) => return Ok(()),
             Some(run) => run,
             None => {
-                let (warm_start, _) = RunFolder::resume(&self.folder.warm_start(seed))?;
+                let (warm_start, _) = RunFolder::look(&self.folder.warm_start(seed))?;
                 branch(&warm_start, &root, &config)?
             }
         };
         run.save_command(&self.comparison.command(arm, seed))?;
-        self.share_values(arm, seed, &run)?;
         let observer = (self.observe)(&format!("{}, seed {seed}", arm.name));
         train(&config, &run, observer.as_ref(), self.stop)?;
         write_report(&run).map(drop)
-    }
-
-    /// Gives a run the V* of another of its seed, if one was estimated as its own would be. It would find the same.
-    fn share_values(&self, arm: &Arm, seed: u64, run: &RunFolder) -> Result<()> {
-        if run.value().exists() {
-            return Ok(());
-        }
-        let decides = |key: &str| key.starts_with("value.") || SAMPLING.contains(&key);
-        let is_alike = |other: &&Arm| {
-            let differences = arm.config(seed).differences(&other.config(seed));
-            differences.iter().all(|found| !decides(&found.key))
-        };
-        let alike = self.comparison.arms.iter().filter(is_alike);
-        let mut places = alike.map(|other| self.folder.run(&other.name, seed).join("value.json"));
-        let Some(place) = places.find(|place| place.exists()) else {
-            return Ok(());
-        };
-        let values = fs::read(&place).map_err(|e| TrainingError::io("read", &place, e))?;
-        write_atomically(&run.value(), &values)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The three growing files of a run folder: written line by line, cut back on resume, read for the report.
+//! The growing files of a run folder: written step by step, cut back on resume, read for the report.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::events::EventsFile;
 use super::{Metric, Record, Timing};
 use crate::error::{Result, TrainingError};
 
@@ -16,9 +17,12 @@ pub struct MetricsPosition {
     pub records: u64,
     /// Lines of `timings.jsonl`.
     pub timings: u64,
+    /// Bytes of the events file; none in the checkpoints of earlier versions.
+    #[serde(default)]
+    pub events: u64,
 }
 
-/// Appends records to the three files of a run folder.
+/// Appends what was measured to the files of a run folder.
 #[derive(Debug)]
 pub struct MetricsWriter {
     split: String,
@@ -26,10 +30,11 @@ pub struct MetricsWriter {
     jsonl: Appended,
     csv: Appended,
     timings: Appended,
+    events: EventsFile,
 }
 
 /// The file of records.
-const METRICS_JSONL: &str = "metrics.jsonl";
+pub(super) const METRICS_JSONL: &str = "metrics.jsonl";
 /// The same as a table.
 const METRICS_CSV: &str = "metrics.csv";
 /// The file of timings.
@@ -53,6 +58,7 @@ impl MetricsWriter {
             jsonl: Appended::open(folder.join(METRICS_JSONL), position.records)?,
             csv: Appended::open(folder.join(METRICS_CSV), csv_lines)?,
             timings: Appended::open(folder.join(TIMINGS_JSONL), position.timings)?,
+            events: EventsFile::open(folder, position.events)?,
         };
         if csv_lines == 0 {
             writer.csv.line(&header)?;
@@ -60,20 +66,19 @@ impl MetricsWriter {
         Ok(writer)
     }
 
-    /// Appends a record. It is in the files when this returns.
-    pub fn record(&mut self, record: &Record) -> Result<()> {
+    /// Appends a record and how long it took. They are in the files when this returns.
+    pub fn write(&mut self, record: &Record, timing: &Timing) -> Result<()> {
+        let seconds =
+            serde_json::to_string(timing).map_err(|e| TrainingError::bad_file(&self.timings.path, e))?;
         self.jsonl.line(&record.json(&self.split))?;
         self.csv.line(&record.csv())?;
         self.position.records += 1;
-        Ok(())
-    }
-
-    /// Appends a timing.
-    pub fn timing(&mut self, timing: &Timing) -> Result<()> {
-        let line =
-            serde_json::to_string(timing).map_err(|e| TrainingError::bad_file(&self.timings.path, e))?;
-        self.timings.line(&line)?;
+        self.timings.line(&seconds)?;
         self.position.timings += 1;
+        let measured = record.values.iter().map(|(metric, value)| (metric.tag(&self.split), *value));
+        let perf = timing.perf.iter().map(|(name, value)| (format!("perf/{name}"), *value));
+        self.events.step(record.step, timing.seconds, &measured.chain(perf).collect::<Vec<_>>())?;
+        self.position.events = self.events.length();
         Ok(())
     }
 
@@ -82,6 +87,7 @@ impl MetricsWriter {
         for file in [&self.jsonl, &self.csv, &self.timings] {
             file.file.sync_all().map_err(|e| TrainingError::io("write", &file.path, e))?;
         }
+        self.events.sync()?;
         Ok(self.position)
     }
 }
@@ -164,7 +170,7 @@ mod tests {
     fn a_record_is_one_json_line_and_one_csv_line() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = MetricsWriter::open(folder.path(), "test", MetricsPosition::default()).unwrap();
-        writer.record(&record(7)).unwrap();
+        writer.write(&record(7), &timing(7)).unwrap();
         assert_eq!(
             fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap(),
             "{\"step\":7,\"phase\":\"learn\",\"train/loss\":0.30000000000000004,\"eval/test/success_rate\":0.5}\n"
@@ -182,8 +188,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut writer =
             MetricsWriter::open(folder.path(), "validation", MetricsPosition::default()).unwrap();
-        writer.record(&record(1)).unwrap();
-        writer.timing(&timing(1)).unwrap();
+        writer.write(&record(1), &timing(1)).unwrap();
         assert_eq!(read_records(folder.path(), "validation").unwrap(), [record(1)]);
         assert_eq!(read_timings(folder.path()).unwrap(), [timing(1)]);
     }
@@ -195,8 +200,7 @@ mod tests {
         };
         let write = |writer: &mut MetricsWriter, steps: std::ops::Range<u64>| {
             for step in steps {
-                writer.record(&record(step)).unwrap();
-                writer.timing(&timing(step)).unwrap();
+                writer.write(&record(step), &timing(step)).unwrap();
             }
         };
         let straight = tempfile::tempdir().unwrap();
@@ -221,7 +225,7 @@ mod tests {
     #[test]
     fn missing_records_are_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let position = MetricsPosition { records: 2, timings: 0 };
+        let position = MetricsPosition { records: 2, ..MetricsPosition::default() };
         let error = MetricsWriter::open(folder.path(), "test", position).unwrap_err().to_string();
         assert!(error.ends_with("it has 0 lines where the checkpoint counted 2"), "{error}");
     }

@@ -20,7 +20,7 @@ const MIN_TICK_GAP: f64 = 40.0;
 
 /// How numbers of an axis are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// As they are.
     Plain,
     /// As percentages: 0.5 is written 50 %.
@@ -158,7 +158,7 @@ pub(super) fn ticks(range: [f64; 2], n: usize, unit: Unit) -> Vec<(f64, String)>
 }
 
 /// The range widened to round bounds, and to a width that can be drawn.
-pub(super) fn round_range([low, high]: [f64; 2]) -> [f64; 2] {
+pub(crate) fn round_range([low, high]: [f64; 2]) -> [f64; 2] {
     // Equal values, or ones that differ only by rounding, are drawn in the middle of a neighbourhood of their size.
     let size = low.abs().max(high.abs());
     let half = if size == 0.0 { 1.0 } else { size / 10.0 };
@@ -190,7 +190,7 @@ fn written(value: f64, step: f64, unit: Unit) -> String {
 }
 
 /// `text` as it must be written between tags and in attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

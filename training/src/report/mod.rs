@@ -2,7 +2,8 @@
 //!
 //! [`write_report`] reads the files of a run folder (records, timings, summary, values) and writes `report.html`, which
 //! needs nothing but itself, `curve.svg`, the learning curve against time alone, and `trip.svg`, one trip. `charts` says
-//! which curves there are, `line` and `bars` draw them into the `frame`, `page` lays them out. An unfinished run gives a
+//! which curves there are, `line` and `bars` draw them into the `frame`, `page` lays them out; `panels` and
+//! `rows` draw several runs side by side for whoever compares them. An unfinished run gives a
 //! report of what there is so far.
 //!
 //! Nothing is measured here, and nothing smoothed: where a line has more points than room, it runs through the means of
@@ -13,7 +14,14 @@ mod charts;
 mod frame;
 mod line;
 mod page;
+mod panels;
+mod rows;
 mod trip;
+
+pub(crate) use frame::{Unit, escape, round_range};
+pub(crate) use page::{document, standalone};
+pub(crate) use panels::{Banded, Panel, Panels};
+pub(crate) use rows::{Mark, Row, Rows};
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,8 +118,7 @@ mod tests {
             evaluated(Phase::Learn, 20, 0.9),
         ];
         for (record, seconds) in records.iter().zip([1.0, 60.0, 600.0]) {
-            writer.record(record).unwrap();
-            writer.timing(&Timing::new(record.phase, record.step, seconds)).unwrap();
+            writer.write(record, &Timing::new(record.phase, record.step, seconds)).unwrap();
         }
         run
     }

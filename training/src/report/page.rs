@@ -13,7 +13,7 @@ const DRAWING_STYLE: &str = include_str!("style.css");
 const PAGE_STYLE: &str = include_str!("page.css");
 
 /// A drawing that can be shown without the page, on a card of its own.
-pub(super) fn standalone(svg: &str) -> String {
+pub(crate) fn standalone(svg: &str) -> String {
     let (open, rest) = svg.split_once('\n').expect("a drawing begins with its tag on a line");
     format!(
         "{open}\n<style>\n{DRAWING_STYLE}</style>\n<rect class=\"card\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n{rest}"
@@ -27,14 +27,24 @@ pub(super) fn page(results: &Results, command: &str) -> String {
         true => "<p class=\"soft\">Nothing has been measured yet.</p>\n".into(),
         false => figures(&charts),
     };
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<title>webshop: a run</title>\n<style>\n{DRAWING_STYLE}\
-         {PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n{}{}<h2>Curves</h2>\n{charts}{}{}</main>\n</body>\n</html>\n",
+    let body = [
         head(results, command),
         tiles(results),
+        "<h2>Curves</h2>\n".into(),
+        charts,
         trips(results),
-        appendix(results)
+        appendix(results),
+    ];
+    document("webshop: a run", &body.concat())
+}
+
+/// A page that needs nothing but itself.
+pub(crate) fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{DRAWING_STYLE}{PAGE_STYLE}\
+         </style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        escape(title)
     )
 }
 

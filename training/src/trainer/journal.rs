@@ -14,7 +14,6 @@ use crate::ground::GroundGoal;
 use crate::metrics::{Phase, Record, Timing};
 use crate::record::record_evaluation;
 use crate::setup::{Fingerprint, lm_config, rollout_config};
-use crate::trajectory::Trajectory;
 
 /// Saves what the run is about, or refuses to continue a run that was about something else.
 pub(super) fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
@@ -51,10 +50,11 @@ impl Trainer<'_> {
         let lm = lm_config(self.config, config.temperature, config.top_p)?;
         let mut policy = self.actor.policy(Arc::new(self.actor.model.decoder()?), lm, self.seed())?;
         let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_, _| ())?;
+        self.pace.rolled_out(&episodes, self.clock.seconds() - began);
         let summary = summarize(&episodes);
         let mut record = Record::new(phase, self.state.step);
         record_evaluation(&mut record, &summary);
-        self.log(&record, began, &[])?;
+        self.log(&record, began)?;
         self.observer.say(&format!("step {}: held out {summary}", self.state.step));
         self.record_episodes(&episodes)?;
         let shown = episodes.iter().zip(&tasks).take(SHOWN_TRIPS);
@@ -74,17 +74,12 @@ impl Trainer<'_> {
         write_atomically(&path, &lines)
     }
 
-    /// Writes a record and, apart from it, how long it took.
-    pub(super) fn log(&mut self, record: &Record, began: f64, batch: &[Trajectory]) -> Result<()> {
+    /// Writes a record and, apart from it, how long the step took that was begun then, and how fast its parts were.
+    pub(super) fn log(&mut self, record: &Record, began: f64) -> Result<()> {
         let now = self.clock.seconds();
         let mut timing = Timing::new(record.phase, record.step, now);
-        timing.parts.insert("step".into(), now - began);
-        let tokens: usize = batch.iter().map(|trajectory| trajectory.ids.len()).sum();
-        if tokens > 0 {
-            timing.perf.insert("train_tok_per_s".into(), tokens as f64 / (now - began));
-        }
-        self.metrics.record(record)?;
-        self.metrics.timing(&timing)
+        std::mem::take(&mut self.pace).tell(&mut timing, now - began);
+        self.metrics.write(record, &timing)
     }
 
     pub(super) fn maybe_save_or_stop(&mut self) -> Result<()> {

@@ -50,9 +50,12 @@ impl Trainer<'_> {
             self.value_goals(&mut guide, &goals, step, &mut record)?;
             let (batch, scored) = self.make_trips(learner.as_ref(), &guide, &goals, step, &mut record)?;
             let lr = schedule.lr(step, self.share_spent());
+            let training = self.clock.seconds();
             self.descend(&guide, learner.as_ref(), &batch, &scored, lr, &mut record)?;
+            let n_tokens = config.epochs * batch.iter().map(|trip| trip.ids.len()).sum::<usize>();
+            self.pace.trained(n_tokens, self.clock.seconds() - training);
             self.state.step += 1;
-            self.log(&record, began, &batch)?;
+            self.log(&record, began)?;
             let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
             self.observer.advance(1, &format!("success {:.1} %", 100.0 * success));
             self.maybe_evaluate(Phase::Learn, step + 1, config.steps)?;
@@ -119,7 +122,9 @@ impl Trainer<'_> {
         // A lagging learner's trips are its reference's.
         let is_lagged = learner.name() == "apo-lagged";
         let model = if is_lagged { &guide.model } else { &self.actor.model };
+        let began = self.clock.seconds();
         let episodes = self.play(model, &tasks, &|| ())?;
+        self.pace.rolled_out(&episodes, self.clock.seconds() - began);
         let (mut batch, mut scored) = (Vec::new(), Vec::new());
         for (place, episode) in episodes.iter().enumerate() {
             let group = place / group_size as usize;

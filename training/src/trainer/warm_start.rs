@@ -31,14 +31,17 @@ impl Trainer<'_> {
                 return Err(TrainingError::NothingToClone { step });
             }
             let limit_tokens = self.config.learner.micro_batch_tokens;
+            let training = self.clock.seconds();
             let (gradients, loss) = cloning_gradient(&self.actor.model, &batch, limit_tokens)?;
             let mut record = Record::new(Phase::WarmStart, step + 1);
             let lr = schedule.lr(step, 0.0);
             let grad_norm = self.update(gradients, lr, self.config.optimizer.grad_clip)?;
             record.set(Metric::TrainLoss, loss).set(Metric::TrainLr, lr);
             self.record_update(&mut record, grad_norm);
+            let n_tokens = batch.iter().map(|trip| trip.ids.len()).sum();
+            self.pace.trained(n_tokens, self.clock.seconds() - training);
             self.state.step += 1;
-            self.log(&record, began, &batch)?;
+            self.log(&record, began)?;
             self.observer.advance(1, &format!("loss {loss:.3}"));
             self.maybe_evaluate(Phase::WarmStart, step + 1, schedule.total)?;
             self.maybe_save_or_stop()?;

@@ -1,0 +1,107 @@
+//! What a report of a comparison shows.
+
+use super::curve::{Spent, banded};
+use super::outcome::ArmOutcome;
+use super::plan::Comparison;
+use super::table::{FAILURES, Figures, interval, percent};
+use crate::metrics::Metric;
+use crate::report::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
+
+/// A drawing and the name of its file.
+pub(super) type Drawing = (&'static str, String);
+
+/// The last evaluations, and curves over what was written; the same bytes for the same runs.
+pub(super) fn of_tokens(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Vec<Drawing> {
+    let over_tokens = [
+        ("success-tokens.svg", "Success on held-out goals", Metric::EvalSuccessRate),
+        ("score-tokens.svg", "Score on held-out goals", Metric::EvalTaskScore),
+        ("kl-tokens.svg", "KL to the reference (k1, nats a training trip)", Metric::TrainKl),
+        ("entropy-tokens.svg", "Entropy (nats a token of training trips)", Metric::TrainEntropy),
+        ("length-tokens.svg", "Tokens in a training trip", Metric::RolloutTokens),
+    ];
+    let over_tokens = over_tokens.into_iter().filter_map(|(name, title, metric)| {
+        Some((name, panels(comparison, arms, title, metric, Spent::Tokens)?))
+    });
+    let last =
+        [("success.svg", successes(comparison, arms, figures)), ("failures.svg", failures(arms, figures))];
+    last.into_iter().filter_map(|(name, svg)| Some((name, svg?))).chain(over_tokens).collect()
+}
+
+/// Curves over seconds.
+pub(super) fn of_seconds(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<Drawing> {
+    let title = "Success on held-out goals, by seconds";
+    let svg = panels(comparison, arms, title, Metric::EvalSuccessRate, Spent::Seconds);
+    svg.map(|svg| ("success-seconds.svg", svg)).into_iter().collect()
+}
+
+fn panels(
+    comparison: &Comparison,
+    arms: &[ArmOutcome],
+    title: &str,
+    metric: Metric,
+    spent: Spent,
+) -> Option<String> {
+    let is_share = matches!(metric, Metric::EvalSuccessRate | Metric::EvalTaskScore);
+    let panel = |arm: &ArmOutcome| {
+        let line = banded(arm, metric, spent);
+        let last = line.last().map(|point| match is_share {
+            true => format!("{} %", percent(point.y)),
+            false => format!("{:.2}", point.y).replace('-', "−"),
+        });
+        Panel { name: arm.name.clone(), figure: last.unwrap_or_default(), line }
+    };
+    let baseline = &comparison.arms[comparison.baseline].name;
+    let n_seeds = comparison.seeds.len();
+    Panels {
+        title: title.into(),
+        note: format!("mean and range of {n_seeds} seeds; grey: the other arms; dashed: {baseline}"),
+        x_label: match spent {
+            Spent::Tokens => "tokens written since the warm start".into(),
+            Spent::Seconds => "seconds since the warm start".into(),
+        },
+        unit: if is_share { Unit::Share } else { Unit::Plain },
+        y: is_share.then_some([0.0, 1.0]),
+        baseline: comparison.baseline,
+        panels: arms.iter().map(panel).collect(),
+    }
+    .svg()
+}
+
+fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Option<String> {
+    let row = |(arm, of): (&ArmOutcome, &Figures)| Row {
+        name: arm.name.clone(),
+        figure: format!("{} % {}", percent(of.success), interval(of.success_interval)),
+        mark: Mark::Interval {
+            mean: of.success,
+            interval: of.success_interval,
+            singles: of.success_by_run.clone(),
+        },
+    };
+    let bounds = |end: usize| figures.iter().map(move |of| of.success_interval[end]);
+    Rows {
+        title: "Success on held-out goals".into(),
+        note: "95 % intervals over seeds and goals; rings: single seeds; dashed: the baseline".into(),
+        x: round_range([bounds(0).fold(1.0, f64::min), bounds(1).fold(0.0, f64::max)]),
+        mark: figures.get(comparison.baseline).map(|of| of.success),
+        parts: Vec::new(),
+        rows: arms.iter().zip(figures).map(row).collect(),
+    }
+    .svg()
+}
+
+fn failures(arms: &[ArmOutcome], figures: &[Figures]) -> Option<String> {
+    let row = |(arm, of): (&ArmOutcome, &Figures)| Row {
+        name: arm.name.clone(),
+        figure: format!("{} % fail", percent(1.0 - of.success)),
+        mark: Mark::Parts([of.success].into_iter().chain(of.failures.iter().copied()).collect()),
+    };
+    Rows {
+        title: "How held-out trips end".into(),
+        note: "of all seeds".into(),
+        x: [0.0, 1.0],
+        mark: None,
+        parts: [("success", 0)].into_iter().chain(FAILURES.map(|(name, _, colour)| (name, colour))).collect(),
+        rows: arms.iter().zip(figures).map(row).collect(),
+    }
+    .svg()
+}

@@ -1,0 +1,281 @@
+//! The figures of a comparison as tables, for a page and for a text.
+
+use std::fmt::Write;
+
+use webshop_products::Seed;
+
+use super::curve::{Spent, at, total};
+use super::outcome::{ArmOutcome, RunOutcome};
+use super::plan::Comparison;
+use crate::evaluate::FailureKind;
+use crate::metrics::{Metric, Phase};
+use crate::report::escape;
+use crate::statistics::{crossed_bootstrap, mean, paired_bootstrap};
+
+/// From which the bootstraps draw.
+const BOOTSTRAP_SEED: Seed = Seed(0);
+/// Learner steps at the end over whose mean KL and entropy are given.
+const LAST_STEPS: usize = 10;
+
+/// Why held-out trips fail, as figures and charts name it, with the colour of the chart.
+pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
+    ("over price", FailureKind::OverPrice, 4),
+    ("missing option", FailureKind::MissingOption, 2),
+    ("wrong product", FailureKind::WrongProduct, 1),
+    ("never bought", FailureKind::NeverBought, 5),
+];
+
+/// The figures of an arm over all its runs. Rates are shares from 0 to 1.
+pub(super) struct Figures {
+    /// Mean over runs and goals.
+    pub success: f64,
+    /// Its interval, were other seeds run and other goals tried.
+    pub success_interval: [f64; 2],
+    /// Of each run.
+    pub success_by_run: Vec<f64>,
+    pub score: f64,
+    pub score_interval: [f64; 2],
+    /// By how much success exceeds the baseline's, with the interval were other goals tried; none of the baseline.
+    pub difference: Option<(f64, [f64; 2])>,
+    /// Shares of [`FAILURES`].
+    pub failures: Vec<f64>,
+    /// Mean over runs of what the learner's model wrote.
+    pub tokens: f64,
+    pub kl: Option<f64>,
+    pub entropy: Option<f64>,
+    /// Of a held-out trip.
+    pub trip_tokens: f64,
+    pub turns: f64,
+    pub inadmissible: f64,
+}
+
+/// The figures of every arm, in order.
+pub(super) fn figures(arms: &[ArmOutcome], baseline: usize) -> Vec<Figures> {
+    let of = |(number, arm): (usize, &ArmOutcome)| {
+        let baseline = (number != baseline).then(|| &arms[baseline]);
+        Figures::of(arm, baseline)
+    };
+    arms.iter().enumerate().map(of).collect()
+}
+
+impl Figures {
+    fn of(arm: &ArmOutcome, baseline: Option<&ArmOutcome>) -> Self {
+        let (successes, scores) = (successes(arm), scores(arm));
+        let over_runs =
+            |figure: fn(&RunOutcome) -> f64| mean(&arm.runs.iter().map(figure).collect::<Vec<_>>());
+        let failures = FAILURES.map(|(_, kind, _)| {
+            let n =
+                arm.runs.iter().flat_map(|run| &run.trips).filter(|trip| trip.failure == Some(kind)).count();
+            n as f64 / arm.runs.iter().map(|run| run.trips.len()).sum::<usize>().max(1) as f64
+        });
+        Self {
+            success: mean(&successes.concat()),
+            success_interval: crossed_bootstrap(&successes, BOOTSTRAP_SEED),
+            success_by_run: successes.iter().map(|run| mean(run)).collect(),
+            score: mean(&scores.concat()),
+            score_interval: crossed_bootstrap(&scores, BOOTSTRAP_SEED),
+            difference: baseline.map(|baseline| {
+                let (before, after) = (by_goal(&self::successes(baseline)), by_goal(&successes));
+                (mean(&after) - mean(&before), paired_bootstrap(&before, &after, BOOTSTRAP_SEED))
+            }),
+            failures: failures.into(),
+            tokens: over_runs(|run| total(run, Spent::Tokens)),
+            kl: at_the_end(arm, Metric::TrainKl),
+            entropy: at_the_end(arm, Metric::TrainEntropy),
+            trip_tokens: over_runs(|run| run.summary.mean_sampled_tokens),
+            turns: over_runs(|run| run.summary.mean_turns),
+            inadmissible: over_runs(|run| run.summary.inadmissible_rate),
+        }
+    }
+
+    /// Whether the interval of the difference leaves out zero.
+    pub(super) fn differs(&self) -> bool {
+        self.difference.is_some_and(|(_, [low, high])| low > 0.0 || high < 0.0)
+    }
+}
+
+/// A row a run, a column a goal.
+fn successes(arm: &ArmOutcome) -> Vec<Vec<f64>> {
+    arm.runs.iter().map(|run| run.trips.iter().map(|trip| trip.success()).collect()).collect()
+}
+
+fn scores(arm: &ArmOutcome) -> Vec<Vec<f64>> {
+    arm.runs.iter().map(|run| run.trips.iter().map(|trip| trip.reward).collect()).collect()
+}
+
+/// The mean of every column.
+fn by_goal(rows: &[Vec<f64>]) -> Vec<f64> {
+    let n_goals = rows.first().map_or(0, Vec::len);
+    (0..n_goals).map(|goal| mean(&rows.iter().map(|row| row[goal]).collect::<Vec<_>>())).collect()
+}
+
+/// The mean over runs of the mean over the last steps; none if a run has not measured it.
+fn at_the_end(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
+    let of_run = |run: &RunOutcome| {
+        let learning = run.records.iter().rev().filter(|(record, _)| record.phase == Phase::Learn);
+        let last: Vec<f64> = learning.filter_map(|(record, _)| record.get(metric)).take(LAST_STEPS).collect();
+        (!last.is_empty()).then(|| mean(&last))
+    };
+    let all: Option<Vec<f64>> = arm.runs.iter().map(of_run).collect();
+    all.map(|all| mean(&all))
+}
+
+/// Rows of text under a head.
+pub(super) struct Table {
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// What every arm came to.
+    pub(super) fn of_results(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Self {
+        let against = format!("against {}", comparison.arms[comparison.baseline].name);
+        let head = [
+            "arm",
+            "success, %",
+            "of each seed",
+            &against,
+            "score",
+            "tokens written",
+            "KL",
+            "entropy",
+            "tokens a trip",
+            "actions",
+            "inadmissible, %",
+        ];
+        let row = |(arm, of): (&ArmOutcome, &Figures)| {
+            let runs: Vec<String> = of.success_by_run.iter().map(|share| percent(*share)).collect();
+            let [score_low, score_high] = of.score_interval;
+            vec![
+                arm.name.clone(),
+                format!("{} {}", percent(of.success), interval(of.success_interval)),
+                runs.join(", "),
+                of.difference.map_or("baseline".into(), |(points, [low, high])| {
+                    let mark = if of.differs() { " *" } else { "" };
+                    format!("{} [{}, {}]{mark}", signed(points), signed(low), signed(high))
+                }),
+                format!("{:.3} [{score_low:.3}, {score_high:.3}]", of.score),
+                thousands(of.tokens),
+                decimals(of.kl, 2),
+                decimals(of.entropy, 3),
+                format!("{:.1}", of.trip_tokens),
+                format!("{:.2}", of.turns),
+                percent(of.inadmissible),
+            ]
+        };
+        Self { head: head.map(String::from).into(), rows: arms.iter().zip(figures).map(row).collect() }
+    }
+
+    /// How held-out trips end.
+    pub(super) fn of_failures(arms: &[ArmOutcome], figures: &[Figures]) -> Self {
+        let head = ["arm", "success, %"].into_iter().map(String::from);
+        let row = |(arm, of): (&ArmOutcome, &Figures)| {
+            let shares = [of.success].into_iter().chain(of.failures.iter().copied());
+            [arm.name.clone()].into_iter().chain(shares.map(percent)).collect()
+        };
+        Self {
+            head: head.chain(FAILURES.map(|(name, ..)| format!("{name}, %"))).collect(),
+            rows: arms.iter().zip(figures).map(row).collect(),
+        }
+    }
+
+    /// How long it took, and what all arms had reached when the first of all runs ended.
+    pub(super) fn of_seconds(arms: &[ArmOutcome]) -> Self {
+        let seconds =
+            |arm: &ArmOutcome| arm.runs.iter().map(|run| total(run, Spent::Seconds)).collect::<Vec<f64>>();
+        let shortest = arms.iter().flat_map(&seconds).fold(f64::INFINITY, f64::min);
+        let head = ["arm".into(), "seconds".into(), format!("success after {shortest:.0} s, %")];
+        let row = |arm: &ArmOutcome| {
+            let seconds = seconds(arm);
+            let (low, high) =
+                seconds.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), s| (low.min(*s), high.max(*s)));
+            let then: Vec<f64> =
+                at(arm, Metric::EvalSuccessRate, Spent::Seconds, shortest).into_iter().flatten().collect();
+            vec![
+                arm.name.clone(),
+                format!("{:.0} [{low:.0}, {high:.0}]", mean(&seconds)),
+                if then.is_empty() { String::new() } else { percent(mean(&then)) },
+            ]
+        };
+        Self { head: head.into(), rows: arms.iter().map(row).collect() }
+    }
+
+    /// As Markdown.
+    pub(super) fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rule = format!("|{}\n", "---|".repeat(self.head.len()));
+        line(&self.head) + &rule + &self.rows.iter().map(|row| line(row)).collect::<String>()
+    }
+
+    /// As HTML.
+    pub(super) fn html(&self) -> String {
+        let mut html = "<div class=\"wide\"><table>\n<tr>".to_string();
+        for cell in &self.head {
+            let _ = write!(html, "<th>{}</th>", escape(cell));
+        }
+        html.push_str("</tr>\n");
+        for row in &self.rows {
+            let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+            let _ = writeln!(html, "<tr>{cells}</tr>");
+        }
+        html + "</table></div>\n"
+    }
+}
+
+/// A share as a percentage.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
+
+/// An interval of shares as percentages.
+pub(super) fn interval([low, high]: [f64; 2]) -> String {
+    format!("[{}, {}]", percent(low), percent(high))
+}
+
+/// A difference of shares in percentage points, with its sign.
+fn signed(difference: f64) -> String {
+    format!("{:+.1}", 100.0 * difference).replace('-', "−")
+}
+
+fn decimals(value: Option<f64>, n: usize) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.n$}").replace('-', "−"))
+}
+
+/// A count with its thousands apart.
+fn thousands(count: f64) -> String {
+    let digits = format!("{count:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_numbers() {
+        assert_eq!([0.0, 999.6, 1234.0, 1_234_567.0].map(thousands), ["0", "1,000", "1,234", "1,234,567"]);
+        assert_eq!([signed(-0.012), signed(0.2), percent(0.5)], ["−1.2", "+20.0", "50.0"]);
+        assert_eq!([decimals(Some(-1.25), 1), decimals(None, 1)], ["−1.2", ""]);
+    }
+
+    #[test]
+    fn a_table_is_markdown_and_html() {
+        let table =
+            Table { head: vec!["arm".into(), "a<b".into()], rows: vec![vec!["x".into(), "1".into()]] };
+        assert_eq!(table.markdown(), "| arm | a<b |\n|---|---|\n| x | 1 |\n");
+        assert!(table.html().contains("<th>a&lt;b</th></tr>\n<tr><td>x</td><td>1</td></tr>"));
+    }
+
+    #[test]
+    fn goals_are_averaged_over_runs() {
+        assert_eq!(by_goal(&[vec![0.0, 1.0, 1.0], vec![0.0, 0.0, 1.0]]), [0.0, 0.5, 1.0]);
+        assert_eq!(by_goal(&[]), Vec::<f64>::new());
+    }
+}

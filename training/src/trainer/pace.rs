@@ -1,0 +1,75 @@
+//! How fast a step was: what was done in it, and in which time.
+
+use webshop_agent::Episode;
+
+use crate::metrics::Timing;
+
+/// The work of a step so far, with the seconds it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Pace {
+    rollout_seconds: f64,
+    env_steps: usize,
+    generated_tokens: usize,
+    train_seconds: f64,
+    trained_tokens: usize,
+}
+
+impl Pace {
+    /// Counts trips that took so long to make.
+    pub(super) fn rolled_out(&mut self, episodes: &[Episode], seconds: f64) {
+        self.rollout_seconds += seconds;
+        self.env_steps += episodes.iter().map(|episode| episode.turns.len()).sum::<usize>();
+        self.generated_tokens += episodes.iter().map(Episode::n_sampled_tokens).sum::<usize>();
+    }
+
+    /// Counts so many tokens, read and written, that took so long to learn from.
+    pub(super) fn trained(&mut self, n_tokens: usize, seconds: f64) {
+        self.train_seconds += seconds;
+        self.trained_tokens += n_tokens;
+    }
+
+    /// Tells it with the step's timing. What was not done has no speed.
+    pub(super) fn tell(self, timing: &mut Timing, step_seconds: f64) {
+        timing.parts.insert("step".into(), step_seconds);
+        timing.perf.insert("step_s".into(), step_seconds);
+        for (part, seconds) in [("rollout", self.rollout_seconds), ("train", self.train_seconds)] {
+            if seconds > 0.0 {
+                timing.parts.insert(part.into(), seconds);
+            }
+        }
+        for (name, count, seconds) in [
+            ("env_steps_per_s", self.env_steps, self.rollout_seconds),
+            ("gen_tok_per_s", self.generated_tokens, self.rollout_seconds),
+            ("train_tok_per_s", self.trained_tokens, self.train_seconds),
+        ] {
+            if count > 0 && seconds > 0.0 {
+                timing.perf.insert(name.into(), count as f64 / seconds);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Phase;
+
+    #[test]
+    fn speeds_are_counts_by_the_seconds_of_their_part() {
+        let mut pace = Pace { rollout_seconds: 4.0, env_steps: 6, generated_tokens: 100, ..Pace::default() };
+        pace.trained(300, 0.5);
+        pace.trained(100, 1.5);
+        let mut timing = Timing::new(Phase::Learn, 1, 9.0);
+        pace.tell(&mut timing, 7.0);
+        let told: Vec<(&str, f64)> =
+            timing.perf.iter().map(|(name, speed)| (name.as_str(), *speed)).collect();
+        let expected =
+            [("env_steps_per_s", 1.5), ("gen_tok_per_s", 25.0), ("step_s", 7.0), ("train_tok_per_s", 200.0)];
+        assert_eq!(told, expected);
+        let parts: Vec<(&str, f64)> = timing.parts.iter().map(|(name, s)| (name.as_str(), *s)).collect();
+        assert_eq!(parts, [("rollout", 4.0), ("step", 7.0), ("train", 2.0)]);
+        let mut timing = Timing::new(Phase::WarmStart, 1, 9.0);
+        Pace::default().tell(&mut timing, 1.0);
+        assert_eq!(timing.perf.len(), 1, "nothing but the step was timed");
+    }
+}
