@@ -75,7 +75,7 @@ pub fn gradient(
 pub fn update(config: &Config, method: Method, model: &Qwen2) -> Result<f64> {
     let mut optimizer = Optimizer::new(method, &config.optimizer, model.learnable());
     let mut gradients: Gradients =
-        model.learnable().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
+        model.learnable().iter().map(|(_, var)| vec![1e-3; var.elem_count()]).collect();
     timed(|| optimizer.step(model.learnable(), &mut gradients, 0.0).map(|_| ()))
 }
 
