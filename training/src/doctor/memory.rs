@@ -96,6 +96,11 @@ pub(super) fn resident_bytes() -> Option<u64> {
     in_kilobytes("/proc/self/status", "VmRSS:")
 }
 
+/// The most memory that this process has had in use at one time, where the system tells.
+pub(super) fn peak_bytes() -> Option<u64> {
+    in_kilobytes("/proc/self/status", "VmHWM:")
+}
+
 /// Memory that is free or can be made so, within the limit of the group of processes this one is in.
 pub fn available_bytes() -> Option<u64> {
     let number = |path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();

@@ -83,7 +83,9 @@ pub(super) fn forecast(
     stage("trips of the first evaluation", n_held_out, now);
     if warm.all_steps() > 0 {
         let update = probe::update(config, warm.optimizer, model)?;
+        // Micro-batches that are too few for all threads make them wait, so that a step is tried as it is.
         let of_batch = |batch: &[Trajectory]| -> Result<f64> {
+            let batch = &batch[..batch.len().min(warm.batch_episodes)];
             let tokens = mean_tokens(batch) * warm.batch_episodes as f64;
             Ok(update + tokens * probe::gradient(config, model, None, batch)?)
         };

@@ -26,19 +26,16 @@ use crate::trajectory::{MicroBatch, Trajectory};
 /// Multiplications and additions that one probe may take: about twenty seconds of two cores.
 const BUDGET: f64 = 2e12;
 /// Times that a probe is repeated after the uncounted one.
-const REPETITIONS: usize = 2;
+const REPETITIONS: u32 = 3;
 
-/// Seconds of `work`, the least of several times after one that is not counted.
+/// Seconds of `work`, the mean of several times after one that is not counted.
 fn timed(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
-    let mut least = f64::INFINITY;
-    for repetition in 0..=REPETITIONS {
-        let clock = Clock::resume(0.0);
+    work()?;
+    let clock = Clock::resume(0.0);
+    for _ in 0..REPETITIONS {
         work()?;
-        if repetition > 0 {
-            least = least.min(clock.seconds());
-        }
     }
-    Ok(least)
+    Ok(clock.seconds() / f64::from(REPETITIONS))
 }
 
 /// Operations of `model` for a token of a forward pass.
