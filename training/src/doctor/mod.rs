@@ -29,14 +29,22 @@ pub struct Diagnosis {
     pub need: Need,
     /// Bytes that there are for them, where the system tells.
     pub available: Option<u64>,
+    /// Bytes that this process held at most while it tried the steps: what is counted, and what pages, trips and the
+    /// allocator take beside it.
+    pub observed: Option<u64>,
     /// What the run takes; `None` where it does not fit.
     pub forecast: Option<Forecast>,
 }
 
 impl Diagnosis {
+    /// Bytes at the run's peak: as counted, or as observed where that is more.
+    pub fn peak(&self) -> u64 {
+        self.need.peak().max(self.observed.unwrap_or_default())
+    }
+
     /// Whether the run fits, as far as that is known.
     pub fn fits(&self) -> bool {
-        self.available.is_none_or(|available| self.need.peak() <= available)
+        self.available.is_none_or(|available| self.peak() <= available)
     }
 }
 
@@ -58,10 +66,12 @@ pub fn examine(config: &Config) -> Result<Diagnosis> {
         need,
         // What this process holds by now is what the run will hold instead.
         available: available_bytes().map(|bytes| bytes + memory::resident_bytes().unwrap_or_default()),
+        observed: None,
         forecast: None,
     };
     if diagnosis.fits() {
         diagnosis.forecast = Some(plan::forecast(config, &ground, &actor, &demonstrations, opening)?);
+        diagnosis.observed = memory::peak_bytes();
     }
     Ok(diagnosis)
 }
@@ -118,10 +128,17 @@ mod tests {
     #[test]
     fn what_is_not_there_does_not_fit() {
         let need = Need { weights: 100, reference: 100, ..Need::default() };
-        let known =
-            Diagnosis { n_parameters: 25, n_learnable: 25, need, available: Some(199), forecast: None };
+        let known = Diagnosis {
+            n_parameters: 25,
+            n_learnable: 25,
+            need,
+            available: Some(199),
+            observed: None,
+            forecast: None,
+        };
         assert!(!known.fits());
         assert!(Diagnosis { available: Some(200), ..known.clone() }.fits());
+        assert!(!Diagnosis { available: Some(200), observed: Some(201), ..known.clone() }.fits());
         assert!(Diagnosis { available: None, ..known }.fits());
     }
 }
