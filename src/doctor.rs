@@ -39,7 +39,7 @@ fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
     let Diagnosis { n_parameters, n_learnable, need, available, observed, .. } = diagnosis;
     answer!("{n_parameters} parameters, of which {n_learnable} learn; on the CPU, in f32")?;
     answer!("")?;
-    let Need { shops, weights, reference, moments, gradients, activations, decoder, cache } = *need;
+    let Need { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } = *need;
     for (name, bytes) in [
         ("shops", shops),
         ("weights", weights),
@@ -47,6 +47,7 @@ fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
         ("moments", moments),
         ("gradients", gradients),
         ("activations", activations),
+        ("of both, kept between passes", kept),
         ("decoder", decoder),
         ("keys and values", cache),
         ("peak of rollouts", need.rollout()),
