@@ -15,7 +15,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 out=${1:-docs/results/h200.md}
-: "${PYTHON:=python3}" "${SHAPES:=0.5B,1.5B,3B}" "${FLAGS:=}" "${TORCH_FLAGS:=}" "${LIMIT_S:=330}" "${TORCH_LIMIT_S:=210}"
+: "${PYTHON:=python3}" "${SHAPES:=0.5b,1.5b,3b}" "${FLAGS:=}" "${TORCH_FLAGS:=}" "${LIMIT_S:=330}" "${TORCH_LIMIT_S:=210}"
 carried=target/cuda/carry/webshop.gz
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -15,9 +15,9 @@ import transformers
 
 SIZES = {
     "tiny": dict(vocab_size=2048, hidden_size=128, intermediate_size=320, num_hidden_layers=3, num_attention_heads=4),
-    "0.5B": dict(hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14),
-    "1.5B": dict(hidden_size=1536, intermediate_size=8960, num_hidden_layers=28, num_attention_heads=12),
-    "3B": dict(hidden_size=2048, intermediate_size=11008, num_hidden_layers=36, num_attention_heads=16),
+    "0.5b": dict(hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14),
+    "1.5b": dict(hidden_size=1536, intermediate_size=8960, num_hidden_layers=28, num_attention_heads=12),
+    "3b": dict(hidden_size=2048, intermediate_size=11008, num_hidden_layers=36, num_attention_heads=16),
 }
 REPETITIONS = 3
 STEPS = 32
@@ -132,7 +132,7 @@ def train(name, device, dtype, sequences, length, micro_batch_tokens):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--shapes", default="0.5B,1.5B,3B")
+    parser.add_argument("--shapes", default="0.5b,1.5b,3b")
     parser.add_argument("--batches", default="1,16,64,256")
     parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--prompt", type=int, default=512)

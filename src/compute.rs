@@ -1,6 +1,6 @@
 //! Flags that say where a model is computed, shared by the verbs that run one.
 
-use webshop_agent::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+use webshop_agent::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 
 /// Device, format and kernels.
 #[derive(clap::Args, Clone)]

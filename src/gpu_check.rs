@@ -3,7 +3,8 @@
 use std::io::stdout;
 use std::process::ExitCode;
 
-use webshop_training::{GpuCheck, GpuPart, MeasuredShape};
+use webshop_agent::KnownShape;
+use webshop_training::{GpuCheck, GpuPart};
 
 use crate::compute::ComputeArgs;
 
@@ -15,9 +16,9 @@ pub struct GpuCheckArgs {
     /// What to look at [default: everything]
     #[arg(long, value_enum, value_delimiter = ',')]
     parts: Vec<PartName>,
-    /// Sizes of models: tiny, 0.5B, 1.5B, 3B
-    #[arg(long, value_delimiter = ',', default_value = "0.5B,1.5B,3B")]
-    shapes: Vec<MeasuredShape>,
+    /// Sizes of models: tiny, 0.5b, 1.5b, 3b
+    #[arg(long, value_delimiter = ',', default_value = "0.5b,1.5b,3b")]
+    shapes: Vec<KnownShape>,
     /// Lanes side by side
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
     batches: Vec<usize>,

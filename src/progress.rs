@@ -29,17 +29,17 @@ impl ManyObservers {
     pub fn named(&self, name: &str) -> Box<dyn Observer> {
         let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
         match &self.bars {
-            Some(bars) => Box::new(Bars { name, bars: bars.clone(), current: RefCell::default() }),
-            None => Box::new(Lines { name, stage: RefCell::default() }),
+            Some(bars) => Box::new(Bars { name, bars: bars.clone(), open: RefCell::default() }),
+            None => Box::new(Lines { name, open: RefCell::default() }),
         }
     }
 }
 
-/// One bar for the current stage.
+/// A bar for each open stage of a run.
 struct Bars {
     name: String,
     bars: MultiProgress,
-    current: RefCell<Option<ProgressBar>>,
+    open: RefCell<Vec<ProgressBar>>,
 }
 
 impl Observer for Bars {
@@ -51,18 +51,18 @@ impl Observer for Bars {
         let bar = ProgressBar::new(total).with_style(style).with_prefix(prefix).with_position(done);
         let bar = self.bars.add(bar);
         bar.reset_eta();
-        *self.current.borrow_mut() = Some(bar);
+        self.open.borrow_mut().push(bar);
     }
 
     fn advance(&self, units: u64, note: &str) {
-        if let Some(bar) = &*self.current.borrow() {
+        if let Some(bar) = self.open.borrow().last() {
             bar.inc(units);
             bar.set_message(note.to_string());
         }
     }
 
     fn end(&self) {
-        if let Some(bar) = self.current.borrow_mut().take() {
+        if let Some(bar) = self.open.borrow_mut().pop() {
             bar.finish_and_clear();
         }
     }
@@ -75,25 +75,34 @@ impl Observer for Bars {
 /// A line at every tenth of a stage.
 struct Lines {
     name: String,
-    stage: RefCell<(String, u64, u64)>,
+    open: RefCell<Vec<Stage>>,
+}
+
+struct Stage {
+    name: String,
+    total: u64,
+    done: u64,
 }
 
 impl Observer for Lines {
     fn begin(&self, stage: &str, total: u64, done: u64) {
-        *self.stage.borrow_mut() = (stage.to_string(), total, done);
+        self.open.borrow_mut().push(Stage { name: stage.to_string(), total, done });
     }
 
     fn advance(&self, units: u64, note: &str) {
-        let (stage, total, done) = &mut *self.stage.borrow_mut();
-        let tenth = |done: u64| done * 10 / (*total).max(1);
-        let before = tenth(*done);
-        *done += units;
-        if tenth(*done) > before {
-            eprintln!("{}{stage}: {done}/{total}  {note}", self.name);
+        let mut open = self.open.borrow_mut();
+        let Some(stage) = open.last_mut() else { return };
+        let tenth = |done: u64| done * 10 / stage.total.max(1);
+        let before = tenth(stage.done);
+        stage.done += units;
+        if tenth(stage.done) > before {
+            eprintln!("{}{}: {}/{}  {note}", self.name, stage.name, stage.done, stage.total);
         }
     }
 
-    fn end(&self) {}
+    fn end(&self) {
+        self.open.borrow_mut().pop();
+    }
 
     fn say(&self, line: &str) {
         eprintln!("{}{line}", self.name);

@@ -114,6 +114,9 @@ impl RemoteFlags {
 #[expect(clippy::disallowed_methods, reason = "the answer says how long it took")]
 pub fn run(flags: &RemoteFlags, play: &PlayFlags, out: Option<&Path>) -> anyhow::Result<ExitCode> {
     let (policy, url) = flags.policy(play)?;
+    if let Some(path) = out.filter(|path| !flags.resume && path.exists()) {
+        bail!("`{}` is there already; go on with it by `--resume`, or name another", path.display());
+    }
     let new = out.filter(|_| !flags.resume).map(TripFile::create).transpose()?;
     let (ground, tasks) = tasks(play)?;
     let (observer, stop) = (observer(), stop_on_interrupt("ending the trips under way")?);

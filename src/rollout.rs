@@ -1,19 +1,15 @@
 //! `webshop rollout`: a policy shops, and its trips are summed up and recorded.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use webshop_agent::{
-    Canary, Dialect, Episode, EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig,
-    RulePolicy, Task, rollout,
+    Canary, Dialect, EpisodeCoordinates, InOrder, OraclePolicy, Policy, RandomPolicy, RolloutConfig,
+    RulePolicy, Task, TripFile, rollout_each,
 };
-use webshop_env::Shop;
 use webshop_products::{GoalSet, Seed, Split};
-use webshop_training::{Ground, Manners, Summary, Trained, summarize};
+use webshop_training::{Ground, Manners, Summary, Tally, Trained};
 
 use crate::compute::ComputeArgs;
 use crate::progress::observer;
@@ -61,7 +57,8 @@ pub struct RolloutArgs {
     site: Option<String>,
     #[command(flatten)]
     pub play: PlayFlags,
-    /// Write one JSON record a trip to this file, for `webshop replay` and `webshop convert`; must not exist
+    /// Write one JSON record a trip to this file, as the trips end, for `webshop replay` and `webshop convert`; must not
+    /// exist
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -161,7 +158,7 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     if args.remote.base_url.is_some() && args.policy != PolicyName::Remote {
         bail!("`--base-url` is for the policy `remote`");
     }
-    let played = |policy: &mut dyn Policy| play(policy, LANES, &args.play, args.out.clone());
+    let played = |policy: &mut dyn Policy| play(policy, LANES, &args.play, args.out.as_deref());
     match args.policy {
         PolicyName::Remote => remote::run(&args.remote, &args.play, args.out.as_deref()),
         PolicyName::Random => played(&mut RandomPolicy::new(Seed(args.play.seed))),
@@ -172,14 +169,14 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::QueryStuffing => played(&mut Canary::QueryStuffing),
         PolicyName::RepeatForever => played(&mut Canary::RepeatForever),
         PolicyName::Lm => match args.checkpoint {
-            Some(checkpoint) => play_lm(Trained::load(&checkpoint)?, &args.play, args.out),
+            Some(checkpoint) => play_lm(Trained::load(&checkpoint)?, &args.play, args.out.as_deref()),
             None => bail!("the policy `lm` needs `--checkpoint DIR`"),
         },
     }
 }
 
 /// Plays with a trained model.
-pub fn play_lm(trained: Trained, flags: &PlayFlags, out: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+pub fn play_lm(trained: Trained, flags: &PlayFlags, out: Option<&Path>) -> anyhow::Result<ExitCode> {
     let compute = flags.manners.compute.choose()?;
     let shopper = trained.into_shopper(flags.manners.clone().into(), &compute)?;
     play(&mut shopper.policy(Seed(flags.seed))?, shopper.lanes(), flags, out)
@@ -190,23 +187,26 @@ fn play(
     policy: &mut dyn Policy,
     lanes: usize,
     flags: &PlayFlags,
-    out: Option<PathBuf>,
+    out: Option<&Path>,
 ) -> anyhow::Result<ExitCode> {
-    let mut file = out.map(|path| create(&path)).transpose()?;
+    let mut file = out.map(TripFile::create).transpose()?;
     let (ground, tasks) = tasks(flags)?;
     let began = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.len() as u64, 0);
     let limits = RolloutConfig { max_steps: flags.max_steps, lanes };
-    let episodes = rollout(policy, &tasks, limits, &mut |_, _| observer.advance(1, ""))?;
+    let (mut order, mut tally) = (InOrder::default(), Tally::default());
+    let played = rollout_each(policy, &tasks, limits, &mut |place, episode| {
+        observer.advance(1, "");
+        order.take(place, episode).try_for_each(|episode| {
+            tally.count(&episode);
+            file.as_mut().map_or(Ok(()), |file| file.append(&episode.record(ground.shop())))
+        })
+    });
     observer.end();
+    played?;
     let seconds = began.elapsed().as_secs_f64();
-    let summary = summarize(&episodes);
-    if let Some((path, file)) = &mut file {
-        record(file, ground.shop(), &episodes)
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
-    }
-    measurement(policy.name(), flags, &ground, summary, seconds).tell(flags.json)?;
+    measurement(policy.name(), flags, &ground, tally.summary(), seconds).tell(flags.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -256,17 +256,4 @@ fn leak(goals: &GoalSet) -> Option<String> {
     let n_shared = test.iter().filter(|goal| train.binary_search(goal).is_ok()).count();
     let told = format!("{n_shared} of {} test goals may be trained on, as in verl-agent", test.len());
     goals.split_rule().is_leaky().then_some(told)
-}
-
-fn create(path: &std::path::Path) -> anyhow::Result<(PathBuf, BufWriter<File>)> {
-    let file = File::create_new(path).with_context(|| format!("cannot create `{}`", path.display()))?;
-    Ok((path.to_path_buf(), BufWriter::new(file)))
-}
-
-fn record(file: &mut impl Write, shop: &Arc<Shop>, episodes: &[Episode]) -> anyhow::Result<()> {
-    for episode in episodes {
-        serde_json::to_writer(&mut *file, &episode.record(shop))?;
-        file.write_all(b"\n")?;
-    }
-    Ok(file.flush()?)
 }

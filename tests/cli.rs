@@ -7,6 +7,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use command::{
     CACHE, CORNER_SHOP, MODEL, answer, copy, edit, json, path, refused, refused_input, temporary, webshop,
@@ -236,6 +237,26 @@ fn a_rollout_records_the_same_trips_on_any_number_of_threads() {
     let one = trips("1");
     assert_eq!(one.lines().count(), 40);
     assert!(one == trips("2"), "threads show in the trips");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rollout_that_cannot_write_says_so_and_leaves_the_first_trips() {
+    let dir = temporary();
+    let (all, some) = (dir.path().join("all.jsonl"), dir.path().join("some.jsonl"));
+    let rollout = ["rollout", "--policy", "random", "--episodes", "20", "--out"];
+    answer(&[&rollout[..], &[path(&all)]].concat());
+    // Files may have 16 blocks of 512 bytes, or of 1024; whoever writes more is told so.
+    let script = "trap '' XFSZ && ulimit -f 16 && exec \"$0\" \"$@\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_webshop")]).args(rollout).arg(&some);
+    let refused = shell.env_remove("RUST_LOG").output().expect("a shell");
+    let message = format!("error: cannot write `{}`: File too large (os error 27)\n", some.display());
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(told.ends_with(&message) && !told.contains("20/20"), "{told}");
+    assert_eq!(refused.status.code(), Some(2));
+    let [all, some] = [all, some].map(|file| fs::read_to_string(file).expect("the trips"));
+    assert!(some.lines().count() > 2 && some.len() < all.len() && all.starts_with(&some));
 }
 
 #[test]

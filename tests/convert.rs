@@ -115,10 +115,6 @@ impl Policy for Scripted {
         "scripted"
     }
 
-    fn begin(&mut self, _n_lanes: usize) -> Result<(), AgentError> {
-        Ok(())
-    }
-
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
         let say = |view: &LaneView<'_>| match self.1.get(view.turn) {
             None => Move::none(),

@@ -1,7 +1,7 @@
 //! The house keeps its order: no crate looks up, and what the README says to run is what is run.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
@@ -52,6 +52,44 @@ fn every_room_is_ranked() {
     let members: Vec<&str> = members.iter().filter_map(Value::as_str).collect();
     let ranked: Vec<&str> = ROOMS.iter().map(|(_, folder)| *folder).filter(|folder| *folder != ".").collect();
     assert_eq!(members, ranked);
+}
+
+/// The Rust files below `folder`.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        match path.extension() {
+            _ if path.is_dir() => files.extend(sources(&path)),
+            Some(extension) if extension == "rs" => files.push(path),
+            _ => (),
+        }
+    }
+    files
+}
+
+#[test]
+fn only_the_kernels_are_unsafe() {
+    let manifest: Table = read("Cargo.toml").parse().expect("a manifest");
+    // The lint by its name, which stands nowhere else in this file, so that this file passes too.
+    let lint = ["unsafe", "code"].join("_");
+    assert_eq!(manifest["workspace"]["lints"]["rust"][&lint].as_str(), Some("deny"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let kernels = root.join("agent/src/kernels");
+    let (mut n_read, mut lifted) = (0, Vec::new());
+    for (name, folder) in ROOMS {
+        let manifest: Table = read(&format!("{folder}/Cargo.toml")).parse().expect("a manifest");
+        assert_eq!(manifest["lints"]["workspace"].as_bool(), Some(true), "`{name}` has lints of its own");
+        let parts = ["src", "tests", "benches", "examples"].map(|part| root.join(folder).join(part));
+        for file in parts.iter().filter(|part| part.is_dir()).flat_map(|part| sources(part)) {
+            n_read += 1;
+            let lifts = fs::read_to_string(&file).expect("a source").contains(&lint);
+            lifted.extend(lifts.then_some(file));
+        }
+    }
+    let stray: Vec<_> = lifted.iter().filter(|file| !file.starts_with(&kernels)).collect();
+    assert!(stray.is_empty(), "the lint is lifted in {stray:?}");
+    assert!(n_read > 200 && lifted.len() > 2, "{n_read} files were read, {lifted:?} lift the lint");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use std::time::Instant;
 use candle_core::{Device, Tensor};
 use rayon::prelude::*;
 use webshop_agent::{
-    Context, Generator, GeneratorConfig, PackedTokens, Qwen2, Qwen2Config, Request, Sampler,
+    Context, Generator, GeneratorConfig, KnownShape, PackedTokens, Qwen2, Qwen2Config, Request, Sampler,
     SamplingCoordinates,
 };
 use webshop_products::Seed;
@@ -40,20 +40,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const MICRO_BATCH: usize = 1024;
 
 fn config(model: &str) -> Qwen2Config {
-    match model {
-        "tiny" => Qwen2Config::small(2048),
-        "0.5b" => Qwen2Config {
-            hidden_size: 896,
-            intermediate_size: 4864,
-            num_hidden_layers: 24,
-            num_attention_heads: 14,
-            num_key_value_heads: Some(2),
-            max_position_embeddings: 4096,
-            rope_theta: 1e6,
-            ..Qwen2Config::small(151_936)
-        },
-        other => panic!("no model is called `{other}`"),
-    }
+    let shape: KnownShape = model.parse().expect("a known shape");
+    let config = shape.config(2048);
+    // No more positions than are read: a table of angles takes memory for each.
+    Qwen2Config { max_position_embeddings: config.max_position_embeddings.min(4096), ..config }
 }
 
 fn model(config: &Qwen2Config, weights: &str) -> Qwen2 {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use webshop_agent::{
-    Context, Decoder, Demonstrator, Generator, GeneratorConfig, Manner, Qwen2, Qwen2Config, Request, Sampler,
-    SamplingCoordinates,
+    Context, Decoder, Demonstrator, Generator, GeneratorConfig, KnownShape, Manner, Qwen2, Qwen2Config,
+    Request, Sampler, SamplingCoordinates,
 };
 use webshop_env::{Session, Shop};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed, Split};
@@ -48,20 +48,8 @@ fn trip() -> Vec<(usize, usize)> {
 }
 
 fn config(model: &str) -> Qwen2Config {
-    match model {
-        "tiny" => Qwen2Config { max_position_embeddings: 8192, ..Qwen2Config::small(2048) },
-        "0.5b" => Qwen2Config {
-            hidden_size: 896,
-            intermediate_size: 4864,
-            num_hidden_layers: 24,
-            num_attention_heads: 14,
-            num_key_value_heads: Some(2),
-            max_position_embeddings: 8192,
-            rope_theta: 1e6,
-            ..Qwen2Config::small(151_936)
-        },
-        other => panic!("no model is called `{other}`"),
-    }
+    let shape: KnownShape = model.parse().expect("a known shape");
+    Qwen2Config { max_position_embeddings: 8192, ..shape.config(2048) }
 }
 
 /// Tokens fed and seconds for one trip, with or without the context of earlier turns.

@@ -86,18 +86,10 @@ impl KvCache {
 
     /// Refuses a model of another shape, a lane that does not exist and text that does not fit.
     pub(crate) fn check(&self, config: &Qwen2Config, lane: usize, n_new: usize) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(AgentError::Input(reason));
         if self.heads != config.heads() || self.n_layers != config.num_hidden_layers {
-            return refuse("the cache was made for a model of another shape".to_owned());
+            return Err(AgentError::Input("the cache was made for a model of another shape".to_owned()));
         }
-        match self.lengths.get(lane) {
-            None => refuse(format!("lane {lane} is past the last of {} lanes", self.lanes())),
-            Some(len) if len + n_new > self.capacity => refuse(format!(
-                "lane {lane} holds {len} tokens and cannot take {n_new} more of {}",
-                self.capacity
-            )),
-            Some(_) => Ok(()),
-        }
+        check_room(&self.lengths, self.capacity, lane, n_new)
     }
 
     /// What one lane holds in one layer.
@@ -139,4 +131,21 @@ impl KvCache {
 /// Head size in whole vectors; the values in excess stay zero.
 fn padded_dim(heads: Heads) -> usize {
     heads.head_dim.next_multiple_of(LANES)
+}
+
+/// Refuses a lane that is none of those which hold `lengths` tokens, and one without room for `n_new` more.
+pub(crate) fn check_room(
+    lengths: &[usize],
+    capacity: usize,
+    lane: usize,
+    n_new: usize,
+) -> Result<(), AgentError> {
+    let reason = match lengths.get(lane) {
+        None => format!("lane {lane} is past the last of {} lanes", lengths.len()),
+        Some(len) if len + n_new > capacity => {
+            format!("lane {lane} holds {len} tokens and cannot take {n_new} more of {capacity}")
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(AgentError::Input(reason))
 }

@@ -81,10 +81,6 @@ impl Policy for Canary {
         }
     }
 
-    fn begin(&mut self, _n_lanes: usize) -> Result<(), AgentError> {
-        Ok(())
-    }
-
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
         Ok(lanes.iter().map(|view| Move::of(self.choose(view))).collect())
     }

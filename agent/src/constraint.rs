@@ -9,16 +9,23 @@
 //!          ‾‾‾‾‾‾‾‾‾‾‾ thought ‾‾‾‾‾‾‾‾‾‾‾‾‾                    ‾‾‾‾‾‾‾‾‾‾‾ free text ‾‾‾‾‾‾‾‾‾‾‾
 //! ```
 //!
+//! Both `max` are the [`Budget`]'s.
+//!
 //! Completions share a trie, so "one of twenty actions" costs a few decisions between a few tokens, and
 //! every state before the end allows at least one token. A completion is *one* sequence of ids: other ways
 //! to cut the same text into tokens are not allowed, so the probabilities of all turns sum to 1.
 //!
 //! It knows no page and no probability: the caller lists the completions, [`crate::Sampler`] renormalizes.
 
+mod free;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
+use self::free::FreeRun;
+pub use self::free::{FreeText, Thought, ThoughtStart};
 use crate::error::AgentError;
-use crate::tokenizer::ShopTokenizer;
 
 /// The tokens that may come next. Both lists ascend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,122 +46,13 @@ impl Allowed<'_> {
     }
 }
 
-/// Where a turn's thought begins.
+/// How much may be written freely in one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThoughtStart {
-    /// The model says the opening, or leaves the thought out.
-    Offered,
-    /// The model has to say the opening.
-    Required,
-    /// The prompt ends with the opening; the model is thinking already.
-    Given,
-}
-
-/// Free writing before the action, such as `<think>…</think>`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Thought {
-    start: ThoughtStart,
-    opening: Vec<u32>,
-    inside: FreeRun,
-}
-
-impl Thought {
-    /// At most `max_tokens` tokens between `opening` and `closing`, which are written with special tokens
-    /// spelled out. Inside, everything may be said but special tokens other than `marks` and, if there are such,
-    /// the characters `forbidden` and line breaks; the first token of `closing` ends it.
-    pub fn new(
-        tokenizer: &ShopTokenizer,
-        (opening, closing): (&str, &str),
-        start: ThoughtStart,
-        max_tokens: usize,
-        marks: &[u32],
-        forbidden: &[char],
-    ) -> Result<Self, AgentError> {
-        let forbidden = if forbidden.is_empty() {
-            tokenizer.special_ids().to_vec()
-        } else {
-            breaking_out(tokenizer, forbidden)
-        };
-        let forbidden = forbidden.into_iter().filter(|id| !marks.contains(id)).collect();
-        let inside = FreeRun::new(tokenizer.encode(closing)?, 0, max_tokens, forbidden)?;
-        Ok(Self { start, opening: not_empty(tokenizer.encode(opening)?)?, inside })
-    }
-}
-
-/// An action with free words in it, such as `search[…]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FreeText {
-    opening: Vec<u32>,
-    inside: FreeRun,
-}
-
-impl FreeText {
-    /// One to `max_tokens` tokens between `opening` and `closing`, which are written with special tokens
-    /// spelled out. Inside, everything may be said but special tokens, the characters `forbidden`, line breaks and
-    /// other control characters; the first token of `closing` ends it.
-    pub fn new(
-        tokenizer: &ShopTokenizer,
-        (opening, closing): (&str, &str),
-        max_tokens: usize,
-        forbidden: &[char],
-    ) -> Result<Self, AgentError> {
-        let forbidden = breaking_out(tokenizer, forbidden);
-        let inside = FreeRun::new(tokenizer.encode(closing)?, 1, max_tokens, forbidden)?;
-        Ok(Self { opening: not_empty(tokenizer.encode(opening)?)?, inside })
-    }
-}
-
-/// Whether a byte-level vocabulary spells a byte below the space so: line breaks, tabs and what JSON has no place for.
-fn is_control(spelled: char) -> bool {
-    ('\u{100}'..'\u{120}').contains(&spelled)
-}
-
-/// Special tokens, and tokens with one of these characters, a line break or another control character in them.
-fn breaking_out(tokenizer: &ShopTokenizer, forbidden: &[char]) -> Vec<u32> {
-    let breaks_out = |id: &u32| {
-        let token = tokenizer.token(*id).unwrap_or_default();
-        tokenizer.is_special(*id) || token.contains(is_control) || token.contains(forbidden)
-    };
-    (0..tokenizer.vocab_size() as u32).filter(breaks_out).collect()
-}
-
-/// Free tokens up to a closing sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct FreeRun {
-    /// Not empty.
-    closing: Vec<u32>,
-    min_tokens: usize,
-    max_tokens: usize,
-    /// What may not be said inside, without and with the end itself, ascending.
-    forbidden: Vec<u32>,
-    forbidden_at_first: Vec<u32>,
-}
-
-impl FreeRun {
-    fn new(closing: Vec<u32>, min: usize, max: usize, mut forbidden: Vec<u32>) -> Result<Self, AgentError> {
-        let closing = not_empty(closing)?;
-        forbidden.retain(|id| *id != closing[0]);
-        let mut forbidden_at_first = forbidden.clone();
-        forbidden_at_first.push(closing[0]);
-        forbidden_at_first.sort_unstable();
-        Ok(Self { closing, min_tokens: min, max_tokens: max.max(min), forbidden, forbidden_at_first })
-    }
-
-    /// After `n_said` tokens inside.
-    fn allowed(&self, n_said: usize) -> Allowed<'_> {
-        if n_said < self.min_tokens {
-            Allowed::AllBut(&self.forbidden_at_first)
-        } else if n_said < self.max_tokens {
-            Allowed::AllBut(&self.forbidden)
-        } else {
-            Allowed::Only(&self.closing[..1])
-        }
-    }
-
-    /// Most tokens up to and with the closing.
-    fn longest(&self) -> usize {
-        self.max_tokens + self.closing.len()
-    }
+pub struct Budget {
+    /// Most tokens of the thought, what opens and closes it apart.
+    pub thought: usize,
+    /// Most tokens of the free text, likewise; one may be said in any case.
+    pub words: usize,
 }
 
 /// The language of one turn.
@@ -162,6 +60,7 @@ impl FreeRun {
 pub struct Constraint {
     thought: Option<Arc<Thought>>,
     text: Option<Arc<FreeText>>,
+    budget: Budget,
     nodes: Vec<Node>,
     start: Place,
     /// Node from which actions are said.
@@ -204,16 +103,16 @@ impl Constraint {
         completions: &[Vec<u32>],
         text: Option<Arc<FreeText>>,
         thought: Option<Arc<Thought>>,
+        budget: Budget,
     ) -> Result<Self, AgentError> {
         if completions.is_empty() && text.is_none() {
             return Err(AgentError::Sampling("a constraint without any admissible completion".into()));
         }
-        let mut built =
-            Self { thought, text, nodes: vec![Node::default()], start: Place::Node(0), actions: 0 };
+        let nodes = vec![Node::default()];
+        let mut built = Self { thought, text, budget, nodes, start: Place::Node(0), actions: 0 };
         built.add_actions(completions)?;
         if let Some(thought) = built.thought.clone() {
             built.start = match thought.start {
-                ThoughtStart::Given => Place::Inside(Free::Thought, 0),
                 ThoughtStart::Required => {
                     let opening = built.nodes.len();
                     built.nodes.push(Node::default());
@@ -249,7 +148,10 @@ impl Constraint {
                 let children = self.nodes[node].children.iter();
                 children.map(|child| 1 + self.longest_from(self.place_of(*child))).max().unwrap_or(0)
             }
-            Place::Inside(free, _) => self.run(free).longest() + self.longest_from(self.after(free)),
+            Place::Inside(free, _) => {
+                let (run, max_tokens) = self.run(free);
+                max_tokens + run.closing.len() + self.longest_from(self.after(free))
+            }
             Place::Closing(..) | Place::Complete => 0,
         }
     }
@@ -305,12 +207,18 @@ impl Constraint {
         }
     }
 
-    fn run(&self, free: Free) -> &FreeRun {
+    /// What is written in this place, and how much of it.
+    fn run(&self, free: Free) -> (&FreeRun, usize) {
         let run = match free {
-            Free::Thought => self.thought.as_ref().map(|thought| &thought.inside),
-            Free::Text => self.text.as_ref().map(|text| &text.inside),
+            Free::Thought => self.thought.as_ref().map(|thought| (&thought.inside, self.budget.thought)),
+            Free::Text => self.text.as_ref().map(|text| (&text.inside, self.budget.words.max(1))),
         };
         run.expect("no path leads into free writing that does not exist")
+    }
+
+    /// What ends the writing in this place.
+    fn closing(&self, free: Free) -> &[u32] {
+        &self.run(free).0.closing
     }
 }
 
@@ -326,10 +234,11 @@ impl<'c> ConstraintState<'c> {
     pub fn allowed(&self) -> Allowed<'c> {
         match self.place {
             Place::Node(node) => Allowed::Only(&self.constraint.nodes[node].ids),
-            Place::Inside(free, n_said) => self.constraint.run(free).allowed(n_said),
-            Place::Closing(free, n_said) => {
-                Allowed::Only(&self.constraint.run(free).closing[n_said..=n_said])
+            Place::Inside(free, n_said) => {
+                let (run, max_tokens) = self.constraint.run(free);
+                run.allowed(n_said, max_tokens)
             }
+            Place::Closing(free, n_said) => Allowed::Only(&self.constraint.closing(free)[n_said..=n_said]),
             Place::Complete => Allowed::Only(&[]),
         }
     }
@@ -341,7 +250,7 @@ impl<'c> ConstraintState<'c> {
         }
         let constraint = self.constraint;
         let closing = |free, n_said| {
-            let is_closed = n_said == constraint.run(free).closing.len();
+            let is_closed = n_said == constraint.closing(free).len();
             if is_closed { constraint.after(free) } else { Place::Closing(free, n_said) }
         };
         self.place = match self.place {
@@ -349,7 +258,7 @@ impl<'c> ConstraintState<'c> {
                 let node = &constraint.nodes[node];
                 constraint.place_of(node.children[node.ids.partition_point(|other| *other < id)])
             }
-            Place::Inside(free, _) if constraint.run(free).closing[0] == id => closing(free, 1),
+            Place::Inside(free, _) if constraint.closing(free)[0] == id => closing(free, 1),
             Place::Inside(free, n_said) => Place::Inside(free, n_said + 1),
             Place::Closing(free, n_said) => closing(free, n_said + 1),
             Place::Complete => Place::Complete,
@@ -362,15 +271,3 @@ impl<'c> ConstraintState<'c> {
         self.place == Place::Complete
     }
 }
-
-fn not_empty(ids: Vec<u32>) -> Result<Vec<u32>, AgentError> {
-    if ids.is_empty() {
-        return Err(AgentError::Sampling(
-            "free text needs a token that opens it and one that closes it".into(),
-        ));
-    }
-    Ok(ids)
-}
-
-#[cfg(test)]
-mod tests;

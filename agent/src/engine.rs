@@ -19,7 +19,7 @@ use crate::sampler::Draw;
 pub enum Engine {
     /// The hand-written engine of the CPU, f32.
     Cpu(Arc<Decoder>),
-    /// The engine of [`crate::qwen2::device`].
+    /// The engine of [`crate::device`].
     Device(Arc<DeviceModel>),
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::dialect::Dialect;
+
 /// Errors of the agent room. Messages name the thing at fault in backticks.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
@@ -53,6 +55,19 @@ pub enum AgentError {
     /// Sampling met a distribution it cannot draw from.
     #[error("sampling: {0}")]
     Sampling(String),
+    /// Answers that may not be as long as an admissible one can be.
+    #[error(
+        "`--max-turn-tokens {max_turn_tokens}` leaves no room for every answer that `--constrained` allows in the dialect \
+         `{dialect}`; that takes at least {needed}"
+    )]
+    TurnTooShort {
+        /// Of the answers.
+        dialect: Dialect,
+        /// As many tokens as there are.
+        max_turn_tokens: usize,
+        /// As many as there have to be.
+        needed: usize,
+    },
     /// A site that does not answer, or no longer.
     #[error("cannot reach `{url}`: {reason}")]
     Unreachable {

@@ -1,59 +1,70 @@
 //! A language model that shops.
 //!
-//! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes; [`checkpoint`]
-//! reads and writes model folders; [`tokenizer`] is text to ids and back, and [`chat_template`] a conversation
-//! to the text that a checkpoint was taught; [`lora`] adapts a model cheaply. Where a model is computed is [`device`]'s
-//! choice, and an [`Engine`] is one either way. [`generate`] says a turn on many
-//! lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
+//! Reading order: [`qwen2`] is the model and [`cache`] what it remembers while it writes; [`checkpoint`] reads and writes
+//! model folders, and [`lora`] adapts a model cheaply. [`device`] says where a model is computed and has the engine for
+//! a GPU; an [`Engine`] is either one.
 //!
-//! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it
-//! shop, and an [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating, a [`Canary`]
-//! makes those that ought not to pay. [`site`] lets those shop who need no more than pages, at a shop of others;
-//! [`remote`] lets models shop that others serve. [`remake()`] reads recorded trips, [`convert`] makes data of them.
+//! [`tokenizer`] is text to ids and back, and [`chat_template`] a [`chat`] to the text that a checkpoint was taught.
+//! [`generate`] says a turn on many lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
+//!
+//! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it shop, and an
+//! [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating, a [`Canary`] makes those that ought
+//! not to pay. A [`TripFile`] keeps what was made, [`remake()`] reads it again, [`convert`] makes data of it.
+//!
+//! [`site`] lets those shop who need no more than pages, at a shop of others; [`remote`] lets models shop that others
+//! serve.
 //!
 //! The agent knows no reward and takes no gradient step.
 
+mod error;
+
+pub mod qwen2;
+
 pub mod cache;
-pub mod chat_template;
 pub mod checkpoint;
+pub mod lora;
+
 pub mod device;
 mod engine;
-mod error;
+
 mod fused;
 mod kernels;
-pub mod lora;
 mod ops;
-pub mod qwen2;
+
+pub mod chat;
+pub mod chat_template;
+pub mod tokenizer;
 
 pub mod constraint;
 pub mod generate;
 pub mod sampler;
-pub mod tokenizer;
 
-pub mod chat;
 pub mod dialect;
 mod dialogue;
+pub mod prompt;
 
 mod canary;
 pub mod demonstrator;
-pub mod episode;
 mod lm_policy;
-mod open_trip;
 pub mod policy;
-pub mod prompt;
-mod remake;
+
+pub mod episode;
+mod open_trip;
 mod rollout;
 
 pub mod convert;
+mod remake;
+mod trip_file;
+
+mod connection;
 pub mod remote;
 pub mod site;
 
 pub use cache::KvCache;
 pub use canary::Canary;
 pub use chat::{Message, Role, ToolCall};
-pub use constraint::{Allowed, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
+pub use constraint::{Allowed, Budget, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
 pub use demonstrator::{DemonstratedTurn, Demonstrator, Manner};
-pub use device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 pub use dialect::{Dialect, History, Utterance};
 pub use dialogue::{Dialogue, PastTurn, Seen};
 pub use engine::Engine;
@@ -61,20 +72,17 @@ pub use episode::{
     Episode, EpisodeCoordinates, EpisodeRecord, EpisodeTurn, PromptStamp, Sampling, TurnRecord, TurnTokens,
 };
 pub use error::AgentError;
-pub use fused::adamw::{self, Coefficients as AdamwCoefficients, State as AdamwState};
-pub use fused::twins::{TwinCheck, TwinSizes};
-pub use generate::{Completion, Context, Generator, GeneratorConfig, LANES_PER_GROUP, Request, StopReason};
-pub use kernels::launch::Kernels;
+pub use generate::{Completion, Context, Generator, GeneratorConfig, Request, StopReason};
 pub use kernels::matmul::{Store, View, matmul};
 pub use lm_policy::{ChatDemonstrator, ChatFormat, LmConfig, LmPolicy, ToldTurn};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
-pub use qwen2::device::{DeviceCache, DeviceModel, DevicePass, Parameters, Stepper};
 pub use qwen2::{
     Decoder, KnownShape, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,
 };
 pub use remake::remake;
-pub use remote::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries, TripFile};
-pub use rollout::{RolloutConfig, Task, rollout};
+pub use remote::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
+pub use rollout::{InOrder, RolloutConfig, Task, rollout, rollout_each};
 pub use sampler::{Draw, Sampler, SamplingCoordinates};
 pub use site::{Site, SiteConfig, SiteTrip, SiteTurn, shop_at};
 pub use tokenizer::{END_OF_TEXT, SPECIAL_TOKENS, ShopTokenizer, TextStream};
+pub use trip_file::TripFile;

@@ -16,8 +16,9 @@
 mod adapted;
 mod config;
 mod decoder;
-pub mod device;
+pub(crate) mod device;
 mod footprint;
+mod lanes;
 mod pass;
 mod shapes;
 #[cfg(test)]
@@ -33,7 +34,8 @@ use webshop_products::{Purpose, Seed};
 
 use self::adapted::Adapter;
 pub use config::Qwen2Config;
-pub use decoder::{Decoder, LaneTokens, Logits};
+pub use decoder::Decoder;
+pub use lanes::{LaneTokens, Logits};
 pub use pass::{PackedTokens, Pass, TokenStats};
 pub use shapes::KnownShape;
 
@@ -192,15 +194,12 @@ impl Qwen2 {
     }
 
     fn check_tokens(&self, tokens: &PackedTokens) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(AgentError::Input(reason));
         let total: usize = tokens.lengths.iter().sum();
         if total != tokens.ids.len() || tokens.lengths.contains(&0) {
-            return refuse(format!("{} ids in sequences of {:?}", tokens.ids.len(), tokens.lengths));
+            let (n, lengths) = (tokens.ids.len(), tokens.lengths);
+            return Err(AgentError::Input(format!("{n} ids in sequences of {lengths:?}")));
         }
-        match tokens.ids.iter().find(|&&id| id as usize >= self.config.vocab_size) {
-            Some(id) => refuse(format!("token {id} is not in a vocabulary of {}", self.config.vocab_size)),
-            None => Ok(()),
-        }
+        self.config.check_ids(tokens.ids)
     }
 }
 

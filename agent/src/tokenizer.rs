@@ -26,6 +26,10 @@
 //! Not for vocabularies other than byte-level BPE: SentencePiece files are refused.
 
 mod qwen;
+mod spaces;
+mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
@@ -33,13 +37,14 @@ use tokenizers::decoders::DecoderWrapper;
 use tokenizers::decoders::sequence::Sequence as DecoderSequence;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::models::{ModelWrapper, TrainerWrapper};
-use tokenizers::normalizers::replace::ReplacePattern;
-use tokenizers::normalizers::{Lowercase, NFC, Prepend, Replace, Sequence as NormalizerSequence};
+use tokenizers::normalizers::Sequence as NormalizerSequence;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::sequence::Sequence as PreTokenizerSequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::{AddedToken, NormalizerWrapper, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer};
+use tokenizers::{AddedToken, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer};
 
+use self::spaces::{give_spaces, take_spaces};
+pub use self::stream::TextStream;
 use crate::error::AgentError;
 
 /// Pads, and separates documents.
@@ -53,15 +58,6 @@ const N_BYTES: usize = 256;
 
 /// A pair of tokens seen less often is not worth a token.
 const MIN_PAIR_COUNT: u64 = 2;
-
-/// Behind these a word never has a space of its own.
-const OPENERS: [char; 4] = ['[', '(', '$', '\n'];
-
-/// Behind these a word has no space of its own unless there is one before them too (`a-b`, `a - b`).
-const JOINERS: [char; 4] = ['/', '-', '&', '>'];
-
-/// What a word or a number begins with.
-const WORD_START: &str = r"[\p{L}\p{N}]";
 
 /// One piece a match: a contraction, a word, a digit, a mark, each with the space before it; other space.
 const PIECES: &str = concat!(
@@ -246,46 +242,6 @@ impl ShopTokenizer {
     }
 }
 
-/// Text of tokens that arrive one by one.
-///
-/// A piece is handed out once no later token can change it: whole characters only, and white space not
-/// before what follows it. The pieces and the last one of [`TextStream::finish`] join to the decoded whole.
-#[derive(Clone, Debug)]
-pub struct TextStream<'t> {
-    tokenizer: &'t ShopTokenizer,
-    ids: Vec<u32>,
-    /// Bytes of the decoded text handed out so far.
-    n_told: usize,
-}
-
-impl<'t> TextStream<'t> {
-    /// A stream at its beginning.
-    pub fn new(tokenizer: &'t ShopTokenizer) -> Self {
-        Self { tokenizer, ids: Vec::new(), n_told: 0 }
-    }
-
-    /// Takes the next token and returns the text that has become certain, often one word behind.
-    pub fn push(&mut self, id: u32) -> String {
-        self.ids.push(id);
-        let text = self.tokenizer.decode(&self.ids);
-        // A cut character decodes to at most three replacement marks until its last byte is there.
-        let certain = text.trim_end_matches(char::REPLACEMENT_CHARACTER).trim_end();
-        self.tell(certain)
-    }
-
-    /// Whatever has been held back.
-    pub fn finish(mut self) -> String {
-        let text = self.tokenizer.decode(&self.ids);
-        self.tell(&text)
-    }
-
-    fn tell(&mut self, certain: &str) -> String {
-        let piece = certain.get(self.n_told..).unwrap_or_default().to_string();
-        self.n_told += piece.len();
-        piece
-    }
-}
-
 fn special_tokens(special: &[&str]) -> Result<Vec<AddedToken>, AgentError> {
     let all = SPECIAL_TOKENS.iter().chain(special);
     all.map(|token| {
@@ -309,47 +265,6 @@ fn untrained() -> tokenizers::Result<Tokenizer> {
     tokenizer.with_pre_tokenizer(Some(PreTokenizerSequence::new(pre_tokenizer)));
     tokenizer.with_decoder(Some(DecoderSequence::new(decoder)));
     Ok(tokenizer)
-}
-
-/// Lower case, and a space before every word that lacks one.
-///
-/// Letters are composed after lower-casing, since some compose only then: what is decoded must not change
-/// when it is encoded again.
-///
-/// One step a mark, because a step can only write a fixed text and must replace at least one character: the
-/// crate miscounts where an empty match is replaced. For the same reason the space at the start is first
-/// put before everything and then taken from what is no word.
-fn give_spaces() -> tokenizers::Result<Vec<NormalizerWrapper>> {
-    let mut steps: Vec<NormalizerWrapper> =
-        vec![Lowercase.into(), NFC.into(), Prepend::new(" ".into()).into()];
-    steps.push(replace(format!(r"\A (?!{WORD_START})"), "")?.into());
-    for opener in OPENERS {
-        let behind = replace(format!(r"{}(?={WORD_START})", in_regex(opener)), &format!("{opener} "))?;
-        steps.push(behind.into());
-    }
-    for joiner in JOINERS {
-        let behind = replace(format!(r"(?<!\s){}(?={WORD_START})", in_regex(joiner)), &format!("{joiner} "))?;
-        steps.push(behind.into());
-    }
-    Ok(steps)
-}
-
-/// The inverse of [`give_spaces`], but for capitals.
-fn take_spaces() -> tokenizers::Result<Replace> {
-    let openers: String = OPENERS.map(in_regex).concat();
-    let joiners: String = JOINERS.map(in_regex).concat();
-    let places = format!(r"\A|(?<=[{openers}])|(?<!\s[{joiners}])(?<=[{joiners}])");
-    replace(format!("(?:{places}) (?={WORD_START})"), "")
-}
-
-fn replace(pattern: String, content: &str) -> tokenizers::Result<Replace> {
-    Replace::new(ReplacePattern::Regex(pattern), content)
-}
-
-/// An ASCII `mark` as a regular expression, alone or in a class: by its number, since what a backslash before
-/// a mark means differs between the engines that read `tokenizer.json` (`\>` is the end of a word to some).
-fn in_regex(mark: char) -> String {
-    format!(r"\x{:02X}", u32::from(mark))
 }
 
 /// Decoding must be joining bytes, perhaps with something replaced: other decoders look at one token at a
@@ -376,6 +291,3 @@ fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, AgentError> {
 fn failed(error: tokenizers::Error) -> AgentError {
     AgentError::Tokenizer(error.to_string())
 }
-
-#[cfg(test)]
-mod tests;

@@ -40,6 +40,11 @@ impl Digest {
         Digest(first)
     }
 
+    /// The digest as a number, big-endian: the one its digits spell.
+    pub fn number(self) -> u64 {
+        u64::from_be_bytes(self.0)
+    }
+
     pub(crate) fn bytes(self) -> [u8; Digest::LEN] {
         self.0
     }
@@ -51,7 +56,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", u64::from_be_bytes(self.0))
+        write!(f, "{:016x}", self.number())
     }
 }
 

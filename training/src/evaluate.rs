@@ -90,36 +90,62 @@ pub struct Summary {
     pub failures: Failures,
 }
 
-/// Summarizes `episodes`; all rates are 0 for none.
-pub fn summarize(episodes: &[Episode]) -> Summary {
-    let counted = episodes.iter().map(|episode| Counted {
-        reward: episode.reward,
-        n_turns: episode.turns.len(),
-        n_inadmissible: episode.n_inadmissible(),
-        n_sampled_tokens: episode.n_sampled_tokens(),
-        has_thought: episode.has_thought(),
-        failure: FailureKind::of(episode),
-    });
-    figures(&counted.collect::<Vec<_>>())
+/// Trips that are counted one by one, so that none need be kept.
+#[derive(Debug, Default)]
+pub struct Tally {
+    trips: Vec<Counted>,
 }
 
-/// Summarizes trips at a site. Their policies say no tokens, and the site does not say why it paid what it paid.
+impl Tally {
+    /// Counts `episode`.
+    pub fn count(&mut self, episode: &Episode) {
+        self.trips.push(Counted {
+            reward: episode.reward,
+            n_turns: episode.turns.len(),
+            n_inadmissible: episode.n_inadmissible(),
+            n_sampled_tokens: episode.n_sampled_tokens(),
+            has_thought: episode.has_thought(),
+            failure: FailureKind::of(episode),
+        });
+    }
+
+    /// Counts a trip at a site. Its policy says no tokens, and the site does not say why it paid what it paid.
+    pub fn count_at_site(&mut self, trip: &SiteTrip) {
+        self.trips.push(Counted {
+            reward: trip.reward,
+            n_turns: trip.turns.len(),
+            n_inadmissible: trip.n_inadmissible(),
+            n_sampled_tokens: 0,
+            has_thought: false,
+            failure: match trip.terminated {
+                false => Some(FailureKind::NeverBought),
+                true => (!trip.is_success()).then_some(FailureKind::Unexplained),
+            },
+        });
+    }
+
+    /// What they amount to; all rates are 0 for none.
+    pub fn summary(&self) -> Summary {
+        figures(&self.trips)
+    }
+}
+
+/// Summarizes `episodes`.
+pub fn summarize(episodes: &[Episode]) -> Summary {
+    let mut tally = Tally::default();
+    episodes.iter().for_each(|episode| tally.count(episode));
+    tally.summary()
+}
+
+/// Summarizes trips at a site.
 pub fn summarize_at_site(trips: &[SiteTrip]) -> Summary {
-    let counted = trips.iter().map(|trip| Counted {
-        reward: trip.reward,
-        n_turns: trip.turns.len(),
-        n_inadmissible: trip.n_inadmissible(),
-        n_sampled_tokens: 0,
-        has_thought: false,
-        failure: match trip.terminated {
-            false => Some(FailureKind::NeverBought),
-            true => (!trip.is_success()).then_some(FailureKind::Unexplained),
-        },
-    });
-    figures(&counted.collect::<Vec<_>>())
+    let mut tally = Tally::default();
+    trips.iter().for_each(|trip| tally.count_at_site(trip));
+    tally.summary()
 }
 
 /// What counts of one trip.
+#[derive(Debug)]
 struct Counted {
     reward: f64,
     n_turns: usize,

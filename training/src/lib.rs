@@ -52,17 +52,21 @@ pub use config::*;
 pub use doctor::{Diagnosis, Forecast, ForecastStage, Need, examine};
 pub use durable::{read_json, write_atomically, write_json};
 pub use error::{Result, TrainingError};
-pub use evaluate::{FailureKind, Failures, Summary, summarize, summarize_at_site};
-pub use gpu_check::{GpuCheck, MeasuredShape, Part as GpuPart, Verdict as GpuVerdict};
+pub use evaluate::{FailureKind, Failures, Summary, Tally, summarize, summarize_at_site};
+pub use gpu_check::{GpuCheck, Part as GpuPart, Verdict as GpuVerdict};
 pub use gradient::{Gradients, accumulate};
 pub use ground::{Ground, GroundGoal};
-pub use learn::{LearnStep, LearnTerms, learn_step};
-pub use loss::{Apo, Learner, Prepared, Scored, Target, TargetStatistics, Wsft, learner, summed_loss};
+pub use learn::{LearnTerms, learn_step};
+pub use loss::{
+    Apo, ApoLagged, Awr, Baseline, Clip, DrGrpo, Gigpo, Grpo, Gspo, Judged, KlEstimator, KlTerm, Learner,
+    LogProbs, Ppo, Prepared, Raft, Reinforce, Rloo, Scored, ScoredTurn, Segment, Target, TargetStatistics,
+    Term, Weighting, Wsft, learner, summed_loss,
+};
 pub use metrics::{
     Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
 };
 pub use observer::{Observer, Silent};
-pub use optimizer::{DeviceOptimizer, Optimizer, Schedule, StepOutcome, is_decayed};
+pub use optimizer::{DeviceOptimizer, Optimizer, Schedule, StepOutcome, Stride, is_decayed};
 pub use report::write_report;
 pub use reward::TaskReward;
 pub use setup::{
@@ -74,5 +78,5 @@ pub use trained::{Manners, Shopper, Trained};
 pub use trainer::{Stage, Stages, train, warm_up};
 pub use trajectory::{MicroBatch, Trajectory};
 pub use validate::{Check, MAX_GOALS, validate};
-pub use value::{GoalValue, ValueKey, ValueTable, optimal_value};
+pub use value::{GoalValue, ReferenceTrip, ValueKey, ValueTable, optimal_value};
 pub use warm_start::{Demonstrations, cloning_gradient, lay_down, recount};

@@ -57,6 +57,8 @@ metrics! {
     RolloutMalformedPenalty = "rollout/malformed_penalty",
     /// Mean number of tokens the model wrote in a trip.
     RolloutTokens = "rollout/tokens",
+    /// Tokens the model has written for learning so far, those of reference rollouts included.
+    RolloutTokensTotal = "rollout/tokens_total",
     /// Share of the step's trips in which the model wrote down a thought.
     RolloutThinkingRate = "rollout/thinking_rate",
     /// The loss whose gradient was stepped along, before clipping.
@@ -75,6 +77,10 @@ metrics! {
     TrainAdvStd = "train/adv_std",
     /// (Σw)²/Σw² of the trips' weights.
     TrainEffectiveSamples = "train/effective_samples",
+    /// Share of the tokens learned from whose gradient a clip took.
+    TrainClipFrac = "train/clip_frac",
+    /// Mean over groups of the standard deviation of their rewards; of groups of two or more.
+    TrainGroupSpread = "train/group_spread",
     /// Largest |log π at training − log π at sampling| of a token: two computations of one number.
     TrainLogProbGap = "train/log_prob_gap",
     /// Mean of those differences.
@@ -91,7 +97,11 @@ metrics! {
     TrainSkippedNonFinite = "train/skipped_non_finite",
     /// Share of demonstrated tokens that the model would have chosen.
     TrainTokenAccuracy = "train/token_accuracy",
-    /// Mean V* over the goals that are trained on.
+    /// Share of the step's goals whose V* was known before.
+    ValueHitRate = "value/hit_rate",
+    /// Learner steps since the reference was the policy.
+    ValueAge = "value/age",
+    /// Mean V* over the goals that were trained on so far.
     ValueMean = "value/mean",
     /// Share of those goals none of whose reference trips succeeded.
     ValueShareWithoutSuccess = "value/share_without_success",

@@ -5,11 +5,11 @@
 
 /// Watches a run go by.
 pub trait Observer {
-    /// A stage of `total` units begins, `done` of which were finished earlier.
+    /// A stage of `total` units begins, `done` of which were finished earlier. A stage may lie within another.
     fn begin(&self, stage: &str, total: u64, done: u64);
-    /// `units` more are finished; `note` says how it goes.
+    /// `units` more of the innermost stage are finished; `note` says how it goes.
     fn advance(&self, units: u64, note: &str);
-    /// The stage is over.
+    /// The innermost stage is over.
     fn end(&self);
     /// Something worth a line of its own.
     fn say(&self, line: &str);

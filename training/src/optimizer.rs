@@ -5,7 +5,7 @@
 //! AdamW for the rest. AdamW: "Decoupled Weight Decay Regularization", arXiv 1711.05101, algorithm 2:
 //!
 //! ```text
-//! g ← g · min(1, c/‖g‖)                    global norm over all parameters; c — `grad_clip`, 0 for no clipping
+//! g ← g · min(1, c/‖g‖)                    global norm over all parameters; c — `Stride::grad_clip`, 0 for no clipping
 //! m ← b₁ m + (1 − b₁) g                    m — `first`,  b₁ — `betas[0]`
 //! v ← b₂ v + (1 − b₂) g²                   v — `second`, b₂ — `betas[1]`
 //! w ← w − lr · λ w                         λ — `weight_decay`
@@ -45,8 +45,9 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The learning rate of the step numbered `step` from 0. Positive for every `step < total`.
-    pub fn lr(&self, step: u64) -> f64 {
+    /// The learning rate of the step numbered `step` from 0, when `spent`, 0 to 1, of another budget is used up, which
+    /// a linear decay goes by where that is more. Positive for every `step < total` and `spent < 1`.
+    pub fn lr(&self, step: u64, spent: f64) -> f64 {
         if step < self.warmup {
             return self.peak * (step + 1) as f64 / self.warmup as f64;
         }
@@ -55,7 +56,7 @@ impl Schedule {
             Decay::Linear => {
                 let left = self.total.saturating_sub(step) as f64;
                 let whole = self.total.saturating_sub(self.warmup).max(1) as f64;
-                self.peak * (left / whole).min(1.0)
+                self.peak * (left / whole).min(1.0 - spent)
             }
         }
     }
@@ -65,6 +66,15 @@ impl Schedule {
 /// size is not a matter of complexity.
 pub fn is_decayed(name: &str) -> bool {
     !name.ends_with("bias") && !name.contains("norm")
+}
+
+/// How far a step may go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stride {
+    /// Learning rate.
+    pub lr: f64,
+    /// c, the largest global gradient norm; 0 for no clipping.
+    pub grad_clip: f64,
 }
 
 /// What became of a step.
@@ -136,10 +146,10 @@ impl Optimizer {
         &mut self,
         parameters: &[(String, Var)],
         gradients: &mut [Vec<f32>],
-        lr: f64,
+        Stride { lr, grad_clip }: Stride,
     ) -> Result<StepOutcome> {
         self.check(parameters, gradients)?;
-        let outcome = self.clip(gradients);
+        let outcome = self.clip(gradients, grad_clip);
         if let StepOutcome::NonFinite { .. } = outcome {
             return Ok(outcome);
         }
@@ -176,8 +186,8 @@ impl Optimizer {
         Ok(())
     }
 
-    /// Scales `gradients` to a global norm of at most `grad_clip`. Sums in f64, in order.
-    fn clip(&self, gradients: &mut [Vec<f32>]) -> StepOutcome {
+    /// Scales `gradients` to a global norm of at most `limit`. Sums in f64, in order.
+    fn clip(&self, gradients: &mut [Vec<f32>], limit: f64) -> StepOutcome {
         let mut sum = 0.0;
         for (moments, gradient) in self.moments.iter().zip(gradients.iter()) {
             let square: f64 = gradient.iter().map(|&g| f64::from(g) * f64::from(g)).sum();
@@ -186,7 +196,7 @@ impl Optimizer {
             }
             sum += square;
         }
-        let (grad_norm, limit) = (f64::sqrt(sum), self.config.grad_clip);
+        let grad_norm = f64::sqrt(sum);
         if limit > 0.0 && grad_norm > limit {
             let scale = (limit / grad_norm) as f32;
             gradients.iter_mut().flatten().for_each(|g| *g *= scale);
@@ -301,8 +311,13 @@ mod tests {
         parameter.1.to_vec1().unwrap()
     }
 
-    fn config(weight_decay: f64, grad_clip: f64) -> OptimizerConfig {
-        OptimizerConfig { betas: [0.9, 0.999], epsilon: 1e-8, weight_decay, grad_clip }
+    fn config(weight_decay: f64) -> OptimizerConfig {
+        OptimizerConfig { weight_decay, ..OptimizerConfig::default() }
+    }
+
+    /// Without clipping.
+    fn at(lr: f64) -> Stride {
+        Stride { lr, grad_clip: 0.0 }
     }
 
     #[track_caller]
@@ -313,14 +328,14 @@ mod tests {
     #[test]
     fn two_steps_follow_the_equations() {
         let parameters = [parameter("q_proj.weight", &[1.0])];
-        let mut adam = Optimizer::new(Method::Adamw, &config(0.5, 0.0), &parameters);
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.5), &parameters);
         // t = 1: m̂ = g = .5, √v̂ = .5, so the step is lr = .1; decay takes .1 · .5 · 1 = .05. 1 − .05 − .1 = .85
-        adam.step(&parameters, &mut [vec![0.5]], 0.1).unwrap();
+        adam.step(&parameters, &mut [vec![0.5]], at(0.1)).unwrap();
         near(values(&parameters[0])[0], 0.85);
         // t = 2, g = −1: m = .9 · .05 − .1 = −.055, m̂ = −.055 / .19 = −.2894737;
         // v = .999 · .00025 + .001 = .00124975, v̂ = .00124975 / .001999 = .6251876, √v̂ = .7906880;
         // step = +.1 · .2894737 / .7906880 = .0366104; decay = .05 · .85 = .0425. .85 − .0425 + .0366104 = .8441104
-        adam.step(&parameters, &mut [vec![-1.0]], 0.1).unwrap();
+        adam.step(&parameters, &mut [vec![-1.0]], at(0.1)).unwrap();
         near(values(&parameters[0])[0], 0.844_110_4);
         assert_eq!(adam.steps(), 2);
     }
@@ -328,8 +343,8 @@ mod tests {
     #[test]
     fn norms_and_biases_do_not_decay() {
         let parameters = [parameter("input_layernorm.weight", &[1.0]), parameter("q_proj.bias", &[1.0])];
-        let mut adam = Optimizer::new(Method::Adamw, &config(0.5, 0.0), &parameters);
-        adam.step(&parameters, &mut [vec![0.0], vec![0.0]], 0.1).unwrap();
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.5), &parameters);
+        adam.step(&parameters, &mut [vec![0.0], vec![0.0]], at(0.1)).unwrap();
         assert_eq!((values(&parameters[0]), values(&parameters[1])), (vec![1.0], vec![1.0]));
         assert!(is_decayed("model.embed_tokens.weight") && !is_decayed("model.norm.weight"));
     }
@@ -338,8 +353,8 @@ mod tests {
     fn clipping_is_by_the_norm_over_all_parameters() {
         let parameters = [parameter("a", &[0.0]), parameter("b", &[0.0])];
         let mut gradients = [vec![3.0], vec![4.0]];
-        let mut adam = Optimizer::new(Method::Adamw, &config(0.0, 1.0), &parameters);
-        let outcome = adam.step(&parameters, &mut gradients, 0.1).unwrap();
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.0), &parameters);
+        let outcome = adam.step(&parameters, &mut gradients, Stride { lr: 0.1, grad_clip: 1.0 }).unwrap();
         // √(9 + 16) = 5, so both shrink to a fifth.
         assert_eq!(outcome, StepOutcome::Stepped { grad_norm: 5.0 });
         near(gradients[0][0], 0.6);
@@ -349,11 +364,11 @@ mod tests {
     #[test]
     fn a_gradient_that_is_no_number_changes_nothing() {
         let parameters = [parameter("a", &[1.0]), parameter("b", &[1.0])];
-        let mut adam = Optimizer::new(Method::Adamw, &config(0.1, 1.0), &parameters);
-        adam.step(&parameters, &mut [vec![1.0], vec![1.0]], 0.1).unwrap();
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.1), &parameters);
+        adam.step(&parameters, &mut [vec![1.0], vec![1.0]], at(0.1)).unwrap();
         let (before, weights) = (adam.clone(), values(&parameters[0]));
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            let outcome = adam.step(&parameters, &mut [vec![1.0], vec![bad]], 0.1).unwrap();
+            let outcome = adam.step(&parameters, &mut [vec![1.0], vec![bad]], at(0.1)).unwrap();
             assert_eq!(outcome, StepOutcome::NonFinite { parameter: "b".into() });
         }
         assert_eq!((adam, values(&parameters[0])), (before, weights));
@@ -362,10 +377,10 @@ mod tests {
     #[test]
     fn another_model_is_refused() {
         let parameters = [parameter("a", &[1.0])];
-        let mut adam = Optimizer::new(Method::Adamw, &config(0.0, 0.0), &parameters);
-        let error = adam.step(&[parameter("b", &[1.0])], &mut [vec![1.0]], 0.1).unwrap_err();
+        let mut adam = Optimizer::new(Method::Adamw, &config(0.0), &parameters);
+        let error = adam.step(&[parameter("b", &[1.0])], &mut [vec![1.0]], at(0.1)).unwrap_err();
         assert_eq!(error.to_string(), "parameter `b`: stands where the optimizer knows `a`");
-        let error = adam.step(&parameters, &mut [vec![1.0, 2.0]], 0.1).unwrap_err();
+        let error = adam.step(&parameters, &mut [vec![1.0, 2.0]], at(0.1)).unwrap_err();
         assert_eq!(error.to_string(), "parameter `a`: has 1 values and 2 gradients, the optimizer 1");
     }
 
@@ -374,17 +389,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("optimizer.safetensors");
         let parameters = [parameter("a", &[0.3, -0.7]), parameter("b.bias", &[0.1])];
-        let mut straight = Optimizer::new(Method::Adamw, &config(0.01, 1.0), &parameters);
-        straight.step(&parameters, &mut [vec![0.1, 0.2], vec![0.3]], 0.01).unwrap();
+        let mut straight = Optimizer::new(Method::Adamw, &config(0.01), &parameters);
+        straight.step(&parameters, &mut [vec![0.1, 0.2], vec![0.3]], at(0.01)).unwrap();
         straight.save(&path).unwrap();
-        let loaded = Optimizer::load(Method::Adamw, &config(0.01, 1.0), &parameters, &path).unwrap();
+        let loaded = Optimizer::load(Method::Adamw, &config(0.01), &parameters, &path).unwrap();
         assert_eq!(loaded, straight);
 
         let larger = [parameter("a", &[0.3, -0.7, 1.0]), parameter("b.bias", &[0.1])];
-        let error = Optimizer::load(Method::Adamw, &config(0.01, 1.0), &larger, &path).unwrap_err();
+        let error = Optimizer::load(Method::Adamw, &config(0.01), &larger, &path).unwrap_err();
         assert!(error.to_string().ends_with("`first.a` is not 3 values of f32"), "{error}");
         std::fs::write(&path, "not tensors").unwrap();
-        assert!(Optimizer::load(Method::Adamw, &config(0.01, 1.0), &parameters, &path).is_err());
+        assert!(Optimizer::load(Method::Adamw, &config(0.01), &parameters, &path).is_err());
     }
 
     #[test]
@@ -393,8 +408,8 @@ mod tests {
         let path = folder.path().join("optimizer.safetensors");
         let matrix = Var::from_tensor(&Tensor::zeros((2, 2), candle_core::DType::F32, &Device::Cpu).unwrap());
         let parameters = [("q_proj.weight".to_string(), matrix.unwrap()), parameter("q_proj.bias", &[0.0])];
-        let mut optimizer = Optimizer::new(Method::Muon, &config(0.0, 0.0), &parameters);
-        optimizer.step(&parameters, &mut [vec![3.0, 0.0, 0.0, 4.0], vec![2.0]], 0.1).unwrap();
+        let mut optimizer = Optimizer::new(Method::Muon, &config(0.0), &parameters);
+        optimizer.step(&parameters, &mut [vec![3.0, 0.0, 0.0, 4.0], vec![2.0]], at(0.1)).unwrap();
         let moved = parameters[0].1.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         // Both directions by about lr · .2 · √2 = .028, whatever their gradients; Adam's first step is lr.
         assert!(
@@ -404,20 +419,22 @@ mod tests {
         near(values(&parameters[1])[0], -0.1);
 
         optimizer.save(&path).unwrap();
-        let loaded = Optimizer::load(Method::Muon, &config(0.0, 0.0), &parameters, &path).unwrap();
+        let loaded = Optimizer::load(Method::Muon, &config(0.0), &parameters, &path).unwrap();
         assert_eq!(loaded, optimizer);
-        assert!(Optimizer::load(Method::Adamw, &config(0.0, 0.0), &parameters, &path).is_err());
+        assert!(Optimizer::load(Method::Adamw, &config(0.0), &parameters, &path).is_err());
     }
 
     #[test]
     fn the_learning_rate_rises_then_stays_or_falls() {
         let constant = Schedule { peak: 1.0, warmup: 4, decay: Decay::None, total: 8 };
-        let rates: Vec<f64> = (0..8).map(|step| constant.lr(step)).collect();
+        let rates: Vec<f64> = (0..8).map(|step| constant.lr(step, 0.0)).collect();
         assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0]);
         let linear = Schedule { decay: Decay::Linear, ..constant };
-        let rates: Vec<f64> = (0..9).map(|step| linear.lr(step)).collect();
+        let rates: Vec<f64> = (0..9).map(|step| linear.lr(step, 0.0)).collect();
         assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]);
         let cold = Schedule { warmup: 0, ..constant };
-        assert_eq!(cold.lr(0), 1.0);
+        assert_eq!(cold.lr(0, 0.0), 1.0);
+        // Half of the way by steps, three quarters by another budget.
+        assert_eq!((linear.lr(6, 0.75), linear.lr(6, 0.25)), (0.25, 0.5));
     }
 }

@@ -3,6 +3,7 @@
 use webshop_agent::Episode;
 
 use crate::evaluate::Summary;
+use crate::learn::LearnTerms;
 use crate::metrics::{Metric, Record};
 use crate::reward::malformed_turns;
 use crate::trajectory::Trajectory;
@@ -28,6 +29,22 @@ pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64)
     record
         .set(Metric::RolloutMalformedRate, malformed as f64 / n_turns.max(1) as f64)
         .set(Metric::RolloutMalformedPenalty, penalty * malformed as f64 / episodes.len().max(1) as f64);
+}
+
+/// What was measured while learning from them.
+pub fn record_learning(record: &mut Record, terms: &LearnTerms) {
+    record
+        .set(Metric::TrainLoss, terms.loss)
+        .set(Metric::TrainKl, terms.kl)
+        .set(Metric::TrainKlK3, terms.kl_k3)
+        .set(Metric::TrainClipFrac, terms.clip_frac)
+        .set(Metric::TrainLogProbGap, terms.log_prob_gap)
+        .set(Metric::TrainLogProbGapMean, terms.log_prob_gap_mean)
+        .set(Metric::TrainOutsideNucleus, terms.outside_nucleus[0])
+        .set(Metric::TrainOutsideReference, terms.outside_nucleus[1])
+        .set(Metric::TrainAdvMean, terms.targets.adv_mean)
+        .set(Metric::TrainAdvStd, terms.targets.adv_std)
+        .set(Metric::TrainEffectiveSamples, terms.targets.effective_samples);
 }
 
 /// The figures of a held-out evaluation.

@@ -1,6 +1,6 @@
 //! What a trip is worth to the learner.
 //!
-//! The shop's reward in two readings. Partial credit is only ever for what was bought, never for clicks. What malformed
+//! The shop's reward in three readings. Partial credit is only ever for what was bought, never for clicks. What malformed
 //! answers cost is counted apart ([`malformed_turns`]), so that no score is mixed with it.
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,8 @@ pub enum TaskReward {
     Score,
     /// 1 if the shop's reward is exactly 1, else 0.
     Success,
+    /// The mean of both: partial credit, and a step for the whole.
+    Blend,
 }
 
 impl TaskReward {
@@ -22,6 +24,7 @@ impl TaskReward {
         match self {
             Self::Score => episode.reward,
             Self::Success => f64::from(u8::from(episode.is_success())),
+            Self::Blend => 0.5 * (Self::Score.of(episode) + Self::Success.of(episode)),
         }
     }
 }

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use webshop_agent::checkpoint::{self, StopTokens};
+use webshop_agent::device::Compute;
 use webshop_agent::lora::Lora;
 use webshop_agent::prompt::{THINK, mark};
-use webshop_agent::{
-    ChatFormat, Compute, Dialect, Engine, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer,
-};
+use webshop_agent::{ChatFormat, Dialect, Engine, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer};
 use webshop_products::Seed;
 
 use crate::checkpoint::find_checkpoint;

@@ -8,15 +8,24 @@
 //! ```
 //!
 //! [`ValueTable`] keeps V* of every goal with the rewards that made it and the [`ValueKey`] under which they may be
-//! used again. Deviations from the paper: none. A goal whose samples all fail is kept, where TRL's `a2po` leaves it out:
+//! used again. Deviations from the paper: none in V*(x).
+//!
+//! A rollout passes states, and its reward is a sample for each of them too. So the same rollouts give V* of every state
+//! that some of them passed ([`GoalValue::v_state`]), at no cost: the shop is deterministic, and a state is named by what
+//! it shows. That is ours, untested in the literature, and an approximation: what the model read before it came to a
+//! state is not part of the name.
+//!
+//! A goal whose samples all fail is kept, where TRL's `a2po` leaves it out:
 //! V* = 0 makes a later success count in full. It rolls nothing out.
 //!
 //! The estimate is biased low, since the logarithm is concave: for success probability .2 and β₁ = .5 by .042 at
 //! N = 8. On policy that costs variance only; [`ValueTable::mean_bias`] reports it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::durable::{read_json, write_json};
 use crate::error::Result;
@@ -39,20 +48,36 @@ pub fn optimal_value(rewards: &[f64], beta1: f64) -> f64 {
     max + beta1 * mean.ln()
 }
 
-/// Under which conditions a table of values was made; values are used again only under equal ones. A table belongs to
-/// one run folder, so shop, goals and reward are the run's.
+/// Under which conditions a table of values was made; values are used again only under equal ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValueKey {
     /// Fingerprint of the reference policy's weights.
     pub reference: String,
     /// Version of the prompt and the action dialect.
     pub prompt: String,
-    /// N.
-    pub samples: usize,
-    /// Sampling temperature of the rollouts.
-    pub temperature: f64,
-    /// Nucleus of the rollouts.
-    pub top_p: f64,
+    /// Digest of all shops, their goals and prices.
+    pub ground: String,
+    /// What else decides about a rollout: seed, limits, reward, N, β₁, and how tokens are drawn.
+    pub conditions: String,
+}
+
+impl ValueKey {
+    /// 64 hexadecimal digits that differ where the conditions do.
+    pub fn digest(&self) -> String {
+        let parts = [&self.reference, &self.prompt, &self.ground, &self.conditions].map(String::as_str);
+        Sha256::digest(parts.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// A rollout of the reference, as far as values go.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferenceTrip {
+    /// What it earned.
+    pub reward: f64,
+    /// Tokens it took to write.
+    pub n_tokens: usize,
+    /// Names of the states that it passed after its first turn, the last excepted.
+    pub states: Vec<u64>,
 }
 
 /// V* of one goal with its evidence.
@@ -66,12 +91,42 @@ pub struct GoalValue {
     pub rewards: Vec<f64>,
     /// The estimate from these rewards.
     pub v_star: f64,
+    /// Tokens that the rollouts took.
+    pub n_tokens: u64,
+    /// Rewards of the rollouts that passed a state, by its name; a rollout counts once at each.
+    pub states: BTreeMap<u64, Vec<f64>>,
 }
 
 impl GoalValue {
+    /// From the reference's rollouts, at least one.
+    fn of(shop: u32, goal: u32, trips: &[ReferenceTrip], beta1: f64) -> Self {
+        let rewards: Vec<f64> = trips.iter().map(|trip| trip.reward).collect();
+        let mut states: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for trip in trips {
+            for state in trip.states.iter().collect::<BTreeSet<_>>() {
+                states.entry(*state).or_default().push(trip.reward);
+            }
+        }
+        let n_tokens = trips.iter().map(|trip| trip.n_tokens as u64).sum();
+        Self { shop, goal, v_star: optimal_value(&rewards, beta1), rewards, n_tokens, states }
+    }
+
+    /// V* of a state on the way, from the rollouts that passed it; `None` if fewer than `least` did.
+    pub fn v_state(&self, state: u64, beta1: f64, least: usize) -> Option<f64> {
+        let rewards = self.states.get(&state)?;
+        (rewards.len() >= least).then(|| optimal_value(rewards, beta1))
+    }
+
     /// Whether any sample earned the whole reward.
     pub fn has_success(&self) -> bool {
         self.rewards.contains(&1.0)
+    }
+
+    /// How far the samples differ: their standard deviation over N.
+    pub fn spread(&self) -> f64 {
+        let n = self.rewards.len() as f64;
+        let mean = self.rewards.iter().sum::<f64>() / n;
+        (self.rewards.iter().map(|reward| (reward - mean).powi(2)).sum::<f64>() / n).sqrt()
     }
 
     /// The jackknife's estimate of how far `v_star` lies from what infinitely many samples would give, negative
@@ -91,7 +146,7 @@ impl GoalValue {
     }
 }
 
-/// V* of all goals that are trained on.
+/// V* of the goals that were asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValueTable {
     key: ValueKey,
@@ -105,18 +160,20 @@ impl ValueTable {
         Self { key, beta1, goals: Vec::new() }
     }
 
-    /// Sets the rewards of a goal, replacing earlier ones, and returns its V*.
+    /// Sets the rollouts of a goal, replacing earlier ones.
     ///
-    /// Panics if `rewards` is empty: no rollout, no value.
-    pub fn insert(&mut self, shop: u32, goal: u32, rewards: Vec<f64>) -> f64 {
-        assert!(!rewards.is_empty(), "a value needs at least one rollout");
-        let v_star = optimal_value(&rewards, self.beta1);
-        let entry = GoalValue { shop, goal, rewards, v_star };
-        match self.position(shop, goal) {
-            Ok(at) => self.goals[at] = entry,
-            Err(at) => self.goals.insert(at, entry),
+    /// Panics if there are none: no rollout, no value.
+    pub fn insert(&mut self, shop: u32, goal: u32, trips: &[ReferenceTrip]) {
+        assert!(!trips.is_empty(), "a value needs at least one rollout");
+        self.put(GoalValue::of(shop, goal, trips, self.beta1));
+    }
+
+    /// Takes over the value of a goal from a table of equal conditions.
+    pub fn put(&mut self, value: GoalValue) {
+        match self.position(value.shop, value.goal) {
+            Ok(at) => self.goals[at] = value,
+            Err(at) => self.goals.insert(at, value),
         }
-        v_star
     }
 
     /// The value of a goal, if it has one.
@@ -167,13 +224,11 @@ impl ValueTable {
         write_json(path, self)
     }
 
-    /// Reads a table, `None` if there is no file or it was made under other conditions than `key` and `beta1`.
-    pub fn load(path: &Path, key: &ValueKey, beta1: f64) -> Result<Option<Self>> {
-        if !path.exists() {
-            return Ok(None);
-        }
-        let table: Self = read_json(path)?;
-        Ok((table.key == *key && table.beta1 == beta1).then_some(table))
+    /// Reads the table of these conditions; an empty one if there is no file or it was made under others.
+    pub fn load(path: &Path, key: &ValueKey, beta1: f64) -> Result<Self> {
+        let kept = if path.exists() { Some(read_json::<Self>(path)?) } else { None };
+        let kept = kept.filter(|table| table.key == *key && table.beta1 == beta1);
+        Ok(kept.unwrap_or_else(|| Self::new(key.clone(), beta1)))
     }
 }
 
@@ -184,7 +239,12 @@ mod tests {
     const BETA1: f64 = 0.5;
 
     fn key() -> ValueKey {
-        ValueKey { reference: "abc".into(), prompt: "1".into(), samples: 2, temperature: 1.0, top_p: 1.0 }
+        ValueKey {
+            reference: "abc".into(),
+            prompt: "1".into(),
+            ground: "shops".into(),
+            conditions: "N = 2".into(),
+        }
     }
 
     /// Σₖ C(n, k) pᵏ (1 − p)ⁿ⁻ᵏ · f(k): the exact mean of f over n trials.
@@ -196,6 +256,10 @@ mod tests {
             coefficient *= (n - k) as f64 / (k + 1) as f64;
         }
         mean
+    }
+
+    fn trips(rewards: &[f64]) -> Vec<ReferenceTrip> {
+        rewards.iter().map(|&reward| ReferenceTrip { reward, n_tokens: 10, states: vec![] }).collect()
     }
 
     fn outcomes(successes: usize, n: usize) -> Vec<f64> {
@@ -248,7 +312,7 @@ mod tests {
     fn the_jackknife_points_the_right_way() {
         let mean_bias = binomial_mean(8, 0.2, |k| {
             let mut table = ValueTable::new(key(), BETA1);
-            table.insert(0, 0, outcomes(k, 8));
+            table.insert(0, 0, &trips(&outcomes(k, 8)));
             table.mean_bias()
         });
         // The true bias is −.042; the jackknife is itself approximate.
@@ -258,9 +322,9 @@ mod tests {
     #[test]
     fn a_table_keeps_goals_in_order_and_replaces() {
         let mut table = ValueTable::new(key(), BETA1);
-        table.insert(1, 0, vec![0.0]);
-        table.insert(0, 7, vec![0.0, 0.5]);
-        table.insert(0, 7, vec![1.0, 0.0]);
+        table.insert(1, 0, &trips(&[0.0]));
+        table.insert(0, 7, &trips(&[0.0, 0.5]));
+        table.insert(0, 7, &trips(&[1.0, 0.0]));
         let order: Vec<_> = table.goals().iter().map(|value| (value.shop, value.goal)).collect();
         assert_eq!(order, [(0, 7), (1, 0)]);
         assert!((table.get(0, 7).unwrap().v_star - exact(0.5)).abs() < 1e-12);
@@ -269,17 +333,40 @@ mod tests {
     }
 
     #[test]
+    fn a_state_is_worth_what_the_rollouts_that_passed_it_earned() {
+        let trip = |reward, states: &[u64]| ReferenceTrip { reward, n_tokens: 5, states: states.into() };
+        let mut table = ValueTable::new(key(), BETA1);
+        table.insert(0, 0, &[trip(1.0, &[1, 2, 1]), trip(0.0, &[1]), trip(0.0, &[3])]);
+        let value = table.get(0, 0).unwrap();
+        // State 1 was passed by a success and a failure, twice by the former.
+        assert!((value.v_state(1, BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
+        assert_eq!((value.v_state(2, BETA1, 1), value.v_state(2, BETA1, 2)), (Some(1.0), None));
+        assert_eq!((value.v_state(4, BETA1, 1), value.n_tokens), (None, 15));
+        assert!((value.spread() - (2.0_f64 / 9.0).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
     fn a_table_is_used_again_only_under_equal_conditions() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("value.json");
-        assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), None);
-        let mut table = ValueTable::new(key(), BETA1);
-        table.insert(0, 3, vec![1.0 / 3.0, 0.1]);
+        let empty = ValueTable::new(key(), BETA1);
+        assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), empty);
+        let mut table = empty.clone();
+        table.insert(0, 3, &trips(&[1.0 / 3.0, 0.1]));
         table.save(&path).unwrap();
-        assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), Some(table));
-        for other in [ValueKey { temperature: 0.9, ..key() }, ValueKey { top_p: 0.9, ..key() }] {
-            assert_eq!(ValueTable::load(&path, &other, BETA1).unwrap(), None);
+        assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), table);
+        let changes: [fn(&mut ValueKey) -> &mut String; 4] = [
+            |key| &mut key.reference,
+            |key| &mut key.prompt,
+            |key| &mut key.ground,
+            |key| &mut key.conditions,
+        ];
+        for change in changes {
+            let mut other = key();
+            change(&mut other).push('x');
+            assert!(ValueTable::load(&path, &other, BETA1).unwrap().goals().is_empty());
+            assert_ne!(other.digest(), key().digest());
         }
-        assert_eq!(ValueTable::load(&path, &key(), 0.25).unwrap(), None);
+        assert!(ValueTable::load(&path, &key(), 0.25).unwrap().goals().is_empty());
     }
 }

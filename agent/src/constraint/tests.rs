@@ -5,8 +5,10 @@ use webshop_products::{Purpose, Seed};
 
 use super::*;
 use crate::sampler::{Sampler, SamplingCoordinates};
+use crate::tokenizer::ShopTokenizer;
 
 const END: &str = "<|im_end|>";
+const TWO_OF_EACH: Budget = Budget { thought: 2, words: 2 };
 
 fn tokenizer() -> ShopTokenizer {
     let pages = ["search click buy now red black red/black < prev next > yes no [ ]\n"; 4];
@@ -17,13 +19,13 @@ fn clicks(tokenizer: &ShopTokenizer, labels: &[&str]) -> Vec<Vec<u32>> {
     labels.iter().map(|label| tokenizer.encode(&format!("click[{label}]{END}")).unwrap()).collect()
 }
 
-fn search(tokenizer: &ShopTokenizer, max_tokens: usize) -> Option<Arc<FreeText>> {
-    Some(Arc::new(FreeText::new(tokenizer, ("search[", "]<|im_end|>"), max_tokens, &['[', ']']).unwrap()))
+fn search(tokenizer: &ShopTokenizer) -> Option<Arc<FreeText>> {
+    Some(Arc::new(FreeText::new(tokenizer, ("search[", "]<|im_end|>"), &['[', ']']).unwrap()))
 }
 
-fn thought(tokenizer: &ShopTokenizer, start: ThoughtStart, max_tokens: usize) -> Option<Arc<Thought>> {
+fn thought(tokenizer: &ShopTokenizer, start: ThoughtStart) -> Option<Arc<Thought>> {
     let marks = [tokenizer.special_id("<|1|>").unwrap()];
-    Some(Arc::new(Thought::new(tokenizer, ("<think>", "</think>"), start, max_tokens, &marks, &[]).unwrap()))
+    Some(Arc::new(Thought::new(tokenizer, ("<think>", "</think>"), start, &marks, &[]).unwrap()))
 }
 
 fn random_logits(n: usize, at: u64) -> Vec<f32> {
@@ -51,8 +53,9 @@ fn say(tokenizer: &ShopTokenizer, constraint: &Constraint, sample: u64) -> Vec<u
 fn only_admissible_turns_are_said() {
     let tokenizer = tokenizer();
     let labels = ["red", "black", "red/black", "< prev", "buy now"];
-    let (search, thought) = (search(&tokenizer, 4), thought(&tokenizer, ThoughtStart::Offered, 3));
-    let constraint = Constraint::new(&clicks(&tokenizer, &labels), search, thought).unwrap();
+    let (search, thought) = (search(&tokenizer), thought(&tokenizer, ThoughtStart::Offered));
+    let budget = Budget { thought: 3, words: 4 };
+    let constraint = Constraint::new(&clicks(&tokenizer, &labels), search, thought, budget).unwrap();
     let (mut n_searches, mut n_thoughts, mut clicked) = (0, 0, std::collections::BTreeSet::new());
     for sample in 0..300 {
         let text = tokenizer.decode(&say(&tokenizer, &constraint, sample));
@@ -81,14 +84,14 @@ fn only_admissible_turns_are_said() {
 fn probabilities_of_all_turns_sum_to_one() {
     // Eight tokens, and words of a language that no tokenizer is needed for: 6 closes, 7 ends, and free
     // text may not say 0, 5 or 7.
-    let run = |closing: &[u32], min, max| FreeRun::new(closing.to_vec(), min, max, vec![0, 5, 7]).unwrap();
-    let text = Arc::new(FreeText { opening: vec![1, 2], inside: run(&[6, 7], 1, 2) });
+    let run = |closing: &[u32], min| FreeRun::new(closing.to_vec(), min, vec![0, 5, 7]).unwrap();
+    let text = Arc::new(FreeText { opening: vec![1, 2], inside: run(&[6, 7], 1) });
     let completions = [vec![1, 3, 7], vec![1, 4, 4, 7], vec![2, 7], vec![2, 3, 7], vec![2, 7]];
-    let starts = [ThoughtStart::Offered, ThoughtStart::Required, ThoughtStart::Given];
+    let starts = [ThoughtStart::Offered, ThoughtStart::Required];
     for start in [None].into_iter().chain(starts.map(Some)) {
         let thought =
-            start.map(|start| Arc::new(Thought { start, opening: vec![5], inside: run(&[6, 0], 0, 2) }));
-        let constraint = Constraint::new(&completions, Some(text.clone()), thought).unwrap();
+            start.map(|start| Arc::new(Thought { start, opening: vec![5], inside: run(&[6, 0], 0) }));
+        let constraint = Constraint::new(&completions, Some(text.clone()), thought, TWO_OF_EACH).unwrap();
         for sampler in [Sampler::PLAIN, Sampler::new(0.7, 0.8).unwrap(), Sampler::GREEDY] {
             let sum = total(&constraint.start(), sampler, 0);
             assert!((sum - 1.0).abs() < 1e-5, "{start:?} {sampler:?}: {sum}");
@@ -115,9 +118,10 @@ fn total(state: &ConstraintState<'_>, sampler: Sampler, depth: u64) -> f32 {
 fn thoughts_keep_to_their_budget_and_their_marks() {
     let tokenizer = tokenizer();
     let special = |token: &str| tokenizer.special_id(token).unwrap();
-    let thought = thought(&tokenizer, ThoughtStart::Given, 2);
-    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, thought).unwrap();
+    let thought = thought(&tokenizer, ThoughtStart::Required);
+    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, thought, TWO_OF_EACH).unwrap();
     let mut state = constraint.start();
+    state.advance(special("<think>")).unwrap();
     for forbidden in ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>"] {
         assert!(!state.allowed().contains(special(forbidden)), "{forbidden}");
     }
@@ -132,8 +136,8 @@ fn thoughts_keep_to_their_budget_and_their_marks() {
 #[test]
 fn one_thought_is_enough() {
     let tokenizer = tokenizer();
-    let thought = thought(&tokenizer, ThoughtStart::Offered, 2);
-    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, thought).unwrap();
+    let thought = thought(&tokenizer, ThoughtStart::Offered);
+    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, thought, TWO_OF_EACH).unwrap();
     let open = tokenizer.special_id("<think>").unwrap();
     let mut state = constraint.start();
     assert!(state.allowed().contains(open));
@@ -145,8 +149,8 @@ fn one_thought_is_enough() {
 #[test]
 fn a_required_thought_comes_first() {
     let tokenizer = tokenizer();
-    let thought = thought(&tokenizer, ThoughtStart::Required, 2);
-    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, thought).unwrap();
+    let thought = thought(&tokenizer, ThoughtStart::Required);
+    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, thought, TWO_OF_EACH).unwrap();
     let mut state = constraint.start();
     assert_eq!(state.allowed(), Allowed::Only(&[tokenizer.special_id("<think>").unwrap()]));
     for token in ["<think>", "Ġyes", "</think>"] {
@@ -158,7 +162,7 @@ fn a_required_thought_comes_first() {
 #[test]
 fn a_search_says_something_and_ends_in_time() {
     let tokenizer = tokenizer();
-    let constraint = Constraint::new(&[], search(&tokenizer, 2), None).unwrap();
+    let constraint = Constraint::new(&[], search(&tokenizer), None, TWO_OF_EACH).unwrap();
     let mut state = constraint.start();
     for id in tokenizer.encode("search[").unwrap() {
         state.advance(id).unwrap();
@@ -178,7 +182,7 @@ fn a_search_says_something_and_ends_in_time() {
 #[test]
 fn a_token_out_of_place_is_refused() {
     let tokenizer = tokenizer();
-    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, None).unwrap();
+    let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, None, TWO_OF_EACH).unwrap();
     let error = constraint.start().advance(7).unwrap_err();
     assert_eq!(error.to_string(), "sampling: token `7` is not allowed here");
 }
@@ -186,13 +190,14 @@ fn a_token_out_of_place_is_refused() {
 #[test]
 fn a_language_that_cannot_end_clearly_is_refused() {
     let tokenizer = tokenizer();
-    let refused = |completions: &[Vec<u32>], text| Constraint::new(completions, text, None).is_err();
+    let refused =
+        |completions: &[Vec<u32>], text| Constraint::new(completions, text, None, TWO_OF_EACH).is_err();
     assert!(refused(&[], None));
     assert!(refused(&[vec![]], None));
     assert!(refused(&[vec![1], vec![1, 2]], None));
     assert!(refused(&[vec![1, 2], vec![1]], None));
     for text in ["search[red]<|im_end|>", "search[", "search"] {
-        assert!(refused(&[tokenizer.encode(text).unwrap()], search(&tokenizer, 2)), "{text}");
+        assert!(refused(&[tokenizer.encode(text).unwrap()], search(&tokenizer)), "{text}");
     }
     assert!(!refused(&[vec![1, 2], vec![1, 2], vec![1, 3]], None));
 }

@@ -6,13 +6,15 @@ use webshop_products::Seed;
 
 use super::*;
 use crate::cache::KvCache;
+use crate::constraint::{Allowed, Budget};
 use crate::device::{Compute, DeviceRequest, KernelChoice};
 use crate::qwen2::device::DeviceModel;
-use crate::qwen2::{Decoder, Qwen2, Qwen2Config};
+use crate::qwen2::{Decoder, LaneTokens, Qwen2, Qwen2Config};
 
 const V: u32 = 23;
 const STOP: u32 = 2;
 const CAPACITY: usize = 40;
+const NOTHING_FREE: Budget = Budget { thought: 0, words: 0 };
 
 fn decoder() -> Arc<Decoder> {
     let config = Qwen2Config {
@@ -235,7 +237,7 @@ fn constrained_lanes_say_what_is_admissible() {
     let admissible = [vec![5, 6, 7, STOP], vec![5, 6, 8, STOP], vec![9, STOP]];
     let mut generator = generator(20, &[STOP]);
     let constrained = |request: Request| {
-        let constraint = Constraint::new(&admissible, None, None).unwrap();
+        let constraint = Constraint::new(&admissible, None, None, NOTHING_FREE).unwrap();
         Request { constraint: Some(constraint), ..request }
     };
     for turn in 0..2 {
@@ -255,7 +257,7 @@ fn constrained_lanes_say_what_is_admissible() {
 #[test]
 fn a_single_possible_turn_needs_no_model() {
     let mut generator = generator(1, &[]);
-    let constraint = Constraint::new(&[vec![9, 10, STOP]], None, None).unwrap();
+    let constraint = Constraint::new(&[vec![9, 10, STOP]], None, None, NOTHING_FREE).unwrap();
     let said = generator.generate(&[Request { constraint: Some(constraint), ..request(0, 0) }]).unwrap();
     assert_eq!(said[0].ids, [9, 10, STOP]);
     assert_eq!(said[0].log_probs, [0.0; 3]);

@@ -7,16 +7,16 @@
 //! page can speak as the model or end its turn.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use webshop_env::{Action, Page};
 
 use super::LmConfig;
+use super::grammar::Grammar;
 use crate::chat::{Message, Role};
 use crate::chat_template::{ChatTemplate, Conversation};
 use crate::checkpoint::StopTokens;
-use crate::constraint::{Constraint, FreeText, Thought, ThoughtStart};
+use crate::constraint::{Constraint, Thought, ThoughtStart};
 use crate::dialect::{Dialect, History, Utterance};
 use crate::dialogue::Dialogue;
 use crate::episode::PromptStamp;
@@ -91,8 +91,7 @@ pub struct ChatVoice<'a> {
     stamp: PromptStamp,
     /// Spelled out, none empty.
     specials: Vec<String>,
-    search: Arc<FreeText>,
-    thought: Option<Arc<Thought>>,
+    grammar: Option<Grammar>,
     lanes: Vec<Option<Lane>>,
 }
 
@@ -115,26 +114,26 @@ impl<'a> ChatVoice<'a> {
         let Some(&stop_id) = format.stop_ids.first() else {
             return Err(AgentError::Tokenizer("the checkpoint names no token that ends an answer".into()));
         };
-        let stop = tokenizer.decode(&[stop_id]);
-        let form = format.dialect.form();
-        // A thought, a search and the tokens around them fit into a turn, so that none is cut.
-        let (max_thought, max_words) = (config.max_turn_tokens / 2, config.max_turn_tokens / 4);
-        let closing = format!("{}{stop}", form.search.1);
-        let search = FreeText::new(tokenizer, (form.search.0, &closing), max_words, form.forbidden)?;
-        let thought = form.thought.map(|marks| {
-            Thought::new(tokenizer, marks, ThoughtStart::Required, max_thought, &[], form.forbidden)
-        });
         let specials = tokenizer.special_ids().iter().filter_map(|id| tokenizer.token(*id));
-        let voice = Self {
+        let mut voice = Self {
             tokenizer,
             format,
             stamp: format.stamp()?,
             specials: specials.filter(|token| !token.is_empty()).collect(),
-            search: Arc::new(search),
-            thought: thought.transpose()?.map(Arc::new),
+            grammar: None,
             lanes: Vec::new(),
         };
         voice.try_template()?;
+        if config.constrained {
+            let form = format.dialect.form();
+            let thought = form
+                .thought
+                .map(|tags| Thought::new(tokenizer, tags, ThoughtStart::Required, &[], form.forbidden));
+            let (thought, stop) = (thought.transpose()?, tokenizer.decode(&[stop_id]));
+            let say = |action: &Action| voice.acted(action);
+            let max_tokens = config.max_turn_tokens;
+            voice.grammar = Some(Grammar::new(tokenizer, format.dialect, thought, &stop, max_tokens, say)?);
+        }
         Ok(voice)
     }
 
@@ -184,12 +183,9 @@ impl<'a> ChatVoice<'a> {
         Ok(told)
     }
 
-    pub fn constraint(&self, page: &Page) -> Result<Constraint, AgentError> {
-        let available = page.available_actions();
-        let say = |click: Action| self.said(&self.format.dialect.say_action(&click), &click.to_string());
-        let completions = available.clicks().map(say).collect::<Result<Vec<_>, _>>()?;
-        let search = (available.has_search_bar || completions.is_empty()).then(|| self.search.clone());
-        Constraint::new(&completions, search, self.thought.clone())
+    pub fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
+        let grammar = self.grammar.as_ref();
+        grammar.map(|grammar| grammar.constraint(page, |action| self.acted(action))).transpose()
     }
 
     pub fn hear(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
@@ -218,6 +214,11 @@ impl<'a> ChatVoice<'a> {
     /// The tokens of an answer with this thought and action, and of its end.
     pub fn answer(&self, thought: &str, action: &Action) -> Result<Vec<u32>, AgentError> {
         self.said(&self.format.dialect.say(thought, action), &format!("{thought}{action}"))
+    }
+
+    /// The tokens of the part of it behind the thought.
+    fn acted(&self, action: &Action) -> Result<Vec<u32>, AgentError> {
+        self.said(&self.format.dialect.say_action(action), &action.to_string())
     }
 
     /// The tokens that say `text` and end the turn; `words` are the part of it that are not the dialect's own.

@@ -8,6 +8,7 @@
 
 mod chat;
 mod demonstrated;
+mod grammar;
 mod plain;
 #[cfg(test)]
 mod tests;
@@ -43,7 +44,7 @@ pub struct LmConfig {
     pub max_context: usize,
     /// Tokens of one answer.
     pub max_turn_tokens: usize,
-    /// Whether only admissible actions can be said. Log-probabilities are then those of the constrained
+    /// Whether only admissible actions can be said, none of which is then cut. Log-probabilities are then those of the constrained
     /// distribution, which the trainer does not score under: for rollouts and evaluation only.
     pub constrained: bool,
 }
@@ -62,7 +63,8 @@ pub struct LmPolicy<'a> {
 }
 
 impl<'a> LmPolicy<'a> {
-    /// A customer who reads and speaks the plain dialect.
+    /// A customer who reads and speaks the plain dialect. If `config` is `constrained`, fails where `max_turn_tokens`
+    /// leave no room for what may be said; so does [`LmPolicy::in_chat`].
     pub fn new(
         engine: impl Into<Engine>,
         tokenizer: &'a ShopTokenizer,
@@ -105,7 +107,7 @@ impl<'a> LmPolicy<'a> {
                 turn: view.turn as u64,
                 token: 0,
             },
-            constraint: if self.config.constrained { Some(self.voice.constraint(view.page)?) } else { None },
+            constraint: self.voice.constraint(view.page)?,
             max_new_tokens: self.config.max_turn_tokens,
         })
     }
@@ -207,8 +209,8 @@ impl Voice<'_> {
         }
     }
 
-    /// The turns that do something on `page`.
-    fn constraint(&self, page: &Page) -> Result<Constraint, AgentError> {
+    /// The turns that do something on `page`, where others are not allowed.
+    fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
         match self {
             Self::Plain(voice) => voice.constraint(page),
             Self::Chat(voice) => voice.constraint(page),

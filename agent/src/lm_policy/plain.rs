@@ -1,11 +1,10 @@
 //! The plain dialect: pages laid out token by token, see [`crate::prompt`].
 
-use std::sync::Arc;
-
-use webshop_env::{Action, Page};
+use webshop_env::{Action, Page, SearchPage};
 
 use super::LmConfig;
-use crate::constraint::{Constraint, FreeText, Thought, ThoughtStart};
+use super::grammar::Grammar;
+use crate::constraint::{Constraint, Thought, ThoughtStart};
 use crate::dialect::{Dialect, Utterance, plain};
 use crate::episode::PromptStamp;
 use crate::error::AgentError;
@@ -20,8 +19,7 @@ pub struct PlainVoice<'a> {
     tokenizer: &'a ShopTokenizer,
     prompt: PromptConfig,
     stop_ids: [u32; 1],
-    search: Arc<FreeText>,
-    thought: Arc<Thought>,
+    grammar: Option<Grammar>,
     readers: Vec<Transcriber>,
 }
 
@@ -30,21 +28,18 @@ impl<'a> PlainVoice<'a> {
         let marks = (1..=config.prompt.results_shown)
             .map(|k| tokenizer.special_id(&mark(k)))
             .collect::<Result<Vec<_>, _>>()?;
-        // A thought, a search and the tokens around them fit into a turn, so that none is cut.
-        let (max_thought, max_words) = (config.max_turn_tokens / 2, config.max_turn_tokens / 4);
-        let form = Dialect::Plain.form();
-        let closing = format!("{}{END}", form.search.1);
-        let search = FreeText::new(tokenizer, (form.search.0, &closing), max_words, form.forbidden)?;
-        let thought =
-            Thought::new(tokenizer, (THINK, END_THINK), ThoughtStart::Offered, max_thought, &marks, &[])?;
-        Ok(Self {
-            tokenizer,
-            prompt: config.prompt,
-            stop_ids: [tokenizer.special_id(END)?],
-            search: Arc::new(search),
-            thought: Arc::new(thought),
-            readers: Vec::new(),
-        })
+        let (prompt, stop_ids) = (config.prompt, [tokenizer.special_id(END)?]);
+        let mut voice = Self { tokenizer, prompt, stop_ids, grammar: None, readers: Vec::new() };
+        if config.constrained {
+            let thought = Thought::new(tokenizer, (THINK, END_THINK), ThoughtStart::Offered, &marks, &[])?;
+            // Buttons are told by no mark, whatever the page.
+            let page = Page::Search(SearchPage { instruction: "".into() });
+            let say = |action: &Action| voice.said(action, &page);
+            let max_tokens = config.max_turn_tokens;
+            let grammar = Grammar::new(tokenizer, Dialect::Plain, Some(thought), END, max_tokens, say)?;
+            voice.grammar = Some(grammar);
+        }
+        Ok(voice)
     }
 
     pub fn stamp() -> PromptStamp {
@@ -68,20 +63,19 @@ impl<'a> PlainVoice<'a> {
         Ok((Context::Kept, encode(self.tokenizer, &pieces)?))
     }
 
-    pub fn constraint(&self, page: &Page) -> Result<Constraint, AgentError> {
-        let available = page.available_actions();
-        let clicks = available.clickables.into_iter().filter(|label| label != "search");
-        let completions = clicks
-            .map(|label| encode(self.tokenizer, &plain::utterance(&[], &Action::Click(label), page)))
-            .collect::<Result<Vec<_>, _>>()?;
-        // The shop takes a search on every page; the results page is where a customer may want another.
-        let search = (available.has_search_bar || completions.is_empty()).then(|| self.search.clone());
-        Constraint::new(&completions, search, Some(self.thought.clone()))
+    pub fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
+        let grammar = self.grammar.as_ref();
+        grammar.map(|grammar| grammar.constraint(page, |action| self.said(action, page))).transpose()
     }
 
     pub fn hear(tokenizer: &ShopTokenizer, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
         let answer = tokenizer.decode(ids);
         let utterance = plain::parse(&answer, view.page);
         (answer, utterance)
+    }
+
+    /// The tokens that say `action` on `page` and end the turn.
+    fn said(&self, action: &Action, page: &Page) -> Result<Vec<u32>, AgentError> {
+        encode(self.tokenizer, &plain::utterance(&[], action, page))
     }
 }

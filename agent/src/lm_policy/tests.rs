@@ -15,10 +15,14 @@ use crate::demonstrator::{Demonstrator, Manner};
 use crate::dialect::{Dialect, History};
 use crate::dialogue::Dialogue;
 use crate::episode::{Episode, EpisodeCoordinates};
+use crate::generate::StopReason;
+use crate::prompt::marks;
 use crate::qwen2::{Decoder, Qwen2, Qwen2Config};
 use crate::rollout::{RolloutConfig, Task, rollout};
 
 const END: &str = "<|im_end|>";
+/// Bytes, and the marks of a chat.
+const N_TOKENS: usize = 259;
 
 const CHAT: &str = "{% if tools %}{{ '<|im_start|>system\n' + tools | tojson + '<|im_end|>\n' }}{% endif %}\
     {% for message in messages %}\
@@ -60,7 +64,7 @@ fn format(dialect: Dialect, template: &str) -> ChatFormat {
     }
 }
 
-fn decoder() -> Arc<Decoder> {
+fn decoder(vocab_size: usize) -> Arc<Decoder> {
     let config = Qwen2Config {
         hidden_size: 16,
         intermediate_size: 16,
@@ -68,7 +72,7 @@ fn decoder() -> Arc<Decoder> {
         num_attention_heads: 2,
         max_position_embeddings: 1 << 15,
         initializer_range: 0.3,
-        ..Qwen2Config::small(259)
+        ..Qwen2Config::small(vocab_size)
     };
     Arc::new(Qwen2::random(&config, Seed(3)).unwrap().decoder().unwrap())
 }
@@ -92,13 +96,39 @@ fn config(constrained: bool) -> LmConfig {
 
 fn play(shop: &Arc<Shop>, dialect: Dialect, constrained: bool, lanes: usize) -> Vec<Episode> {
     let (tokenizer, format) = (tokenizer(), format(dialect, CHAT));
-    let mut policy = LmPolicy::in_chat(decoder(), &tokenizer, &format, config(constrained), Seed(1)).unwrap();
+    let mut policy =
+        LmPolicy::in_chat(decoder(N_TOKENS), &tokenizer, &format, config(constrained), Seed(1)).unwrap();
+    let limits = RolloutConfig { max_steps: 4, lanes };
+    rollout(&mut policy, &tasks(shop), limits, &mut |_, _| ()).unwrap()
+}
+
+fn tasks(shop: &Arc<Shop>) -> Vec<Task> {
     let task = |goal| Task {
         shop: shop.clone(),
         coordinates: EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 },
     };
-    let tasks: Vec<Task> = (0..3).map(task).collect();
-    rollout(&mut policy, &tasks, RolloutConfig { max_steps: 4, lanes }, &mut |_, _| ()).unwrap()
+    (0..3).map(task).collect()
+}
+
+/// Trips of an untrained model whose answers are admissible and at most `max_turn_tokens` long.
+fn play_in(
+    shop: &Arc<Shop>,
+    dialect: Dialect,
+    max_turn_tokens: usize,
+    max_steps: u32,
+) -> Result<Vec<Episode>, AgentError> {
+    let config = LmConfig { max_turn_tokens, ..config(true) };
+    let played = |policy: Result<LmPolicy<'_>, AgentError>| {
+        rollout(&mut policy?, &tasks(shop), RolloutConfig { max_steps, lanes: 3 }, &mut |_, _| ())
+    };
+    if dialect == Dialect::Plain {
+        let (text, marks) = (["search click back to "], marks());
+        let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
+        let tokenizer = ShopTokenizer::train(text, 300, &marks).unwrap();
+        return played(LmPolicy::new(decoder(tokenizer.vocab_size()), &tokenizer, config, Seed(1)));
+    }
+    let (tokenizer, format) = (tokenizer(), format(dialect, CHAT));
+    played(LmPolicy::in_chat(decoder(N_TOKENS), &tokenizer, &format, config, Seed(1)))
 }
 
 fn chats() -> impl Iterator<Item = Dialect> {
@@ -198,6 +228,49 @@ fn within_the_grammar_every_answer_is_a_move() {
     }
 }
 
+/// The number that a refusal asks for is the least, and with it every answer comes to its end.
+#[test]
+fn within_the_grammar_no_answer_is_cut() {
+    let shop = shop();
+    let needed =
+        |dialect, max_turn_tokens, max_steps| match play_in(&shop, dialect, max_turn_tokens, max_steps) {
+            Err(AgentError::TurnTooShort { needed, .. }) => Some(needed),
+            played => played.map(|_| None).unwrap(),
+        };
+    for dialect in Dialect::ALL {
+        let least = needed(dialect, 1, 1).unwrap();
+        assert_eq!(needed(dialect, least - 1, 1), Some(least), "{dialect}");
+        assert_eq!(needed(dialect, least, 1), None, "{dialect}");
+        // A page may show a label that is longer than the shop's buttons.
+        let tight = needed(dialect, least, 6).unwrap_or(least);
+        for max_turn_tokens in [tight, tight + 1, tight + 7] {
+            let episodes = play_in(&shop, dialect, max_turn_tokens, 6).unwrap();
+            for turn in episodes.iter().flat_map(|episode| &episode.turns) {
+                let completion = &turn.tokens.as_ref().unwrap().completion;
+                assert_eq!(completion.stop, StopReason::EndOfTurn, "{dialect}: {:?}", turn.answer);
+                assert!(completion.ids.len() <= max_turn_tokens, "{dialect}: {:?}", turn.answer);
+                assert!(turn.is_well_formed && turn.noop.is_none(), "{dialect}: {:?}", turn.answer);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_turn_without_room_for_an_answer_is_refused() {
+    // `{"name": "click", "arguments": {"label": "back to search"}}` with its tags and the token that ends it.
+    let said =
+        "<tool_call>\n{\"name\": \"click\", \"arguments\": {\"label\": \"back to search\"}}\n</tool_call>";
+    let refused = play_in(&shop(), Dialect::ToolCall, 40, 1).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "`--max-turn-tokens 40` leaves no room for every answer that `--constrained` allows in the dialect \
+             `tool-call`; that takes at least {}",
+            said.len() + 1
+        )
+    );
+}
+
 #[test]
 fn an_answer_that_is_cut_is_ended_by_the_template() {
     let shop = shop();
@@ -231,7 +304,7 @@ fn a_template_that_rewrites_earlier_turns_is_refused_where_they_are_kept() {
     let tokenizer = tokenizer();
     for dialect in [Dialect::Ragen, Dialect::VerlAgent] {
         let format = format(dialect, FORGETFUL);
-        let policy = LmPolicy::in_chat(decoder(), &tokenizer, &format, config(false), Seed(1));
+        let policy = LmPolicy::in_chat(decoder(N_TOKENS), &tokenizer, &format, config(false), Seed(1));
         match dialect.history() {
             History::Retold => assert!(policy.is_ok()),
             History::Kept => {

@@ -124,6 +124,17 @@ impl Qwen2Config {
         super::parameter_shapes(self).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
     }
 
+    /// Refuses ids that are not in the vocabulary.
+    pub(crate) fn check_ids(&self, ids: &[u32]) -> Result<(), AgentError> {
+        match ids.iter().find(|&&id| id as usize >= self.vocab_size) {
+            Some(id) => {
+                let reason = format!("token {id} is not in a vocabulary of {}", self.vocab_size);
+                Err(AgentError::Input(reason))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The sizes of an attention layer.
     pub(crate) fn heads(&self) -> Heads {
         Heads {

@@ -18,7 +18,7 @@ use candle_core::{Tensor, Var};
 use rayon::prelude::*;
 
 use super::adapted::{Adapter, with_addition};
-use super::{Qwen2, Qwen2Config};
+use super::{LaneTokens, Logits, Qwen2, Qwen2Config, lanes};
 use crate::cache::KvCache;
 use crate::error::AgentError;
 use crate::kernels::cached::{append, attend};
@@ -33,47 +33,6 @@ use crate::ops;
 const CHUNK: usize = 256;
 /// Tokens whose attention is computed on one thread before it looks for others.
 const ATTENDED_TOGETHER: usize = 8;
-
-/// New tokens for one lane.
-#[derive(Clone, Copy, Debug)]
-pub struct LaneTokens<'a> {
-    /// Which lane of the cache.
-    pub lane: usize,
-    /// What it reads next, at least one token.
-    pub ids: &'a [u32],
-}
-
-/// Scores of every token of the vocabulary, a row for each lane, before softmax.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Logits {
-    values: Vec<f32>,
-    vocab_size: usize,
-}
-
-impl Logits {
-    /// Rows of `vocab_size` scores, laid end to end.
-    pub(super) fn new(values: Vec<f32>, vocab_size: usize) -> Self {
-        Self { values, vocab_size }
-    }
-
-    /// The row of the `i`-th lane of the call. `[V]`
-    ///
-    /// # Panics
-    /// If there were not that many lanes.
-    pub fn row(&self, i: usize) -> &[f32] {
-        &self.values[i * self.vocab_size..(i + 1) * self.vocab_size]
-    }
-
-    /// [`rows`](Self::rows) for several threads.
-    pub(crate) fn par_rows(&self) -> impl IndexedParallelIterator<Item = &[f32]> {
-        self.values.par_chunks_exact(self.vocab_size)
-    }
-
-    /// The rows in the order of the lanes of the call.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
-        self.values.chunks_exact(self.vocab_size)
-    }
-}
 
 /// A model's weights at one moment, ready to generate.
 #[derive(Clone, Debug)]
@@ -178,7 +137,9 @@ impl Decoder {
     /// An error (a lane twice or without tokens, an id outside of the vocabulary, no room) leaves the
     /// cache as it was.
     pub fn decode(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Result<Logits, AgentError> {
-        self.check(cache, lanes)?;
+        lanes::check(&self.config, lanes, cache.lanes(), |lane, n_new| {
+            cache.check(&self.config, lane, n_new)
+        })?;
         Ok(match self.threads() {
             Threads::One => self.read(cache, lanes),
             // Handed to the pool once, not with every product.
@@ -210,7 +171,7 @@ impl Decoder {
         let vocab_size = self.config.vocab_size;
         let mut values = vec![0.0; lanes.len() * vocab_size];
         multiply(&normed, &self.head, Store::Set, &mut values);
-        Logits { values, vocab_size }
+        Logits::new(values, vocab_size)
     }
 
     /// Takes tokens through all layers and returns the residual stream behind the last. `[M, hidden]`
@@ -285,24 +246,6 @@ impl Decoder {
 
     fn eps(&self) -> f32 {
         self.config.rms_norm_eps as f32
-    }
-
-    fn check(&self, cache: &KvCache, lanes: &[LaneTokens]) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(AgentError::Input(reason));
-        let mut seen = vec![false; cache.lanes()];
-        for tokens in lanes {
-            cache.check(&self.config, tokens.lane, tokens.ids.len())?;
-            if std::mem::replace(&mut seen[tokens.lane], true) {
-                return refuse(format!("lane {} is given twice", tokens.lane));
-            }
-            if tokens.ids.is_empty() {
-                return refuse(format!("lane {} is given no tokens", tokens.lane));
-            }
-            if let Some(id) = tokens.ids.iter().find(|&&id| id as usize >= self.config.vocab_size) {
-                return refuse(format!("token {id} is not in a vocabulary of {}", self.config.vocab_size));
-            }
-        }
-        Ok(())
     }
 }
 

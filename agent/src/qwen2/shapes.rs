@@ -29,7 +29,7 @@ impl KnownShape {
     /// All of them, small ones first.
     pub const ALL: [Self; 4] = [Self::Tiny, Self::HalfBillion, Self::OneAndAHalfBillion, Self::ThreeBillion];
 
-    /// What it is called on a command line.
+    /// What it is called in tables and, in whatever case, on a command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tiny => "tiny",
@@ -81,7 +81,7 @@ impl FromStr for KnownShape {
     type Err = AgentError;
 
     fn from_str(name: &str) -> Result<Self, AgentError> {
-        let known = Self::ALL.into_iter().find(|shape| shape.name() == name);
+        let known = Self::ALL.into_iter().find(|shape| shape.name().eq_ignore_ascii_case(name));
         let names = Self::ALL.map(Self::name).join(", ");
         known.ok_or_else(|| AgentError::Config(format!("no shape `{name}`; there are {names}")))
     }
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(size(KnownShape::ThreeBillion), 3_085_938_688);
         for shape in KnownShape::ALL {
             shape.config(300).validate().unwrap();
-            assert_eq!(shape.name().parse::<KnownShape>().unwrap(), shape);
+            assert_eq!(shape.name().to_uppercase().parse::<KnownShape>().unwrap(), shape);
         }
         assert!("7b".parse::<KnownShape>().unwrap_err().to_string().contains("tiny, 0.5b, 1.5b, 3b"));
     }

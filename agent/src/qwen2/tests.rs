@@ -1,5 +1,7 @@
 //! The model against candle-transformers' Qwen2, against finite differences, and against itself.
 
+mod decoding;
+
 use std::path::Path;
 
 use candle_core::{DType, Device, IndexOp, Tensor};
@@ -231,98 +233,6 @@ fn a_loss_of_nothing_has_a_zero_gradient() {
 }
 
 #[test]
-fn cached_equals_uncached() {
-    for shape in SHAPES {
-        let model = tiny(shape);
-        let decoder = model.decoder().unwrap();
-        let mut cache = KvCache::new(model.config(), 1, 80);
-        let ids = ids(75, 4);
-        let truth = packed_logits(&model, &ids, &[75]);
-        let mut read = 0;
-        for n_new in [5, 1, 1, 30, 1, 33, 4] {
-            let new = LaneTokens { lane: 0, ids: &ids[read..read + n_new] };
-            let logits = decoder.decode(&mut cache, &[new]).unwrap();
-            read += n_new;
-            assert_eq!(cache.len(0), read);
-            assert_close(logits.row(0), &truth[read - 1], 1e-5, &format!("{shape:?}, {read} tokens"));
-        }
-    }
-}
-
-#[test]
-fn a_lane_does_not_see_its_neighbours() {
-    let model = tiny(SHAPES[1]);
-    let decoder = model.decoder().unwrap();
-    let prompts: Vec<Vec<u32>> = (0..17).map(|lane| ids(1 + lane * 3, lane)).collect();
-    let mut together = KvCache::new(model.config(), 17, 80);
-    let all: Vec<LaneTokens> =
-        prompts.iter().enumerate().map(|(lane, ids)| LaneTokens { lane, ids }).collect();
-    decoder.decode(&mut together, &all).unwrap();
-    let steps: Vec<LaneTokens> = (0..17).map(|lane| LaneTokens { lane, ids: &[7] }).collect();
-    let together = decoder.decode(&mut together, &steps).unwrap();
-    for (lane, prompt) in prompts.iter().enumerate() {
-        // Alone, in another lane, and with the prompt in two parts where there are two.
-        let mut alone = KvCache::new(model.config(), 3, 70);
-        for part in [&prompt[..prompt.len() / 2], &prompt[prompt.len() / 2..], &[7]] {
-            if !part.is_empty() {
-                let logits = decoder.decode(&mut alone, &[LaneTokens { lane: 2, ids: part }]).unwrap();
-                if part == [7] {
-                    assert_eq!(logits.row(0), together.row(lane), "lane {lane}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn lanes_are_forked_cut_and_reset() {
-    let model = tiny(SHAPES[2]);
-    let decoder = model.decoder().unwrap();
-    let mut cache = KvCache::new(model.config(), 2, 80);
-    let ids = ids(40, 5);
-    let feed = |cache: &mut KvCache, lane, ids| decoder.decode(cache, &[LaneTokens { lane, ids }]).unwrap();
-    feed(&mut cache, 0, &ids[..30]);
-    cache.copy_lane(0, 1);
-    let straight = feed(&mut cache, 0, &ids[30..]);
-    assert_eq!(feed(&mut cache, 1, &ids[30..]), straight);
-    cache.truncate_lane(0, 12);
-    assert_eq!(cache.len(0), 12);
-    assert_eq!(feed(&mut cache, 0, &ids[12..]), straight);
-    cache.reset_lane(1);
-    assert!(cache.is_empty(1));
-    assert_eq!(feed(&mut cache, 1, &ids), straight);
-}
-
-#[test]
-fn wrong_calls_are_refused_and_leave_the_cache_alone() {
-    let model = tiny(SHAPES[0]);
-    let decoder = model.decoder().unwrap();
-    let mut cache = KvCache::new(model.config(), 2, 10);
-    decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: &[1, 2] }]).unwrap();
-    let good = LaneTokens { lane: 1, ids: &[1] };
-    for (bad, named) in [
-        (LaneTokens { lane: 2, ids: &[1] }, "lane 2"),
-        (LaneTokens { lane: 1, ids: &[1] }, "twice"),
-        (LaneTokens { lane: 0, ids: &[] }, "no tokens"),
-        (LaneTokens { lane: 0, ids: &[37] }, "token 37"),
-        (LaneTokens { lane: 0, ids: &[1; 9] }, "9 more"),
-    ] {
-        let message = decoder.decode(&mut cache, &[good, bad]).unwrap_err().to_string();
-        assert!(message.contains(named), "{message}");
-        assert_eq!((cache.len(0), cache.len(1)), (2, 0));
-    }
-    let mut other = KvCache::new(tiny(SHAPES[1]).config(), 2, 10);
-    assert!(decoder.decode(&mut other, &[good]).unwrap_err().to_string().contains("another shape"));
-    for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
-        assert!(model.score(&PackedTokens { ids, lengths }, &[0], &[1], Sampler::PLAIN).is_err());
-    }
-    let tokens = PackedTokens { ids: &[1, 2], lengths: &[2] };
-    assert!(
-        model.score(&tokens, &[0], &[1], Sampler::GREEDY).unwrap_err().to_string().contains("temperature")
-    );
-}
-
-#[test]
 fn a_frozen_copy_does_not_move() {
     let model = tiny(SHAPES[0]);
     let frozen = model.frozen_copy().unwrap();
@@ -412,49 +322,4 @@ fn threads_do_not_show_in_a_wide_model() {
     };
     let expected = on_threads(1);
     assert!(on_threads(2) == expected && on_threads(3) == expected);
-}
-
-#[test]
-fn the_parts_in_which_a_long_text_is_read_do_not_show() {
-    for model in [wide(), {
-        let config = Qwen2Config { max_position_embeddings: 700, ..tiny(SHAPES[1]).config().clone() };
-        Qwen2::random(&config, Seed(3)).unwrap()
-    }] {
-        let decoder = model.decoder().unwrap();
-        let ids = ids(650, 8);
-        let read = |parts: &[usize]| {
-            let mut cache = KvCache::new(model.config(), 2, 700);
-            let mut start = 0;
-            let mut last = None;
-            for part in parts {
-                // Another lane reads beside it, so that chunks begin elsewhere.
-                let lanes = [
-                    LaneTokens { lane: 1, ids: &ids[..100] },
-                    LaneTokens { lane: 0, ids: &ids[start..start + part] },
-                ];
-                cache.reset_lane(1);
-                last = Some(decoder.decode(&mut cache, &lanes).unwrap());
-                start += part;
-            }
-            assert_eq!(start, 650);
-            last.unwrap().row(1).to_vec()
-        };
-        let whole = read(&[650]);
-        assert_eq!(read(&[1, 255, 257, 137]), whole);
-        // Against the packed pass, which knows no chunks.
-        let truth = packed_logits(&model, &ids, &[650]);
-        assert_close(&whole, &truth[649], 1e-4, "a long text");
-    }
-}
-
-#[test]
-fn a_decoder_may_outlive_its_model() {
-    let model = tiny(SHAPES[1]);
-    let kept = model.decoder().unwrap();
-    let expected =
-        kept.decode(&mut KvCache::new(model.config(), 1, 8), &[LaneTokens { lane: 0, ids: &[5, 6] }]);
-    let config = model.config().clone();
-    let alone = model.into_decoder().unwrap();
-    let logits = alone.decode(&mut KvCache::new(&config, 1, 8), &[LaneTokens { lane: 0, ids: &[5, 6] }]);
-    assert_eq!(logits.unwrap(), expected.unwrap());
 }

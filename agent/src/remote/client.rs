@@ -5,9 +5,7 @@
 //! that double and vary, by draws whose address the caller gives. Other refusals are [`Refusal`]s at once, in the
 //! server's own words.
 
-use std::error::Error;
 use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -19,6 +17,7 @@ use serde_json::Value;
 
 use super::reply::{Reply, ServerError};
 use super::{Endpoint, Retries};
+use crate::connection::{cause, is_refused};
 use crate::error::AgentError;
 
 /// The most bytes of an answer.
@@ -227,25 +226,6 @@ fn is_this_machine(url: &Url) -> bool {
         Some(host) => host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback()),
         None => false,
     }
-}
-
-/// What is at the root of an error, which says more than what lies above.
-fn cause(error: &(dyn Error + 'static)) -> String {
-    root(error).to_string()
-}
-
-/// Whether nobody listens at the address.
-fn is_refused(error: &(dyn Error + 'static)) -> bool {
-    let cause = root(error).downcast_ref::<io::Error>();
-    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::ConnectionRefused)
-}
-
-fn root<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let mut root = error;
-    while let Some(deeper) = root.source() {
-        root = deeper;
-    }
-    root
 }
 
 #[cfg(test)]

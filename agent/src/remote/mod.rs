@@ -1,7 +1,7 @@
 //! A model behind a server: any that answers `POST …/chat/completions` as OpenAI's does.
 //!
 //! A [`RemotePolicy`] knows an [`Endpoint`] and a [`RemoteConfig`]; [`RemotePolicy::play`] makes trips, many at one
-//! time: `trip` shops and tells the model of it, `client` asks. A [`TripFile`] keeps the trips as they end, so that an
+//! time: `trip` shops and tells the model of it, `client` asks. A [`crate::TripFile`] keeps the trips as they end, so that an
 //! interrupted rollout goes on where it stopped.
 //!
 //! It is a policy by name and not by trait: [`crate::Policy`] is asked for one move of every lane at once, so that a
@@ -13,8 +13,8 @@
 //! longer fits into the model is cut, as those of a local model are.
 
 mod client;
-mod file;
 mod reply;
+mod resume;
 mod trip;
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::episode::{Episode, EpisodeCoordinates, PromptStamp, Sampling};
 use crate::error::AgentError;
 use crate::rollout::Task;
 use client::Client;
-pub use file::{Kept, TripFile};
+pub use resume::Kept;
 use trip::{Shopping, TripFailure};
 
 /// The name of the policy.

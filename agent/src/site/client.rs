@@ -7,13 +7,12 @@
 //! No cookies, no cache, no proxies: the original keeps all it knows of a trip in its addresses. Every request has a
 //! connection of its own, as one that is kept may be closed by the site when it is about to be used.
 
-use std::error::Error;
-use std::io;
 use std::time::Duration;
 
 use reqwest::{RequestBuilder, Response, Url, redirect};
 use webshop_env::{ForeignPage, Link, Method, read_html};
 
+use crate::connection::{cause, is_refused};
 use crate::error::AgentError;
 
 /// How often a request may be redirected. The original does so once, after a search.
@@ -138,25 +137,6 @@ fn follow_redirect(attempt: redirect::Attempt) -> redirect::Action {
 
 fn is_same_host(one: &Url, other: &Url) -> bool {
     one.has_host() && one.host() == other.host()
-}
-
-/// What is at the root of an error, which says more than what lies above.
-fn cause(error: &(dyn Error + 'static)) -> String {
-    root(error).to_string()
-}
-
-/// Whether nobody listens at the address.
-fn is_refused(error: &(dyn Error + 'static)) -> bool {
-    let cause = root(error).downcast_ref::<io::Error>();
-    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::ConnectionRefused)
-}
-
-fn root<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let mut root = error;
-    while let Some(deeper) = root.source() {
-        root = deeper;
-    }
-    root
 }
 
 fn fault(url: &Url, reason: String) -> AgentError {

@@ -313,8 +313,8 @@ mod tests {
         );
         check(
             "",
-            &["loss=apoo"],
-            "configuration key `learner.loss` was refused: unknown variant `apoo`, expected `apo` or `wsft`",
+            &["kl=k4"],
+            "configuration key `learner.kl` was refused: unknown variant `k4`, expected `k2` or `k3`",
         );
         check(
             "",

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use webshop_agent::Dialect;
 use webshop_products::{Split, SplitRule};
 
+use crate::loss::{Baseline, KlEstimator, Weighting};
 use crate::reward::TaskReward;
 
 /// `[catalog]`
@@ -191,8 +192,31 @@ pub struct ValueConfig {
     pub beta1: f64,
     /// N: reference rollouts for each goal.
     pub samples: usize,
-    /// Training goals for which V* is estimated, and on which the learner then trains.
+    /// Whether N falls as training goes on, as founded.
+    pub adaptive: bool,
+    /// Training goals that the learner trains on, each with a V* where the loss asks for one.
     pub goals: usize,
+    /// Share of them that is kept: those whose reference rollouts differ most.
+    pub keep_spread: f64,
+    /// Learner steps after which the policy becomes the reference and V* is estimated anew; 0 keeps the first.
+    pub refresh: u64,
+    /// What V* is known of.
+    pub credit: Credit,
+    /// With credit by state, how many reference trips must have passed a state for its V* to count.
+    pub state_samples: usize,
+    /// A folder in which values are kept from run to run. No part of the experiment, so no key.
+    #[serde(skip)]
+    pub cache: Option<PathBuf>,
+}
+
+/// To what an advantage is credited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Credit {
+    /// To the whole trip: r − V* of the goal.
+    Trip,
+    /// To the turns between states of known V*: V*(s′) − V*(s).
+    State,
 }
 
 /// `[learner]`
@@ -207,24 +231,51 @@ pub struct LearnerConfig {
     pub malformed_penalty: f64,
     /// β₂ of `apo`: the strength of the pull towards the reference.
     pub beta2: f64,
-    /// `wsft`: factor of the KL term.
+    /// Factor of the KL term of those losses that have one.
     pub kl_coefficient: f64,
+    /// How that KL is estimated.
+    pub kl: KlEstimator,
+    /// ε below and above 1 by which ratios may differ from 1.
+    pub clip: [f64; 2],
+    /// `reinforce`: what a reward is compared with.
+    pub baseline: Baseline,
+    /// `raft`: the least reward of a trip that is imitated.
+    pub threshold: f64,
+    /// `gigpo`: what a reward is worth a turn earlier.
+    pub discount: f64,
+    /// `gigpo`: weight of the comparison of turns beside that of trips.
+    pub step_weight: f64,
+    /// `wsft`: how an advantage becomes a weight.
+    pub weighting: Weighting,
     /// `wsft`: normalized advantages are clipped to ± this.
     pub advantage_clip: f64,
-    /// `wsft`: scale of the advantage where a batch of one has no deviation to divide by.
+    /// `wsft`, `awr`: scale of the advantage in an exponent, and where a batch of one has no deviation to divide by.
     pub beta: f64,
     /// `wsft`: what an advantage is measured against.
     pub center: Center,
+    /// `wsft`: whether batches whose rewards say nothing are skipped; off is the bare formula.
+    pub guarded: bool,
     /// Peak learning rate.
     pub lr: f64,
     /// Steps of linear rise from 0 to `lr`.
     pub warmup_steps: u64,
     /// How the learning rate ends.
     pub decay: Decay,
-    /// Optimizer steps; 0 stops after the warm start.
+    /// Batches of trips; 0 stops after the warm start.
     pub steps: u64,
-    /// Trips in one optimizer step, each for its own goal.
+    /// Tokens the model may write for learning, those of reference rollouts included; the step that exceeds them is the
+    /// last. 0 sets no bound.
+    pub max_tokens: u64,
+    /// Trips in one batch.
     pub batch_episodes: usize,
+    /// G: trips for each goal of a batch; divides `batch_episodes`.
+    pub group_size: usize,
+    /// Optimizer steps that a batch of trips is parted into, in the order in which goals were drawn.
+    pub minibatches: usize,
+    /// How often each batch is learned from.
+    pub epochs: usize,
+    /// Share of the gradient that comes from demonstrations.
+    pub demonstration_share: f64,
     /// Tokens of whole trips in one forward and backward pass. It changes memory and speed; the result only by
     /// rounding.
     pub micro_batch_tokens: usize,
@@ -239,21 +290,100 @@ pub struct LearnerConfig {
     pub optimizer: Method,
 }
 
+impl LearnerConfig {
+    /// Goals of one batch.
+    pub fn goals_per_step(&self) -> usize {
+        self.batch_episodes / self.group_size
+    }
+}
+
 /// The losses of this crate, by the names used in configurations and logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossName {
     /// A*-PO: regression of the log-ratio on the optimal advantage.
     Apo,
+    /// A*-PO against a reference that follows the policy.
+    ApoLagged,
     /// Weighted supervised fine-tuning with a KL term.
     Wsft,
+    /// Advantage-weighted regression.
+    Awr,
+    /// Filtered supervised fine-tuning.
+    Raft,
+    /// REINFORCE.
+    Reinforce,
+    /// REINFORCE leave-one-out.
+    Rloo,
+    /// Group-relative policy optimization.
+    Grpo,
+    /// GRPO without its divisions.
+    DrGrpo,
+    /// GRPO with one ratio a trip.
+    Gspo,
+    /// GRPO with groups of turns at equal states.
+    Gigpo,
+    /// PPO with V* as its value.
+    Ppo,
+}
+
+impl LossName {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 12] = [
+        Self::Apo,
+        Self::ApoLagged,
+        Self::Wsft,
+        Self::Awr,
+        Self::Raft,
+        Self::Reinforce,
+        Self::Rloo,
+        Self::Grpo,
+        Self::DrGrpo,
+        Self::Gspo,
+        Self::Gigpo,
+        Self::Ppo,
+    ];
+
+    /// The name as it is written in prose.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Apo => "A*-PO",
+            Self::ApoLagged => "lagged A*-PO",
+            Self::Wsft => "weighted SFT",
+            Self::Awr => "AWR",
+            Self::Raft => "RAFT",
+            Self::Reinforce => "REINFORCE",
+            Self::Rloo => "RLOO",
+            Self::Grpo => "GRPO",
+            Self::DrGrpo => "Dr. GRPO",
+            Self::Gspo => "GSPO",
+            Self::Gigpo => "GiGPO",
+            Self::Ppo => "PPO",
+        }
+    }
+
+    /// Whether it compares trips for one goal with each other.
+    pub fn is_by_group(self) -> bool {
+        use LossName::{ApoLagged, DrGrpo, Gigpo, Grpo, Gspo, Rloo};
+        matches!(self, ApoLagged | Rloo | Grpo | DrGrpo | Gspo | Gigpo)
+    }
 }
 
 impl fmt::Display for LossName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Apo => "apo",
+            Self::ApoLagged => "apo-lagged",
             Self::Wsft => "wsft",
+            Self::Awr => "awr",
+            Self::Raft => "raft",
+            Self::Reinforce => "reinforce",
+            Self::Rloo => "rloo",
+            Self::Grpo => "grpo",
+            Self::DrGrpo => "dr-grpo",
+            Self::Gspo => "gspo",
+            Self::Gigpo => "gigpo",
+            Self::Ppo => "ppo",
         })
     }
 }
@@ -280,6 +410,8 @@ pub struct OptimizerConfig {
     pub weight_decay: f64,
     /// Global gradient norm above which gradients are scaled down; 0 turns clipping off.
     pub grad_clip: f64,
+    /// The quantile of all norms so far that takes the place of `grad_clip` once there are some; 0 keeps it fixed.
+    pub grad_clip_quantile: f64,
 }
 
 /// `[evaluation]`
@@ -404,7 +536,17 @@ impl Default for WarmStartConfig {
 
 impl Default for ValueConfig {
     fn default() -> Self {
-        Self { beta1: 0.5, samples: 8, goals: 1024 }
+        Self {
+            beta1: 0.5,
+            samples: 8,
+            adaptive: false,
+            goals: 1024,
+            keep_spread: 1.0,
+            refresh: 0,
+            credit: Credit::Trip,
+            state_samples: 2,
+            cache: None,
+        }
     }
 }
 
@@ -416,14 +558,27 @@ impl Default for LearnerConfig {
             malformed_penalty: 0.1,
             beta2: 1e-3,
             kl_coefficient: 0.02,
+            kl: KlEstimator::K2,
+            clip: [0.2, 0.28],
+            baseline: Baseline::Value,
+            threshold: 1.0,
+            discount: 0.95,
+            step_weight: 1.0,
+            weighting: Weighting::Normalized,
             advantage_clip: 3.0,
             beta: 0.5,
             center: Center::Batch,
+            guarded: true,
             lr: 1e-4,
             warmup_steps: 10,
             decay: Decay::None,
             steps: 60,
+            max_tokens: 0,
             batch_episodes: 256,
+            group_size: 1,
+            minibatches: 1,
+            epochs: 1,
+            demonstration_share: 0.0,
             micro_batch_tokens: 1024,
             recompute: false,
             temperature: 1.0,
@@ -435,7 +590,13 @@ impl Default for LearnerConfig {
 
 impl Default for OptimizerConfig {
     fn default() -> Self {
-        Self { betas: [0.9, 0.999], epsilon: 1e-8, weight_decay: 0.01, grad_clip: 1.0 }
+        Self {
+            betas: [0.9, 0.999],
+            epsilon: 1e-8,
+            weight_decay: 0.01,
+            grad_clip: 1.0,
+            grad_clip_quantile: 0.0,
+        }
     }
 }
 

@@ -85,7 +85,10 @@ impl Config {
         share("warm_start.refusal_share", self.warm_start.refusal_share)?;
         positive("value.beta1", self.value.beta1)?;
         at_least_one("value.samples", self.value.samples)?;
-        at_least_one("value.goals", self.value.goals)
+        at_least_one("value.goals", self.value.goals)?;
+        at_least_one("value.state_samples", self.value.state_samples)?;
+        let kept = self.value.keep_spread;
+        require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")
     }
 
     fn validate_learner(&self) -> Result<()> {
@@ -96,7 +99,13 @@ impl Config {
         positive("learner.advantage_clip", learner.advantage_clip)?;
         positive("learner.beta", learner.beta)?;
         positive("learner.lr", learner.lr)?;
-        at_least_one("learner.batch_episodes", learner.batch_episodes)?;
+        let [low, high] = learner.clip;
+        require((0.0..1.0).contains(&low), "learner.clip", low, "from 0 to below 1 at first")?;
+        not_negative("learner.clip", high)?;
+        require(learner.threshold.is_finite(), "learner.threshold", learner.threshold, "a number")?;
+        share("learner.discount", learner.discount)?;
+        not_negative("learner.step_weight", learner.step_weight)?;
+        self.validate_batches()?;
         at_least_one("learner.micro_batch_tokens", learner.micro_batch_tokens)?;
         positive("learner.temperature", learner.temperature)?;
         nucleus("learner.top_p", learner.top_p)?;
@@ -105,7 +114,27 @@ impl Config {
         }
         positive("optimizer.epsilon", self.optimizer.epsilon)?;
         not_negative("optimizer.weight_decay", self.optimizer.weight_decay)?;
-        not_negative("optimizer.grad_clip", self.optimizer.grad_clip)
+        not_negative("optimizer.grad_clip", self.optimizer.grad_clip)?;
+        share("optimizer.grad_clip_quantile", self.optimizer.grad_clip_quantile)
+    }
+
+    fn validate_batches(&self) -> Result<()> {
+        let learner = &self.learner;
+        let (batch, group) = (learner.batch_episodes, learner.group_size);
+        at_least_one("learner.batch_episodes", batch)?;
+        at_least_one("learner.group_size", group)?;
+        let divides = batch.is_multiple_of(group);
+        require(divides, "learner.group_size", group, "a divisor of `learner.batch_episodes`")?;
+        let loss = learner.loss;
+        let compares = format!("2 or more, since `{loss}` compares trips for one goal");
+        require(group > 1 || !loss.is_by_group(), "learner.group_size", group, &compares)?;
+        at_least_one("learner.minibatches", learner.minibatches)?;
+        let fits = learner.minibatches <= batch;
+        require(fits, "learner.minibatches", learner.minibatches, "at most `learner.batch_episodes`")?;
+        at_least_one("learner.epochs", learner.epochs)?;
+        let share = learner.demonstration_share;
+        let in_range = (0.0..1.0).contains(&share);
+        require(in_range, "learner.demonstration_share", share, "from 0 to below 1")
     }
 
     /// What is allowed but rarely meant, one sentence each, for the log.

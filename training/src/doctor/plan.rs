@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::error::{Result, TrainingError};
 use crate::exercise::Exercises;
 use crate::ground::Ground;
+use crate::loss::{self, Judged};
 use crate::setup::prompt_config;
 use crate::trajectory::Trajectory;
 use crate::warm_start::Demonstrations;
@@ -103,12 +104,50 @@ pub(super) fn forecast(
         + between(learner.steps, config.evaluation.every);
     stage("trips of later evaluations", n_held_out * (evaluations + 2), then);
     if learner.steps > 0 {
-        let goals = config.value.goals.min(ground.training().len()) * config.value.samples;
-        stage("trips for V*", goals as u64, then);
+        let n_trips = value_trips(config, ground.training().len());
+        if n_trips > 0 {
+            stage("trips for V*", n_trips, then);
+        }
         let update = probe::update(config, learner.optimizer, model)?;
         let token = probe::gradient(config, model, Some(model), trips)?;
-        let batch = learner.batch_episodes as f64;
-        stage("learner steps", learner.steps, batch * (then + mean_tokens(trips) * token) + update);
+        let (batch, epochs) = (learner.batch_episodes as f64, learner.epochs as f64);
+        let learning = epochs * batch * (1.0 + learner.demonstration_share) * mean_tokens(trips) * token;
+        let updates = epochs * learner.minibatches as f64 * update;
+        stage("learner steps", learner.steps, batch * then + learning + updates);
     }
     Ok(Forecast { stages })
+}
+
+/// Trips of the reference for V*, at most: an N that falls is counted as if it stayed, and a bound on tokens not at all.
+fn value_trips(config: &Config, n_goals: usize) -> u64 {
+    let (value, learner) = (&config.value, &config.learner);
+    if loss::learner(config).judged() != Judged::ByValue {
+        return 0;
+    }
+    let period = if value.refresh == 0 { learner.steps } else { value.refresh.min(learner.steps) };
+    let pool = value.goals.min(n_goals) as u64;
+    let visited = (period * learner.goals_per_step() as u64).min(pool);
+    // Goals are chosen by the spread of their rewards among all.
+    let valued = if value.keep_spread < 1.0 { pool } else { visited };
+    learner.steps.div_ceil(period.max(1)) * valued * value.samples as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trips_for_values_are_those_of_the_goals_that_are_met() {
+        let count = |keys: &[&str]| {
+            let keys: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
+            let tiny = "value = { goals = 50, samples = 4 }\nlearner = { steps = 10, batch_episodes = 8 }";
+            value_trips(&Config::resolve("test", tiny, &keys).unwrap(), 1000)
+        };
+        // 80 places for 50 goals; 40 places; 2 goals a step, twice for two references; a loss without V*.
+        assert_eq!(count(&[]), 50 * 4);
+        assert_eq!(count(&["learner.steps=5"]), 40 * 4);
+        assert_eq!(count(&["group_size=4", "value.refresh=5"]), 2 * 10 * 4);
+        assert_eq!(count(&["learner.steps=5", "keep_spread=0.5"]), 50 * 4);
+        assert_eq!(count(&["loss=grpo", "group_size=4"]), 0);
+    }
 }

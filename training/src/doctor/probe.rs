@@ -19,7 +19,7 @@ use crate::config::{Config, Method};
 use crate::error::Result;
 use crate::gradient::{Gradients, WAVE, accumulate};
 use crate::ground::{Ground, GroundGoal};
-use crate::optimizer::Optimizer;
+use crate::optimizer::{Optimizer, Stride};
 use crate::setup::{LANES, lm_config, rollout_config};
 use crate::trajectory::{MicroBatch, Trajectory};
 
@@ -73,7 +73,8 @@ pub fn update(config: &Config, method: Method, model: &Qwen2) -> Result<f64> {
     let mut optimizer = Optimizer::new(method, &config.optimizer, model.learnable());
     let mut gradients: Gradients =
         model.learnable().iter().map(|(_, var)| vec![1e-3; var.elem_count()]).collect();
-    timed(|| optimizer.step(model.learnable(), &mut gradients, 0.0).map(|_| ()))
+    let in_place = Stride { lr: 0.0, grad_clip: 0.0 };
+    timed(|| optimizer.step(model.learnable(), &mut gradients, in_place).map(|_| ()))
 }
 
 /// Seconds a trip where trips are like these, made side by side.

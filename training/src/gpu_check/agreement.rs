@@ -1,13 +1,11 @@
 //! Kernels against their twins, and the device's engine against the CPU's.
 
 use candle_core::{Device, Tensor};
-use webshop_agent::{
-    Compute, ComputeDtype, DeviceCache, DeviceModel, KernelChoice, KvCache, LaneTokens, PackedTokens, Qwen2,
-    Qwen2Config, Sampler,
-};
+use webshop_agent::device::{Compute, ComputeDtype, DeviceCache, DeviceModel, KernelChoice, TwinCheck};
+use webshop_agent::{KvCache, LaneTokens, PackedTokens, Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 
-use super::{GpuCheck, Page};
+use super::{GpuCheck, Page, SMALL_VOCABULARY};
 use crate::error::Result;
 
 /// Tokens that the kernels are compared on.
@@ -42,7 +40,7 @@ pub fn twins(check: &GpuCheck, page: &mut Page) -> Result<()> {
     for dtype in [ComputeDtype::F32, ComputeDtype::Bf16] {
         for shape in &check.shapes {
             let cells = [format!("{dtype:?}"), shape.to_string()];
-            match compare(&compute.with(dtype, compute.choice()), shape.config()) {
+            match compare(&compute.with(dtype, compute.choice()), shape.config(SMALL_VOCABULARY)) {
                 Ok(found) => {
                     for twin in found {
                         let cells = [&cells[..], &[twin.name.to_owned()]].concat();
@@ -56,7 +54,7 @@ pub fn twins(check: &GpuCheck, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-fn compare(compute: &Compute, config: Qwen2Config) -> Result<Vec<webshop_agent::TwinCheck>> {
+fn compare(compute: &Compute, config: Qwen2Config) -> Result<Vec<TwinCheck>> {
     // One layer has all kernels; a small vocabulary keeps the head's gradient from hiding the rest in its time.
     let config = Qwen2Config { num_hidden_layers: 1, vocab_size: config.vocab_size.min(5000), ..config };
     Ok(DeviceModel::for_measurement(&config, compute)?.compare_kernels(TOKENS)?)

@@ -9,16 +9,17 @@
 //! what a speed is worth is for the reader.
 
 mod agreement;
-mod shape;
 mod speed;
 
 use std::io::Write;
 
-use webshop_agent::Compute;
-
-pub use shape::MeasuredShape;
+use webshop_agent::KnownShape;
+use webshop_agent::device::Compute;
 
 use crate::error::Result;
+
+/// Ids of the tiny model; the others have their own number.
+const SMALL_VOCABULARY: usize = 2048;
 
 /// One of the things that can be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub struct GpuCheck {
     /// Which parts.
     pub parts: Vec<Part>,
     /// Which models.
-    pub shapes: Vec<MeasuredShape>,
+    pub shapes: Vec<KnownShape>,
     /// Lanes side by side.
     pub batches: Vec<usize>,
     /// Tokens in each lane while it is decoded.
@@ -141,7 +142,7 @@ fn failure(error: &crate::error::TrainingError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use webshop_agent::{DeviceRequest, KernelChoice};
+    use webshop_agent::device::{DeviceRequest, KernelChoice};
 
     use super::*;
 
@@ -149,7 +150,7 @@ mod tests {
         let check = GpuCheck {
             compute: Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Own).unwrap(),
             parts,
-            shapes: vec![MeasuredShape::Tiny],
+            shapes: vec![KnownShape::Tiny],
             batches: vec![1, 2],
             context: 40,
             prompt: 24,

@@ -5,9 +5,10 @@
 //! bandwidth on the data sheet of an H200; of a training step, 6 operations a parameter and token (8 with the layers
 //! computed again) and 12 · layers · hidden · context for attention, at the matrix units' dense rate in bf16.
 
-use webshop_agent::{Compute, DeviceCache, DeviceModel, LaneTokens, PackedTokens, Sampler};
+use webshop_agent::device::{Compute, DeviceCache, DeviceModel, Parameters};
+use webshop_agent::{AgentError, KnownShape, LaneTokens, PackedTokens, Sampler};
 
-use super::{GpuCheck, MeasuredShape, Page, failure};
+use super::{GpuCheck, Page, SMALL_VOCABULARY, failure};
 use crate::clock::Clock;
 use crate::config::OptimizerConfig;
 use crate::error::Result;
@@ -48,12 +49,15 @@ fn peak(compute: &Compute) -> Result<String> {
     Ok(bytes.map_or_else(|| "–".to_owned(), |bytes| format!("{:.1}", bytes as f64 / f64::from(1 << 30))))
 }
 
-/// Reading prompts, for each model and number of lanes.
-pub fn prefill(check: &GpuCheck, page: &mut Page) -> Result<()> {
-    let compute = &check.compute;
-    page.table("Prefill", &["model", "lanes", "tokens a lane", "tokens/s", "peak GiB"])?;
+/// A row for each model and number of lanes, which tells of texts of `length` tokens what `measure` finds.
+fn rows(
+    check: &GpuCheck,
+    page: &mut Page,
+    length: usize,
+    measure: impl Fn(&DeviceModel, usize) -> Result<Vec<String>>,
+) -> Result<()> {
     for &shape in &check.shapes {
-        let model = match DeviceModel::for_measurement(&shape.config(), compute) {
+        let model = match DeviceModel::for_measurement(&shape.config(SMALL_VOCABULARY), &check.compute) {
             Ok(model) => model,
             Err(error) => {
                 page.failed(&[shape.to_string()], &error.into())?;
@@ -61,9 +65,9 @@ pub fn prefill(check: &GpuCheck, page: &mut Page) -> Result<()> {
             }
         };
         for &batch in &check.batches {
-            let cells = [shape.to_string(), batch.to_string(), check.prompt.to_string()];
-            match prefill_of(check, &model, batch) {
-                Ok((rate, peak)) => page.row(&[&cells[..], &[format!("{rate:.0}"), peak]].concat())?,
+            let cells = [shape.to_string(), batch.to_string(), length.to_string()];
+            match measure(&model, batch) {
+                Ok(rest) => page.row(&[&cells[..], &rest].concat())?,
                 Err(error) => page.failed(&cells, &error)?,
             }
         }
@@ -71,23 +75,28 @@ pub fn prefill(check: &GpuCheck, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-fn prefill_of(check: &GpuCheck, model: &DeviceModel, batch: usize) -> Result<(f64, String)> {
+/// Reading prompts, for each model and number of lanes.
+pub fn prefill(check: &GpuCheck, page: &mut Page) -> Result<()> {
+    page.table("Prefill", &["model", "lanes", "tokens a lane", "tokens/s", "peak GiB"])?;
+    rows(check, page, check.prompt, |model, batch| prefill_of(check, model, batch))
+}
+
+fn prefill_of(check: &GpuCheck, model: &DeviceModel, batch: usize) -> Result<Vec<String>> {
     let compute = model.compute();
     compute.forget_peak()?;
     let mut cache = DeviceCache::new(model, batch, check.prompt)?;
     let text = ids(check.prompt, model.config().vocab_size);
     let lanes: Vec<LaneTokens> = (0..batch).map(|lane| LaneTokens { lane, ids: &text }).collect();
     let seconds = timed(compute, || {
-        (0..batch).for_each(|lane| cache.reset_lane(lane));
+        (0..batch).for_each(|lane| cache.truncate_lane(lane, 0));
         model.read(&mut cache, &lanes)?;
         Ok(())
     })?;
-    Ok(((batch * check.prompt) as f64 / seconds, peak(compute)?))
+    Ok(vec![format!("{:.0}", (batch * check.prompt) as f64 / seconds), peak(compute)?])
 }
 
 /// One token for each lane at a time: launched kernel by kernel, and replayed as a graph.
 pub fn decode(check: &GpuCheck, page: &mut Page) -> Result<()> {
-    let compute = &check.compute;
     let columns = [
         "model",
         "lanes",
@@ -101,23 +110,7 @@ pub fn decode(check: &GpuCheck, page: &mut Page) -> Result<()> {
         "peak GiB",
     ];
     page.table("Decoding", &columns)?;
-    for &shape in &check.shapes {
-        let model = match DeviceModel::for_measurement(&shape.config(), compute) {
-            Ok(model) => model,
-            Err(error) => {
-                page.failed(&[shape.to_string()], &error.into())?;
-                continue;
-            }
-        };
-        for &batch in &check.batches {
-            let cells = [shape.to_string(), batch.to_string(), check.context.to_string()];
-            match decode_of(check, &model, batch) {
-                Ok(rest) => page.row(&[&cells[..], &rest].concat())?,
-                Err(error) => page.failed(&cells, &error)?,
-            }
-        }
-    }
-    Ok(())
+    rows(check, page, check.context, |model, batch| decode_of(check, model, batch))
 }
 
 fn decode_of(check: &GpuCheck, model: &DeviceModel, batch: usize) -> Result<Vec<String>> {
@@ -191,11 +184,11 @@ pub fn train(check: &GpuCheck, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-fn train_of(check: &GpuCheck, shape: MeasuredShape, compute: &Compute) -> Result<Vec<String>> {
+fn train_of(check: &GpuCheck, shape: KnownShape, compute: &Compute) -> Result<Vec<String>> {
     compute.forget_peak()?;
-    let (config, (n_sequences, length)) = (shape.config(), check.train);
+    let (config, (n_sequences, length)) = (shape.config(SMALL_VOCABULARY), check.train);
     let model = DeviceModel::for_measurement(&config, compute)?;
-    let optimizer = OptimizerConfig { betas: [0.9, 0.98], epsilon: 1e-8, weight_decay: 0.01, grad_clip: 1.0 };
+    let optimizer = OptimizerConfig::default();
     let mut optimizer = DeviceOptimizer::new(&optimizer, &model, None)?;
     let gradients = model.weights().zeros_like()?;
     let at_once = (check.micro_batch_tokens / length).clamp(1, n_sequences);
@@ -206,10 +199,9 @@ fn train_of(check: &GpuCheck, shape: MeasuredShape, compute: &Compute) -> Result
         }
         match optimizer.step(&model, &gradients, 1e-6)? {
             StepOutcome::Stepped { .. } => Ok(compute.synchronize()?),
-            StepOutcome::NonFinite { parameter } => Err(webshop_agent::AgentError::Weights(format!(
-                "the gradient of `{parameter}` is not finite"
-            ))
-            .into()),
+            StepOutcome::NonFinite { parameter } => {
+                Err(AgentError::Weights(format!("the gradient of `{parameter}` is not finite")).into())
+            }
         }
     };
     // One micro-batch that is not counted: memory is taken and cuBLAS chooses its kernels.
@@ -228,12 +220,7 @@ fn train_of(check: &GpuCheck, shape: MeasuredShape, compute: &Compute) -> Result
     ])
 }
 
-fn micro_batch(
-    model: &DeviceModel,
-    gradients: &webshop_agent::Parameters,
-    n_sequences: usize,
-    length: usize,
-) -> Result<()> {
+fn micro_batch(model: &DeviceModel, gradients: &Parameters, n_sequences: usize, length: usize) -> Result<()> {
     let text = ids(n_sequences * length, model.config().vocab_size);
     let lengths = vec![length; n_sequences];
     let ends = |position: u32| (position as usize + 1).is_multiple_of(length);

@@ -6,7 +6,7 @@
 //! ```text
 //! L = mean_b ( β₂ · ( Σₜ log π(yₜ) − Σₜ log π_ref(yₜ) ) − ( r − V*(x) ) )² / (2β₂)
 //!
-//! β₂ — `beta2`    Σₜ over sampled tokens only    r − V*(x) — `Target::advantage`
+//! β₂ — `beta2`    Σₜ over sampled tokens only    r − V*(x) — `Segment::advantage`
 //! ```
 //!
 //! Deviations from the paper: the division by 2β₂. Its gradient is (β₂ log-ratio − A) ∇ log π(y): REINFORCE with V* as
@@ -17,10 +17,14 @@
 //! A trip that earned exactly what was expected (A = 0: always won, or never) weighs nothing and is left out of the
 //! pass, which drops its pull towards the reference, at most β₂ · |log-ratio|. At the paper's β₂ that is a thousandth of
 //! what a surprise weighs, and half of all trips need no backward pass. A batch of such trips alone is no signal.
+//!
+//! With credit by state (ours) each run of turns between two states of known V* has its own square, with
+//! A = V*(s′) − V*(s); their A add up to r − V*(x).
 
 use candle_core::Tensor;
 
-use super::{Learner, Prepared, Scored, Target, advantages};
+use super::terms::{LogProbs, Term};
+use super::{Judged, Learner, Prepared, Scored, Target, share_of};
 use crate::error::Result;
 
 /// The loss of A*-PO; the default.
@@ -35,34 +39,55 @@ impl Learner for Apo {
         "apo"
     }
 
-    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = 1.0 / batch.len() as f64;
-        let targets: Vec<Target> = advantages(self.name(), batch)?
-            .into_iter()
-            .map(|advantage| Target { advantage, weight: f64::from(u8::from(advantage != 0.0)), share })
-            .collect();
-        let is_surprised = targets.iter().any(|target| target.weight > 0.0);
-        Ok(if is_surprised { Prepared::Learn(targets) } else { Prepared::NoSignal })
+    fn judged(&self) -> Judged {
+        Judged::ByValue
     }
 
-    fn loss(&self, target: &Target, log_probs: &Tensor, reference: &Tensor) -> Result<Tensor> {
-        let log_ratio = (log_probs - reference)?.sum_all()?; // []
-        let residual = log_ratio.affine(self.beta2, -target.advantage)?;
-        Ok((residual.sqr()? * (target.share / (2.0 * self.beta2)))?)
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let share = share_of(self.name(), batch)?;
+        let target = |scored: &Scored| {
+            let mut segments = scored.credits();
+            for segment in &mut segments {
+                segment.weight = f64::from(u8::from(segment.advantage != 0.0));
+            }
+            Target { segments, share }
+        };
+        Ok(Prepared::unless_silent(batch.iter().map(target).collect()))
     }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        Ok(squares(target, log_probs, self.beta2)?.into())
+    }
+}
+
+/// share · Σ over segments of (β₂ · Σₜ (lpₜ − refₜ) − A)² / (2β₂), leaving out what weighs nothing.
+pub(super) fn squares(target: &Target, log_probs: &LogProbs, beta2: f64) -> Result<Tensor> {
+    let log_ratios = (&log_probs.policy - &log_probs.reference)?; // [T]
+    let mut total = Tensor::zeros((), log_ratios.dtype(), log_ratios.device())?;
+    let mut start = 0;
+    for segment in &target.segments {
+        if segment.weight != 0.0 {
+            let log_ratio = log_ratios.narrow(0, start, segment.n_tokens)?.sum_all()?; // []
+            total = (total + log_ratio.affine(beta2, -segment.advantage)?.sqr()?)?;
+        }
+        start += segment.n_tokens;
+    }
+    Ok((total * (target.share / (2.0 * beta2)))?)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{differentiate, scored, targets};
+    use super::super::ScoredTurn;
+    use super::super::tests::{differentiate, scored, targets, targets_of};
     use super::*;
 
     #[test]
     fn the_loss_is_the_papers_divided_by_twice_beta2() {
         let apo = Apo { beta2: 0.1 };
-        let targets = targets(&apo, &[(1.0, 0.4), (0.0, 0.3)]);
+        let batch = [Scored::whole(0, 1.0, 0.4, 2), Scored::whole(1, 0.0, 0.3, 1)];
+        let targets = targets_of(&apo, &batch);
         let (loss, gradient) =
-            differentiate(&apo, &targets, &[2, 1], &[-1.0, -0.5, -2.0], &[-1.5, -1.0, -1.0]);
+            differentiate(&apo, &targets, &[-1.0, -0.5, -2.0], &[-1.5, -1.0, -1.0], &[0.0; 3]);
         // First: log-ratio 1, residual .1 − .6 = −.5; second: log-ratio −1, residual −.1 + .3 = .2.
         // (.25 + .04)/2/(.2) = .725. Gradients: residual/2 for each token: −.25, −.25, .1.
         assert!((loss - 0.725).abs() < 1e-12, "{loss}");
@@ -81,18 +106,18 @@ mod tests {
     fn a_reward_as_expected_weighs_nothing_beside_a_surprise() {
         let apo = Apo { beta2: 1e-3 };
         let targets = targets(&apo, &[(0.7, 0.7), (1.0, 0.7)]);
-        assert_eq!([targets[0].weight, targets[1].weight], [0.0, 1.0]);
+        assert_eq!([targets[0].weight(), targets[1].weight()], [0.0, 1.0]);
         // What is left out of the pass has a gradient of zero at the reference.
-        let (loss, gradient) = differentiate(&apo, &targets[..1], &[1], &[-1.0], &[-1.0]);
+        let (loss, gradient) = differentiate(&apo, &targets[..1], &[-1.0], &[-1.0], &[-1.0]);
         assert_eq!((loss, gradient), (0.0, vec![0.0]));
     }
 
     #[test]
-    fn one_trajectory_learns() {
+    fn one_trip_learns() {
         let apo = Apo { beta2: 1e-3 };
         let targets = targets(&apo, &[(1.0, 0.25)]);
         // At the reference the gradient of the mean is −A for each token: better than expected is made more likely.
-        let (_, gradient) = differentiate(&apo, &targets, &[1], &[-1.0], &[-1.0]);
+        let (_, gradient) = differentiate(&apo, &targets, &[-1.0], &[-1.0], &[-1.0]);
         assert!((gradient[0] + 0.75).abs() < 1e-12, "{gradient:?}");
     }
 
@@ -101,8 +126,24 @@ mod tests {
         let apo = Apo { beta2: 1e-3 };
         let mut pairs = [(1.0, 0.8); 8];
         pairs[7] = (0.0, 0.8);
-        let (_, gradient) = differentiate(&apo, &targets(&apo, &pairs), &[1; 8], &[-1.0; 8], &[-1.0; 8]);
+        let (_, gradient) = differentiate(&apo, &targets(&apo, &pairs), &[-1.0; 8], &[-1.0; 8], &[-1.0; 8]);
         // Seven times −.2/8 and once +.8/8: negative evidence counts as much as its advantage says.
         assert!((gradient[0] + 0.025).abs() < 1e-12 && (gradient[7] - 0.1).abs() < 1e-12, "{gradient:?}");
+    }
+
+    #[test]
+    fn credit_by_state_has_a_square_for_each_run_of_turns() {
+        let apo = Apo { beta2: 0.1 };
+        let turn = |v_next| ScoredTurn { n_tokens: 1, state: 0, v_next };
+        let turns = vec![turn(Some(0.75)), turn(Some(0.75)), turn(None)];
+        let targets = targets_of(&apo, &[Scored { group: 0, reward: 1.0, v_star: 0.25, turns }]);
+        let (loss, gradient) =
+            differentiate(&apo, &targets, &[-1.0, -2.0, -1.0], &[-1.0, -1.0, -2.0], &[0.0; 3]);
+        // A = .5, 0 and .25. The second changed nothing and is left out, whatever its log-ratio; the residuals of the others
+        // are −.5 and .1 − .25 = −.15: (.25 + .0225)/.2.
+        assert!((loss - 1.3625).abs() < 1e-12, "{loss}");
+        for (given, expected) in gradient.iter().zip([-0.5, 0.0, -0.15]) {
+            assert!((given - expected).abs() < 1e-12, "{gradient:?}");
+        }
     }
 }

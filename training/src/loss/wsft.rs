@@ -1,25 +1,28 @@
 //! Weighted supervised fine-tuning: imitate every own trip, the better ones more.
 //!
-//! No paper; the variant this method's shopping agent was first described with. For a batch of B trajectories:
+//! No paper; the variant this method's shopping agent was first described with. For a batch of B trips:
 //!
 //! ```text
-//! A = r − V*                                        `Target::advantage`
+//! A = r − V*                                        `Segment::advantage`
 //! z = clip( (A − mean A) / (std A + 1e-6), ±c )     c — `advantage_clip`; std over B − 1
-//! w = clamp( z + 1, 0.1, 5 )                        `Target::weight`
+//! w = clamp( z + 1, 0.1, 5 )                        `Segment::weight`
 //! L = mean_b w_b · ( CE_b + k · KL_b )              k — `kl_coefficient`
 //!
-//! CE_b = −mean_t lp_t       over the trajectory's sampled tokens, teacher forcing
+//! CE_b = −mean_t lp_t       over the trip's sampled tokens, teacher forcing
 //! KL_b = mean_t ½ (lp_t − ref_t)²     the k2 estimate of KL(π‖π_ref) for each token
 //! ```
 //!
-//! Deviations from the bare formula, each where it would ignore the rewards:
+//! Two other schemes of weights were described with it ([`Weighting`]): w = z + c, never below 0, which keeps the order
+//! of all trips; and w = exp(min(A/β, 20)) over its mean. With credit by state a run of turns stands where a trip does.
+//!
+//! Deviations from the bare formula, each where it would ignore the rewards; `is_guarded` off restores it:
 //!
 //! | batch | bare formula | here |
 //! |---|---|---|
-//! | one trajectory | w = 1 | w = clamp(1 + A/β), said once in the log; `NoSignal` if A = 0 |
+//! | one trip | w = 1 | w = clamp(1 + A/β), said once in the log; `NoSignal` if A = 0 |
 //! | all advantages equal (std below 1e-6) | w = 1: self-imitation, or amplified noise | `NoSignal`: skipped and counted |
 //!
-//! And three that stay as founded, to be known: two trajectories always get w = 1.707 and .293 whatever their gap (take
+//! And three that stay as founded, to be known: two trips always get w = 1.707 and .293 whatever their gap (take
 //! batches of 8 or more); seven wins and one failure clamp the failure to .1, so negative evidence is lost (`apo` keeps
 //! it); of two failures the one on the hopeless goal is imitated 5.8 times more, because its A is nearer to 0. With
 //! [`Center::Prompt`] the last does not happen: no batch mean is subtracted, since V* already centres each goal; the
@@ -27,9 +30,11 @@
 
 use std::sync::Once;
 
-use candle_core::Tensor;
+use serde::{Deserialize, Serialize};
 
-use super::{Learner, Prepared, Scored, Target, advantages};
+use super::awr::exponential_weights;
+use super::terms::{LogProbs, Term, constant};
+use super::{Judged, Learner, Prepared, Scored, Target, share_of};
 use crate::config::Center;
 use crate::error::Result;
 
@@ -38,17 +43,33 @@ const EPSILON: f64 = 1e-6;
 /// Bounds of w.
 const WEIGHTS: (f64, f64) = (0.1, 5.0);
 
+/// How an advantage becomes a weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weighting {
+    /// clamp(z + 1, 0.1, 5).
+    Normalized,
+    /// exp(min(A/β, 20)), divided by its mean.
+    Exponential,
+    /// z + c, from 0 to 2c.
+    Shifted,
+}
+
 /// The loss of weighted supervised fine-tuning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wsft {
+    /// The scheme.
+    pub weighting: Weighting,
     /// k ≥ 0, the factor of the KL term.
     pub kl_coefficient: f64,
     /// c > 0, the largest |z|.
     pub advantage_clip: f64,
-    /// β > 0, the scale of the advantage in a batch of one.
+    /// β > 0, the scale of the advantage in a batch of one, and of the exponential scheme.
     pub beta: f64,
     /// What z is measured from.
     pub center: Center,
+    /// Whether batches whose rewards say nothing are skipped.
+    pub is_guarded: bool,
 }
 
 impl Learner for Wsft {
@@ -56,49 +77,63 @@ impl Learner for Wsft {
         "wsft"
     }
 
-    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let advantages = advantages(self.name(), batch)?;
-        let Some(weights) = self.weights(&advantages) else {
-            return Ok(Prepared::NoSignal);
-        };
-        let share = 1.0 / batch.len() as f64;
-        let targets = advantages
-            .into_iter()
-            .zip(weights)
-            .map(|(advantage, weight)| Target { advantage, weight, share })
-            .collect();
-        Ok(Prepared::Learn(targets))
+    fn judged(&self) -> Judged {
+        Judged::ByValue
     }
 
-    fn loss(&self, target: &Target, log_probs: &Tensor, reference: &Tensor) -> Result<Tensor> {
-        let log_likelihood = log_probs.mean_all()?; // []
-        let kl = ((log_probs - reference)?.sqr()?.mean_all()? * 0.5)?; // []
-        let objective = (log_likelihood - (kl * self.kl_coefficient)?)?;
-        Ok((objective * -(target.share * target.weight))?)
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let share = share_of(self.name(), batch)?;
+        let mut targets: Vec<Target> =
+            batch.iter().map(|scored| Target { segments: scored.credits(), share }).collect();
+        let is_told = match self.weighting {
+            Weighting::Exponential => exponential_weights(&mut targets, self.beta),
+            Weighting::Normalized | Weighting::Shifted => self.set_weights(&mut targets),
+        };
+        Ok(if is_told || !self.is_guarded { Prepared::Learn(targets) } else { Prepared::NoSignal })
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        let kl = ((&log_probs.policy - &log_probs.reference)?.sqr()? * 0.5)?; // [T]
+        let objective = (&log_probs.policy - (kl * self.kl_coefficient)?)?; // [T]
+        let scale = -target.share / target.n_tokens() as f64;
+        let factors = target.per_token(|segment| scale * segment.weight);
+        Ok((objective * constant(&factors, &log_probs.policy)?)?.sum_all()?.into())
     }
 }
 
 impl Wsft {
-    /// w of each advantage, or `None` where the advantages do not tell trajectories apart.
-    fn weights(&self, advantages: &[f64]) -> Option<Vec<f64>> {
-        let clamp = |weight: f64| weight.clamp(WEIGHTS.0, WEIGHTS.1);
-        if let [only] = advantages {
+    /// Sets w of each segment; `false` where the advantages do not tell them apart, and the weights are those of the bare
+    /// formula.
+    fn set_weights(&self, targets: &mut [Target]) -> bool {
+        let advantages: Vec<f64> =
+            targets.iter().flat_map(|target| &target.segments).map(|segment| segment.advantage).collect();
+        let (weights, is_told) = self.weights(&advantages);
+        let segments = targets.iter_mut().flat_map(|target| &mut target.segments);
+        segments.zip(weights).for_each(|(segment, weight)| segment.weight = weight);
+        is_told
+    }
+
+    /// w of each advantage, and whether the advantages tell trips apart.
+    fn weights(&self, advantages: &[f64]) -> (Vec<f64>, bool) {
+        if let ([only], true) = (advantages, self.is_guarded) {
             static SAID: Once = Once::new();
             SAID.call_once(|| tracing::warn!("`wsft` on a batch of one weighs by 1 + A/β instead of z + 1"));
-            return (only.abs() >= EPSILON).then(|| vec![clamp(1.0 + only / self.beta)]);
+            return (vec![(1.0 + only / self.beta).clamp(WEIGHTS.0, WEIGHTS.1)], only.abs() >= EPSILON);
         }
         let (center, deviation) = self.center_and_deviation(advantages);
-        if deviation < EPSILON {
-            return None;
-        }
         let weight = |&advantage: &f64| match self.center {
             Center::Prompt if advantage.abs() < EPSILON => 0.0,
-            _ => {
-                let z = (advantage - center) / (deviation + EPSILON);
-                clamp(z.clamp(-self.advantage_clip, self.advantage_clip) + 1.0)
-            }
+            _ => self.weight((advantage - center) / (deviation + EPSILON)),
         };
-        Some(advantages.iter().map(weight).collect())
+        (advantages.iter().map(weight).collect(), deviation >= EPSILON)
+    }
+
+    fn weight(&self, z: f64) -> f64 {
+        let z = z.clamp(-self.advantage_clip, self.advantage_clip);
+        match self.weighting {
+            Weighting::Shifted => z + self.advantage_clip,
+            _ => (z + 1.0).clamp(WEIGHTS.0, WEIGHTS.1),
+        }
     }
 
     fn center_and_deviation(&self, advantages: &[f64]) -> (f64, f64) {
@@ -107,7 +142,7 @@ impl Wsft {
         match self.center {
             Center::Batch => {
                 let mean = advantages.iter().sum::<f64>() / n;
-                (mean, (squares(mean) / (n - 1.0)).sqrt())
+                (mean, (squares(mean) / (n - 1.0).max(1.0)).sqrt())
             }
             Center::Prompt => (0.0, (squares(0.0) / n).sqrt()),
         }
@@ -116,16 +151,22 @@ impl Wsft {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{differentiate, scored, targets};
+    use super::super::tests::{differentiate, scored, weights};
     use super::*;
 
-    const FOUNDED: Wsft =
-        Wsft { kl_coefficient: 0.02, advantage_clip: 3.0, beta: 0.5, center: Center::Batch };
+    const FOUNDED: Wsft = Wsft {
+        weighting: Weighting::Normalized,
+        kl_coefficient: 0.02,
+        advantage_clip: 3.0,
+        beta: 0.5,
+        center: Center::Batch,
+        is_guarded: true,
+    };
     const BY_PROMPT: Wsft = Wsft { center: Center::Prompt, ..FOUNDED };
 
     #[track_caller]
     fn check(learner: Wsft, pairs: &[(f64, f64)], expected: &[f64]) {
-        let weights: Vec<f64> = targets(&learner, pairs).iter().map(|target| target.weight).collect();
+        let weights = weights(&learner, pairs);
         let close = weights.iter().zip(expected).all(|(a, b)| (a - b).abs() < 5e-4);
         assert!(close && weights.len() == expected.len(), "{weights:?}");
     }
@@ -143,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trajectory_is_weighed_by_its_raw_advantage() {
+    fn one_trip_is_weighed_by_its_raw_advantage() {
         // 1 + .25/.5; 1 − .9/.5 is clamped.
         check(FOUNDED, &[(1.0, 0.75)], &[1.5]);
         check(FOUNDED, &[(0.0, 0.9)], &[0.1]);
@@ -152,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn two_trajectories_get_the_same_weights_whatever_their_gap() {
+    fn two_trips_get_the_same_weights_whatever_their_gap() {
         // ± half the gap over a deviation of half the gap times √2.
         for gap in [0.01, 1.0] {
             check(FOUNDED, &[(gap, 0.0), (0.0, 0.0)], &[1.7071, 0.2929]);
@@ -200,11 +241,32 @@ mod tests {
     #[test]
     fn the_loss_is_weighted_cross_entropy_with_kl() {
         let learner = Wsft { kl_coefficient: 0.5, ..FOUNDED };
-        let target = Target { advantage: 0.6, weight: 2.0, share: 0.25 };
-        let (loss, gradient) = differentiate(&learner, &[target], &[2], &[-1.0, -2.0], &[-1.2, -2.6]);
+        let target = Target::whole(2, 0.6, 2.0, 0.25);
+        let (loss, gradient) = differentiate(&learner, &[target], &[-1.0, -2.0], &[-1.2, -2.6], &[0.0; 2]);
         // CE = 1.5; KL = (.04 + .36)/2/2 = .1; .25 · 2 · (1.5 + .05) = .775.
         assert!((loss - 0.775).abs() < 1e-12, "{loss}");
         // d/dlp₁ = .5 · (−1/2 + .5 · .2/2) = −.225; d/dlp₂ = .5 · (−1/2 + .5 · .6/2) = −.175
         assert!((gradient[0] + 0.225).abs() < 1e-12 && (gradient[1] + 0.175).abs() < 1e-12, "{gradient:?}");
+    }
+
+    #[test]
+    fn the_bare_formula_imitates_whatever_was_done() {
+        let bare = Wsft { is_guarded: false, ..FOUNDED };
+        check(bare, &[(0.0, 0.0); 4], &[1.0; 4]);
+        check(bare, &[(0.0, 0.9)], &[1.0]);
+        // Failures that were expected to be failures have a gradient: −1/4 for each trip's mean log-likelihood.
+        let targets = super::super::tests::targets(&bare, &[(0.0, 0.0); 4]);
+        let (_, gradient) = differentiate(&bare, &targets, &[-1.0; 4], &[-1.0; 4], &[-1.0; 4]);
+        assert!(gradient.iter().all(|g| (g + 0.25).abs() < 1e-12), "{gradient:?}");
+    }
+
+    #[test]
+    fn other_schemes_weigh_otherwise() {
+        let pairs = [(1.0, 0.5), (0.0, 0.5)];
+        // z = ±.70711.
+        check(Wsft { weighting: Weighting::Shifted, ..FOUNDED }, &pairs, &[3.7071, 2.2929]);
+        // e and 1/e over their mean 1.54308.
+        check(Wsft { weighting: Weighting::Exponential, ..FOUNDED }, &pairs, &[1.7616, 0.2384]);
+        check_no_signal(Wsft { weighting: Weighting::Exponential, ..FOUNDED }, &[(1.0, 0.3); 8]);
     }
 }

@@ -3,11 +3,11 @@
 //! Masters and moments are f32; a model in bf16 has its weights written from the masters in the same step. The global
 //! norm of the gradient is the one number that the host waits for.
 
-use webshop_agent::{AdamwCoefficients, AdamwState, DeviceModel, Parameters, adamw};
+use webshop_agent::device::{ComputeDtype, DeviceModel, Parameters, adamw};
 
 use super::{StepOutcome, is_decayed, power};
 use crate::config::OptimizerConfig;
-use crate::error::Result;
+use crate::error::{Result, TrainingError};
 
 /// The optimizer of one [`DeviceModel`] and its state.
 #[derive(Debug)]
@@ -25,13 +25,13 @@ impl DeviceOptimizer {
     /// Zero moments for `model`, whose weights in f32 are `masters`; `None` takes them from the model, which loses what
     /// its format cannot hold.
     pub fn new(config: &OptimizerConfig, model: &DeviceModel, masters: Option<Parameters>) -> Result<Self> {
-        let has_copies = model.compute().dtype() != webshop_agent::ComputeDtype::F32;
+        let has_copies = model.compute().dtype() != ComputeDtype::F32;
         let masters = match masters {
             Some(masters) if has_copies => masters,
             None if has_copies => model.weights().widened()?,
             _ => model.weights().clone(),
         };
-        let moments = || Ok::<_, crate::error::TrainingError>(model.weights().zeros_like()?);
+        let moments = || Ok::<_, TrainingError>(model.weights().zeros_like()?);
         Ok(Self {
             config: config.clone(),
             step: 0,
@@ -73,16 +73,16 @@ impl DeviceOptimizer {
             values.zip(moments.zip(gradients.named()))
         {
             let copy = self.has_copies.then_some(copy);
-            let state = AdamwState { parameter, first, second, copy };
+            let state = adamw::State { parameter, first, second, copy };
             adamw::update(kernels, state, gradient, self.coefficients(name, scale, lr))?;
         }
         Ok(StepOutcome::Stepped { grad_norm })
     }
 
-    fn coefficients(&self, name: &str, scale: f64, lr: f64) -> AdamwCoefficients {
+    fn coefficients(&self, name: &str, scale: f64, lr: f64) -> adamw::Coefficients {
         let [b1, b2] = self.config.betas;
         let decay = if is_decayed(name) { lr * self.config.weight_decay } else { 0.0 };
-        AdamwCoefficients {
+        adamw::Coefficients {
             scale: scale as f32,
             keep: (1.0 - decay) as f32,
             rate: (lr / (1.0 - power(b1, self.step))) as f32,
@@ -97,17 +97,16 @@ impl DeviceOptimizer {
 #[cfg(test)]
 mod tests {
     use candle_core::{Device, Tensor};
-    use webshop_agent::{
-        Compute, ComputeDtype, DeviceRequest, KernelChoice, PackedTokens, Qwen2, Qwen2Config, Sampler,
-    };
+    use webshop_agent::device::{Compute, DeviceRequest, KernelChoice};
+    use webshop_agent::{PackedTokens, Qwen2, Qwen2Config, Sampler};
     use webshop_products::Seed;
 
-    use super::super::Optimizer;
+    use super::super::{Optimizer, Stride};
     use super::*;
     use crate::config::Method;
 
     fn config() -> OptimizerConfig {
-        OptimizerConfig { betas: [0.9, 0.98], epsilon: 1e-8, weight_decay: 0.01, grad_clip: 0.01 }
+        OptimizerConfig { betas: [0.9, 0.98], grad_clip: 0.01, ..OptimizerConfig::default() }
     }
 
     fn setup(dtype: ComputeDtype) -> (Qwen2, DeviceModel) {
@@ -137,7 +136,9 @@ mod tests {
             let weights = Tensor::new(&d, &Device::Cpu).unwrap();
             let loss = (&pass.stats().log_prob * weights).unwrap().sum_all().unwrap();
             let mut gradients = pass.backward(&loss).unwrap();
-            let expected = theirs.step(model.parameters(), &mut gradients, 1e-2).unwrap();
+            let expected = theirs
+                .step(model.parameters(), &mut gradients, Stride { lr: 1e-2, grad_clip: 0.01 })
+                .unwrap();
 
             let gradients = device.weights().zeros_like().unwrap();
             device

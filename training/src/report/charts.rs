@@ -4,7 +4,6 @@ use super::Results;
 use super::bars::{BarChart, Column};
 use super::frame::Unit;
 use super::line::{Line, LineChart, Point};
-use crate::config::LossName;
 use crate::metrics::{Metric, Phase, Record};
 
 /// Columns of the histogram of V*.
@@ -96,10 +95,7 @@ pub(super) fn all(results: &Results) -> Vec<String> {
 impl Results {
     /// The loss's name as the page writes it.
     pub(super) fn loss(&self) -> &'static str {
-        match self.config.learner.loss {
-            LossName::Apo => "A*-PO",
-            LossName::Wsft => "weighted SFT",
-        }
+        self.config.learner.loss.title()
     }
 }
 
@@ -197,7 +193,7 @@ fn values(results: &Results) -> Option<String> {
     let columns = bins.iter().enumerate().map(|(i, bin)| Column { label: label(i), parts: bin.to_vec() });
     let chart = BarChart {
         title: "V* of the training goals",
-        note: format!("goals, {} trips of the reference each", table.key().samples),
+        note: format!("goals, {} trips of the reference each", results.config.value.samples),
         x_label: "V*",
         unit: Unit::Plain,
         parts: vec![("no trip succeeded", 5), ("at least one did", 0)],

@@ -89,7 +89,7 @@ fn read_if_there<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T
 mod tests {
     use super::*;
     use crate::metrics::{Metric, MetricsPosition, MetricsWriter};
-    use crate::value::ValueKey;
+    use crate::value::{ReferenceTrip, ValueKey};
 
     fn evaluated(phase: Phase, step: u64, success: f64) -> Record {
         let mut record = Record::new(phase, step);
@@ -120,10 +120,10 @@ mod tests {
     fn the_page_stands_alone_and_shows_what_was_measured() {
         let folder = tempfile::tempdir().unwrap();
         let run = new_run(folder.path());
-        let key =
-            ValueKey { reference: "r".into(), prompt: "1".into(), samples: 2, temperature: 1.0, top_p: 1.0 };
-        let mut values = ValueTable::new(key, 0.5);
-        values.insert(0, 1, vec![1.0, 0.0]);
+        let [reference, prompt, ground, conditions] = ["r", "1", "g", "N = 2"].map(String::from);
+        let mut values = ValueTable::new(ValueKey { reference, prompt, ground, conditions }, 0.5);
+        let trip = |reward| ReferenceTrip { reward, n_tokens: 1, states: vec![] };
+        values.insert(0, 1, &[trip(1.0), trip(0.0)]);
         values.save(&run.value()).unwrap();
         run.save_command("webshop train --set a=\"<b>\"").unwrap();
         let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();

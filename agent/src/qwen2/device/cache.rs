@@ -3,6 +3,7 @@
 use candle_core::Tensor;
 
 use super::DeviceModel;
+use crate::cache::check_room;
 use crate::error::AgentError;
 use crate::fused::cached::LayerCache;
 
@@ -48,16 +49,6 @@ impl DeviceCache {
         self.lengths[lane]
     }
 
-    /// Whether a lane holds nothing.
-    pub fn is_empty(&self, lane: usize) -> bool {
-        self.lengths[lane] == 0
-    }
-
-    /// Forgets everything in a lane.
-    pub fn reset_lane(&mut self, lane: usize) {
-        self.lengths[lane] = 0;
-    }
-
     /// Forgets the tokens of a lane from `len` on; does nothing if it is shorter.
     pub fn truncate_lane(&mut self, lane: usize, len: usize) {
         self.lengths[lane] = self.lengths[lane].min(len);
@@ -76,7 +67,6 @@ impl DeviceCache {
 
     /// Refuses a model of another shape, a lane that does not exist and text that does not fit.
     pub(super) fn check(&self, model: &DeviceModel, lane: usize, n_new: usize) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(AgentError::Input(reason));
         let heads = model.config().heads();
         let shape = self.layers.first().map(|layer| (self.layers.len(), layer.keys.dims()));
         let fits = shape.is_some_and(|(n_layers, dims)| {
@@ -85,16 +75,9 @@ impl DeviceCache {
                 && dims[3] == heads.head_dim
         });
         if !fits {
-            return refuse("the cache was made for a model of another shape".to_owned());
+            return Err(AgentError::Input("the cache was made for a model of another shape".to_owned()));
         }
-        match self.lengths.get(lane) {
-            None => refuse(format!("lane {lane} is past the last of {} lanes", self.lanes())),
-            Some(len) if len + n_new > self.capacity => refuse(format!(
-                "lane {lane} holds {len} tokens and cannot take {n_new} more of {}",
-                self.capacity
-            )),
-            Some(_) => Ok(()),
-        }
+        check_room(&self.lengths, self.capacity, lane, n_new)
     }
 
     pub(super) fn advance(&mut self, lane: usize, n_new: usize) {

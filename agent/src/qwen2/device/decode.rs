@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use candle_core::Tensor;
 
-use super::super::{LaneTokens, Logits};
+use super::super::{LaneTokens, Logits, lanes};
 use super::{DeviceCache, DeviceModel};
 use crate::error::AgentError;
 use crate::fused::cached::{self, NewTokens};
@@ -71,7 +71,10 @@ impl DeviceModel {
         lanes: &[LaneTokens],
         tokens_at_once: usize,
     ) -> Result<Tensor, AgentError> {
-        self.check_lanes(cache, lanes)?;
+        if lanes.is_empty() {
+            return Err(AgentError::Input("no lane is given".to_owned()));
+        }
+        lanes::check(self.config(), lanes, cache.lanes(), |lane, n_new| cache.check(self, lane, n_new))?;
         let (mut last, mut order) = (Vec::new(), Vec::new());
         for chunk in chunks(cache, lanes, tokens_at_once) {
             let new = NewTokens::new(chunk.runs, &self.compute().device)?;
@@ -114,22 +117,6 @@ impl DeviceModel {
             (x, normed) = rms_norm::add_forward(kernels, &x, &written, gain, self.eps())?;
         }
         Ok(normed)
-    }
-
-    fn check_lanes(&self, cache: &DeviceCache, lanes: &[LaneTokens]) -> Result<(), AgentError> {
-        let refuse = |reason: String| Err(AgentError::Input(reason));
-        let mut seen = vec![false; cache.lanes()];
-        for tokens in lanes {
-            cache.check(self, tokens.lane, tokens.ids.len())?;
-            if std::mem::replace(&mut seen[tokens.lane], true) {
-                return refuse(format!("lane {} is given twice", tokens.lane));
-            }
-            if tokens.ids.is_empty() {
-                return refuse(format!("lane {} is given no tokens", tokens.lane));
-            }
-            self.check_ids(tokens.ids)?;
-        }
-        if lanes.is_empty() { refuse("no lane is given".to_owned()) } else { Ok(()) }
     }
 }
 

@@ -111,14 +111,6 @@ impl DeviceModel {
         Ok(Tensor::from_slice(values, values.len(), &self.compute.device)?)
     }
 
-    fn check_ids(&self, ids: &[u32]) -> Result<(), AgentError> {
-        let vocab_size = self.config.vocab_size;
-        match ids.iter().find(|&&id| id as usize >= vocab_size) {
-            Some(id) => Err(AgentError::Input(format!("token {id} is not in a vocabulary of {vocab_size}"))),
-            None => Ok(()),
-        }
-    }
-
     /// Every kernel against its plain twin, at this model's sizes, on its device.
     pub fn compare_kernels(&self, tokens: usize) -> Result<Vec<TwinCheck>, AgentError> {
         let sizes = TwinSizes {

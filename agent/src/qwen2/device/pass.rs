@@ -103,8 +103,8 @@ impl DeviceModel {
         if positions.len() != targets.len() {
             return refuse(format!("{} positions with {} targets", positions.len(), targets.len()));
         }
-        self.check_ids(tokens.ids)?;
-        self.check_ids(targets)?;
+        self.config().check_ids(tokens.ids)?;
+        self.config().check_ids(targets)?;
         let places: Vec<u32> = tokens.lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let device = &self.compute().device;
         Ok(Batch {

@@ -37,7 +37,7 @@ impl DeviceModel {
         first_ids: &[u32],
         temperature: f32,
     ) -> Result<Stepper<'m>, AgentError> {
-        self.check_ids(first_ids)?;
+        self.config().check_ids(first_ids)?;
         (0..first_ids.len()).try_for_each(|lane| cache.check(self, lane, 1))?;
         let device = &self.compute().device;
         let runs = (0..first_ids.len()).map(|lane| (lane, cache.len(lane)..cache.len(lane) + 1));

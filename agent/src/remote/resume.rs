@@ -1,14 +1,10 @@
-//! A file of trips that grows while they are made.
+//! Going on with a file of trips.
 //!
-//! A [`TripFile`] takes one record a line as soon as its trip has ended, whole or not at all, so that it can be gone on
-//! with after any end of the program: [`TripFile::resume`] makes the trips in it again and says which those were. What
-//! it holds must have come about as the rest will. It is open to one program at a time.
+//! [`TripFile::resume`] makes the trips in a file again and says which those were, after any end of the program that wrote
+//! it. What the file holds must have come about as the rest will. It repairs nothing but a last line without an end.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use webshop_env::Shop;
@@ -19,13 +15,7 @@ use crate::episode::{Episode, EpisodeCoordinates, EpisodeRecord, PromptStamp, Sa
 use crate::error::AgentError;
 use crate::remake::remake;
 use crate::rollout::Task;
-
-/// Trips on disk, and room for more.
-#[derive(Debug)]
-pub struct TripFile {
-    path: PathBuf,
-    file: File,
-}
+use crate::trip_file::{TripFile, cannot_read};
 
 /// What a file held when it was gone on with.
 #[derive(Clone, Debug)]
@@ -37,20 +27,6 @@ pub struct Kept {
 }
 
 impl TripFile {
-    /// A file that is not there yet.
-    ///
-    /// # Errors
-    /// If it is there, or cannot be.
-    pub fn create(path: &Path) -> Result<TripFile, AgentError> {
-        let file = File::create_new(path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                cannot_write(path, &"it is there already; to go on with it, resume it")
-            }
-            _ => cannot_write(path, &error),
-        })?;
-        TripFile { path: path.to_owned(), file }.locked()
-    }
-
     /// A file of trips that `policy` made for some of these tasks in this shop. A last line that was not written to its
     /// end is dropped from it.
     ///
@@ -62,51 +38,14 @@ impl TripFile {
         tasks: &[Task],
         shop: &Arc<Shop>,
     ) -> Result<(TripFile, Kept), AgentError> {
-        let read = |error: io::Error| cannot_read(path, &error);
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(read)?;
-        let mut here = TripFile { path: path.to_owned(), file }.locked()?;
-        let mut bytes = Vec::new();
-        here.file.read_to_end(&mut bytes).map_err(read)?;
+        let (mut file, bytes) = TripFile::open(path)?;
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let dropped_bytes = (bytes.len() - end) as u64;
         let text = std::str::from_utf8(&bytes[..end]).map_err(|error| cannot_read(path, &error))?;
         let terms = Terms { policy, tasks, shop };
         let episodes = terms.read(text).map_err(|error| cannot_read(path, &error))?;
-        here.file
-            .set_len(end as u64)
-            .and_then(|()| here.file.seek(SeekFrom::End(0)))
-            .map_err(|error| cannot_write(path, &error))?;
-        Ok((here, Kept { episodes, dropped_bytes }))
+        file.cut(end as u64)?;
+        Ok((file, Kept { episodes, dropped_bytes: (bytes.len() - end) as u64 }))
     }
-
-    /// Adds a trip.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn append(&mut self, record: &EpisodeRecord<'_>) -> Result<(), AgentError> {
-        let mut line =
-            serde_json::to_vec(record).expect("records hold numbers, texts and lists, which are all JSON");
-        line.push(b'\n');
-        // A file is not buffered: what is written here survives the program.
-        self.file.write_all(&line).map_err(|error| cannot_write(&self.path, &error))
-    }
-
-    fn locked(self) -> Result<TripFile, AgentError> {
-        match self.file.try_lock() {
-            Ok(()) => Ok(self),
-            Err(TryLockError::WouldBlock) => Err(cannot_write(&self.path, &"another program writes to it")),
-            // Some file systems know no locks; the file is written to all the same.
-            Err(TryLockError::Error(_)) => Ok(self),
-        }
-    }
-}
-
-fn cannot_write(path: &Path, reason: &dyn Display) -> AgentError {
-    AgentError::Write { path: path.to_owned(), reason: reason.to_string() }
-}
-
-fn cannot_read(path: &Path, reason: &dyn Display) -> AgentError {
-    AgentError::Read { path: path.to_owned(), reason: reason.to_string() }
 }
 
 /// What all trips of a file have in common.

@@ -1,14 +1,15 @@
 //! Where models are computed and in which format: decided once, told with its reason.
 //!
 //! A [`DeviceRequest`] is what a user asks for; [`Compute::choose`] makes of it a [`Compute`], which models are made
-//! with. [`DeviceRequest::Cpu`] is the engine of [`crate::Qwen2`]; everything else is a GPU, and a GPU that is there
-//! but cannot be used is an error with its reason unless [`DeviceRequest::Auto`] asked to fall back.
+//! with. A GPU that is there but cannot be used is an error with its reason, unless [`DeviceRequest::Auto`] asked to
+//! fall back.
 
 use std::fmt;
 use std::str::FromStr;
 
 use candle_core::{DType, Device};
 
+use super::gpu;
 use crate::error::AgentError;
 use crate::kernels::launch::{Kernels, Specialization};
 
@@ -201,76 +202,6 @@ impl fmt::Display for Compute {
         let device = if self.is_gpu() { "GPU" } else { "CPU" };
         let kernels = if self.has_own_kernels() { "own kernels" } else { "plain operations" };
         write!(f, "{device}, {:?}, {kernels} ({})", self.dtype, self.reason)
-    }
-}
-
-/// What only a build with GPU code can do.
-#[cfg(feature = "cuda")]
-mod gpu {
-    use std::sync::Arc;
-
-    use candle_core::Device;
-
-    use crate::error::AgentError;
-    use crate::kernels::cuda;
-    use crate::kernels::launch::{Kernels, Specialization};
-
-    pub fn open(ordinal: usize) -> Result<Device, String> {
-        // What follows the first line is a trace of calls.
-        cuda::open(ordinal).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
-    }
-
-    pub fn kernels(device: &Device, specialization: &Specialization) -> Result<Kernels, AgentError> {
-        Ok(Kernels::Own(Arc::new(cuda::CudaLauncher::new(device, specialization)?)))
-    }
-
-    pub fn describe(device: &Device) -> Result<(String, usize), AgentError> {
-        Ok(cuda::describe(device)?)
-    }
-
-    pub fn peak_bytes(device: &Device) -> Result<u64, AgentError> {
-        Ok(cuda::peak_bytes(device)?)
-    }
-
-    pub fn forget_peak(device: &Device) -> Result<(), AgentError> {
-        Ok(cuda::forget_peak(device)?)
-    }
-}
-
-/// The same without GPU code: nothing opens, so that nothing else is ever asked.
-#[cfg(not(feature = "cuda"))]
-mod gpu {
-    use candle_core::Device;
-
-    use crate::error::AgentError;
-    use crate::kernels::launch::{Kernels, Specialization};
-
-    fn missing() -> String {
-        "this build has no GPU code; build with `--features cuda`".to_owned()
-    }
-
-    fn refuse<T>() -> Result<T, AgentError> {
-        Err(AgentError::Device { device: "cuda".to_owned(), reason: missing() })
-    }
-
-    pub fn open(_: usize) -> Result<Device, String> {
-        Err(missing())
-    }
-
-    pub fn kernels(_: &Device, _: &Specialization) -> Result<Kernels, AgentError> {
-        refuse()
-    }
-
-    pub fn describe(_: &Device) -> Result<(String, usize), AgentError> {
-        refuse()
-    }
-
-    pub fn peak_bytes(_: &Device) -> Result<u64, AgentError> {
-        refuse()
-    }
-
-    pub fn forget_peak(_: &Device) -> Result<(), AgentError> {
-        refuse()
     }
 }
 

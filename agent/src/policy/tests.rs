@@ -1,0 +1,76 @@
+//! What is done where, and that draws are addressed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use webshop_env::{EnvConfig, ShopEnv};
+use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+
+use super::*;
+use crate::episode::EpisodeCoordinates;
+
+fn shop() -> Arc<Shop> {
+    let data = RawData::embedded(EmbeddedCatalog::Hundred);
+    let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+    Arc::new(Shop::new(catalog, goals).unwrap())
+}
+
+/// What a random customer says in a fork after the search for lamps.
+fn said(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<String> {
+    let mut policy = RandomPolicy::new(Seed(0));
+    let mut said = Vec::new();
+    for turn in 1..8 {
+        let (shop, session, page) = (fork.shop(), fork.session(), fork.page());
+        let view = LaneView { lane: 0, coordinates, shop, session, page, noop: None, turn, max_steps: 15 };
+        let action = policy.act(&[view]).unwrap()[0].action.clone().unwrap();
+        fork.step(&action);
+        said.push(action.to_string());
+    }
+    said
+}
+
+/// What is done on a page that offers this, of a shop that lists a product or none.
+fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -> String {
+    let seen = SeenPage {
+        instruction: "A lamp\nin Red".into(),
+        available: AvailableActions {
+            has_search_bar: clickables == ["search"],
+            clickables: clickables.iter().map(|&label| label.to_owned()).collect(),
+        },
+        products: product.into_iter().map(str::to_owned).collect(),
+        rules: Compat::Repaired,
+    };
+    let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+    policy.choose(&seen, at, 0).to_string()
+}
+
+#[test]
+fn the_rule_agent_needs_no_more_than_what_can_be_clicked() {
+    let check = |clickables: &[&str], product, expected| {
+        assert_eq!(chosen(RulePolicy, clickables, product), expected);
+    };
+    check(&["search"], None, "search[a lamp in red]");
+    check(&["back to search", "b0", "b1"], Some("b0"), "click[b0]");
+    check(&["back to search", "next >"], None, "click[back to search]");
+    check(&["back to search", "buy now", "red"], None, "click[buy now]");
+}
+
+#[test]
+fn where_pages_are_all_there_is_random_customers_search_for_words_of_the_instruction() {
+    let said = |seed| chosen(RandomPolicy::new(Seed(seed)), &["search"], None);
+    let searches = BTreeSet::from_iter((0..40).map(said));
+    assert!(searches.iter().eq(["search[a]", "search[in]", "search[lamp]", "search[red]"]), "{searches:?}");
+}
+
+#[test]
+fn forks_differ_by_their_sample_alone() {
+    let mut env = ShopEnv::new(shop(), EnvConfig::default());
+    let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+    env.step(&Action::Search("lamp".into()));
+    let mut forks = env.fork(3).into_iter();
+    let mut trip = |sample| said(&mut forks.next().unwrap(), at.sampled(sample));
+    let first = trip(0);
+    assert_eq!(first, trip(0));
+    assert_ne!(first, trip(1));
+}

@@ -1,0 +1,108 @@
+//! REINFORCE: make what went better than a baseline more likely, and what went worse less.
+//!
+//! Paper: Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning", 1992: the
+//! estimator of its theorem 1, with a trip as one action.
+//!
+//! ```text
+//! L = −mean_b (r − b) · Σₜ lpₜ          r − b — `Segment::advantage`
+//! b — `baseline`: 0, the mean reward of the batch, or V* of the goal
+//! ```
+//!
+//! With [`Baseline::Value`] this is A*-PO on policy without its KL ([`super::Apo`]). Deviations: none. Trips with r = b are
+//! left out of the pass, since they have no gradient. Without a baseline, equal rewards other than 0 do teach: all that was
+//! done is made more likely, whatever it was. With [`Baseline::Value`] credit may be by state.
+
+use serde::{Deserialize, Serialize};
+
+use super::terms::{LogProbs, Term, weighted_likelihood};
+use super::{Judged, Learner, Prepared, Scored, Target, group, share_of};
+use crate::error::Result;
+
+/// What a reward is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Baseline {
+    /// Nothing.
+    None,
+    /// The mean of the batch.
+    Batch,
+    /// V* of the goal.
+    Value,
+}
+
+/// The loss of REINFORCE.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reinforce {
+    /// b.
+    pub baseline: Baseline,
+}
+
+impl Learner for Reinforce {
+    fn name(&self) -> &'static str {
+        "reinforce"
+    }
+
+    fn judged(&self) -> Judged {
+        match self.baseline {
+            Baseline::Value => Judged::ByValue,
+            Baseline::None | Baseline::Batch => Judged::Alone,
+        }
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let share = share_of(self.name(), batch)?;
+        let rewards: Vec<f64> = batch.iter().map(|scored| scored.reward).collect();
+        let of_batch = group::GroupStatistics::of(&rewards);
+        let target = |scored: &Scored| match self.baseline {
+            Baseline::None => Target::whole(scored.n_tokens(), scored.reward, 1.0, share),
+            Baseline::Batch => Target::whole(scored.n_tokens(), of_batch.centred(scored.reward), 1.0, share),
+            Baseline::Value => Target { segments: scored.credits(), share },
+        };
+        let mut targets: Vec<Target> = batch.iter().map(target).collect();
+        for segment in targets.iter_mut().flat_map(|target| &mut target.segments) {
+            segment.weight = f64::from(u8::from(segment.advantage != 0.0));
+        }
+        Ok(Prepared::unless_silent(targets))
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        let factors = target.per_token(|segment| -target.share * segment.advantage);
+        Ok(weighted_likelihood(&factors, log_probs)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{differentiate, scored, targets};
+    use super::*;
+
+    #[track_caller]
+    fn check(baseline: Baseline, expected: [f64; 3]) {
+        let loss = Reinforce { baseline };
+        let targets = targets(&loss, &[(1.0, 0.75), (0.5, 0.5), (0.0, 0.25)]);
+        let (_, gradient) = differentiate(&loss, &targets, &[-1.0; 3], &[0.0; 3], &[0.0; 3]);
+        // The gradient of −(1/3) Σ A lp is −A/3.
+        for (given, advantage) in gradient.iter().zip(expected) {
+            assert!((given + advantage / 3.0).abs() < 1e-12, "{gradient:?}");
+        }
+    }
+
+    #[test]
+    fn the_baseline_is_what_was_asked_for() {
+        check(Baseline::None, [1.0, 0.5, 0.0]);
+        check(Baseline::Batch, [0.5, 0.0, -0.5]);
+        check(Baseline::Value, [0.25, 0.0, -0.25]);
+    }
+
+    #[test]
+    fn failures_alone_teach_nothing() {
+        for baseline in [Baseline::None, Baseline::Batch, Baseline::Value] {
+            assert_eq!(
+                Reinforce { baseline }.prepare(&scored(&[(0.0, 0.0); 4])).unwrap(),
+                Prepared::NoSignal
+            );
+        }
+        let equal = scored(&[(0.5, 0.0); 4]);
+        assert_eq!(Reinforce { baseline: Baseline::Batch }.prepare(&equal).unwrap(), Prepared::NoSignal);
+    }
+}

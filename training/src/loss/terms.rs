@@ -1,0 +1,170 @@
+//! The terms that losses are made of: likelihoods with factors, clipped ratios, and estimates of the KL.
+//!
+//! All are sums or means over the sampled tokens of one trip, scalars. lp — log π(yₜ), differentiable; old — the same when
+//! the tokens were sampled; ref — the same under the reference. `[T]`, T ≥ 1.
+
+use candle_core::{Result, Tensor};
+use serde::{Deserialize, Serialize};
+
+/// Log-probabilities of the sampled tokens of a trip. `[T]`
+#[derive(Debug, Clone)]
+pub struct LogProbs {
+    /// Under the policy; differentiable.
+    pub policy: Tensor,
+    /// Under the frozen reference.
+    pub reference: Tensor,
+    /// Under the policy that sampled them, when it did.
+    pub behaviour: Tensor,
+}
+
+impl LogProbs {
+    /// Number of tokens.
+    pub fn n_tokens(&self) -> Result<usize> {
+        self.policy.dim(0)
+    }
+
+    /// Some consecutive tokens.
+    pub fn narrow(&self, start: usize, len: usize) -> Result<Self> {
+        let part = |tensor: &Tensor| tensor.narrow(0, start, len);
+        Ok(Self {
+            policy: part(&self.policy)?,
+            reference: part(&self.reference)?,
+            behaviour: part(&self.behaviour)?,
+        })
+    }
+}
+
+/// How the KL to the reference is estimated from a sampled token, with d = log π − log π_ref
+/// (Schulman, "Approximating KL divergence", 2020).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KlEstimator {
+    /// ½ d²; its gradient is that of the KL, on policy (arXiv 2510.01555).
+    K2,
+    /// exp(−d) − 1 + d; as a loss a biased surrogate, but the one of the GRPO paper.
+    K3,
+}
+
+/// A KL term of a loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KlTerm {
+    /// Its factor, ≥ 0; with 0 there is none.
+    pub coefficient: f64,
+    /// Its estimator.
+    pub estimator: KlEstimator,
+}
+
+impl KlTerm {
+    /// coefficient · mean over tokens of the estimate, or `None` without a factor.
+    pub fn of(self, log_probs: &LogProbs) -> Result<Option<Tensor>> {
+        if self.coefficient == 0.0 {
+            return Ok(None);
+        }
+        let d = (&log_probs.policy - &log_probs.reference)?; // [T]
+        let estimate = match self.estimator {
+            KlEstimator::K2 => (d.sqr()? * 0.5)?,
+            KlEstimator::K3 => ((d.neg()?.exp()? - 1.0)? + d)?,
+        };
+        Ok(Some((estimate.mean_all()? * self.coefficient)?))
+    }
+}
+
+/// A constant beside `like`, of its type and place. `[T]`
+pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
+    Tensor::from_slice(values, values.len(), like.device())?.to_dtype(like.dtype())
+}
+
+/// Σₜ cₜ · lpₜ.
+pub fn weighted_likelihood(factors: &[f64], log_probs: &LogProbs) -> Result<Tensor> {
+    (&log_probs.policy * constant(factors, &log_probs.policy)?)?.sum_all()
+}
+
+/// How far a probability may move from where it was before it stops to count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clip {
+    /// ε below 1, in 0..1.
+    pub low: f64,
+    /// ε above 1, ≥ 0.
+    pub high: f64,
+}
+
+/// A scalar, and what was cut on the way to it.
+#[derive(Debug, Clone)]
+pub struct Term {
+    /// The scalar.
+    pub value: Tensor,
+    /// Tokens whose gradient a clip took.
+    pub n_clipped: usize,
+}
+
+impl From<Tensor> for Term {
+    fn from(value: Tensor) -> Self {
+        Self { value, n_clipped: 0 }
+    }
+}
+
+impl Clip {
+    /// Σᵢ min( ρᵢ Aᵢ, clip(ρᵢ, 1 − low, 1 + high) Aᵢ ) with ρᵢ = exp(`log_ratios`ᵢ) and Aᵢ = `advantages`ᵢ.
+    ///
+    /// Where the minimum is the clipped one, its value counts and its gradient is 0.
+    pub fn surrogate(self, log_ratios: &Tensor, advantages: &[f64]) -> Result<Term> {
+        let moved: Vec<f64> = log_ratios.to_dtype(candle_core::DType::F64)?.to_vec1()?;
+        let (mut factors, mut fixed, mut n_clipped) = (advantages.to_vec(), 0.0, 0);
+        for (factor, log_ratio) in factors.iter_mut().zip(moved) {
+            let ratio = log_ratio.exp();
+            let bound = if *factor > 0.0 { 1.0 + self.high } else { 1.0 - self.low };
+            let is_past = if *factor > 0.0 { ratio > bound } else { *factor < 0.0 && ratio < bound };
+            if is_past {
+                fixed += bound * *factor;
+                *factor = 0.0;
+                n_clipped += 1;
+            }
+        }
+        let free = (log_ratios.exp()? * constant(&factors, log_ratios)?)?.sum_all()?;
+        Ok(Term { value: (free + fixed)?, n_clipped })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{Device, Var};
+
+    use super::*;
+
+    #[test]
+    fn a_clipped_ratio_counts_but_pulls_no_more() {
+        let ratios: [f64; 5] = [1.5, 1.5, 0.5, 0.5, 1.1];
+        let log_ratios = ratios.map(f64::ln);
+        let var = Var::new(&log_ratios, &Device::Cpu).unwrap();
+        let clip = Clip { low: 0.2, high: 0.28 };
+        let clipped = clip.surrogate(var.as_tensor(), &[1.0, -1.0, 1.0, -1.0, 2.0]).unwrap();
+        // min(1.5, 1.28) + min(−1.5, −1.28) + min(.5, .8) + min(−.5, −.8) + 2.2 = 1.28 − 1.5 + .5 − .8 + 2.2
+        let value = clipped.value.to_scalar::<f64>().unwrap();
+        assert!((value - 1.68).abs() < 1e-12, "{value}");
+        assert_eq!(clipped.n_clipped, 2);
+        let gradient = clipped.value.backward().unwrap();
+        let gradient = gradient.get(var.as_tensor()).unwrap().to_vec1::<f64>().unwrap();
+        for (given, expected) in gradient.iter().zip([0.0, -1.5, 0.5, 0.0, 2.2]) {
+            assert!((given - expected).abs() < 1e-12, "{gradient:?}");
+        }
+    }
+
+    #[test]
+    fn estimates_of_the_kl_are_theirs() {
+        let tensor = |values: &[f64]| {
+            constant(values, &Tensor::zeros(1, candle_core::DType::F64, &Device::Cpu).unwrap())
+        };
+        let of = |estimator, coefficient| {
+            let policy = tensor(&[-1.0, -2.0]).unwrap();
+            let log_probs =
+                LogProbs { behaviour: policy.clone(), policy, reference: tensor(&[-1.5, -1.0]).unwrap() };
+            let term = KlTerm { coefficient, estimator }.of(&log_probs).unwrap();
+            term.map(|term| term.to_scalar::<f64>().unwrap())
+        };
+        // d = .5 and −1: ½(.25 + 1)/2; (e^−.5 − 1 + .5 + e − 1 − 1)/2.
+        assert!((of(KlEstimator::K2, 1.0).unwrap() - 0.3125).abs() < 1e-12);
+        let k3 = ((-0.5_f64).exp() - 0.5 + 1.0_f64.exp() - 2.0) / 2.0;
+        assert!((of(KlEstimator::K3, 2.0).unwrap() - 2.0 * k3).abs() < 1e-12);
+        assert_eq!(of(KlEstimator::K3, 0.0), None);
+    }
+}

@@ -1,0 +1,247 @@
+//! What holds for every loss.
+
+use candle_core::{Device, Tensor, Var};
+
+use super::*;
+use crate::config::Center;
+
+pub(super) const CLIP: Clip = Clip { low: 0.2, high: 0.28 };
+pub(super) const NO_KL: KlTerm = KlTerm { coefficient: 0.0, estimator: KlEstimator::K2 };
+
+/// Trips of one token, each for a goal of its own, with (reward, V*).
+pub(super) fn scored(pairs: &[(f64, f64)]) -> Vec<Scored> {
+    let whole = |(group, &(reward, v_star)): (usize, &(f64, f64))| Scored::whole(group, reward, v_star, 1);
+    pairs.iter().enumerate().map(whole).collect()
+}
+
+/// Trips of one token with (group, reward).
+pub(super) fn scored_in_groups(pairs: &[(usize, f64)]) -> Vec<Scored> {
+    pairs.iter().map(|&(group, reward)| Scored::whole(group, reward, 0.0, 1)).collect()
+}
+
+pub(super) fn targets_of(learner: &dyn Learner, batch: &[Scored]) -> Vec<Target> {
+    match learner.prepare(batch).unwrap() {
+        Prepared::Learn(targets) => targets,
+        Prepared::NoSignal => panic!("{} found no signal", learner.name()),
+    }
+}
+
+pub(super) fn targets(learner: &dyn Learner, pairs: &[(f64, f64)]) -> Vec<Target> {
+    targets_of(learner, &scored(pairs))
+}
+
+pub(super) fn weights(learner: &dyn Learner, pairs: &[(f64, f64)]) -> Vec<f64> {
+    targets(learner, pairs).iter().map(Target::weight).collect()
+}
+
+fn tensor(values: &[f64]) -> Tensor {
+    Tensor::from_slice(values, values.len(), &Device::Cpu).unwrap()
+}
+
+/// The loss and its gradient with respect to every log-probability of the policy.
+pub(super) fn differentiate(
+    learner: &dyn Learner,
+    targets: &[Target],
+    policy: &[f64],
+    reference: &[f64],
+    behaviour: &[f64],
+) -> (f64, Vec<f64>) {
+    let var = Var::from_tensor(&tensor(policy)).unwrap();
+    let log_probs = LogProbs {
+        policy: var.as_tensor().clone(),
+        reference: tensor(reference),
+        behaviour: tensor(behaviour),
+    };
+    let loss = summed_loss(learner, targets, &log_probs).unwrap().value;
+    // A factor of 0 ends the graph in candle, and leaves no gradient where there is none.
+    let gradient = loss.backward().unwrap().remove(var.as_tensor());
+    let gradient = gradient.map_or(vec![0.0; policy.len()], |gradient| gradient.to_vec1().unwrap());
+    (loss.to_scalar().unwrap(), gradient)
+}
+
+/// Every loss, with every term it can have.
+fn all() -> Vec<Box<dyn Learner>> {
+    let kl = |estimator| KlTerm { coefficient: 0.1, estimator };
+    let (k2, k3) = (kl(KlEstimator::K2), kl(KlEstimator::K3));
+    let wsft = |weighting, center| Wsft {
+        weighting,
+        kl_coefficient: 0.02,
+        advantage_clip: 3.0,
+        beta: 0.5,
+        center,
+        is_guarded: true,
+    };
+    vec![
+        Box::new(Apo { beta2: 0.1 }),
+        Box::new(ApoLagged { beta1: 0.5, beta2: 0.1 }),
+        Box::new(wsft(Weighting::Normalized, Center::Batch)),
+        Box::new(wsft(Weighting::Normalized, Center::Prompt)),
+        Box::new(wsft(Weighting::Shifted, Center::Batch)),
+        Box::new(wsft(Weighting::Exponential, Center::Batch)),
+        Box::new(Awr { beta: 0.5 }),
+        Box::new(Raft { threshold: 0.5 }),
+        Box::new(Reinforce { baseline: Baseline::None }),
+        Box::new(Reinforce { baseline: Baseline::Batch }),
+        Box::new(Reinforce { baseline: Baseline::Value }),
+        Box::new(Rloo { kl: k2 }),
+        Box::new(Grpo { clip: CLIP, kl: k3 }),
+        Box::new(DrGrpo { clip: CLIP, kl: k2 }),
+        Box::new(Gspo { clip: CLIP, kl: NO_KL }),
+        Box::new(Gigpo { clip: CLIP, kl: k3, discount: 0.95, step_weight: 1.0 }),
+        Box::new(Ppo { clip: CLIP, kl: k2 }),
+    ]
+}
+
+/// (group, reward, V*, tokens of each turn).
+type Made = (usize, f64, f64, &'static [usize]);
+const TRIPS: [Made; 8] = [
+    (0, 1.0, 0.4, &[1]),
+    (0, 0.0, 0.4, &[1, 2]),
+    (1, 0.5, 0.1, &[2]),
+    (1, 1.0, 0.1, &[2, 1, 1]),
+    (2, 0.25, 0.7, &[1]),
+    (2, 0.0, 0.7, &[1, 1]),
+    (2, 1.0, 0.7, &[3, 2]),
+    (1, 0.75, 0.1, &[1, 1]),
+];
+
+fn batch() -> Vec<Scored> {
+    let trip = |&(group, reward, v_star, turns): &Made| {
+        let turn =
+            |(at, &n_tokens)| ScoredTurn { n_tokens, state: at as u64 % 2, v_next: Some(0.1 * at as f64) };
+        Scored { group, reward, v_star, turns: turns.iter().enumerate().map(turn).collect() }
+    };
+    TRIPS.iter().map(trip).collect()
+}
+
+/// Log-probabilities of all 23 tokens.
+fn numbers(offset: f64, stride: usize) -> Vec<f64> {
+    let n: usize = batch().iter().map(Scored::n_tokens).sum();
+    (0..n).map(|i| -0.05 - 0.03 * ((i * stride) % 11) as f64 - offset).collect()
+}
+
+#[test]
+fn gradients_agree_with_finite_differences() {
+    let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
+    for learner in all() {
+        let targets = targets_of(&*learner, &batch());
+        let (_, gradient) = differentiate(&*learner, &targets, &policy, &reference, &behaviour);
+        assert!(gradient.iter().any(|slope| *slope != 0.0), "{}", learner.name());
+        for (i, &exact) in gradient.iter().enumerate() {
+            const H: f64 = 1e-5;
+            let at = |shift: f64| {
+                let mut moved = policy.clone();
+                moved[i] += shift;
+                differentiate(&*learner, &targets, &moved, &reference, &behaviour).0
+            };
+            let slope = (at(H) - at(-H)) / (2.0 * H);
+            assert!((slope - exact).abs() < 1e-7, "{} token {i}: {slope} {exact}", learner.name());
+        }
+    }
+}
+
+#[test]
+fn one_pass_of_eight_equals_eight_passes_of_one() {
+    let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
+    for learner in all() {
+        let targets = targets_of(&*learner, &batch());
+        let (whole, together) = differentiate(&*learner, &targets, &policy, &reference, &behaviour);
+        let (mut sum, mut apart, mut start) = (0.0, Vec::new(), 0);
+        for target in &targets {
+            let tokens = start..start + target.n_tokens();
+            start = tokens.end;
+            let part = |values: &[f64]| values[tokens.clone()].to_vec();
+            let one = std::slice::from_ref(target);
+            let (share, gradient) =
+                differentiate(&*learner, one, &part(&policy), &part(&reference), &part(&behaviour));
+            sum += share;
+            apart.extend(gradient);
+        }
+        assert_eq!(together, apart, "{}", learner.name());
+        assert!((whole - sum).abs() < 1e-12, "{}", learner.name());
+    }
+}
+
+#[test]
+fn a_batch_in_another_order_teaches_the_same() {
+    let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
+    for learner in all() {
+        let (forward, mut backward) = (batch(), batch());
+        backward.reverse();
+        let turned = |values: &[f64]| {
+            let mut parts: Vec<&[f64]> = Vec::new();
+            let mut rest = values;
+            for trip in &forward {
+                let (part, after) = rest.split_at(trip.n_tokens());
+                parts.push(part);
+                rest = after;
+            }
+            parts.reverse();
+            parts.concat()
+        };
+        let (loss, gradient) =
+            differentiate(&*learner, &targets_of(&*learner, &forward), &policy, &reference, &behaviour);
+        let (other, other_gradient) = differentiate(
+            &*learner,
+            &targets_of(&*learner, &backward),
+            &turned(&policy),
+            &turned(&reference),
+            &turned(&behaviour),
+        );
+        assert!((loss - other).abs() < 1e-12, "{}", learner.name());
+        for (a, b) in turned(&gradient).iter().zip(&other_gradient) {
+            assert!((a - b).abs() < 1e-12, "{}", learner.name());
+        }
+    }
+}
+
+#[test]
+fn rewards_as_expected_are_skipped_by_all_who_expect() {
+    // Every trip earned V* and what its group earned.
+    let same: Vec<Scored> = (0..4).map(|i| Scored::whole(i / 2, 0.5, 0.5, 1)).collect();
+    for learner in all().iter().filter(|learner| learner.judged() != Judged::Alone) {
+        assert_eq!(learner.prepare(&same).unwrap(), Prepared::NoSignal, "{}", learner.name());
+    }
+}
+
+#[test]
+fn failures_alone_move_nobody() {
+    let failures: Vec<Scored> = (0..8).map(|i| Scored::whole(i / 4, 0.0, 0.0, 1)).collect();
+    for learner in all() {
+        assert_eq!(learner.prepare(&failures).unwrap(), Prepared::NoSignal, "{}", learner.name());
+    }
+}
+
+#[test]
+fn a_single_trip_teaches_or_is_refused_with_a_reason() {
+    let alone = [Scored::whole(0, 1.0, 0.5, 1)];
+    for learner in all() {
+        match learner.prepare(&alone) {
+            Ok(Prepared::Learn(targets)) => {
+                let (_, gradient) = differentiate(&*learner, &targets, &[-1.0], &[-1.0], &[-1.0]);
+                assert!(gradient[0] < 0.0, "{}: a success is made more likely", learner.name());
+            }
+            // The mean of one is that one, and so is the mean of one exponential.
+            Ok(Prepared::NoSignal) => assert!(["awr", "reinforce", "wsft"].contains(&learner.name())),
+            Err(error) => {
+                assert_eq!(learner.judged(), Judged::InGroups);
+                assert!(error.to_string().contains("learner.group_size"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_that_cannot_be_learned_from_are_refused_with_a_reason() {
+    for learner in all() {
+        assert!(learner.prepare(&[]).is_err());
+        let error = learner.prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)])).unwrap_err().to_string();
+        let expected = format!("loss `{}`: trip 1 has reward NaN and V* 0.5", learner.name());
+        assert_eq!(error, expected);
+        let one = tensor(&[-1.0]);
+        let log_probs = LogProbs { policy: one.clone(), reference: one.clone(), behaviour: one };
+        let target = |n_tokens| Target::whole(n_tokens, 1.0, 1.0, 1.0);
+        assert!(summed_loss(&*learner, &[target(1), target(0)], &log_probs).is_err());
+        assert!(summed_loss(&*learner, &[target(2)], &log_probs).is_err());
+    }
+}

@@ -1,0 +1,259 @@
+//! The reference: who it is, what it could expect of a goal, and which goals are worth learning on.
+//!
+//! V* of a goal is estimated when the goal is first drawn, from rollouts at coordinates of their own, so that it is the
+//! same number whenever that is. `value.json` keeps what was estimated; a run that is resumed, or another that shares its
+//! folder of values, finds it there, and counts its tokens as if it had written them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use rand::Rng;
+use webshop_agent::{Episode, Qwen2, Task};
+use webshop_products::Purpose;
+
+use super::{Trainer, VALUE_STEP};
+use crate::checkpoint::step_name;
+use crate::config::ValueConfig;
+use crate::error::Result;
+use crate::ground::GroundGoal;
+use crate::loss::ScoredTurn;
+use crate::metrics::{Metric, Record};
+use crate::value::{GoalValue, ReferenceTrip, ValueKey, ValueTable};
+
+/// Folder of the first reference in the run folder.
+const REFERENCE: &str = "reference";
+/// From which learner step on N is half, and a quarter, of what it was, where it falls; and the least it falls to.
+const FEWER_SAMPLES: [(u64, usize, usize); 2] = [(100, 4, 2), (30, 2, 4)];
+
+/// The reference and what is known of it.
+pub(super) struct Guide {
+    pub(super) model: Qwen2,
+    /// The learner step at which it was the policy.
+    since: u64,
+    /// Goals to learn on, by shop and goal.
+    pool: Vec<GroundGoal>,
+    /// V* of the goals that were drawn.
+    pub(super) values: ValueTable,
+}
+
+impl Guide {
+    /// The goals of a learner step, shuffled anew each time all were visited.
+    pub(super) fn goals_of(&self, trainer: &Trainer<'_>, step: u64) -> Vec<GroundGoal> {
+        let n = self.pool.len() as u64;
+        let per_step = trainer.config.learner.goals_per_step() as u64;
+        let order = |epoch: u64| {
+            let mut rng = trainer.seed().rng(Purpose::GoalSampling, &[1 + epoch]);
+            let mut order: Vec<usize> = (0..self.pool.len()).collect();
+            for i in (1..order.len()).rev() {
+                order.swap(i, rng.random_range(0..=i as u64) as usize);
+            }
+            order
+        };
+        let draws = step * per_step..(step + 1) * per_step;
+        let epochs = draws.start / n..=(draws.end - 1) / n;
+        let orders: Vec<Vec<usize>> = epochs.clone().map(order).collect();
+        let goal = |draw: u64| {
+            let order = &orders[(draw / n - epochs.start()) as usize];
+            self.pool[order[(draw % n) as usize]]
+        };
+        draws.map(goal).collect()
+    }
+
+    /// Learner steps since the reference was the policy.
+    pub(super) fn age(&self, step: u64) -> u64 {
+        step - self.since
+    }
+
+    /// V* of a goal that was drawn.
+    pub(super) fn value(&self, goal: GroundGoal) -> Option<&GoalValue> {
+        self.values.get(goal.shop, goal.goal.0)
+    }
+
+    /// Records what is known of the goals drawn so far.
+    pub(super) fn record(&self, record: &mut Record) {
+        record
+            .set(Metric::ValueMean, self.values.mean_v_star())
+            .set(Metric::ValueShareWithoutSuccess, self.values.share_without_success())
+            .set(Metric::ValueBias, self.values.mean_bias());
+    }
+}
+
+/// N of a learner step, as founded: the first goals are the ones that are met again most often.
+fn samples_at(config: &ValueConfig, step: u64) -> usize {
+    let fewer = FEWER_SAMPLES.into_iter().find(|(from, ..)| config.adaptive && step >= *from);
+    fewer.map_or(config.samples, |(_, divisor, least)| {
+        (config.samples / divisor).max(least).min(config.samples)
+    })
+}
+
+impl Trainer<'_> {
+    /// The reference of learner step `step` and what was known of it then.
+    pub(super) fn guide_at(&mut self, step: u64) -> Result<Guide> {
+        let refresh = self.config.value.refresh;
+        let since = step.checked_div(refresh).map_or(0, |times| times * refresh);
+        let folder = self.reference_folder(since);
+        if step == since {
+            self.actor.save(&folder)?;
+        }
+        let model = self.actor.frozen(&folder)?;
+        let key = self.value_key(&model, since)?;
+        let beta1 = self.config.value.beta1;
+        let mut pool = self.ground.sample(self.seed(), self.config.value.goals);
+        pool.sort();
+        let mut guide = Guide { model, since, pool, values: ValueTable::new(key, beta1) };
+        self.keep_widest(&mut guide)?;
+        if self.wants_values() {
+            // What was drawn before was paid for before.
+            for earlier in since..step {
+                let goals = guide.goals_of(self, earlier);
+                self.estimate(&mut guide, &goals, earlier)?;
+            }
+        }
+        Ok(guide)
+    }
+
+    /// Whether the policy becomes the reference before learner step `step`.
+    pub(super) fn is_refreshed_at(&self, step: u64) -> bool {
+        step > 0 && self.config.value.refresh > 0 && step.is_multiple_of(self.config.value.refresh)
+    }
+
+    fn reference_folder(&self, since: u64) -> PathBuf {
+        match since {
+            0 => self.run.root().join(REFERENCE),
+            _ => self.run.root().join(format!("{REFERENCE}-{}", step_name(since))),
+        }
+    }
+
+    fn value_key(&self, reference: &Qwen2, since: u64) -> Result<ValueKey> {
+        let Self { config, .. } = self;
+        let (value, learner) = (&config.value, &config.learner);
+        let conditions = format!(
+            "seed {}, since {since}, N {}{}, reward {:?} less {}, temperature {}, top_p {}, {:?}, at most {} actions",
+            config.seed,
+            value.samples,
+            if value.adaptive { " at first" } else { "" },
+            learner.reward,
+            config.malformed_penalty(),
+            learner.temperature,
+            learner.top_p,
+            config.prompt,
+            config.run.max_steps,
+        );
+        Ok(ValueKey {
+            reference: reference.fingerprint()?,
+            prompt: self.actor.prompt_version()?,
+            ground: self.ground.fingerprint(),
+            conditions,
+        })
+    }
+
+    /// Keeps the share of the goals on which the reference's trips differ most, where that is asked for.
+    fn keep_widest(&mut self, guide: &mut Guide) -> Result<()> {
+        let share = self.config.value.keep_spread;
+        if share == 1.0 {
+            return Ok(());
+        }
+        let pool = guide.pool.clone();
+        self.estimate(guide, &pool, 0)?;
+        let spread = |goal: &GroundGoal| guide.value(*goal).map_or(0.0, GoalValue::spread);
+        let mut by_spread: Vec<(f64, GroundGoal)> = pool.iter().map(|goal| (spread(goal), *goal)).collect();
+        by_spread.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        by_spread.truncate(((pool.len() as f64 * share).ceil() as usize).max(1));
+        guide.pool = by_spread.into_iter().map(|(_, goal)| goal).collect();
+        guide.pool.sort();
+        Ok(())
+    }
+
+    /// Sees to it that V* of `goals`, drawn at `step`, is known, and returns how many tokens that is worth.
+    pub(super) fn estimate(&mut self, guide: &mut Guide, goals: &[GroundGoal], step: u64) -> Result<u64> {
+        let beta1 = self.config.value.beta1;
+        let new: BTreeSet<GroundGoal> =
+            goals.iter().copied().filter(|goal| guide.value(*goal).is_none()).collect();
+        if new.is_empty() {
+            return Ok(0);
+        }
+        let path = self.values_path(&guide.values);
+        let mut kept = ValueTable::load(&path, guide.values.key(), beta1)?;
+        let known = |goal: &GroundGoal| kept.get(goal.shop, goal.goal.0).is_some();
+        let missing: Vec<GroundGoal> = new.iter().copied().filter(|goal| !known(goal)).collect();
+        if !missing.is_empty() {
+            let n_samples = samples_at(&self.config.value, step);
+            let episodes = self.reference_trips(guide, &missing, n_samples)?;
+            for (goal, episodes) in missing.iter().zip(episodes.chunks(n_samples)) {
+                let trips: Vec<ReferenceTrip> =
+                    episodes.iter().map(|trip| self.reference_trip(trip)).collect();
+                kept.insert(goal.shop, goal.goal.0, &trips);
+            }
+            kept.save(&path)?;
+        }
+        let mut n_tokens = 0;
+        for value in new.iter().filter_map(|goal| kept.get(goal.shop, goal.goal.0)) {
+            n_tokens += value.n_tokens;
+            guide.values.put(value.clone());
+        }
+        if path != self.run.value() {
+            guide.values.save(&self.run.value())?;
+        }
+        Ok(n_tokens)
+    }
+
+    /// The file in which values of these conditions are kept from run to run, or the run's own.
+    fn values_path(&self, values: &ValueTable) -> PathBuf {
+        match &self.config.value.cache {
+            Some(folder) => folder.join(format!("value-{}.json", &values.key().digest()[..16])),
+            None => self.run.value(),
+        }
+    }
+
+    fn reference_trips(&self, guide: &Guide, goals: &[GroundGoal], n_samples: usize) -> Result<Vec<Episode>> {
+        let at = VALUE_STEP + guide.since;
+        let of_goal = |goal: &GroundGoal| {
+            let goal = *goal;
+            (0..n_samples as u64).map(move |sample| self.task(goal, at, sample))
+        };
+        let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
+        self.observer.begin("V*", tasks.len() as u64, 0);
+        let episodes = self.play(&guide.model, &tasks, &|| self.observer.advance(1, ""))?;
+        self.observer.end();
+        Ok(episodes)
+    }
+
+    fn reference_trip(&self, episode: &Episode) -> ReferenceTrip {
+        let n_between = episode.turns.len().saturating_sub(1);
+        ReferenceTrip {
+            reward: self.reward(episode),
+            n_tokens: episode.n_sampled_tokens(),
+            states: episode
+                .turns
+                .iter()
+                .take(n_between)
+                .map(|turn| turn.after.observation.number())
+                .collect(),
+        }
+    }
+}
+
+/// The turns of a trip that have tokens, with V* of what they led to where `v_state` knows it.
+pub(super) fn scored_turns(episode: &Episode, v_state: impl Fn(u64) -> Option<f64>) -> Vec<ScoredTurn> {
+    let seen = std::iter::once(episode.start).chain(episode.turns.iter().map(|turn| turn.after));
+    let said = episode.turns.iter().zip(seen).filter_map(|(turn, before)| {
+        let n_tokens = turn.tokens.as_ref()?.completion.ids.len();
+        let state = before.observation.number();
+        Some(ScoredTurn { n_tokens, state, v_next: v_state(turn.after.observation.number()) })
+    });
+    said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_founding_schedule_takes_fewer_samples_later() {
+        let config = |samples, adaptive| ValueConfig { samples, adaptive, ..ValueConfig::default() };
+        let at = |samples, step| samples_at(&config(samples, true), step);
+        assert_eq!([at(16, 0), at(16, 29), at(16, 30), at(16, 99), at(16, 100)], [16, 16, 8, 8, 4]);
+        assert_eq!([at(8, 30), at(8, 100), at(4, 30), at(4, 100), at(1, 100)], [4, 2, 4, 2, 1]);
+        assert_eq!(samples_at(&config(16, false), 500), 16);
+    }
+}

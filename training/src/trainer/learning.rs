@@ -1,0 +1,238 @@
+//! Learning from own trips.
+
+use webshop_agent::{Episode, Task};
+
+use super::guide::{Guide, scored_turns};
+use super::{MIXED_STEP, Trainer};
+use crate::config::Credit;
+use crate::error::Result;
+use crate::evaluate::summarize;
+use crate::gradient::Gradients;
+use crate::ground::GroundGoal;
+use crate::learn::{LearnTerms, learn_step};
+use crate::loss::{Judged, Learner, Prepared, Scored, Target, learner};
+use crate::metrics::{Metric, Phase, Record};
+use crate::optimizer::{Optimizer, Schedule};
+use crate::record::{record_learning, record_malformed, record_rollout};
+use crate::trajectory::Trajectory;
+use crate::warm_start::cloning_gradient;
+
+/// Norms of gradients that must be known before clipping follows them.
+const FEWEST_NORMS: usize = 10;
+
+impl Trainer<'_> {
+    /// Learns until its steps are done or its tokens are spent.
+    pub(super) fn learn(&mut self) -> Result<()> {
+        let config = &self.config.learner;
+        let learner = learner(self.config);
+        let schedule = Schedule {
+            peak: config.lr,
+            warmup: config.warmup_steps,
+            total: config.steps,
+            decay: config.decay,
+        };
+        let first = self.first_learner_step();
+        let mut guide = self.guide_at(self.state.step - first)?;
+        self.observer.begin(learner.name(), config.steps, self.state.step - first);
+        while self.state.step < first + config.steps && !self.is_spent() {
+            let began = self.clock.seconds();
+            let step = self.state.step - first;
+            if step == 0 {
+                // Moments of the cloning gradient say nothing about this one.
+                let learnable = self.actor.model.learnable();
+                self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, learnable);
+            }
+            if self.is_refreshed_at(step) {
+                guide = self.guide_at(step)?;
+            }
+            let mut record = Record::new(Phase::Learn, self.state.step + 1);
+            let goals = guide.goals_of(self, step);
+            self.value_goals(&mut guide, &goals, step, &mut record)?;
+            let (batch, scored) = self.make_trips(learner.as_ref(), &guide, &goals, step, &mut record)?;
+            let lr = schedule.lr(step, self.share_spent());
+            self.descend(&guide, learner.as_ref(), &batch, &scored, lr, &mut record)?;
+            self.state.step += 1;
+            self.log(&record, began, &batch)?;
+            let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
+            self.observer.advance(1, &format!("success {:.1} %", 100.0 * success));
+            self.maybe_evaluate(Phase::Learn, step + 1, config.steps)?;
+            self.maybe_save_or_stop()?;
+        }
+        self.observer.end();
+        Ok(())
+    }
+
+    /// Whether all tokens that were allowed are written.
+    fn is_spent(&self) -> bool {
+        let limit = self.config.learner.max_tokens;
+        limit > 0 && self.state.tokens >= limit
+    }
+
+    /// The share of the allowed tokens that is written, 0 without a bound.
+    fn share_spent(&self) -> f64 {
+        match self.config.learner.max_tokens {
+            0 => 0.0,
+            limit => (self.state.tokens as f64 / limit as f64).min(1.0),
+        }
+    }
+
+    /// Whether V* is asked for.
+    pub(super) fn wants_values(&self) -> bool {
+        learner(self.config).judged() == Judged::ByValue
+    }
+
+    /// Sees to V* of the step's goals, if the learner asks for it.
+    fn value_goals(
+        &mut self,
+        guide: &mut Guide,
+        goals: &[GroundGoal],
+        step: u64,
+        record: &mut Record,
+    ) -> Result<()> {
+        record.set(Metric::ValueAge, guide.age(step) as f64);
+        if self.wants_values() {
+            let n_known = goals.iter().filter(|goal| guide.value(**goal).is_some()).count();
+            record.set(Metric::ValueHitRate, n_known as f64 / goals.len() as f64);
+            self.state.tokens += self.estimate(guide, goals, step)?;
+            guide.record(record);
+        }
+        Ok(())
+    }
+
+    /// Makes the step's trips and says what they earned and what was to be expected. A trip in which the model had no room
+    /// to say anything teaches nothing and is left out.
+    fn make_trips(
+        &mut self,
+        learner: &dyn Learner,
+        guide: &Guide,
+        goals: &[GroundGoal],
+        step: u64,
+        record: &mut Record,
+    ) -> Result<(Vec<Trajectory>, Vec<Scored>)> {
+        let group_size = self.config.learner.group_size as u64;
+        let of_goal = |goal: &GroundGoal| {
+            let goal = *goal;
+            let trainer = &*self;
+            (0..group_size).map(move |sample| trainer.task(goal, step, sample))
+        };
+        let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
+        // A lagging learner's trips are its reference's.
+        let is_lagged = learner.name() == "apo-lagged";
+        let model = if is_lagged { &guide.model } else { &self.actor.model };
+        let episodes = self.play(model, &tasks, &|| ())?;
+        let (mut batch, mut scored) = (Vec::new(), Vec::new());
+        for (place, episode) in episodes.iter().enumerate() {
+            let group = place / group_size as usize;
+            if let Some(trip) = Trajectory::from_episode(episode) {
+                scored.push(self.score(guide, goals[group], group, episode));
+                batch.push(trip);
+            }
+        }
+        self.state.tokens += batch.iter().map(|trip| trip.n_sampled() as u64).sum::<u64>();
+        record_rollout(record, &summarize(&episodes), &batch);
+        record_malformed(record, &episodes, self.config.malformed_penalty());
+        record.set(Metric::RolloutTokensTotal, self.state.tokens as f64);
+        Ok((batch, scored))
+    }
+
+    fn score(&self, guide: &Guide, goal: GroundGoal, group: usize, episode: &Episode) -> Scored {
+        let config = &self.config.value;
+        let value = guide.value(goal);
+        let v_state = |state| match config.credit {
+            Credit::Trip => None,
+            Credit::State => value?.v_state(state, config.beta1, config.state_samples),
+        };
+        Scored {
+            group,
+            reward: self.reward(episode),
+            v_star: value.map_or(0.0, |value| value.v_star),
+            turns: scored_turns(episode, v_state),
+        }
+    }
+
+    /// The optimizer steps of one batch, or a counted skip.
+    fn descend(
+        &mut self,
+        guide: &Guide,
+        learner: &dyn Learner,
+        batch: &[Trajectory],
+        scored: &[Scored],
+        lr: f64,
+        record: &mut Record,
+    ) -> Result<()> {
+        let Prepared::Learn(targets) = learner.prepare(scored)? else {
+            self.state.skipped_no_signal += 1;
+            record.set(Metric::TrainSkippedNoSignal, self.state.skipped_no_signal as f64);
+            return Ok(());
+        };
+        record.set(Metric::TrainLr, lr);
+        let config = &self.config.learner;
+        let part = batch.len().div_ceil(config.minibatches);
+        let (mut terms, mut norms) = (Vec::new(), Vec::new());
+        for epoch in 0..config.epochs {
+            for (place, (batch, targets)) in batch.chunks(part).zip(targets.chunks(part)).enumerate() {
+                let targets = of_part(targets);
+                let how = (self.sampler()?, config.micro_batch_tokens);
+                let step = learn_step(&self.actor.model, &guide.model, learner, batch, &targets, how)?;
+                let Some((mut gradients, of_part)) = step else { continue };
+                self.mix_demonstrations(
+                    &mut gradients,
+                    batch.len(),
+                    (epoch * config.minibatches + place) as u64,
+                )?;
+                let norm = self.update(gradients, lr, self.grad_clip())?;
+                terms.push(of_part);
+                norms.extend(norm);
+                self.remember_norm(norm);
+            }
+        }
+        if !terms.is_empty() {
+            record_learning(record, &LearnTerms::mean(&terms));
+        }
+        let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;
+        self.record_update(record, (norms.len() == terms.len()).then_some(mean));
+        Ok(())
+    }
+
+    /// Adds the demonstrations' share to a gradient.
+    fn mix_demonstrations(&self, gradients: &mut Gradients, n_trips: usize, place: u64) -> Result<()> {
+        let share = self.config.learner.demonstration_share;
+        if share == 0.0 {
+            return Ok(());
+        }
+        let n = ((n_trips as f64 * share).round() as usize).max(1);
+        let parts = (self.config.learner.epochs * self.config.learner.minibatches) as u64;
+        let step = MIXED_STEP + self.state.step * parts + place;
+        let batch = self.demonstrations()?.batch(step, n)?;
+        let (cloning, _) =
+            cloning_gradient(&self.actor.model, &batch, self.config.learner.micro_batch_tokens)?;
+        for (own, shown) in gradients.iter_mut().flatten().zip(cloning.iter().flatten()) {
+            *own = (1.0 - share) as f32 * *own + share as f32 * shown;
+        }
+        Ok(())
+    }
+
+    /// The norm to which gradients are clipped: fixed, or a quantile of those so far
+    /// ("AutoClip: Adaptive Gradient Clipping for Source Separation Networks", arXiv 2007.14469).
+    fn grad_clip(&self) -> f64 {
+        let (config, norms) = (&self.config.optimizer, &self.state.grad_norms);
+        if config.grad_clip_quantile == 0.0 || norms.len() < FEWEST_NORMS {
+            return config.grad_clip;
+        }
+        let mut sorted = norms.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted[((sorted.len() - 1) as f64 * config.grad_clip_quantile).round() as usize]
+    }
+
+    fn remember_norm(&mut self, norm: Option<f64>) {
+        if self.config.optimizer.grad_clip_quantile > 0.0 {
+            self.state.grad_norms.extend(norm);
+        }
+    }
+}
+
+/// Targets of a part of a batch, whose mean is its own.
+fn of_part(targets: &[Target]) -> Vec<Target> {
+    let share = 1.0 / targets.len() as f64;
+    targets.iter().map(|target| Target { share, ..target.clone() }).collect()
+}

@@ -1,0 +1,63 @@
+//! The warm start: reading exercises, then cloning of demonstrations.
+
+use super::Trainer;
+use crate::error::{Result, TrainingError};
+use crate::exercise::Exercises;
+use crate::metrics::{Metric, Phase, Record};
+use crate::optimizer::Schedule;
+use crate::setup::prompt_config;
+use crate::warm_start::{Demonstrations, cloning_gradient};
+
+impl Trainer<'_> {
+    /// Exercises, then demonstrations, until the steps of both are done.
+    pub(super) fn clone_demonstrations(&mut self) -> Result<()> {
+        let config = &self.config.warm_start;
+        let schedule = Schedule {
+            peak: config.lr,
+            warmup: config.warmup_steps,
+            total: config.all_steps(),
+            decay: config.decay,
+        };
+        self.observer.begin("warm start", schedule.total, self.state.step.min(schedule.total));
+        while self.state.step < schedule.total {
+            let began = self.clock.seconds();
+            let step = self.state.step;
+            let batch = if step < config.exercise_steps {
+                Exercises::new(&self.actor.tokenizer, self.seed()).batch(step, config.batch_episodes)
+            } else {
+                self.demonstrations()?.batch(step, config.batch_episodes)?
+            };
+            if batch.is_empty() {
+                return Err(TrainingError::NothingToClone { step });
+            }
+            let limit_tokens = self.config.learner.micro_batch_tokens;
+            let (gradients, loss) = cloning_gradient(&self.actor.model, &batch, limit_tokens)?;
+            let mut record = Record::new(Phase::WarmStart, step + 1);
+            let lr = schedule.lr(step, 0.0);
+            let grad_norm = self.update(gradients, lr, self.config.optimizer.grad_clip)?;
+            record.set(Metric::TrainLoss, loss).set(Metric::TrainLr, lr);
+            self.record_update(&mut record, grad_norm);
+            self.state.step += 1;
+            self.log(&record, began, &batch)?;
+            self.observer.advance(1, &format!("loss {loss:.3}"));
+            self.maybe_evaluate(Phase::WarmStart, step + 1, schedule.total)?;
+            self.maybe_save_or_stop()?;
+        }
+        self.observer.end();
+        Ok(())
+    }
+
+    /// Demonstrations of the training goals.
+    pub(super) fn demonstrations(&self) -> Result<Demonstrations<'_>> {
+        Ok(Demonstrations {
+            ground: &self.ground,
+            tokenizer: &self.actor.tokenizer,
+            chat: self.actor.demonstrator(self.config)?,
+            prompt: prompt_config(self.config),
+            max_context: self.config.prompt.max_context,
+            think_share: self.config.warm_start.think_share,
+            refusal_share: self.config.warm_start.refusal_share,
+            seed: self.seed(),
+        })
+    }
+}
