@@ -36,10 +36,10 @@ pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
-    let Diagnosis { n_parameters, n_learnable, need, available, .. } = diagnosis;
+    let Diagnosis { n_parameters, n_learnable, need, available, observed, .. } = diagnosis;
     answer!("{n_parameters} parameters, of which {n_learnable} learn; on the CPU, in f32")?;
     answer!("")?;
-    let Need { shops, weights, reference, moments, gradients, activations, decoder, cache } = *need;
+    let Need { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } = *need;
     for (name, bytes) in [
         ("shops", shops),
         ("weights", weights),
@@ -47,6 +47,7 @@ fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
         ("moments", moments),
         ("gradients", gradients),
         ("activations", activations),
+        ("of both, kept between passes", kept),
         ("decoder", decoder),
         ("keys and values", cache),
         ("peak of rollouts", need.rollout()),
@@ -54,6 +55,9 @@ fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
         ("peak of saving", need.saving()),
     ] {
         answer!("{name:<32} {:>12.1} MiB", mebibytes(bytes))?;
+    }
+    if let Some(bytes) = observed {
+        answer!("{:<32} {:>12.1} MiB", "peak while it was tried", mebibytes(*bytes))?;
     }
     match available {
         Some(bytes) => answer!("{:<32} {:>12.1} MiB", "there is", mebibytes(*bytes))?,

@@ -101,6 +101,10 @@ fn an_adapter_learns_and_the_weights_stay() {
             assert!(values(learned) != values(first), "{side} of `{name}` stayed as it was");
         }
     }
+    let optimizer = run.root().join("checkpoints/last/optimizer.safetensors");
+    let averages = candle_core::safetensors::load(optimizer, &candle_core::Device::Cpu).expect("averages");
+    assert_eq!(averages.len(), 2 * 28, "two averages of each matrix of the adapter, and of nothing else");
+    assert!(averages.keys().all(|name| name.contains(".lora_")), "{:?}", averages.keys());
     // What the run is loaded as is the base with what was learned.
     let loaded =
         Trained::load(run.root()).expect("a trained model").model.fingerprint().expect("f32 weights");

@@ -27,6 +27,9 @@ pub struct Need {
     pub gradients: u64,
     /// What passes keep for the gradient, side by side where the model is small.
     pub activations: u64,
+    /// Of gradients and activations, what the allocator does not give back between passes, so that rollouts find it
+    /// taken: all of it where the model is small and so its blocks are.
+    pub kept: u64,
     /// The weights as they are packed to generate.
     pub decoder: u64,
     /// Keys and values of all lanes, full.
@@ -40,7 +43,12 @@ impl Need {
         let all: usize = model.parameters().iter().map(|(_, var)| var.elem_count()).sum();
         let learnable: usize = model.learnable().iter().map(|(_, var)| var.elem_count()).sum();
         let adapter = if model.adapter().is_some() { learnable } else { 0 };
-        let largest = model.parameters().iter().map(|(_, var)| var.elem_count()).max().unwrap_or(0);
+        // A gradient is made of a whole matrix, and then taken to those of its adapter.
+        let learns = |name: &str| {
+            model.adapter().is_none_or(|lora| lora.modules().iter().any(|m| m.parameter == name))
+        };
+        let learning = model.parameters().iter().filter(|(name, _)| learns(name));
+        let largest = learning.map(|(_, var)| var.elem_count()).max().unwrap_or(0);
 
         let packed = MicroBatch::pack(trips, config.learner.micro_batch_tokens);
         let pass = |micro: &MicroBatch| model.pass_bytes(micro.ids.len(), micro.targets.len());
@@ -54,13 +62,16 @@ impl Need {
         let moments = methods.map(|method| bytes_of_moments(method, model.learnable()));
         let n_lanes = LANES.min(config.learner.batch_episodes.max(config.evaluation.episodes));
         let capacity = config.prompt.max_context.min(model.config().max_position_embeddings);
+        let gradients = elements(learnable + on_the_way);
+        let activations = activations * n_passes as u64;
         Self {
             shops,
             weights: elements(all + adapter),
             reference: elements(if adapter > 0 { adapter } else { all }),
             moments: moments.into_iter().max().unwrap_or(0),
-            gradients: elements(learnable + on_the_way),
-            activations: activations * n_passes as u64,
+            gradients,
+            activations,
+            kept: if model.is_wide() { 0 } else { gradients + activations },
             decoder: elements(all),
             cache: (n_lanes * capacity * model.config().cached_bytes()) as u64,
         }
@@ -68,7 +79,7 @@ impl Need {
 
     /// While trips are made.
     pub fn rollout(&self) -> u64 {
-        self.held() + self.decoder + self.cache
+        self.held() + self.kept + self.decoder + self.cache
     }
 
     /// While gradients are made.
@@ -94,6 +105,11 @@ impl Need {
 /// Memory that this process has in use, where the system tells.
 pub(super) fn resident_bytes() -> Option<u64> {
     in_kilobytes("/proc/self/status", "VmRSS:")
+}
+
+/// The most memory that this process has had in use at one time, where the system tells.
+pub(super) fn peak_bytes() -> Option<u64> {
+    in_kilobytes("/proc/self/status", "VmHWM:")
 }
 
 /// Memory that is free or can be made so, within the limit of the group of processes this one is in.
@@ -139,7 +155,8 @@ mod tests {
         );
         // The warm start's Muon has one average for a matrix, AdamW two of everything.
         assert_eq!(whole.moments, 8 * n as u64);
-        assert_eq!(whole.rollout(), 7 + 4 * n as u64 * 5 + whole.cache);
+        assert_eq!(whole.kept, whole.gradients + whole.activations);
+        assert_eq!(whole.rollout(), 7 + 4 * n as u64 * 5 + whole.kept + whole.cache);
 
         let lora = Lora::random(&model, &LoraConfig::new(2, 4.0, &["q_proj"]), Seed(0)).unwrap();
         let adapted = model.adapted(lora).unwrap();

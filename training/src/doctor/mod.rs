@@ -29,14 +29,22 @@ pub struct Diagnosis {
     pub need: Need,
     /// Bytes that there are for them, where the system tells.
     pub available: Option<u64>,
+    /// Bytes that this process held at most while it tried the steps: what is counted, and what pages, trips and the
+    /// allocator take beside it.
+    pub observed: Option<u64>,
     /// What the run takes; `None` where it does not fit.
     pub forecast: Option<Forecast>,
 }
 
 impl Diagnosis {
+    /// Bytes at the run's peak: as counted, or as observed where that is more.
+    pub fn peak(&self) -> u64 {
+        self.need.peak().max(self.observed.unwrap_or_default())
+    }
+
     /// Whether the run fits, as far as that is known.
     pub fn fits(&self) -> bool {
-        self.available.is_none_or(|available| self.need.peak() <= available)
+        self.available.is_none_or(|available| self.peak() <= available)
     }
 }
 
@@ -58,10 +66,79 @@ pub fn examine(config: &Config) -> Result<Diagnosis> {
         need,
         // What this process holds by now is what the run will hold instead.
         available: available_bytes().map(|bytes| bytes + memory::resident_bytes().unwrap_or_default()),
+        observed: None,
         forecast: None,
     };
     if diagnosis.fits() {
         diagnosis.forecast = Some(plan::forecast(config, &ground, &actor, &demonstrations, opening)?);
+        diagnosis.observed = memory::peak_bytes();
     }
     Ok(diagnosis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(more: &[&str]) -> Config {
+        let tiny = r#"
+            catalog = { size = 30, practice_shops = 1, practice_products = 10 }
+            warm_start = { exercise_steps = 5, steps = 7, batch_episodes = 4 }
+            value = { goals = 6, samples = 2 }
+            learner = { steps = 3, batch_episodes = 8 }
+            evaluation = { episodes = 4, every = 2, warm_start_every = 5 }
+            model = { hidden_size = 16, layers = 1, heads = 2, kv_heads = 1, head_dim = 8, intermediate_size = 16, vocab_size = 700 }
+        "#;
+        let more: Vec<String> = more.iter().map(|text| text.to_string()).collect();
+        Config::resolve("test", tiny, &more).unwrap()
+    }
+
+    #[test]
+    fn a_run_is_counted_in_its_parts() {
+        let diagnosis = examine(&config(&[])).unwrap();
+        let forecast = diagnosis.forecast.as_ref().expect("a tiny model fits anywhere");
+        let counts: Vec<(&str, u64)> =
+            forecast.stages.iter().map(|stage| (stage.name, stage.count)).collect();
+        let expected = [
+            ("opening", 1),
+            ("trips of the first evaluation", 4),
+            ("steps of exercises", 5),
+            ("steps of cloning", 7),
+            // After steps 5 and 10 of twelve, 2 of three, and at both ends.
+            ("trips of later evaluations", 4 * (2 + 1 + 2)),
+            ("trips for V*", 12),
+            ("learner steps", 3),
+        ];
+        assert_eq!(counts, expected);
+        assert!(forecast.stages.iter().all(|stage| stage.seconds > 0.0), "{forecast:?}");
+        let sum: f64 = forecast.stages.iter().map(|stage| stage.seconds * stage.count as f64).sum();
+        assert_eq!(forecast.seconds(), sum);
+        assert_eq!(diagnosis.n_parameters, diagnosis.n_learnable);
+    }
+
+    #[test]
+    fn a_run_without_a_warm_start_has_none_in_its_forecast() {
+        let diagnosis =
+            examine(&config(&["exercise_steps=0", "warm_start.steps=0", "learner.steps=0"])).unwrap();
+        let forecast = diagnosis.forecast.expect("a tiny model fits anywhere");
+        let names: Vec<&str> = forecast.stages.iter().map(|stage| stage.name).collect();
+        assert_eq!(names, ["opening", "trips of the first evaluation", "trips of later evaluations"]);
+    }
+
+    #[test]
+    fn what_is_not_there_does_not_fit() {
+        let need = Need { weights: 100, reference: 100, ..Need::default() };
+        let known = Diagnosis {
+            n_parameters: 25,
+            n_learnable: 25,
+            need,
+            available: Some(199),
+            observed: None,
+            forecast: None,
+        };
+        assert!(!known.fits());
+        assert!(Diagnosis { available: Some(200), ..known.clone() }.fits());
+        assert!(!Diagnosis { available: Some(200), observed: Some(201), ..known.clone() }.fits());
+        assert!(Diagnosis { available: None, ..known }.fits());
+    }
 }

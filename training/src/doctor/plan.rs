@@ -84,7 +84,9 @@ pub(super) fn forecast(
     stage("trips of the first evaluation", n_held_out, now);
     if warm.all_steps() > 0 {
         let update = probe::update(config, warm.optimizer, model)?;
+        // Micro-batches that are too few for all threads make them wait, so that a step is tried as it is.
         let of_batch = |batch: &[Trajectory]| -> Result<f64> {
+            let batch = &batch[..batch.len().min(warm.batch_episodes)];
             let tokens = mean_tokens(batch) * warm.batch_episodes as f64;
             Ok(update + tokens * probe::gradient(config, model, None, batch)?)
         };
@@ -102,19 +104,50 @@ pub(super) fn forecast(
         + between(learner.steps, config.evaluation.every);
     stage("trips of later evaluations", n_held_out * (evaluations + 2), then);
     if learner.steps > 0 {
-        if loss::learner(config).judged() == Judged::ByValue {
-            let pool = config.value.goals.min(ground.training().len());
-            let drawn = learner.steps as usize * learner.goals_per_step();
-            // To keep some of the goals, all must have been tried.
-            let goals = if config.value.keep_spread < 1.0 { pool } else { pool.min(drawn) };
-            stage("trips for V*", (goals * config.value.samples) as u64, then);
+        let n_trips = value_trips(config, ground.training().len());
+        if n_trips > 0 {
+            stage("trips for V*", n_trips, then);
         }
         let update = probe::update(config, learner.optimizer, model)?;
         let token = probe::gradient(config, model, Some(model), trips)?;
-        let batch = learner.batch_episodes as f64;
-        let passes = learner.epochs as f64 * mean_tokens(trips) * token;
-        let updates = (learner.epochs * learner.minibatches) as f64 * update;
-        stage("learner steps", learner.steps, batch * (then + passes) + updates);
+        let (batch, epochs) = (learner.batch_episodes as f64, learner.epochs as f64);
+        let learning = epochs * batch * (1.0 + learner.demonstration_share) * mean_tokens(trips) * token;
+        let updates = epochs * learner.minibatches as f64 * update;
+        stage("learner steps", learner.steps, batch * then + learning + updates);
     }
     Ok(Forecast { stages })
+}
+
+/// Trips of the reference for V*, at most: an N that falls is counted as if it stayed, and a bound on tokens not at all.
+fn value_trips(config: &Config, n_goals: usize) -> u64 {
+    let (value, learner) = (&config.value, &config.learner);
+    if loss::learner(config).judged() != Judged::ByValue {
+        return 0;
+    }
+    let period = if value.refresh == 0 { learner.steps } else { value.refresh.min(learner.steps) };
+    let pool = value.goals.min(n_goals) as u64;
+    let visited = (period * learner.goals_per_step() as u64).min(pool);
+    // Goals are chosen by the spread of their rewards among all.
+    let valued = if value.keep_spread < 1.0 { pool } else { visited };
+    learner.steps.div_ceil(period.max(1)) * valued * value.samples as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trips_for_values_are_those_of_the_goals_that_are_met() {
+        let count = |keys: &[&str]| {
+            let keys: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
+            let tiny = "value = { goals = 50, samples = 4 }\nlearner = { steps = 10, batch_episodes = 8 }";
+            value_trips(&Config::resolve("test", tiny, &keys).unwrap(), 1000)
+        };
+        // 80 places for 50 goals; 40 places; 2 goals a step, twice for two references; a loss without V*.
+        assert_eq!(count(&[]), 50 * 4);
+        assert_eq!(count(&["learner.steps=5"]), 40 * 4);
+        assert_eq!(count(&["group_size=4", "value.refresh=5"]), 2 * 10 * 4);
+        assert_eq!(count(&["learner.steps=5", "keep_spread=0.5"]), 50 * 4);
+        assert_eq!(count(&["loss=grpo", "group_size=4"]), 0);
+    }
 }
