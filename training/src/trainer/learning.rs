@@ -52,8 +52,11 @@ impl Trainer<'_> {
             let lr = schedule.lr(step, self.share_spent());
             let training = self.clock.seconds();
             self.descend(&guide, learner.as_ref(), &batch, &scored, lr, &mut record)?;
-            let n_tokens = config.epochs * batch.iter().map(|trip| trip.ids.len()).sum::<usize>();
-            self.pace.trained(n_tokens, self.clock.seconds() - training);
+            // A skipped step has no speed.
+            if record.get(Metric::TrainLoss).is_some() {
+                let n_tokens = config.epochs * batch.iter().map(|trip| trip.ids.len()).sum::<usize>();
+                self.pace.trained(n_tokens, self.clock.seconds() - training);
+            }
             self.state.step += 1;
             self.log(&record, began)?;
             let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
