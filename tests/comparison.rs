@@ -5,6 +5,8 @@
 #[path = "common/command.rs"]
 mod command;
 mod common;
+#[path = "common/experiment.rs"]
+mod experiment;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -14,36 +16,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use command::{Answer, answered, command, path};
+use experiment::{TOY, toy};
 use tempfile::TempDir;
 use webshop_training::{
-    Comparison, ComparisonFolder, Config, Observer, RunFolder, Silent, TrainingError, compare, train,
+    Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train,
     write_comparison,
 };
 
-/// Two losses under two seeds: a model that is far too small to be any good, in a shop of thirty products.
-const BASE: &str = r#"
-    catalog = { size = 30, practice_shops = 1, practice_products = 10 }
-    prompt.max_turn_tokens = 24
-    warm_start = { exercise_steps = 5, steps = 35, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, think_share = 0.2 }
-    value = { goals = 8, samples = 4 }
-    learner = { steps = 3, reward = "score", batch_episodes = 16, micro_batch_tokens = 512, warmup_steps = 0 }
-    evaluation = { episodes = 8, every = 2, warm_start_every = 30 }
-    checkpoint = { every = 10 }
-
-    [model]
-    hidden_size = 32
-    layers = 1
-    heads = 2
-    kv_heads = 1
-    head_dim = 16
-    intermediate_size = 48
-    vocab_size = 700
-"#;
+/// Two losses under two seeds.
 const TWO: &str = r#"
     title = "Two losses"
     base = "base.toml"
     seeds = [0, 1]
     baseline = "apo"
+    set = ["warm_start.steps=35", "learner.steps=3", "learner.batch_episodes=16"]
 
     [[arm]]
     name = "apo"
@@ -84,7 +70,7 @@ fn begin(file: &str) -> (TempDir, Comparison, ComparisonFolder) {
 }
 
 fn resolve(folder: &Path, file: &str) -> Comparison {
-    fs::write(folder.join("base.toml"), BASE).expect("a written file");
+    fs::write(folder.join("base.toml"), TOY).expect("a written file");
     fs::write(folder.join("two.toml"), file).expect("a written file");
     Comparison::load(&folder.join("two.toml")).expect("a valid comparison")
 }
@@ -146,8 +132,8 @@ fn check(found: &Path, expected: &Path, which: &str) {
 #[test]
 fn a_run_of_a_comparison_is_the_run_that_is_made_alone() {
     let keep = tempfile::tempdir().expect("a temporary folder");
-    let overrides = ["learner.loss=wsft".to_string(), "seed=1".into()];
-    let config = Config::resolve("base", BASE, &overrides).expect("a valid experiment");
+    let config =
+        toy(&["warm_start.steps=35", "learner.steps=3", "learner.batch_episodes=16", "loss=wsft", "seed=1"]);
     let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let branched = REFERENCE.folder.run("wsft", 1);
@@ -259,7 +245,7 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
          `0.0002`; remove it, or name another folder with `--out`"
     );
     assert_eq!(
-        refusal("seeds =", "set = [\"warm_start.lr=1e-2\"]\n    seeds ="),
+        refusal("set = [", "set = [\"warm_start.lr=1e-2\", "),
         "`OUT/warm-start/seed-0` cannot be used: it was made with `warm_start.lr = 0.02`, and this comparison says \
          `0.01`; remove it, or name another folder with `--out`"
     );

@@ -1,10 +1,14 @@
 //! A run may begin with a model that there is, and teach an adapter in the place of its weights: the weights stay as
 //! they were, the adapter learns, and what is kept of it resumes exactly.
 
+#[path = "common/experiment.rs"]
+mod experiment;
+
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use experiment::toy;
 use tempfile::TempDir;
 use webshop_agent::lora::Lora;
 use webshop_agent::{Qwen2, checkpoint};
@@ -14,26 +18,21 @@ use webshop_training::{
     read_records, train, train_tokenizer,
 };
 
-/// Of the small experiment of `tests/training.rs` a shorter one, with more keys.
-fn config(more: &[String]) -> Config {
-    let tiny = r#"
-        catalog = { size = 30, practice_shops = 1, practice_products = 10 }
-        prompt.max_turn_tokens = 24
-        warm_start = { exercise_steps = 2, steps = 8, batch_episodes = 8, warmup_steps = 2, lr = 2e-2 }
-        value = { goals = 4, samples = 2 }
-        learner = { steps = 2, reward = "score", batch_episodes = 8, micro_batch_tokens = 512 }
-        evaluation = { episodes = 4, every = 0, warm_start_every = 0 }
-
-        [model]
-        hidden_size = 32
-        layers = 2
-        heads = 2
-        kv_heads = 1
-        head_dim = 16
-        intermediate_size = 48
-        vocab_size = 700
-    "#;
-    Config::resolve("tests/fine_tuning.rs", tiny, more).expect("a small experiment")
+/// The small experiment, shorter and deeper, with more keys.
+fn config(more: &[&str]) -> Config {
+    let shorter = [
+        "exercise_steps=2",
+        "warm_start.steps=8",
+        "value.goals=4",
+        "value.samples=2",
+        "learner.steps=2",
+        "learner.batch_episodes=8",
+        "evaluation.episodes=4",
+        "evaluation.every=0",
+        "warm_start_every=0",
+        "model.layers=2",
+    ];
+    toy(&[&shorter, more].concat())
 }
 
 /// A model folder of random weights, and the configuration of a run that begins with it.
@@ -45,9 +44,8 @@ fn begun(more: &[&str]) -> (TempDir, Config) {
     let model = Qwen2::random(&shape, Seed(7)).expect("a valid shape");
     checkpoint::save(&model, folder.path()).expect("a model folder");
     tokenizer.save(folder.path()).expect("a tokenizer beside it");
-    let mut keys = vec![format!("model.from={:?}", folder.path())];
-    keys.extend(more.iter().map(|key| key.to_string()));
-    let config = config(&keys);
+    let from = format!("model.from={:?}", folder.path());
+    let config = config(&[&[&*from], more].concat());
     (folder, config)
 }
 

@@ -4,6 +4,9 @@
 //! Every run here is a whole one, from random weights to the last evaluation, of a model that is far too
 //! small to be any good.
 
+#[path = "common/experiment.rs"]
+mod experiment;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -11,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use experiment::toy;
 use tempfile::TempDir;
 use webshop_agent::{Qwen2, checkpoint};
 use webshop_env::replay;
@@ -24,31 +28,6 @@ const WARM_STEPS: u64 = 60;
 /// Rollouts for V*: eight goals, four samples each.
 const VALUE_TRIPS: u64 = 32;
 const LEARNER_STEPS: u64 = 4;
-
-/// A model of two heads in a shop of thirty products, with every stage and every kind of file. Its warm
-/// start is just long enough for some trips to end in a purchase, so that there is something to learn from.
-fn config(more: &[&str]) -> Config {
-    let tiny = r#"
-        catalog = { size = 30, practice_shops = 1, practice_products = 10 }
-        prompt.max_turn_tokens = 24
-        warm_start = { exercise_steps = 5, steps = 55, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, think_share = 0.2 }
-        value = { goals = 8, samples = 4 }
-        learner = { steps = 4, reward = "score", batch_episodes = 32, micro_batch_tokens = 512, warmup_steps = 0 }
-        evaluation = { episodes = 8, every = 2, warm_start_every = 30 }
-        checkpoint = { every = 10 }
-
-        [model]
-        hidden_size = 32
-        layers = 1
-        heads = 2
-        kv_heads = 1
-        head_dim = 16
-        intermediate_size = 48
-        vocab_size = 700
-    "#;
-    let more: Vec<String> = more.iter().map(|text| text.to_string()).collect();
-    Config::resolve("tests/training.rs", tiny, &more).expect("a small experiment")
-}
 
 /// A run that came to its end.
 struct Run {
@@ -109,7 +88,7 @@ fn begin(config: &Config) -> (TempDir, RunFolder) {
 }
 
 /// The run that all others are compared with.
-static REFERENCE: LazyLock<Run> = LazyLock::new(|| Run::whole(&config(&[]), 1));
+static REFERENCE: LazyLock<Run> = LazyLock::new(|| Run::whole(&toy(&[]), 1));
 
 #[test]
 fn a_run_names_the_rewards_it_learned_from() {
@@ -131,9 +110,9 @@ fn check(run: &Run, which: &str) {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_one_thread_and_on_two() {
-    check(&Run::whole(&config(&[]), 1), "again");
-    check(&Run::whole(&config(&[]), 2), "two threads");
-    let other = Run::whole(&config(&["seed=1"]), 2).bytes();
+    check(&Run::whole(&toy(&[]), 1), "again");
+    check(&Run::whole(&toy(&[]), 2), "two threads");
+    let other = Run::whole(&toy(&["seed=1"]), 2).bytes();
     assert!(other[0].1 != REFERENCE.bytes()[0].1, "another seed is another run");
 }
 
@@ -163,7 +142,7 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
     for n_advances in
         [1, WARM_STEPS, WARM_STEPS + 1, WARM_STEPS + VALUE_TRIPS + 2, WARM_STEPS + VALUE_TRIPS + 4]
     {
-        let config = config(&[]);
+        let config = toy(&[]);
         let (_keep, run) = begin(&config);
         let stop = AtomicBool::new(false);
         let observer = StopAfter { n_advances, seen: AtomicU64::new(0), stop: &stop };
@@ -227,7 +206,7 @@ fn copy_folder(from: &Path, to: &Path) {
 
 #[test]
 fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
-    let config = config(&[]);
+    let config = toy(&[]);
     let (keep, run) = begin(&config);
     let copies = keep.path().join("copies");
     let witness = Witness { run: run.root().into(), copies: copies.clone(), n_words: AtomicU64::new(0) };
@@ -251,7 +230,7 @@ fn a_trained_model_is_found_by_all_its_names() {
     ];
     let loaded = names.map(|name| Trained::load(&name).expect("a trained model"));
     for trained in &loaded[..3] {
-        assert_eq!(trained.config, config(&[]));
+        assert_eq!(trained.config, toy(&[]));
     }
     for trained in &loaded {
         let fingerprint = |trained: &Trained| trained.model.fingerprint().expect("f32 weights");
@@ -261,7 +240,7 @@ fn a_trained_model_is_found_by_all_its_names() {
 
 #[test]
 fn every_parameter_learns() {
-    let config = config(&[]);
+    let config = toy(&[]);
     let warm = checkpoint::load(&REFERENCE.folder.join("reference")).expect("the warm start was kept");
     let learned = checkpoint::load(&REFERENCE.folder.join("checkpoints/last/model")).expect("the end too");
     let shape = qwen2_config(&config.model, warm.config().vocab_size, config.prompt.max_context);
@@ -281,7 +260,7 @@ fn every_parameter_learns() {
 
 #[test]
 fn nothing_that_is_judged_is_trained_on() {
-    let config = config(&["catalog.size=all", "practice_shops=2", "practice_products=30"]);
+    let config = toy(&["catalog.size=all", "practice_shops=2", "practice_products=30"]);
     let ground = Ground::open(&config).expect("a shop and two for practice");
     let judged = ground.held_out(Split::Test, usize::MAX);
     assert_eq!(judged.len(), ground.shop().goals().split(Split::Test).len());
@@ -303,15 +282,15 @@ fn nothing_that_is_judged_is_trained_on() {
 
 /// The warm start that every learner goes on from.
 static WARM: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
-    let (keep, run) = begin(&config(&[]));
-    warm_up(&config(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
+    let (keep, run) = begin(&toy(&[]));
+    warm_up(&toy(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
     (keep, run)
 });
 
 /// The bytes of a learner's run, which is stopped after `n_advances` and resumed, or not stopped for 0.
 fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static str, Vec<u8>)> {
     let keep = tempfile::tempdir().expect("a temporary folder");
-    let config = config(more);
+    let config = toy(more);
     let run = branch(&WARM.1, &keep.path().join("run"), &config).expect("a branch");
     let stop = AtomicBool::new(false);
     let observer = StopAfter { n_advances, seen: AtomicU64::new(0), stop: &stop };
@@ -332,7 +311,9 @@ fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static st
 fn every_learner_leaves_the_same_bytes_interrupted_or_not() {
     let of_loss = |loss: LossName| {
         let group_size = if loss.is_by_group() { 4 } else { 1 };
-        vec![format!("learner.loss={loss}"), format!("learner.group_size={group_size}")]
+        let refresh = if loss == LossName::ApoLagged { 2 } else { 0 };
+        let group_size = format!("learner.group_size={group_size}");
+        vec![format!("value.refresh={refresh}"), group_size, format!("learner.loss={loss}")]
     };
     let mut settings: Vec<Vec<String>> = LossName::ALL.into_iter().map(of_loss).collect();
     let also = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
@@ -342,6 +323,7 @@ fn every_learner_leaves_the_same_bytes_interrupted_or_not() {
     ));
     settings.push(also("learner.loss=reinforce value.keep_spread=0.5 value.adaptive=true"));
     settings.push(also("learner.loss=grpo learner.group_size=2 optimizer.grad_clip_quantile=0.5"));
+    settings.push(also("learner.loss=apo curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]"));
     let mut seen = BTreeSet::new();
     for setting in &settings {
         let setting: Vec<&str> = setting.iter().map(String::as_str).collect();
@@ -360,6 +342,25 @@ fn every_learner_leaves_the_same_bytes_interrupted_or_not() {
 }
 
 #[test]
+fn learning_ends_when_its_tokens_are_spent() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let config = toy(&["learner.max_tokens=6000", "learner.steps=50", "evaluation.every=1"]);
+    let run = branch(&WARM.1, &keep.path().join("run"), &config).expect("a branch");
+    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    let records = read_records(run.root(), "test").expect("metrics that read back");
+    let totals: Vec<f64> = records.iter().filter_map(|r| r.get(Metric::RolloutTokensTotal)).collect();
+    let (last, before) = totals.split_last().expect("some steps");
+    assert!(*last >= 6000.0 && before.iter().all(|total| *total < 6000.0), "{totals:?}");
+    assert!(totals.len() > 1 && totals.len() < 50, "{totals:?}");
+    // Reference rollouts count: the first step has written more than its own trips.
+    let mean = records.iter().find_map(|r| r.get(Metric::RolloutTokens)).expect("a first step");
+    assert!(totals[0] > 1.5 * 32.0 * mean, "{} after 32 trips of {mean}", totals[0]);
+    let learning = records.iter().filter(|record| record.phase == Phase::Learn);
+    let evaluated = learning.filter(|record| record.get(Metric::EvalSuccessRate).is_some()).count();
+    assert_eq!(evaluated, totals.len(), "each step once, the last one too");
+}
+
+#[test]
 fn the_sampler_and_the_trainer_agree_on_every_token() {
     let records = REFERENCE.records();
     let learning = records.iter().filter(|record| record.phase == Phase::Learn);
@@ -373,7 +374,7 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
 
 #[test]
 fn the_trips_of_a_run_can_be_made_again() {
-    let ground = Ground::open(&config(&[])).expect("a small ground");
+    let ground = Ground::open(&toy(&[])).expect("a small ground");
     for step in ["step-000060", "step-000064"] {
         let trips =
             fs::read(REFERENCE.folder.join(format!("episodes/{step}.jsonl"))).expect("recorded trips");

@@ -40,6 +40,8 @@ pub struct Config {
     pub warm_start: WarmStartConfig,
     /// V* from reference rollouts.
     pub value: ValueConfig,
+    /// In which shops learning begins.
+    pub curriculum: CurriculumConfig,
     /// Learning from own trips.
     pub learner: LearnerConfig,
     /// What warm start and learner share: the constants of AdamW, and clipping.

@@ -40,18 +40,9 @@ pub struct Ground {
 impl Ground {
     /// `shop` with `n_practice` generated shops of `n_products` each beside it.
     pub fn new(shop: Shop, n_practice: usize, n_products: usize) -> Result<Self> {
-        let practice: Result<Vec<Arc<Shop>>> =
-            (0..n_practice as u64).into_par_iter().map(|number| practice_shop(number, n_products)).collect();
         let mut shops = vec![Arc::new(shop)];
-        shops.extend(practice?);
-        let training = shops
-            .iter()
-            .enumerate()
-            .flat_map(|(number, shop)| {
-                let split = if number == 0 { Split::Train } else { Split::All };
-                shop.goals().split(split).iter().map(move |&goal| GroundGoal { shop: number as u32, goal })
-            })
-            .collect();
+        shops.extend(practice_shops(n_practice as u64, n_products)?);
+        let training = training_goals(&shops).collect();
         Ok(Self { shops, training })
     }
 
@@ -59,6 +50,16 @@ impl Ground {
     pub fn open(config: &Config) -> Result<Self> {
         let catalog = &config.catalog;
         Self::new(open_shop(catalog)?, catalog.practice_shops, catalog.practice_products)
+    }
+
+    /// The ground of a stage of a curriculum: as many practice shops, of `n_products` each, and their goals alone. The
+    /// judged shop is in it, but nothing of it is trained on: cut smaller, its splits would be others.
+    pub fn stage(&self, n_products: usize) -> Result<Self> {
+        let n_practice = self.shops.len() as u64 - 1;
+        let mut shops = vec![self.shops[0].clone()];
+        shops.extend(practice_shops(n_practice, n_products)?);
+        let training = training_goals(&shops).filter(|goal| goal.shop > 0).collect();
+        Ok(Self { shops, training })
     }
 
     /// Digest of the goals of every shop, in order.
@@ -124,6 +125,18 @@ impl GroundGoal {
     pub fn at(self, step: u64, sample: u64) -> EpisodeCoordinates {
         EpisodeCoordinates { step, shop: u64::from(self.shop), goal: self.goal, sample }
     }
+}
+
+/// Goals that may be trained on: the judged shop's training goals, and all of the others.
+fn training_goals(shops: &[Arc<Shop>]) -> impl Iterator<Item = GroundGoal> {
+    shops.iter().enumerate().flat_map(|(number, shop)| {
+        let split = if number == 0 { Split::Train } else { Split::All };
+        shop.goals().split(split).iter().map(move |&goal| GroundGoal { shop: number as u32, goal })
+    })
+}
+
+fn practice_shops(n: u64, n_products: usize) -> Result<Vec<Arc<Shop>>> {
+    (0..n).into_par_iter().map(|number| practice_shop(number, n_products)).collect()
 }
 
 fn practice_shop(number: u64, n_products: usize) -> Result<Arc<Shop>> {

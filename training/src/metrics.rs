@@ -61,6 +61,8 @@ metrics! {
     RolloutMalformedPenalty = "rollout/malformed_penalty",
     /// Mean number of tokens the model wrote in a trip.
     RolloutTokens = "rollout/tokens",
+    /// Stage of the curriculum, from 0, where there is one.
+    RolloutStage = "rollout/stage",
     /// Tokens the model has written for learning so far, those of reference rollouts included.
     RolloutTokensTotal = "rollout/tokens_total",
     /// Share of the step's trips in which the model wrote down a thought.

@@ -106,6 +106,10 @@ struct TrainerState {
     skipped_non_finite: u64,
     /// Tokens written for learning so far.
     tokens: u64,
+    /// Stage of the curriculum.
+    stage: usize,
+    /// The learner step at which it began.
+    stage_since: u64,
     /// Gradient norms of the learner's optimizer steps, where clipping follows them.
     grad_norms: Vec<f64>,
 }
@@ -142,7 +146,10 @@ struct Trainer<'a> {
     run: &'a RunFolder,
     observer: &'a dyn Observer,
     stop: &'a AtomicBool,
+    /// All shops; the judged one first.
     ground: Ground,
+    /// The shops of the curriculum's stage.
+    stage: Ground,
     actor: Actor,
     optimizer: Optimizer,
     metrics: MetricsWriter,
@@ -190,6 +197,7 @@ impl<'a> Trainer<'a> {
             },
         )?;
         Ok(Self {
+            stage: stage_of(config, &ground, state.stage)?,
             config,
             run,
             observer,
@@ -255,7 +263,7 @@ impl<'a> Trainer<'a> {
 
     /// The episode of `goal` at these coordinates.
     fn task(&self, goal: GroundGoal, step: u64, sample: u64) -> Task {
-        Task { shop: self.ground.shop_of(goal).clone(), coordinates: goal.at(step, sample) }
+        Task { shop: self.stage.shop_of(goal).clone(), coordinates: goal.at(step, sample) }
     }
 
     /// The distribution that training trips are drawn from, and scored under.
@@ -271,5 +279,13 @@ impl<'a> Trainer<'a> {
         let lm = lm_config(self.config, temperature, top_p)?;
         let mut policy = self.actor.policy(Arc::new(model.decoder()?), lm, self.seed())?;
         Ok(rollout(&mut policy, tasks, rollout_config(self.config), &mut |_, _| ended())?)
+    }
+}
+
+/// The ground of this stage of the curriculum; the whole one behind the last.
+fn stage_of(config: &Config, ground: &Ground, stage: usize) -> Result<Ground> {
+    match config.curriculum.sizes.get(stage) {
+        Some(n_products) => ground.stage(*n_products),
+        None => Ok(ground.clone()),
     }
 }

@@ -44,6 +44,16 @@ pub enum Credit {
     State,
 }
 
+/// `[curriculum]`: smaller practice shops first, in which there is less to be mistaken about.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CurriculumConfig {
+    /// Products in every practice shop of each stage before the last, which has the whole ground; empty for no stages.
+    pub sizes: Vec<usize>,
+    /// Share of successful trips in a batch at which each stage ends, as many as sizes.
+    pub thresholds: Vec<f64>,
+}
+
 /// `[learner]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use webshop_agent::Dialect;
 
-use super::{Config, LossName};
+use super::{Config, CurriculumConfig, LossName};
 use crate::error::{Result, TrainingError};
 
 impl Config {
@@ -88,7 +88,23 @@ impl Config {
         at_least_one("value.goals", self.value.goals)?;
         at_least_one("value.state_samples", self.value.state_samples)?;
         let kept = self.value.keep_spread;
-        require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")
+        require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")?;
+        self.validate_curriculum()
+    }
+
+    fn validate_curriculum(&self) -> Result<()> {
+        let CurriculumConfig { sizes, thresholds } = &self.curriculum;
+        let shown = |list: &dyn std::fmt::Debug| format!("{list:?}");
+        for size in sizes {
+            at_least_one("curriculum.sizes", *size)?;
+        }
+        let rises = sizes.is_sorted();
+        require(rises, "curriculum.sizes", shown(sizes), "ascending")?;
+        let has_shops = sizes.is_empty() || self.catalog.practice_shops > 0;
+        require(has_shops, "curriculum.sizes", shown(sizes), "empty without `catalog.practice_shops`")?;
+        let fits = thresholds.len() == sizes.len();
+        require(fits, "curriculum.thresholds", shown(thresholds), "as long as `curriculum.sizes`")?;
+        thresholds.iter().try_for_each(|threshold| share("curriculum.thresholds", *threshold))
     }
 
     fn validate_learner(&self) -> Result<()> {
@@ -128,6 +144,9 @@ impl Config {
         let loss = learner.loss;
         let compares = format!("2 or more, since `{loss}` compares trips for one goal");
         require(group > 1 || !loss.is_by_group(), "learner.group_size", group, &compares)?;
+        let refresh = self.value.refresh;
+        let follows = "1 or more, since the reference of `apo-lagged` follows the policy";
+        require(refresh > 0 || loss != LossName::ApoLagged, "value.refresh", refresh, follows)?;
         at_least_one("learner.minibatches", learner.minibatches)?;
         let fits = learner.minibatches <= batch;
         require(fits, "learner.minibatches", learner.minibatches, "at most `learner.batch_episodes`")?;
@@ -211,6 +230,14 @@ mod tests {
             ),
             ("betas=[0.9, 1.0]", "configuration key `optimizer.betas` must be in 0..1 each, not 1"),
             ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
+            (
+                "loss=grpo",
+                "configuration key `learner.group_size` must be 2 or more, since `grpo` compares trips for one goal, not 1",
+            ),
+            (
+                "group_size=3",
+                "configuration key `learner.group_size` must be a divisor of `learner.batch_episodes`, not 3",
+            ),
         ] {
             assert_eq!(refusal(given), message);
         }

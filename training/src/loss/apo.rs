@@ -23,8 +23,8 @@
 
 use candle_core::Tensor;
 
-use super::terms::{LogProbs, Term};
-use super::{Judged, Learner, Prepared, Scored, Target, share_of};
+use super::terms::{KlTerm, LogProbs, Term};
+use super::{Judged, Learner, Prepared, Scored, Target, by_value};
 use crate::error::Result;
 
 /// The loss of A*-PO; the default.
@@ -44,15 +44,7 @@ impl Learner for Apo {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = share_of(self.name(), batch)?;
-        let target = |scored: &Scored| {
-            let mut segments = scored.credits();
-            for segment in &mut segments {
-                segment.weight = f64::from(u8::from(segment.advantage != 0.0));
-            }
-            Target { segments, share }
-        };
-        Ok(Prepared::unless_silent(batch.iter().map(target).collect()))
+        by_value(self.name(), batch, KlTerm::NONE)
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

@@ -19,7 +19,7 @@
 
 use super::apo::squares;
 use super::terms::{LogProbs, Term};
-use super::{Judged, KlEstimator, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of};
+use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of};
 use crate::error::Result;
 use crate::value::optimal_value;
 
@@ -52,9 +52,7 @@ impl Learner for ApoLagged {
             }
             scored.reward - optimal_value(&rewards, self.beta1)
         };
-        let advantages: Vec<f64> = batch.iter().map(advantage).collect();
-        let kl = KlTerm { coefficient: 0.0, estimator: KlEstimator::K2 };
-        Ok(by_trip(batch, &advantages, share, kl))
+        Ok(by_trip(batch, batch.iter().map(advantage), share, KlTerm::NONE))
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

@@ -12,8 +12,9 @@
 //! the constant that generation is limited to; here by 1, which is a matter of the learning rate. The KL term, which it
 //! leaves out, is off with a coefficient of 0.
 
+use super::group::GroupStatistics;
 use super::terms::{Clip, LogProbs, Term};
-use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of, with_kl};
+use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of Dr. GRPO.
@@ -35,11 +36,7 @@ impl Learner for DrGrpo {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = share_of(self.name(), batch)?;
-        let groups = group::of_each(self.name(), batch)?;
-        let advantages: Vec<f64> =
-            batch.iter().zip(&groups).map(|(scored, group)| group.centred(scored.reward)).collect();
-        Ok(by_trip(batch, &advantages, share, self.kl))
+        by_group(self.name(), batch, self.kl, GroupStatistics::centred)
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

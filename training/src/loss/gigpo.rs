@@ -57,8 +57,7 @@ impl Learner for Gigpo {
                 let of_turns = at_states[&(scored.group, turn.state)];
                 let of_turn = of_turns.normalized(self.return_from(scored, at));
                 let advantage = of_trip + self.step_weight * of_turn;
-                let weight = f64::from(u8::from(advantage != 0.0 || self.kl.coefficient > 0.0));
-                Segment { n_tokens: turn.n_tokens, advantage, weight }
+                Segment { n_tokens: turn.n_tokens, advantage, weight: self.kl.weight_beside(advantage) }
             };
             Target { segments: scored.turns.iter().enumerate().map(segment).collect(), share }
         };

@@ -14,8 +14,9 @@
 //! batch of trips every ρ is 1 up to rounding and the clip never acts. Goals whose trips all earned the same have A = 0 and
 //! are left out of the pass unless there is a KL term; a batch of such goals alone is no signal.
 
+use super::group::GroupStatistics;
 use super::terms::{Clip, LogProbs, Term};
-use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of, with_kl};
+use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of GRPO.
@@ -37,11 +38,7 @@ impl Learner for Grpo {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = share_of(self.name(), batch)?;
-        let groups = group::of_each(self.name(), batch)?;
-        let advantages: Vec<f64> =
-            batch.iter().zip(&groups).map(|(scored, group)| group.normalized(scored.reward)).collect();
-        Ok(by_trip(batch, &advantages, share, self.kl))
+        by_group(self.name(), batch, self.kl, GroupStatistics::normalized)
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

@@ -11,8 +11,9 @@
 //! Ratios of whole sequences move little, so ε is small: the paper takes 3e-4 and 4e-4. Deviations: T counts the sampled
 //! tokens of all turns; the KL term, which the paper leaves out, is off with a coefficient of 0.
 
+use super::group::GroupStatistics;
 use super::terms::{Clip, LogProbs, Term};
-use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of, with_kl};
+use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of GSPO.
@@ -34,11 +35,7 @@ impl Learner for Gspo {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = share_of(self.name(), batch)?;
-        let groups = group::of_each(self.name(), batch)?;
-        let advantages: Vec<f64> =
-            batch.iter().zip(&groups).map(|(scored, group)| group.normalized(scored.reward)).collect();
-        Ok(by_trip(batch, &advantages, share, self.kl))
+        by_group(self.name(), batch, self.kl, GroupStatistics::normalized)
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

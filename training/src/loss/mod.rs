@@ -57,6 +57,7 @@ pub use target::{Scored, ScoredTurn, Segment, Target, TargetStatistics};
 pub use terms::{Clip, KlEstimator, KlTerm, LogProbs, Term};
 pub use wsft::{Weighting, Wsft};
 
+use self::group::GroupStatistics;
 use crate::config::{Config, LossName};
 use crate::error::{Result, TrainingError};
 
@@ -181,11 +182,34 @@ fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
     Ok(1.0 / batch.len() as f64)
 }
 
-/// Targets of one segment each, with these advantages. A trip without one is left out of the pass, unless the KL pulls at it.
-fn by_trip(batch: &[Scored], advantages: &[f64], share: f64, kl: KlTerm) -> Prepared {
-    let target = |(scored, &advantage): (&Scored, &f64)| {
-        let weight = f64::from(u8::from(advantage != 0.0 || kl.coefficient > 0.0));
-        Target::whole(scored.n_tokens(), advantage, weight, share)
+/// Targets by V*, a segment for each credit. What went as expected is left out of the pass, unless the KL pulls at it.
+fn by_value(loss: &'static str, batch: &[Scored], kl: KlTerm) -> Result<Prepared> {
+    let share = share_of(loss, batch)?;
+    let target = |scored: &Scored| Target { segments: scored.credits(), share };
+    let mut targets: Vec<Target> = batch.iter().map(target).collect();
+    for segment in targets.iter_mut().flat_map(|target| &mut target.segments) {
+        segment.weight = kl.weight_beside(segment.advantage);
+    }
+    Ok(Prepared::unless_silent(targets))
+}
+
+/// Targets by the other trips for the goal: `advantage` of a reward in its group.
+fn by_group(
+    loss: &'static str,
+    batch: &[Scored],
+    kl: KlTerm,
+    advantage: impl Fn(&GroupStatistics, f64) -> f64,
+) -> Result<Prepared> {
+    let share = share_of(loss, batch)?;
+    let groups = group::of_each(loss, batch)?;
+    let advantages = batch.iter().zip(&groups).map(|(scored, group)| advantage(group, scored.reward));
+    Ok(by_trip(batch, advantages, share, kl))
+}
+
+/// Targets of one segment each, with these advantages.
+fn by_trip(batch: &[Scored], advantages: impl IntoIterator<Item = f64>, share: f64, kl: KlTerm) -> Prepared {
+    let target = |(scored, advantage): (&Scored, f64)| {
+        Target::whole(scored.n_tokens(), advantage, kl.weight_beside(advantage), share)
     };
     Prepared::unless_silent(batch.iter().zip(advantages).map(target).collect())
 }

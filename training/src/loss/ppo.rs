@@ -14,7 +14,7 @@
 
 use super::grpo::token_mean;
 use super::terms::{Clip, LogProbs, Term};
-use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, share_of};
+use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_value};
 use crate::error::Result;
 
 /// The loss of PPO.
@@ -36,15 +36,7 @@ impl Learner for Ppo {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = share_of(self.name(), batch)?;
-        let target = |scored: &Scored| {
-            let mut segments = scored.credits();
-            for segment in &mut segments {
-                segment.weight = f64::from(u8::from(segment.advantage != 0.0 || self.kl.coefficient > 0.0));
-            }
-            Target { segments, share }
-        };
-        Ok(Prepared::unless_silent(batch.iter().map(target).collect()))
+        by_value(self.name(), batch, self.kl)
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

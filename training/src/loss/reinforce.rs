@@ -14,8 +14,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::terms::{LogProbs, Term, weighted_likelihood};
-use super::{Judged, Learner, Prepared, Scored, Target, group, share_of};
+use super::group::GroupStatistics;
+use super::terms::{KlTerm, LogProbs, Term, weighted_likelihood};
+use super::{Judged, Learner, Prepared, Scored, Target, by_trip, by_value, share_of};
 use crate::error::Result;
 
 /// What a reward is compared with.
@@ -52,17 +53,14 @@ impl Learner for Reinforce {
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
         let share = share_of(self.name(), batch)?;
         let rewards: Vec<f64> = batch.iter().map(|scored| scored.reward).collect();
-        let of_batch = group::GroupStatistics::of(&rewards);
-        let target = |scored: &Scored| match self.baseline {
-            Baseline::None => Target::whole(scored.n_tokens(), scored.reward, 1.0, share),
-            Baseline::Batch => Target::whole(scored.n_tokens(), of_batch.centred(scored.reward), 1.0, share),
-            Baseline::Value => Target { segments: scored.credits(), share },
-        };
-        let mut targets: Vec<Target> = batch.iter().map(target).collect();
-        for segment in targets.iter_mut().flat_map(|target| &mut target.segments) {
-            segment.weight = f64::from(u8::from(segment.advantage != 0.0));
+        let of_batch = GroupStatistics::of(&rewards);
+        match self.baseline {
+            Baseline::None => Ok(by_trip(batch, rewards, share, KlTerm::NONE)),
+            Baseline::Batch => {
+                Ok(by_trip(batch, rewards.into_iter().map(|r| of_batch.centred(r)), share, KlTerm::NONE))
+            }
+            Baseline::Value => by_value(self.name(), batch, KlTerm::NONE),
         }
-        Ok(Prepared::unless_silent(targets))
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

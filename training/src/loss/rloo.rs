@@ -12,7 +12,7 @@
 //! coefficient of 0. A trip without another for its goal has A = 0.
 
 use super::terms::{LogProbs, Term, weighted_likelihood};
-use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of, with_kl};
+use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of REINFORCE leave-one-out.
@@ -32,14 +32,10 @@ impl Learner for Rloo {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = share_of(self.name(), batch)?;
-        let groups = group::of_each(self.name(), batch)?;
-        let advantage = |(scored, group): (&Scored, &group::GroupStatistics)| match group.n {
+        by_group(self.name(), batch, self.kl, |group, reward| match group.n {
             1 => 0.0,
-            n => group.centred(scored.reward) * n as f64 / (n - 1) as f64,
-        };
-        let advantages: Vec<f64> = batch.iter().zip(&groups).map(advantage).collect();
-        Ok(by_trip(batch, &advantages, share, self.kl))
+            n => group.centred(reward) * n as f64 / (n - 1) as f64,
+        })
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

@@ -55,6 +55,14 @@ pub struct KlTerm {
 }
 
 impl KlTerm {
+    /// No such term.
+    pub const NONE: Self = Self { coefficient: 0.0, estimator: KlEstimator::K2 };
+
+    /// Whether a pass over something of this advantage can change anything, as a weight: 1, or 0 where nothing pulls at it.
+    pub fn weight_beside(self, advantage: f64) -> f64 {
+        f64::from(u8::from(advantage != 0.0 || self.coefficient > 0.0))
+    }
+
     /// coefficient · mean over tokens of the estimate, or `None` without a factor.
     pub fn of(self, log_probs: &LogProbs) -> Result<Option<Tensor>> {
         if self.coefficient == 0.0 {

@@ -6,7 +6,7 @@ use super::*;
 use crate::config::Center;
 
 pub(super) const CLIP: Clip = Clip { low: 0.2, high: 0.28 };
-pub(super) const NO_KL: KlTerm = KlTerm { coefficient: 0.0, estimator: KlEstimator::K2 };
+pub(super) const NO_KL: KlTerm = KlTerm::NONE;
 
 /// Trips of one token, each for a goal of its own, with (reward, V*).
 pub(super) fn scored(pairs: &[(f64, f64)]) -> Vec<Scored> {

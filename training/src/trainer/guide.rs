@@ -14,6 +14,7 @@ use webshop_products::Purpose;
 use super::{Trainer, VALUE_STEP};
 use crate::checkpoint::step_name;
 use crate::config::ValueConfig;
+use crate::durable::remove_if_there;
 use crate::error::Result;
 use crate::ground::GroundGoal;
 use crate::loss::ScoredTurn;
@@ -30,6 +31,8 @@ pub(super) struct Guide {
     pub(super) model: Qwen2,
     /// The learner step at which it was the policy.
     since: u64,
+    /// The stage of the curriculum whose goals these are.
+    stage: usize,
     /// Goals to learn on, by shop and goal.
     pool: Vec<GroundGoal>,
     /// V* of the goals that were drawn.
@@ -89,8 +92,7 @@ fn samples_at(config: &ValueConfig, step: u64) -> usize {
 impl Trainer<'_> {
     /// The reference of learner step `step` and what was known of it then.
     pub(super) fn guide_at(&mut self, step: u64) -> Result<Guide> {
-        let refresh = self.config.value.refresh;
-        let since = step.checked_div(refresh).map_or(0, |times| times * refresh);
+        let since = self.last_refresh(step);
         let folder = self.reference_folder(since);
         if step == since {
             self.actor.save(&folder)?;
@@ -98,13 +100,18 @@ impl Trainer<'_> {
         let model = self.actor.frozen(&folder)?;
         let key = self.value_key(&model, since)?;
         let beta1 = self.config.value.beta1;
-        let mut pool = self.ground.sample(self.seed(), self.config.value.goals);
+        let mut pool = self.stage.sample(self.seed(), self.config.value.goals);
         pool.sort();
-        let mut guide = Guide { model, since, pool, values: ValueTable::new(key, beta1) };
-        self.keep_widest(&mut guide)?;
+        let stage = self.state.stage;
+        let mut guide = Guide { model, since, stage, pool, values: ValueTable::new(key, beta1) };
+        let began = since.max(self.state.stage_since);
+        let n_tokens = self.keep_widest(&mut guide)?;
+        if step == began {
+            self.state.tokens += n_tokens;
+        }
         if self.wants_values() {
             // What was drawn before was paid for before.
-            for earlier in since..step {
+            for earlier in began..step {
                 let goals = guide.goals_of(self, earlier);
                 self.estimate(&mut guide, &goals, earlier)?;
             }
@@ -112,9 +119,31 @@ impl Trainer<'_> {
         Ok(guide)
     }
 
-    /// Whether the policy becomes the reference before learner step `step`.
-    pub(super) fn is_refreshed_at(&self, step: u64) -> bool {
-        step > 0 && self.config.value.refresh > 0 && step.is_multiple_of(self.config.value.refresh)
+    /// Whether this is the guide of learner step `step`.
+    pub(super) fn is_guided_by(&self, guide: &Guide, step: u64) -> bool {
+        (guide.since, guide.stage) == (self.last_refresh(step), self.state.stage)
+    }
+
+    /// The learner step at which the reference of `step` was the policy.
+    fn last_refresh(&self, step: u64) -> u64 {
+        let refresh = self.config.value.refresh;
+        step.checked_div(refresh).map_or(0, |times| times * refresh)
+    }
+
+    /// Removes the references that no run resumed from here on will ask for; the first is kept.
+    pub(super) fn forget_references(&self) -> Result<()> {
+        let refresh = self.config.value.refresh;
+        let learner_step = self.state.step.saturating_sub(self.first_learner_step());
+        // That of the step before may be asked for until the next one has begun.
+        let needed = self.last_refresh(learner_step.saturating_sub(1));
+        for since in (1..needed).filter(|since| since.is_multiple_of(refresh)).rev() {
+            let folder = self.reference_folder(since);
+            if !folder.exists() {
+                break;
+            }
+            remove_if_there(&folder)?;
+        }
+        Ok(())
     }
 
     fn reference_folder(&self, since: u64) -> PathBuf {
@@ -142,26 +171,27 @@ impl Trainer<'_> {
         Ok(ValueKey {
             reference: reference.fingerprint()?,
             prompt: self.actor.prompt_version()?,
-            ground: self.ground.fingerprint(),
+            ground: self.stage.fingerprint(),
             conditions,
         })
     }
 
     /// Keeps the share of the goals on which the reference's trips differ most, where that is asked for.
-    fn keep_widest(&mut self, guide: &mut Guide) -> Result<()> {
+    /// Returns what that is worth in tokens.
+    fn keep_widest(&mut self, guide: &mut Guide) -> Result<u64> {
         let share = self.config.value.keep_spread;
         if share == 1.0 {
-            return Ok(());
+            return Ok(0);
         }
         let pool = guide.pool.clone();
-        self.estimate(guide, &pool, 0)?;
+        let n_tokens = self.estimate(guide, &pool, 0)?;
         let spread = |goal: &GroundGoal| guide.value(*goal).map_or(0.0, GoalValue::spread);
         let mut by_spread: Vec<(f64, GroundGoal)> = pool.iter().map(|goal| (spread(goal), *goal)).collect();
         by_spread.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         by_spread.truncate(((pool.len() as f64 * share).ceil() as usize).max(1));
         guide.pool = by_spread.into_iter().map(|(_, goal)| goal).collect();
         guide.pool.sort();
-        Ok(())
+        Ok(n_tokens)
     }
 
     /// Sees to it that V* of `goals`, drawn at `step`, is known, and returns how many tokens that is worth.

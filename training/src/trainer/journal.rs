@@ -103,6 +103,7 @@ impl Trainer<'_> {
             write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
             self.optimizer.save(&folder.join(OPTIMIZER))
         })?;
+        self.forget_references()?;
         self.run.keep_newest(self.config.checkpoint.keep)
     }
 }

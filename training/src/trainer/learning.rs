@@ -3,7 +3,7 @@
 use webshop_agent::{Episode, Task};
 
 use super::guide::{Guide, scored_turns};
-use super::{MIXED_STEP, Trainer};
+use super::{MIXED_STEP, Trainer, stage_of};
 use crate::config::Credit;
 use crate::error::Result;
 use crate::evaluate::summarize;
@@ -32,9 +32,13 @@ impl Trainer<'_> {
             decay: config.decay,
         };
         let first = self.first_learner_step();
+        let is_over = |trainer: &Self| trainer.state.step >= first + config.steps || trainer.is_spent();
+        if self.state.step > first && is_over(self) {
+            return Ok(());
+        }
         let mut guide = self.guide_at(self.state.step - first)?;
         self.observer.begin(learner.name(), config.steps, self.state.step - first);
-        while self.state.step < first + config.steps && !self.is_spent() {
+        while !is_over(self) {
             let began = self.clock.seconds();
             let step = self.state.step - first;
             if step == 0 {
@@ -42,7 +46,7 @@ impl Trainer<'_> {
                 let learnable = self.actor.model.learnable();
                 self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, learnable);
             }
-            if self.is_refreshed_at(step) {
+            if !self.is_guided_by(&guide, step) {
                 guide = self.guide_at(step)?;
             }
             let mut record = Record::new(Phase::Learn, self.state.step + 1);
@@ -57,14 +61,36 @@ impl Trainer<'_> {
                 let n_tokens = config.epochs * batch.iter().map(|trip| trip.ids.len()).sum::<usize>();
                 self.pace.trained(n_tokens, self.clock.seconds() - training);
             }
+            if self.has_mastered(&mut record) {
+                self.next_stage(step + 1)?;
+            }
             self.state.step += 1;
             self.log(&record, began)?;
             let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
             self.observer.advance(1, &format!("success {:.1} %", 100.0 * success));
-            self.maybe_evaluate(Phase::Learn, step + 1, config.steps)?;
+            let total = if is_over(self) { step + 1 } else { config.steps };
+            self.maybe_evaluate(Phase::Learn, step + 1, total)?;
             self.maybe_save_or_stop()?;
         }
         self.observer.end();
+        Ok(())
+    }
+
+    /// Whether the step's trips end the stage of the curriculum, which is recorded.
+    fn has_mastered(&self, record: &mut Record) -> bool {
+        let curriculum = &self.config.curriculum;
+        if !curriculum.sizes.is_empty() {
+            record.set(Metric::RolloutStage, self.state.stage as f64);
+        }
+        let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
+        curriculum.thresholds.get(self.state.stage).is_some_and(|threshold| success >= *threshold)
+    }
+
+    /// Goes on to larger shops from learner step `since` on.
+    fn next_stage(&mut self, since: u64) -> Result<()> {
+        self.state.stage += 1;
+        self.state.stage_since = since;
+        self.stage = stage_of(self.config, &self.ground, self.state.stage)?;
         Ok(())
     }
 
