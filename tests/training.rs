@@ -344,13 +344,13 @@ fn every_learner_leaves_the_same_bytes_interrupted_or_not() {
 #[test]
 fn learning_ends_when_its_tokens_are_spent() {
     let keep = tempfile::tempdir().expect("a temporary folder");
-    let config = toy(&["learner.max_tokens=6000", "learner.steps=50", "evaluation.every=1"]);
+    let config = toy(&["learner.max_tokens=12000", "learner.steps=50", "evaluation.every=1"]);
     let run = branch(&WARM.1, &keep.path().join("run"), &config).expect("a branch");
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let totals: Vec<f64> = records.iter().filter_map(|r| r.get(Metric::RolloutTokensTotal)).collect();
     let (last, before) = totals.split_last().expect("some steps");
-    assert!(*last >= 6000.0 && before.iter().all(|total| *total < 6000.0), "{totals:?}");
+    assert!(*last >= 12000.0 && before.iter().all(|total| *total < 12000.0), "{totals:?}");
     assert!(totals.len() > 1 && totals.len() < 50, "{totals:?}");
     // Reference rollouts count: the first step has written more than its own trips.
     let mean = records.iter().find_map(|r| r.get(Metric::RolloutTokens)).expect("a first step");
