@@ -88,7 +88,7 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     let report = write_report(&run)?;
     answer!("held out, split `{}`:", config.evaluation.split)?;
     let after = format!("after {}", config.learner.loss);
-    print_stage("random weights", stages.random.as_ref())?;
+    print_stage(config.model.first_name(), stages.random.as_ref())?;
     print_stage("after warm start", stages.warm_start.as_ref())?;
     print_stage(&after, stages.learned.as_ref())?;
     answer!("run folder  {}", out.display())?;

@@ -72,7 +72,7 @@ const OPTIMIZER: &str = "optimizer.safetensors";
 /// What a run found out, at its three stages.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Stages {
-    /// Random weights.
+    /// Random weights, or the model that the run began with.
     pub random: Option<Stage>,
     /// After cloning.
     pub warm_start: Option<Stage>,

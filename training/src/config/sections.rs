@@ -115,6 +115,13 @@ pub struct ModelConfig {
     pub vocab_size: usize,
 }
 
+impl ModelConfig {
+    /// What the model is before anything was learned.
+    pub fn first_name(&self) -> &'static str {
+        if self.from.is_empty() { "random weights" } else { "as it came" }
+    }
+}
+
 /// `[prompt]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

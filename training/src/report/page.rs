@@ -75,7 +75,7 @@ fn plain(value: &serde_json::Value) -> String {
 fn stages(results: &Results) -> Vec<(String, &Stage)> {
     let stages = &results.stages;
     let named = [
-        ("random weights".to_string(), &stages.random),
+        (results.config.model.first_name().to_string(), &stages.random),
         ("after the warm start".into(), &stages.warm_start),
         (format!("after {}", results.loss()), &stages.learned),
     ];
