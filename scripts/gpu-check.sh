@@ -8,7 +8,7 @@
 # FLAGS go to `webshop gpu-check` and SHAPES to both sides:
 #
 #   SHAPES=tiny FLAGS="--device cpu --batches 1,4 --context 64 --prompt 32 --train-sequences 2 --train-length 64" \
-#     TORCH_FLAGS="--device cpu" scripts/gpu-check.sh /tmp/check.md        without a GPU, to prove the script itself
+#     TORCH_FLAGS="--device cpu" scripts/gpu-check.sh check.md        without a GPU, to prove the script itself
 #
 # Exit codes are those of `webshop gpu-check`: 0 all equal, 1 a comparison differs, 2 a part could not be made.
 set -uo pipefail

@@ -11,12 +11,12 @@ then the recordings change as a whole.
 
 The other direction, what transformers makes of folders that *we* wrote, is looked at by hand:
 
-    webshop model convert tests/data/transformers/models/grouped --dtype f32 --out /tmp/ours
-    python scripts/record_transformers.py check /tmp/ours tests/data/transformers/models/grouped
+    webshop model convert tests/data/transformers/models/grouped --dtype f32 --out ours
+    python scripts/record_transformers.py check ours tests/data/transformers/models/grouped
     webshop model merge tests/data/transformers/models/grouped --adapter tests/data/transformers/adapters/plain \\
-        --out /tmp/merged
-    python scripts/record_transformers.py check /tmp/merged tests/data/transformers/adapters/plain
-    python scripts/record_transformers.py check-adapter /tmp/adapter tests/data/transformers/adapters/plain
+        --out merged
+    python scripts/record_transformers.py check merged tests/data/transformers/adapters/plain
+    python scripts/record_transformers.py check-adapter adapter tests/data/transformers/adapters/plain
 
 `check` loads a folder with `AutoModelForCausalLM` and compares its logits with those recorded; `check-adapter` loads
 an adapter with PEFT upon the base model it was recorded with.
