@@ -14,7 +14,7 @@
 //! With credit by state each run of turns has a weight of its own.
 
 use super::terms::{LogProbs, Term, weighted_likelihood};
-use super::{Judged, Learner, Prepared, Scored, Segment, Target, share_of};
+use super::{Judged, Learner, Prepared, Scored, Segment, Target, credited};
 use crate::error::Result;
 
 /// Largest exponent: e²⁰ is 4.9 · 10⁸.
@@ -37,9 +37,7 @@ impl Learner for Awr {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = share_of(self.name(), batch)?;
-        let mut targets: Vec<Target> =
-            batch.iter().map(|scored| Target { segments: scored.credits(), share }).collect();
+        let mut targets = credited(self.name(), batch)?;
         Ok(match exponential_weights(&mut targets, self.beta) {
             true => Prepared::Learn(targets),
             false => Prepared::NoSignal,

@@ -182,11 +182,15 @@ fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
     Ok(1.0 / batch.len() as f64)
 }
 
+/// Targets with a segment of weight 1 for each credit.
+fn credited(loss: &'static str, batch: &[Scored]) -> Result<Vec<Target>> {
+    let share = share_of(loss, batch)?;
+    Ok(batch.iter().map(|scored| Target { segments: scored.credits(), share }).collect())
+}
+
 /// Targets by V*, a segment for each credit. What went as expected is left out of the pass, unless the KL pulls at it.
 fn by_value(loss: &'static str, batch: &[Scored], kl: KlTerm) -> Result<Prepared> {
-    let share = share_of(loss, batch)?;
-    let target = |scored: &Scored| Target { segments: scored.credits(), share };
-    let mut targets: Vec<Target> = batch.iter().map(target).collect();
+    let mut targets = credited(loss, batch)?;
     for segment in targets.iter_mut().flat_map(|target| &mut target.segments) {
         segment.weight = kl.weight_beside(segment.advantage);
     }

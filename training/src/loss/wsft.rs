@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use super::awr::exponential_weights;
 use super::terms::{LogProbs, Term, constant};
-use super::{Judged, Learner, Prepared, Scored, Target, share_of};
+use super::{Judged, Learner, Prepared, Scored, Target, credited};
 use crate::config::Center;
 use crate::error::Result;
 
@@ -82,9 +82,7 @@ impl Learner for Wsft {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        let share = share_of(self.name(), batch)?;
-        let mut targets: Vec<Target> =
-            batch.iter().map(|scored| Target { segments: scored.credits(), share }).collect();
+        let mut targets = credited(self.name(), batch)?;
         let is_told = match self.weighting {
             Weighting::Exponential => exponential_weights(&mut targets, self.beta),
             Weighting::Normalized | Weighting::Shifted => self.set_weights(&mut targets),

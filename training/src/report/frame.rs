@@ -13,7 +13,7 @@ const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 62.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 /// Average width of a character of a legend entry, for laying entries side by side.
-const CHARACTER: f64 = 6.6;
+pub(super) const CHARACTER: f64 = 6.6;
 
 /// Distance from the knee below which a tick of the right half would be written over one of the left half.
 const MIN_TICK_GAP: f64 = 40.0;
@@ -25,6 +25,17 @@ pub(crate) enum Unit {
     Plain,
     /// As percentages: 0.5 is written 50 %.
     Share,
+}
+
+/// The beginning of a drawing of this width and height: its title, and a note beside it, smaller.
+pub(super) fn opening([width, height]: [f64; 2], title: &str, note: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"{0}\">\n<text class=\"title\" x=\"14\" y=\"24\">{0}<tspan dx=\"8\" font-size=\"12\" \
+         font-weight=\"400\" fill=\"var(--soft)\">{1}</tspan></text>\n",
+        escape(title),
+        escape(note)
+    )
 }
 
 /// The empty drawing and its coordinates.
@@ -85,13 +96,7 @@ impl Frame {
         x_ticks: &[(f64, String)],
         content: &str,
     ) -> String {
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
-             aria-label=\"{0}\">\n<text class=\"title\" x=\"14\" y=\"24\">{0}<tspan class=\"unit\" dx=\"8\" \
-             font-size=\"12\" font-weight=\"400\" fill=\"var(--soft)\">{1}</tspan></text>\n",
-            escape(&self.title),
-            escape(&self.note)
-        );
+        let mut svg = opening([WIDTH, HEIGHT], &self.title, &self.note);
         let mut x = 16.0;
         for (label, swatch) in legend {
             let _ = writeln!(

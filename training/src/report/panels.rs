@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::frame::{Unit, escape, round_range, ticks};
+use super::frame::{Unit, escape, opening, round_range, ticks};
 
 /// Panels beside each other.
 const COLUMNS: usize = 4;
@@ -78,13 +78,7 @@ impl Panels {
         let n_columns = COLUMNS.min(self.panels.len());
         let n_rows = self.panels.len().div_ceil(n_columns);
         let height = TOP + n_rows as f64 * (GAP_Y + HEIGHT) + BOTTOM;
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-             aria-label=\"{0}\">\n<text class=\"title\" x=\"14\" y=\"24\">{0}<tspan dx=\"8\" font-size=\"12\" \
-             font-weight=\"400\" fill=\"var(--soft)\">{1}</tspan></text>\n",
-            escape(&self.title),
-            escape(&self.note)
-        );
+        let mut svg = opening([WIDTH, height], &self.title, &self.note);
         // Drawn once and shown in every panel, under a name that is this drawing's own on a page of several.
         let name: String = self.title.chars().filter(char::is_ascii_alphanumeric).collect();
         let _ = writeln!(svg, "<defs><g id=\"{name}\">\n{}</g></defs>", self.behind(&axes));

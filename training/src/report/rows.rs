@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::frame::{Unit, escape, ticks};
+use super::frame::{CHARACTER, Unit, escape, opening, ticks};
 
 /// Width of the drawing, in its own units.
 const WIDTH: f64 = 760.0;
@@ -15,8 +15,6 @@ const ROW: f64 = 24.0;
 /// Room above the rows, for title and legend, and below them, for the axis.
 const TOP: f64 = 58.0;
 const BOTTOM: f64 = 34.0;
-/// Average width of a character of a legend entry.
-const CHARACTER: f64 = 6.6;
 
 /// What a row shows.
 #[derive(Debug, Clone)]
@@ -59,13 +57,7 @@ impl Rows {
         }
         let below = TOP + self.rows.len() as f64 * ROW;
         let height = below + BOTTOM;
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-             aria-label=\"{0}\">\n<text class=\"title\" x=\"14\" y=\"24\">{0}<tspan dx=\"8\" font-size=\"12\" \
-             font-weight=\"400\" fill=\"var(--soft)\">{1}</tspan></text>\n",
-            escape(&self.title),
-            escape(&self.note)
-        );
+        let mut svg = opening([WIDTH, height], &self.title, &self.note);
         let mut x = 16.0;
         for (name, colour) in &self.parts {
             let _ = writeln!(
