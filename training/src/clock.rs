@@ -8,7 +8,7 @@ pub fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Seconds since the run began, pauses between a stop and a resumption left out.
+/// Seconds since the run began, pauses between a stop and a resumption left out, and what others spent for it counted in.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     before: f64,
@@ -20,6 +20,11 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "timings live in files of their own")]
     pub fn resume(seconds: f64) -> Self {
         Self { before: seconds, since: Instant::now() }
+    }
+
+    /// Counts seconds in that another run spent for this one.
+    pub fn charge(&mut self, seconds: f64) {
+        self.before += seconds;
     }
 
     /// Seconds so far.

@@ -24,8 +24,8 @@ use crate::error::Result;
 use crate::report::{document, escape, standalone};
 
 /// What the section of seconds says of itself.
-const SECONDS: &str = "Counted from the end of the warm start, evaluations included, and V* for the arm that was the first to \
-                       ask for it. They depend on the machine and on what else it did; nothing above does.";
+const SECONDS: &str = "Counted from the end of the warm start, evaluations and V* included, as if each run had estimated its \
+                       own. They depend on the machine and on what else it did; nothing above does.";
 
 /// Writes the report of a comparison whose runs have all come to their end, and returns the path of the page.
 pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> Result<PathBuf> {

@@ -2,19 +2,20 @@
 //!
 //! V* of a goal is estimated when the goal is first drawn, from rollouts at coordinates of their own, so that it is the
 //! same number whenever that is. `value.json` keeps what was estimated; a run that is resumed, or another that shares its
-//! folder of values, finds it there, and counts its tokens as if it had written them.
+//! folder of values, finds it there, and counts its tokens and seconds as if it had written them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use rand::Rng;
+use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, Qwen2, Task};
 use webshop_products::Purpose;
 
 use super::{Trainer, VALUE_STEP};
 use crate::checkpoint::step_name;
 use crate::config::ValueConfig;
-use crate::durable::remove_if_there;
+use crate::durable::{read_json, remove_if_there, write_json};
 use crate::error::Result;
 use crate::ground::GroundGoal;
 use crate::loss::ScoredTurn;
@@ -37,6 +38,30 @@ pub(super) struct Guide {
     pool: Vec<GroundGoal>,
     /// V* of the goals that were drawn.
     pub(super) values: ValueTable,
+}
+
+/// What V* of some goals costs whoever asks for it first.
+#[derive(Clone, Copy, Default)]
+#[must_use]
+pub(super) struct Cost {
+    /// Tokens the reference wrote for it, in whichever run that was.
+    tokens: u64,
+    /// Seconds that other runs spent on it; those of this one its clock has seen.
+    seconds: f64,
+}
+
+/// How long the goals in a shared folder of values took.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Effort {
+    goals: u64,
+    seconds: f64,
+}
+
+impl Effort {
+    /// Of so many goals, at the mean of all.
+    fn of(self, n_goals: usize) -> f64 {
+        self.seconds * n_goals as f64 / self.goals.max(1) as f64
+    }
 }
 
 impl Guide {
@@ -105,18 +130,23 @@ impl Trainer<'_> {
         let stage = self.state.stage;
         let mut guide = Guide { model, since, stage, pool, values: ValueTable::new(key, beta1) };
         let began = since.max(self.state.stage_since);
-        let n_tokens = self.keep_widest(&mut guide)?;
+        let cost = self.keep_widest(&mut guide)?;
         if step == began {
-            self.state.tokens += n_tokens;
+            self.pay(cost);
         }
         if self.wants_values() {
-            // What was drawn before was paid for before.
             for earlier in began..step {
                 let goals = guide.goals_of(self, earlier);
-                self.estimate(&mut guide, &goals, earlier)?;
+                let _paid_before = self.estimate(&mut guide, &goals, earlier)?;
             }
         }
         Ok(guide)
+    }
+
+    /// Takes it as spent.
+    pub(super) fn pay(&mut self, cost: Cost) {
+        self.state.tokens += cost.tokens;
+        self.clock.charge(cost.seconds);
     }
 
     /// Whether this is the guide of learner step `step`.
@@ -177,36 +207,41 @@ impl Trainer<'_> {
     }
 
     /// Keeps the share of the goals on which the reference's trips differ most, where that is asked for.
-    /// Returns what that is worth in tokens.
-    fn keep_widest(&mut self, guide: &mut Guide) -> Result<u64> {
+    fn keep_widest(&mut self, guide: &mut Guide) -> Result<Cost> {
         let share = self.config.value.keep_spread;
         if share == 1.0 {
-            return Ok(0);
+            return Ok(Cost::default());
         }
         let pool = guide.pool.clone();
-        let n_tokens = self.estimate(guide, &pool, 0)?;
+        let cost = self.estimate(guide, &pool, 0)?;
         let spread = |goal: &GroundGoal| guide.value(*goal).map_or(0.0, GoalValue::spread);
         let mut by_spread: Vec<(f64, GroundGoal)> = pool.iter().map(|goal| (spread(goal), *goal)).collect();
         by_spread.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         by_spread.truncate(((pool.len() as f64 * share).ceil() as usize).max(1));
         guide.pool = by_spread.into_iter().map(|(_, goal)| goal).collect();
         guide.pool.sort();
-        Ok(n_tokens)
+        Ok(cost)
     }
 
-    /// Sees to it that V* of `goals`, drawn at `step`, is known, and returns how many tokens that is worth.
-    pub(super) fn estimate(&mut self, guide: &mut Guide, goals: &[GroundGoal], step: u64) -> Result<u64> {
+    /// Sees to it that V* of `goals`, drawn at `step`, is known.
+    pub(super) fn estimate(&mut self, guide: &mut Guide, goals: &[GroundGoal], step: u64) -> Result<Cost> {
         let beta1 = self.config.value.beta1;
         let new: BTreeSet<GroundGoal> =
             goals.iter().copied().filter(|goal| guide.value(*goal).is_none()).collect();
         if new.is_empty() {
-            return Ok(0);
+            return Ok(Cost::default());
         }
         let path = self.values_path(&guide.values);
+        let is_shared = path != self.run.value();
+        let effort_path = path.with_extension("seconds.json");
+        let mut effort: Effort =
+            if effort_path.exists() { read_json(&effort_path)? } else { Effort::default() };
         let mut kept = ValueTable::load(&path, guide.values.key(), beta1)?;
         let known = |goal: &GroundGoal| kept.get(goal.shop, goal.goal.0).is_some();
         let missing: Vec<GroundGoal> = new.iter().copied().filter(|goal| !known(goal)).collect();
+        let seconds = effort.of(new.len() - missing.len());
         if !missing.is_empty() {
+            let began = self.clock.seconds();
             let n_samples = samples_at(&self.config.value, step);
             let episodes = self.reference_trips(guide, &missing, n_samples)?;
             for (goal, episodes) in missing.iter().zip(episodes.chunks(n_samples)) {
@@ -215,16 +250,21 @@ impl Trainer<'_> {
                 kept.insert(goal.shop, goal.goal.0, &trips);
             }
             kept.save(&path)?;
+            if is_shared {
+                effort.goals += missing.len() as u64;
+                effort.seconds += self.clock.seconds() - began;
+                write_json(&effort_path, &effort)?;
+            }
         }
-        let mut n_tokens = 0;
+        let mut tokens = 0;
         for value in new.iter().filter_map(|goal| kept.get(goal.shop, goal.goal.0)) {
-            n_tokens += value.n_tokens;
+            tokens += value.n_tokens;
             guide.values.put(value.clone());
         }
-        if path != self.run.value() {
+        if is_shared {
             guide.values.save(&self.run.value())?;
         }
-        Ok(n_tokens)
+        Ok(Cost { tokens, seconds })
     }
 
     /// The file in which values of these conditions are kept from run to run, or the run's own.

@@ -125,7 +125,8 @@ impl Trainer<'_> {
         if self.wants_values() {
             let n_known = goals.iter().filter(|goal| guide.value(**goal).is_some()).count();
             record.set(Metric::ValueHitRate, n_known as f64 / goals.len() as f64);
-            self.state.tokens += self.estimate(guide, goals, step)?;
+            let cost = self.estimate(guide, goals, step)?;
+            self.pay(cost);
             guide.record(record);
         }
         Ok(())
