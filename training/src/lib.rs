@@ -28,6 +28,7 @@ mod gradient;
 mod optimizer;
 mod trajectory;
 
+mod drift;
 mod evaluate;
 mod record;
 mod statistics;

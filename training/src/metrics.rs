@@ -141,6 +141,10 @@ metrics! {
     EvalThinkingRate = "eval/{split}/thinking_rate",
     /// Mean number of tokens the model wrote in a held-out trip.
     EvalTokens = "eval/{split}/tokens",
+    /// k1 on held-out trips: how far the policy has come from the first reference, in nats a trip; not of greedy trips.
+    EvalKl = "eval/{split}/kl",
+    /// Mean entropy of the sampling distribution over the tokens of held-out trips, in nats.
+    EvalEntropy = "eval/{split}/entropy",
     /// As `rollout/reward_type`, of held-out trips.
     EvalRewardType = "eval/{split}/reward_type",
     /// As `rollout/reward_attributes`, of held-out trips.

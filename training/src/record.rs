@@ -10,8 +10,6 @@ use crate::trajectory::Trajectory;
 
 /// The figures of the trips a learner step is made from.
 pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
-    let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
-    let entropy: f64 = batch.iter().map(|trip| trip.mean_entropy * trip.n_sampled() as f64).sum();
     record
         .set(Metric::RolloutSuccessRate, summary.success_rate)
         .set(Metric::RolloutTaskScore, summary.score)
@@ -19,7 +17,7 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
         .set(Metric::RolloutValidActionRate, 1.0 - summary.inadmissible_rate)
         .set(Metric::RolloutTokens, summary.mean_sampled_tokens)
         .set(Metric::RolloutThinkingRate, summary.thinking_rate)
-        .set(Metric::TrainEntropy, entropy / n_tokens.max(1) as f64);
+        .set(Metric::TrainEntropy, mean_entropy(batch));
     if let Some(parts) = &summary.reward_parts {
         record
             .set(Metric::RolloutRewardType, parts.product_type)
@@ -27,6 +25,13 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
             .set(Metric::RolloutRewardOptions, parts.options)
             .set(Metric::RolloutRewardPrice, parts.price);
     }
+}
+
+/// Mean entropy over the tokens that were sampled, nats.
+pub fn mean_entropy(trips: &[Trajectory]) -> f64 {
+    let n_tokens: usize = trips.iter().map(Trajectory::n_sampled).sum();
+    let entropy: f64 = trips.iter().map(|trip| trip.mean_entropy * trip.n_sampled() as f64).sum();
+    entropy / n_tokens.max(1) as f64
 }
 
 /// What malformed answers of a learner step came to, at `penalty` each.

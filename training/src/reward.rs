@@ -1,6 +1,6 @@
 //! What a trip is worth to the learner.
 //!
-//! The shop's reward in three readings. Partial credit is only ever for what was bought, never for clicks. What malformed
+//! The shop's reward in three readings, and none at all. Partial credit is only ever for what was bought, never for clicks. What malformed
 //! answers cost is counted apart ([`malformed_turns`]), so that no score is mixed with it.
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,8 @@ pub enum TaskReward {
     Success,
     /// The mean of both: partial credit, and a step for the whole.
     Blend,
+    /// 0 whatever was bought: what a learner does when nothing is to be learned.
+    Nothing,
 }
 
 impl TaskReward {
@@ -24,6 +26,7 @@ impl TaskReward {
         match self {
             Self::Score => episode.reward,
             Self::Success => f64::from(u8::from(episode.is_success())),
+            Self::Nothing => 0.0,
             Self::Blend => 0.5 * (Self::Score.of(episode) + Self::Success.of(episode)),
         }
     }

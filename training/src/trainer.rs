@@ -121,7 +121,8 @@ pub fn train(config: &Config, run: &RunFolder, observer: &dyn Observer, stop: &A
     trainer.warm_up()?;
     trainer.learn()?;
     if trainer.state.stages.learned.is_none() {
-        trainer.state.stages.learned = Some(trainer.evaluate(Phase::Learn)?);
+        let reference = trainer.first_reference()?;
+        trainer.state.stages.learned = Some(trainer.evaluate(Phase::Learn, Some(&reference))?);
         trainer.save()?;
     }
     write_json(&run.summary(), &trainer.state.stages)?;
@@ -219,11 +220,11 @@ impl<'a> Trainer<'a> {
     /// Everything before the first step on own trips: the two evaluations and the warm start between them.
     fn warm_up(&mut self) -> Result<()> {
         if self.state.stages.random.is_none() {
-            self.state.stages.random = Some(self.evaluate(Phase::WarmStart)?);
+            self.state.stages.random = Some(self.evaluate(Phase::WarmStart, None)?);
         }
         self.clone_demonstrations()?;
         if self.state.stages.warm_start.is_none() {
-            self.state.stages.warm_start = Some(self.evaluate(Phase::WarmStart)?);
+            self.state.stages.warm_start = Some(self.evaluate(Phase::WarmStart, None)?);
             self.save()?;
         }
         Ok(())

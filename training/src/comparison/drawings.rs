@@ -15,8 +15,8 @@ pub(super) fn of_tokens(comparison: &Comparison, arms: &[ArmOutcome], figures: &
     let over_tokens = [
         ("success-tokens.svg", "Success on held-out goals", Metric::EvalSuccessRate),
         ("score-tokens.svg", "Score on held-out goals", Metric::EvalTaskScore),
-        ("kl-tokens.svg", "KL to the reference (k1, nats a training trip)", Metric::TrainKl),
-        ("entropy-tokens.svg", "Entropy (nats a token of training trips)", Metric::TrainEntropy),
+        ("kl-tokens.svg", "KL to the warm start (k1, nats a held-out trip)", Metric::EvalKl),
+        ("entropy-tokens.svg", "Entropy (nats a token of held-out trips)", Metric::EvalEntropy),
         ("length-tokens.svg", "Tokens in a training trip", Metric::RolloutTokens),
     ];
     let over_tokens = over_tokens.into_iter().filter_map(|(name, title, metric)| {

@@ -8,14 +8,12 @@ use super::curve::{Spent, at, total};
 use super::outcome::{ArmOutcome, RunOutcome};
 use super::plan::Comparison;
 use crate::evaluate::FailureKind;
-use crate::metrics::{Metric, Phase};
+use crate::metrics::Metric;
 use crate::report::escape;
 use crate::statistics::{crossed_bootstrap, mean, paired_bootstrap};
 
 /// From which the bootstraps draw.
 const BOOTSTRAP_SEED: Seed = Seed(0);
-/// Learner steps at the end over whose mean KL and entropy are given.
-const LAST_STEPS: usize = 10;
 
 /// Why held-out trips fail, as figures and charts name it, with the colour of the chart.
 pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
@@ -41,9 +39,9 @@ pub(super) struct Figures {
     pub failures: Vec<f64>,
     /// Mean over runs of what the learner's model wrote.
     pub tokens: f64,
+    /// Of held-out trips, as everything that follows.
     pub kl: Option<f64>,
     pub entropy: Option<f64>,
-    /// Of a held-out trip.
     pub trip_tokens: f64,
     pub turns: f64,
     pub inadmissible: f64,
@@ -80,8 +78,8 @@ impl Figures {
             }),
             failures: failures.into(),
             tokens: over_runs(|run| total(run, Spent::Tokens)),
-            kl: at_the_end(arm, Metric::TrainKl),
-            entropy: at_the_end(arm, Metric::TrainEntropy),
+            kl: last(arm, Metric::EvalKl),
+            entropy: last(arm, Metric::EvalEntropy),
             trip_tokens: over_runs(|run| run.summary.mean_sampled_tokens),
             turns: over_runs(|run| run.summary.mean_turns),
             inadmissible: over_runs(|run| run.summary.inadmissible_rate),
@@ -109,13 +107,9 @@ fn by_goal(rows: &[Vec<f64>]) -> Vec<f64> {
     (0..n_goals).map(|goal| mean(&rows.iter().map(|row| row[goal]).collect::<Vec<_>>())).collect()
 }
 
-/// The mean over runs of the mean over the last steps; none if a run has not measured it.
-fn at_the_end(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
-    let of_run = |run: &RunOutcome| {
-        let learning = run.records.iter().rev().filter(|(record, _)| record.phase == Phase::Learn);
-        let last: Vec<f64> = learning.filter_map(|(record, _)| record.get(metric)).take(LAST_STEPS).collect();
-        (!last.is_empty()).then(|| mean(&last))
-    };
+/// The mean over runs of what the last evaluation measured; none if that of a run did not.
+fn last(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
+    let of_run = |run: &RunOutcome| run.records.last().and_then(|(record, _)| record.get(metric));
     let all: Option<Vec<f64>> = arm.runs.iter().map(of_run).collect();
     all.map(|all| mean(&all))
 }

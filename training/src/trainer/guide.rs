@@ -87,6 +87,11 @@ impl Guide {
         draws.map(goal).collect()
     }
 
+    /// The reference, if it is the first one.
+    pub(super) fn first_reference(&self) -> Option<&Qwen2> {
+        (self.since == 0).then_some(&self.model)
+    }
+
     /// Learner steps since the reference was the policy.
     pub(super) fn age(&self, step: u64) -> u64 {
         step - self.since
@@ -174,6 +179,11 @@ impl Trainer<'_> {
             remove_if_there(&folder)?;
         }
         Ok(())
+    }
+
+    /// The policy as it was before the first learner step.
+    pub(super) fn first_reference(&self) -> Result<Qwen2> {
+        self.actor.frozen(&self.reference_folder(0))
     }
 
     fn reference_folder(&self, since: u64) -> PathBuf {

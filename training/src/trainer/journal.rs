@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use webshop_agent::{Episode, Task, rollout};
+use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
 
+use super::guide::Guide;
 use super::{CONFIG, EVALUATION_STEP, MODEL, OPTIMIZER, SHOWN_TRIPS, Stage, Trainer};
 use crate::checkpoint::{RunFolder, step_name};
+use crate::drift::kl_to;
 use crate::durable::{read_json, write_atomically, write_json};
 use crate::error::{Result, TrainingError};
 use crate::evaluate::summarize;
 use crate::ground::GroundGoal;
-use crate::metrics::{Phase, Record, Timing};
-use crate::record::record_evaluation;
+use crate::metrics::{Metric, Phase, Record, Timing};
+use crate::record::{mean_entropy, record_evaluation};
 use crate::setup::{Fingerprint, lm_config, rollout_config};
+use crate::trajectory::Trajectory;
 
 /// Saves what the run is about, or refuses to continue a run that was about something else.
 pub(super) fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
@@ -28,19 +31,34 @@ pub(super) fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<(
 /// Measuring, recording, saving.
 impl Trainer<'_> {
     /// Evaluates when `step` of the `total` steps of a phase is one to do so; the last one has an evaluation anyway.
-    pub(super) fn maybe_evaluate(&mut self, phase: Phase, step: u64, total: u64) -> Result<()> {
+    pub(super) fn maybe_evaluate(
+        &mut self,
+        phase: Phase,
+        step: u64,
+        total: u64,
+        guide: Option<&Guide>,
+    ) -> Result<()> {
         let every = match phase {
             Phase::WarmStart => self.config.evaluation.warm_start_every,
             Phase::Learn => self.config.evaluation.every,
         };
-        if every > 0 && step.is_multiple_of(every) && step < total {
-            self.evaluate(phase)?;
+        if every == 0 || !step.is_multiple_of(every) || step >= total {
+            return Ok(());
         }
+        match guide.map(Guide::first_reference) {
+            None => self.evaluate(phase, None)?,
+            Some(Some(reference)) => self.evaluate(phase, Some(reference))?,
+            Some(None) => {
+                let reference = self.first_reference()?;
+                self.evaluate(phase, Some(&reference))?
+            }
+        };
         Ok(())
     }
 
-    /// Held-out figures of the policy as it is, recorded under the step taken last.
-    pub(super) fn evaluate(&mut self, phase: Phase) -> Result<Stage> {
+    /// Held-out figures of the policy as it is, recorded under the step taken last, with how far it has come from
+    /// `reference`.
+    pub(super) fn evaluate(&mut self, phase: Phase, reference: Option<&Qwen2>) -> Result<Stage> {
         let began = self.clock.seconds();
         let config = &self.config.evaluation;
         let goals = self.ground.held_out(config.split.into(), config.episodes);
@@ -48,12 +66,19 @@ impl Trainer<'_> {
         let step = EVALUATION_STEP + self.state.step;
         let tasks: Vec<Task> = goals.into_iter().map(|goal| self.task(at(goal), step, 0)).collect();
         let lm = lm_config(self.config, config.temperature, config.top_p)?;
+        let sampler = Sampler::new(config.temperature as f32, config.top_p as f32)?;
         let mut policy = self.actor.policy(Arc::new(self.actor.model.decoder()?), lm, self.seed())?;
         let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_, _| ())?;
         self.pace.rolled_out(&episodes, self.clock.seconds() - began);
         let summary = summarize(&episodes);
         let mut record = Record::new(phase, self.state.step);
         record_evaluation(&mut record, &summary);
+        let trips: Vec<Trajectory> = episodes.iter().filter_map(Trajectory::from_episode).collect();
+        record.set(Metric::EvalEntropy, mean_entropy(&trips));
+        if let Some(reference) = reference.filter(|_| config.temperature > 0.0) {
+            let limit_tokens = self.config.learner.micro_batch_tokens;
+            record.set(Metric::EvalKl, kl_to(reference, &trips, sampler, limit_tokens)?);
+        }
         self.log(&record, began)?;
         self.observer.say(&format!("step {}: held out {summary}", self.state.step));
         self.record_episodes(&episodes)?;

@@ -69,7 +69,7 @@ impl Trainer<'_> {
             let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
             self.observer.advance(1, &format!("success {:.1} %", 100.0 * success));
             let total = if is_over(self) { step + 1 } else { config.steps };
-            self.maybe_evaluate(Phase::Learn, step + 1, total)?;
+            self.maybe_evaluate(Phase::Learn, step + 1, total, Some(&guide))?;
             self.maybe_save_or_stop()?;
         }
         self.observer.end();

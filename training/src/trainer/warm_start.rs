@@ -43,7 +43,7 @@ impl Trainer<'_> {
             self.state.step += 1;
             self.log(&record, began)?;
             self.observer.advance(1, &format!("loss {loss:.3}"));
-            self.maybe_evaluate(Phase::WarmStart, step + 1, schedule.total)?;
+            self.maybe_evaluate(Phase::WarmStart, step + 1, schedule.total, None)?;
             self.maybe_save_or_stop()?;
         }
         self.observer.end();
