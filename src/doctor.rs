@@ -1,32 +1,22 @@
 //! `webshop doctor`: before a run, whether it fits on this machine and what it will take.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use webshop_training::{Config, Diagnosis, Need, examine};
+use webshop_training::{Diagnosis, Need, examine};
 
 use crate::answer::answer;
-use crate::train::toml_string;
+use crate::experiment::ExperimentArgs;
 
 /// Flags of `webshop doctor`.
 #[derive(clap::Args)]
 pub struct DoctorArgs {
-    /// The experiment; without it, the default one (training/configs/tiny.toml)
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Short for `--set model.from=…`: the model folder, run or checkpoint to begin with
-    #[arg(long, value_name = "DIR")]
-    model: Option<PathBuf>,
-    /// Change a value of the experiment; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    overrides: Vec<String>,
+    #[command(flatten)]
+    experiment: ExperimentArgs,
 }
 
 /// Examines the run, prints what it needs and takes, and says yes or no.
 pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
-    let mut overrides = args.overrides;
-    overrides.extend(args.model.map(|from| format!("model.from={}", toml_string(&from.to_string_lossy()))));
-    let config = Config::load(args.config.as_deref(), &overrides)?;
+    let config = args.experiment.load()?;
     let diagnosis = examine(&config)?;
     print_memory(&diagnosis)?;
     print_time(&diagnosis)?;

@@ -14,6 +14,7 @@ mod compute;
 mod convert;
 mod doctor;
 mod eval;
+mod experiment;
 mod explain;
 mod gpu_check;
 mod interrupt;

@@ -8,37 +8,22 @@ use webshop_training::{Config, RunFolder, Stage, TrainingError, train, write_rep
 
 use crate::answer::answer;
 use crate::cache::CacheArgs;
+use crate::experiment::ExperimentArgs;
 use crate::interrupt::stop_on_interrupt;
 use crate::progress::observer;
 
 /// Flags of `webshop train`.
 #[derive(clap::Args)]
 pub struct TrainArgs {
-    /// The experiment; without it, the default one (training/configs/tiny.toml)
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Change a value of the experiment; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    overrides: Vec<String>,
-    /// Short for `--set model.from=…`: begin with this model folder, run or checkpoint instead of random weights
-    #[arg(long, value_name = "DIR")]
-    model: Option<PathBuf>,
-    /// Short for `--set catalog.source=…`: 100, 1000 or a folder with the original's files
-    #[arg(long, value_name = "100|1000|DIR")]
-    catalog: Option<String>,
-    /// Short for `--set catalog.skip_bad=true`: drop malformed records of a folder and count them
-    #[arg(long)]
-    skip_bad: bool,
+    #[command(flatten)]
+    experiment: ExperimentArgs,
     #[command(flatten)]
     cache: CacheArgs,
-    /// Short for `--set seed=N`
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
     /// The run folder [default: runs/LOSS-seed-N]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue the run in the folder where it stopped, with its own configuration
-    #[arg(long, conflicts_with_all = ["config", "overrides", "model", "catalog", "skip_bad"])]
+    #[arg(long, conflicts_with_all = ["config", "preset", "overrides", "model", "catalog", "skip_bad"])]
     resume: bool,
     /// Print the resolved configuration and do nothing
     #[arg(long)]
@@ -47,12 +32,8 @@ pub struct TrainArgs {
 
 /// Trains, and prints what came of it.
 pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
-    let mut overrides = args.overrides;
-    overrides.extend(args.model.map(|from| format!("model.from={}", toml_string(&from.to_string_lossy()))));
-    overrides.extend(args.catalog.map(|source| format!("catalog.source={}", toml_string(&source))));
-    overrides.extend(args.skip_bad.then(|| "catalog.skip_bad=true".to_owned()));
-    overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
-    let config = Config::load(args.config.as_deref(), &overrides)?;
+    let seed = args.experiment.seed;
+    let config = args.experiment.load()?;
     if args.dry_run {
         answer!("{}", config.to_toml().trim_end())?;
         return Ok(ExitCode::SUCCESS);
@@ -62,7 +43,7 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
         .unwrap_or_else(|| PathBuf::from(format!("runs/{}-seed-{}", config.learner.loss, config.seed)));
     let (run, config) = if args.resume {
         let (run, begun) = RunFolder::resume(&out)?;
-        if let Some(seed) = args.seed.filter(|seed| *seed != begun.seed) {
+        if let Some(seed) = seed.filter(|seed| *seed != begun.seed) {
             bail!("the run in `{}` has seed {}, not {seed}; leave out `--seed`", out.display(), begun.seed);
         }
         (run, begun)
@@ -118,9 +99,4 @@ fn print_stage(name: &str, stage: Option<&Stage>) -> anyhow::Result<()> {
         answer!("{name:<17} {}  ({:.0} s)", stage.summary, stage.seconds)?;
     }
     Ok(())
-}
-
-/// A TOML basic string, so that a path is never read as a number or a table.
-pub fn toml_string(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -324,6 +324,7 @@ fn every_learner_leaves_the_same_bytes_interrupted_or_not() {
     settings.push(also("learner.loss=reinforce value.keep_spread=0.5 value.adaptive=true"));
     settings.push(also("learner.loss=grpo learner.group_size=2 optimizer.grad_clip_quantile=0.5"));
     settings.push(also("learner.loss=apo curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]"));
+    settings.push(also("learner.loss=apo curriculum.wishes=[2,3] curriculum.thresholds=[0.0,0.0]"));
     let mut seen = BTreeSet::new();
     for setting in &settings {
         let setting: Vec<&str> = setting.iter().map(String::as_str).collect();
@@ -339,6 +340,38 @@ fn every_learner_leaves_the_same_bytes_interrupted_or_not() {
         assert_eq!(*name, "checkpoints/last/model/model.safetensors");
         assert!(seen.insert(weights.clone()), "{setting:?} learned what another setting did");
     }
+}
+
+#[test]
+fn the_best_checkpoint_is_that_of_the_best_evaluation() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let all =
+        ["checkpoint.best=true", "checkpoint.keep=1", "evaluation.split=validation", "evaluation.every=1"];
+    let config = toy(&all);
+    let run = branch(&WARM.1, &keep.path().join("run"), &config).expect("a branch");
+    let stop = AtomicBool::new(false);
+    // Stopped after two steps, so that the best so far is known from a checkpoint.
+    let observer = StopAfter { n_advances: VALUE_TRIPS + 2, seen: AtomicU64::new(0), stop: &stop };
+    let interrupted = train(&config, &run, &observer, &stop);
+    assert!(matches!(interrupted, Err(TrainingError::Interrupted { .. })));
+    Run::resumed(run.root());
+    let records = read_records(run.root(), "validation").expect("metrics that read back");
+    let evaluated = records.iter().filter(|record| record.phase == Phase::Learn);
+    let evaluated = evaluated.filter_map(|record| Some((record.step, record.get(Metric::EvalSuccessRate)?)));
+    let evaluated: Vec<(u64, f64)> = evaluated.collect();
+    assert_eq!(evaluated.len() as u64, LEARNER_STEPS);
+    let (mut best, mut most) = (0, f64::NEG_INFINITY);
+    for (step, success) in evaluated {
+        if success > most {
+            (best, most) = (step, success);
+        }
+    }
+    let checkpoints = run.checkpoints();
+    let name =
+        |link: &str| fs::canonicalize(checkpoints.join(link)).expect("a link").file_name().map(Into::into);
+    let found: [Option<PathBuf>; 2] = ["best", "last"].map(name);
+    assert_eq!(found, [Some(format!("step-{best:06}").into()), Some("step-000064".into())]);
+    Trained::load(&checkpoints.join("best")).expect("a model that can shop");
 }
 
 #[test]

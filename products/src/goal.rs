@@ -96,6 +96,13 @@ pub struct Goal {
     pub style: GoalStyle,
 }
 
+impl Goal {
+    /// How many attributes and options the purchase must have: how much there is to get wrong.
+    pub fn n_wishes(&self) -> usize {
+        self.attributes.len() + self.options.len()
+    }
+}
+
 /// The goals of a catalog.
 #[derive(Clone, Debug)]
 pub struct GoalSet {

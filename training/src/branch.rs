@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::checkpoint::{RunFolder, set_last};
+use crate::checkpoint::{Link, RunFolder, set};
 use crate::config::{Config, KeyDifference};
 use crate::durable::{PARTIAL, remove_if_there, sync_folder, write_atomically};
 use crate::error::{Result, TrainingError};
@@ -51,7 +51,7 @@ pub fn branch(from: &RunFolder, root: &Path, config: &Config) -> Result<RunFolde
     let step = checkpoint.file_name().unwrap_or_default().to_string_lossy();
     copy_but(&checkpoint, &checkpoints.join(&*step), &[])?;
     write_atomically(&checkpoints.join(&*step).join(CONFIG), config.to_toml().as_bytes())?;
-    set_last(&checkpoints, &step)?;
+    set(&checkpoints, Link::Last, &step)?;
     sync_folder(&partial)?;
     fs::rename(&partial, root).map_err(|e| TrainingError::io("rename", &partial, e))?;
     Ok(RunFolder::resume(root)?.0)

@@ -3,18 +3,20 @@
 //! A [`Config`] is read from a TOML file laid over the defaults, then changed by `key=value` overrides, then
 //! validated; whatever survives is saved with the run as TOML and reads back to the same value. The defaults are
 //! those of `configs/tiny.toml`, in which each has its unit and its source beside it. `sections` and `learning` hold the
-//! values and their defaults, `keys` the rules by which keys are found, `validate` the ranges.
+//! values and their defaults, `preset` experiments by name, `keys` the rules by which keys are found, `validate` the ranges.
 //!
 //! It does not look at the disk beyond the one file, and holds no derived value: a number that follows from others
 //! is computed where it is used.
 
 mod keys;
 mod learning;
+mod preset;
 mod sections;
 mod validate;
 
 pub use keys::KeyDifference;
 pub use learning::*;
+pub use preset::Preset;
 pub use sections::*;
 
 use std::path::Path;

@@ -15,7 +15,7 @@ use webshop_env::Shop;
 use webshop_products::{Catalog, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split, generate};
 
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Result, TrainingError};
 use crate::setup::open_shop;
 
 /// Added to the number of a practice shop to make its generator seed. Seed 0 is the embedded catalogs'.
@@ -60,6 +60,21 @@ impl Ground {
         shops.extend(practice_shops(n_practice, n_products)?);
         let training = training_goals(&shops).filter(|goal| goal.shop > 0).collect();
         Ok(Self { shops, training })
+    }
+
+    /// The same shops with those goals alone that want at most `n_wishes` attributes and options.
+    pub fn with_at_most(mut self, n_wishes: usize) -> Result<Self> {
+        let shops = &self.shops;
+        self.training.retain(|goal| shops[goal.shop as usize].goals().get(goal.goal).n_wishes() <= n_wishes);
+        match self.training.is_empty() {
+            false => Ok(self),
+            true => Err(TrainingError::InvalidValue {
+                key: "curriculum.wishes".into(),
+                problem: format!(
+                    "must leave something to learn: no training goal wants {n_wishes} things or fewer"
+                ),
+            }),
+        }
     }
 
     /// Digest of the goals of every shop, in order.

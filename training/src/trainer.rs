@@ -38,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
 use webshop_products::Seed;
 
+pub(crate) use self::guide::samples_at;
 use self::journal::keep_fingerprint;
 use self::pace::Pace;
 use crate::actor::Actor;
@@ -112,6 +113,22 @@ struct TrainerState {
     stage_since: u64,
     /// Gradient norms of the learner's optimizer steps, where clipping follows them.
     grad_norms: Vec<f64>,
+    /// The learner's best evaluation, where its checkpoint is to be kept.
+    best: Option<Best>,
+}
+
+/// An evaluation that no earlier one comes up to.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Best {
+    step: u64,
+    success_rate: f64,
+}
+
+impl Best {
+    /// The better of two evaluations, the earlier one if they are equal.
+    fn of(before: Option<Self>, step: u64, success_rate: f64) -> Self {
+        before.filter(|before| before.success_rate >= success_rate).unwrap_or(Self { step, success_rate })
+    }
 }
 
 /// Runs the experiment of `config` in `run`, from its last checkpoint if it has one. `stop` is looked at
@@ -186,6 +203,10 @@ impl<'a> Trainer<'a> {
                 (TrainerState::default(), actor, optimizer)
             }
         };
+        // A run may be cut short between a checkpoint and the link to it.
+        if let Some(best) = state.best.filter(|best| best.step == state.step) {
+            run.set_best(best.step)?;
+        }
         let split = config.evaluation.split.to_string();
         let metrics = MetricsWriter::open(run.root(), &split, state.metrics)?;
         let clock = Clock::resume(state.seconds);
@@ -285,8 +306,13 @@ impl<'a> Trainer<'a> {
 
 /// The ground of this stage of the curriculum; the whole one behind the last.
 fn stage_of(config: &Config, ground: &Ground, stage: usize) -> Result<Ground> {
-    match config.curriculum.sizes.get(stage) {
-        Some(n_products) => ground.stage(*n_products),
-        None => Ok(ground.clone()),
+    let curriculum = &config.curriculum;
+    let shops = match curriculum.sizes.get(stage) {
+        Some(n_products) => ground.stage(*n_products)?,
+        None => ground.clone(),
+    };
+    match curriculum.wishes.get(stage) {
+        Some(n_wishes) => shops.with_at_most(*n_wishes),
+        None => Ok(shops),
     }
 }

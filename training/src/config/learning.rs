@@ -44,13 +44,15 @@ pub enum Credit {
     State,
 }
 
-/// `[curriculum]`: smaller practice shops first, in which there is less to be mistaken about.
+/// `[curriculum]`: stages in which there is less to be mistaken about, before the whole ground.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurriculumConfig {
-    /// Products in every practice shop of each stage before the last, which has the whole ground; empty for no stages.
+    /// Products in every practice shop of each stage, the judged shop left out; empty for the whole ground.
     pub sizes: Vec<usize>,
-    /// Share of successful trips in a batch at which each stage ends, as many as sizes.
+    /// Attributes and options that a goal of each stage wants at most; empty for all goals.
+    pub wishes: Vec<usize>,
+    /// Share of successful trips in a batch at which each stage ends, one a stage; empty for no stages.
     pub thresholds: Vec<f64>,
 }
 

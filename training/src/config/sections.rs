@@ -249,6 +249,8 @@ pub struct CheckpointConfig {
     pub every: u64,
     /// Checkpoints that are kept, the newest; 0 keeps all.
     pub keep: usize,
+    /// Whether the checkpoint of the best evaluation is kept too, as `best`.
+    pub best: bool,
 }
 
 /// `[run]`
@@ -351,7 +353,7 @@ impl Default for EvaluationConfig {
 
 impl Default for CheckpointConfig {
     fn default() -> Self {
-        Self { every: 50, keep: 3 }
+        Self { every: 50, keep: 3, best: false }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use webshop_agent::Dialect;
 
-use super::{Config, CurriculumConfig, LossName};
+use super::{Config, CurriculumConfig, LossName, SplitName};
 use crate::error::{Result, TrainingError};
 
 impl Config {
@@ -12,9 +12,7 @@ impl Config {
         self.validate_model()?;
         self.validate_warm_start()?;
         self.validate_learner()?;
-        at_least_one("evaluation.episodes", self.evaluation.episodes)?;
-        not_negative("evaluation.temperature", self.evaluation.temperature)?;
-        nucleus("evaluation.top_p", self.evaluation.top_p)?;
+        self.validate_evaluation()?;
         at_least_one("run.max_steps", self.run.max_steps)
     }
 
@@ -35,6 +33,15 @@ impl Config {
         at_least_one("prompt.max_turn_tokens", turn)?;
         let context = self.prompt.max_context;
         require(context > turn, "prompt.max_context", context, "greater than `prompt.max_turn_tokens`")
+    }
+
+    fn validate_evaluation(&self) -> Result<()> {
+        at_least_one("evaluation.episodes", self.evaluation.episodes)?;
+        not_negative("evaluation.temperature", self.evaluation.temperature)?;
+        nucleus("evaluation.top_p", self.evaluation.top_p)?;
+        let chosen_fairly = !self.checkpoint.best || self.evaluation.split == SplitName::Validation;
+        let fair = "false where `evaluation.split` is `test`, since what test goals choose they cannot judge";
+        require(chosen_fairly, "checkpoint.best", self.checkpoint.best, fair)
     }
 
     fn validate_model(&self) -> Result<()> {
@@ -93,17 +100,19 @@ impl Config {
     }
 
     fn validate_curriculum(&self) -> Result<()> {
-        let CurriculumConfig { sizes, thresholds } = &self.curriculum;
+        let CurriculumConfig { sizes, wishes, thresholds } = &self.curriculum;
         let shown = |list: &dyn std::fmt::Debug| format!("{list:?}");
-        for size in sizes {
-            at_least_one("curriculum.sizes", *size)?;
+        for (key, list) in [("curriculum.sizes", sizes), ("curriculum.wishes", wishes)] {
+            list.iter().try_for_each(|number| at_least_one(key, *number))?;
+            require(list.is_sorted(), key, shown(list), "ascending")?;
+            let fits = list.is_empty() || list.len() == thresholds.len();
+            require(fits, key, shown(list), "empty or as long as `curriculum.thresholds`")?;
         }
-        let rises = sizes.is_sorted();
-        require(rises, "curriculum.sizes", shown(sizes), "ascending")?;
+        let is_easier = thresholds.is_empty() || !(sizes.is_empty() && wishes.is_empty());
+        let easier = "empty without `curriculum.sizes` and `curriculum.wishes`";
+        require(is_easier, "curriculum.thresholds", shown(thresholds), easier)?;
         let has_shops = sizes.is_empty() || self.catalog.practice_shops > 0;
         require(has_shops, "curriculum.sizes", shown(sizes), "empty without `catalog.practice_shops`")?;
-        let fits = thresholds.len() == sizes.len();
-        require(fits, "curriculum.thresholds", shown(thresholds), "as long as `curriculum.sizes`")?;
         thresholds.iter().try_for_each(|threshold| share("curriculum.thresholds", *threshold))
     }
 
@@ -229,6 +238,17 @@ mod tests {
                 "configuration key `prompt.max_context` must be greater than `prompt.max_turn_tokens`, not 64",
             ),
             ("betas=[0.9, 1.0]", "configuration key `optimizer.betas` must be in 0..1 each, not 1"),
+            (
+                "checkpoint.best=true",
+                "configuration key `checkpoint.best` must be false where `evaluation.split` is `test`, \
+                 since what test goals choose they cannot judge, not true",
+            ),
+            (
+                "thresholds=[0.5]",
+                "configuration key `curriculum.thresholds` must be empty without `curriculum.sizes` and \
+                 `curriculum.wishes`, not [0.5]",
+            ),
+            ("wishes=[2,1]", "configuration key `curriculum.wishes` must be ascending, not [2, 1]"),
             ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
             (
                 "loss=grpo",

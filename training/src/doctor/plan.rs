@@ -11,6 +11,7 @@ use crate::exercise::Exercises;
 use crate::ground::Ground;
 use crate::loss::{self, Judged};
 use crate::setup::prompt_config;
+use crate::trainer::samples_at;
 use crate::trajectory::Trajectory;
 use crate::warm_start::Demonstrations;
 
@@ -99,37 +100,60 @@ pub(super) fn forecast(
             stage("steps of cloning", warm.steps, drawing + of_batch(trips)?);
         }
     }
+    let n_sampled = trips.iter().map(Trajectory::n_sampled).sum::<usize>();
+    let learning = learning(config, ground.training().len(), n_sampled as f64 / trips.len().max(1) as f64);
     let between = |steps: u64, every: u64| steps.saturating_sub(1).checked_div(every).unwrap_or(0);
     let evaluations = between(warm.all_steps(), config.evaluation.warm_start_every)
-        + between(learner.steps, config.evaluation.every);
+        + between(learning.steps, config.evaluation.every);
     stage("trips of later evaluations", n_held_out * (evaluations + 2), then);
-    if learner.steps > 0 {
-        let n_trips = value_trips(config, ground.training().len());
-        if n_trips > 0 {
-            stage("trips for V*", n_trips, then);
+    if learning.steps > 0 {
+        if learning.value_trips > 0 {
+            stage("trips for V*", learning.value_trips, then);
         }
         let update = probe::update(config, learner.optimizer, model)?;
         let token = probe::gradient(config, model, Some(model), trips)?;
         let (batch, epochs) = (learner.batch_episodes as f64, learner.epochs as f64);
-        let learning = epochs * batch * (1.0 + learner.demonstration_share) * mean_tokens(trips) * token;
+        let passes = epochs * batch * (1.0 + learner.demonstration_share) * mean_tokens(trips) * token;
         let updates = epochs * learner.minibatches as f64 * update;
-        stage("learner steps", learner.steps, batch * then + learning + updates);
+        stage("learner steps", learning.steps, batch * then + passes + updates);
     }
     Ok(Forecast { stages })
 }
 
-/// Trips of the reference for V*, at most: an N that falls is counted as if it stayed, and a bound on tokens not at all.
-fn value_trips(config: &Config, n_goals: usize) -> u64 {
+/// How much the learner does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Learning {
+    steps: u64,
+    /// Trips of the reference for V*.
+    value_trips: u64,
+}
+
+/// What the learner does until its steps are done or its tokens spent, with `tokens` written a trip. Stages of a
+/// curriculum are not foreseen: their goals are counted as if they were the same.
+fn learning(config: &Config, n_goals: usize, tokens: f64) -> Learning {
     let (value, learner) = (&config.value, &config.learner);
-    if loss::learner(config).judged() != Judged::ByValue {
-        return 0;
-    }
-    let period = if value.refresh == 0 { learner.steps } else { value.refresh.min(learner.steps) };
-    let pool = value.goals.min(n_goals) as u64;
-    let visited = (period * learner.goals_per_step() as u64).min(pool);
     // Goals are chosen by the spread of their rewards among all.
-    let valued = if value.keep_spread < 1.0 { pool } else { visited };
-    learner.steps.div_ceil(period.max(1)) * valued * value.samples as u64
+    let values_all = value.keep_spread < 1.0;
+    let values_some = loss::learner(config).judged() == Judged::ByValue;
+    let pool = value.goals.min(n_goals) as u64;
+    let limit = if learner.max_tokens == 0 { f64::INFINITY } else { learner.max_tokens as f64 };
+    let (mut done, mut valued) = (Learning::default(), 0);
+    let spent =
+        |done: &Learning| (done.value_trips + done.steps * learner.batch_episodes as u64) as f64 * tokens;
+    while done.steps < learner.steps && spent(&done) < limit {
+        if value.refresh > 0 && done.steps.is_multiple_of(value.refresh) {
+            valued = 0;
+        }
+        let new = match (values_all, values_some) {
+            (true, _) => pool - valued,
+            (false, true) => (pool - valued).min(learner.goals_per_step() as u64),
+            (false, false) => 0,
+        };
+        valued += new;
+        done.value_trips += new * samples_at(value, done.steps) as u64;
+        done.steps += 1;
+    }
+    done
 }
 
 #[cfg(test)]
@@ -141,13 +165,22 @@ mod tests {
         let count = |keys: &[&str]| {
             let keys: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
             let tiny = "value = { goals = 50, samples = 4 }\nlearner = { steps = 10, batch_episodes = 8 }";
-            value_trips(&Config::resolve("test", tiny, &keys).unwrap(), 1000)
+            let done = learning(&Config::resolve("test", tiny, &keys).unwrap(), 1000, 20.0);
+            (done.steps, done.value_trips)
         };
         // 80 places for 50 goals; 40 places; 2 goals a step, twice for two references; a loss without V*.
-        assert_eq!(count(&[]), 50 * 4);
-        assert_eq!(count(&["learner.steps=5"]), 40 * 4);
-        assert_eq!(count(&["group_size=4", "value.refresh=5"]), 2 * 10 * 4);
-        assert_eq!(count(&["learner.steps=5", "keep_spread=0.5"]), 50 * 4);
-        assert_eq!(count(&["loss=grpo", "group_size=4"]), 0);
+        assert_eq!(count(&[]), (10, 50 * 4));
+        assert_eq!(count(&["learner.steps=5"]), (5, 40 * 4));
+        assert_eq!(count(&["group_size=4", "value.refresh=5"]), (10, 2 * 10 * 4));
+        assert_eq!(count(&["learner.steps=5", "keep_spread=0.5"]), (5, 50 * 4));
+        assert_eq!(count(&["loss=grpo", "group_size=4"]), (10, 0));
+        // 40 trips a step; the third exceeds 1,700 tokens at 20 a trip. 8 trips a step without V*: 160 tokens.
+        assert_eq!(count(&["max_tokens=1700"]), (3, 3 * 8 * 4));
+        assert_eq!(count(&["max_tokens=800"]), (1, 8 * 4));
+        assert_eq!(count(&["max_tokens=801"]), (2, 2 * 8 * 4));
+        assert_eq!(count(&["loss=grpo", "group_size=4", "max_tokens=1000"]), (7, 0));
+        // N falls to its half from step 30 on: 30 goals by then, 20 after.
+        let falls = ["adaptive=true", "learner.steps=60", "batch_episodes=1", "value.samples=16"];
+        assert_eq!(count(&falls), (60, 30 * 16 + 20 * 8));
     }
 }

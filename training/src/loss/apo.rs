@@ -126,8 +126,8 @@ mod tests {
     #[test]
     fn credit_by_state_has_a_square_for_each_run_of_turns() {
         let apo = Apo { beta2: 0.1 };
-        let turn = |v_next| ScoredTurn { n_tokens: 1, state: 0, v_next };
-        let turns = vec![turn(Some(0.75)), turn(Some(0.75)), turn(None)];
+        let turn = |(state, v_next)| ScoredTurn { n_tokens: 1, state, v_next };
+        let turns = [(0, Some(0.75)), (1, Some(0.75)), (2, None)].map(turn).into();
         let targets = targets_of(&apo, &[Scored { group: 0, reward: 1.0, v_star: 0.25, turns }]);
         let (loss, gradient) =
             differentiate(&apo, &targets, &[-1.0, -2.0, -1.0], &[-1.0, -1.0, -2.0], &[0.0; 3]);

@@ -4,6 +4,8 @@
 //! credit by trip there is one segment, with credit by state one for each turn, or run of turns, between two states
 //! whose V* is known. No tensors here.
 
+use std::collections::BTreeSet;
+
 /// What is known of a trip once it was made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
@@ -42,11 +44,19 @@ impl Scored {
 
     /// A = V*(s′) − V*(s) of each run of turns between states s and s′ of known value, the reward standing for the value
     /// of the end. The sum over runs is r − V* of the goal; where no state on the way is known that is the only one.
+    ///
+    /// A run ends only where a state is seen for the first time: to come back to it, or to stay, is no progress, but the
+    /// turns that it takes are gone, which the name of a state does not tell. They share what comes after them.
     pub fn credits(&self) -> Vec<Segment> {
         let (mut segments, mut n_tokens, mut before) = (Vec::new(), 0, self.v_star);
+        let mut seen = BTreeSet::new();
         for (at, turn) in self.turns.iter().enumerate() {
             n_tokens += turn.n_tokens;
-            let after = if at + 1 == self.turns.len() { Some(self.reward) } else { turn.v_next };
+            seen.insert(turn.state);
+            let after = match self.turns.get(at + 1) {
+                None => Some(self.reward),
+                Some(next) => turn.v_next.filter(|_| !seen.contains(&next.state)),
+            };
             if let Some(after) = after {
                 segments.push(Segment { n_tokens, advantage: after - before, weight: 1.0 });
                 (n_tokens, before) = (0, after);
@@ -138,15 +148,21 @@ impl TargetStatistics {
 mod tests {
     use super::*;
 
-    fn trip(v_next: [Option<f64>; 3]) -> Scored {
-        let turns = v_next.map(|v_next| ScoredTurn { n_tokens: 2, state: 0, v_next });
-        Scored { group: 0, reward: 1.0, v_star: 0.25, turns: turns.into() }
+    /// A trip of three turns that were begun in these states.
+    fn trip(states: [u64; 3], v_next: [Option<f64>; 3]) -> Scored {
+        let turn = |(state, v_next)| ScoredTurn { n_tokens: 2, state, v_next };
+        Scored {
+            group: 0,
+            reward: 1.0,
+            v_star: 0.25,
+            turns: states.into_iter().zip(v_next).map(turn).collect(),
+        }
     }
 
     #[test]
     fn credit_by_state_telescopes_to_the_credit_of_the_trip() {
         let segments = |v_next| {
-            let segments = trip(v_next).credits();
+            let segments = trip([0, 1, 2], v_next).credits();
             assert_eq!(segments.iter().map(|segment| segment.advantage).sum::<f64>(), 0.75);
             segments.iter().map(|segment| (segment.n_tokens, segment.advantage)).collect::<Vec<_>>()
         };
@@ -156,6 +172,19 @@ mod tests {
         assert_eq!(segments([None, None, None]), [(6, 0.75)]);
         // What follows the last turn is what was earned, whatever was expected of it.
         assert_eq!(segments([None, None, Some(0.5)]), [(6, 0.75)]);
+    }
+
+    #[test]
+    fn what_is_seen_again_is_no_progress() {
+        let segments = |states, v_next| {
+            let segments = trip(states, v_next).credits();
+            segments.iter().map(|segment| (segment.n_tokens, segment.advantage)).collect::<Vec<_>>()
+        };
+        // A turn that leaves all as it was shares what the next one comes to.
+        assert_eq!(segments([0, 1, 1], [Some(0.75), Some(0.75), None]), [(2, 0.5), (4, 0.25)]);
+        // So does a way there and back.
+        assert_eq!(segments([0, 1, 0], [Some(0.75), Some(0.5), None]), [(2, 0.5), (4, 0.25)]);
+        assert_eq!(segments([0, 0, 1], [Some(0.25), Some(0.5), None]), [(4, 0.25), (2, 0.5)]);
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Guide {
 }
 
 /// N of a learner step, as founded: the first goals are the ones that are met again most often.
-fn samples_at(config: &ValueConfig, step: u64) -> usize {
+pub(crate) fn samples_at(config: &ValueConfig, step: u64) -> usize {
     let fewer = FEWER_SAMPLES.into_iter().find(|(from, ..)| config.adaptive && step >= *from);
     fewer.map_or(config.samples, |(_, divisor, least)| {
         (config.samples / divisor).max(least).min(config.samples)

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
 
 use super::guide::Guide;
-use super::{CONFIG, EVALUATION_STEP, MODEL, OPTIMIZER, SHOWN_TRIPS, Stage, Trainer};
+use super::{Best, CONFIG, EVALUATION_STEP, MODEL, OPTIMIZER, SHOWN_TRIPS, Stage, Trainer};
 use crate::checkpoint::{RunFolder, step_name};
 use crate::drift::kl_to;
 use crate::durable::{read_json, write_atomically, write_json};
@@ -81,6 +81,9 @@ impl Trainer<'_> {
         }
         self.log(&record, began)?;
         self.observer.say(&format!("step {}: held out {summary}", self.state.step));
+        if phase == Phase::Learn && self.config.checkpoint.best {
+            self.state.best = Some(Best::of(self.state.best, self.state.step, summary.success_rate));
+        }
         self.record_episodes(&episodes)?;
         let shown = episodes.iter().zip(&tasks).take(SHOWN_TRIPS);
         let trips = shown.map(|(episode, task)| episode.tell(&task.shop)).collect();
@@ -110,7 +113,8 @@ impl Trainer<'_> {
     pub(super) fn maybe_save_or_stop(&mut self) -> Result<()> {
         let stopped = self.stop.load(Ordering::Relaxed);
         let every = self.config.checkpoint.every;
-        if stopped || (every > 0 && self.state.step.is_multiple_of(every)) {
+        let is_due = every > 0 && self.state.step.is_multiple_of(every);
+        if stopped || is_due || self.is_best() {
             self.save()?;
         }
         if stopped {
@@ -118,6 +122,11 @@ impl Trainer<'_> {
             return Err(TrainingError::Interrupted { step: self.state.step, run: self.run.root().into() });
         }
         Ok(())
+    }
+
+    /// Whether the last evaluation was of these weights and the best so far.
+    fn is_best(&self) -> bool {
+        self.state.best.is_some_and(|best| best.step == self.state.step)
     }
 
     pub(super) fn save(&mut self) -> Result<()> {
@@ -128,6 +137,9 @@ impl Trainer<'_> {
             write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
             self.optimizer.save(&folder.join(OPTIMIZER))
         })?;
+        if self.is_best() {
+            self.run.set_best(self.state.step)?;
+        }
         self.forget_references()?;
         self.run.keep_newest(self.config.checkpoint.keep)
     }

@@ -79,7 +79,7 @@ impl Trainer<'_> {
     /// Whether the step's trips end the stage of the curriculum, which is recorded.
     fn has_mastered(&self, record: &mut Record) -> bool {
         let curriculum = &self.config.curriculum;
-        if !curriculum.sizes.is_empty() {
+        if !curriculum.thresholds.is_empty() {
             record.set(Metric::RolloutStage, self.state.stage as f64);
         }
         let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
