@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use webshop_products::open_text;
 
 /// The values in a file, which may be gzipped. An error names file, line and field.
@@ -45,16 +46,26 @@ fn read<T: DeserializeOwned>(line: &str) -> Result<T> {
     // The parser would take a list for an object whose fields have no names.
     ensure!(line.trim_start().starts_with('{'), "is no JSON object");
     let mut json = serde_json::Deserializer::from_str(line);
-    // To the parser every line is the first; whoever calls names ours.
-    let told = |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        // Text that is not JSON is at fault in no field, nor is an object that lacks one.
-        let field = Some(error.path().to_string()).filter(|field| error.inner().is_data() && field != ".");
-        match (field, told(error.into_inner())) {
-            (Some(field), problem) => anyhow!("field `{field}`: {problem}"),
-            (None, problem) => anyhow!(problem),
-        }
-    })?;
-    json.end().map_err(|error| anyhow!(told(error)))?;
+    let value = serde_path_to_error::deserialize(&mut json).map_err(in_field)?;
+    json.end().map_err(|error| anyhow!(told(&error)))?;
     Ok(value)
+}
+
+/// What the fields of an object mean, for who answers with the object itself. An error names the field.
+pub fn fields<T: DeserializeOwned>(object: &Value) -> Result<T> {
+    serde_path_to_error::deserialize(object).map_err(in_field)
+}
+
+/// Text that is not JSON is at fault in no field, nor is an object that lacks one.
+fn in_field(error: serde_path_to_error::Error<serde_json::Error>) -> anyhow::Error {
+    let field = Some(error.path().to_string()).filter(|field| error.inner().is_data() && field != ".");
+    match (field, told(error.inner())) {
+        (Some(field), problem) => anyhow!("field `{field}`: {problem}"),
+        (None, problem) => anyhow!(problem),
+    }
+}
+
+/// To the parser every line is the first; whoever calls names ours.
+fn told(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at column ")
 }

@@ -29,6 +29,7 @@ mod rollout;
 mod rules;
 mod search;
 mod shop;
+mod shop_r1;
 mod site;
 mod trace;
 mod train;
@@ -82,6 +83,9 @@ enum Verb {
     Explain(explain::ExplainArgs),
     /// Tell given trips as the original WebShop shows them, page by page
     Trace(trace::TraceArgs),
+    /// Judge single next actions, as Shop-R1 does, or translate them
+    #[command(name = "shop-r1", subcommand)]
+    ShopR1(shop_r1::ShopR1Verb),
     /// Show what a GPU does here: kernels against their twins, speeds, memory
     #[command(hide = true)]
     GpuCheck(gpu_check::GpuCheckArgs),
@@ -129,6 +133,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::ShopR1(verb) => shop_r1::run(verb),
         Verb::GpuCheck(args) => gpu_check::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
         Verb::Model(verb) => model::run(verb),

@@ -24,7 +24,8 @@ fn every_verb_explains_itself() {
     let looking = ["play", "search", "explain", "trace"];
     let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
     let model = ["model", "model new", "model inspect", "model merge", "model convert"];
-    for verb in shopping.into_iter().chain(looking).chain(catalog).chain(model) {
+    let shop_r1 = ["shop-r1", "shop-r1 score", "shop-r1 map"];
+    for verb in shopping.into_iter().chain(looking).chain(catalog).chain(model).chain(shop_r1) {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let name = format!("help {verb}").trim().replace(' ', "_");
         common::in_area("cli", || insta::assert_snapshot!(name, answer(&args)));

@@ -433,7 +433,7 @@ fn a_file_of_other_trips_is_not_gone_on_with() {
     let model = other(&|config| config.model = "owl".into());
     check(&differs("model `parrot` then, `owl` now"), &model, &tasks, &made, "");
     let dialect = other(&|config| config.dialect = Dialect::ShopR1);
-    let expected = "dialect `ragen` then, `shop-r1` now, prompt `ragen-v1` then, `shop-r1-v1` now";
+    let expected = "dialect `ragen` then, `shop-r1` now, prompt `ragen-v1` then, `shop-r1-v2` now";
     check(&differs(expected), &dialect, &tasks, &made, "");
     let steps = other(&|config| config.max_steps = 9);
     check(&differs("max_steps `15` then, `9` now"), &steps, &tasks, &made, "");

@@ -7,7 +7,8 @@
 //! [`tokenizer`] is text to ids and back, and [`chat_template`] a [`chat`] to the text that a checkpoint was taught.
 //! [`generate`] says a turn on many lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
 //!
-//! [`prompt`] is what the model reads and [`dialect`] what it says. A [`policy`] acts, [`rollout()`] makes it shop, and an
+//! [`prompt`] is what the model reads and [`dialect`] what it says; [`shop_r1`] is what it says where single actions are
+//! judged. A [`policy`] acts, [`rollout()`] makes it shop, and an
 //! [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating, a [`Canary`] makes those that ought
 //! not to pay. A [`TripFile`] keeps what was made, [`remake()`] reads it again, [`convert`] makes data of it.
 //!
@@ -42,6 +43,7 @@ pub mod sampler;
 pub mod dialect;
 mod dialogue;
 pub mod prompt;
+pub mod shop_r1;
 
 mod canary;
 pub mod demonstrator;

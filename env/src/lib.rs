@@ -70,6 +70,7 @@ pub use bm25::{B, Collection, K1, SearchExplanation, TermScore};
 pub use color::{COLORS, normalize_color};
 pub use compat::Compat;
 pub use deviations::{Deviation, DeviationReport, NounChoice, NounReference};
+pub use difflib::matching_chars;
 pub use digest::{Digest, NoDigest};
 pub use fingerprint::ShopFingerprint;
 pub use fuzzy::{MATCH_ABOVE, token_set_ratio};

@@ -3,8 +3,8 @@
 //! A [`Config`] states an experiment; [`train`] runs it: demonstrations of the [`Ground`]'s goals warm the
 //! model up, the reference policy's rollouts make a [`ValueTable`] (goal → V*), a [`Learner`] turns rewards
 //! and values into losses, [`Optimizer`] steps, [`MetricsWriter`] records, and a [`RunFolder`] holds it all so
-//! that it resumes exactly. This is the only room of the house that takes a gradient step or owns optimizer
-//! state; it knows nothing of command lines.
+//! that it resumes exactly. [`shop_r1`] judges single actions instead of trips. This is the only room of the
+//! house that takes a gradient step or owns optimizer state; it knows nothing of command lines.
 
 mod config;
 mod error;
@@ -20,6 +20,7 @@ mod trainer;
 mod learn;
 mod loss;
 mod reward;
+pub mod shop_r1;
 mod value;
 mod warm_start;
 
@@ -76,7 +77,7 @@ pub use setup::{
     rollout_config, train_tokenizer,
 };
 pub use statistics::{
-    crossed_bootstrap, difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval,
+    bootstrap, crossed_bootstrap, difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval,
 };
 pub use trained::{Manners, Shopper, Trained};
 pub use trainer::{Stage, Stages, train, warm_up};

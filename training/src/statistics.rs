@@ -1,9 +1,10 @@
 //! How sure a measured number is.
 //!
 //! An interval is `[low, high]`, the bounds that hold the truth in 95 of 100 repetitions: [`wilson_interval`] for a rate,
-//! [`mean_interval`] for a mean of scores, [`difference_interval`] for two rates measured apart, [`paired_bootstrap`]
-//! for what a change brought on the same goals, [`crossed_bootstrap`] for the mean of several runs on the same goals. Every function is deterministic; the bootstrap draws from a [`Seed`] by
-//! coordinates. No hypothesis is tested here.
+//! [`mean_interval`] for a mean of scores, [`difference_interval`] for two rates measured apart, [`bootstrap`] for whatever
+//! has no formula, [`paired_bootstrap`] for what a change brought on the same goals, [`crossed_bootstrap`] for the mean of
+//! several runs on the same goals. Every function is deterministic; the bootstrap draws from a [`Seed`] by coordinates. No
+//! hypothesis is tested here.
 
 use rand::RngCore;
 use webshop_products::{Purpose, Seed};
@@ -66,6 +67,15 @@ pub fn mean_interval(values: &[f64]) -> [f64; 2] {
     [mean - half, mean + half]
 }
 
+/// The percentile bootstrap for a statistic of `n` items. `statistic` is given the positions of as many items, drawn with
+/// replacement. No items give zeros.
+pub fn bootstrap(n: usize, seed: Seed, statistic: impl Fn(&[usize]) -> f64) -> [f64; 2] {
+    if n == 0 {
+        return [0.0, 0.0];
+    }
+    middle_of((0..N_RESAMPLES as u64).map(|resample| statistic(&draws(n, seed, &[resample]))).collect())
+}
+
 /// The percentile bootstrap for the mean of `after − before`, pair by pair: what a change brought on the same goals.
 /// No pairs give zeros.
 ///
@@ -73,10 +83,8 @@ pub fn mean_interval(values: &[f64]) -> [f64; 2] {
 pub fn paired_bootstrap(before: &[f64], after: &[f64], seed: Seed) -> [f64; 2] {
     assert_eq!(before.len(), after.len(), "pairs have two sides");
     let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
-    if differences.is_empty() {
-        return [0.0, 0.0];
-    }
-    middle_of((0..N_RESAMPLES as u64).map(|resample| resampled_mean(&differences, seed, resample)).collect())
+    let n = differences.len();
+    bootstrap(n, seed, |drawn| drawn.iter().map(|at| differences[*at]).sum::<f64>() / n as f64)
 }
 
 /// The percentile bootstrap for the mean of `values` over rows and columns, such as runs and the goals that all of them
@@ -112,11 +120,6 @@ fn draws(n: usize, seed: Seed, coordinates: &[u64]) -> Vec<usize> {
     let mut rng = seed.rng(Purpose::Bootstrap, coordinates);
     // 32 bits scaled to 0..n: exact enough for any number of episodes, and the same in any library version.
     (0..n).map(|_| ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize).collect()
-}
-
-/// The mean of as many draws with replacement as there are values.
-fn resampled_mean(values: &[f64], seed: Seed, resample: u64) -> f64 {
-    draws(values.len(), seed, &[resample]).iter().map(|draw| values[*draw]).sum::<f64>() / values.len() as f64
 }
 
 /// The arithmetic mean; 0 for no values.

@@ -7,31 +7,27 @@
 //! ```
 //!
 //! Whatever can be used on a page has a `name`: the label itself in lower case, `search_input` for the search bar.
-//! `type_and_submit` searches, `click` clicks, `terminate` leaves without buying. An answer is well formed if the
-//! whole of it is one object with exactly the two keys, the rationale a string, the action of a known type with
-//! its strings. In a query, line breaks become spaces and square brackets round ones, as the shop's actions have
-//! no others; an empty query is no action.
+//! `type_and_submit` searches, `click` clicks, `terminate` leaves without buying. Answers are read by
+//! [`crate::shop_r1`], in its mode `schema`, and mean on a page what is said there. A click on what the page does not
+//! have stays the click it is, so that the shop can refuse it and the record says what was tried.
 
 use std::fmt::Write;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use webshop_env::{Action, NodeKind, NoopReason, Page};
 
 use super::{AnswerForm, Utterance};
 use crate::chat::{Message, Role};
 use crate::dialogue::Dialogue;
+use crate::shop_r1::{Answer, BuyNowAs, FormatMode, NextAction, SEARCH_INPUT, ShopMove, Unfit};
 
-pub const VERSION: &str = "shop-r1-v1";
+pub const VERSION: &str = "shop-r1-v2";
 
 pub const FORM: AnswerForm = AnswerForm {
     thought: Some(("{\"rationale\": \"", "\", \"action\": ")),
     search: ("{\"type\":\"type_and_submit\",\"name\":\"search_input\",\"text\":\"", "\"}}"),
     forbidden: &['"', '\\'],
 };
-
-/// The name of the search bar.
-pub const SEARCH_INPUT: &str = "search_input";
 
 const SYSTEM: &str = "You are a customer of an online shop. You are shown its pages and what you did on them, and say what you \
      do next. Answer with exactly one JSON object and nothing else:\n\
@@ -41,21 +37,6 @@ const SYSTEM: &str = "You are a customer of an online shop. You are shown its pa
      {\"type\":\"type_and_submit\",\"name\":\"search_input\",\"text\":\"<words>\"}\n\
      {\"type\":\"terminate\"}\n\
      To buy, click `buy now`; to leave without buying, terminate.";
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Answer {
-    rationale: String,
-    action: Deed,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-enum Deed {
-    Click { name: String },
-    TypeAndSubmit { name: String, text: String },
-    Terminate {},
-}
 
 pub fn observe(page: &Page) -> String {
     let mut html = String::new();
@@ -90,11 +71,7 @@ pub fn messages(trip: &Dialogue) -> Vec<Message> {
 
 /// An action as JSON. What was no action is told as an empty object.
 fn deed(action: &Action) -> Value {
-    match action {
-        Action::Click(label) => json!({ "type": "click", "name": label }),
-        Action::Search(words) => json!({ "type": "type_and_submit", "name": SEARCH_INPUT, "text": words }),
-        Action::Noop(_) => json!({}),
-    }
+    NextAction::of(action, BuyNowAs::Click).map_or_else(|| json!({}), |action| json!(action))
 }
 
 pub fn say(action: &Action) -> String {
@@ -109,19 +86,18 @@ pub fn in_string(text: &str) -> String {
 
 pub fn parse(text: &str, page: &Page) -> Utterance {
     let nothing = Action::Noop(NoopReason::Malformed);
-    let Ok(answer) = serde_json::from_str::<Answer>(text) else {
+    let Ok(Answer { rationale, action: mut written }) = Answer::read(text, FormatMode::Schema) else {
         return Utterance::of(None, nothing, false);
     };
-    let thought = Some(answer.rationale.trim().to_owned());
-    let action = match answer.action {
-        Deed::Terminate {} => {
-            return Utterance { leaves: true, ..Utterance::of(thought, nothing, true) };
-        }
-        Deed::Click { name } => click(&name.replace("&quot;", "\"")),
-        Deed::TypeAndSubmit { name, text } => {
-            let has_bar = page.available_actions().has_search_bar;
-            if name == SEARCH_INPUT && has_bar { search(&text) } else { Action::Noop(NoopReason::NotOnPage) }
-        }
+    let thought = Some(rationale.trim().to_owned());
+    // Names are shown with the quotes that HTML asks for.
+    written.name = written.name.replace("&quot;", "\"");
+    let action = match written.in_shop(&page.available_actions(), BuyNowAs::Click) {
+        Ok(ShopMove::Act(action)) => action,
+        Ok(ShopMove::Leave) => return Utterance { leaves: true, ..Utterance::of(thought, nothing, true) },
+        Err(Unfit::NotOnPage(name)) => click(&name),
+        Err(Unfit::UnknownField(_) | Unfit::NoSearchBar) => Action::Noop(NoopReason::NotOnPage),
+        Err(Unfit::EmptyQuery | Unfit::UnknownType(_)) => nothing,
     };
     Utterance::of(thought, action, true)
 }
@@ -130,13 +106,5 @@ fn click(name: &str) -> Action {
     match name.trim().to_lowercase() {
         name if name.is_empty() || name.contains('\n') => Action::Noop(NoopReason::Malformed),
         name => Action::Click(name),
-    }
-}
-
-fn search(text: &str) -> Action {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    match words.join(" ").replace('[', "(").replace(']', ")").to_lowercase() {
-        words if words.is_empty() => Action::Noop(NoopReason::Malformed),
-        words => Action::Search(words),
     }
 }

@@ -182,8 +182,9 @@ fn shop_r1_takes_one_object_and_nothing_else() {
         "noop",
         true,
     );
-    check(r#"{"rationale": "r", "action": {"type":"click","name":"x","text":"y"}}"#, "noop", false);
-    check(r#"{"rationale": "r", "action": {"type":"click"}}"#, "noop", false);
+    // What an action does not need does not spoil it; what it lacks leaves it without effect.
+    check(r#"{"rationale": "r", "action": {"type":"click","name":"x","text":""}}"#, "click[x]", true);
+    check(r#"{"rationale": "r", "action": {"type":"click"}}"#, "noop", true);
     check(r#"{"rationale": "r", "action": {"type":"buy"}}"#, "noop", false);
     check(r#"{"rationale": 1, "action": {"type":"terminate"}}"#, "noop", false);
     check(r#"{"rationale": "r", "mood": "good", "action": {"type":"terminate"}}"#, "noop", false);

@@ -1,0 +1,44 @@
+//! What a single next action is worth, as Shop-R1 has it, and how often it is right (arXiv 2507.17842).
+//!
+//! A model is shown a customer's visit so far and answers with a rationale and an action; what the customer really did is
+//! the gold action. [`ShopR1Reward::of`] judges an [`Attempt`] (completion, gold action, certainty of the rationale) and
+//! gives a [`ShopR1Breakdown`], whose parts sum to the reward and which prints its formula. [`Certainty`] tells how sure a
+//! model was of a token, [`Similarity`] how alike two texts are. [`evaluate`] counts what a set of answers amounts to,
+//! [`always`] what one and the same answer would.
+//!
+//! ```
+//! use webshop_agent::shop_r1::NextAction;
+//! use webshop_training::shop_r1::{Attempt, RewardConfig, ShopR1Reward};
+//!
+//! let gold = NextAction::Click { name: "24 inch (pack of 2)".into() };
+//! let completion = r#"{"rationale": "Two will do.", "action": {"type": "click", "name": "24 inch (pack of 1)"}}"#;
+//! let reward = ShopR1Reward::Hierarchical(RewardConfig::default());
+//! let worth = reward.of(&Attempt { completion, gold: &gold, certainty: 0.0, n_prompt_words: 0 });
+//! // Four of five words: 2·4 / (5 + 5) = .8 of the 1000 for the right name.
+//! assert_eq!(worth.to_string(), "801 = 0.5 × 1 format + 0.3 × 1 type + 0.2 × 1 name + 1000 × 8/10 same name");
+//! assert_eq!(worth.total(), 801.0);
+//! ```
+//!
+//! All of it is f64: bf16 has no 1000.8. It reads no pages, keeps no data and trains nothing.
+
+mod breakdown;
+mod certainty;
+mod config;
+mod constants;
+mod evaluation;
+mod exactness;
+mod repo_compat;
+mod reward;
+mod similarity;
+#[cfg(test)]
+mod tests;
+
+pub use breakdown::{Part, ShopR1Breakdown};
+pub use certainty::{Certainty, CertaintyKind};
+pub use config::{ClassWeights, DarsKind, RewardConfig, SimCmp, SimilarityKind};
+pub use constants::{always, majority_type, most_frequent_action};
+pub use evaluation::{Measured, NextActionScores, TypeScores, WRITTEN_AS, evaluate};
+pub use exactness::{Exactness, is_exact};
+pub use repo_compat::RepoConfig;
+pub use reward::{Attempt, ShopR1Reward};
+pub use similarity::Similarity;
