@@ -11,6 +11,7 @@
 //!     goals    ← sampler
 //!     V*(goal) ← N reference rollouts, where the learner asks for it and it is not known
 //!     episodes ← rollout
+//!     V*(state) ← reference rollouts forked from states of the episodes, where they are asked for
 //!     scored   ← reward, V*
 //!     targets  ← learner.prepare
 //!     for part of the batch: terms ← learner.loss, gradient; update
@@ -22,9 +23,10 @@
 //! weights, the optimizer's moments, how many steps were taken and how much was recorded. Stopped at any
 //! instant and resumed, a run writes the bytes it would have written.
 //!
-//! `warm_start` clones, `learning` learns, `guide` knows what the reference is and expects, `journal` measures, records
-//! and saves.
+//! `warm_start` clones, `learning` learns, `guide` knows what the reference is and expects, `forks` what it makes of states
+//! on the way, `journal` measures, records and saves.
 
+mod forks;
 mod guide;
 mod journal;
 mod learning;
@@ -38,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
 use webshop_products::Seed;
 
+use self::forks::Forks;
 use self::journal::keep_fingerprint;
 use self::pace::Pace;
 use crate::actor::Actor;
@@ -61,6 +64,8 @@ const EVALUATION_STEP: u64 = 1 << 40;
 const VALUE_STEP: u64 = 1 << 41;
 /// First step coordinate of demonstrations that are mixed into learning.
 const MIXED_STEP: u64 = 1 << 42;
+/// First step coordinate of reference rollouts that are forked from states, one for each reference.
+const FORK_STEP: u64 = 1 << 43;
 /// Trips kept whole for the report, before and after.
 const SHOWN_TRIPS: usize = 3;
 /// Folder of the model in a checkpoint.
@@ -112,6 +117,8 @@ struct TrainerState {
     stage_since: u64,
     /// Gradient norms of the learner's optimizer steps, where clipping follows them.
     grad_norms: Vec<f64>,
+    /// What the reference made of states on the way.
+    forks: Forks,
 }
 
 /// Runs the experiment of `config` in `run`, from its last checkpoint if it has one. `stop` is looked at
@@ -263,7 +270,7 @@ impl<'a> Trainer<'a> {
 
     /// The episode of `goal` at these coordinates.
     fn task(&self, goal: GroundGoal, step: u64, sample: u64) -> Task {
-        Task { shop: self.stage.shop_of(goal).clone(), coordinates: goal.at(step, sample) }
+        Task::new(self.stage.shop_of(goal).clone(), goal.at(step, sample))
     }
 
     /// The distribution that training trips are drawn from, and scored under.
