@@ -318,6 +318,7 @@ fn every_learner_leaves_the_same_bytes_interrupted_or_not() {
     let mut settings: Vec<Vec<String>> = LossName::ALL.into_iter().map(of_loss).collect();
     let also = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
     settings.push(also("learner.loss=apo value.credit=state value.refresh=2"));
+    settings.push(also("learner.loss=apo value.credit=state value.forks=2 value.refresh=3"));
     settings.push(also(
         "learner.loss=ppo learner.minibatches=3 learner.epochs=2 learner.demonstration_share=0.2",
     ));
@@ -372,6 +373,32 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
     let found: [Option<PathBuf>; 2] = ["best", "last"].map(name);
     assert_eq!(found, [Some(format!("step-{best:06}").into()), Some("step-000064".into())]);
     Trained::load(&checkpoints.join("best")).expect("a model that can shop");
+}
+
+#[test]
+fn forks_make_every_state_known_and_their_tokens_count_once() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let config = toy(&["value.credit=state", "value.forks=2", "value.samples=2"]);
+    let run = branch(&WARM.1, &keep.path().join("run"), &config).expect("a branch");
+    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    let records = read_records(run.root(), "test").expect("metrics that read back");
+    let steps: Vec<&Record> = records.iter().filter(|r| r.get(Metric::ValueForkTokens).is_some()).collect();
+    assert_eq!(steps.len() as u64, LEARNER_STEPS);
+    let get = |step: &Record, metric: Metric| step.get(metric).unwrap_or_else(|| panic!("{}", metric.name()));
+    let hit_rates: Vec<f64> = steps.iter().map(|step| get(step, Metric::ValueStateHitRate)).collect();
+    // Two reference trips pass few of the states that four trips for the same goal pass; forks remain.
+    assert!(hit_rates[0] < 0.9 && hit_rates[3] > hit_rates[0], "{hit_rates:?}");
+    for pair in steps.windows(2) {
+        // All eight goals were valued before the first step, so that nothing is written but trips and forks.
+        let [total, forked] = [Metric::RolloutTokensTotal, Metric::ValueForkTokens]
+            .map(|metric| get(pair[1], metric) - get(pair[0], metric));
+        assert!(forked > 0.0, "{hit_rates:?}");
+        assert!(
+            (total - forked - 32.0 * get(pair[1], Metric::RolloutTokens)).abs() < 1e-6,
+            "{total} {forked}"
+        );
+    }
+    assert!(get(steps[3], Metric::ValueForkTokensShared) > 0.0);
 }
 
 #[test]

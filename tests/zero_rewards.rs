@@ -38,7 +38,7 @@ fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let weights = |folder: &Path| fs::read(folder.join("model.safetensors")).expect("weights");
     let records = read_records(run.root(), "test").expect("metrics that read back");
-    let skipped = records.iter().filter_map(|record| record.get(Metric::TrainSkippedNoSignal)).last();
+    let skipped = records.iter().rev().find_map(|record| record.get(Metric::TrainSkippedNoSignal));
     (
         weights(&run.root().join("reference")),
         weights(&run.root().join("checkpoints/last/model")),

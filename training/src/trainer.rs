@@ -11,6 +11,7 @@
 //!     goals    ← sampler
 //!     V*(goal) ← N reference rollouts, where the learner asks for it and it is not known
 //!     episodes ← rollout
+//!     V*(state) ← reference rollouts forked from states of the episodes, where they are asked for
 //!     scored   ← reward, V*
 //!     targets  ← learner.prepare
 //!     for part of the batch: terms ← learner.loss, gradient; update
@@ -22,9 +23,10 @@
 //! weights, the optimizer's moments, how many steps were taken and how much was recorded. Stopped at any
 //! instant and resumed, a run writes the bytes it would have written.
 //!
-//! `warm_start` clones, `learning` learns, `guide` knows what the reference is and expects, `journal` measures, records
-//! and saves.
+//! `warm_start` clones, `learning` learns, `guide` knows what the reference is and expects, `forks` what it makes of states
+//! on the way, `journal` measures, records and saves.
 
+mod forks;
 mod guide;
 mod journal;
 mod learning;
@@ -38,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
 use webshop_products::Seed;
 
+use self::forks::Forks;
 pub(crate) use self::guide::samples_at;
 use self::journal::keep_fingerprint;
 use self::pace::Pace;
@@ -62,6 +65,8 @@ const EVALUATION_STEP: u64 = 1 << 40;
 const VALUE_STEP: u64 = 1 << 41;
 /// First step coordinate of demonstrations that are mixed into learning.
 const MIXED_STEP: u64 = 1 << 42;
+/// First step coordinate of reference rollouts that are forked from states, one for each reference.
+const FORK_STEP: u64 = 1 << 43;
 /// Trips kept whole for the report, before and after.
 const SHOWN_TRIPS: usize = 3;
 /// Folder of the model in a checkpoint.
@@ -94,8 +99,9 @@ pub struct Stage {
     pub trips: Vec<String>,
 }
 
-/// What is saved beside weights and moments.
+/// What is saved beside weights and moments; checkpoints of earlier versions have less of it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct TrainerState {
     /// Optimizer steps taken over both phases.
     step: u64,
@@ -115,6 +121,8 @@ struct TrainerState {
     grad_norms: Vec<f64>,
     /// The learner's best evaluation, where its checkpoint is to be kept.
     best: Option<Best>,
+    /// What the reference made of states on the way.
+    forks: Forks,
 }
 
 /// An evaluation that no earlier one comes up to.
@@ -285,7 +293,7 @@ impl<'a> Trainer<'a> {
 
     /// The episode of `goal` at these coordinates.
     fn task(&self, goal: GroundGoal, step: u64, sample: u64) -> Task {
-        Task { shop: self.stage.shop_of(goal).clone(), coordinates: goal.at(step, sample) }
+        Task::new(self.stage.shop_of(goal).clone(), goal.at(step, sample))
     }
 
     /// The distribution that training trips are drawn from, and scored under.

@@ -167,6 +167,6 @@ pub fn trips_now(config: &Config, ground: &Ground, actor: &Actor) -> Result<f64>
 }
 
 fn tasks(ground: &Ground, config: &Config, n: usize) -> Vec<Task> {
-    let task = |goal: GroundGoal| Task { shop: ground.shop_of(goal).clone(), coordinates: goal.at(0, 0) };
+    let task = |goal: GroundGoal| Task::new(ground.shop_of(goal).clone(), goal.at(0, 0));
     ground.sample(Seed(config.seed), n).into_iter().map(task).collect()
 }

@@ -31,7 +31,7 @@ const FEWER_SAMPLES: [(u64, usize, usize); 2] = [(100, 4, 2), (30, 2, 4)];
 pub(super) struct Guide {
     pub(super) model: Qwen2,
     /// The learner step at which it was the policy.
-    since: u64,
+    pub(super) since: u64,
     /// The stage of the curriculum whose goals these are.
     stage: usize,
     /// Goals to learn on, by shop and goal.
@@ -138,6 +138,7 @@ impl Trainer<'_> {
         let cost = self.keep_widest(&mut guide)?;
         if step == began {
             self.pay(cost);
+            self.state.forks.forget_rewards();
         }
         if self.wants_values() {
             for earlier in began..step {

@@ -4,7 +4,6 @@ use webshop_agent::{Episode, Task};
 
 use super::guide::{Guide, scored_turns};
 use super::{MIXED_STEP, Trainer, stage_of};
-use crate::config::Credit;
 use crate::error::Result;
 use crate::evaluate::summarize;
 use crate::gradient::Gradients;
@@ -155,6 +154,8 @@ impl Trainer<'_> {
         let began = self.clock.seconds();
         let episodes = self.play(model, &tasks, &|| ())?;
         self.pace.rolled_out(&episodes, self.clock.seconds() - began);
+        let of_goals = episodes.chunks(group_size as usize).zip(goals);
+        self.value_states(guide, of_goals, record)?;
         let (mut batch, mut scored) = (Vec::new(), Vec::new());
         for (place, episode) in episodes.iter().enumerate() {
             let group = place / group_size as usize;
@@ -171,17 +172,11 @@ impl Trainer<'_> {
     }
 
     fn score(&self, guide: &Guide, goal: GroundGoal, group: usize, episode: &Episode) -> Scored {
-        let config = &self.config.value;
-        let value = guide.value(goal);
-        let v_state = |state| match config.credit {
-            Credit::Trip => None,
-            Credit::State => value?.v_state(state, config.beta1, config.state_samples),
-        };
         Scored {
             group,
             reward: self.reward(episode),
-            v_star: value.map_or(0.0, |value| value.v_star),
-            turns: scored_turns(episode, v_state),
+            v_star: guide.value(goal).map_or(0.0, |value| value.v_star),
+            turns: scored_turns(episode, |state| self.v_state(guide, goal, state)),
         }
     }
 
