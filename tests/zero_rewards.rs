@@ -80,7 +80,7 @@ const PROMPT: [u32; 3] = [3, 1, 4];
 fn policy() -> Qwen2 {
     let model = Qwen2::random(&Qwen2Config::small(VOCABULARY as usize), Seed(0)).expect("a small shape");
     for (_, parameter) in model.learnable().iter().filter(|(name, _)| name.contains("embed")) {
-        parameter.set(&(parameter.as_tensor() * 20.0).expect("values")).expect("values of the same shape");
+        parameter.set(&(parameter.as_tensor() * 2.5).expect("values")).expect("values of the same shape");
     }
     model
 }
@@ -157,6 +157,6 @@ fn scoring_under_another_distribution_than_the_sampling_one_sharpens_the_policy(
         imitate(&kept, founded, founded, 1e-3);
     }
     let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::PLAIN)));
-    assert!(before > 1.0 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);
+    assert!(before > 0.8 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);
     assert!((after[1] - before).abs() < 0.01 * before, "{before} became {}", after[1]);
 }
