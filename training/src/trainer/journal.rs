@@ -1,6 +1,6 @@
 //! Measuring, recording and saving: what the loop does beside learning.
 
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use webshop_agent::{Episode, Task, rollout};
@@ -13,12 +13,22 @@ use crate::evaluate::summarize;
 use crate::ground::GroundGoal;
 use crate::metrics::{Phase, Record, Timing};
 use crate::record::record_evaluation;
-use crate::setup::{Fingerprint, lm_config, rollout_config};
+use crate::setup::{Fingerprint, lm_config};
 
 /// Saves what the run is about, or refuses to continue a run that was about something else.
 pub(super) fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
     let path = run.fingerprint();
-    if path.is_file() && read_json::<Fingerprint>(&path)? != *found {
+    let begun: Option<Fingerprint> = path.is_file().then(|| read_json(&path)).transpose()?;
+    if let Some(begun) = begun.filter(|begun| begun != found) {
+        if begun.compute != found.compute {
+            let [begun, found] = [&begun.compute, &found.compute]
+                .map(|compute| if compute.is_empty() { "CPU, F32, its own engine" } else { compute });
+            let problem = format!(
+                "the run is computed on `{begun}`, not on `{found}`; continue it with the `--device`, `--dtype` and \
+                 `--plain-kernels` that it was begun with"
+            );
+            return Err(TrainingError::bad_file(&path, problem));
+        }
         let problem = "the shop, its goals, its rewards, the prompt or the tokenizer changed since the run began; start a new run";
         return Err(TrainingError::bad_file(&path, problem));
     }
@@ -48,8 +58,9 @@ impl Trainer<'_> {
         let step = EVALUATION_STEP + self.state.step;
         let tasks: Vec<Task> = goals.into_iter().map(|goal| self.task(at(goal), step, 0)).collect();
         let lm = lm_config(self.config, config.temperature, config.top_p)?;
-        let mut policy = self.actor.policy(Arc::new(self.actor.model.decoder()?), lm, self.seed())?;
-        let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_, _| ())?;
+        let network = self.student.network();
+        let mut policy = self.actor.policy(network.engine()?, lm, self.seed())?;
+        let episodes = rollout(&mut policy, &tasks, self.rollout_config(network), &mut |_, _| ())?;
         self.pace.rolled_out(&episodes, self.clock.seconds() - began);
         let summary = summarize(&episodes);
         let mut record = Record::new(phase, self.state.step);
@@ -95,13 +106,19 @@ impl Trainer<'_> {
         Ok(())
     }
 
+    /// Writes the policy as it is into a model folder.
+    pub(super) fn save_model(&self, folder: &Path) -> Result<()> {
+        self.student.bring_home(&self.actor.model)?;
+        self.actor.save(folder)
+    }
+
     pub(super) fn save(&mut self) -> Result<()> {
         self.state.metrics = self.metrics.sync()?;
         self.state.seconds = self.clock.seconds();
         self.run.save_checkpoint(self.state.step, &self.state, |folder| {
-            self.actor.save(&folder.join(MODEL))?;
+            self.save_model(&folder.join(MODEL))?;
             write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
-            self.optimizer.save(&folder.join(OPTIMIZER))
+            self.student.save_moments(&folder.join(OPTIMIZER))
         })?;
         self.forget_references()?;
         self.run.keep_newest(self.config.checkpoint.keep)
