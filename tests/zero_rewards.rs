@@ -7,16 +7,16 @@ mod experiment;
 
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
 use experiment::toy;
 use tempfile::TempDir;
 use webshop_agent::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 use webshop_training::{
-    LossName, Metric, MicroBatch, RunFolder, Silent, Trajectory, accumulate, branch, read_records, train,
-    warm_up,
+    Gradients, LossName, Metric, MicroBatch, Network, RunFolder, Silent, Trajectory, accumulate, branch,
+    read_records, train, warm_up,
 };
 
 /// The warm start from which every learner goes on.
@@ -127,12 +127,14 @@ fn entropy(p: &[f64]) -> f64 {
 /// Imitates what `drawn` would draw, each answer as often as it would, scored under `scored`; returns the gradient's norm.
 fn imitate(model: &Qwen2, drawn: Sampler, scored: Sampler, lr: f32) -> f64 {
     let often = probabilities(model, drawn);
-    let (gradients, _) = accumulate(model, &answers(), scored, |_, stats| {
+    let network = Network::Cpu(Arc::new(model.clone()));
+    let (gradients, _) = accumulate(&network, &answers(), scored, |_, stats| {
         let often: Vec<f32> = often.iter().map(|p| -*p as f32).collect();
         let often = candle_core::Tensor::new(often, stats.log_prob.device())?;
         Ok(((&stats.log_prob * often)?.sum_all()?, ()))
     })
     .expect("a gradient");
+    let Gradients::Cpu(gradients) = gradients else { panic!("the gradient is on a device") };
     for ((_, parameter), gradient) in model.learnable().iter().zip(&gradients) {
         let step: Vec<f32> = gradient.iter().map(|g| -lr * g).collect();
         let step =

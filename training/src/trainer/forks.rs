@@ -120,7 +120,7 @@ impl Trainer<'_> {
         let tasks: Vec<Task> = states.iter().flat_map(of_state).collect();
         let began = self.clock.seconds();
         self.observer.begin("V* of states", tasks.len() as u64, 0);
-        let episodes = self.play(&guide.model, &tasks, &|| self.observer.advance(1, ""))?;
+        let episodes = self.play(&guide.network, &tasks, &|| self.observer.advance(1, ""))?;
         self.observer.end();
         self.pace.forked(self.clock.seconds() - began);
         for (((goal, state), beginning), episodes) in states.iter().zip(episodes.chunks(n_forks)) {

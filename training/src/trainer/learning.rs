@@ -11,7 +11,7 @@ use crate::ground::GroundGoal;
 use crate::learn::{LearnTerms, learn_step};
 use crate::loss::{Judged, Learner, Prepared, Scored, Target, learner};
 use crate::metrics::{Metric, Phase, Record};
-use crate::optimizer::{Optimizer, Schedule};
+use crate::optimizer::Schedule;
 use crate::record::{record_learning, record_malformed, record_rollout};
 use crate::trajectory::Trajectory;
 use crate::warm_start::cloning_gradient;
@@ -42,8 +42,7 @@ impl Trainer<'_> {
             let step = self.state.step - first;
             if step == 0 {
                 // Moments of the cloning gradient say nothing about this one.
-                let learnable = self.actor.model.learnable();
-                self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, learnable);
+                self.student.restart(config.optimizer, &self.config.optimizer)?;
             }
             if !self.is_guided_by(&guide, step) {
                 guide = self.guide_at(step)?;
@@ -150,9 +149,9 @@ impl Trainer<'_> {
         let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
         // A lagging learner's trips are its reference's.
         let is_lagged = learner.name() == "apo-lagged";
-        let model = if is_lagged { &guide.model } else { &self.actor.model };
+        let network = if is_lagged { &guide.network } else { self.student.network() };
         let began = self.clock.seconds();
-        let episodes = self.play(model, &tasks, &|| ())?;
+        let episodes = self.play(network, &tasks, &|| ())?;
         self.pace.rolled_out(&episodes, self.clock.seconds() - began);
         let of_goals = episodes.chunks(group_size as usize).zip(goals);
         self.value_states(guide, of_goals, record)?;
@@ -203,7 +202,7 @@ impl Trainer<'_> {
             for (place, (batch, targets)) in batch.chunks(part).zip(targets.chunks(part)).enumerate() {
                 let targets = of_part(targets);
                 let how = (self.sampler()?, config.micro_batch_tokens);
-                let step = learn_step(&self.actor.model, &guide.model, learner, batch, &targets, how)?;
+                let step = learn_step(self.student.network(), &guide.network, learner, batch, &targets, how)?;
                 let Some((mut gradients, of_part)) = step else { continue };
                 self.mix_demonstrations(
                     &mut gradients,
@@ -234,12 +233,9 @@ impl Trainer<'_> {
         let parts = (self.config.learner.epochs * self.config.learner.minibatches) as u64;
         let step = MIXED_STEP + self.state.step * parts + place;
         let batch = self.demonstrations()?.batch(step, n)?;
-        let (cloning, _) =
-            cloning_gradient(&self.actor.model, &batch, self.config.learner.micro_batch_tokens)?;
-        for (own, shown) in gradients.iter_mut().flatten().zip(cloning.iter().flatten()) {
-            *own = (1.0 - share) as f32 * *own + share as f32 * shown;
-        }
-        Ok(())
+        let limit_tokens = self.config.learner.micro_batch_tokens;
+        let (cloning, _) = cloning_gradient(self.student.network(), &batch, limit_tokens)?;
+        gradients.mix(share, &cloning)
     }
 
     /// The norm to which gradients are clipped: fixed, or a quantile of those so far
