@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(count(&["max_tokens=801"]), (2, 2 * 8 * 4));
         assert_eq!(count(&["loss=grpo", "group_size=4", "max_tokens=1000"]), (7, 0));
         // N falls to its half from step 30 on: 30 goals by then, 20 after.
-        let falls = ["adaptive=true", "learner.steps=60", "batch_episodes=1", "value.samples=16"];
+        let falls = ["adaptive=true", "learner.steps=60", "learner.batch_episodes=1", "value.samples=16"];
         assert_eq!(count(&falls), (60, 30 * 16 + 20 * 8));
     }
 }
