@@ -113,7 +113,7 @@ metrics! {
     TrainTokenAccuracy = "train/token_accuracy",
     /// Share of the step's goals whose V* was known before.
     ValueHitRate = "value/hit_rate",
-    /// Share of the step's turns, the last of each trip left out, that led to a state whose V* was known before.
+    /// Share of the states that the step's trips came to, their first and last pages left out, whose V* was known before.
     ValueStateHitRate = "value/state_hit_rate",
     /// Tokens the reference has written so far in trips that were forked from states.
     ValueForkTokens = "value/fork_tokens",

@@ -111,7 +111,11 @@ pub(super) fn forecast(
             stage("trips for V*", learning.value_trips, then);
         }
         if config.value.forks > 0 {
-            stage("forked trips for V* of states, at most", forked_trips(config, trips), then);
+            stage(
+                "forked trips for V* of states, at most",
+                forked_trips(config, learning.steps, trips),
+                then,
+            );
         }
         let update = probe::update(config, learner.optimizer, model)?;
         let token = probe::gradient(config, model, Some(model), trips)?;
@@ -161,11 +165,11 @@ fn learning(config: &Config, n_goals: usize, tokens: f64) -> Learning {
 
 /// Trips of the reference from states on the way, at most: as if every turn of these trips but the last led to a state of
 /// unknown V*, and each fork were a whole trip.
-fn forked_trips(config: &Config, trips: &[Trajectory]) -> u64 {
+fn forked_trips(config: &Config, steps: u64, trips: &[Trajectory]) -> u64 {
     let answers = |trip: &Trajectory| trip.sampled.windows(2).filter(|pair| *pair == [false, true]).count();
     let states: usize = trips.iter().map(|trip| answers(trip).saturating_sub(1)).sum();
     let mean = states as f64 / trips.len().max(1) as f64;
-    let n_trips = config.learner.steps * config.learner.batch_episodes as u64;
+    let n_trips = steps * config.learner.batch_episodes as u64;
     (mean * (n_trips * config.value.forks as u64) as f64).ceil() as u64
 }
 
@@ -175,7 +179,7 @@ mod tests {
 
     #[test]
     fn forked_trips_are_counted_by_turns() {
-        let keys = ["value.credit=state", "value.forks=2", "learner.steps=3", "learner.batch_episodes=4"];
+        let keys = ["value.credit=state", "value.forks=2", "learner.batch_episodes=4"];
         let config = Config::resolve("test", "", &keys.map(String::from)).unwrap();
         let trip = |n_turns: usize| {
             let mut trip = Trajectory::new();
@@ -186,7 +190,7 @@ mod tests {
             trip
         };
         // Of four turns three lead on, of one none: 1.5 states a trip, for 3 · 4 trips and two forks each.
-        assert_eq!(forked_trips(&config, &[trip(4), trip(1)]), 36);
+        assert_eq!(forked_trips(&config, 3, &[trip(4), trip(1)]), 36);
     }
 
     #[test]

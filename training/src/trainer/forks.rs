@@ -10,16 +10,19 @@
 //!
 //! A rollout from the door would have to write the latter too, and would hardly come by the same state. What a fork earns
 //! is what its whole trip earns at its end. States are named, and their V* understood, as in [`crate::ValueTable`]; a state
-//! is forked from the first trip of a batch that led there, and what forks pass on their way is not counted.
+//! is forked from the first trip of a batch that led there, where it was new to the trip, as credit asks for no other. What
+//! forks pass on their way is not counted.
 //!
 //! Draws are addressed by the reference, the goal, the state and the fork's number. Rewards are part of what a run resumes
 //! from and not of `value.json`: a run that stops behind a refreshed reference and resumes before it could not make the
 //! trips again that led to the states of the earlier one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::{Beginning, Episode, Task};
+use webshop_env::Shop;
 
 use super::guide::Guide;
 use super::{FORK_STEP, Trainer};
@@ -70,7 +73,7 @@ impl Trainer<'_> {
         }
     }
 
-    /// Where credit goes to states: records how many of those that the step's trips passed are known, and sees to it that
+    /// Where credit goes to states: records how many of those that the step's trips came to are known, and sees to it that
     /// all are, if forks are asked for. The trips come with their goals.
     pub(super) fn value_states<'e>(
         &mut self,
@@ -81,13 +84,12 @@ impl Trainer<'_> {
         if self.config.value.credit == Credit::Trip || !self.wants_values() {
             return Ok(());
         }
-        let (mut n_passed, mut n_known) = (0, 0);
+        let (mut n_reached, mut n_known) = (0, 0);
         let mut unknown: BTreeMap<(GroundGoal, u64), Beginning> = BTreeMap::new();
         for (episodes, goal) in trips {
             let shop = self.stage.shop_of(*goal);
-            for beginning in episodes.iter().flat_map(|episode| Beginning::each(shop, episode)) {
-                let state = beginning.after().observation.number();
-                n_passed += 1;
+            for (state, beginning) in episodes.iter().flat_map(|episode| new_states(shop, episode)) {
+                n_reached += 1;
                 if self.v_state(guide, *goal, state).is_some() {
                     n_known += 1;
                 } else {
@@ -95,7 +97,7 @@ impl Trainer<'_> {
                 }
             }
         }
-        record.set(Metric::ValueStateHitRate, f64::from(n_known) / f64::from(n_passed));
+        record.set(Metric::ValueStateHitRate, f64::from(n_known) / f64::from(n_reached));
         if self.config.value.forks > 0 {
             self.fork(guide, &unknown)?;
             let Forks { written, shared, .. } = self.state.forks;
@@ -136,11 +138,48 @@ impl Trainer<'_> {
     }
 }
 
+/// The states that a trip came to between its first page and its last, each where it was new, with the way there.
+fn new_states(shop: &Arc<Shop>, episode: &Episode) -> Vec<(u64, Beginning)> {
+    let mut seen = BTreeSet::from([episode.start.observation.number()]);
+    let named = |beginning: Beginning| (beginning.after().observation.number(), beginning);
+    let mut states: Vec<(u64, Beginning)> = Beginning::each(shop, episode).into_iter().map(named).collect();
+    states.retain(|(state, _)| seen.insert(*state));
+    states
+}
+
 #[cfg(test)]
 mod tests {
-    use webshop_products::GoalId;
+    use webshop_agent::{EpisodeCoordinates, RandomPolicy, RolloutConfig, rollout};
+    use webshop_products::{GoalId, Seed};
 
     use super::*;
+    use crate::config::CatalogConfig;
+    use crate::setup::open_shop;
+
+    #[test]
+    fn a_state_is_forked_where_it_is_new_to_the_trip() {
+        let shop = Arc::new(open_shop(&CatalogConfig::default()).unwrap());
+        let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+        let tasks: Vec<Task> = (0..20).map(|sample| Task::new(shop.clone(), at.sampled(sample))).collect();
+        let limits = RolloutConfig { max_steps: 15, lanes: 1 };
+        let trips = rollout(&mut RandomPolicy::new(Seed(0)), &tasks, limits, &mut |_, _| ()).unwrap();
+        let mut n_again = 0;
+        for trip in &trips {
+            let mut expected = Vec::new();
+            let mut seen = vec![trip.start.observation];
+            for (place, turn) in trip.turns[..trip.turns.len() - 1].iter().enumerate() {
+                match seen.contains(&turn.after.observation) {
+                    true => n_again += 1,
+                    false => expected.push((turn.after.observation.number(), place + 1)),
+                }
+                seen.push(turn.after.observation);
+            }
+            let found = new_states(&shop, trip);
+            let found: Vec<_> = found.iter().map(|(state, way)| (*state, way.turns().len())).collect();
+            assert_eq!(found, expected);
+        }
+        assert!(n_again > 0, "some trip comes back to where it was");
+    }
 
     #[test]
     fn rewards_are_found_under_goal_and_state_until_another_reference_begins() {
