@@ -32,8 +32,7 @@ pub fn kl_to(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
+    use webshop_agent::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
     use webshop_agent::{Qwen2, Qwen2Config};
     use webshop_products::Seed;
 
@@ -57,24 +56,26 @@ mod tests {
 
     #[test]
     fn a_policy_is_as_far_from_another_as_its_trips_are_likelier() {
-        let model =
-            |seed| Network::Cpu(Arc::new(Qwen2::random(&Qwen2Config::small(50), Seed(seed)).unwrap()));
-        let (policy, reference) = (model(1), model(2));
-        let drawn = |trip: Trajectory| Trajectory { behaviour_log_probs: said(&policy, &trip), ..trip };
-        let trips: Vec<Trajectory> = (0..5).map(trip).map(drawn).collect();
-        let kl = |of: &Network, limit| kl_to(of, &trips, Sampler::PLAIN, limit).unwrap();
-        assert!(kl(&policy, 100).abs() < 1e-5, "from itself: {}", kl(&policy, 100));
-        let sum = |values: &[f32]| values.iter().map(|&value| f64::from(value)).sum::<f64>();
-        let apart = |trip: &Trajectory| sum(&trip.behaviour_log_probs) - sum(&said(&reference, trip));
-        let expected = trips.iter().map(apart).sum::<f64>() / 5.0;
-        assert!(expected.abs() > 0.01, "the models differ");
-        for limit in [8, 100] {
-            assert!(
-                (kl(&reference, limit) - expected).abs() < 1e-5,
-                "{} for {expected}",
-                kl(&reference, limit)
-            );
+        for choice in [KernelChoice::Own, KernelChoice::Plain] {
+            let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
+            let model = |seed| {
+                let model = Qwen2::random(&Qwen2Config::small(50), Seed(seed)).unwrap();
+                Network::new(&model, &compute).unwrap()
+            };
+            let (policy, reference) = (model(1), model(2));
+            let drawn = |trip: Trajectory| Trajectory { behaviour_log_probs: said(&policy, &trip), ..trip };
+            let trips: Vec<Trajectory> = (0..5).map(trip).map(drawn).collect();
+            let kl = |of: &Network, limit| kl_to(of, &trips, Sampler::PLAIN, limit).unwrap();
+            assert!(kl(&policy, 100).abs() < 1e-5, "from itself: {}", kl(&policy, 100));
+            let sum = |values: &[f32]| values.iter().map(|&value| f64::from(value)).sum::<f64>();
+            let apart = |trip: &Trajectory| sum(&trip.behaviour_log_probs) - sum(&said(&reference, trip));
+            let expected = trips.iter().map(apart).sum::<f64>() / 5.0;
+            assert!(expected.abs() > 0.01, "the models differ");
+            for limit in [8, 100] {
+                let found = kl(&reference, limit);
+                assert!((found - expected).abs() < 1e-5, "{choice:?}: {found} for {expected}");
+            }
+            assert_eq!(kl_to(&reference, &[], Sampler::PLAIN, 8).unwrap(), 0.0);
         }
-        assert_eq!(kl_to(&reference, &[], Sampler::PLAIN, 8).unwrap(), 0.0);
     }
 }
