@@ -11,7 +11,7 @@ pub struct ComputeArgs {
     /// Format of weights and activations, f32 or bf16 [default: f32 on the processor, bf16 on a GPU]
     #[arg(long, value_name = "FORMAT")]
     dtype: Option<ComputeDtype>,
-    /// On a GPU: put plain operations in the place of our kernels
+    /// Put plain operations in the place of our kernels, and the engine of a GPU in the place of the processor's own
     #[arg(long)]
     plain_kernels: bool,
 }

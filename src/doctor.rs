@@ -1,4 +1,4 @@
-//! `webshop doctor`: before a run, whether it fits on this machine and what it will take.
+//! `webshop doctor`: before a run, whether it fits on this machine and what it will take on the CPU.
 
 use std::process::ExitCode;
 

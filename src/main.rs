@@ -61,7 +61,7 @@ enum Verb {
     Train(train::TrainArgs),
     /// Look on while a run, or a comparison of learners, is being made
     Watch(watch::WatchArgs),
-    /// Tell whether a run fits on this machine, and what it will take
+    /// Tell whether a run on the CPU fits on this machine, and what it will take
     Doctor(doctor::DoctorArgs),
     /// Measure a checkpoint on held-out goals
     Eval(eval::EvalArgs),

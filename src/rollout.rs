@@ -218,10 +218,8 @@ pub fn tasks(flags: &PlayFlags) -> anyhow::Result<(Ground, Vec<Task>)> {
     if goals.is_empty() {
         bail!("the catalog has no goals in this split");
     }
-    let task = |goal| Task {
-        shop: ground.shop().clone(),
-        coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
-    };
+    let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+    let task = |goal| Task::new(ground.shop().clone(), at(goal));
     let tasks = goals.into_iter().map(task).collect();
     Ok((ground, tasks))
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use webshop_training::{Config, RunFolder, Stage, TrainingError, train, write_report};
+use webshop_training::{Config, RunFolder, Stage, TrainingError, train_on, write_report};
 
 use crate::answer::answer;
 use crate::cache::CacheArgs;
+use crate::compute::ComputeArgs;
 use crate::experiment::ExperimentArgs;
 use crate::interrupt::stop_on_interrupt;
 use crate::progress::observer;
@@ -22,7 +23,9 @@ pub struct TrainArgs {
     /// The run folder [default: runs/LOSS-seed-N]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Continue the run in the folder where it stopped, with its own configuration
+    #[command(flatten)]
+    compute: ComputeArgs,
+    /// Continue the run in the folder where it stopped, with its own configuration, computed as it was begun
     #[arg(long, conflicts_with_all = ["config", "preset", "overrides", "model", "catalog", "skip_bad"])]
     resume: bool,
     /// Print the resolved configuration and do nothing
@@ -38,6 +41,7 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
         answer!("{}", config.to_toml().trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let compute = args.compute.choose()?;
     let out = args
         .out
         .unwrap_or_else(|| PathBuf::from(format!("runs/{}-seed-{}", config.learner.loss, config.seed)));
@@ -58,7 +62,7 @@ pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
     for warning in config.warnings() {
         observer.say(&format!("warning: {warning}"));
     }
-    let stages = match train(&config, &run, observer.as_ref(), &stop) {
+    let stages = match train_on(&compute, &config, &run, observer.as_ref(), &stop) {
         Ok(stages) => stages,
         Err(interrupted @ TrainingError::Interrupted { .. }) => {
             eprintln!("{interrupted}");

@@ -28,7 +28,7 @@ const FORMATS: [Format; 3] = [Format::Messages, Format::Sharegpt, Format::Agentt
 /// The trips of a policy for some goals, two for each.
 fn trips(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Vec<Episode> {
     let coordinates = |goal, sample| EpisodeCoordinates { step: 0, shop: 0, goal, sample };
-    let task = |(goal, sample)| Task { shop: shop.clone(), coordinates: coordinates(goal, sample) };
+    let task = |(goal, sample)| Task::new(shop.clone(), coordinates(goal, sample));
     let tasks: Vec<Task> = goals.iter().flat_map(|&goal| [(goal, 0), (goal, 1)]).map(task).collect();
     let limits = RolloutConfig { max_steps: 9, lanes: 16 };
     rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail")

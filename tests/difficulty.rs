@@ -15,7 +15,7 @@ fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {
         let ground = Ground::new(open_shop(&catalog).expect("an embedded shop"), 0, 1).expect("no practice");
         let goals = ground.held_out(Split::Test, usize::MAX);
         let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
-        let task = |goal| Task { shop: ground.shop().clone(), coordinates: at(goal) };
+        let task = |goal| Task::new(ground.shop().clone(), at(goal));
         let tasks: Vec<Task> = goals.into_iter().map(task).collect();
         assert!(tasks.len() >= 300, "{} test goals of {source}", tasks.len());
         let limits = RolloutConfig { max_steps: 15, lanes: 128 };

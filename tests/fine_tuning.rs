@@ -3,19 +3,22 @@
 
 #[path = "common/experiment.rs"]
 mod experiment;
+#[path = "common/stop.rs"]
+mod stop;
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use experiment::toy;
+use stop::StopAfter;
 use tempfile::TempDir;
 use webshop_agent::lora::Lora;
 use webshop_agent::{Qwen2, checkpoint};
 use webshop_products::Seed;
 use webshop_training::{
-    Config, Ground, Metric, Observer, Phase, RunFolder, Silent, Trained, TrainingError, qwen2_config,
-    read_records, train, train_tokenizer,
+    Config, Ground, Metric, Phase, RunFolder, Silent, Trained, TrainingError, qwen2_config, read_records,
+    train, train_tokenizer,
 };
 
 /// The small experiment, shorter and deeper, with more keys.
@@ -109,22 +112,6 @@ fn an_adapter_learns_and_the_weights_stay() {
     assert_eq!(loaded, base.adapted(lora).expect("its adapter").fingerprint().expect("f32 weights"));
 }
 
-/// Asks for a stop once the work has advanced so often.
-struct StopAfter<'a>(u64, AtomicU64, &'a AtomicBool);
-
-impl Observer for StopAfter<'_> {
-    fn begin(&self, _stage: &str, _total: u64, _done: u64) {}
-
-    fn advance(&self, _units: u64, _note: &str) {
-        if self.1.fetch_add(1, Ordering::Relaxed) + 1 == self.0 {
-            self.2.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn end(&self) {}
-    fn say(&self, _line: &str) {}
-}
-
 #[test]
 fn a_stopped_run_of_an_adapter_resumes_to_the_same_bytes() {
     let (_from, config) = base();
@@ -135,7 +122,7 @@ fn a_stopped_run_of_an_adapter_resumes_to_the_same_bytes() {
         let folder = keep.path().join(n_advances.to_string());
         let stopped = RunFolder::create(&folder, &config).expect("an empty folder");
         let stop = AtomicBool::new(false);
-        let observer = StopAfter(n_advances, AtomicU64::new(0), &stop);
+        let observer = StopAfter::new(n_advances, &stop);
         let error = train(&config, &stopped, &observer, &stop).expect_err("it was asked to stop");
         assert!(matches!(error, TrainingError::Interrupted { .. }), "{error}");
         let (stopped, config) = RunFolder::resume(&folder).expect("a run was begun");

@@ -18,10 +18,7 @@ use webshop_training::{CatalogConfig, open_shop};
 fn recorded(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> String {
     let tasks: Vec<Task> = goals
         .iter()
-        .map(|&goal| Task {
-            shop: Arc::clone(shop),
-            coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
-        })
+        .map(|&goal| Task::new(Arc::clone(shop), EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 }))
         .collect();
     let limits = RolloutConfig { max_steps: 15, lanes: 16 };
     let episodes =

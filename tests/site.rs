@@ -45,7 +45,7 @@ impl<P: PagePolicy> Policy for ByPages<P> {
 /// The trips for the first goals in our own shop, as they would be told of a site.
 fn trips_here(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Vec<SiteTrip> {
     let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
-    let task = |goal| Task { shop: shop.clone(), coordinates: coordinates(goal) };
+    let task = |goal| Task::new(shop.clone(), coordinates(goal));
     let tasks: Vec<Task> = (0..n_goals).map(task).collect();
     let limits = RolloutConfig { max_steps: MAX_STEPS, lanes: 7 };
     let episodes =

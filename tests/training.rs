@@ -6,6 +6,8 @@
 
 #[path = "common/experiment.rs"]
 mod experiment;
+#[path = "common/stop.rs"]
+mod stop;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +17,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use experiment::toy;
+use stop::StopAfter;
 use tempfile::TempDir;
 use webshop_agent::{Qwen2, checkpoint};
 use webshop_env::replay;
@@ -116,26 +119,6 @@ fn the_same_seed_gives_the_same_bytes_on_one_thread_and_on_two() {
     assert!(other[0].1 != REFERENCE.bytes()[0].1, "another seed is another run");
 }
 
-/// Asks for a stop once the work has advanced so often.
-struct StopAfter<'a> {
-    n_advances: u64,
-    seen: AtomicU64,
-    stop: &'a AtomicBool,
-}
-
-impl Observer for StopAfter<'_> {
-    fn begin(&self, _stage: &str, _total: u64, _done: u64) {}
-
-    fn advance(&self, _units: u64, _note: &str) {
-        if self.seen.fetch_add(1, Ordering::Relaxed) + 1 == self.n_advances {
-            self.stop.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn end(&self) {}
-    fn say(&self, _line: &str) {}
-}
-
 #[test]
 fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
     // Between checkpoints, at the end of the warm start, during V*, at an evaluation, at the last step.
@@ -145,7 +128,7 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
         let config = toy(&[]);
         let (_keep, run) = begin(&config);
         let stop = AtomicBool::new(false);
-        let observer = StopAfter { n_advances, seen: AtomicU64::new(0), stop: &stop };
+        let observer = StopAfter::new(n_advances, &stop);
         let stopped = train(&config, &run, &observer, &stop).expect_err("it was asked to stop");
         assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
         check(&Run::resumed(run.root()), &format!("stopped after {n_advances}"));
@@ -293,7 +276,7 @@ fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static st
     let config = toy(more);
     let run = branch(&WARM.1, &keep.path().join("run"), &config).expect("a branch");
     let stop = AtomicBool::new(false);
-    let observer = StopAfter { n_advances, seen: AtomicU64::new(0), stop: &stop };
+    let observer = StopAfter::new(n_advances, &stop);
     let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     match threads.install(|| train(&config, &run, &observer, &stop)) {
         Ok(stages) => {
@@ -318,6 +301,7 @@ fn every_learner_leaves_the_same_bytes_interrupted_or_not() {
     let mut settings: Vec<Vec<String>> = LossName::ALL.into_iter().map(of_loss).collect();
     let also = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
     settings.push(also("learner.loss=apo value.credit=state value.refresh=2"));
+    settings.push(also("learner.loss=apo value.credit=state value.forks=2 value.refresh=3"));
     settings.push(also(
         "learner.loss=ppo learner.minibatches=3 learner.epochs=2 learner.demonstration_share=0.2",
     ));
@@ -351,7 +335,7 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
     let run = branch(&WARM.1, &keep.path().join("run"), &config).expect("a branch");
     let stop = AtomicBool::new(false);
     // Stopped after two steps, so that the best so far is known from a checkpoint.
-    let observer = StopAfter { n_advances: VALUE_TRIPS + 2, seen: AtomicU64::new(0), stop: &stop };
+    let observer = StopAfter::new(VALUE_TRIPS + 2, &stop);
     let interrupted = train(&config, &run, &observer, &stop);
     assert!(matches!(interrupted, Err(TrainingError::Interrupted { .. })));
     Run::resumed(run.root());
@@ -372,6 +356,32 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
     let found: [Option<PathBuf>; 2] = ["best", "last"].map(name);
     assert_eq!(found, [Some(format!("step-{best:06}").into()), Some("step-000064".into())]);
     Trained::load(&checkpoints.join("best")).expect("a model that can shop");
+}
+
+#[test]
+fn forks_make_every_state_known_and_their_tokens_count_once() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let config = toy(&["value.credit=state", "value.forks=2", "value.samples=2"]);
+    let run = branch(&WARM.1, &keep.path().join("run"), &config).expect("a branch");
+    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    let records = read_records(run.root(), "test").expect("metrics that read back");
+    let steps: Vec<&Record> = records.iter().filter(|r| r.get(Metric::ValueForkTokens).is_some()).collect();
+    assert_eq!(steps.len() as u64, LEARNER_STEPS);
+    let get = |step: &Record, metric: Metric| step.get(metric).unwrap_or_else(|| panic!("{}", metric.name()));
+    let hit_rates: Vec<f64> = steps.iter().map(|step| get(step, Metric::ValueStateHitRate)).collect();
+    // Two reference trips pass few of the states that four trips for the same goal pass; forks remain.
+    assert!(hit_rates[0] < 0.9 && hit_rates[3] > hit_rates[0], "{hit_rates:?}");
+    for pair in steps.windows(2) {
+        // All eight goals were valued before the first step, so that nothing is written but trips and forks.
+        let [total, forked] = [Metric::RolloutTokensTotal, Metric::ValueForkTokens]
+            .map(|metric| get(pair[1], metric) - get(pair[0], metric));
+        assert!(forked > 0.0, "{hit_rates:?}");
+        assert!(
+            (total - forked - 32.0 * get(pair[1], Metric::RolloutTokens)).abs() < 1e-6,
+            "{total} {forked}"
+        );
+    }
+    assert!(get(steps[3], Metric::ValueForkTokensShared) > 0.0);
 }
 
 #[test]

@@ -7,16 +7,16 @@ mod experiment;
 
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
 use experiment::toy;
 use tempfile::TempDir;
 use webshop_agent::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 use webshop_training::{
-    LossName, Metric, MicroBatch, RunFolder, Silent, Trajectory, accumulate, branch, read_records, train,
-    warm_up,
+    Gradients, LossName, Metric, MicroBatch, Network, RunFolder, Silent, Trajectory, accumulate, branch,
+    read_records, train, warm_up,
 };
 
 /// The warm start from which every learner goes on.
@@ -38,7 +38,7 @@ fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let weights = |folder: &Path| fs::read(folder.join("model.safetensors")).expect("weights");
     let records = read_records(run.root(), "test").expect("metrics that read back");
-    let skipped = records.iter().filter_map(|record| record.get(Metric::TrainSkippedNoSignal)).last();
+    let skipped = records.iter().rev().find_map(|record| record.get(Metric::TrainSkippedNoSignal));
     (
         weights(&run.root().join("reference")),
         weights(&run.root().join("checkpoints/last/model")),
@@ -80,7 +80,7 @@ const PROMPT: [u32; 3] = [3, 1, 4];
 fn policy() -> Qwen2 {
     let model = Qwen2::random(&Qwen2Config::small(VOCABULARY as usize), Seed(0)).expect("a small shape");
     for (_, parameter) in model.learnable().iter().filter(|(name, _)| name.contains("embed")) {
-        parameter.set(&(parameter.as_tensor() * 20.0).expect("values")).expect("values of the same shape");
+        parameter.set(&(parameter.as_tensor() * 2.5).expect("values")).expect("values of the same shape");
     }
     model
 }
@@ -127,12 +127,14 @@ fn entropy(p: &[f64]) -> f64 {
 /// Imitates what `drawn` would draw, each answer as often as it would, scored under `scored`; returns the gradient's norm.
 fn imitate(model: &Qwen2, drawn: Sampler, scored: Sampler, lr: f32) -> f64 {
     let often = probabilities(model, drawn);
-    let (gradients, _) = accumulate(model, &answers(), scored, |_, stats| {
+    let network = Network::Cpu(Arc::new(model.clone()));
+    let (gradients, _) = accumulate(&network, &answers(), scored, |_, stats| {
         let often: Vec<f32> = often.iter().map(|p| -*p as f32).collect();
         let often = candle_core::Tensor::new(often, stats.log_prob.device())?;
         Ok(((&stats.log_prob * often)?.sum_all()?, ()))
     })
     .expect("a gradient");
+    let Gradients::Cpu(gradients) = gradients else { panic!("the gradient is on a device") };
     for ((_, parameter), gradient) in model.learnable().iter().zip(&gradients) {
         let step: Vec<f32> = gradient.iter().map(|g| -lr * g).collect();
         let step =
@@ -157,6 +159,6 @@ fn scoring_under_another_distribution_than_the_sampling_one_sharpens_the_policy(
         imitate(&kept, founded, founded, 1e-3);
     }
     let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::PLAIN)));
-    assert!(before > 1.0 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);
+    assert!(before > 0.8 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);
     assert!((after[1] - before).abs() < 0.01 * before, "{before} became {}", after[1]);
 }

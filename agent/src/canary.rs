@@ -131,7 +131,7 @@ mod tests {
     /// What a canary does after its search.
     fn check(mut canary: Canary, expected: &[&str]) {
         let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
-        let task = Task { shop: Arc::new(shop()), coordinates };
+        let task = Task::new(Arc::new(shop()), coordinates);
         let limits = RolloutConfig { max_steps: 6, lanes: 1 };
         let episodes = rollout(&mut canary, &[task], limits, &mut |_, _| ()).unwrap();
         let said: Vec<String> = episodes[0].turns.iter().map(|turn| turn.action.to_string()).collect();

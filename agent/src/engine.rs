@@ -2,7 +2,7 @@
 //!
 //! An [`Engine`] is a model's weights at one moment, an [`EngineCache`] what it has read on some lanes. On the CPU they
 //! are a [`Decoder`] and a [`KvCache`], which threads share group by group; on a GPU a [`DeviceModel`] and a
-//! [`DeviceCache`], which hold all lanes at once. Training does not go through here.
+//! [`DeviceCache`], which hold all lanes at once. Gradients do not go through here.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ use crate::generate::{Completion, Context, StopReason};
 /// The address of an episode among all that a seed can produce: same seed, same address, same trip.
 ///
 /// Whoever forks a session to continue it in several ways seeds each fork by giving it a `sample` of its
-/// own, see [`EpisodeCoordinates::sampled`]; forks with equal coordinates make equal trips.
+/// own, see [`EpisodeCoordinates::sampled`]; forks of one [`crate::Beginning`] with equal coordinates make equal trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EpisodeCoordinates {
     /// What the episode is for: training step, or a constant of the evaluation.
@@ -185,6 +185,11 @@ pub struct TurnRecord<'a> {
 }
 
 impl EpisodeTurn {
+    /// Tokens the model said in it, end mark included; 0 for policies without any.
+    pub fn n_sampled_tokens(&self) -> usize {
+        self.tokens.as_ref().map_or(0, |tokens| tokens.completion.ids.len())
+    }
+
     fn record(&self) -> TurnRecord<'_> {
         let tokens = self.tokens.as_ref();
         TurnRecord {
@@ -249,11 +254,7 @@ impl Episode {
 
     /// Tokens the model said, end marks included.
     pub fn n_sampled_tokens(&self) -> usize {
-        self.turns
-            .iter()
-            .filter_map(|turn| turn.tokens.as_ref())
-            .map(|tokens| tokens.completion.ids.len())
-            .sum()
+        self.turns.iter().map(EpisodeTurn::n_sampled_tokens).sum()
     }
 
     /// The trip as text: the instruction, then what was thought and done, then what it earned and why.

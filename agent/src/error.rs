@@ -55,6 +55,16 @@ pub enum AgentError {
     /// Sampling met a distribution it cannot draw from.
     #[error("sampling: {0}")]
     Sampling(String),
+    /// The beginning of another trip that nobody can go on from here.
+    #[error("cannot go on from turn {turn} of the trip for goal `{goal}`: {reason}")]
+    Beginning {
+        /// The turn, from 1.
+        turn: usize,
+        /// What the trip was for.
+        goal: u32,
+        /// Why.
+        reason: String,
+    },
     /// Answers that may not be as long as an admissible one can be.
     #[error(
         "`--max-turn-tokens {max_turn_tokens}` leaves no room for every answer that `--constrained` allows in the dialect \

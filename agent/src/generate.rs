@@ -154,7 +154,7 @@ impl Generator {
     /// Tokens in the context of `lane`.
     ///
     /// # Panics
-    /// If there is no such lane; so does [`Generator::forget`].
+    /// If there is no such lane; so do [`Generator::forget`] and [`Generator::recall`].
     pub fn context_len(&self, lane: usize) -> usize {
         self.groups[lane / self.lanes_per_group].contexts[lane % self.lanes_per_group].len()
     }
@@ -164,6 +164,15 @@ impl Generator {
         let group = &mut self.groups[lane / self.lanes_per_group];
         group.cache.truncate_lane(lane % self.lanes_per_group, 0);
         group.contexts[lane % self.lanes_per_group].clear();
+    }
+
+    /// Takes tokens that were read and said elsewhere for those of `lane`: behind its context, or in the place of it. They
+    /// are read with its next prompt.
+    pub fn recall(&mut self, lane: usize, context: Context, ids: &[u32]) {
+        if context == Context::Alone {
+            self.forget(lane);
+        }
+        self.groups[lane / self.lanes_per_group].contexts[lane % self.lanes_per_group].extend_from_slice(ids);
     }
 
     /// Says one turn for each request, in their order.

@@ -8,8 +8,8 @@
 //! [`generate`] says a turn on many lanes at once, drawing with [`sampler`], within a [`constraint`] if one is given.
 //!
 //! [`prompt`] is what the model reads and [`dialect`] what it says; [`shop_r1`] is what it says where single actions are
-//! judged. A [`policy`] acts, [`rollout()`] makes it shop, and an
-//! [`episode`] is what comes of it; the [`demonstrator`] tells trips worth imitating, a [`Canary`] makes those that ought
+//! judged. A [`policy`] acts, [`rollout()`] makes it shop, and an [`episode`] is what comes of it, or the [`Beginning`] of
+//! others; the [`demonstrator`] tells trips worth imitating, a [`Canary`] makes those that ought
 //! not to pay. A [`TripFile`] keeps what was made, [`remake()`] reads it again, [`convert`] makes data of it.
 //!
 //! [`site`] lets those shop who need no more than pages, at a shop of others; [`remote`] lets models shop that others
@@ -50,6 +50,7 @@ pub mod demonstrator;
 mod lm_policy;
 pub mod policy;
 
+mod beginning;
 pub mod episode;
 mod open_trip;
 mod rollout;
@@ -62,6 +63,7 @@ mod connection;
 pub mod remote;
 pub mod site;
 
+pub use beginning::Beginning;
 pub use cache::KvCache;
 pub use canary::Canary;
 pub use chat::{Message, Role, ToolCall};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use webshop_env::{EnvConfig, Footprint, NoopReason, Shop, ShopEnv};
 
+use crate::beginning::Beginning;
 use crate::episode::{Episode, EpisodeTurn, PromptStamp};
 use crate::policy::{LaneView, Move};
 use crate::rollout::Task;
@@ -18,7 +19,8 @@ pub(crate) struct OpenTrip {
 }
 
 impl OpenTrip {
-    /// A customer at the door, who is called `policy`, has `max_steps` actions and is spoken to as `prompt` says.
+    /// A customer at the door, or where the task begins, who is called `policy`, has `max_steps` actions and is spoken to as
+    /// `prompt` says.
     pub fn new(task: &Task, max_steps: u32, policy: &str, prompt: Option<PromptStamp>) -> Self {
         let config = EnvConfig { max_steps, ..EnvConfig::default() };
         let mut env = ShopEnv::new(task.shop.clone(), config);
@@ -35,7 +37,20 @@ impl OpenTrip {
             truncated: false,
             prompt,
         };
-        Self { env, shop: task.shop.clone(), episode, noop: None }
+        let mut trip = Self { env, shop: task.shop.clone(), episode, noop: None };
+        if let Some(beginning) = &task.beginning {
+            trip.go_on_from(beginning);
+        }
+        trip
+    }
+
+    /// Forks the session of a beginning and takes its turns for one's own.
+    fn go_on_from(&mut self, beginning: &Beginning) {
+        let now = beginning.now();
+        self.env.resume(now.session.clone());
+        self.noop = now.noop;
+        self.episode.turns = beginning.turns().cloned().collect();
+        self.episode.truncated = self.env.is_truncated();
     }
 
     /// What there is to decide on, for the policy's lane `lane`.

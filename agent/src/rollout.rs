@@ -4,13 +4,15 @@
 //! one move per lane, and the shops answer. A lane whose episode has ended takes the next task, so that none
 //! waits for the longest. Episodes come back in the order of the tasks, or one by one as they end ([`rollout_each`]), to be
 //! put [`InOrder`]. What an episode is depends on its own
-//! coordinates only, so neither the number of lanes nor that of threads shows in the result.
+//! coordinates only, and on the [`Beginning`] that it goes on from if it has one, so neither the number of lanes nor that of
+//! threads shows in the result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use webshop_env::Shop;
 
+use crate::beginning::Beginning;
 use crate::episode::{Episode, EpisodeCoordinates};
 use crate::error::AgentError;
 use crate::open_trip::OpenTrip;
@@ -23,12 +25,27 @@ pub struct Task {
     pub shop: Arc<Shop>,
     /// What for, and which draw of it.
     pub coordinates: EpisodeCoordinates,
+    /// Where it begins, if not at the door; made in the same shop for the same goal.
+    pub(crate) beginning: Option<Beginning>,
+}
+
+impl Task {
+    /// A trip from the shop's door.
+    pub fn new(shop: Arc<Shop>, coordinates: EpisodeCoordinates) -> Self {
+        Self { shop, coordinates, beginning: None }
+    }
+
+    /// A trip from where `beginning` stands, with the draws of this step and sample.
+    pub fn fork(beginning: &Beginning, step: u64, sample: u64) -> Self {
+        let coordinates = EpisodeCoordinates { step, sample, ..beginning.coordinates() };
+        Self { shop: beginning.shop().clone(), coordinates, beginning: Some(beginning.clone()) }
+    }
 }
 
 /// Limits of a rollout.
 #[derive(Clone, Copy, Debug)]
 pub struct RolloutConfig {
-    /// Actions after which an episode is truncated.
+    /// Actions after which an episode is truncated, those of its beginning included.
     pub max_steps: u32,
     /// Episodes played side by side.
     pub lanes: usize,
@@ -68,6 +85,11 @@ pub fn rollout_each(
         for (lane, slot) in lanes.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
             let Some((place, task)) = waiting.next() else { break };
             policy.enter(lane);
+            if let Some(beginning) = &task.beginning {
+                for (view, turn) in beginning.past(lane, task.coordinates, config.max_steps) {
+                    policy.recall(&view, turn)?;
+                }
+            }
             *slot = Some(Lane {
                 place,
                 trip: OpenTrip::new(task, config.max_steps, policy.name(), policy.prompt()),
@@ -111,13 +133,18 @@ struct Lane {
     trip: OpenTrip,
 }
 
-/// Asks for one move per occupied lane and carries them out.
+/// Asks for one move per occupied lane and carries them out. A trip may have ended with its beginning.
 fn play_round(policy: &mut dyn Policy, lanes: &mut [Option<Lane>]) -> Result<(), AgentError> {
-    let open = lanes.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.as_ref()?)));
-    let views: Vec<_> = open.map(|(at, lane)| lane.trip.view(at)).collect();
+    let mut open: Vec<(usize, &mut OpenTrip)> = lanes
+        .iter_mut()
+        .enumerate()
+        .filter_map(|(at, slot)| Some((at, &mut slot.as_mut()?.trip)))
+        .filter(|(_, trip)| !trip.has_ended())
+        .collect();
+    let views: Vec<_> = open.iter().map(|(at, trip)| trip.view(*at)).collect();
     let moves = policy.act(&views)?;
-    for (lane, chosen) in lanes.iter_mut().flatten().zip(moves) {
-        lane.trip.take(chosen);
+    for ((_, trip), chosen) in open.iter_mut().zip(moves) {
+        trip.take(chosen);
     }
     Ok(())
 }
@@ -156,7 +183,7 @@ mod tests {
         let shop = Arc::new(Shop::new(catalog, goals).unwrap());
         let goals = shop.goals().goals().iter().take(12);
         let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
-        goals.map(|goal| Task { shop: shop.clone(), coordinates: at(goal.id) }).collect()
+        goals.map(|goal| Task::new(shop.clone(), at(goal.id))).collect()
     }
 
     const LIMITS: RolloutConfig = RolloutConfig { max_steps: 9, lanes: 3 };

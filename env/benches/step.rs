@@ -3,7 +3,9 @@
 //! A step is everything an agent waits for: the action, the page, its text, and the list of available actions; resets
 //! are included. The customer is the [`common::Wanderer`]. Searches are remembered or not, as stated: a memo answers
 //! words that were searched for before. On two cores, lanes of a `VecEnv` repeat trips that were recorded before, so
-//! that nothing is measured but the shop. Opening is timed too: with its index built, and with its index kept before.
+//! that nothing is measured but the shop. To go on from the middle of a trip, a session is forked and shown, which is
+//! timed beside making the trip again from its start. Opening is timed too: with its index built, and with its index kept
+//! before.
 //!
 //! ```text
 //! cargo bench -p webshop-env --bench step                       # the embedded 1,000 products
@@ -35,6 +37,10 @@ const N_ROUNDS: usize = 25;
 /// In larger catalogs the recorded trips would take hours.
 const MOST_PRODUCTS_TO_SCALE: usize = 100_000;
 
+/// Trips that are gone on from, each after one move, or two, or up to so many.
+const N_FORKED: usize = 20_000;
+const MOST_MOVES: usize = 7;
+
 /// So many steps are timed one by one, unless that takes too long.
 const N_TIMED: usize = 200_000;
 const TOO_LONG: Duration = Duration::from_secs(30);
@@ -59,10 +65,14 @@ fn main() {
         print_times(steps_by_kind(&shop));
         println!("search alone, whole instructions");
         print_times(searches(&shop));
+        println!("to the middle of a trip, every search made");
+        print_times(forks(&shop));
         println!();
     }
     let shop = open("loaded", ShopConfig::default().remembered_searches, &cache);
     print_rate("text, searches remembered", &wander(&shop, ObservationMode::Text));
+    println!("to the middle of a trip, searches remembered");
+    print_times(forks(&shop));
     std::fs::remove_dir_all(&cache).expect("the index is removed again");
 }
 
@@ -235,6 +245,44 @@ fn steps_by_kind(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
             available = env.reset(goal).available_actions;
             times.entry("reset -> search").or_default().push(start.elapsed());
         }
+    }
+    times
+}
+
+/// The times of three ways to a customer in the middle of a trip: a fork of the session alone, one that is shown its page,
+/// and the trip made again from its start.
+fn forks(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
+    let mut first = ShopEnv::new(Arc::clone(shop), EnvConfig::default());
+    let mut other = first.clone();
+    let mut times: BTreeMap<&'static str, Vec<Duration>> = BTreeMap::new();
+    let mut customer = Wanderer::new(shop, 1);
+    let begin = Instant::now();
+    for trip in (0..N_FORKED).take_while(|_| begin.elapsed() < TOO_LONG) {
+        let goal = customer.goal();
+        let mut available = first.reset(goal).available_actions;
+        let mut actions = Vec::new();
+        while actions.len() <= trip % MOST_MOVES && !first.is_over() {
+            let action = customer.action(goal, &available);
+            available = first.step(&action).observation.available_actions;
+            actions.push(action);
+        }
+        let mut time = |way, go: &mut dyn FnMut()| {
+            let start = Instant::now();
+            go();
+            times.entry(way).or_default().push(start.elapsed());
+        };
+        time("session forked", &mut || drop(black_box(first.session().clone())));
+        // What `other` shows is of another trip, so that nothing of this one is at hand.
+        time("session forked and shown", &mut || drop(black_box(other.resume(first.session().clone()))));
+        other.reset(customer.goal());
+        time("trip made again", &mut || {
+            black_box(other.reset(goal));
+            for action in &actions {
+                black_box(other.step(action));
+            }
+        });
+        assert_eq!(other.session(), first.session(), "all ways lead to the same state");
+        other.reset(customer.goal());
     }
     times
 }

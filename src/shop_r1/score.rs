@@ -18,8 +18,8 @@ use crate::lines;
 const LINES: &str = "Standard input holds a row a line, as a JSON object with
   completion               all that the model wrote
   ground_truth             what the customer did: {\"type\", \"name\", \"text\"}
-  rationale_token_dists    the distribution over all ids behind each token of the rationale, if known,
-  rationale_token_logits   or its logits before temperature
+  rationale_token_dists    distributions over all ids behind the tokens of the rationale, if known,
+  rationale_token_logits   or their logits before temperature
   cfg_overrides            keys of the reward that differ from the published one
   prompt                   a text or messages, for `\"dars_kind\": \"repo_compat\"`
 Each is answered by the same row with `breakdown`, whose parts sum to its `total`; `formula`, which is the sum with its numbers; and `judged`: the action as it was read or what is wrong with the form, likenesses and certainty, and whether the action is exact, with queries at a ROUGE-L over .75, from .75 on, and as strings.

@@ -18,7 +18,7 @@ pub const MAX_STEPS: u32 = 15;
 /// One trip for each of the first goals.
 pub fn tasks(shop: &Arc<Shop>, n_goals: u32) -> Vec<Task> {
     let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
-    (0..n_goals).map(|goal| Task { shop: shop.clone(), coordinates: coordinates(goal) }).collect()
+    (0..n_goals).map(|goal| Task::new(shop.clone(), coordinates(goal))).collect()
 }
 
 /// What a policy does here.

@@ -4,11 +4,12 @@
 //! once.
 
 use candle_core::Tensor;
-use webshop_agent::{Qwen2, Sampler};
+use webshop_agent::Sampler;
 
 use crate::error::Result;
 use crate::gradient::{Gradients, accumulate};
 use crate::loss::{Learner, LogProbs, Target, TargetStatistics, Term, summed_loss};
+use crate::network::Network;
 use crate::trajectory::{MicroBatch, Trajectory};
 
 /// Measurements of a learner step; see the metrics of the same names.
@@ -71,8 +72,8 @@ struct Sums {
 ///
 /// Trips whose target weighs nothing are left out of the passes and of what is measured in them.
 pub fn learn_step(
-    model: &Qwen2,
-    reference: &Qwen2,
+    policy: &Network,
+    reference: &Network,
     learner: &dyn Learner,
     batch: &[Trajectory],
     targets: &[Target],
@@ -85,8 +86,8 @@ pub fn learn_step(
         return Ok(None);
     }
     let packed = MicroBatch::pack(&taught, limit_tokens);
-    let (gradients, sums) = accumulate(model, &packed, sampler, |micro, stats| {
-        let scored = reference.score(&micro.tokens(), &micro.positions, &micro.targets, sampler)?;
+    let (gradients, sums) = accumulate(policy, &packed, sampler, |micro, stats| {
+        let scored = reference.score(micro, sampler)?;
         let reference = scored.log_prob.detach();
         let of_members: Vec<_> = micro.members.iter().map(|&member| of_taught[member].clone()).collect();
         let behaviour = micro.members.iter().flat_map(|&member| &taught[member].behaviour_log_probs);
@@ -131,4 +132,98 @@ fn measure(loss: &Term, log_probs: &LogProbs) -> Result<Sums> {
         sums.gap_max = sums.gap_max.max(gap);
     }
     Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use webshop_agent::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+    use webshop_agent::{Qwen2, Qwen2Config};
+    use webshop_products::Seed;
+
+    use super::*;
+    use crate::config::{Method, OptimizerConfig};
+    use crate::loss::{Apo, Clip, Grpo, KlEstimator, KlTerm};
+    use crate::optimizer::{StepOutcome, Stride};
+    use crate::student::Student;
+
+    fn trip(salt: u32, log_prob: f32) -> Trajectory {
+        let ids = |n: u32, by: u32| (0..n).map(|at| (at * by + salt) % 50).collect::<Vec<u32>>();
+        let mut trip = Trajectory::new();
+        for turn in 1..3 {
+            trip.push_observation(&ids(5 * turn, 7));
+            trip.push_utterance(&ids(4, 11 * turn), &[log_prob; 4]);
+        }
+        trip
+    }
+
+    /// A step of learning on the engine of `choice`, and one of its optimizer: what was measured, the norm of the
+    /// gradient, and the weights.
+    fn step(choice: KernelChoice, learner: &dyn Learner) -> (LearnTerms, f64, Qwen2) {
+        let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
+        let [model, reference] = [1, 2].map(|seed| Qwen2::random(&config, Seed(seed)).unwrap());
+        let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
+        let optimizer = OptimizerConfig { epsilon: 1e-4, ..OptimizerConfig::default() };
+        let mut student = Student::new(&model, &compute, Method::Adamw, &optimizer).unwrap();
+        let reference = Network::new(&reference, &compute).unwrap();
+        let batch: Vec<Trajectory> = (0..4).map(|salt| trip(salt, -3.5 - salt as f32 * 0.3)).collect();
+        let targets: Vec<Target> = [0.5, -0.4, 0.0, 1.0]
+            .map(|advantage| Target::whole(8, advantage, f64::from(u8::from(advantage != 0.0)), 0.25))
+            .into();
+        let how = (Sampler::new(0.9, 0.7).unwrap(), 60);
+        let (gradients, terms) =
+            learn_step(student.network(), &reference, learner, &batch, &targets, how).unwrap().unwrap();
+        let stride = Stride { lr: 1e-2, grad_clip: 0.5 };
+        let StepOutcome::Stepped { grad_norm } = student.step(gradients, stride).unwrap() else {
+            panic!("refused");
+        };
+        student.bring_home(&model).unwrap();
+        (terms, grad_norm, model)
+    }
+
+    #[test]
+    fn a_step_is_the_same_on_either_engine() {
+        let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
+        let learners: [&dyn Learner; 2] =
+            [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl }];
+        for learner in learners {
+            let (ours, our_norm, our_weights) = step(KernelChoice::Plain, learner);
+            let (theirs, their_norm, their_weights) = step(KernelChoice::Own, learner);
+            // Log-probabilities of a few nats are told to 1e-6; what is summed from them is to 1e-4 of itself.
+            for (name, ours, theirs) in [
+                ("loss", ours.loss, theirs.loss),
+                ("kl", ours.kl, theirs.kl),
+                ("k3", ours.kl_k3, theirs.kl_k3),
+                ("gap", ours.log_prob_gap, theirs.log_prob_gap),
+                ("norm", our_norm, their_norm),
+            ] {
+                let name = format!("{}, {name}", learner.name());
+                assert!((ours - theirs).abs() < 1e-4 * theirs.abs(), "{name}: {ours} against {theirs}");
+            }
+            assert_eq!(ours.clip_frac, theirs.clip_frac);
+            assert_eq!(ours.outside_nucleus, theirs.outside_nucleus);
+            assert!(theirs.outside_nucleus[0] > 0.0, "the nucleus leaves something out");
+            for ((name, a), (_, b)) in our_weights.parameters().iter().zip(their_weights.parameters()) {
+                let apart = (a.as_tensor() - b.as_tensor()).unwrap().abs().unwrap().flatten_all().unwrap();
+                let apart = apart.max(0).unwrap().to_scalar::<f32>().unwrap();
+                // A step of .01 at most: an ε above the noise of the gradient keeps its sign from deciding.
+                assert!(apart < 1e-4, "{}, `{name}`: {apart}", learner.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_is_taken_with_the_gradient_of_the_same_engine() {
+        let model = Qwen2::random(&Qwen2Config::small(50), Seed(1)).unwrap();
+        let [mut cpu, device] = [KernelChoice::Own, KernelChoice::Plain].map(|choice| {
+            let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
+            Student::new(&model, &compute, Method::Adamw, &OptimizerConfig::default()).unwrap()
+        });
+        let packed = MicroBatch::pack(&[trip(1, -1.0)], 100);
+        let (gradients, _) = accumulate(device.network(), &packed, Sampler::PLAIN, |_, stats| {
+            Ok((stats.log_prob.sum_all()?, ()))
+        })
+        .unwrap();
+        let error = cpu.step(gradients, Stride { lr: 0.1, grad_clip: 0.0 }).unwrap_err().to_string();
+        assert!(error.contains("the other engine"), "{error}");
+    }
 }

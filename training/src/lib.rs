@@ -2,7 +2,7 @@
 //!
 //! A [`Config`] states an experiment; [`train`] runs it: demonstrations of the [`Ground`]'s goals warm the
 //! model up, the reference policy's rollouts make a [`ValueTable`] (goal → V*), a [`Learner`] turns rewards
-//! and values into losses, [`Optimizer`] steps, [`MetricsWriter`] records, and a [`RunFolder`] holds it all so
+//! and values into losses, a [`Student`] steps, [`MetricsWriter`] records, and a [`RunFolder`] holds it all so
 //! that it resumes exactly. [`shop_r1`] judges single actions instead of trips. This is the only room of the
 //! house that takes a gradient step or owns optimizer state; it knows nothing of command lines.
 
@@ -14,6 +14,8 @@ mod ground;
 mod setup;
 
 mod actor;
+mod network;
+mod student;
 mod trained;
 mod trainer;
 
@@ -68,6 +70,7 @@ pub use loss::{
 pub use metrics::{
     Follower, Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
 };
+pub use network::Network;
 pub use observer::{Observer, Silent};
 pub use optimizer::{DeviceOptimizer, Optimizer, Schedule, StepOutcome, Stride, is_decayed};
 pub use report::write_report;
@@ -79,8 +82,9 @@ pub use setup::{
 pub use statistics::{
     bootstrap, crossed_bootstrap, difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval,
 };
+pub use student::Student;
 pub use trained::{Manners, Shopper, Trained};
-pub use trainer::{Stage, Stages, train, warm_up};
+pub use trainer::{Stage, Stages, train, train_on, warm_up};
 pub use trajectory::{MicroBatch, Trajectory};
 pub use validate::{Check, MAX_GOALS, validate};
 pub use value::{GoalValue, ReferenceTrip, ValueKey, ValueTable, optimal_value};

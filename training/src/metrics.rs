@@ -113,6 +113,12 @@ metrics! {
     TrainTokenAccuracy = "train/token_accuracy",
     /// Share of the step's goals whose V* was known before.
     ValueHitRate = "value/hit_rate",
+    /// Share of the states that the step's trips came to, their first and last pages left out, whose V* was known before.
+    ValueStateHitRate = "value/state_hit_rate",
+    /// Tokens the reference has written so far in trips that were forked from states.
+    ValueForkTokens = "value/fork_tokens",
+    /// Tokens of the beginnings of these trips, which were not written again; from the door, they would have been.
+    ValueForkTokensShared = "value/fork_tokens_shared",
     /// Learner steps since the reference was the policy.
     ValueAge = "value/age",
     /// Mean V* over the goals that were trained on so far.
@@ -271,7 +277,7 @@ pub struct Timing {
     pub step: u64,
     /// Seconds since the run began, pauses between a stop and a resumption left out.
     pub seconds: f64,
-    /// Seconds of the step spent in named parts of it (`rollout`, `train`, `evaluate`).
+    /// Seconds of the step spent in named parts of it (`rollout`, `forks`, `train`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, f64>,
     /// Speeds of the step (`gen_tok_per_s`, `train_tok_per_s`, `env_steps_per_s`), and its own seconds (`step_s`).

@@ -14,19 +14,19 @@
 //!
 //! Deviations from the paper: none in the equations; decay skips norms and biases ([`is_decayed`]), as is usual for
 //! transformers. A gradient with a NaN or an infinity changes nothing at all, neither parameters nor moments nor t.
-//! It computes no gradients and knows no model: parameters are names and candle variables.
+//! It computes no gradients and knows no model: parameters are names and candle variables. [`DeviceOptimizer`] is the
+//! same for the second engine.
 
 mod device;
+mod file;
 mod muon;
 
 pub use device::DeviceOptimizer;
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use candle_core::{Device, Tensor, Var};
 use rayon::prelude::*;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::config::{Decay, Method, OptimizerConfig};
 use crate::error::{Result, TrainingError};
@@ -206,20 +206,8 @@ impl Optimizer {
 
     /// Writes the moments and the step count to `path` as safetensors: `first.NAME` and `second.NAME`.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let named = self.moments.iter().flat_map(|moments| {
-            [("first", &moments.first), ("second", &moments.second)]
-                .map(|(kind, values)| (format!("{kind}.{}", moments.name), bytes(values), values.len()))
-        });
-        let owned: Vec<(String, Vec<u8>, usize)> = named.collect();
-        let views = owned.iter().map(|(name, bytes, size)| {
-            let view =
-                TensorView::new(Dtype::F32, vec![*size], bytes).expect("4 bytes were written for each value");
-            (name.as_str(), view)
-        });
-        let header = HashMap::from([("step".to_string(), self.step.to_string())]);
-        let file =
-            safetensors::serialize(views, Some(header)).map_err(|e| TrainingError::bad_file(path, e))?;
-        std::fs::write(path, file).map_err(|e| TrainingError::io("write", path, e))
+        let named = self.moments.iter().map(|of| (of.name.as_str(), [&of.first[..], &of.second[..]]));
+        file::save(path, self.step, named)
     }
 
     /// Reads what [`Optimizer::save`] wrote, for the same parameters in the same order.
@@ -229,23 +217,12 @@ impl Optimizer {
         parameters: &[(String, Var)],
         path: &Path,
     ) -> Result<Self> {
-        let file = std::fs::read(path).map_err(|e| TrainingError::io("read", path, e))?;
-        let bad = |problem: String| TrainingError::bad_file(path, problem);
-        let tensors = SafeTensors::deserialize(&file).map_err(|e| bad(e.to_string()))?;
-        let (_, header) = SafeTensors::read_metadata(&file).map_err(|e| bad(e.to_string()))?;
-        let step = header.metadata().as_ref().and_then(|header| header.get("step")?.parse().ok());
         let mut state = Self::new(method, config, parameters);
-        state.step = step.ok_or_else(|| bad("its header has no `step`".into()))?;
-        for Moments { name, first, second, .. } in &mut state.moments {
-            for (kind, values) in [("first", first), ("second", second)] {
-                let stored = tensors.tensor(&format!("{kind}.{name}")).map_err(|e| bad(e.to_string()))?;
-                if stored.dtype() != Dtype::F32 || stored.data().len() != 4 * values.len() {
-                    return Err(bad(format!("`{kind}.{name}` is not {} values of f32", values.len())));
-                }
-                for (value, four) in values.iter_mut().zip(stored.data().chunks_exact(4)) {
-                    *value = f32::from_le_bytes(four.try_into().expect("chunks of four"));
-                }
-            }
+        let sizes = state.moments.iter().map(|of| (of.name.as_str(), [of.first.len(), of.second.len()]));
+        let (step, moments) = file::load(path, sizes)?;
+        state.step = step;
+        for (of, [first, second]) in state.moments.iter_mut().zip(moments) {
+            (of.first, of.second) = (first, second);
         }
         Ok(state)
     }
@@ -282,10 +259,6 @@ impl Moments {
             *w = keep * *w - rate * *m / (v.sqrt() * correction + epsilon);
         }
     }
-}
-
-fn bytes(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// `base` to the power `n` by squaring in a fixed order; `powi` may round differently from one machine to another.

@@ -21,6 +21,11 @@ const SHOP_SEED: Seed = Seed(0);
 /// Episodes played side by side; a wider batch keeps the matrix products busy.
 pub(crate) const LANES: usize = 128;
 
+/// As many episodes side by side as there is room for within `bytes`, where each has a context of so many tokens.
+pub(crate) fn lanes_within(bytes: usize, bytes_per_token: usize, max_context: usize) -> usize {
+    (bytes / (bytes_per_token * max_context)).clamp(1, LANES)
+}
+
 /// Demonstrations whose text the tokenizer is made from, for each training shop.
 const TOKENIZER_TRIPS: usize = 200;
 
@@ -136,6 +141,10 @@ pub struct Fingerprint {
     /// Digest of the weights that stay, where an adapter learns; else empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub base: String,
+    /// Device, format and kernels ([`Compute::kind`](webshop_agent::device::Compute::kind)), where it is not the CPU's own
+    /// engine that computes; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub compute: String,
 }
 
 /// The fingerprint of training on `ground` with `tokenizer`.
@@ -149,5 +158,6 @@ pub fn fingerprint(ground: &Ground, tokenizer: &ShopTokenizer) -> Fingerprint {
         ground: ground.fingerprint(),
         tokenizer: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         base: String::new(),
+        compute: String::new(),
     }
 }

@@ -13,7 +13,7 @@ use webshop_products::Seed;
 use crate::checkpoint::find_checkpoint;
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
-use crate::setup::{LANES, prompt_config};
+use crate::setup::{lanes_within, prompt_config};
 use crate::trainer::{CONFIG, MODEL};
 
 /// What every model folder has.
@@ -159,6 +159,6 @@ impl Shopper {
             Engine::Cpu(decoder) => (decoder.config().cached_bytes(), CACHE_BYTES),
             Engine::Device(model) => (model.cache_bytes_per_token(), model.compute().cache_bytes()),
         };
-        (bytes / (token * self.config.max_context)).clamp(1, LANES)
+        lanes_within(bytes, token, self.config.max_context)
     }
 }

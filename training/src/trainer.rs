@@ -11,6 +11,7 @@
 //!     goals    ← sampler
 //!     V*(goal) ← N reference rollouts, where the learner asks for it and it is not known
 //!     episodes ← rollout
+//!     V*(state) ← reference rollouts forked from states of the episodes, where they are asked for
 //!     scored   ← reward, V*
 //!     targets  ← learner.prepare
 //!     for part of the batch: terms ← learner.loss, gradient; update
@@ -22,22 +23,24 @@
 //! weights, the optimizer's moments, how many steps were taken and how much was recorded. Stopped at any
 //! instant and resumed, a run writes the bytes it would have written.
 //!
-//! `warm_start` clones, `learning` learns, `guide` knows what the reference is and expects, `journal` measures, records
-//! and saves.
+//! `warm_start` clones, `learning` learns, `guide` knows what the reference is and expects, `forks` what it makes of states
+//! on the way, `journal` measures, records and saves.
 
+mod forks;
 mod guide;
 mod journal;
 mod learning;
 mod pace;
 mod warm_start;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
+use webshop_agent::device::{Compute, DeviceRequest, KernelChoice};
+use webshop_agent::{Episode, RolloutConfig, Sampler, Task, rollout};
 use webshop_products::Seed;
 
+use self::forks::Forks;
 pub(crate) use self::guide::samples_at;
 use self::journal::keep_fingerprint;
 use self::pace::Pace;
@@ -51,10 +54,12 @@ use crate::evaluate::Summary;
 use crate::gradient::Gradients;
 use crate::ground::{Ground, GroundGoal};
 use crate::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record};
+use crate::network::{self, Network};
 use crate::observer::Observer;
-use crate::optimizer::{Optimizer, StepOutcome, Stride};
+use crate::optimizer::{StepOutcome, Stride};
 use crate::reward::malformed_turns;
 use crate::setup::{Fingerprint, fingerprint, lm_config, rollout_config};
+use crate::student::Student;
 
 /// First step coordinate of evaluations; the steps of a run stay far below.
 const EVALUATION_STEP: u64 = 1 << 40;
@@ -62,6 +67,8 @@ const EVALUATION_STEP: u64 = 1 << 40;
 const VALUE_STEP: u64 = 1 << 41;
 /// First step coordinate of demonstrations that are mixed into learning.
 const MIXED_STEP: u64 = 1 << 42;
+/// First step coordinate of reference rollouts that are forked from states, one for each reference.
+const FORK_STEP: u64 = 1 << 43;
 /// Trips kept whole for the report, before and after.
 const SHOWN_TRIPS: usize = 3;
 /// Folder of the model in a checkpoint.
@@ -94,8 +101,9 @@ pub struct Stage {
     pub trips: Vec<String>,
 }
 
-/// What is saved beside weights and moments.
+/// What is saved beside weights and moments; checkpoints of earlier versions have less of it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct TrainerState {
     /// Optimizer steps taken over both phases.
     step: u64,
@@ -115,6 +123,8 @@ struct TrainerState {
     grad_norms: Vec<f64>,
     /// The learner's best evaluation, where its checkpoint is to be kept.
     best: Option<Best>,
+    /// What the reference made of states on the way.
+    forks: Forks,
 }
 
 /// An evaluation that no earlier one comes up to.
@@ -131,10 +141,22 @@ impl Best {
     }
 }
 
-/// Runs the experiment of `config` in `run`, from its last checkpoint if it has one. `stop` is looked at
+/// Runs the experiment of `config` in `run`, from its last checkpoint if it has one, on the CPU. `stop` is looked at
 /// between steps: when it is set, a checkpoint is written and [`crate::TrainingError::Interrupted`] returned.
 pub fn train(config: &Config, run: &RunFolder, observer: &dyn Observer, stop: &AtomicBool) -> Result<Stages> {
-    let mut trainer = Trainer::open(config, run, observer, stop)?;
+    train_on(&the_cpu()?, config, run, observer, stop)
+}
+
+/// As [`train`], computing where `compute` says. It is no part of the experiment, but of what its results are: a run is
+/// continued only where it was begun, in the same format and with the same kernels.
+pub fn train_on(
+    compute: &Compute,
+    config: &Config,
+    run: &RunFolder,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Stages> {
+    let mut trainer = Trainer::open(compute, config, run, observer, stop)?;
     trainer.warm_up()?;
     trainer.learn()?;
     if trainer.state.stages.learned.is_none() {
@@ -153,13 +175,19 @@ pub fn warm_up(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Stages> {
-    let mut trainer = Trainer::open(config, run, observer, stop)?;
+    let compute = the_cpu()?;
+    let mut trainer = Trainer::open(&compute, config, run, observer, stop)?;
     trainer.warm_up()?;
     write_json(&run.summary(), &trainer.state.stages)?;
     Ok(trainer.state.stages)
 }
 
+fn the_cpu() -> Result<Compute> {
+    Ok(Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Own)?)
+}
+
 struct Trainer<'a> {
+    compute: &'a Compute,
     config: &'a Config,
     run: &'a RunFolder,
     observer: &'a dyn Observer,
@@ -168,8 +196,10 @@ struct Trainer<'a> {
     ground: Ground,
     /// The shops of the curriculum's stage.
     stage: Ground,
+    /// Who shops. On a device its weights are those of the last checkpoint or reference; the student's are ahead.
     actor: Actor,
-    optimizer: Optimizer,
+    /// Who learns.
+    student: Student,
     metrics: MetricsWriter,
     clock: Clock,
     pace: Pace,
@@ -179,28 +209,29 @@ struct Trainer<'a> {
 impl<'a> Trainer<'a> {
     /// A new run from random weights, or the one in `run` as its last checkpoint left it.
     fn open(
+        compute: &'a Compute,
         config: &'a Config,
         run: &'a RunFolder,
         observer: &'a dyn Observer,
         stop: &'a AtomicBool,
     ) -> Result<Self> {
+        network::check(&config.model, compute)?;
         let ground = Ground::open(config)?;
-        let (state, actor, optimizer) = match run.last_checkpoint()? {
+        let (state, actor, student) = match run.last_checkpoint()? {
             Some(folder) => {
                 let state: TrainerState = read_trainer_state(&folder)?;
                 let actor = Actor::resume(config, &folder.join(MODEL))?;
                 let path = folder.join(OPTIMIZER);
                 let is_cloning = state.step <= config.warm_start.all_steps();
                 let method = if is_cloning { config.warm_start.optimizer } else { config.learner.optimizer };
-                let learnable = actor.model.learnable();
-                let optimizer = Optimizer::load(method, &config.optimizer, learnable, &path)?;
-                (state, actor, optimizer)
+                let student = Student::resume(&actor.model, compute, method, &config.optimizer, &path)?;
+                (state, actor, student)
             }
             None => {
                 let actor = Actor::begin(config, &ground)?;
                 let method = config.warm_start.optimizer;
-                let optimizer = Optimizer::new(method, &config.optimizer, actor.model.learnable());
-                (TrainerState::default(), actor, optimizer)
+                let student = Student::new(&actor.model, compute, method, &config.optimizer)?;
+                (TrainerState::default(), actor, student)
             }
         };
         // A run may be cut short between a checkpoint and the link to it.
@@ -215,18 +246,20 @@ impl<'a> Trainer<'a> {
             &Fingerprint {
                 base: actor.base()?,
                 prompt: actor.prompt_version()?,
+                compute: kind(compute),
                 ..fingerprint(&ground, &actor.tokenizer)
             },
         )?;
         Ok(Self {
             stage: stage_of(config, &ground, state.stage)?,
+            compute,
             config,
             run,
             observer,
             stop,
             ground,
             actor,
-            optimizer,
+            student,
             metrics,
             clock,
             pace: Pace::default(),
@@ -257,9 +290,8 @@ impl<'a> Trainer<'a> {
     }
 
     /// Clips and steps; a gradient that is not a number is refused and counted. The norm, if there was a step.
-    fn update(&mut self, mut gradients: Gradients, lr: f64, grad_clip: f64) -> Result<Option<f64>> {
-        let learnable = self.actor.model.learnable();
-        match self.optimizer.step(learnable, &mut gradients, Stride { lr, grad_clip })? {
+    fn update(&mut self, gradients: Gradients, lr: f64, grad_clip: f64) -> Result<Option<f64>> {
+        match self.student.step(gradients, Stride { lr, grad_clip })? {
             StepOutcome::Stepped { grad_norm, .. } => Ok(Some(grad_norm)),
             StepOutcome::NonFinite { parameter } => {
                 self.state.skipped_non_finite += 1;
@@ -285,7 +317,7 @@ impl<'a> Trainer<'a> {
 
     /// The episode of `goal` at these coordinates.
     fn task(&self, goal: GroundGoal, step: u64, sample: u64) -> Task {
-        Task { shop: self.stage.shop_of(goal).clone(), coordinates: goal.at(step, sample) }
+        Task::new(self.stage.shop_of(goal).clone(), goal.at(step, sample))
     }
 
     /// The distribution that training trips are drawn from, and scored under.
@@ -294,14 +326,25 @@ impl<'a> Trainer<'a> {
         Ok(Sampler::new(learner.temperature as f32, learner.top_p as f32)?)
     }
 
-    /// Rollouts of `model` by the distribution that is learned from; they are never constrained, so that it is all of it.
+    /// Rollouts of `network` by the distribution that is learned from; they are never constrained, so that it is all of it.
     /// `ended` is called as trips end.
-    fn play(&self, model: &Qwen2, tasks: &[Task], ended: &dyn Fn()) -> Result<Vec<Episode>> {
+    fn play(&self, network: &Network, tasks: &[Task], ended: &dyn Fn()) -> Result<Vec<Episode>> {
         let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
         let lm = lm_config(self.config, temperature, top_p)?;
-        let mut policy = self.actor.policy(Arc::new(model.decoder()?), lm, self.seed())?;
-        Ok(rollout(&mut policy, tasks, rollout_config(self.config), &mut |_, _| ended())?)
+        let mut policy = self.actor.policy(network.engine()?, lm, self.seed())?;
+        Ok(rollout(&mut policy, tasks, self.rollout_config(network), &mut |_, _| ended())?)
     }
+
+    /// Limits of the rollouts of `network`.
+    fn rollout_config(&self, network: &Network) -> RolloutConfig {
+        let lanes = network.lanes(self.config.prompt.max_context);
+        RolloutConfig { lanes, ..rollout_config(self.config) }
+    }
+}
+
+/// Where and how a run is computed, as its fingerprint and the keys of its values say it.
+fn kind(compute: &Compute) -> String {
+    if compute.is_first_engine() { String::new() } else { compute.kind() }
 }
 
 /// The ground of this stage of the curriculum; the whole one behind the last.

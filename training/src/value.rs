@@ -12,8 +12,10 @@
 //!
 //! A rollout passes states, and its reward is a sample for each of them too. So the same rollouts give V* of every state
 //! that some of them passed ([`GoalValue::v_state`]), at no cost: the shop is deterministic, and a state is named by what
-//! it shows. That is ours, untested in the literature, and an approximation: what the model read before it came to a
-//! state is not part of the name.
+//! it shows. Rollouts that are forked from a state are samples of it as well; the trainer makes them where it is asked to,
+//! and keeps them with its own state, since it was its own trip that led there. All that is ours, untested in the
+//! literature, and an approximation: neither what the model read before it came to a state nor how many actions are left is
+//! part of the name, so that there is one V* for a goal and a state, from whichever way there was valued first.
 //!
 //! A goal whose samples all fail is kept, where TRL's `a2po` leaves it out:
 //! V* = 0 makes a later success count in full. It rolls nothing out.
@@ -111,10 +113,12 @@ impl GoalValue {
         Self { shop, goal, v_star: optimal_value(&rewards, beta1), rewards, n_tokens, states }
     }
 
-    /// V* of a state on the way, from the rollouts that passed it; `None` if fewer than `least` did.
-    pub fn v_state(&self, state: u64, beta1: f64, least: usize) -> Option<f64> {
-        let rewards = self.states.get(&state)?;
-        (rewards.len() >= least).then(|| optimal_value(rewards, beta1))
+    /// V* of a state on the way, from the rollouts that passed it and the rewards of those that were `forked` there; `None`
+    /// if they are fewer than `least`, which is at least 1.
+    pub fn v_state(&self, state: u64, forked: &[f64], beta1: f64, least: usize) -> Option<f64> {
+        let passed = self.states.get(&state).map_or(&[][..], Vec::as_slice);
+        let rewards = [passed, forked].concat();
+        (rewards.len() >= least).then(|| optimal_value(&rewards, beta1))
     }
 
     /// Whether any sample earned the whole reward.
@@ -339,9 +343,13 @@ mod tests {
         table.insert(0, 0, &[trip(1.0, &[1, 2, 1]), trip(0.0, &[1]), trip(0.0, &[3])]);
         let value = table.get(0, 0).unwrap();
         // State 1 was passed by a success and a failure, twice by the former.
-        assert!((value.v_state(1, BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
-        assert_eq!((value.v_state(2, BETA1, 1), value.v_state(2, BETA1, 2)), (Some(1.0), None));
-        assert_eq!((value.v_state(4, BETA1, 1), value.n_tokens), (None, 15));
+        assert!((value.v_state(1, &[], BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
+        assert_eq!((value.v_state(2, &[], BETA1, 1), value.v_state(2, &[], BETA1, 2)), (Some(1.0), None));
+        assert_eq!((value.v_state(4, &[], BETA1, 1), value.n_tokens), (None, 15));
+        // Nobody passed state 4, and one of four forks succeeded: .5 · ln((e² + 3)/4) = .5 · ln 2.597264.
+        assert!((value.v_state(4, &[0.0, 1.0, 0.0, 0.0], BETA1, 2).unwrap() - 0.477_229).abs() < 1e-6);
+        // A success passed state 2 and a fork of it failed.
+        assert!((value.v_state(2, &[0.0], BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
         assert!((value.spread() - (2.0_f64 / 9.0).sqrt()).abs() < 1e-12);
     }
 

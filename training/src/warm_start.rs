@@ -12,8 +12,7 @@ use rayon::prelude::*;
 use webshop_agent::dialect::plain::utterance;
 use webshop_agent::prompt::{Piece, PromptConfig, Transcriber, encode};
 use webshop_agent::{
-    AgentError, ChatDemonstrator, Context, DemonstratedTurn, Demonstrator, Manner, Qwen2, Sampler,
-    ShopTokenizer,
+    AgentError, ChatDemonstrator, Context, DemonstratedTurn, Demonstrator, Manner, Sampler, ShopTokenizer,
 };
 use webshop_env::{Session, Shop};
 use webshop_products::{GoalId, Purpose, Seed};
@@ -21,6 +20,7 @@ use webshop_products::{GoalId, Purpose, Seed};
 use crate::error::Result;
 use crate::gradient::{Gradients, accumulate};
 use crate::ground::Ground;
+use crate::network::Network;
 use crate::trajectory::{MicroBatch, Trajectory};
 
 /// Goals tried for one place in a batch; a goal can lack a demonstration that fits, or one that tells as much as
@@ -140,14 +140,14 @@ pub fn lay_down(
 /// The gradient of the mean negative log-likelihood over all agent tokens of `batch`, and that mean in
 /// nats per token.
 pub fn cloning_gradient(
-    model: &Qwen2,
+    network: &Network,
     batch: &[Trajectory],
     limit_tokens: usize,
 ) -> Result<(Gradients, f64)> {
     let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
     let scale = -1.0 / n_tokens.max(1) as f64;
     let packed = MicroBatch::pack(batch, limit_tokens);
-    let (gradients, shares) = accumulate(model, &packed, Sampler::PLAIN, |_, stats| {
+    let (gradients, shares) = accumulate(network, &packed, Sampler::PLAIN, |_, stats| {
         let share = (stats.log_prob.sum_all()? * scale)?;
         let value = f64::from(share.to_scalar::<f32>()?);
         Ok((share, value))

@@ -157,7 +157,7 @@ impl Listener {
             sampling: None,
         };
         let policy = about.policy.unwrap_or_else(|| IMPORTED.into());
-        let task = Task { shop: self.shop.clone(), coordinates };
+        let task = Task::new(self.shop.clone(), coordinates);
         let instruction = self.shop.goals().get(goal).instruction.clone();
         Ok(Told {
             trip: OpenTrip::new(&task, max_steps, &policy, Some(prompt)),

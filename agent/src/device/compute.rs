@@ -81,7 +81,7 @@ impl FromStr for ComputeDtype {
     }
 }
 
-/// Whether a GPU runs our kernels or their twins made of candle's operations.
+/// Whether a GPU runs our kernels or their twins made of candle's operations, which the processor runs too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KernelChoice {
     /// Our kernels.
@@ -139,9 +139,17 @@ impl Compute {
         Self { dtype: dtype.dtype(), choice, ..self.clone() }
     }
 
-    /// Whether this is what the hand-written engine of the CPU computes: f32, on the processor.
+    /// Whether this is what the hand-written engine of the CPU computes: f32, on the processor, unless plain operations
+    /// were asked for, which only the other engine has.
     pub fn is_first_engine(&self) -> bool {
-        !self.is_gpu() && self.dtype == DType::F32
+        !self.is_gpu() && self.dtype == DType::F32 && self.choice == KernelChoice::Own
+    }
+
+    /// Device, format and kernels in words that are the same wherever they are the same.
+    pub fn kind(&self) -> String {
+        let device = if self.is_gpu() { "GPU" } else { "CPU" };
+        let kernels = if self.has_own_kernels() { "own kernels" } else { "plain operations" };
+        format!("{device}, {:?}, {kernels}", self.dtype)
     }
 
     /// Whether models are computed on a GPU.
@@ -199,9 +207,7 @@ impl Compute {
 impl fmt::Display for Compute {
     /// Device, format, kernels and why, for the log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let device = if self.is_gpu() { "GPU" } else { "CPU" };
-        let kernels = if self.has_own_kernels() { "own kernels" } else { "plain operations" };
-        write!(f, "{device}, {:?}, {kernels} ({})", self.dtype, self.reason)
+        write!(f, "{} ({})", self.kind(), self.reason)
     }
 }
 
@@ -218,6 +224,16 @@ mod tests {
         for bad in ["gpu", "cuda:", "cuda:x", "cpu:0", ""] {
             assert!(bad.parse::<DeviceRequest>().unwrap_err().contains(bad));
         }
+    }
+
+    #[test]
+    fn the_first_engine_computes_in_f32_unless_plain_operations_are_asked_for() {
+        let choose = |dtype, choice| Compute::choose(DeviceRequest::Cpu, dtype, choice).unwrap();
+        assert!(choose(None, KernelChoice::Own).is_first_engine());
+        assert!(!choose(Some(ComputeDtype::Bf16), KernelChoice::Own).is_first_engine());
+        let plain = choose(Some(ComputeDtype::F32), KernelChoice::Plain);
+        assert!(!plain.is_first_engine());
+        assert_eq!(plain.kind(), "CPU, F32, plain operations");
     }
 
     #[test]

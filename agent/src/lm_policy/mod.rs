@@ -25,7 +25,7 @@ use self::plain::PlainVoice;
 use crate::constraint::Constraint;
 use crate::dialect::Utterance;
 use crate::engine::Engine;
-use crate::episode::{PromptStamp, Sampling, TurnTokens};
+use crate::episode::{EpisodeTurn, PromptStamp, Sampling, TurnTokens};
 use crate::error::AgentError;
 use crate::generate::{Context, Generator, GeneratorConfig, Request};
 use crate::policy::{LaneView, Move, Policy};
@@ -134,6 +134,30 @@ impl Policy for LmPolicy<'_> {
     fn enter(&mut self, lane: usize) {
         self.voice.enter(lane);
         self.generator.as_mut().expect("a rollout has begun").forget(lane);
+    }
+
+    /// Tells the page again, for the voice to know what was told, and takes the tokens as they were then.
+    fn recall(&mut self, view: &LaneView<'_>, turn: &EpisodeTurn) -> Result<(), AgentError> {
+        let refuse = |reason: &str| AgentError::Beginning {
+            turn: view.turn + 1,
+            goal: view.coordinates.goal.0,
+            reason: reason.into(),
+        };
+        let tokens = turn.tokens.as_ref().ok_or_else(|| refuse("it has no tokens"))?;
+        let told = self.voice.tell(view)?;
+        if told != (tokens.context, tokens.prompt_ids.clone()) {
+            return Err(refuse(
+                "its page was told in other tokens; go on with the prompt that it was made with",
+            ));
+        }
+        self.voice.hear(self.tokenizer, view, &tokens.completion.ids);
+        let generator = self.generator.as_mut().expect("a rollout has begun");
+        generator.recall(
+            view.lane,
+            tokens.context,
+            &[&tokens.prompt_ids[..], &tokens.completion.ids].concat(),
+        );
+        Ok(())
     }
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {

@@ -1,5 +1,7 @@
 //! Chats of a random model, against the text that the template makes of the whole conversation.
 
+mod forks;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -103,10 +105,8 @@ fn play(shop: &Arc<Shop>, dialect: Dialect, constrained: bool, lanes: usize) -> 
 }
 
 fn tasks(shop: &Arc<Shop>) -> Vec<Task> {
-    let task = |goal| Task {
-        shop: shop.clone(),
-        coordinates: EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 },
-    };
+    let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
+    let task = |goal| Task::new(shop.clone(), at(goal));
     (0..3).map(task).collect()
 }
 
@@ -118,9 +118,18 @@ fn play_in(
     max_steps: u32,
 ) -> Result<Vec<Episode>, AgentError> {
     let config = LmConfig { max_turn_tokens, ..config(true) };
-    let played = |policy: Result<LmPolicy<'_>, AgentError>| {
-        rollout(&mut policy?, &tasks(shop), RolloutConfig { max_steps, lanes: 3 }, &mut |_, _| ())
-    };
+    play_tasks(dialect, config, &tasks(shop), RolloutConfig { max_steps, lanes: 3 })
+}
+
+/// Trips of an untrained model.
+fn play_tasks(
+    dialect: Dialect,
+    config: LmConfig,
+    tasks: &[Task],
+    limits: RolloutConfig,
+) -> Result<Vec<Episode>, AgentError> {
+    let played =
+        |policy: Result<LmPolicy<'_>, AgentError>| rollout(&mut policy?, tasks, limits, &mut |_, _| ());
     if dialect == Dialect::Plain {
         let (text, marks) = (["search click back to "], marks());
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();

@@ -17,7 +17,7 @@ pub use self::oracle::OraclePolicy;
 pub use self::random::RandomPolicy;
 pub use self::rule::RulePolicy;
 use crate::dialect::Utterance;
-use crate::episode::{EpisodeCoordinates, PromptStamp, TurnTokens};
+use crate::episode::{EpisodeCoordinates, EpisodeTurn, PromptStamp, TurnTokens};
 use crate::error::AgentError;
 use crate::generate::StopReason;
 
@@ -171,6 +171,13 @@ pub trait Policy {
     /// Called before the first move of every episode, with the lane it is played on. Whoever remembers something
     /// of a lane forgets it here.
     fn enter(&mut self, _lane: usize) {}
+
+    /// Called after [`Policy::enter`] for every turn of the [`crate::Beginning`] that the episode goes on from, in order, with
+    /// what there was to decide on before it. Whoever remembers something of a lane remembers the turn as if it had been its
+    /// own, or says why that cannot be.
+    fn recall(&mut self, _view: &LaneView<'_>, _turn: &EpisodeTurn) -> Result<(), AgentError> {
+        Ok(())
+    }
 
     /// One move for each lane, in the order of `lanes`.
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError>;

@@ -106,7 +106,7 @@ impl Qwen2 {
         sampler.check_scoring()?;
         let end = self.run(tokens, positions, |_| ())?;
         let head = self.parameter(self.head_name());
-        TokenStats::new(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
+        TokenStats::of_rows(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
     }
 
     /// As [`score`](Self::score), keeping what [`Pass::backward`] needs.
@@ -123,7 +123,7 @@ impl Qwen2 {
             layers.push(if self.recomputes { Kept::Input(layer.x) } else { Kept::All(layer) });
         })?;
         let scores = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets, sampler)?;
-        let stats = TokenStats::new(&scores)?;
+        let stats = TokenStats::of_rows(&scores)?;
         Ok(Pass {
             model: self,
             ids: tokens.ids.to_vec(),
@@ -195,15 +195,26 @@ impl Qwen2 {
 }
 
 impl TokenStats {
-    /// The log-probabilities are a variable, so that a loss made from them has a gradient there.
-    fn new(scores: &Scores) -> Result<Self, AgentError> {
-        let rows = &scores.rows;
-        let log_prob: Vec<f32> = rows.iter().map(|row| row.log_prob).collect();
-        let log_prob = Var::from_vec(log_prob, rows.len(), &candle_core::Device::Cpu)?;
-        Ok(Self {
-            log_prob: log_prob.into_inner(),
-            entropy: rows.iter().map(|row| row.entropy).collect(),
-            n_outside: scores.is_outside.iter().filter(|is_outside| **is_outside).count(),
+    /// The log-probabilities become a variable, so that a loss made from them has a gradient there.
+    pub(super) fn new(log_prob: Vec<f32>, entropy: Vec<f32>, n_outside: usize) -> Result<Self, AgentError> {
+        let n = log_prob.len();
+        let log_prob = Var::from_vec(log_prob, n, &candle_core::Device::Cpu)?.into_inner();
+        Ok(Self { log_prob, entropy, n_outside })
+    }
+
+    fn of_rows(scores: &Scores) -> Result<Self, AgentError> {
+        Self::new(
+            scores.rows.iter().map(|row| row.log_prob).collect(),
+            scores.rows.iter().map(|row| row.entropy).collect(),
+            scores.is_outside.iter().filter(|is_outside| **is_outside).count(),
+        )
+    }
+
+    /// The gradient of `loss`, a scalar made from these log-probabilities, with respect to each of them. `[N]`
+    pub fn d_log_prob(&self, loss: &Tensor) -> Result<Vec<f32>, AgentError> {
+        Ok(match loss.backward()?.remove(&self.log_prob) {
+            Some(gradient) => gradient.to_vec1::<f32>()?,
+            None => vec![0.0; self.entropy.len()],
         })
     }
 }
@@ -225,10 +236,7 @@ impl Pass<'_> {
     /// As [`backward`](Self::backward), handing over each gradient when it is finished, with the parameter's
     /// place in [`Qwen2::learnable`]: whoever adds them up need not hold a second set of all.
     pub fn backward_each(&self, loss: &Tensor, put: impl FnMut(usize, Vec<f32>)) -> Result<(), AgentError> {
-        let d_log_prob = match loss.backward()?.remove(&self.stats.log_prob) {
-            Some(gradient) => gradient.to_vec1::<f32>()?,
-            None => vec![0.0; self.targets.len()],
-        };
+        let d_log_prob = self.stats.d_log_prob(loss)?;
         let model = self.model;
         let mut gradients = Gradients { model, put };
         let head = model.parameter(model.head_name());

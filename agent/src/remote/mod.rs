@@ -168,13 +168,22 @@ impl RemotePolicy {
     /// What is said depends on the server; what is asked of it depends on the tasks and the seed alone.
     ///
     /// # Errors
-    /// If nobody answers at the address or the server refuses key, model or address; and what `ended` says.
+    /// If nobody answers at the address or the server refuses key, model or address; if a task is the fork of a trip, whose
+    /// words this does not tell again; and what `ended` says.
     pub fn play(
         &self,
         tasks: &[(usize, Task)],
         stop: &AtomicBool,
         ended: &mut dyn FnMut(usize, Result<Episode, FailedTrip>) -> Result<(), AgentError>,
     ) -> Result<(), AgentError> {
+        let forked = tasks.iter().find_map(|(_, task)| task.beginning.as_ref());
+        if let Some(beginning) = forked {
+            return Err(AgentError::Beginning {
+                turn: beginning.turns().len(),
+                goal: beginning.coordinates().goal.0,
+                reason: "a model behind a server is told trips from their door on".into(),
+            });
+        }
         // One thread is plenty: it waits for the server.
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime: Runtime = runtime.map_err(|error| self.shopping.client.refusal(error.to_string()))?;

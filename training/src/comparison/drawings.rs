@@ -3,7 +3,7 @@
 use super::curve::{Spent, banded};
 use super::outcome::ArmOutcome;
 use super::plan::Comparison;
-use super::table::{FAILURES, Figures, interval, percent};
+use super::table::{FAILURES, Figures, decimals, interval, percent};
 use crate::metrics::Metric;
 use crate::report::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
 
@@ -46,7 +46,7 @@ fn panels(
         let line = banded(arm, metric, spent);
         let last = line.last().map(|point| match is_share {
             true => format!("{} %", percent(point.y)),
-            false => format!("{:.2}", point.y).replace('-', "−"),
+            false => decimals(point.y, 2),
         });
         Panel { name: arm.name.clone(), figure: last.unwrap_or_default(), line }
     };

@@ -225,8 +225,10 @@ mod tests {
     #[test]
     fn the_comparisons_that_come_along_are_valid() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
-        let learners = Comparison::load(&configs.join("learners.toml")).unwrap();
-        assert_eq!((learners.arms.len(), learners.seeds.len()), (10, 3));
+        for (file, n_arms) in [("learners.toml", 11), ("nothing.toml", 10)] {
+            let comparison = Comparison::load(&configs.join(file)).unwrap();
+            assert_eq!((comparison.arms.len(), comparison.seeds.len()), (n_arms, 3), "{file}");
+        }
     }
 
     #[test]

@@ -91,9 +91,8 @@ fn explained(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
             "Success is reward exactly 1. Intervals hold 95 %: those of success and score are bootstraps over seeds and \
              goals; the difference to {baseline} is paired by goal, each goal's mean over the seeds, and bootstrapped over \
              goals, so that it speaks of these seeds. A star marks a difference whose interval leaves out zero; of twenty \
-             arms that do as well as the baseline, one would have it. KL (k1, nats a trip) and entropy (nats a token) are \
-             means over the last ten learner steps, on training trips. Tokens are those the model wrote to learn, V* \
-             included."
+             arms that do as well as the baseline, one would have it. KL to the warm start (k1, nats a trip) and entropy \
+             (nats a token) are of the same held-out trips. Tokens are those the model wrote to learn, V* included."
         ),
     ]
 }

@@ -150,8 +150,8 @@ impl Table {
                 }),
                 format!("{:.3} [{score_low:.3}, {score_high:.3}]", of.score),
                 thousands(of.tokens),
-                decimals(of.kl, 2),
-                decimals(of.entropy, 3),
+                of.kl.map_or_else(String::new, |kl| decimals(kl, 2)),
+                of.entropy.map_or_else(String::new, |entropy| decimals(entropy, 3)),
                 format!("{:.1}", of.trip_tokens),
                 format!("{:.2}", of.turns),
                 percent(of.inadmissible),
@@ -231,8 +231,14 @@ fn signed(difference: f64) -> String {
     format!("{:+.1}", 100.0 * difference).replace('-', "−")
 }
 
-fn decimals(value: Option<f64>, n: usize) -> String {
-    value.map_or_else(String::new, |value| format!("{value:.n$}").replace('-', "−"))
+/// With `n` digits after the point; what rounds to 0 has no sign.
+pub(super) fn decimals(value: f64, n: usize) -> String {
+    let digits = format!("{value:.n$}");
+    match digits.strip_prefix('-') {
+        Some(digits) if digits.contains(|digit| ('1'..='9').contains(&digit)) => format!("−{digits}"),
+        Some(digits) => digits.into(),
+        None => digits,
+    }
 }
 
 /// A count with its thousands apart.
@@ -256,7 +262,7 @@ mod tests {
     fn numbers_read_as_numbers() {
         assert_eq!([0.0, 999.6, 1234.0, 1_234_567.0].map(thousands), ["0", "1,000", "1,234", "1,234,567"]);
         assert_eq!([signed(-0.012), signed(0.2), percent(0.5)], ["−1.2", "+20.0", "50.0"]);
-        assert_eq!([decimals(Some(-1.25), 1), decimals(None, 1)], ["−1.2", ""]);
+        assert_eq!([decimals(-1.25, 1), decimals(-0.004, 2), decimals(-0.006, 2)], ["−1.2", "0.00", "−0.01"]);
     }
 
     #[test]

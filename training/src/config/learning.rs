@@ -29,6 +29,9 @@ pub struct ValueConfig {
     pub credit: Credit,
     /// With credit by state, how many reference trips must have passed a state for its V* to count.
     pub state_samples: usize,
+    /// With credit by state, reference trips that are forked from each state of the learner's trips whose V* is not known;
+    /// 0 for none.
+    pub forks: usize,
     /// A folder in which values are kept from run to run. No part of the experiment, so no key.
     #[serde(skip)]
     pub cache: Option<PathBuf>,
@@ -246,6 +249,7 @@ impl Default for ValueConfig {
             refresh: 0,
             credit: Credit::Trip,
             state_samples: 2,
+            forks: 0,
             cache: None,
         }
     }

@@ -2,8 +2,9 @@
 
 use webshop_agent::Dialect;
 
-use super::{Config, CurriculumConfig, LossName, SplitName};
+use super::{Config, Credit, CurriculumConfig, LossName, SplitName, ValueConfig};
 use crate::error::{Result, TrainingError};
+use crate::loss::{Judged, learner};
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
@@ -94,9 +95,19 @@ impl Config {
         at_least_one("value.samples", self.value.samples)?;
         at_least_one("value.goals", self.value.goals)?;
         at_least_one("value.state_samples", self.value.state_samples)?;
+        self.validate_forks()?;
         let kept = self.value.keep_spread;
         require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")?;
         self.validate_curriculum()
+    }
+
+    fn validate_forks(&self) -> Result<()> {
+        let ValueConfig { forks, state_samples, credit, .. } = self.value;
+        let refuse_unless = |holds, range: &str| require(forks == 0 || holds, "value.forks", forks, range);
+        refuse_unless(credit == Credit::State, "0 without `value.credit = \"state\"`")?;
+        let is_by_value = learner(self).judged() == Judged::ByValue;
+        refuse_unless(is_by_value, &format!("0 with `{}`, which asks for no V* here", self.learner.loss))?;
+        refuse_unless(forks >= state_samples, "0, or at least `value.state_samples`")
     }
 
     fn validate_curriculum(&self) -> Result<()> {
@@ -261,6 +272,25 @@ mod tests {
         ] {
             assert_eq!(refusal(given), message);
         }
+    }
+
+    #[test]
+    fn forks_are_refused_where_no_state_has_a_value() {
+        let check = |keys: &[&str], range: &str| {
+            let keys: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
+            let error = Config::resolve("test", "", &keys).unwrap_err().to_string();
+            assert_eq!(error, format!("configuration key `value.forks` must be {range}, not 2"));
+        };
+        check(&["forks=2"], "0 without `value.credit = \"state\"`");
+        let keys = ["value.credit=state", "forks=2"];
+        check(&[&keys[..], &["state_samples=3"]].concat(), "0, or at least `value.state_samples`");
+        check(&[&keys[..], &["loss=raft"]].concat(), "0 with `raft`, which asks for no V* here");
+        check(
+            &[&keys[..], &["loss=reinforce", "baseline=batch"]].concat(),
+            "0 with `reinforce`, which asks for no V* here",
+        );
+        let keys = [keys[0], keys[1], "loss=reinforce", "baseline=value"].map(String::from);
+        assert!(Config::resolve("test", "", &keys).is_ok());
     }
 
     #[test]

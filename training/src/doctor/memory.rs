@@ -12,7 +12,7 @@ use crate::trajectory::{MicroBatch, Trajectory};
 
 const FLOAT: u64 = size_of::<f32>() as u64;
 
-/// Bytes of a run, part by part. Training is on the CPU, where all of it is f32.
+/// Bytes of a run on the CPU, part by part, where all of it is f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Need {
     /// The shops with their indexes, measured.

@@ -1,4 +1,4 @@
-//! Before a run: whether it fits on this machine, and what it will take.
+//! Before a run on the CPU: whether it fits on this machine, and what it will take. What a GPU holds is not counted.
 //!
 //! [`examine`] opens what the run would open, counts the bytes of its two peaks ([`Need`]), and, if they are there, tries
 //! a few of its steps on the real model and scales them to the whole ([`Forecast`]). Trips are taken to be as long as

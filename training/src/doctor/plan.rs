@@ -110,6 +110,13 @@ pub(super) fn forecast(
         if learning.value_trips > 0 {
             stage("trips for V*", learning.value_trips, then);
         }
+        if config.value.forks > 0 {
+            stage(
+                "forked trips for V* of states, at most",
+                forked_trips(config, learning.steps, trips),
+                then,
+            );
+        }
         let update = probe::update(config, learner.optimizer, model)?;
         let token = probe::gradient(config, model, Some(model), trips)?;
         let (batch, epochs) = (learner.batch_episodes as f64, learner.epochs as f64);
@@ -156,9 +163,35 @@ fn learning(config: &Config, n_goals: usize, tokens: f64) -> Learning {
     done
 }
 
+/// Trips of the reference from states on the way, at most: as if every turn of these trips but the last led to a state of
+/// unknown V*, and each fork were a whole trip.
+fn forked_trips(config: &Config, steps: u64, trips: &[Trajectory]) -> u64 {
+    let answers = |trip: &Trajectory| trip.sampled.windows(2).filter(|pair| *pair == [false, true]).count();
+    let states: usize = trips.iter().map(|trip| answers(trip).saturating_sub(1)).sum();
+    let mean = states as f64 / trips.len().max(1) as f64;
+    let n_trips = steps * config.learner.batch_episodes as u64;
+    (mean * (n_trips * config.value.forks as u64) as f64).ceil() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn forked_trips_are_counted_by_turns() {
+        let keys = ["value.credit=state", "value.forks=2", "learner.batch_episodes=4"];
+        let config = Config::resolve("test", "", &keys.map(String::from)).unwrap();
+        let trip = |n_turns: usize| {
+            let mut trip = Trajectory::new();
+            for _ in 0..n_turns {
+                trip.push_observation(&[1, 2]);
+                trip.push_utterance(&[3, 4], &[0.0; 2]);
+            }
+            trip
+        };
+        // Of four turns three lead on, of one none: 1.5 states a trip, for 3 · 4 trips and two forks each.
+        assert_eq!(forked_trips(&config, 3, &[trip(4), trip(1)]), 36);
+    }
 
     #[test]
     fn trips_for_values_are_those_of_the_goals_that_are_met() {
@@ -180,7 +213,7 @@ mod tests {
         assert_eq!(count(&["max_tokens=801"]), (2, 2 * 8 * 4));
         assert_eq!(count(&["loss=grpo", "group_size=4", "max_tokens=1000"]), (7, 0));
         // N falls to its half from step 30 on: 30 goals by then, 20 after.
-        let falls = ["adaptive=true", "learner.steps=60", "batch_episodes=1", "value.samples=16"];
+        let falls = ["adaptive=true", "learner.steps=60", "learner.batch_episodes=1", "value.samples=16"];
         assert_eq!(count(&falls), (60, 30 * 16 + 20 * 8));
     }
 }

@@ -17,8 +17,9 @@ use crate::actor::Actor;
 use crate::clock::Clock;
 use crate::config::{Config, Method};
 use crate::error::Result;
-use crate::gradient::{Gradients, WAVE, accumulate};
+use crate::gradient::{WAVE, accumulate};
 use crate::ground::{Ground, GroundGoal};
+use crate::network::Network;
 use crate::optimizer::{Optimizer, Stride};
 use crate::setup::{LANES, lm_config, rollout_config};
 use crate::trajectory::{MicroBatch, Trajectory};
@@ -56,8 +57,9 @@ pub fn gradient(
     let affordable = BUDGET / (3.0 * per_token(model) * tokens(&packed) as f64) * packed.len() as f64;
     let least = if model.is_wide() { 1 } else { WAVE.min(packed.len()) };
     packed.truncate((affordable as usize).max(least));
+    let network = Network::Cpu(Arc::new(model.clone()));
     let seconds = timed(|| {
-        let (_, _): (Gradients, Vec<()>) = accumulate(model, &packed, Sampler::PLAIN, |micro, stats| {
+        let (_, _): (_, Vec<()>) = accumulate(&network, &packed, Sampler::PLAIN, |micro, stats| {
             if let Some(reference) = reference {
                 reference.score(&micro.tokens(), &micro.positions, &micro.targets, Sampler::PLAIN)?;
             }
@@ -71,7 +73,7 @@ pub fn gradient(
 /// Seconds of a step of the optimizer, which leaves the model as it is.
 pub fn update(config: &Config, method: Method, model: &Qwen2) -> Result<f64> {
     let mut optimizer = Optimizer::new(method, &config.optimizer, model.learnable());
-    let mut gradients: Gradients =
+    let mut gradients: Vec<Vec<f32>> =
         model.learnable().iter().map(|(_, var)| vec![1e-3; var.elem_count()]).collect();
     let in_place = Stride { lr: 0.0, grad_clip: 0.0 };
     timed(|| optimizer.step(model.learnable(), &mut gradients, in_place).map(|_| ()))
@@ -167,6 +169,6 @@ pub fn trips_now(config: &Config, ground: &Ground, actor: &Actor) -> Result<f64>
 }
 
 fn tasks(ground: &Ground, config: &Config, n: usize) -> Vec<Task> {
-    let task = |goal: GroundGoal| Task { shop: ground.shop_of(goal).clone(), coordinates: goal.at(0, 0) };
+    let task = |goal: GroundGoal| Task::new(ground.shop_of(goal).clone(), goal.at(0, 0));
     ground.sample(Seed(config.seed), n).into_iter().map(task).collect()
 }

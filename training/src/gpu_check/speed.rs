@@ -10,9 +10,9 @@ use webshop_agent::{AgentError, KnownShape, LaneTokens, PackedTokens, Sampler};
 
 use super::{GpuCheck, Page, SMALL_VOCABULARY, failure};
 use crate::clock::Clock;
-use crate::config::OptimizerConfig;
+use crate::config::{Method, OptimizerConfig};
 use crate::error::Result;
-use crate::optimizer::{DeviceOptimizer, StepOutcome};
+use crate::optimizer::{DeviceOptimizer, StepOutcome, Stride};
 
 /// Bytes a second that an H200's memory delivers by its data sheet.
 const BANDWIDTH: f64 = 4.8e12;
@@ -189,7 +189,8 @@ fn train_of(check: &GpuCheck, shape: KnownShape, compute: &Compute) -> Result<Ve
     let (config, (n_sequences, length)) = (shape.config(SMALL_VOCABULARY), check.train);
     let model = DeviceModel::for_measurement(&config, compute)?;
     let optimizer = OptimizerConfig::default();
-    let mut optimizer = DeviceOptimizer::new(&optimizer, &model, None)?;
+    let stride = Stride { lr: 1e-6, grad_clip: optimizer.grad_clip };
+    let mut optimizer = DeviceOptimizer::new(Method::Adamw, &optimizer, &model, None)?;
     let gradients = model.weights().zeros_like()?;
     let at_once = (check.micro_batch_tokens / length).clamp(1, n_sequences);
     let mut step = |n_sequences: usize| -> Result<()> {
@@ -197,7 +198,7 @@ fn train_of(check: &GpuCheck, shape: KnownShape, compute: &Compute) -> Result<Ve
         for first in (0..n_sequences).step_by(at_once) {
             micro_batch(&model, &gradients, at_once.min(n_sequences - first), length)?;
         }
-        match optimizer.step(&model, &gradients, 1e-6)? {
+        match optimizer.step(&model, &gradients, stride)? {
             StepOutcome::Stepped { .. } => Ok(compute.synchronize()?),
             StepOutcome::NonFinite { parameter } => {
                 Err(AgentError::Weights(format!("the gradient of `{parameter}` is not finite")).into())

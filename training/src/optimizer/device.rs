@@ -1,13 +1,22 @@
-//! AdamW on the device where the model is: the equations of [`super`], without a value passing through the host.
+//! The optimizer on the device where the model is: the equations of [`super`], without a value passing through the host.
 //!
 //! Masters and moments are f32; a model in bf16 has its weights written from the masters in the same step. The global
-//! norm of the gradient is the one number that the host waits for.
+//! norm of the gradient is what the host waits for. Moments are saved taken apart, as the first engine names them, so
+//! that the file is the same for both.
 
+mod muon;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use candle_core::{Device, Tensor};
 use webshop_agent::device::{ComputeDtype, DeviceModel, Parameters, adamw};
 
-use super::{StepOutcome, is_decayed, power};
-use crate::config::OptimizerConfig;
-use crate::error::{Result, TrainingError};
+use super::muon::is_hidden_matrix;
+use super::{StepOutcome, Stride, file, is_decayed, power};
+use crate::config::{Method, OptimizerConfig};
+use crate::error::Result;
 
 /// The optimizer of one [`DeviceModel`] and its state.
 #[derive(Debug)]
@@ -16,30 +25,51 @@ pub struct DeviceOptimizer {
     step: u64,
     /// Shares the model's memory where that is f32 already.
     masters: Parameters,
-    first: Parameters,
-    second: Parameters,
+    moments: Vec<Moments>,
     has_copies: bool,
+}
+
+/// The state of one parameter of the device, f32.
+#[derive(Debug)]
+struct Moments {
+    /// The checkpoint's parameters that it joins, with their rows.
+    parts: Vec<(String, usize)>,
+    first: Tensor,
+    /// `None` for matrices that move by Muon.
+    second: Option<Tensor>,
 }
 
 impl DeviceOptimizer {
     /// Zero moments for `model`, whose weights in f32 are `masters`; `None` takes them from the model, which loses what
     /// its format cannot hold.
-    pub fn new(config: &OptimizerConfig, model: &DeviceModel, masters: Option<Parameters>) -> Result<Self> {
+    pub fn new(
+        method: Method,
+        config: &OptimizerConfig,
+        model: &DeviceModel,
+        masters: Option<Parameters>,
+    ) -> Result<Self> {
         let has_copies = model.compute().dtype() != ComputeDtype::F32;
         let masters = match masters {
             Some(masters) if has_copies => masters,
             None if has_copies => model.weights().widened()?,
             _ => model.weights().clone(),
         };
-        let moments = || Ok::<_, TrainingError>(model.weights().zeros_like()?);
-        Ok(Self {
-            config: config.clone(),
-            step: 0,
-            masters,
-            first: moments()?,
-            second: moments()?,
-            has_copies,
-        })
+        let parts = Parameters::parts(model.config());
+        let moments = masters.named().zip(parts).map(|((name, weight), parts)| {
+            let is_muon = method == Method::Muon && is_hidden_matrix(name, weight.dims());
+            let second = if is_muon { None } else { Some(weight.zeros_like()?) };
+            Ok(Moments { parts, first: weight.zeros_like()?, second })
+        });
+        let moments = moments.collect::<Result<_>>()?;
+        Ok(Self { config: config.clone(), step: 0, masters, moments, has_copies })
+    }
+
+    /// Zero moments for the same weights, to go on by `method`.
+    pub fn restart(&mut self, method: Method, model: &DeviceModel) -> Result<()> {
+        // The old moments go first: there may be no room for both.
+        self.moments.clear();
+        *self = Self::new(method, &self.config.clone(), model, Some(self.masters.clone()))?;
+        Ok(())
     }
 
     /// Steps applied so far; refused ones do not count.
@@ -54,7 +84,12 @@ impl DeviceOptimizer {
 
     /// One step on the weights of `model`, which must be the one the optimizer was made for. A gradient with a NaN or
     /// an infinity changes nothing.
-    pub fn step(&mut self, model: &DeviceModel, gradients: &Parameters, lr: f64) -> Result<StepOutcome> {
+    pub fn step(
+        &mut self,
+        model: &DeviceModel,
+        gradients: &Parameters,
+        Stride { lr, grad_clip }: Stride,
+    ) -> Result<StepOutcome> {
         let kernels = model.kernels();
         let mut sum = 0.0;
         for (name, gradient) in gradients.named() {
@@ -64,17 +99,26 @@ impl DeviceOptimizer {
             }
             sum += square;
         }
-        let (grad_norm, limit) = (f64::sqrt(sum), self.config.grad_clip);
-        let scale = if limit > 0.0 && grad_norm > limit { limit / grad_norm } else { 1.0 };
+        let grad_norm = f64::sqrt(sum);
+        let scale = if grad_clip > 0.0 && grad_norm > grad_clip { grad_clip / grad_norm } else { 1.0 };
         self.step += 1;
-        let moments = self.first.named().zip(self.second.named());
         let values = self.masters.named().zip(model.weights().named());
-        for (((name, parameter), (_, copy)), (((_, first), (_, second)), (_, gradient))) in
-            values.zip(moments.zip(gradients.named()))
+        for (((name, parameter), (_, copy)), (moments, (_, gradient))) in
+            values.zip(self.moments.iter().zip(gradients.named()))
         {
             let copy = self.has_copies.then_some(copy);
-            let state = adamw::State { parameter, first, second, copy };
-            adamw::update(kernels, state, gradient, self.coefficients(name, scale, lr))?;
+            let first = &moments.first;
+            let by = self.coefficients(name, scale, lr);
+            match &moments.second {
+                Some(second) => {
+                    let state = adamw::State { parameter, first, second, copy };
+                    adamw::update(kernels, state, gradient, by)?;
+                }
+                None => {
+                    let joined = muon::Joined { parts: &moments.parts, parameter, momentum: first, copy };
+                    joined.update(gradient, scale, by.keep, lr)?;
+                }
+            }
         }
         Ok(StepOutcome::Stepped { grad_norm })
     }
@@ -92,115 +136,52 @@ impl DeviceOptimizer {
             epsilon: self.config.epsilon as f32,
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use candle_core::{Device, Tensor};
-    use webshop_agent::device::{Compute, DeviceRequest, KernelChoice};
-    use webshop_agent::{PackedTokens, Qwen2, Qwen2Config, Sampler};
-    use webshop_products::Seed;
-
-    use super::super::{Optimizer, Stride};
-    use super::*;
-    use crate::config::Method;
-
-    fn config() -> OptimizerConfig {
-        OptimizerConfig { betas: [0.9, 0.98], grad_clip: 0.01, ..OptimizerConfig::default() }
-    }
-
-    fn setup(dtype: ComputeDtype) -> (Qwen2, DeviceModel) {
-        let shape = Qwen2Config { hidden_size: 16, intermediate_size: 32, ..Qwen2Config::small(40) };
-        let model = Qwen2::random(&shape, Seed(1)).unwrap();
-        let compute = Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Own).unwrap();
-        let device = DeviceModel::new(&model, &compute).unwrap();
-        (model, device)
-    }
-
-    const IDS: [u32; 12] = [1, 5, 9, 3, 30, 2, 1, 1, 39, 0, 7, 5];
-    const POSITIONS: [u32; 6] = [0, 2, 3, 6, 8, 10];
-    const TARGETS: [u32; 6] = [5, 3, 30, 1, 0, 5];
-
-    fn tokens() -> PackedTokens<'static> {
-        PackedTokens { ids: &IDS, lengths: &[7, 5] }
-    }
-
-    #[test]
-    fn steps_equal_those_of_the_first_engine() {
-        let (model, device) = setup(ComputeDtype::F32);
-        let mut ours = DeviceOptimizer::new(&config(), &device, None).unwrap();
-        let mut theirs = Optimizer::new(Method::Adamw, &config(), model.parameters());
-        let d = [-0.1, -0.3, 0.2, -0.4, -0.1, -0.2];
-        for step in 0..4 {
-            let pass = model.record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN).unwrap();
-            let weights = Tensor::new(&d, &Device::Cpu).unwrap();
-            let loss = (&pass.stats().log_prob * weights).unwrap().sum_all().unwrap();
-            let mut gradients = pass.backward(&loss).unwrap();
-            let expected = theirs
-                .step(model.parameters(), &mut gradients, Stride { lr: 1e-2, grad_clip: 0.01 })
-                .unwrap();
-
-            let gradients = device.weights().zeros_like().unwrap();
-            device
-                .record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN)
-                .unwrap()
-                .backward(&d, &gradients)
-                .unwrap();
-            let outcome = ours.step(&device, &gradients, 1e-2).unwrap();
-            match (&outcome, &expected) {
-                (StepOutcome::Stepped { grad_norm: a }, StepOutcome::Stepped { grad_norm: b }) => {
-                    assert!((a - b).abs() < 1e-4 * b && *b > 0.01, "step {step}: {a} against {b}");
-                }
-                other => panic!("step {step}: {other:?}"),
+    /// Writes the file that [`Optimizer::save`](super::Optimizer::save) would write of the same moments.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let mut apart: Vec<(&str, [Vec<f32>; 2])> = Vec::new();
+        for of in &self.moments {
+            let mut first = on_host(&of.first)?.into_iter();
+            let mut second = of.second.as_ref().map_or(Ok(Vec::new()), on_host)?.into_iter();
+            for (name, n_rows) in &of.parts {
+                let n = n_rows * of.width();
+                let both = [first.by_ref().take(n).collect(), second.by_ref().take(n).collect()];
+                apart.push((name, both));
             }
         }
-        assert_eq!(ours.steps(), 4);
-        for ((name, a), (_, b)) in
-            device.weights().apart(model.config()).unwrap().iter().zip(model.parameters())
-        {
-            let apart = (a - b.as_tensor()).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap();
-            // Four steps of 0.01, of which Adam takes the sign: a difference in the gradient shows at once.
-            assert!(apart.to_scalar::<f32>().unwrap() < 2e-4, "{name}: {apart}");
-        }
+        file::save(path, self.step, apart.iter().map(|(name, [first, second])| (*name, [&first[..], second])))
     }
 
-    #[test]
-    fn masters_keep_what_bf16_drops() {
-        let (model, device) = setup(ComputeDtype::Bf16);
-        let masters = Parameters::masters_of(&model, device.compute()).unwrap();
-        let mut optimizer = DeviceOptimizer::new(&config(), &device, Some(masters)).unwrap();
-        let gradients = device.weights().zeros_like().unwrap();
-        device
-            .record(&tokens(), &POSITIONS, &TARGETS, Sampler::PLAIN)
-            .unwrap()
-            .backward(&[-1.0; 6], &gradients)
-            .unwrap();
-        let gain = |parameters: &Parameters| -> f32 {
-            let (_, gain) = parameters.named().next().unwrap();
-            gain.to_dtype(candle_core::DType::F32).unwrap().to_vec1::<f32>().unwrap()[0]
-        };
-        // A gain of 1 moves by 1e-4 a step; the next bf16 below 1 is 1 − 2⁻⁸ = 0.996.
-        assert_eq!(gain(optimizer.masters()), 1.0);
-        for _ in 0..5 {
-            optimizer.step(&device, &gradients, 1e-4).unwrap();
+    /// This optimizer, new, with what [`save`](Self::save) wrote for a model of the same shape and by the same method.
+    pub fn load(mut self, path: &Path) -> Result<Self> {
+        let sizes = self.moments.iter().flat_map(|of| {
+            let n_second = usize::from(of.second.is_some());
+            let size = move |n_rows: &usize| [n_rows * of.width(), n_second * n_rows * of.width()];
+            of.parts.iter().map(move |(name, n_rows)| (name.as_str(), size(n_rows)))
+        });
+        let (step, apart) = file::load(path, sizes)?;
+        self.step = step;
+        let mut apart = apart.into_iter();
+        for of in &self.moments {
+            let parts: Vec<[Vec<f32>; 2]> = apart.by_ref().take(of.parts.len()).collect();
+            for (idx, moment) in [Some(&of.first), of.second.as_ref()].into_iter().enumerate() {
+                let Some(moment) = moment else { continue };
+                let joined: Vec<f32> = parts.iter().flat_map(|both| &both[idx]).copied().collect();
+                let joined = Tensor::from_vec(joined, moment.shape(), &Device::Cpu)?;
+                moment.slice_set(&joined.to_device(moment.device())?, 0, 0)?;
+            }
         }
-        assert!((gain(optimizer.masters()) - 1.0).abs() > 4e-4);
-        assert_eq!(gain(device.weights()), 1.0);
+        Ok(self)
     }
+}
 
-    #[test]
-    fn a_gradient_that_is_no_number_changes_nothing() {
-        let (model, device) = setup(ComputeDtype::F32);
-        let before = device.weights().apart(model.config()).unwrap();
-        let mut optimizer = DeviceOptimizer::new(&config(), &device, None).unwrap();
-        let gradients = device.weights().zeros_like().unwrap();
-        let bad = gradients.named().nth(3).unwrap();
-        bad.1.slice_set(&(bad.1.ones_like().unwrap() * f64::NAN).unwrap(), 0, 0).unwrap();
-        let outcome = optimizer.step(&device, &gradients, 0.1).unwrap();
-        assert_eq!(outcome, StepOutcome::NonFinite { parameter: bad.0.to_owned() });
-        assert_eq!(optimizer.steps(), 0);
-        for ((_, a), (_, b)) in before.iter().zip(device.weights().apart(model.config()).unwrap()) {
-            assert_eq!((a - b).unwrap().abs().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap(), 0.0);
-        }
+impl Moments {
+    /// Values of a row.
+    fn width(&self) -> usize {
+        self.first.elem_count() / self.first.dims()[0]
     }
+}
+
+fn on_host(moment: &Tensor) -> Result<Vec<f32>> {
+    Ok(moment.flatten_all()?.to_vec1::<f32>()?)
 }

@@ -17,11 +17,11 @@
 use webshop_agent::{Store, View, matmul};
 
 /// μ: how much of the momentum is kept.
-const MOMENTUM: f32 = 0.95;
+pub(super) const MOMENTUM: f32 = 0.95;
 /// Coefficients of the quintic iteration: steepest at 0 without leaving (0.7, 1.2) at the end.
-const QUINTIC: (f32, f32, f32) = (3.4445, -4.7750, 2.0315);
+pub(super) const QUINTIC: (f32, f32, f32) = (3.4445, -4.7750, 2.0315);
 /// Iterations of it.
-const ITERATIONS: usize = 5;
+pub(super) const ITERATIONS: usize = 5;
 /// Root mean square of an update relative to AdamW's usual one.
 const MATCHED_RMS: f64 = 0.2;
 
@@ -38,11 +38,15 @@ pub fn direction(momentum: &mut [f32], gradient: &[f32], cols: usize) -> Vec<f32
         *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;
         ahead.push(MOMENTUM * *m + (1.0 - MOMENTUM) * g);
     }
-    let longest = cols.max(momentum.len() / cols.max(1));
-    let scale = (MATCHED_RMS * f64::sqrt(longest as f64)) as f32;
+    let scale = matched_scale(momentum.len() / cols.max(1), cols);
     orthogonalize(&mut ahead, cols);
     ahead.iter_mut().for_each(|x| *x *= scale);
     ahead
+}
+
+/// What an orthogonal matrix of this shape is multiplied by.
+pub(super) fn matched_scale(rows: usize, cols: usize) -> f32 {
+    (MATCHED_RMS * f64::sqrt(rows.max(cols) as f64)) as f32
 }
 
 /// Replaces `x`, `[rows, cols]`, by a matrix with the same singular vectors and singular values of about 1; all

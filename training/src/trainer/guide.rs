@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, Qwen2, Task};
 use webshop_products::Purpose;
 
-use super::{Trainer, VALUE_STEP};
+use super::{Trainer, VALUE_STEP, kind};
 use crate::checkpoint::step_name;
 use crate::config::ValueConfig;
 use crate::durable::{read_json, remove_if_there, write_json};
@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::ground::GroundGoal;
 use crate::loss::ScoredTurn;
 use crate::metrics::{Metric, Record};
+use crate::network::Network;
 use crate::value::{GoalValue, ReferenceTrip, ValueKey, ValueTable};
 
 /// Folder of the first reference in the run folder.
@@ -29,9 +30,9 @@ const FEWER_SAMPLES: [(u64, usize, usize); 2] = [(100, 4, 2), (30, 2, 4)];
 
 /// The reference and what is known of it.
 pub(super) struct Guide {
-    pub(super) model: Qwen2,
+    pub(super) network: Network,
     /// The learner step at which it was the policy.
-    since: u64,
+    pub(super) since: u64,
     /// The stage of the curriculum whose goals these are.
     stage: usize,
     /// Goals to learn on, by shop and goal.
@@ -88,8 +89,8 @@ impl Guide {
     }
 
     /// The reference, if it is the first one.
-    pub(super) fn first_reference(&self) -> Option<&Qwen2> {
-        (self.since == 0).then_some(&self.model)
+    pub(super) fn first_reference(&self) -> Option<&Network> {
+        (self.since == 0).then_some(&self.network)
     }
 
     /// Learner steps since the reference was the policy.
@@ -125,7 +126,7 @@ impl Trainer<'_> {
         let since = self.last_refresh(step);
         let folder = self.reference_folder(since);
         if step == since {
-            self.actor.save(&folder)?;
+            self.save_model(&folder)?;
         }
         let model = self.actor.frozen(&folder)?;
         let key = self.value_key(&model, since)?;
@@ -133,11 +134,13 @@ impl Trainer<'_> {
         let mut pool = self.stage.sample(self.seed(), self.config.value.goals);
         pool.sort();
         let stage = self.state.stage;
-        let mut guide = Guide { model, since, stage, pool, values: ValueTable::new(key, beta1) };
+        let network = Network::new(&model, self.compute)?;
+        let mut guide = Guide { network, since, stage, pool, values: ValueTable::new(key, beta1) };
         let began = since.max(self.state.stage_since);
         let cost = self.keep_widest(&mut guide)?;
         if step == began {
             self.pay(cost);
+            self.state.forks.forget_rewards();
         }
         if self.wants_values() {
             for earlier in began..step {
@@ -182,8 +185,8 @@ impl Trainer<'_> {
     }
 
     /// The policy as it was before the first learner step.
-    pub(super) fn first_reference(&self) -> Result<Qwen2> {
-        self.actor.frozen(&self.reference_folder(0))
+    pub(super) fn first_reference(&self) -> Result<Network> {
+        Network::new(&self.actor.frozen(&self.reference_folder(0))?, self.compute)
     }
 
     fn reference_folder(&self, since: u64) -> PathBuf {
@@ -196,8 +199,9 @@ impl Trainer<'_> {
     fn value_key(&self, reference: &Qwen2, since: u64) -> Result<ValueKey> {
         let Self { config, .. } = self;
         let (value, learner) = (&config.value, &config.learner);
+        let kind = kind(self.compute);
         let conditions = format!(
-            "seed {}, since {since}, N {}{}, reward {:?} less {}, temperature {}, top_p {}, {:?}, at most {} actions",
+            "seed {}, since {since}, N {}{}, reward {:?} less {}, temperature {}, top_p {}, {:?}, at most {} actions{}{kind}",
             config.seed,
             value.samples,
             if value.adaptive { " at first" } else { "" },
@@ -207,6 +211,7 @@ impl Trainer<'_> {
             learner.top_p,
             config.prompt,
             config.run.max_steps,
+            if kind.is_empty() { "" } else { ", on " },
         );
         Ok(ValueKey {
             reference: reference.fingerprint()?,
@@ -293,7 +298,7 @@ impl Trainer<'_> {
         };
         let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
         self.observer.begin("V*", tasks.len() as u64, 0);
-        let episodes = self.play(&guide.model, &tasks, &|| self.observer.advance(1, ""))?;
+        let episodes = self.play(&guide.network, &tasks, &|| self.observer.advance(1, ""))?;
         self.observer.end();
         Ok(episodes)
     }

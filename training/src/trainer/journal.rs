@@ -1,9 +1,9 @@
 //! Measuring, recording and saving: what the loop does beside learning.
 
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use webshop_agent::{Episode, Qwen2, Sampler, Task, rollout};
+use webshop_agent::{Episode, Sampler, Task, rollout};
 
 use super::guide::Guide;
 use super::{Best, CONFIG, EVALUATION_STEP, MODEL, OPTIMIZER, SHOWN_TRIPS, Stage, Trainer};
@@ -14,14 +14,25 @@ use crate::error::{Result, TrainingError};
 use crate::evaluate::summarize;
 use crate::ground::GroundGoal;
 use crate::metrics::{Metric, Phase, Record, Timing};
+use crate::network::Network;
 use crate::record::{mean_entropy, record_evaluation};
-use crate::setup::{Fingerprint, lm_config, rollout_config};
+use crate::setup::{Fingerprint, lm_config};
 use crate::trajectory::Trajectory;
 
 /// Saves what the run is about, or refuses to continue a run that was about something else.
 pub(super) fn keep_fingerprint(run: &RunFolder, found: &Fingerprint) -> Result<()> {
     let path = run.fingerprint();
-    if path.is_file() && read_json::<Fingerprint>(&path)? != *found {
+    let begun: Option<Fingerprint> = path.is_file().then(|| read_json(&path)).transpose()?;
+    if let Some(begun) = begun.filter(|begun| begun != found) {
+        if begun.compute != found.compute {
+            let [begun, found] = [&begun.compute, &found.compute]
+                .map(|compute| if compute.is_empty() { "CPU, F32, its own engine" } else { compute });
+            let problem = format!(
+                "the run is computed on `{begun}`, not on `{found}`; continue it with the `--device`, `--dtype` and \
+                 `--plain-kernels` that it was begun with"
+            );
+            return Err(TrainingError::bad_file(&path, problem));
+        }
         let problem = "the shop, its goals, its rewards, the prompt or the tokenizer changed since the run began; start a new run";
         return Err(TrainingError::bad_file(&path, problem));
     }
@@ -58,7 +69,7 @@ impl Trainer<'_> {
 
     /// Held-out figures of the policy as it is, recorded under the step taken last, with how far it has come from
     /// `reference`.
-    pub(super) fn evaluate(&mut self, phase: Phase, reference: Option<&Qwen2>) -> Result<Stage> {
+    pub(super) fn evaluate(&mut self, phase: Phase, reference: Option<&Network>) -> Result<Stage> {
         let began = self.clock.seconds();
         let config = &self.config.evaluation;
         let goals = self.ground.held_out(config.split.into(), config.episodes);
@@ -67,8 +78,9 @@ impl Trainer<'_> {
         let tasks: Vec<Task> = goals.into_iter().map(|goal| self.task(at(goal), step, 0)).collect();
         let lm = lm_config(self.config, config.temperature, config.top_p)?;
         let sampler = Sampler::new(config.temperature as f32, config.top_p as f32)?;
-        let mut policy = self.actor.policy(Arc::new(self.actor.model.decoder()?), lm, self.seed())?;
-        let episodes = rollout(&mut policy, &tasks, rollout_config(self.config), &mut |_, _| ())?;
+        let network = self.student.network();
+        let mut policy = self.actor.policy(network.engine()?, lm, self.seed())?;
+        let episodes = rollout(&mut policy, &tasks, self.rollout_config(network), &mut |_, _| ())?;
         self.pace.rolled_out(&episodes, self.clock.seconds() - began);
         let summary = summarize(&episodes);
         let mut record = Record::new(phase, self.state.step);
@@ -129,13 +141,19 @@ impl Trainer<'_> {
         self.state.best.is_some_and(|best| best.step == self.state.step)
     }
 
+    /// Writes the policy as it is into a model folder.
+    pub(super) fn save_model(&self, folder: &Path) -> Result<()> {
+        self.student.bring_home(&self.actor.model)?;
+        self.actor.save(folder)
+    }
+
     pub(super) fn save(&mut self) -> Result<()> {
         self.state.metrics = self.metrics.sync()?;
         self.state.seconds = self.clock.seconds();
         self.run.save_checkpoint(self.state.step, &self.state, |folder| {
-            self.actor.save(&folder.join(MODEL))?;
+            self.save_model(&folder.join(MODEL))?;
             write_atomically(&folder.join(CONFIG), self.config.to_toml().as_bytes())?;
-            self.optimizer.save(&folder.join(OPTIMIZER))
+            self.student.save_moments(&folder.join(OPTIMIZER))
         })?;
         if self.is_best() {
             self.run.set_best(self.state.step)?;

@@ -4,7 +4,6 @@ use webshop_agent::{Episode, Task};
 
 use super::guide::{Guide, scored_turns};
 use super::{MIXED_STEP, Trainer, stage_of};
-use crate::config::Credit;
 use crate::error::Result;
 use crate::evaluate::summarize;
 use crate::gradient::Gradients;
@@ -12,7 +11,7 @@ use crate::ground::GroundGoal;
 use crate::learn::{LearnTerms, learn_step};
 use crate::loss::{Judged, Learner, Prepared, Scored, Target, learner};
 use crate::metrics::{Metric, Phase, Record};
-use crate::optimizer::{Optimizer, Schedule};
+use crate::optimizer::Schedule;
 use crate::record::{record_learning, record_malformed, record_rollout};
 use crate::trajectory::Trajectory;
 use crate::warm_start::cloning_gradient;
@@ -43,8 +42,7 @@ impl Trainer<'_> {
             let step = self.state.step - first;
             if step == 0 {
                 // Moments of the cloning gradient say nothing about this one.
-                let learnable = self.actor.model.learnable();
-                self.optimizer = Optimizer::new(config.optimizer, &self.config.optimizer, learnable);
+                self.student.restart(config.optimizer, &self.config.optimizer)?;
             }
             if !self.is_guided_by(&guide, step) {
                 guide = self.guide_at(step)?;
@@ -151,10 +149,12 @@ impl Trainer<'_> {
         let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
         // A lagging learner's trips are its reference's.
         let is_lagged = learner.name() == "apo-lagged";
-        let model = if is_lagged { &guide.model } else { &self.actor.model };
+        let network = if is_lagged { &guide.network } else { self.student.network() };
         let began = self.clock.seconds();
-        let episodes = self.play(model, &tasks, &|| ())?;
+        let episodes = self.play(network, &tasks, &|| ())?;
         self.pace.rolled_out(&episodes, self.clock.seconds() - began);
+        let of_goals = episodes.chunks(group_size as usize).zip(goals);
+        self.value_states(guide, of_goals, record)?;
         let (mut batch, mut scored) = (Vec::new(), Vec::new());
         for (place, episode) in episodes.iter().enumerate() {
             let group = place / group_size as usize;
@@ -171,17 +171,11 @@ impl Trainer<'_> {
     }
 
     fn score(&self, guide: &Guide, goal: GroundGoal, group: usize, episode: &Episode) -> Scored {
-        let config = &self.config.value;
-        let value = guide.value(goal);
-        let v_state = |state| match config.credit {
-            Credit::Trip => None,
-            Credit::State => value?.v_state(state, config.beta1, config.state_samples),
-        };
         Scored {
             group,
             reward: self.reward(episode),
-            v_star: value.map_or(0.0, |value| value.v_star),
-            turns: scored_turns(episode, v_state),
+            v_star: guide.value(goal).map_or(0.0, |value| value.v_star),
+            turns: scored_turns(episode, |state| self.v_state(guide, goal, state)),
         }
     }
 
@@ -208,7 +202,7 @@ impl Trainer<'_> {
             for (place, (batch, targets)) in batch.chunks(part).zip(targets.chunks(part)).enumerate() {
                 let targets = of_part(targets);
                 let how = (self.sampler()?, config.micro_batch_tokens);
-                let step = learn_step(&self.actor.model, &guide.model, learner, batch, &targets, how)?;
+                let step = learn_step(self.student.network(), &guide.network, learner, batch, &targets, how)?;
                 let Some((mut gradients, of_part)) = step else { continue };
                 self.mix_demonstrations(
                     &mut gradients,
@@ -239,12 +233,9 @@ impl Trainer<'_> {
         let parts = (self.config.learner.epochs * self.config.learner.minibatches) as u64;
         let step = MIXED_STEP + self.state.step * parts + place;
         let batch = self.demonstrations()?.batch(step, n)?;
-        let (cloning, _) =
-            cloning_gradient(&self.actor.model, &batch, self.config.learner.micro_batch_tokens)?;
-        for (own, shown) in gradients.iter_mut().flatten().zip(cloning.iter().flatten()) {
-            *own = (1.0 - share) as f32 * *own + share as f32 * shown;
-        }
-        Ok(())
+        let limit_tokens = self.config.learner.micro_batch_tokens;
+        let (cloning, _) = cloning_gradient(self.student.network(), &batch, limit_tokens)?;
+        gradients.mix(share, &cloning)
     }
 
     /// The norm to which gradients are clipped: fixed, or a quantile of those so far

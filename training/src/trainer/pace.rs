@@ -8,6 +8,7 @@ use crate::metrics::Timing;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Pace {
     rollout_seconds: f64,
+    fork_seconds: f64,
     env_steps: usize,
     generated_tokens: usize,
     train_seconds: f64,
@@ -22,6 +23,11 @@ impl Pace {
         self.generated_tokens += episodes.iter().map(Episode::n_sampled_tokens).sum::<usize>();
     }
 
+    /// Counts seconds of trips that the reference forked from states, which are no part of the rollout.
+    pub(super) fn forked(&mut self, seconds: f64) {
+        self.fork_seconds += seconds;
+    }
+
     /// Counts so many tokens, read and written, that took so long to learn from.
     pub(super) fn trained(&mut self, n_tokens: usize, seconds: f64) {
         self.train_seconds += seconds;
@@ -32,7 +38,9 @@ impl Pace {
     pub(super) fn tell(self, timing: &mut Timing, step_seconds: f64) {
         timing.parts.insert("step".into(), step_seconds);
         timing.perf.insert("step_s".into(), step_seconds);
-        for (part, seconds) in [("rollout", self.rollout_seconds), ("train", self.train_seconds)] {
+        let parts =
+            [("rollout", self.rollout_seconds), ("forks", self.fork_seconds), ("train", self.train_seconds)];
+        for (part, seconds) in parts {
             if seconds > 0.0 {
                 timing.parts.insert(part.into(), seconds);
             }
@@ -57,6 +65,7 @@ mod tests {
     #[test]
     fn speeds_are_counts_by_the_seconds_of_their_part() {
         let mut pace = Pace { rollout_seconds: 4.0, env_steps: 6, generated_tokens: 100, ..Pace::default() };
+        pace.forked(2.5);
         pace.trained(300, 0.5);
         pace.trained(100, 1.5);
         let mut timing = Timing::new(Phase::Learn, 1, 9.0);
@@ -67,7 +76,7 @@ mod tests {
             [("env_steps_per_s", 1.5), ("gen_tok_per_s", 25.0), ("step_s", 7.0), ("train_tok_per_s", 200.0)];
         assert_eq!(told, expected);
         let parts: Vec<(&str, f64)> = timing.parts.iter().map(|(name, s)| (name.as_str(), *s)).collect();
-        assert_eq!(parts, [("rollout", 4.0), ("step", 7.0), ("train", 2.0)]);
+        assert_eq!(parts, [("forks", 2.5), ("rollout", 4.0), ("step", 7.0), ("train", 2.0)]);
         let mut timing = Timing::new(Phase::WarmStart, 1, 9.0);
         Pace::default().tell(&mut timing, 1.0);
         assert_eq!(timing.perf.len(), 1, "nothing but the step was timed");

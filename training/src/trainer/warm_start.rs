@@ -32,7 +32,7 @@ impl Trainer<'_> {
             }
             let limit_tokens = self.config.learner.micro_batch_tokens;
             let training = self.clock.seconds();
-            let (gradients, loss) = cloning_gradient(&self.actor.model, &batch, limit_tokens)?;
+            let (gradients, loss) = cloning_gradient(self.student.network(), &batch, limit_tokens)?;
             let mut record = Record::new(Phase::WarmStart, step + 1);
             let lr = schedule.lr(step, 0.0);
             let grad_norm = self.update(gradients, lr, self.config.optimizer.grad_clip)?;

@@ -58,7 +58,7 @@ impl Trips {
 /// The trips of one customer.
 pub(super) fn played(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Result<Vec<Episode>> {
     let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
-    let task = |&goal| Task { shop: shop.clone(), coordinates: coordinates(goal) };
+    let task = |&goal| Task::new(shop.clone(), coordinates(goal));
     let tasks: Vec<Task> = goals.iter().map(task).collect();
     Ok(rollout(policy, &tasks, LIMITS, &mut |_, _| ())?)
 }

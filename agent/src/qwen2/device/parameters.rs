@@ -169,16 +169,25 @@ impl Parameters {
         self.tensors.get(at).map_or_else(|| self.embedding(), |(_, tensor)| tensor)
     }
 
+    /// What each parameter of a model joins, in the order of [`named`](Self::named): parameters of the checkpoint by
+    /// name, with their rows, one below the other.
+    pub fn parts(config: &Qwen2Config) -> Vec<Vec<(String, usize)>> {
+        let shapes = parameter_shapes(config);
+        let with_rows = |part: String| {
+            let found = shapes.binary_search_by(|(name, _)| name.cmp(&part));
+            let n_rows = shapes[found.expect("joined parameters are made of the model's")].1[0];
+            (part, n_rows)
+        };
+        names(config).into_iter().map(|(_, parts)| parts.into_iter().map(with_rows).collect()).collect()
+    }
+
     /// The parameters under their checkpoint names, taken apart, in f32 on the CPU.
     pub fn apart(&self, config: &Qwen2Config) -> Result<Vec<(String, Tensor)>, AgentError> {
-        let shapes = parameter_shapes(config);
         let mut apart = Vec::new();
-        for ((_, parts), (_, joined)) in names(config).into_iter().zip(&self.tensors) {
+        for (parts, (_, joined)) in Self::parts(config).into_iter().zip(&self.tensors) {
             let joined = joined.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
             let mut start = 0;
-            for part in parts {
-                let found = shapes.binary_search_by(|(name, _)| name.cmp(&part));
-                let n_rows = shapes[found.expect("joined parameters are made of the model's")].1[0];
+            for (part, n_rows) in parts {
                 apart.push((part, joined.narrow(0, start, n_rows)?.contiguous()?));
                 start += n_rows;
             }

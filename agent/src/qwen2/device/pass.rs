@@ -6,7 +6,7 @@
 
 use candle_core::{DType, Tensor};
 
-use super::super::PackedTokens;
+use super::super::{PackedTokens, TokenStats};
 use super::parameters::Layer;
 use super::{DeviceModel, Parameters};
 use crate::error::AgentError;
@@ -68,16 +68,16 @@ impl DeviceModel {
         Ok(DevicePass { model: self, batch, inputs, x, hidden, scored })
     }
 
-    /// The log-probabilities and entropies alone. `[N]` each, on the device
+    /// As [`Qwen2::score`](crate::Qwen2::score): the answers alone, on the host. Waits for the device.
     pub fn score(
         &self,
         tokens: &PackedTokens,
         positions: &[u32],
         targets: &[u32],
         sampler: Sampler,
-    ) -> Result<(Tensor, Tensor), AgentError> {
+    ) -> Result<TokenStats, AgentError> {
         let (_, _, scored) = self.forward(&self.batch(tokens, positions, targets, sampler)?, |_| ())?;
-        Ok((scored.stats.log_prob, scored.stats.entropy))
+        on_host(&scored)
     }
 
     fn batch(
@@ -185,7 +185,20 @@ impl DeviceModel {
     }
 }
 
+/// Brings the answers to the host, which waits for them.
+fn on_host(scored: &Scored) -> Result<TokenStats, AgentError> {
+    let read = |x: &Tensor| x.to_vec1::<f32>();
+    let n_outside = read(&scored.outside)?.into_iter().filter(|is_outside| *is_outside > 0.0).count();
+    TokenStats::new(read(&scored.stats.log_prob)?, read(&scored.stats.entropy)?, n_outside)
+}
+
 impl DevicePass<'_> {
+    /// The answers of the forward pass on the host, where a loss is made from them; its gradient there
+    /// ([`TokenStats::d_log_prob`]) is what [`backward`](Self::backward) takes. Waits for the device.
+    pub fn stats(&self) -> Result<TokenStats, AgentError> {
+        on_host(&self.scored)
+    }
+
     /// log p(target) at each asked position, on the device. `[N]`
     pub fn log_prob(&self) -> &Tensor {
         &self.scored.stats.log_prob

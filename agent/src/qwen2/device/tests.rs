@@ -171,8 +171,13 @@ fn log_probabilities_and_gradients_equal_the_first_engine() {
             close(&pass.entropy().to_vec1::<f32>().unwrap(), &theirs.stats().entropy, 1e-5, &what);
             let n_outside = pass.outside().sum_all().unwrap().to_scalar::<f32>().unwrap();
             assert_eq!(n_outside as usize, theirs.stats().n_outside, "{what}");
-            let (scored, _) = device.score(&tokens, &positions, &targets, sampler).unwrap();
-            assert_eq!(scored.to_vec1::<f32>().unwrap(), pass.log_prob().to_vec1::<f32>().unwrap());
+            for answers in [device.score(&tokens, &positions, &targets, sampler), pass.stats()] {
+                let answers = answers.unwrap();
+                let on_host = answers.log_prob.to_vec1::<f32>().unwrap();
+                assert_eq!(on_host, pass.log_prob().to_vec1::<f32>().unwrap());
+                assert_eq!(answers.entropy, pass.entropy().to_vec1::<f32>().unwrap());
+                assert_eq!(answers.n_outside, n_outside as usize);
+            }
 
             let gradients = device.weights().zeros_like().unwrap();
             pass.backward(&d, &gradients).unwrap();
@@ -217,7 +222,7 @@ fn bf16_is_near() {
     let device = DeviceModel::new(&model, &compute(ComputeDtype::Bf16)).unwrap();
     let (ids, lengths, positions, targets) = questions();
     let tokens = PackedTokens { ids: &ids, lengths: &lengths };
-    let (log_prob, _) = device.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let log_prob = device.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap().log_prob;
     let expected = model
         .score(&tokens, &positions, &targets, Sampler::PLAIN)
         .unwrap()
