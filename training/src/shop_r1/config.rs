@@ -11,7 +11,7 @@ use super::certainty::{Certainty, CertaintyKind};
 use super::similarity::Similarity;
 use crate::error::{Result, TrainingError};
 
-/// How a completion is judged. See [`crate::shop_r1::ShopR1Reward`] for the formula that these are the letters of.
+/// How a completion is judged. The formula that these are the letters of stands at the head of `reward.rs`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardConfig {
