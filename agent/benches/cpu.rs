@@ -75,8 +75,14 @@ struct Server {
 
 impl Server {
     fn generator(&self, n_lanes: usize, capacity: usize) -> Generator {
-        let config =
-            GeneratorConfig { n_lanes, capacity, sampler: Sampler::PLAIN, seed: Seed(1), stop_ids: vec![] };
+        let config = GeneratorConfig {
+            n_lanes,
+            capacity,
+            sampler: Sampler::PLAIN,
+            seed: Seed(1),
+            stop_ids: vec![],
+            certainty: None,
+        };
         let decoder = Arc::new(self.model.decoder().expect("parameters can be read"));
         Generator::new(decoder, config).expect("memory of the CPU")
     }

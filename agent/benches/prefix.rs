@@ -56,8 +56,14 @@ fn config(model: &str) -> Qwen2Config {
 fn play(decoder: &Arc<Decoder>, trip: &[(usize, usize)], is_kept: bool) -> (usize, f64) {
     let vocab_size = decoder.config().vocab_size as u32;
     let capacity = trip.iter().map(|(read, said)| read + said).sum::<usize>() + 1;
-    let config =
-        GeneratorConfig { n_lanes: 1, capacity, sampler: Sampler::PLAIN, seed: Seed(1), stop_ids: vec![] };
+    let config = GeneratorConfig {
+        n_lanes: 1,
+        capacity,
+        sampler: Sampler::PLAIN,
+        seed: Seed(1),
+        stop_ids: vec![],
+        certainty: None,
+    };
     let mut generator = Generator::new(Arc::clone(decoder), config).expect("memory of the CPU");
     let (mut context, mut n_fed) = (Vec::new(), 0);
     let start = Instant::now();

@@ -52,6 +52,12 @@ pub enum AgentError {
     /// A low-rank adapter that does what is not known, or is for another model.
     #[error("adapter: {0}")]
     Adapter(String),
+    /// Single steps were asked about in a dialect whose answers cannot be judged one by one.
+    #[error("single steps are asked about in `shop-r1`, `shop-r1-latest` or `shop-r1-minimal`, not in `{0}`")]
+    SingleSteps(Dialect),
+    /// A token's distribution that does not tell how sure the model was.
+    #[error("cannot tell how sure a token is: {0}")]
+    Certainty(String),
     /// Sampling met a distribution it cannot draw from.
     #[error("sampling: {0}")]
     Sampling(String),

@@ -38,6 +38,7 @@ use crate::engine::Engine;
 use crate::error::AgentError;
 use crate::kernels::threads::Threads;
 use crate::sampler::{Sampler, SamplingCoordinates};
+use crate::shop_r1::Certainty;
 
 /// Most lanes of a small model that are computed together on one thread: enough rows for the matrix products to be worth it, few
 /// enough to keep several threads busy.
@@ -56,6 +57,8 @@ pub struct GeneratorConfig {
     pub seed: Seed,
     /// Tokens that end a turn, such as `<|im_end|>`.
     pub stop_ids: Vec<u32>,
+    /// What to record of how sure the model was of each token; `None` for nothing.
+    pub certainty: Option<Certainty>,
 }
 
 /// What stands before a prompt.
@@ -85,7 +88,7 @@ pub struct Request {
     pub max_new_tokens: usize,
 }
 
-/// What was said in one turn. The three lists are equally long.
+/// What was said in one turn. The lists are equally long, `certainty` unless it is empty.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// The sampled tokens, the stop token included.
@@ -94,6 +97,10 @@ pub struct Completion {
     pub log_probs: Vec<f32>,
     /// Entropy in nats of each of these distributions.
     pub entropy: Vec<f32>,
+    /// How sure the model was of each, by the logits before temperature, where that is recorded; 0 where a constraint left
+    /// nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certainty: Vec<f64>,
     /// Why it ended.
     pub stop: StopReason,
 }

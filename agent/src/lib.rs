@@ -78,7 +78,7 @@ pub use episode::{
 pub use error::AgentError;
 pub use generate::{Completion, Context, Generator, GeneratorConfig, Request, StopReason};
 pub use kernels::matmul::{Store, View, matmul};
-pub use lm_policy::{ChatDemonstrator, ChatFormat, LmConfig, LmPolicy, ToldTurn};
+pub use lm_policy::{ChatDemonstrator, ChatFormat, Interviewer, LmConfig, LmPolicy, Question, ToldTurn};
 pub use policy::{LaneView, Move, OraclePolicy, PagePolicy, Policy, RandomPolicy, RulePolicy, SeenPage};
 pub use qwen2::{
     Decoder, KnownShape, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,

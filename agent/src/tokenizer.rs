@@ -196,6 +196,21 @@ impl ShopTokenizer {
         self.trusted.decode(ids, false).expect("joining bytes and dropping spaces cannot fail")
     }
 
+    /// How many bytes of the decoded text each token wrote. Bytes of a character that several tokens wrote are the last
+    /// one's.
+    pub fn bytes_of_each(&self, ids: &[u32]) -> Vec<usize> {
+        let certain = |at: usize| {
+            let text = self.decode(&ids[..at]);
+            if at == ids.len() {
+                text.len()
+            } else {
+                text.trim_end_matches(char::REPLACEMENT_CHARACTER).len()
+            }
+        };
+        let ends: Vec<usize> = (0..=ids.len()).map(certain).collect();
+        ends.windows(2).map(|ends| ends[1].saturating_sub(ends[0])).collect()
+    }
+
     /// The token as the vocabulary spells it, a space as `Ġ` and a line break as `Ċ`.
     pub fn token(&self, id: u32) -> Option<String> {
         self.trusted.id_to_token(id)

@@ -98,9 +98,6 @@ pub enum TrainingError {
         /// What is wrong with the batch.
         problem: String,
     },
-    /// A token's distribution that does not tell how sure the model was.
-    #[error("cannot tell how sure a token is: {0}")]
-    Certainty(String),
     /// No training goal could be demonstrated, so there is nothing to clone.
     #[error("no demonstration found for step {step}: none of the drawn goals can be bought on a shown page")]
     NothingToClone {

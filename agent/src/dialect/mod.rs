@@ -14,13 +14,15 @@
 //! | `agentgym-react` | `Thought: … Action: …` | one growing chat | the whole answer is the action, marked malformed |
 //! | `tool-call` | a call of `search` or `click` | one growing chat | passes the turn |
 //! | `shop-r1` | one JSON object, rationale and action | each turn a prompt of its own, with all pages and actions | passes the turn |
+//! | `shop-r1-latest` | the same | the same, with all actions | passes the turn |
+//! | `shop-r1-minimal` | the same | the same, with all actions and without saying what form answers have | passes the turn |
 //!
 //! Nothing here knows tokens or rewards: what a malformed answer costs is the trainer's choice.
 
 mod agentgym_react;
 pub mod plain;
 mod ragen;
-mod shop_r1;
+pub(crate) mod shop_r1;
 mod tags;
 #[cfg(test)]
 mod tests;
@@ -37,6 +39,7 @@ use webshop_env::{Action, Page};
 use crate::chat::{Message, Role};
 use crate::dialogue::Dialogue;
 use crate::prompt::PROMPT_VERSION;
+use crate::shop_r1::{Sample, rationale_of};
 
 /// A prompt format by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,7 +57,14 @@ pub enum Dialect {
     /// Function calls.
     ToolCall,
     /// Pages as HTML and answers as JSON, as Shop-R1 has them.
+    #[serde(rename = "shop-r1")]
     ShopR1,
+    /// The same with the present page alone.
+    #[serde(rename = "shop-r1-latest")]
+    ShopR1Latest,
+    /// The same for models that know the form of answers.
+    #[serde(rename = "shop-r1-minimal")]
+    ShopR1Minimal,
 }
 
 /// What of the past stands before a turn.
@@ -92,8 +102,16 @@ pub struct AnswerForm {
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Dialect; 6] =
-        [Self::Plain, Self::VerlAgent, Self::Ragen, Self::AgentgymReact, Self::ToolCall, Self::ShopR1];
+    pub const ALL: [Dialect; 8] = [
+        Self::Plain,
+        Self::VerlAgent,
+        Self::Ragen,
+        Self::AgentgymReact,
+        Self::ToolCall,
+        Self::ShopR1,
+        Self::ShopR1Latest,
+        Self::ShopR1Minimal,
+    ];
 
     /// The name of the preset.
     pub fn name(self) -> &'static str {
@@ -104,6 +122,8 @@ impl Dialect {
             Self::AgentgymReact => "agentgym-react",
             Self::ToolCall => "tool-call",
             Self::ShopR1 => "shop-r1",
+            Self::ShopR1Latest => "shop-r1-latest",
+            Self::ShopR1Minimal => "shop-r1-minimal",
         }
     }
 
@@ -116,6 +136,8 @@ impl Dialect {
             Self::AgentgymReact => agentgym_react::VERSION,
             Self::ToolCall => tool_call::VERSION,
             Self::ShopR1 => shop_r1::VERSION,
+            Self::ShopR1Latest => shop_r1::LATEST_VERSION,
+            Self::ShopR1Minimal => shop_r1::MINIMAL_VERSION,
         }
     }
 
@@ -123,7 +145,7 @@ impl Dialect {
     pub fn history(self) -> History {
         match self {
             Self::Plain | Self::Ragen | Self::AgentgymReact | Self::ToolCall => History::Kept,
-            Self::VerlAgent | Self::ShopR1 => History::Retold,
+            Self::VerlAgent | Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => History::Retold,
         }
     }
 
@@ -131,7 +153,7 @@ impl Dialect {
     pub fn observe(self, page: &Page) -> String {
         match self {
             Self::VerlAgent => verl_agent::observe(page),
-            Self::ShopR1 => shop_r1::observe(page),
+            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => shop_r1::observe(page),
             Self::Plain | Self::Ragen | Self::AgentgymReact | Self::ToolCall => page.text(),
         }
     }
@@ -144,7 +166,40 @@ impl Dialect {
             Self::Ragen => ragen::messages(trip),
             Self::AgentgymReact => agentgym_react::messages(trip),
             Self::ToolCall => tool_call::messages(trip),
-            Self::ShopR1 => shop_r1::messages(trip),
+            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => self.messages_forgetting(trip, 0),
+        }
+    }
+
+    /// The same without the pages of the first `n` turns, where the dialect can do without them.
+    pub(crate) fn messages_forgetting(self, trip: &Dialogue, n: usize) -> Vec<Message> {
+        match self.shop_r1_prompt() {
+            Some(prompt) => shop_r1::messages(trip, prompt, n),
+            None => self.messages(trip),
+        }
+    }
+
+    /// How many of `n` past pages could be left out of a prompt.
+    pub(crate) fn n_forgettable(self, n: usize) -> usize {
+        if self == Self::ShopR1 { n } else { 0 }
+    }
+
+    /// Whether answers are Shop-R1's, which can be judged one by one.
+    pub fn is_shop_r1(self) -> bool {
+        self.shop_r1_prompt().is_some()
+    }
+
+    /// What a recorded step is asked with, without the pages of the first `n_forgotten` turns; `None` if answers are not
+    /// Shop-R1's.
+    pub fn question(self, sample: &Sample, n_forgotten: usize) -> Option<Vec<Message>> {
+        self.shop_r1_prompt().map(|prompt| shop_r1::question(sample, prompt, n_forgotten))
+    }
+
+    fn shop_r1_prompt(self) -> Option<shop_r1::Prompt> {
+        match self {
+            Self::ShopR1 => Some(shop_r1::Prompt::Paper),
+            Self::ShopR1Latest => Some(shop_r1::Prompt::Latest),
+            Self::ShopR1Minimal => Some(shop_r1::Prompt::Minimal),
+            Self::Plain | Self::VerlAgent | Self::Ragen | Self::AgentgymReact | Self::ToolCall => None,
         }
     }
 
@@ -162,7 +217,7 @@ impl Dialect {
             Self::Ragen => ragen::parse(text),
             Self::AgentgymReact => agentgym_react::parse(text),
             Self::ToolCall => tool_call::parse(answer),
-            Self::ShopR1 => shop_r1::parse(text, page),
+            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => shop_r1::parse(text, page),
         }
     }
 
@@ -198,7 +253,7 @@ impl Dialect {
             Self::VerlAgent => format!("<action>{action}</action>"),
             Self::Ragen => format!("<answer>{action}</answer>"),
             Self::ToolCall => tool_call::say(action),
-            Self::ShopR1 => shop_r1::say(action),
+            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => shop_r1::say(action),
         }
     }
 
@@ -210,16 +265,18 @@ impl Dialect {
             Self::Ragen => ragen::FORM,
             Self::AgentgymReact => agentgym_react::FORM,
             Self::ToolCall => tool_call::FORM,
-            Self::ShopR1 => shop_r1::FORM,
+            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => shop_r1::FORM,
         }
+    }
+
+    /// What is demonstrated as the reason of `action`, where this was thought.
+    pub(crate) fn reason(self, thought: &str, action: &Action) -> String {
+        if self.is_shop_r1() { rationale_of(thought, action) } else { thought.to_owned() }
     }
 
     /// A thought as it can stand in an answer.
     fn in_thought(self, thought: &str) -> String {
-        match self {
-            Self::ShopR1 => shop_r1::in_string(thought),
-            _ => thought.to_owned(),
-        }
+        if self.is_shop_r1() { shop_r1::in_string(thought) } else { thought.to_owned() }
     }
 }
 

@@ -6,7 +6,10 @@
 //! assistant  {"rationale": "…", "action": {"type":"click","name":"buy now"}}
 //! ```
 //!
-//! Whatever can be used on a page has a `name`: the label itself in lower case, `search_input` for the search bar.
+//! Whatever can be used on a page has a `name`: the label itself in lower case, `search_input` for the search bar. Pages
+//! long past make room for the present one, oldest first; what was done on them stays. `shop-r1-latest` shows the present
+//! page alone, and `shop-r1-minimal` leaves the form of answers to training besides.
+//!
 //! `type_and_submit` searches, `click` clicks, `terminate` leaves without buying. Answers are read by
 //! [`crate::shop_r1`], in its mode `schema`, and mean on a page what is said there. A click on what the page does not
 //! have stays the click it is, so that the shop can refuse it and the record says what was tried.
@@ -19,9 +22,22 @@ use webshop_env::{Action, NodeKind, NoopReason, Page};
 use super::{AnswerForm, Utterance};
 use crate::chat::{Message, Role};
 use crate::dialogue::Dialogue;
-use crate::shop_r1::{Answer, BuyNowAs, FormatMode, NextAction, SEARCH_INPUT, ShopMove, Unfit};
+use crate::shop_r1::{Answer, BuyNowAs, FormatMode, NextAction, SEARCH_INPUT, Sample, ShopMove, Unfit};
 
-pub const VERSION: &str = "shop-r1-v2";
+pub const VERSION: &str = "shop-r1-v3";
+pub const LATEST_VERSION: &str = "shop-r1-latest-v1";
+pub const MINIMAL_VERSION: &str = "shop-r1-minimal-v1";
+
+/// What a prompt says beside the present page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// The form of answers, and all pages.
+    Paper,
+    /// The form of answers.
+    Latest,
+    /// Hardly anything.
+    Minimal,
+}
 
 pub const FORM: AnswerForm = AnswerForm {
     thought: Some(("{\"rationale\": \"", "\", \"action\": ")),
@@ -37,6 +53,8 @@ const SYSTEM: &str = "You are a customer of an online shop. You are shown its pa
      {\"type\":\"type_and_submit\",\"name\":\"search_input\",\"text\":\"<words>\"}\n\
      {\"type\":\"terminate\"}\n\
      To buy, click `buy now`; to leave without buying, terminate.";
+/// Something there must be, or templates say what they like.
+const MINIMAL_SYSTEM: &str = "Next action as JSON.";
 
 pub fn observe(page: &Page) -> String {
     let mut html = String::new();
@@ -44,29 +62,47 @@ pub fn observe(page: &Page) -> String {
         let text = node.text.trim();
         let name = text.to_lowercase().replace('"', "&quot;");
         let is_search = matches!(page, Page::Search(_)) && node.kind == NodeKind::Button;
-        if is_search {
-            let _ = writeln!(html, "<input name=\"{SEARCH_INPUT}\">");
-        } else {
-            let chosen = if node.clicked { " clicked" } else { "" };
-            let _ = match node.kind {
-                NodeKind::Plain => writeln!(html, "<p>{text}</p>"),
-                NodeKind::Button => writeln!(html, "<button name=\"{name}\">{text}</button>"),
-                NodeKind::Link => writeln!(html, "<a name=\"{name}\"{chosen}>{text}</a>"),
-                NodeKind::Label => writeln!(html, "<option name=\"{name}\"{chosen}>{text}</option>"),
-            };
-        }
+        let chosen = if node.clicked { " clicked" } else { "" };
+        // A name is the label but for its capitals, so that the label need not stand there again.
+        let _ = match node.kind {
+            _ if is_search => writeln!(html, "<input name=\"{SEARCH_INPUT}\">"),
+            NodeKind::Plain => writeln!(html, "<p>{text}</p>"),
+            NodeKind::Button => writeln!(html, "<button name=\"{name}\">"),
+            NodeKind::Link => writeln!(html, "<a name=\"{name}\"{chosen}>"),
+            NodeKind::Label => writeln!(html, "<option name=\"{name}\"{chosen}>"),
+        };
     }
     html
 }
 
-pub fn messages(trip: &Dialogue) -> Vec<Message> {
+/// What the model is asked with, without the pages of the first `n_forgotten` turns.
+pub fn messages(trip: &Dialogue, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
+    let past = trip.past().iter().map(|turn| (turn.seen.observation.as_str(), deed(&turn.action)));
+    ask(past.collect(), &trip.now().observation, prompt, n_forgotten)
+}
+
+/// The same for a recorded step.
+pub fn question(sample: &Sample, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
+    let past = sample.context.iter().map(|step| {
+        let deed = step.action.as_ref().map_or_else(|| json!({}), |action| json!(action));
+        (step.page.as_str(), deed)
+    });
+    ask(past.collect(), &sample.page, prompt, n_forgotten)
+}
+
+fn ask(past: Vec<(&str, Value)>, now: &str, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
+    let n_forgotten = if prompt == Prompt::Paper { n_forgotten } else { past.len() };
     let mut text = String::new();
-    for (at, turn) in trip.past().iter().enumerate() {
+    for (at, (page, deed)) in past.iter().enumerate() {
         let step = at + 1;
-        text += &format!("Page {step}:\n{}Action {step}: {}\n\n", turn.seen.observation, deed(&turn.action));
+        let _ = match at < n_forgotten {
+            true => writeln!(text, "Action {step}: {deed}"),
+            false => write!(text, "Page {step}:\n{page}Action {step}: {deed}\n\n"),
+        };
     }
-    text += &format!("Page {}:\n{}", trip.past().len() + 1, trip.now().observation);
-    vec![Message::text(Role::System, SYSTEM), Message::text(Role::User, text)]
+    let _ = write!(text, "Page {}:\n{now}", past.len() + 1);
+    let system = if prompt == Prompt::Minimal { MINIMAL_SYSTEM } else { SYSTEM };
+    vec![Message::text(Role::System, system), Message::text(Role::User, text)]
 }
 
 /// An action as JSON. What was no action is told as an empty object.
@@ -76,6 +112,12 @@ fn deed(action: &Action) -> Value {
 
 pub fn say(action: &Action) -> String {
     format!("{}}}", deed(action))
+}
+
+/// The whole answer that takes a recorded step.
+pub fn say_step(rationale: &str, action: &NextAction) -> String {
+    let (opening, closing) = FORM.thought.unwrap_or_default();
+    format!("{opening}{}{closing}{action}}}", in_string(rationale))
 }
 
 /// Text as it stands between the quotes of a JSON string.

@@ -36,7 +36,9 @@ impl Group {
             }
             let lanes: Vec<LaneTokens<'_>> =
                 open.iter().map(|turn| LaneTokens { lane: turn.lane, ids: &turn.unread }).collect();
-            let is_free = config.sampler.top_p() == 1.0 && open.iter().all(|turn| turn.state.is_none());
+            let is_free = config.sampler.top_p() == 1.0
+                && config.certainty.is_none()
+                && open.iter().all(|turn| turn.state.is_none());
             if is_free {
                 let uniforms: Vec<f32> = open.iter().map(|turn| turn.uniform(config)).collect();
                 let temperature = config.sampler.temperature();
@@ -84,6 +86,7 @@ impl Group {
             state: request.constraint.as_ref().map(Constraint::start),
             unread: Vec::new(),
             draws: Vec::new(),
+            certainty: Vec::new(),
             stop: None,
         };
         if turn.room == 0 {
@@ -116,6 +119,7 @@ impl Group {
             ids: turn.draws.iter().map(|draw| draw.id).collect(),
             log_probs: turn.draws.iter().map(|draw| draw.log_prob).collect(),
             entropy: turn.draws.iter().map(|draw| draw.entropy).collect(),
+            certainty: turn.certainty,
             stop: turn.stop.expect("turns are finished when they have stopped"),
         }
     }
@@ -132,6 +136,8 @@ struct Turn<'r> {
     /// End of the context that the cache has not read; never empty while the turn is open.
     unread: Vec<u32>,
     draws: Vec<Draw>,
+    /// How sure the model was of them, where that is recorded.
+    certainty: Vec<f64>,
     stop: Option<StopReason>,
 }
 
@@ -139,6 +145,7 @@ impl Turn<'_> {
     fn sample(&mut self, config: &GeneratorConfig, logits: &[f32]) -> Result<(), AgentError> {
         let allowed = self.state.map_or(Allowed::AllBut(&[]), |state| state.allowed());
         let draw = config.sampler.sample(logits, allowed, config.seed, self.coordinates())?;
+        self.certainty.extend(config.certainty.map(|measure| measure.of_logits(logits)).transpose()?);
         self.say(config, draw)
     }
 
@@ -156,6 +163,7 @@ impl Turn<'_> {
     /// As long as a single token is possible, the model need not be asked.
     fn say_what_is_certain(&mut self, config: &GeneratorConfig) -> Result<(), AgentError> {
         while let (None, Some(Allowed::Only([id]))) = (self.stop, self.state.map(|state| state.allowed())) {
+            self.certainty.extend(config.certainty.map(|_| 0.0));
             self.say(config, Draw::certain(*id))?;
         }
         Ok(())

@@ -54,6 +54,7 @@ fn generator_of(decoder: Arc<Decoder>, n_lanes: usize, stop_ids: &[u32]) -> Gene
         sampler: Sampler::PLAIN,
         seed: Seed(11),
         stop_ids: stop_ids.to_vec(),
+        certainty: None,
     };
     Generator::new(decoder, config).unwrap()
 }

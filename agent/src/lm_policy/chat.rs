@@ -92,6 +92,8 @@ pub struct ChatVoice<'a> {
     /// Spelled out, none empty.
     specials: Vec<String>,
     grammar: Option<Grammar>,
+    /// Tokens of a prompt that stands alone, behind which an answer of any length fits.
+    longest_prompt: usize,
     lanes: Vec<Option<Lane>>,
 }
 
@@ -121,6 +123,7 @@ impl<'a> ChatVoice<'a> {
             stamp: format.stamp()?,
             specials: specials.filter(|token| !token.is_empty()).collect(),
             grammar: None,
+            longest_prompt: config.max_context.saturating_sub(config.max_turn_tokens),
             lanes: Vec::new(),
         };
         voice.try_template()?;
@@ -145,6 +148,28 @@ impl<'a> ChatVoice<'a> {
         &self.format.stop_ids
     }
 
+    pub fn dialect(&self) -> Dialect {
+        self.format.dialect
+    }
+
+    /// A prompt that stands alone, in tokens: without as few of the `n_past` pages, oldest first, as leave room for an
+    /// answer. Without all of them if that is not enough. `forgetting` tells it without the first so many.
+    pub fn fitting(
+        &self,
+        n_past: usize,
+        forgetting: impl Fn(usize) -> Result<Vec<Message>, AgentError>,
+    ) -> Result<Vec<u32>, AgentError> {
+        let n_forgettable = self.format.dialect.n_forgettable(n_past);
+        let mut n_forgotten = 0;
+        loop {
+            let ids = self.tokenizer.encode(&self.render(&forgetting(n_forgotten)?)?)?;
+            if ids.len() <= self.longest_prompt || n_forgotten == n_forgettable {
+                return Ok(ids);
+            }
+            n_forgotten += 1;
+        }
+    }
+
     pub fn begin(&mut self, n_lanes: usize) {
         self.lanes.clear();
         self.lanes.resize_with(n_lanes, || None);
@@ -162,13 +187,13 @@ impl<'a> ChatVoice<'a> {
             last_id: None,
         });
         lane.dialogue.see(view.page, view.noop.copied());
-        let mut messages = lane.dialogue.messages();
         let told = match dialect.history() {
             History::Retold => {
-                let text = self.render(&messages)?;
-                (Context::Alone, self.tokenizer.encode(&text)?)
+                let forgetting = |n| Ok(dialect.messages_forgetting(&lane.dialogue, n));
+                (Context::Alone, self.fitting(lane.dialogue.past().len(), forgetting)?)
             }
             History::Kept => {
+                let mut messages = lane.dialogue.messages();
                 let answers = messages.iter_mut().rev().filter(|message| message.role == Role::Assistant);
                 for answer in answers.take(lane.dialogue.past().len()) {
                     *answer = Message::text(Role::Assistant, ANSWER);
@@ -188,14 +213,18 @@ impl<'a> ChatVoice<'a> {
         grammar.map(|grammar| grammar.constraint(page, |action| self.acted(action))).transpose()
     }
 
-    pub fn hear(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
-        let lane = self.lanes[view.lane].as_mut().expect("a page was told before an answer is heard");
-        lane.last_id = ids.last().copied();
-        let words = match ids.split_last() {
+    /// What was said, without the token that ended it.
+    pub fn words_of<'i>(&self, ids: &'i [u32]) -> &'i [u32] {
+        match ids.split_last() {
             Some((last, words)) if self.format.stop_ids.contains(last) => words,
             _ => ids,
-        };
-        let answer = self.tokenizer.decode(words);
+        }
+    }
+
+    pub fn hear(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
+        let answer = self.tokenizer.decode(self.words_of(ids));
+        let lane = self.lanes[view.lane].as_mut().expect("a page was told before an answer is heard");
+        lane.last_id = ids.last().copied();
         let utterance = lane.dialogue.say(Message::text(Role::Assistant, answer.as_str()), view.page);
         (answer, utterance)
     }
@@ -222,7 +251,7 @@ impl<'a> ChatVoice<'a> {
     }
 
     /// The tokens that say `text` and end the turn; `words` are the part of it that are not the dialect's own.
-    fn said(&self, text: &str, words: &str) -> Result<Vec<u32>, AgentError> {
+    pub(super) fn said(&self, text: &str, words: &str) -> Result<Vec<u32>, AgentError> {
         let is_harmless = !self.specials.iter().any(|special| words.contains(special));
         let ids = if is_harmless { self.tokenizer.encode(text) } else { self.tokenizer.encode_plain(text) };
         let mut ids = ids?;

@@ -71,7 +71,8 @@ impl<'a> ChatDemonstrator<'a> {
             };
             let (context, prompt_ids) = voice.tell(&view)?;
             let thought: String = demonstrated.thought.iter().map(Piece::text).collect();
-            let said_ids = voice.answer(thought.trim(), &demonstrated.action)?;
+            let reason = voice.dialect().reason(thought.trim(), &demonstrated.action);
+            let said_ids = voice.answer(&reason, &demonstrated.action)?;
             let (_, utterance) = voice.hear(&view, &said_ids);
             if !utterance.is_well_formed || utterance.action != demonstrated.action {
                 return Ok(None);

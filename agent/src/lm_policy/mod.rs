@@ -4,11 +4,12 @@
 //! plain one turns pages into tokens of its own layout, that of a [`ChatFormat`] tells them in messages through
 //! the checkpoint's template. A turn feeds what the voice has to tell, samples until a stop token, and parses
 //! what was said. A lane with no room left for the page and an answer gives up. A [`ChatDemonstrator`] has a chat's voice
-//! tell trips that are known already.
+//! tell trips that are known already, an [`Interviewer`] has it ask about single steps.
 
 mod chat;
 mod demonstrated;
 mod grammar;
+mod interview;
 mod plain;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use webshop_products::Seed;
 pub use self::chat::ChatFormat;
 use self::chat::ChatVoice;
 pub use self::demonstrated::{ChatDemonstrator, ToldTurn};
+pub use self::interview::{Interviewer, Question};
 use self::plain::PlainVoice;
 use crate::constraint::Constraint;
 use crate::dialect::Utterance;
@@ -125,6 +127,7 @@ impl Policy for LmPolicy<'_> {
             sampler: self.config.sampler,
             seed: self.seed,
             stop_ids: self.voice.stop_ids().to_vec(),
+            certainty: None,
         };
         self.generator = Some(Generator::new(self.engine.clone(), config)?);
         self.voice.begin(n_lanes);

@@ -88,8 +88,14 @@ pub fn rehearsal(config: &Config, actor: &Actor, sampler: Sampler, trips: &[Traj
     let decoder = Arc::new(actor.model.decoder()?);
     let capacity = trips.iter().map(Trajectory::longest_sequence).max().unwrap_or(0);
     // Nothing ends an answer but its length, so that each is as long as it was demonstrated.
-    let generator =
-        GeneratorConfig { n_lanes, capacity, sampler, seed: Seed(config.seed), stop_ids: Vec::new() };
+    let generator = GeneratorConfig {
+        n_lanes,
+        capacity,
+        sampler,
+        seed: Seed(config.seed),
+        stop_ids: Vec::new(),
+        certainty: None,
+    };
     let seconds = timed(|| {
         let mut generator = Generator::new(decoder.clone(), generator.clone())?;
         let mut waiting: VecDeque<VecDeque<Request>> = trips.iter().map(requests).collect();

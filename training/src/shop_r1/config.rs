@@ -5,9 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use webshop_agent::shop_r1::{ActionType, FormatMode};
+use webshop_agent::shop_r1::{ActionType, Certainty, CertaintyKind, FormatMode};
 
-use super::certainty::{Certainty, CertaintyKind};
 use super::similarity::Similarity;
 use crate::error::{Result, TrainingError};
 

@@ -2,7 +2,7 @@
 //!
 //! A model is shown a customer's visit so far and answers with a rationale and an action; what the customer really did is
 //! the gold action. [`ShopR1Reward::of`] judges an [`Attempt`] (completion, gold action, certainty of the rationale) and
-//! gives a [`ShopR1Breakdown`], whose parts sum to the reward and which prints its formula. [`Certainty`] tells how sure a
+//! gives a [`ShopR1Breakdown`], whose parts sum to the reward and which prints its formula. [`webshop_agent::shop_r1::Certainty`] tells how sure a
 //! model was of a token, [`Similarity`] how alike two texts are. [`evaluate`] counts what a set of answers amounts to,
 //! [`always`] what one and the same answer would.
 //!
@@ -22,7 +22,6 @@
 //! All of it is f64: bf16 has no 1000.8. It reads no pages, keeps no data and trains nothing.
 
 mod breakdown;
-mod certainty;
 mod config;
 mod constants;
 mod evaluation;
@@ -34,7 +33,6 @@ mod similarity;
 mod tests;
 
 pub use breakdown::{Part, ShopR1Breakdown};
-pub use certainty::{Certainty, CertaintyKind};
 pub use config::{ClassWeights, DarsKind, RewardConfig, SimCmp, SimilarityKind};
 pub use constants::{always, majority_type, most_frequent_action};
 pub use evaluation::{Measured, NextActionScores, TypeScores, WRITTEN_AS, evaluate};

@@ -17,10 +17,9 @@
 //! The KL to the reference, which the paper writes beside the reward, is a term of the loss. The paper leaves open how
 //! RL is cut into words, whether 3/4 passes .75, and what s sums over; [`RewardConfig`] names each choice.
 
-use webshop_agent::shop_r1::{Answer, FormatError, NextAction, WrittenAction};
+use webshop_agent::shop_r1::{Answer, Certainty, CertaintyKind, FormatError, NextAction, WrittenAction};
 
 use super::breakdown::{Part, ShopR1Breakdown};
-use super::certainty::{Certainty, CertaintyKind};
 use super::config::{DarsKind, RewardConfig};
 use super::repo_compat::{self, RepoConfig};
 use super::similarity::Similarity;
@@ -32,7 +31,7 @@ pub struct Attempt<'a> {
     pub completion: &'a str,
     /// What the customer did.
     pub gold: &'a NextAction,
-    /// s: how sure the model was of its rationale, the mean of [`super::Certainty`] over the tokens that wrote it; 0 for
+    /// s: how sure the model was of its rationale, the mean of [`Certainty`] over the tokens that wrote it; 0 for
     /// none. Finite.
     pub certainty: f64,
     /// Words of the prompt's user messages; only the re-implementation's factor asks for them.

@@ -11,9 +11,9 @@
 //! Where they are looked for follows the replies of OpenAI's interface, and the places in which trainers keep them.
 
 use serde_json::Value;
+use webshop_agent::shop_r1::certainty_of_likeliest;
 
 use super::RepoConfig;
-use crate::shop_r1::certainty::of_likeliest;
 use crate::statistics::mean;
 
 /// Under which keys lists of distributions stand.
@@ -28,7 +28,7 @@ pub fn certainty(config: &RepoConfig, extras: &Value) -> f64 {
     let certainty = if let Some(full) = distributions(extras).filter(|_| config.sc_exact_kl) {
         mean(&full.iter().map(|p| normalized_kl(p, config.sc_vocab_size_hint)).collect::<Vec<_>>())
     } else if let Some(tops) = likeliest(extras) {
-        mean(&tops.iter().map(|top| of_likeliest(top)).collect::<Vec<_>>())
+        mean(&tops.iter().map(|top| certainty_of_likeliest(top)).collect::<Vec<_>>())
     } else if let Some(log_prob) = mean_log_prob(extras) {
         1.0 / (1.0 + ((config.sc_calib_center - log_prob) * config.sc_calib_scale).exp())
     } else {

@@ -12,14 +12,13 @@
 //! top_k          1 − H(q) / ln |q|, q the k likeliest ids and the rest as one    the re-implementation's
 //! ```
 //!
-//! The s of a reward is the mean over the tokens of the rationale ([`crate::mean`], 0 for none). A [`Certainty`] computes
-//! in f64 from `ln p`, so that logits may be as large as f32 holds; an id of probability 0 adds nothing to KL(p‖U) and
-//! makes KL(U‖p) infinite, which is refused. It does not know which tokens wrote the rationale
-//! (`webshop_agent::shop_r1::rationale_tokens` does).
+//! The s of a reward is the mean over the tokens of the rationale (0 for none). A [`Certainty`] computes in f64 from
+//! `ln p`, so that logits may be as large as f32 holds; an id of probability 0 adds nothing to KL(p‖U) and makes KL(U‖p)
+//! infinite, which is refused. It does not know which tokens wrote the rationale ([`super::rationale_tokens`] does).
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, TrainingError};
+use crate::error::AgentError;
 
 /// Which measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,13 +62,13 @@ impl Certainty {
     /// If there are none, or they make no distribution, or one whose certainty is infinite.
     ///
     /// ```
-    /// use webshop_training::shop_r1::{Certainty, CertaintyKind};
+    /// use webshop_agent::shop_r1::{Certainty, CertaintyKind};
     /// let certainty = Certainty { kind: CertaintyKind::KlPU, top_k: 5 };
     /// // Half and half of four ids: ln 4 − ln 2.
     /// let s = certainty.of_logits(&[7.0, 7.0, f32::NEG_INFINITY, f32::NEG_INFINITY]).unwrap();
     /// assert!((s - 2_f64.ln()).abs() < 1e-15);
     /// ```
-    pub fn of_logits(self, logits: &[f32]) -> Result<f64> {
+    pub fn of_logits(self, logits: &[f32]) -> Result<f64, AgentError> {
         let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         if logits.iter().any(|z| z.is_nan()) || !largest.is_finite() {
             return Err(refused("its logits make no distribution"));
@@ -83,7 +82,7 @@ impl Certainty {
     ///
     /// # Errors
     /// If they are not from 0 to 1 or do not sum to 1 within a hundredth, or make a certainty that is infinite.
-    pub fn of_probabilities(self, probabilities: &[f64]) -> Result<f64> {
+    pub fn of_probabilities(self, probabilities: &[f64]) -> Result<f64, AgentError> {
         if !probabilities.iter().all(|p| (0.0..=1.0 + SUM_TOLERANCE).contains(p)) {
             return Err(refused("its probabilities are not from 0 to 1"));
         }
@@ -94,7 +93,7 @@ impl Certainty {
         self.of_log_probabilities(&probabilities.iter().map(|p| p.ln()).collect::<Vec<_>>())
     }
 
-    fn of_log_probabilities(self, log_p: &[f64]) -> Result<f64> {
+    fn of_log_probabilities(self, log_p: &[f64]) -> Result<f64, AgentError> {
         let n_ids = log_p.len() as f64;
         // An id of probability 0 adds the limit of p ln p, which is 0.
         let kl_p_u = || {
@@ -109,7 +108,7 @@ impl Certainty {
             CertaintyKind::Normalized => kl_p_u() / n_ids.ln(),
             CertaintyKind::KlUP => surprise() - n_ids.ln(),
             CertaintyKind::IntuitorLse => surprise(),
-            CertaintyKind::TopK => of_likeliest(&likeliest(log_p, self.top_k)),
+            CertaintyKind::TopK => certainty_of_likeliest(&likeliest(log_p, self.top_k)),
         };
         if certainty.is_finite() {
             Ok(certainty)
@@ -121,8 +120,8 @@ impl Certainty {
     }
 }
 
-fn refused(problem: &str) -> TrainingError {
-    TrainingError::Certainty(problem.into())
+fn refused(problem: &str) -> AgentError {
+    AgentError::Certainty(problem.into())
 }
 
 /// The k largest probabilities, largest first.
@@ -138,7 +137,7 @@ fn likeliest(log_p: &[f64], k: usize) -> Vec<f64> {
 }
 
 /// 1 − H / ln n of the given probabilities and what is left of 1, n of them; 1 if there is but one.
-pub(super) fn of_likeliest(probabilities: &[f64]) -> f64 {
+pub fn certainty_of_likeliest(probabilities: &[f64]) -> f64 {
     let rest = 1.0 - probabilities.iter().sum::<f64>().clamp(0.0, 1.0);
     let mut buckets = probabilities.to_vec();
     buckets.extend((rest > LEAST_REST).then_some(rest));
