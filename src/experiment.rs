@@ -39,6 +39,8 @@ enum PresetArg {
     Medium,
     /// The 1000-product shop, and more of everything
     Full,
+    /// Single steps and the hierarchical reward: training/configs/shop_r1_tiny.toml
+    ShopR1,
 }
 
 impl ExperimentArgs {
@@ -63,6 +65,7 @@ impl From<PresetArg> for Preset {
             PresetArg::Quick => Self::Quick,
             PresetArg::Medium => Self::Medium,
             PresetArg::Full => Self::Full,
+            PresetArg::ShopR1 => Self::ShopR1,
         }
     }
 }

@@ -12,7 +12,7 @@ use webshop_agent::checkpoint::{self, Companions};
 use webshop_agent::lora::{Lora, LoraConfig};
 use webshop_agent::prompt::PROMPT_VERSION;
 use webshop_agent::{
-    ChatDemonstrator, ChatFormat, Dialect, Engine, LmConfig, LmPolicy, Qwen2, ShopTokenizer,
+    ChatDemonstrator, ChatFormat, Dialect, Engine, Interviewer, LmConfig, LmPolicy, Qwen2, ShopTokenizer,
 };
 use webshop_products::Seed;
 
@@ -42,7 +42,14 @@ impl Actor {
         if config.model.from.is_empty() {
             let tokenizer = train_tokenizer(ground, config)?;
             let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
-            return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, None);
+            if config.prompt.dialect == Dialect::Plain {
+                return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, None);
+            }
+            // A chat is read from the files of a model folder, also where there is none yet.
+            let folder =
+                tempfile::tempdir().map_err(|e| TrainingError::io("create", &std::env::temp_dir(), e))?;
+            let shape = tokenizer.save_like_qwen(folder.path(), &shape)?;
+            return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, Some(folder.path()));
         }
         let Trained { model, tokenizer, folder, .. } = Trained::load(Path::new(&config.model.from))?;
         // Weights that have an adapter are, with it, the base of what is learned now.
@@ -90,6 +97,12 @@ impl Actor {
             None => LmPolicy::new(engine, &self.tokenizer, lm, seed)?,
             Some(format) => LmPolicy::in_chat(engine, &self.tokenizer, format, lm, seed)?,
         })
+    }
+
+    /// Who asks about single steps, and draws answers so; `None` where they cannot be judged one by one.
+    pub fn interviewer(&self, lm: &LmConfig) -> Result<Option<Interviewer<'_>>> {
+        let format = self.format.as_ref().filter(|format| format.dialect.is_shop_r1());
+        Ok(format.map(|format| Interviewer::new(&self.tokenizer, format, lm)).transpose()?)
     }
 
     /// Who puts demonstrations into the tokens of a chat; `None` in the plain dialect.

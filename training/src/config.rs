@@ -12,12 +12,14 @@ mod keys;
 mod learning;
 mod preset;
 mod sections;
+mod shop_r1;
 mod validate;
 
 pub use keys::KeyDifference;
 pub use learning::*;
 pub use preset::Preset;
 pub use sections::*;
+pub use shop_r1::{Judge, Mix, ShopR1Config};
 
 use std::path::Path;
 
@@ -46,6 +48,8 @@ pub struct Config {
     pub curriculum: CurriculumConfig,
     /// Learning from own trips.
     pub learner: LearnerConfig,
+    /// Single steps, where those are what is learned from or judged by.
+    pub shop_r1: ShopR1Config,
     /// What warm start and learner share: the constants of AdamW, and clipping.
     pub optimizer: OptimizerConfig,
     /// How success is measured.

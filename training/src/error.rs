@@ -104,6 +104,21 @@ pub enum TrainingError {
         /// The warm-start step.
         step: u64,
     },
+    /// Of the steps that were drawn, none can be learned from or judged.
+    #[error(
+        "none of {drawn} steps of step {step} can be asked about: {undemonstrated} of their goals have no demonstration, \
+         {too_long} prompts leave no room for an answer; raise `prompt.max_context`, or lower `prompt.max_turn_tokens`"
+    )]
+    NoSteps {
+        /// The optimizer step.
+        step: u64,
+        /// How many were drawn.
+        drawn: usize,
+        /// Of these, whose goal nobody can demonstrate.
+        undemonstrated: usize,
+        /// Of these, whose prompt is too long.
+        too_long: usize,
+    },
     /// The run was asked to stop. It is not a failure: a checkpoint was written.
     #[error("interrupted after step {step}; continue with `--resume --out {}`", run.display())]
     Interrupted {
@@ -135,6 +150,16 @@ pub enum TrainingError {
 }
 
 impl TrainingError {
+    /// The same of a key in this section.
+    pub(crate) fn in_section(self, section: &str) -> Self {
+        match self {
+            Self::InvalidValue { key, problem } => {
+                Self::InvalidValue { key: format!("{section}.{key}"), problem }
+            }
+            other => other,
+        }
+    }
+
     /// Wraps an I/O error with what was tried on which path; a full disk becomes [`TrainingError::DiskFull`].
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();

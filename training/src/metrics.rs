@@ -75,6 +75,14 @@ metrics! {
     RolloutRewardOptions = "rollout/reward_options",
     /// Share of the step's trips that bought at a price in reach.
     RolloutRewardPrice = "rollout/reward_price",
+    /// Mean hierarchical reward of the step's answers, where single steps are practised; here and in the next three.
+    RolloutReward = "rollout/reward",
+    /// Share of the answers that do what was really done, queries by ROUGE-L over .75.
+    RolloutExactAction = "rollout/exact_action",
+    /// Share of the answers of the type of what was really done.
+    RolloutTypeAccuracy = "rollout/type_accuracy",
+    /// Steps that were left out: of goals without a demonstration, or with prompts that leave no room for an answer.
+    RolloutDroppedSteps = "rollout/dropped_steps",
     /// The loss whose gradient was stepped along, before clipping.
     TrainLoss = "train/loss",
     /// k1: mean over trips of Σₜ (log π − log π_ref), in nats a trip; its expectation is the KL to the reference.
@@ -151,6 +159,18 @@ metrics! {
     EvalKl = "eval/{split}/kl",
     /// Mean entropy of the sampling distribution over the tokens of held-out trips, in nats.
     EvalEntropy = "eval/{split}/entropy",
+    /// Mean hierarchical reward of answers at held-out steps of demonstrations; here and in the next five.
+    EvalReward = "eval/{split}/reward",
+    /// Share of the answers that do what was really done, queries by ROUGE-L over .75.
+    EvalExactAction = "eval/{split}/exact_action",
+    /// Share of the answers of the type of what was really done.
+    EvalTypeAccuracy = "eval/{split}/type_accuracy",
+    /// Mean F1 of the types.
+    EvalMacroF1 = "eval/{split}/macro_f1",
+    /// Mean F1 of the types by how frequent they are.
+    EvalWeightedF1 = "eval/{split}/weighted_f1",
+    /// Share of the answers that could not be read.
+    EvalInvalidRate = "eval/{split}/invalid_rate",
     /// As `rollout/reward_type`, of held-out trips.
     EvalRewardType = "eval/{split}/reward_type",
     /// As `rollout/reward_attributes`, of held-out trips.

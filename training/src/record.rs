@@ -6,6 +6,7 @@ use crate::evaluate::Summary;
 use crate::learn::LearnTerms;
 use crate::metrics::{Metric, Record};
 use crate::reward::malformed_turns;
+use crate::shop_r1::NextActionScores;
 use crate::trajectory::Trajectory;
 
 /// The figures of the trips a learner step is made from.
@@ -84,4 +85,15 @@ pub fn record_evaluation(record: &mut Record, summary: &Summary) {
             .set(Metric::EvalRewardOptions, parts.options)
             .set(Metric::EvalRewardPrice, parts.price);
     }
+}
+
+/// The figures of answers at held-out steps.
+pub fn record_next_action(record: &mut Record, scores: &NextActionScores, reward: f64) {
+    record
+        .set(Metric::EvalReward, reward)
+        .set(Metric::EvalExactAction, scores.exact_soft.value)
+        .set(Metric::EvalTypeAccuracy, scores.type_acc.value)
+        .set(Metric::EvalMacroF1, scores.macro_f1.value)
+        .set(Metric::EvalWeightedF1, scores.weighted_f1.value)
+        .set(Metric::EvalInvalidRate, scores.invalid_rate.value);
 }

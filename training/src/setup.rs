@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use webshop_agent::prompt::{self, PROMPT_VERSION, Piece, marks};
 use webshop_agent::{
-    AgentError, Demonstrator, LmConfig, Manner, Qwen2Config, RolloutConfig, Sampler, ShopTokenizer,
+    AgentError, DemonstratedTurn, Demonstrator, Dialect, LmConfig, Manner, Qwen2Config, RolloutConfig,
+    Sampler, ShopTokenizer,
 };
-use webshop_env::{ENVIRONMENT_ID, Shop, ShopConfig};
-use webshop_products::{GoalKind, RawData, Seed, Skipped, Stock, StockConfig};
+use webshop_env::{ENVIRONMENT_ID, Session, Shop, ShopConfig};
+use webshop_products::{GoalId, GoalKind, RawData, Seed, Skipped, Stock, StockConfig};
 
 use crate::config::{CatalogConfig, Config, GoalsChoice, ModelConfig};
 use crate::error::Result;
@@ -28,6 +29,9 @@ pub(crate) fn lanes_within(bytes: usize, bytes_per_token: usize, max_context: us
 
 /// Demonstrations whose text the tokenizer is made from, for each training shop.
 const TOKENIZER_TRIPS: usize = 200;
+
+/// Tokens that Qwen2's layout has beside the learned ones.
+const QWEN_SPECIAL_TOKENS: usize = 3;
 
 /// The files or the embedded catalog that `config` names, as they are. What was dropped of them, if that is allowed,
 /// is logged.
@@ -99,23 +103,49 @@ pub fn prompt_config(config: &Config) -> prompt::PromptConfig {
     prompt::PromptConfig { results_shown: config.prompt.results_shown }
 }
 
-/// A tokenizer made from what is read and said on demonstrated trips of the training goals.
+/// A tokenizer made from what is read and said on demonstrated trips of the training goals: of the plain dialect's layout, or
+/// of Qwen2's where the dialect is a chat's.
 pub fn train_tokenizer(ground: &Ground, config: &Config) -> Result<ShopTokenizer> {
-    let prompt = prompt_config(config);
+    let dialect = config.prompt.dialect;
     let tell = |goal: &GroundGoal| {
         let shop = ground.shop_of(*goal);
-        let demonstrator = Demonstrator::new(shop, prompt.results_shown);
+        let demonstrator = Demonstrator::new(shop, config.prompt.results_shown);
         let turns = demonstrator
             .trip(goal.goal, Manner::Careful)
-            .or_else(|| demonstrator.trip(goal.goal, Manner::Hasty));
-        let told = recount(prompt, shop, goal.goal, &turns.unwrap_or_default());
-        told.iter().flat_map(|(read, said)| [read, said]).flatten().map(Piece::text).collect::<String>()
+            .or_else(|| demonstrator.trip(goal.goal, Manner::Hasty))
+            .unwrap_or_default();
+        match dialect {
+            Dialect::Plain => told(&recount(prompt_config(config), shop, goal.goal, &turns)),
+            _ => chatted(dialect, shop, goal.goal, &turns),
+        }
     };
     let goals = ground.sample(Seed(config.seed), TOKENIZER_TRIPS * ground.shops().len());
     let texts: Vec<String> = goals.par_iter().map(tell).collect();
+    let (texts, n_ids) = (texts.iter().map(String::as_str), config.model.vocab_size);
+    if dialect != Dialect::Plain {
+        return Ok(ShopTokenizer::train_like_qwen(texts, n_ids - QWEN_SPECIAL_TOKENS)?);
+    }
     let marks = marks();
     let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
-    Ok(ShopTokenizer::train(texts.iter().map(String::as_str), config.model.vocab_size, &marks)?)
+    Ok(ShopTokenizer::train(texts, n_ids, &marks)?)
+}
+
+/// A trip in the plain dialect as one text.
+fn told(turns: &[(Vec<Piece>, Vec<Piece>)]) -> String {
+    turns.iter().flat_map(|(read, said)| [read, said]).flatten().map(Piece::text).collect()
+}
+
+/// A trip in a chat's dialect as one text, pages and answers in turn.
+fn chatted(dialect: Dialect, shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> String {
+    let mut session = Session::start(goal);
+    let mut text = String::new();
+    for turn in turns {
+        let thought: String = turn.thought.iter().map(Piece::text).collect();
+        text += &dialect.observe(&session.page(shop));
+        text += &dialect.say(&dialect.reason(thought.trim(), &turn.action), &turn.action);
+        session.act(shop, &turn.action);
+    }
+    text
 }
 
 /// Limits of the rollouts under `config`.

@@ -24,13 +24,14 @@
 //! instant and resumed, a run writes the bytes it would have written.
 //!
 //! `warm_start` clones, `learning` learns, `guide` knows what the reference is and expects, `forks` what it makes of states
-//! on the way, `journal` measures, records and saves.
+//! on the way; `steps` practises single answers in the place of trips; `journal` measures, records and saves.
 
 mod forks;
 mod guide;
 mod journal;
 mod learning;
 mod pace;
+mod steps;
 mod warm_start;
 
 use std::sync::atomic::AtomicBool;
@@ -59,6 +60,7 @@ use crate::observer::Observer;
 use crate::optimizer::{StepOutcome, Stride};
 use crate::reward::malformed_turns;
 use crate::setup::{Fingerprint, fingerprint, lm_config, rollout_config};
+use crate::shop_r1::NextActionScores;
 use crate::student::Student;
 
 /// First step coordinate of evaluations; the steps of a run stay far below.
@@ -99,6 +101,9 @@ pub struct Stage {
     pub summary: Summary,
     /// The first trips of the evaluation, as text.
     pub trips: Vec<String>,
+    /// Answers at held-out steps, where they can be judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_action: Option<NextActionScores>,
 }
 
 /// What is saved beside weights and moments; checkpoints of earlier versions have less of it.

@@ -270,7 +270,7 @@ impl Dialect {
     }
 
     /// What is demonstrated as the reason of `action`, where this was thought.
-    pub(crate) fn reason(self, thought: &str, action: &Action) -> String {
+    pub fn reason(self, thought: &str, action: &Action) -> String {
         if self.is_shop_r1() { rationale_of(thought, action) } else { thought.to_owned() }
     }
 

@@ -20,6 +20,7 @@ mod mapping;
 mod rationale;
 mod reading;
 mod sample;
+mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -29,3 +30,4 @@ pub use mapping::{BuyNowAs, SEARCH_INPUT, ShopMove, Unfit};
 pub use rationale::{rationale_span, rationale_tokens};
 pub use reading::{Answer, FormatError, FormatMode};
 pub use sample::{LEAVING, PastStep, Sample, SampleSource, rationale_of};
+pub use samples::{About, dead_end, samples_of};

@@ -65,6 +65,8 @@ pub struct CurriculumConfig {
 pub struct LearnerConfig {
     /// Which loss.
     pub loss: LossName,
+    /// What is practised.
+    pub practice: Practice,
     /// What a trip is worth.
     pub reward: TaskReward,
     /// What is taken off for each answer that is not of the dialect's form, in chats; evaluations take nothing off.
@@ -135,6 +137,17 @@ impl LearnerConfig {
     pub fn goals_per_step(&self) -> usize {
         self.batch_episodes / self.group_size
     }
+}
+
+/// What a learner makes to learn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Practice {
+    /// Whole trips, judged by what was bought.
+    Trips,
+    /// Single answers at steps of demonstrations, judged by what was done there: Shop-R1. A trip's place in all that counts
+    /// trips has then an answer.
+    Steps,
 }
 
 /// The losses of this crate, by the names used in configurations and logs.
@@ -259,6 +272,7 @@ impl Default for LearnerConfig {
     fn default() -> Self {
         Self {
             loss: LossName::Apo,
+            practice: Practice::Trips,
             reward: TaskReward::Success,
             malformed_penalty: 0.1,
             beta2: 1e-3,

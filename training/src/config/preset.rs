@@ -12,6 +12,8 @@ pub enum Preset {
     Medium,
     /// `configs/full.toml`: the 1000-product shop.
     Full,
+    /// `configs/shop_r1_tiny.toml`: single steps, and Shop-R1's reward.
+    ShopR1,
 }
 
 impl Config {
@@ -20,6 +22,7 @@ impl Config {
         let (name, text) = match preset {
             Preset::Quick => ("quick.toml", include_str!("../../configs/quick.toml")),
             Preset::Medium => ("tiny.toml", ""),
+            Preset::ShopR1 => ("shop_r1_tiny.toml", include_str!("../../configs/shop_r1_tiny.toml")),
             Preset::Full => ("full.toml", include_str!("../../configs/full.toml")),
         };
         Self::resolve(name, text, overrides)
@@ -29,6 +32,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{LossName, Practice};
 
     #[test]
     fn presets_are_valid_and_rise_in_effort() {
@@ -38,5 +42,7 @@ mod tests {
         let steps = |config: &Config| config.warm_start.all_steps() + config.learner.steps;
         assert!(steps(&quick) < steps(&medium) && steps(&medium) < steps(&full));
         assert_eq!(full.catalog.source, "1000");
+        let shop_r1 = Config::preset(Preset::ShopR1, &[]).unwrap();
+        assert_eq!((shop_r1.learner.practice, shop_r1.learner.loss), (Practice::Steps, LossName::Grpo));
     }
 }

@@ -2,7 +2,7 @@
 
 use webshop_agent::Dialect;
 
-use super::{Config, Credit, CurriculumConfig, LossName, SplitName, ValueConfig};
+use super::{Config, Credit, CurriculumConfig, LossName, Practice, PromptConfig, SplitName, ValueConfig};
 use crate::error::{Result, TrainingError};
 use crate::loss::{Judged, learner};
 
@@ -13,6 +13,7 @@ impl Config {
         self.validate_model()?;
         self.validate_warm_start()?;
         self.validate_learner()?;
+        self.validate_shop_r1()?;
         self.validate_evaluation()?;
         at_least_one("run.max_steps", self.run.max_steps)
     }
@@ -22,14 +23,6 @@ impl Config {
         require(!self.catalog.source.is_empty(), "catalog.source", "\"\"", "`100`, `1000` or a folder")?;
         at_least_one("catalog.practice_products", self.catalog.practice_products)?;
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
-        let dialect = self.prompt.dialect;
-        let has_template = dialect == Dialect::Plain || !self.model.from.is_empty();
-        require(
-            has_template,
-            "prompt.dialect",
-            dialect,
-            "`plain` without `model.from`, whose template a chat needs",
-        )?;
         let turn = self.prompt.max_turn_tokens;
         at_least_one("prompt.max_turn_tokens", turn)?;
         let context = self.prompt.max_context;
@@ -80,12 +73,12 @@ impl Config {
 
     fn validate_warm_start(&self) -> Result<()> {
         let exercises = self.warm_start.exercise_steps;
-        let is_plain = self.prompt.dialect == Dialect::Plain;
+        let is_new = self.prompt.dialect == Dialect::Plain || self.model.from.is_empty();
         require(
-            is_plain || exercises == 0,
+            is_new || exercises == 0,
             "warm_start.exercise_steps",
             exercises,
-            "0 in a chat: exercises are in the marks of `plain`",
+            "0 in a chat with `model.from`, which has learned to read",
         )?;
         at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
         positive("warm_start.lr", self.warm_start.lr)?;
@@ -174,6 +167,22 @@ impl Config {
         let share = learner.demonstration_share;
         let in_range = (0.0..1.0).contains(&share);
         require(in_range, "learner.demonstration_share", share, "from 0 to below 1")
+    }
+
+    fn validate_shop_r1(&self) -> Result<()> {
+        let Self { shop_r1, learner, prompt: PromptConfig { dialect, .. }, .. } = self;
+        positive("shop_r1.reward_scale", shop_r1.reward_scale)?;
+        share("shop_r1.dead_ends", shop_r1.dead_ends)?;
+        shop_r1.reward.validate().map_err(|error| error.in_section("shop_r1.reward"))?;
+        if learner.practice == Practice::Trips {
+            return Ok(());
+        }
+        let names = "`shop-r1`, `shop-r1-latest` or `shop-r1-minimal` where `learner.practice` is `steps`";
+        require(dialect.is_shop_r1(), "prompt.dialect", dialect, names)?;
+        let one_turn = "`trip` where `learner.practice` is `steps`, since an answer has no states on its way";
+        require(self.value.credit == Credit::Trip, "value.credit", "state", one_turn)?;
+        let none = "empty where `learner.practice` is `steps`, which no trips are made in";
+        require(self.curriculum.thresholds.is_empty(), "curriculum.thresholds", "given", none)
     }
 
     /// What is allowed but rarely meant, one sentence each, for the log.

@@ -14,6 +14,7 @@
 
 use std::array;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::shop_r1::{ActionType, NextAction, WrittenAction};
@@ -59,6 +60,22 @@ pub struct NextActionScores {
     pub per_type: BTreeMap<ActionType, TypeScores>,
     /// How many steps of each type, in the order of [`ActionType::ALL`], were answered with each of [`WRITTEN_AS`].
     pub confusion: Confusion,
+}
+
+impl fmt::Display for NextActionScores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |it: Measured| {
+            format!("{:.1} % [{:.1}, {:.1}]", 100.0 * it.value, 100.0 * it.ci95[0], 100.0 * it.ci95[1])
+        };
+        write!(
+            f,
+            "exact action {}, type {}, macro F1 {} over {} steps",
+            percent(self.exact_soft),
+            percent(self.type_acc),
+            percent(self.macro_f1),
+            self.n
+        )
+    }
 }
 
 /// The figures of the steps whose gold action is of one type.

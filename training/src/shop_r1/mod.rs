@@ -29,6 +29,7 @@ mod exactness;
 mod repo_compat;
 mod reward;
 mod similarity;
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -40,3 +41,4 @@ pub use exactness::{Exactness, is_exact};
 pub use repo_compat::RepoConfig;
 pub use reward::{Attempt, ShopR1Reward};
 pub use similarity::Similarity;
+pub use steps::{Drawn, Step, Steps};

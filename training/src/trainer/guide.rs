@@ -133,6 +133,9 @@ impl Trainer<'_> {
         let beta1 = self.config.value.beta1;
         let mut pool = self.stage.sample(self.seed(), self.config.value.goals);
         pool.sort();
+        if self.practises_steps() {
+            pool = self.with_steps(&pool)?;
+        }
         let stage = self.state.stage;
         let network = Network::new(&model, self.compute)?;
         let mut guide = Guide { network, since, stage, pool, values: ValueTable::new(key, beta1) };
@@ -200,8 +203,9 @@ impl Trainer<'_> {
         let Self { config, .. } = self;
         let (value, learner) = (&config.value, &config.learner);
         let kind = kind(self.compute);
+        let steps = if self.practises_steps() { format!(", {:?}", config.shop_r1) } else { String::new() };
         let conditions = format!(
-            "seed {}, since {since}, N {}{}, reward {:?} less {}, temperature {}, top_p {}, {:?}, at most {} actions{}{kind}",
+            "seed {}, since {since}, N {}{}, reward {:?} less {}, temperature {}, top_p {}, {:?}, at most {} actions{steps}{}{kind}",
             config.seed,
             value.samples,
             if value.adaptive { " at first" } else { "" },
@@ -258,10 +262,8 @@ impl Trainer<'_> {
         if !missing.is_empty() {
             let began = self.clock.seconds();
             let n_samples = samples_at(&self.config.value, step);
-            let episodes = self.reference_trips(guide, &missing, n_samples)?;
-            for (goal, episodes) in missing.iter().zip(episodes.chunks(n_samples)) {
-                let trips: Vec<ReferenceTrip> =
-                    episodes.iter().map(|trip| self.reference_trip(trip)).collect();
+            let trips = self.reference_trips(guide, &missing, n_samples)?;
+            for (goal, trips) in missing.iter().zip(trips).filter(|(_, trips)| !trips.is_empty()) {
                 kept.insert(goal.shop, goal.goal.0, &trips);
             }
             kept.save(&path)?;
@@ -290,17 +292,30 @@ impl Trainer<'_> {
         }
     }
 
-    fn reference_trips(&self, guide: &Guide, goals: &[GroundGoal], n_samples: usize) -> Result<Vec<Episode>> {
+    /// What the reference makes of each of `goals`, so many times; nothing of those whose steps are practised and that
+    /// have none.
+    fn reference_trips(
+        &self,
+        guide: &Guide,
+        goals: &[GroundGoal],
+        n_samples: usize,
+    ) -> Result<Vec<Vec<ReferenceTrip>>> {
         let at = VALUE_STEP + guide.since;
-        let of_goal = |goal: &GroundGoal| {
-            let goal = *goal;
-            (0..n_samples as u64).map(move |sample| self.task(goal, at, sample))
+        self.observer.begin("V*", (goals.len() * n_samples) as u64, 0);
+        let trips = if self.practises_steps() {
+            self.reference_answers(guide, goals, (at, n_samples))?
+        } else {
+            let of_goal = |goal: &GroundGoal| {
+                let goal = *goal;
+                (0..n_samples as u64).map(move |sample| self.task(goal, at, sample))
+            };
+            let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
+            let episodes = self.play(&guide.network, &tasks, &|| self.observer.advance(1, ""))?;
+            let of_goals = episodes.chunks(n_samples);
+            of_goals.map(|trips| trips.iter().map(|trip| self.reference_trip(trip)).collect()).collect()
         };
-        let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
-        self.observer.begin("V*", tasks.len() as u64, 0);
-        let episodes = self.play(&guide.network, &tasks, &|| self.observer.advance(1, ""))?;
         self.observer.end();
-        Ok(episodes)
+        Ok(trips)
     }
 
     fn reference_trip(&self, episode: &Episode) -> ReferenceTrip {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use webshop_agent::{Episode, Sampler, Task, rollout};
 
 use super::guide::Guide;
+use super::steps::Examined;
 use super::{Best, CONFIG, EVALUATION_STEP, MODEL, OPTIMIZER, SHOWN_TRIPS, Stage, Trainer};
 use crate::checkpoint::{RunFolder, step_name};
 use crate::drift::kl_to;
@@ -15,7 +16,7 @@ use crate::evaluate::summarize;
 use crate::ground::GroundGoal;
 use crate::metrics::{Metric, Phase, Record, Timing};
 use crate::network::Network;
-use crate::record::{mean_entropy, record_evaluation};
+use crate::record::{mean_entropy, record_evaluation, record_next_action};
 use crate::setup::{Fingerprint, lm_config};
 use crate::trajectory::Trajectory;
 
@@ -91,15 +92,29 @@ impl Trainer<'_> {
             let limit_tokens = self.config.learner.micro_batch_tokens;
             record.set(Metric::EvalKl, kl_to(reference, &trips, sampler, limit_tokens)?);
         }
-        self.log(&record, began)?;
+        let examined = match self.knows_steps() && self.config.shop_r1.eval_steps > 0 {
+            true => Some(self.examine()?),
+            false => None,
+        };
         self.observer.say(&format!("step {}: held out {summary}", self.state.step));
+        if let Some(Examined { scores, reward }) = &examined {
+            record_next_action(&mut record, scores, *reward);
+            self.observer.say(&format!("step {}: held out {scores}", self.state.step));
+        }
+        self.log(&record, began)?;
         if phase == Phase::Learn && self.config.checkpoint.best {
             self.state.best = Some(Best::of(self.state.best, self.state.step, summary.success_rate));
         }
         self.record_episodes(&episodes)?;
         let shown = episodes.iter().zip(&tasks).take(SHOWN_TRIPS);
         let trips = shown.map(|(episode, task)| episode.tell(&task.shop)).collect();
-        Ok(Stage { step: self.state.step, seconds: self.clock.seconds(), summary, trips })
+        Ok(Stage {
+            step: self.state.step,
+            seconds: self.clock.seconds(),
+            summary,
+            trips,
+            next_action: examined.map(|examined| examined.scores),
+        })
     }
 
     /// Keeps the held-out trips whole, one JSON object a line.

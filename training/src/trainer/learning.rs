@@ -50,7 +50,10 @@ impl Trainer<'_> {
             let mut record = Record::new(Phase::Learn, self.state.step + 1);
             let goals = guide.goals_of(self, step);
             self.value_goals(&mut guide, &goals, step, &mut record)?;
-            let (batch, scored) = self.make_trips(learner.as_ref(), &guide, &goals, step, &mut record)?;
+            let (batch, scored) = match self.practises_steps() {
+                true => self.make_answers(learner.as_ref(), &guide, &goals, step, &mut record)?,
+                false => self.make_trips(learner.as_ref(), &guide, &goals, step, &mut record)?,
+            };
             let lr = schedule.lr(step, self.share_spent());
             let training = self.clock.seconds();
             self.descend(&guide, learner.as_ref(), &batch, &scored, lr, &mut record)?;
@@ -64,8 +67,11 @@ impl Trainer<'_> {
             }
             self.state.step += 1;
             self.log(&record, began)?;
-            let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
-            self.observer.advance(1, &format!("success {:.1} %", 100.0 * success));
+            let (name, share) = match record.get(Metric::RolloutExactAction) {
+                Some(exact) => ("exact", exact),
+                None => ("success", record.get(Metric::RolloutSuccessRate).unwrap_or_default()),
+            };
+            self.observer.advance(1, &format!("{name} {:.1} %", 100.0 * share));
             let total = if is_over(self) { step + 1 } else { config.steps };
             self.maybe_evaluate(Phase::Learn, step + 1, total, Some(&guide))?;
             self.maybe_save_or_stop()?;
@@ -232,7 +238,7 @@ impl Trainer<'_> {
         let n = ((n_trips as f64 * share).round() as usize).max(1);
         let parts = (self.config.learner.epochs * self.config.learner.minibatches) as u64;
         let step = MIXED_STEP + self.state.step * parts + place;
-        let batch = self.demonstrations()?.batch(step, n)?;
+        let batch = self.cloned(step, n)?;
         let limit_tokens = self.config.learner.micro_batch_tokens;
         let (cloning, _) = cloning_gradient(self.student.network(), &batch, limit_tokens)?;
         gradients.mix(share, &cloning)

@@ -23,6 +23,12 @@ impl Pace {
         self.generated_tokens += episodes.iter().map(Episode::n_sampled_tokens).sum::<usize>();
     }
 
+    /// Counts so many tokens of single answers that took so long to make.
+    pub(super) fn answered(&mut self, n_tokens: u64, seconds: f64) {
+        self.rollout_seconds += seconds;
+        self.generated_tokens += n_tokens as usize;
+    }
+
     /// Counts seconds of trips that the reference forked from states, which are no part of the rollout.
     pub(super) fn forked(&mut self, seconds: f64) {
         self.fork_seconds += seconds;

@@ -6,6 +6,7 @@ use crate::exercise::Exercises;
 use crate::metrics::{Metric, Phase, Record};
 use crate::optimizer::Schedule;
 use crate::setup::prompt_config;
+use crate::trajectory::Trajectory;
 use crate::warm_start::{Demonstrations, cloning_gradient};
 
 impl Trainer<'_> {
@@ -25,7 +26,7 @@ impl Trainer<'_> {
             let batch = if step < config.exercise_steps {
                 Exercises::new(&self.actor.tokenizer, self.seed()).batch(step, config.batch_episodes)
             } else {
-                self.demonstrations()?.batch(step, config.batch_episodes)?
+                self.cloned(step, config.batch_episodes)?
             };
             if batch.is_empty() {
                 return Err(TrainingError::NothingToClone { step });
@@ -48,6 +49,15 @@ impl Trainer<'_> {
         }
         self.observer.end();
         Ok(())
+    }
+
+    /// The `n` demonstrations of optimizer step `step`: trips, or single steps where those can be asked about.
+    pub(super) fn cloned(&self, step: u64, n: usize) -> Result<Vec<Trajectory>> {
+        if !self.knows_steps() {
+            return self.demonstrations()?.batch(step, n);
+        }
+        let interviewer = self.interviewer(1.0, 1.0)?;
+        self.steps_in(&self.ground).batch(&interviewer, step, n)
     }
 
     /// Demonstrations of the training goals.

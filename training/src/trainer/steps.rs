@@ -1,0 +1,267 @@
+//! Single answers at steps of demonstrations, in the place of trips: Shop-R1.
+//!
+//! The learner's loop stays what it is: a step stands where a goal's door stood, an answer where a trip, and what the answer
+//! is worth beside what was really done where the shop's reward was. Losses that ask for V* have one of each goal's first
+//! step, which is then the step that is practised; others meet another step of a goal each time they come to it. How sure
+//! the model was of its rationale is measured where tokens are drawn, on the sampler's own logits.
+
+use webshop_agent::shop_r1::{Answer, FormatMode, NextAction, WrittenAction, rationale_tokens};
+use webshop_agent::{Completion, Interviewer, Question, SamplingCoordinates};
+use webshop_products::Seed;
+
+use super::guide::Guide;
+use super::{EVALUATION_STEP, Trainer};
+use crate::config::{Config, Judge, Practice};
+use crate::error::Result;
+use crate::ground::{Ground, GroundGoal};
+use crate::loss::{Learner, Scored, ScoredTurn};
+use crate::metrics::{Metric, Record};
+use crate::network::Network;
+use crate::record::mean_entropy;
+use crate::setup::lm_config;
+use crate::shop_r1::{
+    Attempt, DarsKind, Exactness, NextActionScores, ShopR1Reward, Step, Steps, evaluate, is_exact,
+};
+use crate::statistics::mean;
+use crate::trajectory::Trajectory;
+use crate::value::ReferenceTrip;
+
+/// An answer and what it is worth.
+pub(super) struct Judged {
+    pub trajectory: Trajectory,
+    /// What is learned from.
+    pub reward: f64,
+    /// What the configured reward says, before the scale.
+    pub worth: f64,
+    /// What could be read.
+    pub written: Option<WrittenAction>,
+    pub is_exact: bool,
+}
+
+/// Answers at held-out steps.
+pub(super) struct Examined {
+    pub scores: NextActionScores,
+    /// Mean of the hierarchical reward.
+    pub reward: f64,
+}
+
+impl Trainer<'_> {
+    /// Whether single steps are practised.
+    pub(super) fn practises_steps(&self) -> bool {
+        self.config.learner.practice == Practice::Steps
+    }
+
+    /// Whether steps can be asked about in the dialect.
+    pub(super) fn knows_steps(&self) -> bool {
+        self.config.prompt.dialect.is_shop_r1()
+    }
+
+    /// The steps of the goals of `ground`.
+    pub(super) fn steps_in<'t>(&'t self, ground: &'t Ground) -> Steps<'t> {
+        Steps {
+            ground,
+            results_shown: self.config.prompt.results_shown,
+            config: &self.config.shop_r1,
+            seed: self.seed(),
+        }
+    }
+
+    /// Who asks, drawing answers at this temperature and nucleus.
+    pub(super) fn interviewer(&self, temperature: f64, top_p: f64) -> Result<Interviewer<'_>> {
+        let lm = lm_config(self.config, temperature, top_p)?;
+        Ok(self.actor.interviewer(&lm)?.expect("a dialect of Shop-R1's, which was checked"))
+    }
+
+    /// The rule by which answers are judged.
+    fn judge(&self) -> ShopR1Reward {
+        ShopR1Reward::Hierarchical(self.config.shop_r1.reward.clone())
+    }
+
+    /// The visit of a goal at a learner step: always the first where its V* is asked for.
+    fn visit(&self, step: u64) -> u64 {
+        if self.wants_values() { 0 } else { step }
+    }
+
+    /// Answers of `network` at `steps`, `n_samples` each, drawn at step coordinate `at` and judged.
+    fn answers(
+        &self,
+        network: &Network,
+        interviewer: &Interviewer<'_>,
+        steps: &[Step],
+        (at, n_samples): (u64, usize),
+    ) -> Result<Vec<Judged>> {
+        let questions: Vec<Question<'_>> = steps
+            .iter()
+            .map(|step| Question {
+                prompt_ids: &step.prompt_ids,
+                coordinates: SamplingCoordinates {
+                    step: at,
+                    shop: u64::from(step.goal.shop),
+                    goal: u64::from(step.goal.goal.0),
+                    turn: step.turn as u64,
+                    ..SamplingCoordinates::default()
+                },
+            })
+            .collect();
+        let rule = self.judge();
+        let lanes = network.lanes(self.config.prompt.max_context);
+        let completions = interviewer.answers(
+            network.engine()?,
+            &questions,
+            (n_samples, lanes),
+            (self.seed(), Some(rule.certainty())),
+            &|n| self.observer.advance(n, ""),
+        )?;
+        let of_steps = completions.chunks(n_samples).zip(steps);
+        Ok(of_steps
+            .flat_map(|(answers, step)| answers.iter().map(move |answer| (answer, step)))
+            .map(|(answer, step)| self.judged(&rule, interviewer, step, answer))
+            .collect())
+    }
+
+    fn judged(
+        &self,
+        rule: &ShopR1Reward,
+        interviewer: &Interviewer<'_>,
+        step: &Step,
+        answer: &Completion,
+    ) -> Judged {
+        let text = interviewer.text_of(&answer.ids);
+        let of_rationale = rationale_tokens(&text, &interviewer.bytes_of_each(&answer.ids));
+        let certainty = mean(&of_rationale.iter().map(|&at| answer.certainty[at]).collect::<Vec<_>>());
+        let n_prompt_words = match self.config.shop_r1.reward.dars_kind {
+            DarsKind::Constant => 0,
+            DarsKind::RepoCompat => interviewer.text_of(&step.prompt_ids).split_whitespace().count(),
+        };
+        let attempt = Attempt { completion: &text, gold: &step.gold, certainty, n_prompt_words };
+        let worth = rule.of(&attempt).total();
+        let written = Answer::read(&text, FormatMode::Json).ok().map(|answer| answer.action);
+        let is_exact = is_exact(written.as_ref(), &step.gold, Exactness::Soft);
+        let config = &self.config.shop_r1;
+        let reward = match config.judge {
+            Judge::Hierarchical => worth,
+            Judge::Binary => f64::from(u8::from(is_exact)),
+        };
+        let mut trajectory = Trajectory::new();
+        trajectory.push_observation(&step.prompt_ids);
+        trajectory.push_utterance(&answer.ids, &answer.log_probs);
+        trajectory.mean_entropy =
+            mean(&answer.entropy.iter().map(|&nats| f64::from(nats)).collect::<Vec<_>>());
+        Judged { trajectory, reward: config.reward_scale * reward, worth, written, is_exact }
+    }
+
+    /// Answers the step's questions, in the place of [`Trainer::make_trips`].
+    pub(super) fn make_answers(
+        &mut self,
+        learner: &dyn Learner,
+        guide: &Guide,
+        goals: &[GroundGoal],
+        step: u64,
+        record: &mut Record,
+    ) -> Result<(Vec<Trajectory>, Vec<Scored>)> {
+        let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
+        let interviewer = self.interviewer(temperature, top_p)?;
+        let drawn = self.steps_in(&self.stage).of(&interviewer, goals, self.visit(step), step)?;
+        let steps: Vec<Step> = drawn.steps.iter().map(|(_, step)| step.clone()).collect();
+        let network = if learner.name() == "apo-lagged" { &guide.network } else { self.student.network() };
+        let began = self.clock.seconds();
+        let group_size = self.config.learner.group_size;
+        let answers = self.answers(network, &interviewer, &steps, (step, group_size))?;
+        drop(interviewer);
+        let (mut batch, mut scored) = (Vec::new(), Vec::new());
+        for (place, answer) in answers.iter().enumerate() {
+            let group = place / group_size;
+            let n_tokens = answer.trajectory.n_sampled();
+            scored.push(Scored {
+                group,
+                reward: answer.reward,
+                v_star: guide.value(steps[group].goal).map_or(0.0, |value| value.v_star),
+                turns: vec![ScoredTurn { n_tokens, state: 0, v_next: None }],
+            });
+            batch.push(answer.trajectory.clone());
+        }
+        let n_tokens = batch.iter().map(|trip| trip.n_sampled() as u64).sum::<u64>();
+        self.pace.answered(n_tokens, self.clock.seconds() - began);
+        self.state.tokens += n_tokens;
+        let share = |holds: &dyn Fn(usize, &Judged) -> bool| {
+            let n = answers
+                .iter()
+                .enumerate()
+                .filter(|(place, answer)| holds(place / group_size, answer))
+                .count();
+            n as f64 / answers.len() as f64
+        };
+        let is_right_type = |group: usize, answer: &Judged| {
+            answer.written.as_ref().and_then(WrittenAction::action_type)
+                == Some(steps[group].gold.action_type())
+        };
+        record
+            .set(Metric::RolloutReward, mean(&answers.iter().map(|answer| answer.worth).collect::<Vec<_>>()))
+            .set(Metric::RolloutExactAction, share(&|_, answer| answer.is_exact))
+            .set(Metric::RolloutTypeAccuracy, share(&is_right_type))
+            .set(Metric::RolloutMalformedRate, share(&|_, answer| answer.written.is_none()))
+            .set(Metric::RolloutDroppedSteps, drawn.n_dropped() as f64)
+            .set(Metric::RolloutTokens, n_tokens as f64 / batch.len() as f64)
+            .set(Metric::RolloutTokensTotal, self.state.tokens as f64)
+            .set(Metric::TrainEntropy, mean_entropy(&batch));
+        Ok((batch, scored))
+    }
+
+    /// Those of `goals` that have a first step.
+    pub(super) fn with_steps(&self, goals: &[GroundGoal]) -> Result<Vec<GroundGoal>> {
+        let interviewer = self.interviewer(1.0, 1.0)?;
+        let drawn = self.steps_in(&self.stage).of(&interviewer, goals, 0, self.state.step)?;
+        Ok(drawn.steps.into_iter().map(|(_, step)| step.goal).collect())
+    }
+
+    /// What the reference earned at the first steps of `goals`, in the place of its trips; nothing for goals without one.
+    pub(super) fn reference_answers(
+        &self,
+        guide: &Guide,
+        goals: &[GroundGoal],
+        (at, n_samples): (u64, usize),
+    ) -> Result<Vec<Vec<ReferenceTrip>>> {
+        let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
+        let interviewer = self.interviewer(temperature, top_p)?;
+        let drawn = self.steps_in(&self.stage).of(&interviewer, goals, 0, self.state.step)?;
+        let steps: Vec<Step> = drawn.steps.iter().map(|(_, step)| step.clone()).collect();
+        let answers = self.answers(&guide.network, &interviewer, &steps, (at, n_samples))?;
+        let mut of_goals = vec![Vec::new(); goals.len()];
+        for ((place, _), answers) in drawn.steps.iter().zip(answers.chunks(n_samples)) {
+            let trip = |answer: &Judged| ReferenceTrip {
+                reward: answer.reward,
+                n_tokens: answer.trajectory.n_sampled(),
+                states: Vec::new(),
+            };
+            of_goals[*place] = answers.iter().map(trip).collect();
+        }
+        Ok(of_goals)
+    }
+
+    /// How the policy does at held-out steps, which are the same for every run and seed. Those whose prompts are too long
+    /// count as answered by nothing.
+    pub(super) fn examine(&self) -> Result<Examined> {
+        let Config { evaluation, shop_r1, prompt, .. } = self.config;
+        let interviewer = self.interviewer(evaluation.temperature, evaluation.top_p)?;
+        let split = evaluation.split.into();
+        let held_out =
+            Steps::held_out(&self.ground, prompt.results_shown, shop_r1, split, shop_r1.eval_steps);
+        let golds: Vec<NextAction> = held_out.iter().map(|(_, sample)| sample.action.clone()).collect();
+        let mut steps = Vec::new();
+        let mut places = Vec::new();
+        for (place, (goal, sample)) in held_out.iter().enumerate() {
+            if let Some(step) = Step::told(&interviewer, *goal, sample)? {
+                steps.push(step);
+                places.push(place);
+            }
+        }
+        let at = EVALUATION_STEP + self.state.step;
+        let answers = self.answers(self.student.network(), &interviewer, &steps, (at, 1))?;
+        let reward = answers.iter().map(|answer| answer.worth).sum::<f64>() / golds.len().max(1) as f64;
+        let mut written: Vec<Option<WrittenAction>> = vec![None; golds.len()];
+        for (place, answer) in places.into_iter().zip(answers) {
+            written[place] = answer.written;
+        }
+        Ok(Examined { scores: evaluate(&golds, &written, Seed(0)), reward })
+    }
+}
