@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use webshop_training::{Diagnosis, Need, examine};
+use webshop_training::{Diagnosis, Need, Preset, examine};
 
 use crate::answer::answer;
 use crate::experiment::ExperimentArgs;
@@ -16,7 +16,7 @@ pub struct DoctorArgs {
 
 /// Examines the run, prints what it needs and takes, and says yes or no.
 pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
-    let config = args.experiment.load()?;
+    let config = args.experiment.load(Preset::Medium)?;
     let diagnosis = examine(&config)?;
     print_memory(&diagnosis)?;
     print_time(&diagnosis)?;

@@ -10,7 +10,7 @@ pub struct ExperimentArgs {
     /// The experiment as a file; what it does not state is as in training/configs/tiny.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// One of those that come with the program [default: medium]
+    /// One of those that come with the program [default: medium; `shop-r1 train`: shop-r1]
     #[arg(long, value_enum, value_name = "NAME", conflicts_with = "config")]
     preset: Option<PresetArg>,
     /// Change a value of the experiment; may be repeated
@@ -44,8 +44,8 @@ enum PresetArg {
 }
 
 impl ExperimentArgs {
-    /// The experiment, resolved and checked.
-    pub fn load(self) -> anyhow::Result<Config> {
+    /// The experiment, resolved and checked; `default` is what it is if neither a file nor a preset is named.
+    pub fn load(self, default: Preset) -> anyhow::Result<Config> {
         let mut overrides = self.overrides;
         let from = self.model.map(|from| from.to_string_lossy().into_owned());
         overrides.extend(from.map(|from| format!("model.from={}", toml_string(&from))));
@@ -54,7 +54,7 @@ impl ExperimentArgs {
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
         Ok(match (self.config, self.preset) {
             (Some(file), _) => Config::load(Some(&file), &overrides)?,
-            (None, preset) => Config::preset(preset.unwrap_or(PresetArg::Medium).into(), &overrides)?,
+            (None, preset) => Config::preset(preset.map_or(default, Preset::from), &overrides)?,
         })
     }
 }

@@ -40,6 +40,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
+use webshop_training::Preset;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -120,7 +121,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global()?;
     }
     match cli.verb {
-        Verb::Train(args) => train::run(args),
+        Verb::Train(args) => train::run(args, Preset::Medium),
         Verb::Watch(args) => watch::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Eval(args) => eval::run(args),

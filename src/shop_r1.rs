@@ -5,9 +5,15 @@ mod score;
 
 use std::process::ExitCode;
 
+use webshop_training::Preset;
+
+use crate::train::{self, TrainArgs};
+
 /// What to do with next actions.
 #[derive(clap::Subcommand)]
 pub enum ShopR1Verb {
+    /// Teach a model single steps: cloning, then the hierarchical reward
+    Train(TrainArgs),
     /// Say what answers are worth beside what the customer did, and why
     Score(score::ScoreArgs),
     /// Say shop actions as Shop-R1 has them, and the other way round
@@ -17,6 +23,7 @@ pub enum ShopR1Verb {
 /// Carries out the verb.
 pub fn run(verb: ShopR1Verb) -> anyhow::Result<ExitCode> {
     match verb {
+        ShopR1Verb::Train(args) => train::run(args, Preset::ShopR1),
         ShopR1Verb::Score(args) => score::run(args),
         ShopR1Verb::Map(args) => map::run(args),
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use webshop_training::{Config, RunFolder, Stage, TrainingError, train_on, write_report};
+use webshop_training::{Config, Practice, Preset, RunFolder, Stage, TrainingError, train_on, write_report};
 
 use crate::answer::answer;
 use crate::cache::CacheArgs;
@@ -20,7 +20,7 @@ pub struct TrainArgs {
     experiment: ExperimentArgs,
     #[command(flatten)]
     cache: CacheArgs,
-    /// The run folder [default: runs/LOSS-seed-N]
+    /// The run folder [default: runs/LOSS-seed-N, or runs/shop-r1-seed-N]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -33,18 +33,20 @@ pub struct TrainArgs {
     dry_run: bool,
 }
 
-/// Trains, and prints what came of it.
-pub fn run(args: TrainArgs) -> anyhow::Result<ExitCode> {
+/// Trains, and prints what came of it; `default` is the experiment if none is named.
+pub fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> {
     let seed = args.experiment.seed;
-    let config = args.experiment.load()?;
+    let config = args.experiment.load(default)?;
     if args.dry_run {
         answer!("{}", config.to_toml().trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let compute = args.compute.choose()?;
-    let out = args
-        .out
-        .unwrap_or_else(|| PathBuf::from(format!("runs/{}-seed-{}", config.learner.loss, config.seed)));
+    let name = match config.learner.practice {
+        Practice::Trips => config.learner.loss.to_string(),
+        Practice::Steps => "shop-r1".into(),
+    };
+    let out = args.out.unwrap_or_else(|| PathBuf::from(format!("runs/{name}-seed-{}", config.seed)));
     let (run, config) = if args.resume {
         let (run, begun) = RunFolder::resume(&out)?;
         if let Some(seed) = seed.filter(|seed| *seed != begun.seed) {
@@ -101,6 +103,9 @@ fn command_line() -> String {
 fn print_stage(name: &str, stage: Option<&Stage>) -> anyhow::Result<()> {
     if let Some(stage) = stage {
         answer!("{name:<17} {}  ({:.0} s)", stage.summary, stage.seconds)?;
+        if let Some(scores) = &stage.next_action {
+            answer!("{:<17} {scores}", "")?;
+        }
     }
     Ok(())
 }

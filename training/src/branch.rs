@@ -26,6 +26,8 @@ pub fn is_read_by_warm_start(key: &str) -> bool {
         // Gradients of cloning are summed in these portions, which decides their rounding.
         "learner" => key == "learner.micro_batch_tokens",
         "value" | "checkpoint" => false,
+        // What is drawn is; what an answer is worth, and how judged, is the learner's alone.
+        "shop_r1" => ["shop_r1.mix", "shop_r1.dead_ends", "shop_r1.eval_steps"].contains(&key),
         _ => !["evaluation.every", "optimizer.grad_clip_quantile"].contains(&key),
     }
 }
@@ -81,10 +83,19 @@ mod tests {
 
     #[test]
     fn what_only_a_learner_reads_may_differ() {
-        for key in ["learner.loss", "value.samples", "evaluation.every", "checkpoint.keep"] {
+        for key in
+            ["learner.loss", "value.samples", "evaluation.every", "checkpoint.keep", "shop_r1.reward.dars"]
+        {
             assert!(!is_read_by_warm_start(key), "{key}");
         }
-        for key in ["seed", "learner.micro_batch_tokens", "warm_start.lr", "optimizer.betas", "new.key"] {
+        for key in [
+            "seed",
+            "learner.micro_batch_tokens",
+            "warm_start.lr",
+            "optimizer.betas",
+            "shop_r1.mix",
+            "new.key",
+        ] {
             assert!(is_read_by_warm_start(key), "{key}");
         }
     }

@@ -149,6 +149,11 @@ impl RunFolder {
         self.root.join("episodes")
     }
 
+    /// Answers at held-out steps, a file an evaluation, where steps are judged.
+    pub fn answers(&self) -> PathBuf {
+        self.root.join("answers")
+    }
+
     /// `checkpoints/`.
     pub fn checkpoints(&self) -> PathBuf {
         self.root.join("checkpoints")

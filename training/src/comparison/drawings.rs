@@ -15,6 +15,8 @@ pub(super) fn of_tokens(comparison: &Comparison, arms: &[ArmOutcome], figures: &
     let over_tokens = [
         ("success-tokens.svg", "Success on held-out goals", Metric::EvalSuccessRate),
         ("score-tokens.svg", "Score on held-out goals", Metric::EvalTaskScore),
+        ("exact-tokens.svg", "Exact actions at held-out steps", Metric::EvalExactAction),
+        ("reward-tokens.svg", "Hierarchical reward at held-out steps", Metric::EvalReward),
         ("kl-tokens.svg", "KL to the warm start (k1, nats a held-out trip)", Metric::EvalKl),
         ("entropy-tokens.svg", "Entropy (nats a token of held-out trips)", Metric::EvalEntropy),
         ("length-tokens.svg", "Tokens in a training trip", Metric::RolloutTokens),
@@ -41,7 +43,8 @@ fn panels(
     metric: Metric,
     spent: Spent,
 ) -> Option<String> {
-    let is_share = matches!(metric, Metric::EvalSuccessRate | Metric::EvalTaskScore);
+    let is_share =
+        matches!(metric, Metric::EvalSuccessRate | Metric::EvalTaskScore | Metric::EvalExactAction);
     let panel = |arm: &ArmOutcome| {
         let line = banded(arm, metric, spent);
         let last = line.last().map(|point| match is_share {

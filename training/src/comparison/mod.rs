@@ -24,6 +24,7 @@ mod curve;
 mod table;
 
 mod drawings;
+mod next_action;
 mod report;
 
 pub use plan::{Arm, Comparison};

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use webshop_env::RewardBreakdown;
 use webshop_products::GoalId;
@@ -16,6 +17,7 @@ use crate::error::{Result, TrainingError};
 use crate::evaluate::{FailureKind, Summary};
 use crate::metrics::{Record, Timing, read_records, read_timings};
 use crate::setup::Fingerprint;
+use crate::shop_r1::StepAnswer;
 
 /// The folder of the weights at the end of the warm start, in a run's folder.
 const REFERENCE: &str = "reference";
@@ -32,6 +34,8 @@ pub(super) struct RunOutcome {
     pub summary: Summary,
     /// Its trips, in the order of the goals.
     pub trips: Vec<TripOutcome>,
+    /// Its answers at held-out steps, where those are judged.
+    pub answers: Vec<StepAnswer>,
     /// All that was recorded, with the seconds at which it was.
     pub records: Vec<(Record, Timing)>,
     pub fingerprint: Fingerprint,
@@ -66,9 +70,9 @@ pub(super) fn read(comparison: &Comparison, folder: &ComparisonFolder) -> Result
             let run = RunOutcome::read(&root, &split)?;
             let first = arms.first().map(|arm| &arm.runs);
             if let Some(first) = first.map_or(runs.first(), |runs| runs.first()) {
-                run.must_be_about_the_same_as(first, &root)?;
+                run.must_be_about_the_same_as(first, arm.is_alone, &root)?;
             }
-            if let Some(sibling) = first.map(|runs| &runs[number]) {
+            if let Some(sibling) = first.map(|runs| &runs[number]).filter(|_| !arm.is_alone) {
                 run.must_begin_as(sibling, &root)?;
             }
             runs.push(run);
@@ -84,9 +88,12 @@ impl RunOutcome {
         let Some(learned) = stages(&run)?.and_then(|stages| stages.learned) else {
             return Err(TrainingError::bad_file(root, "the run has not come to its end"));
         };
+        let file = format!("{}.jsonl", step_name(learned.step));
+        let answers = run.answers().join(&file);
         Ok(Self {
             summary: learned.summary,
-            trips: read_trips(&run.episodes().join(format!("{}.jsonl", step_name(learned.step))))?,
+            trips: read_trips(&run.episodes().join(&file))?,
+            answers: if learned.next_action.is_some() { read_lines(&answers)? } else { Vec::new() },
             records: read_records(root, split)?.into_iter().zip(read_timings(root)?).collect(),
             fingerprint: read_json(&run.fingerprint())?,
             reference: digest(&root.join(REFERENCE))?,
@@ -97,10 +104,19 @@ impl RunOutcome {
         self.trips.iter().map(|trip| trip.goal)
     }
 
-    fn must_be_about_the_same_as(&self, other: &Self, root: &Path) -> Result<()> {
+    /// Whoever stands alone may have been told pages in other words, and have practised in other shops.
+    fn must_be_about_the_same_as(&self, other: &Self, is_alone: bool, root: &Path) -> Result<()> {
         // The tokenizer is made from the goals that a seed draws.
-        let shop = Fingerprint { tokenizer: other.fingerprint.tokenizer.clone(), ..self.fingerprint.clone() };
-        match shop == other.fingerprint && self.goals().eq(other.goals()) {
+        let mut shop =
+            Fingerprint { tokenizer: other.fingerprint.tokenizer.clone(), ..self.fingerprint.clone() };
+        if is_alone {
+            shop.prompt.clone_from(&other.fingerprint.prompt);
+            shop.ground.clone_from(&other.fingerprint.ground);
+        }
+        let steps = |run: &Self| run.answers.iter().map(|answer| answer.gold.clone()).collect::<Vec<_>>();
+        let is_same =
+            shop == other.fingerprint && self.goals().eq(other.goals()) && steps(self) == steps(other);
+        match is_same {
             true => Ok(()),
             false => Err(TrainingError::bad_file(
                 root,
@@ -149,12 +165,18 @@ struct TripLine {
 }
 
 fn read_trips(path: &Path) -> Result<Vec<TripOutcome>> {
-    let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
-    let trip = |(line, number): (&str, usize)| {
-        let trip: TripLine = serde_json::from_str(line)
-            .map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))?;
+    let trip = |trip: TripLine| {
         let failure = FailureKind::of_purchase(trip.breakdown.as_ref());
-        Ok(TripOutcome { goal: trip.goal, reward: trip.reward, failure })
+        TripOutcome { goal: trip.goal, reward: trip.reward, failure }
     };
-    text.lines().zip(1..).map(trip).collect()
+    Ok(read_lines(path)?.into_iter().map(trip).collect())
+}
+
+/// The JSON objects of a file, one a line.
+fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
+    let read = |(line, number): (&str, usize)| {
+        serde_json::from_str(line).map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))
+    };
+    text.lines().zip(1..).map(read).collect()
 }

@@ -16,7 +16,8 @@
 //! set = ["learner.loss=wsft"]              # over those of all arms
 //! ```
 //!
-//! Arms may differ in whatever comes after the warm start and in nothing before it.
+//! Arms may differ in whatever comes after the warm start and in nothing before it. An arm with `alone = true` has a warm
+//! start of its own and may differ in all but the seed, the judged shop and the evaluation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -54,6 +55,8 @@ pub struct Arm {
     pub name: String,
     /// The changed values as they were given.
     pub overrides: Vec<String>,
+    /// Whether it has a warm start of its own.
+    pub is_alone: bool,
     config: Config,
 }
 
@@ -77,6 +80,8 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct ArmEntry {
     name: String,
+    #[serde(default)]
+    alone: bool,
     #[serde(default)]
     set: Vec<String>,
 }
@@ -116,14 +121,19 @@ impl Comparison {
         let common = Config::load(base.as_deref(), &shared)?;
         let resolve = |arm: ArmEntry| {
             let config = Config::load(base.as_deref(), &[&shared[..], &arm.set[..]].concat())?;
-            if let Some(found) = warm_start_differences(&common, &config).first() {
-                return Err(refused(format!(
-                    "arm `{}` changes `{}`, which the common warm start depends on; set it for all arms, or compare \
-                     in another file",
-                    arm.name, found.key
-                )));
+            let differences = warm_start_differences(&common, &config);
+            let found = differences.iter().find(|found| !arm.alone || is_of_judging(&found.key));
+            if let Some(found) = found {
+                let problem = match arm.alone {
+                    true => "which decides about what all arms are judged by; set it for all arms",
+                    false => {
+                        "which the common warm start depends on; set it for all arms, compare in another file, or give \
+                         the arm a warm start of its own by `alone = true`"
+                    }
+                };
+                return Err(refused(format!("arm `{}` changes `{}`, {problem}", arm.name, found.key)));
             }
-            Ok(Arm { name: arm.name, overrides: arm.set, config })
+            Ok(Arm { name: arm.name, overrides: arm.set, is_alone: arm.alone, config })
         };
         let arms = file.arms.into_iter().map(resolve).collect::<Result<Vec<Arm>>>()?;
         Ok(Self {
@@ -173,6 +183,14 @@ fn train_command(base: Option<&Path>, shared: &[String]) -> String {
     let base = base.map(|base| format!(" --config {}", base.display())).unwrap_or_default();
     let shared: String = shared.iter().map(|set| format!(" --set '{set}'")).collect();
     format!("webshop train{base}{shared}")
+}
+
+/// Whether this key decides about the goals and steps that arms are judged on, or how.
+fn is_of_judging(key: &str) -> bool {
+    let judged = ["seed", "shop_r1.mix", "shop_r1.dead_ends", "shop_r1.eval_steps", "prompt.results_shown"];
+    let practice = ["catalog.practice_shops", "catalog.practice_products", "evaluation.warm_start_every"];
+    let in_section = key.starts_with("catalog.") || key.starts_with("evaluation.");
+    judged.contains(&key) || (in_section && !practice.contains(&key))
 }
 
 fn is_folder_name(name: &str) -> bool {
@@ -225,7 +243,12 @@ mod tests {
     #[test]
     fn the_comparisons_that_come_along_are_valid() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
-        for (file, n_arms) in [("learners.toml", 11), ("nothing.toml", 10)] {
+        for (file, n_arms) in [
+            ("learners.toml", 11),
+            ("nothing.toml", 10),
+            ("shop_r1_arms.toml", 5),
+            ("shop_r1_ablations.toml", 12),
+        ] {
             let comparison = Comparison::load(&configs.join(file)).unwrap();
             assert_eq!((comparison.arms.len(), comparison.seeds.len()), (n_arms, 3), "{file}");
         }
@@ -248,13 +271,13 @@ mod tests {
                 "\"learner.steps=8\"",
                 "\"warm_start.lr=1\"",
                 "cannot be used: arm `founding` changes `warm_start.lr`, which the common warm start depends on; set \
-                 it for all arms, or compare in another file",
+                 it for all arms, compare in another file, or give the arm a warm start of its own by `alone = true`",
             ),
             (
                 "\"learner.steps=8\"",
                 "\"seed=1\"",
                 "cannot be used: arm `founding` changes `seed`, which the common warm start depends on; set it for \
-                 all arms, or compare in another file",
+                 all arms, compare in another file, or give the arm a warm start of its own by `alone = true`",
             ),
             (
                 "learner.steps=8",
@@ -265,5 +288,10 @@ mod tests {
             assert_eq!(refusal(from, to), problem);
         }
         assert!(refusal("seeds", "sseeds").contains("unknown field `sseeds`"));
+        assert_eq!(
+            refusal("\"learner.steps=8\"", "\"evaluation.episodes=7\"]\nalone = true #"),
+            "cannot be used: arm `founding` changes `evaluation.episodes`, which decides about what all arms are judged \
+             by; set it for all arms"
+        );
     }
 }

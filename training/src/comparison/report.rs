@@ -5,6 +5,7 @@
 //! table.md                    the tables, what they are about, and the command of every run
 //! success.svg  failures.svg   the last evaluations
 //! success-tokens.svg  score-tokens.svg  kl-tokens.svg  entropy-tokens.svg  length-tokens.svg
+//! exact-tokens.svg  reward-tokens.svg        where single steps are judged
 //! seconds.md  success-seconds.svg
 //! ```
 //!
@@ -15,6 +16,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::drawings::{Drawing, of_seconds, of_tokens};
+use super::next_action;
 use super::outcome::{ArmOutcome, read};
 use super::plan::Comparison;
 use super::run::ComparisonFolder;
@@ -34,8 +36,9 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     let drawings = of_tokens(comparison, &arms, &figures);
     let seconds = of_seconds(comparison, &arms);
     let tables = [
-        ("What the arms came to", Table::of_results(comparison, &arms, &figures)),
-        ("How held-out trips end", Table::of_failures(&arms, &figures)),
+        ("What the arms came to", Some(Table::of_results(comparison, &arms, &figures))),
+        ("What was said at held-out steps", next_action::table(&arms, comparison.baseline)),
+        ("How held-out trips end", Some(Table::of_failures(&arms, &figures))),
     ];
     let times = Table::of_seconds(&arms);
     let save = |name: &str, text: &str| write_atomically(&folder.root().join(name), text.as_bytes());
@@ -48,7 +51,7 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     for paragraph in &words {
         let _ = writeln!(body, "<p>{}</p>", escape(paragraph));
     }
-    for (name, table) in &tables {
+    for (name, table) in tables.iter().filter_map(|(name, table)| Some((name, table.as_ref()?))) {
         let _ = write!(text, "## {name}\n\n{}\n", table.markdown());
         let _ = write!(body, "<h2>{name}</h2>\n{}", table.html());
     }

@@ -129,6 +129,7 @@ impl Work<'_> {
         let run = match begun(&root, |begun| begun.differences(&config))? {
             Some(run) if stages(&run)?.is_some_and(|stages| stages.learned.is_some()) => return Ok(()),
             Some(run) => run,
+            None if arm.is_alone => RunFolder::create(&root, &config)?,
             None => {
                 let (warm_start, _) = RunFolder::look(&self.folder.warm_start(seed))?;
                 branch(&warm_start, &root, &config)?

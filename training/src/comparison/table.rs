@@ -13,7 +13,7 @@ use crate::report::escape;
 use crate::statistics::{crossed_bootstrap, mean, paired_bootstrap};
 
 /// From which the bootstraps draw.
-const BOOTSTRAP_SEED: Seed = Seed(0);
+pub(super) const BOOTSTRAP_SEED: Seed = Seed(0);
 
 /// Why held-out trips fail, as figures and charts name it, with the colour of the chart.
 pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
@@ -102,7 +102,7 @@ fn scores(arm: &ArmOutcome) -> Vec<Vec<f64>> {
 }
 
 /// The mean of every column.
-fn by_goal(rows: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn by_goal(rows: &[Vec<f64>]) -> Vec<f64> {
     let n_goals = rows.first().map_or(0, Vec::len);
     (0..n_goals).map(|goal| mean(&rows.iter().map(|row| row[goal]).collect::<Vec<_>>())).collect()
 }
@@ -121,6 +121,10 @@ pub(super) struct Table {
 }
 
 impl Table {
+    pub(super) fn new(head: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self { head: head.iter().map(|cell| (*cell).to_owned()).collect(), rows }
+    }
+
     /// What every arm came to.
     pub(super) fn of_results(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Self {
         let against = format!("against {}", comparison.arms[comparison.baseline].name);
@@ -227,7 +231,7 @@ pub(super) fn interval([low, high]: [f64; 2]) -> String {
 }
 
 /// A difference of shares in percentage points, with its sign.
-fn signed(difference: f64) -> String {
+pub(super) fn signed(difference: f64) -> String {
     format!("{:+.1}", 100.0 * difference).replace('-', "−")
 }
 

@@ -21,6 +21,7 @@
 //!
 //! All of it is f64: bf16 has no 1000.8. It reads no pages, keeps no data and trains nothing.
 
+mod answer;
 mod breakdown;
 mod config;
 mod constants;
@@ -33,10 +34,11 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+pub use answer::StepAnswer;
 pub use breakdown::{Part, ShopR1Breakdown};
 pub use config::{ClassWeights, DarsKind, RewardConfig, SimCmp, SimilarityKind};
 pub use constants::{always, majority_type, most_frequent_action};
-pub use evaluation::{Measured, NextActionScores, TypeScores, WRITTEN_AS, evaluate};
+pub use evaluation::{Measured, NextActionScores, TypeScores, WRITTEN_AS, evaluate, evaluate_answers};
 pub use exactness::{Exactness, is_exact};
 pub use repo_compat::RepoConfig;
 pub use reward::{Attempt, ShopR1Reward};

@@ -1,8 +1,10 @@
 //! Measuring, recording and saving: what the loop does beside learning.
 
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use serde::Serialize;
 use webshop_agent::{Episode, Sampler, Task, rollout};
 
 use super::guide::Guide;
@@ -18,6 +20,7 @@ use crate::metrics::{Metric, Phase, Record, Timing};
 use crate::network::Network;
 use crate::record::{mean_entropy, record_evaluation, record_next_action};
 use crate::setup::{Fingerprint, lm_config};
+use crate::shop_r1::StepAnswer;
 use crate::trajectory::Trajectory;
 
 /// Saves what the run is about, or refuses to continue a run that was about something else.
@@ -97,7 +100,8 @@ impl Trainer<'_> {
             false => None,
         };
         self.observer.say(&format!("step {}: held out {summary}", self.state.step));
-        if let Some(Examined { scores, reward }) = &examined {
+        if let Some(Examined { answers, scores, reward }) = &examined {
+            self.record_answers(answers)?;
             record_next_action(&mut record, scores, *reward);
             self.observer.say(&format!("step {}: held out {scores}", self.state.step));
         }
@@ -117,12 +121,25 @@ impl Trainer<'_> {
         })
     }
 
-    /// Keeps the held-out trips whole, one JSON object a line.
+    /// Keeps the held-out trips whole.
     fn record_episodes(&self, episodes: &[Episode]) -> Result<()> {
-        let path = self.run.episodes().join(format!("{}.jsonl", step_name(self.state.step)));
+        let shop = self.ground.shop();
+        self.record_lines(&self.run.episodes(), episodes.iter().map(|episode| episode.record(shop)))
+    }
+
+    /// Keeps the answers at held-out steps.
+    fn record_answers(&self, answers: &[StepAnswer]) -> Result<()> {
+        let folder = self.run.answers();
+        fs::create_dir_all(&folder).map_err(|e| TrainingError::io("create", &folder, e))?;
+        self.record_lines(&folder, answers)
+    }
+
+    /// Keeps what was found at this step in `folder`, one JSON object a line.
+    fn record_lines<T: Serialize>(&self, folder: &Path, all: impl IntoIterator<Item = T>) -> Result<()> {
+        let path = folder.join(format!("{}.jsonl", step_name(self.state.step)));
         let mut lines = Vec::new();
-        for episode in episodes {
-            serde_json::to_writer(&mut lines, &episode.record(self.ground.shop()))
+        for each in all {
+            serde_json::to_writer(&mut lines, &each)
                 .map_err(|error| TrainingError::bad_file(&path, error))?;
             lines.push(b'\n');
         }

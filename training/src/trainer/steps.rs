@@ -5,7 +5,7 @@
 //! step, which is then the step that is practised; others meet another step of a goal each time they come to it. How sure
 //! the model was of its rationale is measured where tokens are drawn, on the sampler's own logits.
 
-use webshop_agent::shop_r1::{Answer, FormatMode, NextAction, WrittenAction, rationale_tokens};
+use webshop_agent::shop_r1::{Answer, FormatMode, WrittenAction, rationale_tokens};
 use webshop_agent::{Completion, Interviewer, Question, SamplingCoordinates};
 use webshop_products::Seed;
 
@@ -20,7 +20,8 @@ use crate::network::Network;
 use crate::record::mean_entropy;
 use crate::setup::lm_config;
 use crate::shop_r1::{
-    Attempt, DarsKind, Exactness, NextActionScores, ShopR1Reward, Step, Steps, evaluate, is_exact,
+    Attempt, DarsKind, Exactness, NextActionScores, RewardConfig, ShopR1Reward, Step, StepAnswer, Steps,
+    evaluate_answers, is_exact,
 };
 use crate::statistics::mean;
 use crate::trajectory::Trajectory;
@@ -40,6 +41,7 @@ pub(super) struct Judged {
 
 /// Answers at held-out steps.
 pub(super) struct Examined {
+    pub answers: Vec<StepAnswer>,
     pub scores: NextActionScores,
     /// Mean of the hierarchical reward.
     pub reward: f64,
@@ -82,11 +84,11 @@ impl Trainer<'_> {
         if self.wants_values() { 0 } else { step }
     }
 
-    /// Answers of `network` at `steps`, `n_samples` each, drawn at step coordinate `at` and judged.
+    /// Answers of `network` at `steps`, `n_samples` each, drawn at step coordinate `at` and judged by `rule`.
     fn answers(
         &self,
         network: &Network,
-        interviewer: &Interviewer<'_>,
+        (interviewer, rule): (&Interviewer<'_>, &ShopR1Reward),
         steps: &[Step],
         (at, n_samples): (u64, usize),
     ) -> Result<Vec<Judged>> {
@@ -103,7 +105,6 @@ impl Trainer<'_> {
                 },
             })
             .collect();
-        let rule = self.judge();
         let lanes = network.lanes(self.config.prompt.max_context);
         let completions = interviewer.answers(
             network.engine()?,
@@ -115,7 +116,7 @@ impl Trainer<'_> {
         let of_steps = completions.chunks(n_samples).zip(steps);
         Ok(of_steps
             .flat_map(|(answers, step)| answers.iter().map(move |answer| (answer, step)))
-            .map(|(answer, step)| self.judged(&rule, interviewer, step, answer))
+            .map(|(answer, step)| self.judged(rule, interviewer, step, answer))
             .collect())
     }
 
@@ -166,7 +167,7 @@ impl Trainer<'_> {
         let network = if learner.name() == "apo-lagged" { &guide.network } else { self.student.network() };
         let began = self.clock.seconds();
         let group_size = self.config.learner.group_size;
-        let answers = self.answers(network, &interviewer, &steps, (step, group_size))?;
+        let answers = self.answers(network, (&interviewer, &self.judge()), &steps, (step, group_size))?;
         drop(interviewer);
         let (mut batch, mut scored) = (Vec::new(), Vec::new());
         for (place, answer) in answers.iter().enumerate() {
@@ -225,7 +226,7 @@ impl Trainer<'_> {
         let interviewer = self.interviewer(temperature, top_p)?;
         let drawn = self.steps_in(&self.stage).of(&interviewer, goals, 0, self.state.step)?;
         let steps: Vec<Step> = drawn.steps.iter().map(|(_, step)| step.clone()).collect();
-        let answers = self.answers(&guide.network, &interviewer, &steps, (at, n_samples))?;
+        let answers = self.answers(&guide.network, (&interviewer, &self.judge()), &steps, (at, n_samples))?;
         let mut of_goals = vec![Vec::new(); goals.len()];
         for ((place, _), answers) in drawn.steps.iter().zip(answers.chunks(n_samples)) {
             let trip = |answer: &Judged| ReferenceTrip {
@@ -239,29 +240,30 @@ impl Trainer<'_> {
     }
 
     /// How the policy does at held-out steps, which are the same for every run and seed. Those whose prompts are too long
-    /// count as answered by nothing.
+    /// count as answered by nothing. The reward is the default one, whatever is learned from, so that runs compare.
     pub(super) fn examine(&self) -> Result<Examined> {
         let Config { evaluation, shop_r1, prompt, .. } = self.config;
         let interviewer = self.interviewer(evaluation.temperature, evaluation.top_p)?;
         let split = evaluation.split.into();
         let held_out =
             Steps::held_out(&self.ground, prompt.results_shown, shop_r1, split, shop_r1.eval_steps);
-        let golds: Vec<NextAction> = held_out.iter().map(|(_, sample)| sample.action.clone()).collect();
-        let mut steps = Vec::new();
-        let mut places = Vec::new();
-        for (place, (goal, sample)) in held_out.iter().enumerate() {
-            if let Some(step) = Step::told(&interviewer, *goal, sample)? {
+        let (mut steps, mut places, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, (goal, sample)) in held_out.into_iter().enumerate() {
+            if let Some(step) = Step::told(&interviewer, goal, &sample)? {
                 steps.push(step);
                 places.push(place);
             }
+            let instruction = self.ground.shop_of(goal).goals().get(goal.goal).instruction.to_string();
+            answers.push(StepAnswer { id: sample.id, instruction, gold: sample.action, written: None });
         }
         let at = EVALUATION_STEP + self.state.step;
-        let answers = self.answers(self.student.network(), &interviewer, &steps, (at, 1))?;
-        let reward = answers.iter().map(|answer| answer.worth).sum::<f64>() / golds.len().max(1) as f64;
-        let mut written: Vec<Option<WrittenAction>> = vec![None; golds.len()];
-        for (place, answer) in places.into_iter().zip(answers) {
-            written[place] = answer.written;
+        let rule = ShopR1Reward::Hierarchical(RewardConfig::default());
+        let said = self.answers(self.student.network(), (&interviewer, &rule), &steps, (at, 1))?;
+        let reward = said.iter().map(|answer| answer.worth).sum::<f64>() / answers.len().max(1) as f64;
+        for (place, said) in places.into_iter().zip(said) {
+            answers[place].written = said.written;
         }
-        Ok(Examined { scores: evaluate(&golds, &written, Seed(0)), reward })
+        let scores = evaluate_answers(&answers, Seed(0));
+        Ok(Examined { answers, scores, reward })
     }
 }
