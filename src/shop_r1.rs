@@ -1,13 +1,20 @@
 //! `webshop shop-r1`: next actions, one at a time.
 
+mod data;
+mod harvest;
 mod map;
 mod score;
+mod validate;
 
 use std::process::ExitCode;
 
 /// What to do with next actions.
 #[derive(clap::Subcommand)]
 pub enum ShopR1Verb {
+    /// Make single steps to learn from, of trips and recordings
+    Data(Box<data::DataArgs>),
+    /// Check single steps that others made
+    Validate(validate::ValidateArgs),
     /// Say what answers are worth beside what the customer did, and why
     Score(score::ScoreArgs),
     /// Say shop actions as Shop-R1 has them, and the other way round
@@ -17,6 +24,8 @@ pub enum ShopR1Verb {
 /// Carries out the verb.
 pub fn run(verb: ShopR1Verb) -> anyhow::Result<ExitCode> {
     match verb {
+        ShopR1Verb::Data(args) => data::run(*args),
+        ShopR1Verb::Validate(args) => validate::run(args),
         ShopR1Verb::Score(args) => score::run(args),
         ShopR1Verb::Map(args) => map::run(args),
     }
