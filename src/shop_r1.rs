@@ -1,7 +1,10 @@
 //! `webshop shop-r1`: next actions, one at a time.
 
+mod data;
+mod harvest;
 mod map;
 mod score;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -14,6 +17,10 @@ use crate::train::{self, TrainArgs};
 pub enum ShopR1Verb {
     /// Teach a model single steps: cloning, then the hierarchical reward
     Train(TrainArgs),
+    /// Make single steps to learn from, of trips and recordings
+    Data(Box<data::DataArgs>),
+    /// Check single steps that others made
+    Validate(validate::ValidateArgs),
     /// Say what answers are worth beside what the customer did, and why
     Score(score::ScoreArgs),
     /// Say shop actions as Shop-R1 has them, and the other way round
@@ -24,6 +31,8 @@ pub enum ShopR1Verb {
 pub fn run(verb: ShopR1Verb) -> anyhow::Result<ExitCode> {
     match verb {
         ShopR1Verb::Train(args) => train::run(args, Preset::ShopR1),
+        ShopR1Verb::Data(args) => data::run(*args),
+        ShopR1Verb::Validate(args) => validate::run(args),
         ShopR1Verb::Score(args) => score::run(args),
         ShopR1Verb::Map(args) => map::run(args),
     }

@@ -141,7 +141,7 @@ impl Trip<'_> {
 
 /// What the query asks for: the type, the attributes and the option values, each as it is wanted, in the
 /// order in which the instruction mentions them; what it does not mention word for word comes last.
-fn wanted_words(goal: &Goal) -> Vec<String> {
+pub(crate) fn wanted_words(goal: &Goal) -> Vec<String> {
     let options = goal.options.iter().map(|option| &option.value);
     in_order_of_instruction(goal, std::iter::once(&goal.query).chain(&*goal.attributes).chain(options))
 }

@@ -54,6 +54,8 @@ pub enum Purpose {
     Evaluation,
     /// Resampling for an interval.
     Bootstrap,
+    /// Which single steps are learned from, and what a customer searches for in vain.
+    Steps,
 }
 
 impl Purpose {
@@ -76,6 +78,7 @@ impl Purpose {
             Self::Backoff => "backoff",
             Self::Evaluation => "evaluation",
             Self::Bootstrap => "bootstrap",
+            Self::Steps => "steps",
         }
     }
 }

@@ -67,6 +67,11 @@ impl fmt::Display for Format {
     }
 }
 
+/// What was shown before each answer of a chat in any of the formats, and the answer.
+pub(crate) fn turns(line: &str) -> Result<Vec<(String, Message)>, String> {
+    format::read(line).map(|line| line.turns)
+}
+
 /// A chat and what it is about.
 #[derive(Clone, Debug)]
 struct Chat {

@@ -19,7 +19,7 @@
 //!
 //! Nothing here knows tokens or rewards: what a malformed answer costs is the trainer's choice.
 
-mod agentgym_react;
+pub(crate) mod agentgym_react;
 pub mod plain;
 mod ragen;
 pub(crate) mod shop_r1;

@@ -17,7 +17,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use webshop_env::{Action, NodeKind, NoopReason, Page};
+use webshop_env::{Action, Node, NodeKind, NoopReason, Page};
 
 use super::{AnswerForm, Utterance};
 use crate::chat::{Message, Role};
@@ -57,11 +57,16 @@ const SYSTEM: &str = "You are a customer of an online shop. You are shown its pa
 const MINIMAL_SYSTEM: &str = "Next action as JSON.";
 
 pub fn observe(page: &Page) -> String {
+    html(&page.nodes(), matches!(page, Page::Search(_)))
+}
+
+/// The nodes of a page in simplified HTML. Of the page with the search bar, the button is the field that it sends.
+pub(crate) fn html(nodes: &[Node<'_>], has_search_bar: bool) -> String {
     let mut html = String::new();
-    for node in page.nodes() {
+    for node in nodes {
         let text = node.text.trim();
         let name = text.to_lowercase().replace('"', "&quot;");
-        let is_search = matches!(page, Page::Search(_)) && node.kind == NodeKind::Button;
+        let is_search = has_search_bar && node.kind == NodeKind::Button;
         let chosen = if node.clicked { " clicked" } else { "" };
         // A name is the label but for its capitals, so that the label need not stand there again.
         let _ = match node.kind {

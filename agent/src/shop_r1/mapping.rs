@@ -141,6 +141,6 @@ fn label(page: &AvailableActions, name: &str) -> Option<String> {
 }
 
 /// Trimmed, with single spaces, in lower case.
-fn folded(text: &str) -> String {
+pub(super) fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }

@@ -131,7 +131,7 @@ impl WrittenAction {
     }
 
     /// Refuses a field that the type needs and that is empty, or the other way round.
-    fn check_filled(&self, action_type: ActionType) -> Result<(), FormatError> {
+    pub(super) fn check_filled(&self, action_type: ActionType) -> Result<(), FormatError> {
         let needs_name = action_type != ActionType::Terminate;
         let needs_text = action_type == ActionType::TypeAndSubmit;
         for (field, value, is_needed) in

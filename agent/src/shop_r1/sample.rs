@@ -1,5 +1,7 @@
 //! A step of somebody's visit, to be learned from or judged by: what stood before, and what was done next.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use webshop_env::Action;
 
@@ -65,6 +67,28 @@ pub enum SampleSource {
     Human,
     /// A page on which nothing is left to be hoped for.
     DeadEnd,
+}
+
+impl SampleSource {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Demonstration, Self::Oracle, Self::Policy, Self::Human, Self::DeadEnd];
+
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Demonstration => "demonstration",
+            Self::Oracle => "oracle",
+            Self::Policy => "policy",
+            Self::Human => "human",
+            Self::DeadEnd => "dead_end",
+        }
+    }
+}
+
+impl fmt::Display for SampleSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 /// The sentence that stands for a rationale where nobody said one: what was read off the page, if that was thought, or else

@@ -1,15 +1,28 @@
-//! Steps of trips as samples.
+//! Samples of trips that the shop makes again.
+//!
+//! [`retrace`] takes what was done for a goal, does it once more from the door, and gives the [`Visit`] with the pages as
+//! they are shown today; [`samples_of`] are its samples where what was thought is still to be put into a sentence, and
+//! [`visit_of`] is the visit of a recorded [`Episode`]. A [`dead_end`] is a page that nobody recorded: one on which
+//! nothing is left to be hoped for, so that leaving is right.
+//!
+//! Whether a trip is worth imitating is not asked here.
 
-use webshop_env::{Action, Page, Session, Shop};
-use webshop_products::GoalId;
+use webshop_env::{Action, Session, Shop};
+use webshop_products::{GoalId, GoalSet, Split};
 
 use super::action::NextAction;
 use super::mapping::BuyNowAs;
-use super::sample::{LEAVING, PastStep, Sample, SampleSource, rationale_of};
+use super::sample::{LEAVING, Sample, SampleSource, rationale_of};
+use super::visit::{TakenStep, Visit};
+use crate::demonstrator::wanted_words;
 use crate::dialect::Dialect;
+use crate::episode::Episode;
 
-/// What samples say of themselves.
-#[derive(Clone, Copy, Debug)]
+/// A page is a dead end if no purchase from its listing is worth this much.
+pub const HOPE: f64 = 0.1;
+
+/// What is to be said of samples beside what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About<'a> {
     /// Who took the steps.
     pub source: SampleSource,
@@ -19,56 +32,96 @@ pub struct About<'a> {
     pub buy_now_as: BuyNowAs,
 }
 
-/// The steps of a trip.
+/// The samples of a trip for `goal`: what was thought at each step, empty if nothing, and what was done. Called
+/// `source-goal-step`. What the shop let pass stands in later contexts as no action and makes no sample; what comes behind
+/// the purchase is left out.
+///
+/// ```
+/// use webshop_agent::shop_r1::{About, BuyNowAs, SampleSource, samples_of};
+/// # use webshop_env::Shop;
+/// # use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+/// # let data = RawData::embedded(EmbeddedCatalog::Hundred);
+/// # let catalog = Catalog::from_raw(&data, Seed(0))?;
+/// # let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
+/// # let shop = Shop::new(catalog, goals)?;
+/// let about = About { source: SampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };
+/// let steps = [(String::new(), "click[red]".parse()?), (String::new(), "search[boots]".parse()?)];
+/// let samples = samples_of(&shop, GoalId(3), &steps, about);
+/// assert_eq!(samples.len(), 1);
+/// assert_eq!((samples[0].id.as_str(), samples[0].context[0].action.as_ref()), ("policy-3-1", None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn samples_of(shop: &Shop, goal: GoalId, steps: &[(String, Action)], about: About<'_>) -> Vec<Sample> {
-    let mut session = Session::start(goal);
-    let mut context: Vec<PastStep> = Vec::new();
-    let mut samples = Vec::new();
-    for (step, (thought, action)) in steps.iter().enumerate() {
-        let page = Dialect::ShopR1.observe(&session.page(shop));
-        let told = NextAction::of(action, about.buy_now_as);
-        if let Some(action_told) = &told {
-            samples.push(Sample {
-                id: format!("{:?}-{}-{step}", about.source, goal.0),
-                source: about.source,
-                split: about.split.into(),
-                goal: Some(goal.0),
-                step,
-                context: context.clone(),
-                page: page.clone(),
-                rationale: rationale_of(thought, action),
-                action: action_told.clone(),
-            });
-        }
-        context.push(PastStep { page, action: told });
-        session.act(shop, action);
-    }
-    samples
+    let steps = steps.iter().map(|(thought, action)| (rationale_of(thought, action), action.clone()));
+    retrace(shop, goal, steps, about).samples()
 }
 
-/// A page of nothing.
-pub fn dead_end(shop: &Shop, goal: GoalId, other: GoalId, about: About<'_>) -> Option<Sample> {
-    let words = shop.goals().get(other).query.to_lowercase();
+/// The visit of a customer for `goal` who takes these steps, each with its rationale. It ends with the purchase.
+pub fn retrace(
+    shop: &Shop,
+    goal: GoalId,
+    steps: impl IntoIterator<Item = (String, Action)>,
+    about: About<'_>,
+) -> Visit {
     let mut session = Session::start(goal);
-    let door = Dialect::ShopR1.observe(&session.page(shop));
-    let search = Action::Search(words);
-    session.act(shop, &search);
-    let Page::Results(page) = session.page(shop) else { return None };
-    let wanted = shop.goals().get(goal);
-    if page.items.is_empty()
-        || page.items.iter().any(|item| shop.best_purchase_of(wanted, item.product).breakdown.total() >= 0.1)
-    {
-        return None;
+    let mut taken = Vec::new();
+    for (rationale, action) in steps {
+        if session.is_done() {
+            break;
+        }
+        let page = Dialect::ShopR1.observe(&session.page(shop));
+        let is_move = session.act(shop, &action).noop.is_none();
+        let action = NextAction::of(&action, about.buy_now_as).filter(|_| is_move);
+        taken.push(TakenStep { page, action, rationale });
     }
-    Some(Sample {
-        id: format!("dead_end-{}-{}", goal.0, other.0),
+    Visit {
+        name: format!("{}-{}", about.source, goal.0),
         source: about.source,
         split: about.split.into(),
         goal: Some(goal.0),
-        step: 1,
-        context: vec![PastStep { page: door, action: NextAction::of(&search, about.buy_now_as) }],
+        steps: taken,
+    }
+}
+
+/// The visit of a recorded trip, for the reasons that were written. Those in the words of `plain` are no sentences yet.
+pub fn visit_of(shop: &Shop, episode: &Episode, about: About<'_>) -> Visit {
+    let is_plain = episode.prompt.as_ref().is_none_or(|prompt| prompt.dialect == Dialect::Plain);
+    let steps = episode.turns.iter().map(|turn| {
+        let thought = turn.thought.as_deref().unwrap_or_default().trim();
+        let is_sentence = !is_plain && !thought.is_empty();
+        let rationale = if is_sentence { thought.to_owned() } else { rationale_of(thought, &turn.action) };
+        (rationale, turn.action.clone())
+    });
+    retrace(shop, episode.coordinates.goal, steps, about)
+}
+
+/// The page that the customer of `goal` sees who searches with the words of `other`, to be left: of all that the query
+/// lists, on whichever page, nothing is worth [`HOPE`]. `None` if something is. Called `dead_end-goal-other-step`,
+/// whatever `about` says of the source.
+pub fn dead_end(shop: &Shop, goal: GoalId, other: GoalId, about: About<'_>) -> Option<Sample> {
+    let words = wanted_words(shop.goals().get(other)).join(" ");
+    let wanted = shop.goals().get(goal);
+    let is_hopeless = |&product| shop.best_purchase_of(wanted, product).breakdown.total() < HOPE;
+    if !shop.listing(&words).ok()?.iter().all(is_hopeless) {
+        return None;
+    }
+    let search = Action::Search(words);
+    let about = About { source: SampleSource::DeadEnd, ..about };
+    let mut visit = retrace(shop, goal, [(rationale_of("", &search), search.clone())], about);
+    let mut session = Session::start(goal);
+    session.act(shop, &search);
+    visit.name = format!("{}-{}", visit.name, other.0);
+    visit.steps.push(TakenStep {
         page: Dialect::ShopR1.observe(&session.page(shop)),
+        action: Some(NextAction::Terminate {}),
         rationale: LEAVING.into(),
-        action: NextAction::Terminate {},
-    })
+    });
+    visit.samples().pop()
+}
+
+/// The split that a goal is in, where splits are disjoint; of several the first of train, validation and test.
+pub fn split_of(goals: &GoalSet, goal: GoalId) -> Split {
+    let parts = [Split::Train, Split::Validation, Split::Test];
+    let is_in = |split: &Split| goals.split(*split).binary_search(&goal).is_ok();
+    parts.into_iter().find(is_in).unwrap_or(Split::All)
 }

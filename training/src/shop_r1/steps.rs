@@ -12,6 +12,8 @@
 //! Goals that nobody can demonstrate and prompts that leave no room for an answer are left out and counted in [`Drawn`]; a
 //! draw of which nothing is left is an error. It makes no answers.
 
+use std::iter;
+
 use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::prompt::Piece;
@@ -26,8 +28,9 @@ use crate::error::{Result, TrainingError};
 use crate::ground::{Ground, GroundGoal};
 use crate::trajectory::Trajectory;
 
-/// Clicks, searches and dead ends in the paper's test set.
-const PAPER_MIX: [u32; 3] = [690, 677, 512];
+/// What a draw is for, beside the seed.
+const DRAWS_GOALS: u64 = 2;
+const DRAWS_STEP: u64 = 3;
 /// Other goals whose searches are tried for a dead end.
 const DEAD_END_TRIES: u64 = 8;
 
@@ -157,7 +160,7 @@ impl Steps<'_> {
 
     /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`.
     pub fn batch(&self, interviewer: &Interviewer<'_>, step: u64, n: usize) -> Result<Vec<Trajectory>> {
-        let mut rng = self.seed.rng(Purpose::Demonstration, &[step]);
+        let mut rng = self.seed.rng(Purpose::Steps, &[DRAWS_GOALS, step]);
         let goals = self.ground.training();
         let goals: Vec<GroundGoal> =
             (0..n).map(|_| goals[rng.random_range(0..goals.len() as u64) as usize]).collect();
@@ -168,8 +171,8 @@ impl Steps<'_> {
 
     /// The step of `goal` on this visit; `None` if nobody can demonstrate one.
     pub fn sample(&self, goal: GroundGoal, visit: u64) -> Option<Sample> {
-        let coordinates = [visit, u64::from(goal.shop), u64::from(goal.goal.0)];
-        let mut rng = self.seed.rng(Purpose::Demonstration, &coordinates);
+        let coordinates = [DRAWS_STEP, visit, u64::from(goal.shop), u64::from(goal.goal.0)];
+        let mut rng = self.seed.rng(Purpose::Steps, &coordinates);
         match self.wanted(&mut rng) {
             Some(ActionType::Terminate) => self.dead_end(goal, &mut rng),
             wanted => self.on_trip(goal, wanted, &mut rng),
@@ -181,13 +184,9 @@ impl Steps<'_> {
         match self.config.mix {
             Mix::Natural => (rng.random::<f64>() < self.config.dead_ends).then_some(ActionType::Terminate),
             Mix::Paper => {
-                let [clicks, searches, dead_ends] = PAPER_MIX;
-                let at = rng.random_range(0..clicks + searches + dead_ends);
-                Some(match at {
-                    _ if at < clicks => ActionType::Click,
-                    _ if at < clicks + searches => ActionType::TypeAndSubmit,
-                    _ => ActionType::Terminate,
-                })
+                let whole: usize = PAPER_MIX.iter().map(|(_, weight)| weight).sum();
+                let at = rng.random_range(0..whole as u64) as usize;
+                PAPER_MIX.iter().flat_map(|(kind, weight)| iter::repeat_n(*kind, *weight)).nth(at)
             }
         }
     }
