@@ -65,6 +65,12 @@ const PIECES: &str = concat!(
     r"| ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]|\s"
 );
 
+/// The same with runs of marks as one piece: JSON and HTML are full of them.
+const QUOTED_PIECES: &str = concat!(
+    r"['’](?:s|t|re|ve|m|ll|d)(?![\p{L}\p{M}\p{N}])",
+    r"| ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s"
+);
+
 const TOKENIZER_FILE: &str = "tokenizer.json";
 const CONFIG_FILE: &str = "tokenizer_config.json";
 
@@ -116,6 +122,35 @@ impl ShopTokenizer {
         vocab_size: usize,
         special: &[&str],
     ) -> Result<Self, AgentError> {
+        Self::train_in(texts, vocab_size, special, false)
+    }
+
+    /// The same for chats in quoted forms, JSON and HTML: a word behind a quote is the word behind a space too, and runs of
+    /// marks may be one token. What is lost besides is a space behind a quote that no backslash stands before.
+    ///
+    /// ```
+    /// use webshop_agent::ShopTokenizer;
+    /// let tokenizer = ShopTokenizer::train_quoted(["a red lamp", "red", "red"], 300)?;
+    /// let answer = r#"{"type":"click","name":"12\" red"}<|im_end|>"#;
+    /// let ids = tokenizer.encode(answer)?;
+    /// assert_eq!(tokenizer.decode(&ids), answer);
+    /// let red = tokenizer.id("Ġred").expect("frequent enough to be a token");
+    /// assert!(tokenizer.encode(r#""red""#)?.contains(&red) && ids.contains(&red));
+    /// # Ok::<(), webshop_agent::AgentError>(())
+    /// ```
+    pub fn train_quoted<'t>(
+        texts: impl IntoIterator<Item = &'t str>,
+        vocab_size: usize,
+    ) -> Result<Self, AgentError> {
+        Self::train_in(texts, vocab_size, &[], true)
+    }
+
+    fn train_in<'t>(
+        texts: impl IntoIterator<Item = &'t str>,
+        vocab_size: usize,
+        special: &[&str],
+        is_quoted: bool,
+    ) -> Result<Self, AgentError> {
         let specials = special_tokens(special)?;
         let needed = specials.len() + N_BYTES;
         if vocab_size < needed {
@@ -131,7 +166,7 @@ impl ShopTokenizer {
             .show_progress(false)
             .build();
         let texts: Vec<&str> = texts.into_iter().collect();
-        let mut tokenizer = untrained().map_err(failed)?;
+        let mut tokenizer = untrained(is_quoted).map_err(failed)?;
         // The crate counts words on all threads and in hash order, and still the result is unique: counts
         // are sums, and the next merge is the greatest of (count, lowest ids). A string is never reached
         // by two different pairs, which alone could leave two queue entries of equal rank.
@@ -260,7 +295,7 @@ impl ShopTokenizer {
 fn special_tokens(special: &[&str]) -> Result<Vec<AddedToken>, AgentError> {
     let all = SPECIAL_TOKENS.iter().chain(special);
     all.map(|token| {
-        // Marks are pieces of their own, so no merge of learned text can spell such a token.
+        // Marks and letters are pieces of their own, so no merge of learned text can spell such a token.
         let looks_special = token.len() >= 3 && token.starts_with('<') && token.ends_with('>');
         if !looks_special || token.contains(char::is_whitespace) {
             return Err(AgentError::Tokenizer(format!("special token `{token}` must look like `<this>`")));
@@ -270,13 +305,14 @@ fn special_tokens(special: &[&str]) -> Result<Vec<AddedToken>, AgentError> {
     .collect()
 }
 
-fn untrained() -> tokenizers::Result<Tokenizer> {
-    let split = Split::new(SplitPattern::Regex(PIECES.into()), SplitDelimiterBehavior::Isolated, false)?;
+fn untrained(is_quoted: bool) -> tokenizers::Result<Tokenizer> {
+    let pieces = if is_quoted { QUOTED_PIECES } else { PIECES };
+    let split = Split::new(SplitPattern::Regex(pieces.into()), SplitDelimiterBehavior::Isolated, false)?;
     let bytes = ByteLevel::new(false, false, false);
     let pre_tokenizer: Vec<PreTokenizerWrapper> = vec![split.into(), bytes.into()];
-    let decoder: Vec<DecoderWrapper> = vec![bytes.into(), take_spaces()?.into()];
+    let decoder: Vec<DecoderWrapper> = vec![bytes.into(), take_spaces(is_quoted)?.into()];
     let mut tokenizer = Tokenizer::new(ModelWrapper::BPE(BPE::default()));
-    tokenizer.with_normalizer(Some(NormalizerSequence::new(give_spaces()?)))?;
+    tokenizer.with_normalizer(Some(NormalizerSequence::new(give_spaces(is_quoted)?)))?;
     tokenizer.with_pre_tokenizer(Some(PreTokenizerSequence::new(pre_tokenizer)));
     tokenizer.with_decoder(Some(DecoderSequence::new(decoder)));
     Ok(tokenizer)

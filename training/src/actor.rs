@@ -48,7 +48,7 @@ impl Actor {
             // A chat is read from the files of a model folder, also where there is none yet.
             let folder =
                 tempfile::tempdir().map_err(|e| TrainingError::io("create", &std::env::temp_dir(), e))?;
-            let shape = tokenizer.save_like_qwen(folder.path(), &shape)?;
+            tokenizer.save(folder.path())?;
             return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, Some(folder.path()));
         }
         let Trained { model, tokenizer, folder, .. } = Trained::load(Path::new(&config.model.from))?;

@@ -30,9 +30,6 @@ pub(crate) fn lanes_within(bytes: usize, bytes_per_token: usize, max_context: us
 /// Demonstrations whose text the tokenizer is made from, for each training shop.
 const TOKENIZER_TRIPS: usize = 200;
 
-/// Tokens that Qwen2's layout has beside the learned ones.
-const QWEN_SPECIAL_TOKENS: usize = 3;
-
 /// The files or the embedded catalog that `config` names, as they are. What was dropped of them, if that is allowed,
 /// is logged.
 pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
@@ -103,8 +100,8 @@ pub fn prompt_config(config: &Config) -> prompt::PromptConfig {
     prompt::PromptConfig { results_shown: config.prompt.results_shown }
 }
 
-/// A tokenizer made from what is read and said on demonstrated trips of the training goals: of the plain dialect's layout, or
-/// of Qwen2's where the dialect is a chat's.
+/// A tokenizer made from what is read and said on demonstrated trips of the training goals: with the plain dialect's marks, or
+/// for quoted text where the dialect is a chat's.
 pub fn train_tokenizer(ground: &Ground, config: &Config) -> Result<ShopTokenizer> {
     let dialect = config.prompt.dialect;
     let tell = |goal: &GroundGoal| {
@@ -123,7 +120,7 @@ pub fn train_tokenizer(ground: &Ground, config: &Config) -> Result<ShopTokenizer
     let texts: Vec<String> = goals.par_iter().map(tell).collect();
     let (texts, n_ids) = (texts.iter().map(String::as_str), config.model.vocab_size);
     if dialect != Dialect::Plain {
-        return Ok(ShopTokenizer::train_like_qwen(texts, n_ids - QWEN_SPECIAL_TOKENS)?);
+        return Ok(ShopTokenizer::train_quoted(texts, n_ids)?);
     }
     let marks = marks();
     let marks: Vec<&str> = marks.iter().map(String::as_str).collect();

@@ -13,7 +13,11 @@ const JOINERS: [char; 4] = ['/', '-', '&', '>'];
 /// What a word or a number begins with.
 const WORD_START: &str = r"[\p{L}\p{N}]";
 
-/// Lower case, and a space before every word that lacks one.
+/// In quoted text, as JSON is, a word has no space of its own behind a quote. One behind a backslash is part of the text:
+/// what it stands for (`12\" x 24\"`) has to come back as it was.
+const BEHIND_QUOTE: &str = r#"(?<!\\)""#;
+
+/// Lower case, and a space before every word that lacks one; behind quotes too in a text that `is_quoted`.
 ///
 /// Letters are composed after lower-casing, since some compose only then: what is decoded must not change
 /// when it is encoded again.
@@ -21,7 +25,7 @@ const WORD_START: &str = r"[\p{L}\p{N}]";
 /// One step a mark, because a step can only write a fixed text and must replace at least one character: the
 /// crate miscounts where an empty match is replaced. For the same reason the space at the start is first
 /// put before everything and then taken from what is no word.
-pub fn give_spaces() -> tokenizers::Result<Vec<NormalizerWrapper>> {
+pub fn give_spaces(is_quoted: bool) -> tokenizers::Result<Vec<NormalizerWrapper>> {
     let mut steps: Vec<NormalizerWrapper> =
         vec![Lowercase.into(), NFC.into(), Prepend::new(" ".into()).into()];
     steps.push(replace(format!(r"\A (?!{WORD_START})"), "")?.into());
@@ -33,14 +37,18 @@ pub fn give_spaces() -> tokenizers::Result<Vec<NormalizerWrapper>> {
         let behind = replace(format!(r"(?<!\s){}(?={WORD_START})", in_regex(joiner)), &format!("{joiner} "))?;
         steps.push(behind.into());
     }
+    if is_quoted {
+        steps.push(replace(format!("{BEHIND_QUOTE}(?={WORD_START})"), "\" ")?.into());
+    }
     Ok(steps)
 }
 
 /// The inverse of [`give_spaces`], but for capitals.
-pub fn take_spaces() -> tokenizers::Result<Replace> {
+pub fn take_spaces(is_quoted: bool) -> tokenizers::Result<Replace> {
     let openers: String = OPENERS.map(in_regex).concat();
+    let quotes = if is_quoted { r#"|(?<=")(?<!\\")"# } else { "" };
     let joiners: String = JOINERS.map(in_regex).concat();
-    let places = format!(r"\A|(?<=[{openers}])|(?<!\s[{joiners}])(?<=[{joiners}])");
+    let places = format!(r"\A|(?<=[{openers}])|(?<!\s[{joiners}])(?<=[{joiners}]){quotes}");
     replace(format!("(?:{places}) (?={WORD_START})"), "")
 }
 

@@ -18,7 +18,7 @@ use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::prompt::Piece;
 use webshop_agent::shop_r1::{
-    About, ActionType, BuyNowAs, NextAction, Sample, SampleSource, dead_end, samples_of,
+    About, ActionType, BuyNowAs, NextAction, PAPER_MIX, Sample, SampleSource, dead_end, samples_of,
 };
 use webshop_agent::{Demonstrator, Interviewer, Manner};
 use webshop_products::{GoalId, Purpose, Seed, Split};

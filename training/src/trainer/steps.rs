@@ -84,13 +84,15 @@ impl Trainer<'_> {
         if self.wants_values() { 0 } else { step }
     }
 
-    /// Answers of `network` at `steps`, `n_samples` each, drawn at step coordinate `at` and judged by `rule`.
+    /// Answers of `network` at `steps`, `n_samples` each, drawn at step coordinate `at` and judged by `rule`; `ended` is told how many have
+    /// come.
     fn answers(
         &self,
         network: &Network,
         (interviewer, rule): (&Interviewer<'_>, &ShopR1Reward),
         steps: &[Step],
         (at, n_samples): (u64, usize),
+        ended: &dyn Fn(u64),
     ) -> Result<Vec<Judged>> {
         let questions: Vec<Question<'_>> = steps
             .iter()
@@ -111,7 +113,7 @@ impl Trainer<'_> {
             &questions,
             (n_samples, lanes),
             (self.seed(), Some(rule.certainty())),
-            &|n| self.observer.advance(n, ""),
+            ended,
         )?;
         let of_steps = completions.chunks(n_samples).zip(steps);
         Ok(of_steps
@@ -167,7 +169,8 @@ impl Trainer<'_> {
         let network = if learner.name() == "apo-lagged" { &guide.network } else { self.student.network() };
         let began = self.clock.seconds();
         let group_size = self.config.learner.group_size;
-        let answers = self.answers(network, (&interviewer, &self.judge()), &steps, (step, group_size))?;
+        let answers =
+            self.answers(network, (&interviewer, &self.judge()), &steps, (step, group_size), &|_| ())?;
         drop(interviewer);
         let (mut batch, mut scored) = (Vec::new(), Vec::new());
         for (place, answer) in answers.iter().enumerate() {
@@ -226,7 +229,10 @@ impl Trainer<'_> {
         let interviewer = self.interviewer(temperature, top_p)?;
         let drawn = self.steps_in(&self.stage).of(&interviewer, goals, 0, self.state.step)?;
         let steps: Vec<Step> = drawn.steps.iter().map(|(_, step)| step.clone()).collect();
-        let answers = self.answers(&guide.network, (&interviewer, &self.judge()), &steps, (at, n_samples))?;
+        let answers =
+            self.answers(&guide.network, (&interviewer, &self.judge()), &steps, (at, n_samples), &|n| {
+                self.observer.advance(n, "")
+            })?;
         let mut of_goals = vec![Vec::new(); goals.len()];
         for ((place, _), answers) in drawn.steps.iter().zip(answers.chunks(n_samples)) {
             let trip = |answer: &Judged| ReferenceTrip {
@@ -258,7 +264,7 @@ impl Trainer<'_> {
         }
         let at = EVALUATION_STEP + self.state.step;
         let rule = ShopR1Reward::Hierarchical(RewardConfig::default());
-        let said = self.answers(self.student.network(), (&interviewer, &rule), &steps, (at, 1))?;
+        let said = self.answers(self.student.network(), (&interviewer, &rule), &steps, (at, 1), &|_| ())?;
         let reward = said.iter().map(|answer| answer.worth).sum::<f64>() / answers.len().max(1) as f64;
         for (place, said) in places.into_iter().zip(said) {
             answers[place].written = said.written;
