@@ -14,7 +14,7 @@ use webshop_agent::shop_r1::{
     paper_mix, samples_of, split_of, visit_of,
 };
 use webshop_agent::{
-    Demonstrator, EpisodeCoordinates, Manner, OraclePolicy, RolloutConfig, Task, remake, rollout,
+    Demonstrator, Episode, EpisodeCoordinates, Manner, OraclePolicy, RolloutConfig, Task, remake, rollout,
 };
 use webshop_env::{Action, RESULTS_PER_PAGE, Shop};
 use webshop_products::{GoalId, Seed, Split, open_text};
@@ -126,22 +126,18 @@ pub fn run(args: DataArgs) -> Result<ExitCode> {
         Source::Human => collector.human()?,
     };
     collector.lead_astray(&mut harvest, &goals());
+    let mut told = harvest.left_out();
     let samples = match args.mix {
         Mix::Natural => harvest.samples,
         Mix::Paper => paper_mix(harvest.samples, Seed(args.seed)),
     };
     if samples.is_empty() {
-        let reasons: Vec<String> = harvest.skipped.iter().map(ToString::to_string).collect();
-        bail!(
-            "there is no sample to write; left out: {}",
-            if reasons.is_empty() { "nothing".into() } else { reasons.join("; ") }
-        );
+        told.insert(0, "there is no sample to write".into());
+        bail!(told.join("; "));
     }
     write(&samples, args.out.as_deref())?;
-    let mut told = Census::of(&samples).to_string();
-    for skipped in &harvest.skipped {
-        told += &format!("\nleft out: {skipped}");
-    }
+    told.insert(0, Census::of(&samples).to_string());
+    let told = told.join("\n");
     match args.out {
         Some(_) => answer!("{told}")?,
         None => eprintln!("{told}"),
@@ -162,7 +158,7 @@ impl Collector<'_> {
         let mut harvest = Harvest::default();
         for &goal in goals {
             let Some(turns) = demonstrator.trip(goal, Manner::Careful) else {
-                harvest.skip("the demonstrator has no trip to show", format!("goal {}", goal.0));
+                harvest.skip("the demonstrator has none to show", format!("goal {}", goal.0));
                 continue;
             };
             let steps: Vec<(String, Action)> = turns
@@ -238,13 +234,7 @@ impl Collector<'_> {
     }
 
     /// Adds the samples of a trip, if it succeeded and is for a goal that is asked for.
-    fn add_episode(
-        &self,
-        harvest: &mut Harvest,
-        episode: &webshop_agent::Episode,
-        source: SampleSource,
-        place: String,
-    ) {
+    fn add_episode(&self, harvest: &mut Harvest, episode: &Episode, source: SampleSource, place: String) {
         let split = split_of(self.shop.goals(), episode.coordinates.goal).to_string();
         if !episode.is_success() {
             harvest.skip("the reward is below 1", place);
@@ -261,15 +251,12 @@ impl Collector<'_> {
             Mix::Natural => n_dead_ends(&harvest.samples, self.args.dead_ends),
             Mix::Paper => n_dead_ends_of_paper(&harvest.samples),
         };
-        let known: BTreeSet<GoalId> =
-            harvest.samples.iter().filter_map(|sample| sample.goal.map(GoalId)).collect();
-        let known: Vec<GoalId> = if known.is_empty() { goals.to_vec() } else { known.into_iter().collect() };
-        let found: Vec<Sample> =
-            dead_ends(self.shop, &known, n, self.args.buy_now_as.into(), Seed(self.args.seed));
-        if found.len() < n {
-            let told = format!("{} of {n} were found", found.len());
-            harvest.skip("no more dead ends", told);
-        }
+        let mut met = BTreeSet::new();
+        let known = harvest.samples.iter().filter_map(|sample| sample.goal.map(GoalId));
+        let known: Vec<GoalId> = known.filter(|&goal| met.insert(goal)).collect();
+        let goals = if known.is_empty() { goals } else { &known };
+        let found = dead_ends(self.shop, goals, n, self.args.buy_now_as.into(), Seed(self.args.seed));
+        harvest.n_missing = n - found.len();
         harvest.samples.extend(found);
     }
 
@@ -291,7 +278,7 @@ impl Collector<'_> {
 }
 
 /// Why a trip for another goal is left out.
-const OTHER_SPLIT: &str = "of another split";
+const OTHER_SPLIT: &str = "the goal is in another split";
 
 /// A file, or the files of a folder by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {

@@ -1,7 +1,6 @@
 //! Samples as they come in, and what came to nothing.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use webshop_agent::shop_r1::Sample;
 
@@ -11,24 +10,20 @@ pub struct Harvest {
     /// In the order of the trips, each with its own id.
     pub samples: Vec<Sample>,
     /// What was left out, by reason, in the order of first appearance.
-    pub skipped: Vec<Skipped>,
+    skipped: Vec<Skipped>,
     /// How many trips there are samples of.
     pub n_trips: usize,
+    /// How many dead ends are lacking.
+    pub n_missing: usize,
     /// How often each visit came.
     visits: BTreeMap<String, usize>,
 }
 
 /// What was left out for one reason.
-pub struct Skipped {
+struct Skipped {
     reason: String,
     n: usize,
     first: String,
-}
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} because {} (the first: {})", self.n, self.reason, self.first)
-    }
 }
 
 impl Harvest {
@@ -52,5 +47,18 @@ impl Harvest {
             Some(skipped) => skipped.n += 1,
             None => self.skipped.push(Skipped { reason: reason.into(), n: 1, first: place }),
         }
+    }
+
+    /// A line for each reason for which something was left out.
+    pub fn left_out(&self) -> Vec<String> {
+        let told = |Skipped { reason, n, first }: &Skipped| {
+            let trips = if *n == 1 { "trip" } else { "trips" };
+            format!("left out: {n} {trips}, as {reason} (the first: {first})")
+        };
+        let mut lines: Vec<String> = self.skipped.iter().map(told).collect();
+        if self.n_missing > 0 {
+            lines.push(format!("left out: {} dead ends, as no more are found", self.n_missing));
+        }
+        lines
     }
 }

@@ -106,7 +106,9 @@ impl Checker {
         if let Some(id) = id {
             match self.ids.get(&id) {
                 Some(first) => problems.push(problem("id", format!("`{id}` stands on line {first} already"))),
-                None => drop(self.ids.insert(id, line)),
+                None => {
+                    self.ids.insert(id, line);
+                }
             }
         }
         if let Some(split) = split.as_ref().filter(|split| !SPLITS.contains(&split.as_str())) {

@@ -66,7 +66,7 @@ pub enum SkipReason {
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoGoal => "the shop has no goal with this instruction",
+            Self::NoGoal => "the shop has no goal with the instruction",
             Self::NotHere => "the shop cannot do what was done",
             Self::NoAction => "no action leads from one page to the next",
             Self::Uneven => "there are more actions than states",
