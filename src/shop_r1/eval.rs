@@ -126,7 +126,11 @@ pub fn run(args: EvalArgs) -> Result<ExitCode> {
     }
     let model = asked.map(Model::from);
     let table = Table { steps: steps.len(), origin: &origin, model: model.as_ref(), rows: &rows };
-    if args.json { answer!("{}", serde_json::to_string(&table)?)? } else { table.print()? }
+    if args.json {
+        answer!("{}", serde_json::to_string(&table)?)?
+    } else {
+        table.print()?
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -215,13 +219,11 @@ impl Table<'_> {
     fn print(&self) -> Result<()> {
         answer!("{} steps: {}\n", self.steps, self.origin)?;
         answer!("{}", overview(self.rows).text())?;
-        for row in self.rows {
-            if let ("most frequent action", Some(action)) = (row.name.as_str(), &row.answer) {
-                answer!("most frequent action: {action}")?;
-            }
+        for (row, action) in self.rows.iter().filter_map(|row| Some((row, row.answer.as_ref()?))) {
+            answer!("{}: {action}", row.name)?;
         }
         let (Some(model), Some(row)) = (self.model, self.rows.first()) else { return Ok(()) };
-        answer!("{}: {}\n", row.name, model.told())?;
+        answer!("\n{}: {}\n", row.name, model.told())?;
         answer!("{}\n{}", by_type(&row.scores).text(), confusion(&row.scores).text().trim_end())
     }
 }

@@ -21,7 +21,7 @@ const OF_THE_SHOP: [&str; 8] =
 /// Which steps.
 #[derive(clap::Args)]
 pub struct StepArgs {
-    /// Steps in a file, a sample a line, instead of a shop's
+    /// Steps in a file, one a line as `webshop shop-r1 data` writes them, instead of a shop's
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = OF_THE_SHOP)]
     data: Option<PathBuf>,
     #[command(flatten)]
@@ -132,7 +132,10 @@ impl fmt::Display for Origin {
             }
             Self::Shop { split, splits, dead_ends, goal_fingerprint, .. } => {
                 let percent = 100.0 * dead_ends;
-                write!(f, "the split {split} ({splits}), {percent:.0} % dead ends, of goals {goal_fingerprint}")
+                write!(
+                    f,
+                    "the split {split} ({splits}), {percent:.0} % dead ends, of goals {goal_fingerprint}"
+                )
             }
         }
     }

@@ -163,12 +163,7 @@ impl Shopper {
     ///
     /// # Errors
     /// If its dialect is not one of Shop-R1's, or the model cannot be computed.
-    pub fn answers(
-        &self,
-        steps: &[Sample],
-        seed: Seed,
-        ended: &dyn Fn(u64),
-    ) -> Result<Vec<Option<String>>> {
+    pub fn answers(&self, steps: &[Sample], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
         let format = self.format.as_ref().ok_or(AgentError::SingleSteps(Dialect::Plain))?;
         let interviewer = Interviewer::new(&self.tokenizer, format, &self.config)?;
         let prompts = steps.iter().map(|step| interviewer.ask(step)).collect::<Result<Vec<_>, _>>()?;

@@ -54,11 +54,7 @@ impl RemoteInterviewer {
     /// # Errors
     /// If nobody answers at the address or the server refuses key, model or address; [`AgentError::NoAnswer`] if a question
     /// fails for good.
-    pub fn answers(
-        &self,
-        steps: &[Sample],
-        ended: &dyn Fn(u64),
-    ) -> Result<Vec<Option<String>>, AgentError> {
+    pub fn answers(&self, steps: &[Sample], ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>, AgentError> {
         self.asking.client.wait_for(self.answer_all(steps, ended))
     }
 
@@ -89,8 +85,7 @@ impl Asking {
     async fn answer(&self, place: usize, step: &Sample) -> Result<Option<String>, AgentError> {
         let dialect = self.config.dialect;
         for n_forgotten in 0..=dialect.n_forgettable(step.context.len()) {
-            let messages =
-                dialect.question(step, n_forgotten).ok_or(AgentError::SingleSteps(dialect))?;
+            let messages = dialect.question(step, n_forgotten).ok_or(AgentError::SingleSteps(dialect))?;
             let request = self.config.request(&messages, &[place as u64]);
             let jitter = self.config.jitter(&[place as u64, n_forgotten as u64]);
             match self.client.ask(&request, jitter).await {

@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn the_instruction_is_read_off_the_page() {
-        let page = "<p>WebShop</p>\n<p>Instruction:</p>\n<p>a lamp < 5 dollars</p>\n<input name=\"search_input\">\n";
+        let page =
+            "<p>WebShop</p>\n<p>Instruction:</p>\n<p>a lamp < 5 dollars</p>\n<input name=\"search_input\">\n";
         assert_eq!(instruction_of(page), Some("a lamp < 5 dollars"));
         assert_eq!(instruction_of("<p>a lamp</p>\n"), None);
     }

@@ -27,8 +27,9 @@ pub struct ScoredRow {
 pub fn overview(rows: &[ScoredRow]) -> Table {
     let head = ["answers", "exact", "exact string", "type", "macro F1", "weighted F1", "invalid"];
     let line = |row: &ScoredRow| {
-        let NextActionScores { exact_soft, exact_string, type_acc, macro_f1, weighted_f1, invalid_rate, .. } =
-            row.scores;
+        let NextActionScores {
+            exact_soft, exact_string, type_acc, macro_f1, weighted_f1, invalid_rate, ..
+        } = row.scores;
         let figures = [exact_soft, exact_string, type_acc, macro_f1, weighted_f1, invalid_rate];
         [row.name.clone()].into_iter().chain(figures.map(measured)).collect()
     };

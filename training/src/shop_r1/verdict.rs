@@ -53,8 +53,7 @@ pub fn judge<'a>(steps: &'a [Sample], completions: &'a [Option<String>]) -> Vec<
 /// The figures of these verdicts. The seed is the bootstrap's.
 pub fn scores_of(verdicts: &[Verdict<'_>], seed: Seed) -> NextActionScores {
     let golds: Vec<NextAction> = verdicts.iter().map(|verdict| verdict.ground_truth.clone()).collect();
-    let written: Vec<Option<WrittenAction>> =
-        verdicts.iter().map(|verdict| verdict.action.clone()).collect();
+    let written: Vec<Option<WrittenAction>> = verdicts.iter().map(|verdict| verdict.action.clone()).collect();
     evaluate(&golds, &written, seed)
 }
 
