@@ -28,6 +28,7 @@ mod result;
 mod rollout;
 mod rules;
 mod search;
+mod server;
 mod shop;
 mod shop_r1;
 mod site;

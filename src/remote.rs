@@ -7,12 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
-use serde_json::{Map, Value};
 use webshop_agent::remote::REMOTE;
-use webshop_agent::{
-    AgentError, Dialect, Endpoint, Episode, FailedTrip, RemoteConfig, RemotePolicy, Retries, Sampling, Task,
-    TripFile,
-};
+use webshop_agent::{AgentError, Dialect, Episode, FailedTrip, RemoteConfig, RemotePolicy, Task, TripFile};
 use webshop_env::Shop;
 use webshop_training::{Observer, summarize};
 
@@ -20,48 +16,20 @@ use crate::interrupt::stop_on_interrupt;
 use crate::progress::observer;
 use crate::result::{Measurement, ModelVisit};
 use crate::rollout::{PlayFlags, measurement, tasks};
-
-/// Tokens of an answer, unless asked otherwise: as many as local models have in a chat.
-const MAX_TOKENS: u32 = 256;
+use crate::server::{ServerArgs, seconds};
 
 /// Flags of the policy `remote`.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Options of the policy `remote`")]
+#[command(next_help_heading = "Models behind a server")]
 pub struct RemoteFlags {
-    /// A server with the interface of OpenAI's, such as `http://localhost:8000/v1`
-    #[arg(long, value_name = "URL", requires = "model")]
-    pub base_url: Option<String>,
-    /// The name by which the server knows the model
-    #[arg(long, value_name = "NAME", requires = "base_url")]
-    model: Option<String>,
-    /// The environment variable that holds the key to the server, if it asks for one
-    #[arg(long, value_name = "VAR", default_value = "OPENAI_API_KEY", requires = "base_url")]
-    api_key_env: String,
-    /// Share of the probability that tokens are drawn from
-    #[arg(long, value_name = "P", default_value_t = 1.0, requires = "base_url")]
-    top_p: f64,
-    /// Further fields of each request, as one JSON object; null leaves out a field that would be sent. They are not on
-    /// record
-    #[arg(long, value_name = "JSON", value_parser = object, requires = "base_url")]
-    body: Option<Map<String, Value>>,
-    /// Trips at one time
-    #[arg(long, value_name = "N", default_value_t = 16, requires = "base_url", value_parser = clap::value_parser!(u16).range(1..))]
-    concurrency: u16,
-    /// Seconds to wait for an answer
-    #[arg(long, value_name = "S", default_value = "300", value_parser = seconds, requires = "base_url")]
-    answer_limit: Duration,
+    #[command(flatten)]
+    pub server: ServerArgs,
     /// Seconds that a trip may take, waiting included
     #[arg(long, value_name = "S", default_value = "3600", value_parser = seconds, requires = "base_url")]
     trip_limit: Duration,
-    /// How often a request is repeated that failed for the time being
-    #[arg(long, value_name = "N", default_value_t = 5, requires = "base_url")]
-    request_retries: u32,
     /// How often a trip is begun anew that failed all the same
     #[arg(long, value_name = "N", default_value_t = 1, requires = "base_url")]
     trip_retries: u32,
-    /// Seconds before the first repetition of a request, on average; they double with each
-    #[arg(long, value_name = "S", default_value = "0.5", value_parser = seconds, requires = "base_url")]
-    backoff: Duration,
     /// Go on with the file that `--out` names: the trips in it stand, those that failed or are missing are made
     #[arg(long, requires_all = ["base_url", "out"])]
     resume: bool,
@@ -69,44 +37,20 @@ pub struct RemoteFlags {
 
 impl RemoteFlags {
     fn policy(&self, play: &PlayFlags) -> anyhow::Result<(RemotePolicy, String)> {
-        let (Some(base), Some(model)) = (&self.base_url, &self.model) else {
+        let manners = &play.manners;
+        let dialect = manners.dialect.unwrap_or(Dialect::VerlAgent);
+        let Some((endpoint, asking)) = self.server.asking(&manners.speech, dialect, play.seed)? else {
             bail!("the policy `remote` needs `--base-url URL` and `--model NAME`");
         };
-        let manners = &play.manners;
         ensure!(!manners.constrained, "a server's model says what it likes; leave out `--constrained`");
-        ensure!(manners.max_context.is_none(), "a server has its own limit; leave out `--max-context`");
-        let temperature = manners.temperature.unwrap_or(1.0);
-        ensure!(temperature >= 0.0 && temperature.is_finite(), "`--temperature` is a number from 0 up");
-        ensure!(self.top_p > 0.0 && self.top_p <= 1.0, "`--top-p` is above 0 and at most 1");
-        let endpoint = Endpoint::parse(base, self.key()?)?;
         let url = endpoint.url().to_owned();
-        let max_tokens = manners.max_turn_tokens.unwrap_or(MAX_TOKENS);
-        let sampling = Sampling { temperature, top_p: self.top_p, max_tokens, seed: play.seed };
         let config = RemoteConfig {
-            model: model.clone(),
-            dialect: manners.dialect.unwrap_or(Dialect::VerlAgent),
-            sampling,
-            more: self.body.clone().unwrap_or_default(),
+            asking,
             max_steps: play.max_steps,
-            concurrency: usize::from(self.concurrency),
-            answer_limit: self.answer_limit,
             trip_limit: self.trip_limit,
-            retries: Retries {
-                of_request: self.request_retries,
-                of_trip: self.trip_retries,
-                first_wait: self.backoff,
-            },
+            trip_retries: self.trip_retries,
         };
         Ok((RemotePolicy::new(endpoint, config)?, url))
-    }
-
-    /// The key, which stands in no flag so that no list of processes shows it.
-    fn key(&self) -> anyhow::Result<Option<String>> {
-        match std::env::var(&self.api_key_env) {
-            Ok(key) => Ok(Some(key).filter(|key| !key.is_empty())),
-            Err(std::env::VarError::NotPresent) => Ok(None),
-            Err(std::env::VarError::NotUnicode(_)) => bail!("the key in `{}` is no text", self.api_key_env),
-        }
     }
 }
 
@@ -213,13 +157,4 @@ fn failure(failed: &[FailedTrip], n: usize, out: Option<&Path>) -> Option<anyhow
     Some(anyhow!(
         "{n_failed} of {n} trips failed and are left out; the first, for goal {goal}: {reason}{hint}"
     ))
-}
-
-fn object(text: &str) -> Result<Map<String, Value>, String> {
-    serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "no number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }

@@ -99,6 +99,18 @@ pub struct MannersArgs {
     /// the vocabulary has its marks, else verl-agent]
     #[arg(long, value_name = "NAME")]
     pub dialect: Option<Dialect>,
+    #[command(flatten)]
+    pub speech: SpeechArgs,
+    /// Let only admissible actions be said
+    #[arg(long)]
+    pub constrained: bool,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
+}
+
+/// How a language model speaks, in whatever dialect.
+#[derive(clap::Args, Clone)]
+pub struct SpeechArgs {
     /// Sampling temperature, 0 is greedy [default: the checkpoint's; 1 behind a server]
     #[arg(long, value_name = "T")]
     pub temperature: Option<f64>,
@@ -108,21 +120,17 @@ pub struct MannersArgs {
     /// Tokens of one answer [default: the checkpoint's; 256 in a chat]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turn_tokens: Option<u32>,
-    /// Let only admissible actions be said
-    #[arg(long)]
-    pub constrained: bool,
-    #[command(flatten)]
-    pub compute: ComputeArgs,
 }
 
-impl From<MannersArgs> for Manners {
-    fn from(args: MannersArgs) -> Self {
-        Self {
-            dialect: args.dialect,
-            temperature: args.temperature,
-            max_context: args.max_context.map(|n| n as usize),
-            max_turn_tokens: args.max_turn_tokens.map(|n| n as usize),
-            constrained: args.constrained,
+impl SpeechArgs {
+    /// The manners of a model of ours that speaks so.
+    pub fn manners(&self, dialect: Option<Dialect>) -> Manners {
+        Manners {
+            dialect,
+            temperature: self.temperature,
+            max_context: self.max_context.map(|n| n as usize),
+            max_turn_tokens: self.max_turn_tokens.map(|n| n as usize),
+            constrained: false,
         }
     }
 }
@@ -155,7 +163,7 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     if let Some(site) = &args.site {
         return site::run(site, args.policy, &args.play);
     }
-    if args.remote.base_url.is_some() && args.policy != PolicyName::Remote {
+    if args.remote.server.base_url.is_some() && args.policy != PolicyName::Remote {
         bail!("`--base-url` is for the policy `remote`");
     }
     let played = |policy: &mut dyn Policy| play(policy, LANES, &args.play, args.out.as_deref());
@@ -178,7 +186,9 @@ pub fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
 /// Plays with a trained model.
 pub fn play_lm(trained: Trained, flags: &PlayFlags, out: Option<&Path>) -> anyhow::Result<ExitCode> {
     let compute = flags.manners.compute.choose()?;
-    let shopper = trained.into_shopper(flags.manners.clone().into(), &compute)?;
+    let MannersArgs { dialect, speech, constrained, .. } = &flags.manners;
+    let manners = Manners { constrained: *constrained, ..speech.manners(*dialect) };
+    let shopper = trained.into_shopper(manners, &compute)?;
     play(&mut shopper.policy(Seed(flags.seed))?, shopper.lanes(), flags, out)
 }
 

@@ -1,9 +1,11 @@
 //! `webshop shop-r1`: next actions, one at a time.
 
 mod data;
+mod eval;
 mod harvest;
 mod map;
 mod score;
+mod steps;
 mod validate;
 
 use std::process::ExitCode;
@@ -21,6 +23,8 @@ pub enum ShopR1Verb {
     Data(Box<data::DataArgs>),
     /// Check single steps that others made
     Validate(validate::ValidateArgs),
+    /// Measure a model on single steps, beside what needs no model
+    Eval(Box<eval::EvalArgs>),
     /// Say what answers are worth beside what the customer did, and why
     Score(score::ScoreArgs),
     /// Say shop actions as Shop-R1 has them, and the other way round
@@ -33,6 +37,7 @@ pub fn run(verb: ShopR1Verb) -> anyhow::Result<ExitCode> {
         ShopR1Verb::Train(args) => train::run(args, Preset::ShopR1),
         ShopR1Verb::Data(args) => data::run(*args),
         ShopR1Verb::Validate(args) => validate::run(args),
+        ShopR1Verb::Eval(args) => eval::run(*args),
         ShopR1Verb::Score(args) => score::run(args),
         ShopR1Verb::Map(args) => map::run(args),
     }

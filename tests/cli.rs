@@ -24,7 +24,9 @@ fn every_verb_explains_itself() {
     let looking = ["play", "search", "explain", "trace"];
     let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
     let model = ["model", "model new", "model inspect", "model merge", "model convert"];
-    let shop_r1 = ["shop-r1", "shop-r1 data", "shop-r1 validate", "shop-r1 score", "shop-r1 map"];
+    let shop_r1 =
+        ["", " train", " data", " validate", " eval", " score", " map"].map(|verb| format!("shop-r1{verb}"));
+    let shop_r1 = shop_r1.iter().map(String::as_str);
     for verb in shopping.into_iter().chain(looking).chain(catalog).chain(model).chain(shop_r1) {
         let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let name = format!("help {verb}").trim().replace(' ', "_");

@@ -21,24 +21,30 @@ use model::{MAX_STEPS, Model, completion, error, made_here, tasks};
 use serde_json::{Map, Value, json};
 use server::{Answer, Asked, serve};
 use webshop_agent::{
-    Dialect, Endpoint, Episode, FailedTrip, OraclePolicy, RemoteConfig, RemotePolicy, Retries, Sampling,
-    StopReason, Task, TripFile,
+    AskConfig, Dialect, Endpoint, Episode, FailedTrip, OraclePolicy, RemoteConfig, RemotePolicy, Retries,
+    Sampling, StopReason, Task, TripFile,
 };
 use webshop_env::{Shop, replay};
 
 /// What is asked of the server; requests and trips are tried twice.
 fn config(dialect: Dialect) -> RemoteConfig {
-    RemoteConfig {
+    let asking = AskConfig {
         model: "parrot".into(),
         dialect,
         sampling: Sampling { temperature: 0.5, top_p: 0.9, max_tokens: 64, seed: 7 },
         more: Map::new(),
-        max_steps: MAX_STEPS,
         concurrency: 4,
         answer_limit: Duration::from_secs(60),
-        trip_limit: Duration::from_secs(60),
-        retries: Retries { of_request: 1, of_trip: 1, first_wait: Duration::from_millis(1) },
-    }
+        retries: Retries { of_request: 1, first_wait: Duration::from_millis(1) },
+    };
+    RemoteConfig { asking, max_steps: MAX_STEPS, trip_limit: Duration::from_secs(60), trip_retries: 1 }
+}
+
+/// The same, asked in another way.
+fn asking(dialect: Dialect, change: impl Fn(&mut AskConfig)) -> RemoteConfig {
+    let mut config = config(dialect);
+    change(&mut config.asking);
+    config
 }
 
 fn policy(address: &str, config: RemoteConfig) -> RemotePolicy {
@@ -125,7 +131,7 @@ fn requests_say_what_is_asked_for() {
     let shop = Arc::new(corner_shop());
     let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
     let requests = |config: RemoteConfig| {
-        let (model, kept) = (Model::new(&shop, config.dialect), seen.clone());
+        let (model, kept) = (Model::new(&shop, config.asking.dialect), seen.clone());
         let address = serve(move |asked| {
             assert_eq!(
                 (asked.path.as_str(), asked.headers.get("authorization")),
@@ -134,7 +140,7 @@ fn requests_say_what_is_asked_for() {
             kept.lock().expect("no thread panics").push(serde_json::from_str(&asked.body).expect("JSON"));
             model.answer(asked)
         });
-        let config = RemoteConfig { concurrency: 1, ..config };
+        let config = RemoteConfig { asking: AskConfig { concurrency: 1, ..config.asking }, ..config };
         play(&policy(&address, config), &tasks(&shop, 2)).expect("the server is there");
         std::mem::take(&mut *seen.lock().expect("no thread panics"))
     };
@@ -151,12 +157,11 @@ fn requests_say_what_is_asked_for() {
     assert_eq!(BTreeSet::from_iter(seeds(&first)).len(), first.len(), "every turn has a seed of its own");
     assert!(seeds(&first).iter().all(|&seed| seed < 1 << 31));
     assert_eq!(requests(config(Dialect::VerlAgent)), first, "and the same each time");
-    let other = Sampling { seed: 8, ..config(Dialect::VerlAgent).sampling };
-    let other = requests(RemoteConfig { sampling: other, ..config(Dialect::VerlAgent) });
+    let other = requests(asking(Dialect::VerlAgent, |asking| asking.sampling.seed = 8));
     assert!(seeds(&other).iter().zip(seeds(&first)).all(|(&other, first)| other != first));
     let more = json!({ "top_k": 5, "max_tokens": null, "max_completion_tokens": 9 });
     let more = more.as_object().cloned().expect("an object");
-    let called = requests(RemoteConfig { more, ..config(Dialect::ToolCall) });
+    let called = requests(asking(Dialect::ToolCall, |asking| asking.more = more.clone()));
     assert_eq!(called[0]["tools"][0]["function"]["name"], "search");
     assert_eq!((&called[0]["top_k"], &called[0]["max_completion_tokens"]), (&json!(5), &json!(9)));
     assert_eq!(called[0].get("max_tokens"), None);
@@ -209,7 +214,7 @@ fn the_server_says_how_long_to_wait() {
     // Whoever waited for a time of its own choice would be served at once.
     let config = RemoteConfig {
         trip_limit: Duration::from_millis(300),
-        retries: Retries { of_trip: 0, ..config(Dialect::VerlAgent).retries },
+        trip_retries: 0,
         ..config(Dialect::VerlAgent)
     };
     let trips = play(&policy(&address, config), &tasks).expect("the server is there");
@@ -228,7 +233,7 @@ fn check_second(
     let tasks = tasks(&shop, 3);
     let (count, wanted) = (Arc::new(AtomicUsize::new(0)), instruction(&shop, &tasks[1]));
     let counted = count.clone();
-    let address = served(&shop, config.dialect, move |instruction, _| {
+    let address = served(&shop, config.asking.dialect, move |instruction, _| {
         (instruction == wanted).then(|| {
             counted.fetch_add(1, Ordering::Relaxed);
             answer()
@@ -255,7 +260,7 @@ fn a_trip_fails_alone_and_for_a_reason() {
     check_second(told, 1, config(), || error(422, "", "no such field"));
     let told = "HTTP status 400 Bad Request: too hot";
     check_second(told, 1, config(), || error(400, "", "too hot"));
-    let hasty = RemoteConfig { answer_limit: Duration::from_millis(400), ..config() };
+    let hasty = asking(Dialect::VerlAgent, |asking| asking.answer_limit = Duration::from_millis(400));
     check_second("no answer within 0.4 s", 4, hasty, || {
         loop {
             std::thread::park();
@@ -362,7 +367,7 @@ fn no_more_trips_than_allowed_are_under_way() {
             now.fetch_sub(1, Ordering::SeqCst);
             model.answer(asked)
         });
-        let config = RemoteConfig { concurrency, ..config(Dialect::VerlAgent) };
+        let config = asking(Dialect::VerlAgent, |asking| asking.concurrency = concurrency);
         play(&policy(&address, config), &tasks(&shop, 10)).expect("the server is there");
         most.load(Ordering::SeqCst)
     };
@@ -430,10 +435,10 @@ fn a_file_of_other_trips_is_not_gone_on_with() {
         change(&mut config);
         as_configured(config)
     };
-    let model = other(&|config| config.model = "owl".into());
+    let model = other(&|config| config.asking.model = "owl".into());
     check(&differs("model `parrot` then, `owl` now"), &model, &tasks, &made, "");
-    let dialect = other(&|config| config.dialect = Dialect::ShopR1);
-    let expected = "dialect `ragen` then, `shop-r1` now, prompt `ragen-v1` then, `shop-r1-v2` now";
+    let dialect = other(&|config| config.asking.dialect = Dialect::ShopR1);
+    let expected = "dialect `ragen` then, `shop-r1` now, prompt `ragen-v1` then, `shop-r1-v3` now";
     check(&differs(expected), &dialect, &tasks, &made, "");
     let steps = other(&|config| config.max_steps = 9);
     check(&differs("max_steps `15` then, `9` now"), &steps, &tasks, &made, "");
@@ -467,7 +472,7 @@ fn trips_under_way_are_given_up_when_asked_to_stop() {
         })
     });
     let (stop, mut n_ended) = (AtomicBool::new(false), 0);
-    let config = RemoteConfig { concurrency: 2, ..config(Dialect::VerlAgent) };
+    let config = asking(Dialect::VerlAgent, |asking| asking.concurrency = 2);
     let played = policy(&address, config).play(&tasks, &stop, &mut |_, outcome| {
         outcome.expect("no trip fails");
         n_ended += 1;

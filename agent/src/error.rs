@@ -55,6 +55,14 @@ pub enum AgentError {
     /// Single steps were asked about in a dialect whose answers cannot be judged one by one.
     #[error("single steps are asked about in `shop-r1`, `shop-r1-latest` or `shop-r1-minimal`, not in `{0}`")]
     SingleSteps(Dialect),
+    /// A server that gave no answer at a step.
+    #[error("no answer at step `{step}`: {reason}")]
+    NoAnswer {
+        /// The step's id.
+        step: String,
+        /// Why, the last time it was asked.
+        reason: String,
+    },
     /// A token's distribution that does not tell how sure the model was.
     #[error("cannot tell how sure a token is: {0}")]
     Certainty(String),

@@ -12,8 +12,8 @@
 //! others; the [`demonstrator`] tells trips worth imitating, a [`Canary`] makes those that ought
 //! not to pay. A [`TripFile`] keeps what was made, [`remake()`] reads it again, [`convert`] makes data of it.
 //!
-//! [`site`] lets those shop who need no more than pages, at a shop of others; [`remote`] lets models shop that others
-//! serve.
+//! [`site`] lets those shop who need no more than pages, at a shop of others; [`remote`] lets models shop, or answer
+//! at single steps, that others serve.
 //!
 //! The agent knows no reward and takes no gradient step.
 
@@ -84,7 +84,7 @@ pub use qwen2::{
     Decoder, KnownShape, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,
 };
 pub use remake::remake;
-pub use remote::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
+pub use remote::{AskConfig, Endpoint, FailedTrip, RemoteConfig, RemoteInterviewer, RemotePolicy, Retries};
 pub use rollout::{InOrder, RolloutConfig, Task, rollout, rollout_each};
 pub use sampler::{Draw, Sampler, SamplingCoordinates};
 pub use site::{Site, SiteConfig, SiteTrip, SiteTurn, shop_at};

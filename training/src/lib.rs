@@ -46,6 +46,7 @@ mod clock;
 mod durable;
 mod metrics;
 mod report;
+mod table;
 
 mod comparison;
 mod view;
@@ -83,6 +84,7 @@ pub use statistics::{
     bootstrap, crossed_bootstrap, difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval,
 };
 pub use student::Student;
+pub use table::Table;
 pub use trained::{Manners, Shopper, Trained};
 pub use trainer::{Stage, Stages, train, train_on, warm_up};
 pub use trajectory::{MicroBatch, Trajectory};

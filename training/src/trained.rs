@@ -1,4 +1,4 @@
-//! A trained model, ready to shop: what `eval` and `rollout` load.
+//! A trained model, ready to shop: what `eval` and `rollout` load, and `shop-r1 eval` asks about single steps.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +7,11 @@ use webshop_agent::checkpoint::{self, StopTokens};
 use webshop_agent::device::Compute;
 use webshop_agent::lora::Lora;
 use webshop_agent::prompt::{THINK, mark};
-use webshop_agent::{ChatFormat, Dialect, Engine, LmConfig, LmPolicy, Qwen2, Sampler, ShopTokenizer};
+use webshop_agent::shop_r1::Sample;
+use webshop_agent::{
+    AgentError, ChatFormat, Dialect, Engine, Interviewer, LmConfig, LmPolicy, Question, Qwen2, Sampler,
+    SamplingCoordinates, ShopTokenizer,
+};
 use webshop_products::Seed;
 
 use crate::checkpoint::find_checkpoint;
@@ -151,6 +155,28 @@ impl Shopper {
             Some(format) => LmPolicy::in_chat(engine, tokenizer, format, self.config, seed)?,
         };
         Ok(policy.named(self.fingerprint.clone()))
+    }
+
+    /// What it answers at each step, in the order of the steps; `None` where the prompt leaves no room for an answer even
+    /// without past pages. An answer depends on the step, its place and the seed alone. `ended` is told how many more answers
+    /// have come.
+    ///
+    /// # Errors
+    /// If its dialect is not one of Shop-R1's, or the model cannot be computed.
+    pub fn answers(&self, steps: &[Sample], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
+        let format = self.format.as_ref().ok_or(AgentError::SingleSteps(Dialect::Plain))?;
+        let interviewer = Interviewer::new(&self.tokenizer, format, &self.config)?;
+        let prompts = steps.iter().map(|step| interviewer.ask(step)).collect::<Result<Vec<_>, _>>()?;
+        let asked = prompts.iter().enumerate().filter_map(|(place, prompt)| {
+            let coordinates = SamplingCoordinates { goal: place as u64, ..SamplingCoordinates::default() };
+            Some(Question { prompt_ids: prompt.as_ref()?, coordinates })
+        });
+        let asked: Vec<Question<'_>> = asked.collect();
+        ended((steps.len() - asked.len()) as u64);
+        let (lanes, engine) = ((1, self.lanes()), self.engine.clone());
+        let completions = interviewer.answers(engine, &asked, lanes, (seed, None), ended)?;
+        let mut texts = completions.iter().map(|completion| interviewer.text_of(&completion.ids));
+        Ok(prompts.iter().map(|prompt| prompt.as_ref().and_then(|_| texts.next())).collect())
     }
 
     /// Episodes to play side by side: as many as keep the processor busy and memory within bounds.

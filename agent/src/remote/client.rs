@@ -6,6 +6,7 @@
 //! server's own words.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,9 +15,10 @@ use rand_chacha::ChaCha8Rng;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, Url, redirect};
 use serde_json::Value;
+use tokio::runtime::Builder;
 
 use super::reply::{Reply, ServerError};
-use super::{Endpoint, Retries};
+use super::{AskConfig, Endpoint, Retries};
 use crate::connection::{cause, is_refused};
 use crate::error::AgentError;
 
@@ -66,8 +68,9 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client that waits so long for an answer.
-    pub fn new(endpoint: Endpoint, answer_limit: Duration, retries: Retries) -> Result<Client, AgentError> {
+    /// A client that waits for answers and repeats requests as `config` says.
+    pub fn new(endpoint: Endpoint, config: &AskConfig) -> Result<Client, AgentError> {
+        let AskConfig { answer_limit, retries, .. } = *config;
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("webshop/", env!("CARGO_PKG_VERSION")))
             // A key is for the address that it was given for.
@@ -88,6 +91,16 @@ impl Client {
     /// An error about the whole endpoint.
     pub fn refusal(&self, reason: String) -> AgentError {
         AgentError::Endpoint { url: self.endpoint.url().to_owned(), reason }
+    }
+
+    /// Waits until all that is asked in `requests` has come to its end.
+    pub fn wait_for<T>(
+        &self,
+        requests: impl Future<Output = Result<T, AgentError>>,
+    ) -> Result<T, AgentError> {
+        // One thread is plenty: it waits for the server.
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.map_err(|error| self.refusal(error.to_string()))?.block_on(requests)
     }
 
     /// Posts `body` until there is a reply, or no hope for one; `jitter` says how waits vary. There is none to a chat that

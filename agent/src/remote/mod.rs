@@ -2,7 +2,7 @@
 //!
 //! A [`RemotePolicy`] knows an [`Endpoint`] and a [`RemoteConfig`]; [`RemotePolicy::play`] makes trips, many at one
 //! time: `trip` shops and tells the model of it, `client` asks. A [`crate::TripFile`] keeps the trips as they end, so that an
-//! interrupted rollout goes on where it stopped.
+//! interrupted rollout goes on where it stopped. A [`RemoteInterviewer`] asks about single steps instead.
 //!
 //! It is a policy by name and not by trait: [`crate::Policy`] is asked for one move of every lane at once, so that a
 //! model can compute them together, and all lanes would wait for the slowest answer. A server batches by itself and
@@ -12,7 +12,9 @@
 //! A trip that fails is no trip: it is told with its reason and neither recorded nor worth 0. A trip whose chat no
 //! longer fits into the model is cut, as those of a local model are.
 
+mod asking;
 mod client;
+mod interview;
 mod reply;
 mod resume;
 mod trip;
@@ -23,16 +25,15 @@ use std::time::Duration;
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::dialect::Dialect;
-use crate::episode::{Episode, EpisodeCoordinates, PromptStamp, Sampling};
+use crate::episode::{Episode, EpisodeCoordinates, PromptStamp};
 use crate::error::AgentError;
 use crate::rollout::Task;
+pub use asking::{AskConfig, Retries};
 use client::Client;
+pub use interview::RemoteInterviewer;
 pub use resume::Kept;
 use trip::{Shopping, TripFailure};
 
@@ -52,36 +53,14 @@ pub struct Endpoint {
 /// How to shop with it.
 #[derive(Clone, Debug)]
 pub struct RemoteConfig {
-    /// By which name the server knows the model.
-    pub model: String,
-    /// How it is spoken to.
-    pub dialect: Dialect,
-    /// How its answers are drawn.
-    pub sampling: Sampling,
-    /// Further fields of each request; null leaves one of ours out.
-    pub more: Map<String, Value>,
+    /// How it is asked, turn by turn.
+    pub asking: AskConfig,
     /// Actions after which a trip is cut.
     pub max_steps: u32,
-    /// Trips at one time, of which each waits for one answer at most.
-    pub concurrency: usize,
-    /// How long to wait for an answer.
-    pub answer_limit: Duration,
     /// How long a trip may take, waiting included.
     pub trip_limit: Duration,
-    /// What is tried again, and when.
-    pub retries: Retries,
-}
-
-/// What is tried again, and when.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Retries {
-    /// How often a request is repeated that failed for the time being.
-    pub of_request: u32,
-    /// How often a trip is begun anew that failed all the same.
-    pub of_trip: u32,
-    /// The mean wait before the first repetition of a request; it doubles with each, up to a minute. Where the server
-    /// says how long to wait, that counts.
-    pub first_wait: Duration,
+    /// How often a trip is begun anew that failed although its requests were repeated.
+    pub trip_retries: u32,
 }
 
 /// A trip that came to nothing.
@@ -148,13 +127,13 @@ impl RemotePolicy {
     /// # Errors
     /// If no client can be made.
     pub fn new(endpoint: Endpoint, config: RemoteConfig) -> Result<RemotePolicy, AgentError> {
-        let client = Client::new(endpoint, config.answer_limit, config.retries)?;
+        let client = Client::new(endpoint, &config.asking)?;
         Ok(RemotePolicy { shopping: Arc::new(Shopping { client, config }) })
     }
 
     /// How the model is spoken to, as every record says it.
     pub fn prompt(&self) -> PromptStamp {
-        self.shopping.prompt()
+        self.shopping.config.asking.prompt()
     }
 
     /// Actions after which a trip is cut.
@@ -184,10 +163,7 @@ impl RemotePolicy {
                 reason: "a model behind a server is told trips from their door on".into(),
             });
         }
-        // One thread is plenty: it waits for the server.
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime: Runtime = runtime.map_err(|error| self.shopping.client.refusal(error.to_string()))?;
-        runtime.block_on(self.play_all(tasks, stop, ended))
+        self.shopping.client.wait_for(self.play_all(tasks, stop, ended))
     }
 
     async fn play_all(
@@ -199,7 +175,7 @@ impl RemotePolicy {
         let mut waiting = tasks.iter().cloned();
         let mut under_way = JoinSet::new();
         while !stop.load(Ordering::Relaxed) {
-            while under_way.len() < self.shopping.config.concurrency.max(1)
+            while under_way.len() < self.shopping.config.asking.concurrency.max(1)
                 && let Some((place, task)) = waiting.next()
             {
                 let shopping = self.shopping.clone();

@@ -3,19 +3,13 @@
 //! [`Shopping`] is what all trips share. A trip tells the model page after page, as its dialect has it, and does what
 //! the answers mean; one that fails for reasons that may pass is begun anew.
 
-use std::sync::Arc;
-
-use rand::RngCore;
-use rand_chacha::ChaCha8Rng;
-use serde_json::{Map, Value, json};
 use tokio::time::timeout;
-use webshop_products::{Purpose, Seed};
 
 use super::client::{Client, Refusal};
 use super::reply::Reply;
 use super::{FailedTrip, REMOTE, RemoteConfig};
 use crate::dialogue::Dialogue;
-use crate::episode::{Episode, EpisodeCoordinates, PromptStamp};
+use crate::episode::Episode;
 use crate::error::AgentError;
 use crate::open_trip::OpenTrip;
 use crate::policy::Move;
@@ -38,17 +32,6 @@ pub(super) enum TripFailure {
 }
 
 impl Shopping {
-    /// How the model is spoken to.
-    pub fn prompt(&self) -> PromptStamp {
-        let RemoteConfig { dialect, model, sampling, .. } = &self.config;
-        PromptStamp {
-            dialect: *dialect,
-            version: dialect.version().into(),
-            model: Some(Arc::from(model.as_str())),
-            sampling: Some(*sampling),
-        }
-    }
-
     /// Makes a trip, and begins it anew where that may help.
     pub async fn shop_at_last(&self, task: &Task) -> Result<Episode, TripFailure> {
         let limit = self.config.trip_limit;
@@ -61,7 +44,7 @@ impl Shopping {
             let reason = match outcome {
                 Ok(episode) => return Ok(episode),
                 Err(Refusal::Closed(error)) => return Err(TripFailure::All(error)),
-                Err(Refusal::Failed(_)) if attempts <= self.config.retries.of_trip => continue,
+                Err(Refusal::Failed(_)) if attempts <= self.config.trip_retries => continue,
                 Err(Refusal::Failed(reason) | Refusal::Refused(reason)) => reason,
             };
             return Err(TripFailure::Alone(FailedTrip { coordinates: task.coordinates, reason, attempts }));
@@ -69,48 +52,24 @@ impl Shopping {
     }
 
     async fn shop(&self, task: &Task, attempt: u32) -> Result<Episode, Refusal> {
-        let RemoteConfig { dialect, max_steps, .. } = self.config;
-        let at = task.coordinates;
+        let RemoteConfig { asking, max_steps, .. } = &self.config;
+        let (at, max_steps) = (task.coordinates, *max_steps);
         let instruction = task.shop.goals().get(at.goal).instruction.clone();
-        let mut dialogue = Dialogue::new(dialect, instruction, max_steps);
-        let mut trip = OpenTrip::new(task, max_steps, REMOTE, Some(self.prompt()));
+        let mut dialogue = Dialogue::new(asking.dialect, instruction, max_steps);
+        let mut trip = OpenTrip::new(task, max_steps, REMOTE, Some(asking.prompt()));
         while !trip.has_ended() {
             let view = trip.view(0);
             let turn = view.turn;
             dialogue.see(view.page, view.noop.copied());
-            let jitter = self.draws(Purpose::Backoff, at, &[turn as u64, u64::from(attempt)]);
-            match self.client.ask(&self.request(&dialogue, at, turn), jitter).await? {
+            // A trip that is begun anew asks the same, after other waits.
+            let turn = [at.step, at.shop, u64::from(at.goal.0), at.sample, turn as u64];
+            let jitter = asking.jitter(&[&turn[..], &[u64::from(attempt)]].concat());
+            match self.client.ask(&asking.request(&dialogue.messages(), &turn), jitter).await? {
                 Some(reply) => answer(&mut trip, &mut dialogue, reply),
                 None => trip.take(Move::none()),
             }
         }
         Ok(trip.into_episode())
-    }
-
-    /// What is posted for a turn. A trip that is begun anew asks the same.
-    fn request(&self, dialogue: &Dialogue, at: EpisodeCoordinates, turn: usize) -> Value {
-        let RemoteConfig { model, dialect, sampling, more, .. } = &self.config;
-        // Servers take seeds of various widths; all take one of 31 bits.
-        let seed = self.draws(Purpose::Request, at, &[turn as u64]).next_u32() >> 1;
-        let mut body = Map::new();
-        let mut set = |field: &str, value: Value| body.insert(field.to_owned(), value);
-        set("model", json!(model));
-        set("messages", dialogue.messages().iter().map(|message| message.to_server()).collect());
-        set("temperature", json!(sampling.temperature));
-        set("top_p", json!(sampling.top_p));
-        set("max_tokens", json!(sampling.max_tokens));
-        set("seed", json!(seed));
-        if let Some(tools) = dialect.tools() {
-            set("tools", Value::Array(tools));
-        }
-        body.extend(more.clone());
-        body.retain(|_, value| !value.is_null());
-        Value::Object(body)
-    }
-
-    fn draws(&self, purpose: Purpose, at: EpisodeCoordinates, more: &[u64]) -> ChaCha8Rng {
-        let trip = [at.step, at.shop, u64::from(at.goal.0), at.sample];
-        Seed(self.config.sampling.seed).rng(purpose, &[&trip, more].concat())
     }
 }
 

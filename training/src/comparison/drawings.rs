@@ -3,9 +3,10 @@
 use super::curve::{Spent, banded};
 use super::outcome::ArmOutcome;
 use super::plan::Comparison;
-use super::table::{FAILURES, Figures, decimals, interval, percent};
+use super::table::{FAILURES, Figures, decimals};
 use crate::metrics::Metric;
 use crate::report::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
+use crate::table::{interval, percent};
 
 /// A drawing and the name of its file.
 pub(super) type Drawing = (&'static str, String);

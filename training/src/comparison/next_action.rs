@@ -1,15 +1,14 @@
 //! What was said at held-out steps: the next-action figures of a comparison.
 
-use webshop_agent::shop_r1::{NextAction, SEARCH_INPUT, WrittenAction};
-
 use super::outcome::{ArmOutcome, RunOutcome};
-use super::table::{BOOTSTRAP_SEED, Table, by_goal, interval, percent, signed};
+use super::table::{BOOTSTRAP_SEED, by_goal, signed};
 use crate::shop_r1::{
-    Exactness, Measured, NextActionScores, StepAnswer, evaluate_answers, is_exact, most_frequent_action,
+    Exactness, Measured, NextActionScores, ScoredRow, StepAnswer, baselines, evaluate_answers, is_exact,
 };
 use crate::statistics::{crossed_bootstrap, mean, paired_bootstrap};
+use crate::table::{Table, interval, percent};
 
-/// The table of all arms, and of what one and the same answer would come to; none where no steps were judged.
+/// The table of all arms, and of what needs no model; none where no steps were judged.
 pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
     let first = &arms.first()?.runs.first()?.answers;
     if first.is_empty() {
@@ -53,45 +52,23 @@ pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
             over_runs(|scores| scores.invalid_rate),
         ]
     };
-    let rows = arms.iter().enumerate().map(arm_row).chain(constants(first)).collect();
-    Some(Table::new(&head, rows))
+    let rows = arms.iter().enumerate().map(arm_row).chain(without_model(first)).collect();
+    Some(Table { head: head.map(String::from).into(), rows })
 }
 
-/// Rows of answers that look at nothing, or at the instruction alone.
-fn constants(steps: &[StepAnswer]) -> Vec<Vec<String>> {
-    let golds: Vec<NextAction> = steps.iter().map(|step| step.gold.clone()).collect();
-    let frequent = most_frequent_action(&golds).cloned();
-    let named = |action: NextAction, name: String| {
-        let written = WrittenAction::from(&action);
-        (name, answered(steps, |_| written.clone()))
-    };
-    let copied = answered(steps, |step| {
-        let text = step.instruction.clone();
-        WrittenAction::from(&NextAction::TypeAndSubmit { name: SEARCH_INPUT.into(), text })
-    });
-    let all = [
-        Some(named(NextAction::Terminate {}, "always `terminate`".into())),
-        frequent.map(|action| {
-            let name = format!("always `{action}`");
-            named(action, name)
-        }),
-        Some(("always searching for the instruction".into(), copied)),
-    ];
-    let row = |(name, answers): (String, Vec<StepAnswer>)| {
-        let scores = scores(&answers);
-        let exact = scores.exact_soft;
+/// Rows of what needs no model.
+fn without_model(steps: &[StepAnswer]) -> Vec<Vec<String>> {
+    let steps = steps.iter().map(|step| (&step.gold, Some(step.instruction.as_str())));
+    let row = |row: ScoredRow| {
+        let NextActionScores {
+            exact_soft, exact_string, type_acc, macro_f1, weighted_f1, invalid_rate, ..
+        } = row.scores;
+        let exact = format!("{} {}", percent(exact_soft.value), interval(exact_soft.ci95));
         let cells =
-            [scores.exact_string, scores.type_acc, scores.macro_f1, scores.weighted_f1, scores.invalid_rate];
-        [name, format!("{} {}", percent(exact.value), interval(exact.ci95)), String::new(), String::new()]
-            .into_iter()
-            .chain(cells.map(|cell| percent(cell.value)))
-            .collect()
+            [exact_string, type_acc, macro_f1, weighted_f1, invalid_rate].map(|cell| percent(cell.value));
+        [row.name, exact, String::new(), String::new()].into_iter().chain(cells).collect()
     };
-    all.into_iter().flatten().map(row).collect()
-}
-
-fn answered(steps: &[StepAnswer], with: impl Fn(&StepAnswer) -> WrittenAction) -> Vec<StepAnswer> {
-    steps.iter().map(|step| StepAnswer { written: Some(with(step)), ..step.clone() }).collect()
+    baselines(steps, BOOTSTRAP_SEED).into_iter().map(row).collect()
 }
 
 fn scores(answers: &[StepAnswer]) -> NextActionScores {

@@ -20,10 +20,11 @@ use super::next_action;
 use super::outcome::{ArmOutcome, read};
 use super::plan::Comparison;
 use super::run::ComparisonFolder;
-use super::table::{Table, figures};
+use super::table::figures;
 use crate::durable::write_atomically;
 use crate::error::Result;
 use crate::report::{document, escape, standalone};
+use crate::table::Table;
 
 /// What the section of seconds says of itself.
 const SECONDS: &str = "Counted from the end of the warm start, evaluations and V* included, as if each run had estimated its \

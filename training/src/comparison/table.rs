@@ -1,6 +1,4 @@
-//! The figures of a comparison as tables, for a page and for a text.
-
-use std::fmt::Write;
+//! The figures of a comparison as tables.
 
 use webshop_products::Seed;
 
@@ -9,8 +7,8 @@ use super::outcome::{ArmOutcome, RunOutcome};
 use super::plan::Comparison;
 use crate::evaluate::FailureKind;
 use crate::metrics::Metric;
-use crate::report::escape;
 use crate::statistics::{crossed_bootstrap, mean, paired_bootstrap};
+use crate::table::{Table, interval, percent};
 
 /// From which the bootstraps draw.
 pub(super) const BOOTSTRAP_SEED: Seed = Seed(0);
@@ -114,17 +112,7 @@ fn last(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
     all.map(|all| mean(&all))
 }
 
-/// Rows of text under a head.
-pub(super) struct Table {
-    head: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
 impl Table {
-    pub(super) fn new(head: &[&str], rows: Vec<Vec<String>>) -> Self {
-        Self { head: head.iter().map(|cell| (*cell).to_owned()).collect(), rows }
-    }
-
     /// What every arm came to.
     pub(super) fn of_results(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Self {
         let against = format!("against {}", comparison.arms[comparison.baseline].name);
@@ -197,37 +185,6 @@ impl Table {
         };
         Self { head: head.into(), rows: arms.iter().map(row).collect() }
     }
-
-    /// As Markdown.
-    pub(super) fn markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let rule = format!("|{}\n", "---|".repeat(self.head.len()));
-        line(&self.head) + &rule + &self.rows.iter().map(|row| line(row)).collect::<String>()
-    }
-
-    /// As HTML.
-    pub(super) fn html(&self) -> String {
-        let mut html = "<div class=\"wide\"><table>\n<tr>".to_string();
-        for cell in &self.head {
-            let _ = write!(html, "<th>{}</th>", escape(cell));
-        }
-        html.push_str("</tr>\n");
-        for row in &self.rows {
-            let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
-            let _ = writeln!(html, "<tr>{cells}</tr>");
-        }
-        html + "</table></div>\n"
-    }
-}
-
-/// A share as a percentage.
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1}", 100.0 * share)
-}
-
-/// An interval of shares as percentages.
-pub(super) fn interval([low, high]: [f64; 2]) -> String {
-    format!("[{}, {}]", percent(low), percent(high))
 }
 
 /// A difference of shares in percentage points, with its sign.
@@ -267,14 +224,6 @@ mod tests {
         assert_eq!([0.0, 999.6, 1234.0, 1_234_567.0].map(thousands), ["0", "1,000", "1,234", "1,234,567"]);
         assert_eq!([signed(-0.012), signed(0.2), percent(0.5)], ["−1.2", "+20.0", "50.0"]);
         assert_eq!([decimals(-1.25, 1), decimals(-0.004, 2), decimals(-0.006, 2)], ["−1.2", "0.00", "−0.01"]);
-    }
-
-    #[test]
-    fn a_table_is_markdown_and_html() {
-        let table =
-            Table { head: vec!["arm".into(), "a<b".into()], rows: vec![vec!["x".into(), "1".into()]] };
-        assert_eq!(table.markdown(), "| arm | a<b |\n|---|---|\n| x | 1 |\n");
-        assert!(table.html().contains("<th>a&lt;b</th></tr>\n<tr><td>x</td><td>1</td></tr>"));
     }
 
     #[test]

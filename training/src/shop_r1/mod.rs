@@ -3,8 +3,9 @@
 //! A model is shown a customer's visit so far and answers with a rationale and an action; what the customer really did is
 //! the gold action. [`ShopR1Reward::of`] judges an [`Attempt`] (completion, gold action, certainty of the rationale) and
 //! gives a [`ShopR1Breakdown`], whose parts sum to the reward and which prints its formula. [`webshop_agent::shop_r1::Certainty`] tells how sure a
-//! model was of a token, [`Similarity`] how alike two texts are. [`evaluate`] counts what a set of answers amounts to,
-//! [`always`] what one and the same answer would.
+//! model was of a token, [`Similarity`] how alike two texts are. [`judge`] reads a model's answers at recorded steps,
+//! [`evaluate`] counts what a set of answers amounts to, [`baselines`] what needs no model, and [`overview`] sets them side by
+//! side.
 //!
 //! ```
 //! use webshop_agent::shop_r1::NextAction;
@@ -22,6 +23,7 @@
 //! All of it is f64: bf16 has no 1000.8. It reads no pages, keeps no data and trains nothing.
 
 mod answer;
+mod baselines;
 mod breakdown;
 mod config;
 mod constants;
@@ -31,10 +33,13 @@ mod repo_compat;
 mod reward;
 mod similarity;
 mod steps;
+mod table;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 pub use answer::StepAnswer;
+pub use baselines::{baselines, instruction_of};
 pub use breakdown::{Part, ShopR1Breakdown};
 pub use config::{ClassWeights, DarsKind, RewardConfig, SimCmp, SimilarityKind};
 pub use constants::{always, majority_type, most_frequent_action};
@@ -44,3 +49,5 @@ pub use repo_compat::RepoConfig;
 pub use reward::{Attempt, ShopR1Reward};
 pub use similarity::Similarity;
 pub use steps::{Drawn, Step, Steps};
+pub use table::{ScoredRow, by_type, confusion, overview};
+pub use verdict::{Verdict, judge, scores_of};
