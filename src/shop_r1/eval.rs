@@ -115,8 +115,8 @@ pub fn run(args: EvalArgs) -> Result<ExitCode> {
     }
     let (steps, origin) = args.steps.read()?;
     let asked = args.ask(&steps)?;
-    let asked = steps.iter().map(|step| (&step.action, instruction_of(&step.page)));
-    let mut rows = baselines(asked, INTERVALS);
+    let pairs = steps.iter().map(|step| (&step.action, instruction_of(&step.page)));
+    let mut rows = baselines(pairs, INTERVALS);
     if let Some(Asked { name, completions, .. }) = &asked {
         let verdicts = judge(&steps, completions);
         let scores = scores_of(&verdicts, INTERVALS);
