@@ -107,7 +107,7 @@ pub enum TrainingError {
     /// Of the steps that were drawn, none can be learned from or judged.
     #[error(
         "none of {drawn} steps of step {step} can be asked about: {undemonstrated} of their goals have no demonstration, \
-         {too_long} prompts leave no room for an answer; raise `prompt.max_context`, or lower `prompt.max_turn_tokens`"
+         {too_long} prompts leave no room for an answer; raise `prompt.max_context`"
     )]
     NoSteps {
         /// The optimizer step.

@@ -6,6 +6,7 @@ use webshop_products::{ProductId, ProductIdx};
 
 use super::*;
 use crate::chat::{Role, ToolCall};
+use crate::shop_r1::{BuyNowAs, NextAction, PastStep, SampleSource};
 
 fn door() -> Page {
     Page::Search(SearchPage { instruction: "a lamp".into() })
@@ -212,6 +213,64 @@ fn verl_agent_shows_what_stands_behind_the_instruction() {
 #[test]
 fn shop_r1_names_what_can_be_used() {
     let shown = Dialect::ShopR1.observe(&results());
-    assert!(shown.contains("<a name=\"b0lampaaaa\" clicked>B0LAMPAAAA</a>"), "{shown}");
+    assert!(shown.contains("<a name=\"b0lampaaaa\" clicked>\n<p>Lamp, 12\" <tall></p>\n"), "{shown}");
     assert!(Dialect::ShopR1.observe(&door()).contains("<input name=\"search_input\">"));
+}
+
+#[test]
+fn shop_r1_forgets_the_oldest_pages_first() {
+    let step = |page: &str, action: &str| PastStep {
+        page: page.into(),
+        action: NextAction::of(&action.parse().expect("never fails"), BuyNowAs::Click),
+    };
+    let sample = Sample {
+        id: "here".into(),
+        source: SampleSource::Human,
+        split: "test".into(),
+        goal: None,
+        step: 2,
+        context: vec![step("<p>door</p>\n", "search[lamp]"), step("<p>list</p>\n", "dance")],
+        page: "<p>now</p>\n".into(),
+        rationale: String::new(),
+        action: NextAction::Terminate {},
+    };
+    let asked = |dialect: Dialect, n_forgotten| {
+        let messages = dialect.question(&sample, n_forgotten).expect("a dialect of Shop-R1's");
+        (messages[0].content.len(), messages[1].content.clone())
+    };
+    let searched = r#"Action 1: {"type":"type_and_submit","name":"search_input","text":"lamp"}"#;
+    let whole = format!(
+        "Page 1:\n<p>door</p>\n{searched}\n\nPage 2:\n<p>list</p>\nAction 2: {{}}\n\nPage 3:\n<p>now</p>\n"
+    );
+    assert_eq!(asked(Dialect::ShopR1, 0).1, whole);
+    let less = format!("{searched}\nPage 2:\n<p>list</p>\nAction 2: {{}}\n\nPage 3:\n<p>now</p>\n");
+    assert_eq!(asked(Dialect::ShopR1, 1).1, less);
+    let least = format!("{searched}\nAction 2: {{}}\nPage 3:\n<p>now</p>\n");
+    for n_forgotten in [0, 1] {
+        assert_eq!(asked(Dialect::ShopR1Latest, n_forgotten).1, least);
+        assert_eq!(asked(Dialect::ShopR1Minimal, n_forgotten).1, least);
+    }
+    assert_eq!(asked(Dialect::ShopR1, 2).1, least);
+    let words = |dialect| asked(dialect, 0).0;
+    assert_eq!(words(Dialect::ShopR1), words(Dialect::ShopR1Latest));
+    assert!(words(Dialect::ShopR1Minimal) < words(Dialect::ShopR1) / 10);
+    assert_eq!(Dialect::VerlAgent.question(&sample, 0), None);
+}
+
+#[test]
+fn a_recorded_step_is_answered_as_the_dialect_says_it() {
+    let action: Action = "click[12\" x 24\"]".parse().expect("never fails");
+    let gold = NextAction::of(&action, BuyNowAs::Click).expect("a move");
+    let sample = Sample {
+        id: String::new(),
+        source: SampleSource::Demonstration,
+        split: String::new(),
+        goal: None,
+        step: 0,
+        context: Vec::new(),
+        page: String::new(),
+        rationale: "I say \"so\".".into(),
+        action: gold,
+    };
+    assert_eq!(sample.answer(), Dialect::ShopR1.say("I say \"so\".", &action));
 }

@@ -60,6 +60,11 @@ impl<'a> Interviewer<'a> {
         Ok((ids.len() + self.config.max_turn_tokens <= self.config.max_context).then_some(ids))
     }
 
+    /// Tokens of an answer at most, the one that ends it included.
+    pub fn longest_answer(&self) -> usize {
+        self.config.max_turn_tokens
+    }
+
     /// The tokens of the right answer, with the one that ends it.
     pub fn gold(&self, sample: &Sample) -> Result<Vec<u32>, AgentError> {
         self.voice.said(&sample.answer(), &format!("{}{}", sample.rationale, sample.action))

@@ -63,10 +63,14 @@ pub struct Step {
 }
 
 impl Step {
-    /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for an answer.
+    /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for an answer, or its own
+    /// answer is longer than one may be.
     pub fn told(interviewer: &Interviewer<'_>, goal: GroundGoal, sample: &Sample) -> Result<Option<Self>> {
         let Some(prompt_ids) = interviewer.ask(sample)? else { return Ok(None) };
         let said_ids = interviewer.gold(sample)?;
+        if said_ids.len() > interviewer.longest_answer() {
+            return Ok(None);
+        }
         Ok(Some(Self { goal, turn: sample.step, prompt_ids, said_ids, gold: sample.action.clone() }))
     }
 
@@ -86,7 +90,7 @@ pub struct Drawn {
     pub steps: Vec<(usize, Step)>,
     /// Goals without a demonstration.
     pub undemonstrated: usize,
-    /// Steps whose prompt leaves no room for an answer.
+    /// Steps whose prompt leaves no room for an answer, or whose own is longer than one may be.
     pub too_long: usize,
 }
 

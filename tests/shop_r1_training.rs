@@ -1,0 +1,273 @@
+//! Learning from single steps: exact, resumable, of the weights that answer, and without a step that is lost unseen.
+
+#[path = "common/experiment.rs"]
+mod experiment;
+#[path = "common/stop.rs"]
+mod stop;
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
+
+use experiment::toy;
+use stop::StopAfter;
+use tempfile::TempDir;
+use webshop_agent::shop_r1::WrittenAction;
+use webshop_products::Split;
+use webshop_training::shop_r1::{StepAnswer, Steps, evaluate_answers};
+use webshop_training::{
+    Comparison, ComparisonFolder, Config, Ground, Metric, Observer, Phase, Record, RunFolder, Silent, Stages,
+    TrainingError, compare, read_records, train, write_comparison,
+};
+
+const WARM_STEPS: u64 = 155;
+const LEARNER_STEPS: u64 = 4;
+
+/// The small experiment, in single steps.
+const IN_STEPS: [&str; 10] = [
+    "warm_start.steps=150",
+    "prompt.dialect=shop-r1-minimal",
+    "prompt.max_context=768",
+    "prompt.max_turn_tokens=48",
+    "learner.practice=steps",
+    "learner.loss=grpo",
+    "learner.group_size=4",
+    "learner.temperature=0.8",
+    "shop_r1.eval_steps=24",
+    "value.goals=40",
+];
+
+fn config(more: &[&str]) -> Config {
+    toy(&[&IN_STEPS, more].concat())
+}
+
+fn run_in(
+    folder: &Path,
+    config: &Config,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> webshop_training::Result<Stages> {
+    let run = match folder.exists() {
+        true => RunFolder::resume(folder)?.0,
+        false => RunFolder::create(folder, config)?,
+    };
+    train(config, &run, observer, stop)
+}
+
+/// A whole run.
+fn whole(config: &Config) -> (TempDir, Stages) {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let stages = run_in(&keep.path().join("run"), config, &Silent, &AtomicBool::new(false));
+    (keep, stages.expect("a run to the end"))
+}
+
+fn last_step() -> String {
+    format!("step-{:06}", WARM_STEPS + LEARNER_STEPS)
+}
+
+static GRPO: LazyLock<(TempDir, Stages)> = LazyLock::new(|| whole(&config(&[])));
+
+fn records(keep: &TempDir) -> Vec<Record> {
+    read_records(&keep.path().join("run"), "test").expect("what was recorded")
+}
+
+fn learned(records: &[Record]) -> Vec<&Record> {
+    records
+        .iter()
+        .filter(|record| record.phase == Phase::Learn && record.get(Metric::RolloutReward).is_some())
+        .collect()
+}
+
+/// What depends on the seed alone.
+fn bytes(keep: &TempDir) -> Vec<Vec<u8>> {
+    let last = format!("answers/{}.jsonl", last_step());
+    [
+        "metrics.jsonl",
+        "checkpoints/last/model/model.safetensors",
+        "checkpoints/last/model/tokenizer.json",
+        &last,
+    ]
+    .map(|name| {
+        fs::read(keep.path().join("run").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    })
+    .into()
+}
+
+#[test]
+fn the_loop_learns_from_single_answers() {
+    let all = records(&GRPO.0);
+    let learned = learned(&all);
+    assert_eq!(learned.len() as u64, LEARNER_STEPS);
+    for record in &learned {
+        let get = |metric| record.get(metric).unwrap_or_else(|| panic!("{metric:?} is recorded"));
+        assert!((0.0..=1.0).contains(&get(Metric::RolloutExactAction)));
+        assert!(
+            get(Metric::RolloutReward) > 0.3,
+            "most answers have the form: {}",
+            get(Metric::RolloutReward)
+        );
+        assert!(get(Metric::TrainGradNorm) > 0.0);
+        assert_eq!(record.get(Metric::RolloutSuccessRate), None, "no trips were made");
+    }
+    // 32 answers a step, 4 to each of 8 questions; a token or more each.
+    assert!(learned[0].get(Metric::RolloutTokensTotal) > Some(31.0));
+}
+
+#[test]
+fn answers_are_made_by_the_weights_that_learn() {
+    // Were the sampler's weights those of an earlier step, its log-probabilities would be, too: after a step they are off by
+    // what the step changed, which is what `train/kl` tells of the reference.
+    let all = records(&GRPO.0);
+    let learned = learned(&all);
+    let moved = learned.last().and_then(|record| record.get(Metric::TrainKlK3)).expect("a distance");
+    assert!(moved > 1e-5, "the policy moved by {moved}");
+    for record in learned {
+        let gap = record.get(Metric::TrainLogProbGap).expect("compared at every step");
+        assert!(gap < 1e-4, "sampler and trainer differ by {gap}");
+    }
+}
+
+#[test]
+fn a_stopped_run_resumes_to_the_same_bytes() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let folder = keep.path().join("run");
+    // In the warm start, behind a learner step, and wherever that leaves it.
+    for n_advances in [20, WARM_STEPS - 20 + 2, 0] {
+        let stop = AtomicBool::new(false);
+        match run_in(&folder, &config(&[]), &StopAfter::new(n_advances, &stop), &stop) {
+            Err(TrainingError::Interrupted { .. }) => assert!(n_advances > 0),
+            ended => assert!(n_advances == 0 && ended.is_ok(), "{:?}", ended.err()),
+        }
+    }
+    assert!(bytes(&keep) == bytes(&GRPO.0), "it is another run");
+}
+
+#[test]
+fn every_loss_learns_from_steps() {
+    for more in [
+        &["learner.loss=apo", "learner.group_size=1", "shop_r1.reward_scale=0.000999", "learner.steps=2"][..],
+        &["shop_r1.judge=binary", "learner.steps=1"],
+        &["learner.loss=reinforce", "learner.baseline=batch", "shop_r1.mix=paper", "learner.steps=1"],
+    ] {
+        let (keep, _) = whole(&config(more));
+        let all = records(&keep);
+        let norms: Vec<f64> =
+            learned(&all).iter().filter_map(|record| record.get(Metric::TrainGradNorm)).collect();
+        assert!(!norms.is_empty() && norms.iter().all(|norm| *norm > 0.0), "{more:?}: {norms:?}");
+    }
+}
+
+#[test]
+fn scaled_rewards_of_a_thousand_have_finite_values() {
+    let apo = ["learner.loss=apo", "learner.group_size=1", "learner.steps=1"];
+    // Unscaled, exp(r/β₁) is e²⁰⁰².
+    let (keep, _) = whole(&config(&apo));
+    let all = records(&keep);
+    let value = learned(&all)[0].get(Metric::ValueMean).expect("V* was asked for");
+    assert!(value.is_finite() && value > 1.0, "{value}");
+}
+
+#[test]
+fn no_step_at_all_is_an_error_with_the_counts() {
+    let too_small = config(&["prompt.max_context=60", "warm_start.exercise_steps=0"]);
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let error = run_in(&keep.path().join("run"), &too_small, &Silent, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, TrainingError::NoSteps { step: 0, drawn: 8, .. }), "{error}");
+    let told = error.to_string();
+    assert!(told.starts_with("none of 8 steps of step 0 can be asked about: "), "{told}");
+    assert!(told.contains("prompts leave no room for an answer; raise `prompt.max_context`"), "{told}");
+}
+
+#[test]
+fn steps_that_are_too_long_are_left_out_and_counted() {
+    // Results pages of thirty products do not fit, the door does.
+    let (keep, stages) = whole(&config(&["prompt.max_context=330", "learner.steps=2"]));
+    let all = records(&keep);
+    let learned = learned(&all);
+    let dropped: f64 = learned.iter().filter_map(|record| record.get(Metric::RolloutDroppedSteps)).sum();
+    assert!(dropped > 0.0, "nothing was dropped");
+    assert!(learned.iter().all(|record| record.get(Metric::RolloutTokens) > Some(0.0)), "something was left");
+    let scores = stages.learned.and_then(|stage| stage.next_action).expect("held-out steps were judged");
+    assert_eq!(scores.n, 24, "held-out steps without room count as answered by nothing");
+    assert!(scores.invalid_rate.value > 0.0);
+}
+
+#[test]
+fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
+    let config = config(&[]);
+    let ground = Ground::open(&config).expect("a small ground");
+    let held_out = || Steps::held_out(&ground, 10, &config.shop_r1, Split::Test, 24);
+    let steps = held_out();
+    assert_eq!(steps.len(), 24);
+    let test = ground.shop().goals().split(Split::Test);
+    assert!(steps.iter().all(|(goal, _)| goal.shop == 0 && test.contains(&goal.goal)));
+    assert_eq!(steps, held_out());
+    let file = GRPO.0.path().join(format!("run/answers/{}.jsonl", last_step()));
+    let kept = fs::read_to_string(file).expect("the last answers");
+    let answers: Vec<StepAnswer> =
+        kept.lines().map(|line| serde_json::from_str(line).expect("an answer")).collect();
+    assert!(answers.iter().map(|answer| &answer.gold).eq(steps.iter().map(|(_, step)| &step.action)));
+    // What was told of them is what they amount to.
+    let learned = GRPO.1.learned.as_ref().and_then(|stage| stage.next_action.as_ref());
+    assert_eq!(learned, Some(&evaluate_answers(&answers, webshop_products::Seed(0))));
+    let perfect: Vec<StepAnswer> = answers
+        .iter()
+        .map(|answer| StepAnswer { written: Some(WrittenAction::from(&answer.gold)), ..answer.clone() })
+        .collect();
+    assert_eq!(evaluate_answers(&perfect, webshop_products::Seed(0)).exact_string.value, 1.0);
+}
+
+#[test]
+fn steps_and_trips_are_compared_on_the_same_ground() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let base = keep.path().join("base.toml");
+    fs::write(
+        &base,
+        config(&["warm_start.steps=20", "learner.steps=1", "evaluation.every=0", "warm_start_every=0"])
+            .to_toml(),
+    )
+    .expect("a file");
+    let plan = keep.path().join("plan.toml");
+    let text = r#"
+        base = "base.toml"
+        seeds = [0, 1]
+        baseline = "steps"
+        [[arm]]
+        name = "steps"
+        [[arm]]
+        name = "trips"
+        set = ["learner.practice=trips", "learner.loss=raft", "learner.threshold=-1", "learner.group_size=1"]
+        [[arm]]
+        name = "session"
+        alone = true
+        set = ["prompt.dialect=shop-r1", "prompt.max_context=1024"]
+    "#;
+    fs::write(&plan, text).expect("a file");
+    let comparison = Comparison::load(&plan).expect("a valid plan");
+    let made = |name: &str| {
+        let folder = ComparisonFolder::new(&keep.path().join(name));
+        let never = AtomicBool::new(false);
+        compare(&comparison, &folder, 1, &|_| Box::new(Silent), &never).expect("all runs");
+        let page = write_comparison(&comparison, &folder).expect("a report");
+        fs::read_to_string(page.with_file_name("table.md")).expect("tables")
+    };
+    let table = made("once");
+    assert_eq!(table, made("twice"), "the same bytes");
+    let (_, answers) = table.split_once("## What was said at held-out steps\n").expect("a table of answers");
+    let first_cells: Vec<&str> =
+        answers.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).take(8).collect();
+    assert_eq!(
+        first_cells,
+        [
+            "arm",
+            "steps",
+            "trips",
+            "session",
+            "always terminate",
+            "always click buy now",
+            "most frequent action",
+            "copied instruction"
+        ]
+    );
+}
