@@ -55,7 +55,9 @@ impl Model {
         let instruction = told.max_by_key(|instruction| instruction.len()).expect("an instruction is told");
         let turn = match self.dialect {
             Dialect::VerlAgent => text.split("This is step ").nth(1).map(|rest| leading_number(rest) - 1),
-            Dialect::ShopR1 => (0..usize::MAX).find(|turn| !text.contains(&format!("Page {}:\n", turn + 2))),
+            dialect if dialect.is_shop_r1() => {
+                (0..usize::MAX).find(|turn| !text.contains(&format!("Action {}: {{", turn + 1)))
+            }
             // In ReAct, the first answer agrees to the rules.
             dialect => {
                 let said = messages.iter().filter(|message| message["role"] == "assistant").count();
