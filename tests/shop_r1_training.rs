@@ -182,7 +182,7 @@ fn no_step_at_all_is_an_error_with_the_counts() {
 #[test]
 fn steps_that_are_too_long_are_left_out_and_counted() {
     // Results pages of thirty products do not fit, the door does.
-    let (keep, stages) = whole(&config(&["prompt.max_context=330", "learner.steps=2"]));
+    let (keep, stages) = whole(&config(&["prompt.max_context=420", "learner.steps=2"]));
     let all = records(&keep);
     let learned = learned(&all);
     let dropped: f64 = learned.iter().filter_map(|record| record.get(Metric::RolloutDroppedSteps)).sum();
