@@ -4,6 +4,7 @@ mod data;
 mod eval;
 mod harvest;
 mod map;
+mod rationales;
 mod score;
 mod steps;
 mod validate;

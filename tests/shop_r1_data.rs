@@ -142,6 +142,48 @@ fn told_of_samples(table: &str) -> String {
 }
 
 #[test]
+fn a_models_reason_stands_where_it_would_do_the_same() {
+    let (before, _) = data(&["--episodes", "4"]);
+    let answers = |step: &Sample| {
+        // The first step for a reason of its own, the second done otherwise, the others not readable.
+        let (rationale, action) = match step.step {
+            0 => ("I ask for it.", step.action.clone()),
+            1 => ("I leave.", NextAction::Terminate {}),
+            _ => {
+                return json!({ "id": step.id, "ground_truth": step.action, "completion": "hm" }).to_string();
+            }
+        };
+        let completion = json!({ "rationale": rationale, "action": action }).to_string();
+        json!({ "id": step.id, "ground_truth": step.action, "completion": completion }).to_string()
+    };
+    let dir = temporary();
+    let file = dir.path().join("answers.jsonl");
+    fs::write(&file, before.iter().map(|step| answers(step) + "\n").collect::<String>())
+        .expect("a written file");
+    let (after, told) = data(&["--episodes", "4", "--rationales", path(&file)]);
+    assert_eq!(before.len(), after.len());
+    let n_first = before.iter().filter(|step| step.step == 0).count();
+    // A dead end is the second step of its visit, and is left indeed.
+    let dead_ends = before.iter().filter(|step| step.source == SampleSource::DeadEnd).count();
+    let n = n_first + dead_ends;
+    assert!(told.contains(&format!("rationales by a model: {n} of {}", before.len())), "{told}");
+    for (before, after) in before.iter().zip(&after) {
+        let expected = match (before.step, before.source) {
+            (0, _) => "I ask for it.",
+            (_, SampleSource::DeadEnd) => "I leave.",
+            _ => &before.rationale,
+        };
+        assert_eq!(after.rationale, expected, "{}", after.id);
+        let recalled = after.context.first().map(|step| step.rationale.as_str());
+        let asked = before.source == SampleSource::Demonstration && before.step > 0;
+        assert!(!asked || recalled == Some("I ask for it."), "{}: {recalled:?}", after.id);
+        let without =
+            |sample: &Sample| Sample { rationale: String::new(), context: Vec::new(), ..sample.clone() };
+        assert_eq!(without(before), without(after));
+    }
+}
+
+#[test]
 fn the_papers_mix_has_its_proportions() {
     let (made, _) = data(&["--from", "oracle", "--mix", "paper", "--episodes", "60"]);
     let mut counts: BTreeMap<ActionType, usize> = BTreeMap::new();

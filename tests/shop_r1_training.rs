@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use experiment::toy;
 use stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::shop_r1::WrittenAction;
+use webshop_agent::shop_r1::{Sample, WrittenAction};
 use webshop_products::Split;
 use webshop_training::shop_r1::{StepAnswer, Steps, evaluate_answers};
 use webshop_training::{
@@ -216,6 +216,44 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
         .map(|answer| StepAnswer { written: Some(WrittenAction::from(&answer.gold)), ..answer.clone() })
         .collect();
     assert_eq!(evaluate_answers(&perfect, webshop_products::Seed(0)).exact_string.value, 1.0);
+}
+
+#[test]
+fn past_rationales_are_cloned_only_where_that_is_asked_for() {
+    // What is asked, learned from and judged is the same; what is cloned is not.
+    let with = |more: &str| records(&whole(&config(&[more, "warm_start.steps=10", "learner.steps=1"])).0);
+    let loss =
+        |all: &[Record]| all.iter().filter_map(|record| record.get(Metric::TrainLoss)).take(10).collect();
+    let [without, recalled]: [Vec<f64>; 2] =
+        ["history_rationales=false", "history_rationales=true"].map(|more| loss(&with(more)));
+    assert_eq!(without[..5], recalled[..5], "exercises come first");
+    assert!(without[5..] != recalled[5..]);
+}
+
+#[test]
+fn steps_of_a_file_are_learned_from() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let file = keep.path().join("steps.jsonl");
+    let ground = Ground::open(&config(&[])).expect("a small ground");
+    let steps = Steps::held_out(&ground, 10, &config(&[]).shop_r1, Split::Train, 30);
+    let lines = |split: &str| {
+        let line = |(_, step): &(_, Sample)| {
+            serde_json::to_string(&Sample { split: split.into(), ..step.clone() }).expect("JSON") + "\n"
+        };
+        steps.iter().map(line).collect::<String>()
+    };
+    fs::write(&file, lines("train") + &lines("test")).expect("a file");
+    let data = format!("shop_r1.data={:?}", file.to_str().expect("a plain name"));
+    let more = [&data, "warm_start.steps=40", "learner.steps=1", "value.goals=1000"];
+    let (run, _) = whole(&config(&more));
+    let all = records(&run);
+    // 30 steps of the split `train`, each with its own answer: what is cloned is learned by heart.
+    let losses: Vec<f64> = all.iter().filter_map(|record| record.get(Metric::TrainLoss)).collect();
+    assert!(losses[40] < 0.5 * losses[6], "{losses:?}");
+    fs::write(&file, lines("test")).expect("a file");
+    let refused = run_in(&keep.path().join("run"), &config(&more), &Silent, &AtomicBool::new(false));
+    let error = refused.expect_err("nothing to learn from").to_string();
+    assert!(error.ends_with("it has no step of the split `train` to learn from"), "{error}");
 }
 
 #[test]

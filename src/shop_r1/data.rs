@@ -21,6 +21,7 @@ use webshop_products::{GoalId, Seed, Split, open_text};
 use webshop_training::Ground;
 
 use super::harvest::Harvest;
+use super::rationales;
 use crate::answer::answer;
 use crate::shop::{RuledShopArgs, SplitArg};
 
@@ -55,6 +56,10 @@ pub struct DataArgs {
     /// What buying is
     #[arg(long, value_enum, default_value = "click")]
     buy_now_as: BuyNowArg,
+    /// Answers to these samples, as `shop-r1 eval --out` keeps them: where one does what was really done, its rationale takes
+    /// the place of the template's
+    #[arg(long, value_name = "FILE.jsonl")]
+    rationales: Option<PathBuf>,
     /// Root of what is drawn: searches of dead ends, and what `--mix paper` leaves out
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
@@ -127,6 +132,10 @@ pub fn run(args: DataArgs) -> Result<ExitCode> {
     };
     collector.lead_astray(&mut harvest, &goals());
     let mut told = harvest.left_out();
+    if let Some(answers) = &args.rationales {
+        let n = rationales::put_in(&mut harvest.samples, answers)?;
+        told.push(format!("rationales by a model: {n} of {}", harvest.samples.len()));
+    }
     let samples = match args.mix {
         Mix::Natural => harvest.samples,
         Mix::Paper => paper_mix(harvest.samples, Seed(args.seed)),

@@ -27,7 +27,9 @@ pub fn is_read_by_warm_start(key: &str) -> bool {
         "learner" => key == "learner.micro_batch_tokens",
         "value" | "checkpoint" => false,
         // What is drawn is; what an answer is worth, and how judged, is the learner's alone.
-        "shop_r1" => ["shop_r1.mix", "shop_r1.dead_ends", "shop_r1.eval_steps"].contains(&key),
+        "shop_r1" => {
+            !["shop_r1.judge", "shop_r1.reward_scale"].contains(&key) && !key.starts_with("shop_r1.reward.")
+        }
         _ => !["evaluation.every", "optimizer.grad_clip_quantile"].contains(&key),
     }
 }

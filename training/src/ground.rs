@@ -108,15 +108,7 @@ impl Ground {
 
     /// `n` training goals without repetition, drawn from `seed`; all of them if there are fewer.
     pub fn sample(&self, seed: Seed, n: usize) -> Vec<GroundGoal> {
-        let mut rng = seed.rng(Purpose::GoalSampling, &[]);
-        let mut pool = self.training.clone();
-        let n = n.min(pool.len());
-        for i in 0..n {
-            let j = rng.random_range(i as u64..pool.len() as u64) as usize;
-            pool.swap(i, j);
-        }
-        pool.truncate(n);
-        pool
+        sampled(self.training.clone(), seed, n)
     }
 
     /// The first `n` goals of `split` of the judged shop in an order that depends on the goals alone, so
@@ -132,6 +124,18 @@ impl Ground {
         goals.truncate(n);
         goals
     }
+}
+
+/// `n` of `pool` without repetition, drawn from `seed`; all of them if there are fewer.
+pub(crate) fn sampled(mut pool: Vec<GroundGoal>, seed: Seed, n: usize) -> Vec<GroundGoal> {
+    let mut rng = seed.rng(Purpose::GoalSampling, &[]);
+    let n = n.min(pool.len());
+    for i in 0..n {
+        let j = rng.random_range(i as u64..pool.len() as u64) as usize;
+        pool.swap(i, j);
+    }
+    pool.truncate(n);
+    pool
 }
 
 /// A task of the rollout for `goal`.

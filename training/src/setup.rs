@@ -172,6 +172,9 @@ pub struct Fingerprint {
     /// engine that computes; else empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub compute: String,
+    /// Digest of the steps of a file that are learned from; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub steps: String,
 }
 
 /// The fingerprint of training on `ground` with `tokenizer`.
@@ -186,5 +189,6 @@ pub fn fingerprint(ground: &Ground, tokenizer: &ShopTokenizer) -> Fingerprint {
         tokenizer: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         base: String::new(),
         compute: String::new(),
+        steps: String::new(),
     }
 }

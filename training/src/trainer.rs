@@ -34,6 +34,7 @@ mod pace;
 mod steps;
 mod warm_start;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ use crate::observer::Observer;
 use crate::optimizer::{StepOutcome, Stride};
 use crate::reward::malformed_turns;
 use crate::setup::{Fingerprint, fingerprint, lm_config, rollout_config};
-use crate::shop_r1::NextActionScores;
+use crate::shop_r1::{NextActionScores, RecordedSteps};
 use crate::student::Student;
 
 /// First step coordinate of evaluations; the steps of a run stay far below.
@@ -201,6 +202,8 @@ struct Trainer<'a> {
     ground: Ground,
     /// The shops of the curriculum's stage.
     stage: Ground,
+    /// Steps of a file to learn from, where one is named.
+    recorded: Option<RecordedSteps>,
     /// Who shops. On a device its weights are those of the last checkpoint or reference; the student's are ahead.
     actor: Actor,
     /// Who learns.
@@ -222,6 +225,8 @@ impl<'a> Trainer<'a> {
     ) -> Result<Self> {
         network::check(&config.model, compute)?;
         let ground = Ground::open(config)?;
+        let data = Some(Path::new(&config.shop_r1.data)).filter(|path| !path.as_os_str().is_empty());
+        let recorded = data.map(RecordedSteps::read).transpose()?;
         let (state, actor, student) = match run.last_checkpoint()? {
             Some(folder) => {
                 let state: TrainerState = read_trainer_state(&folder)?;
@@ -252,6 +257,7 @@ impl<'a> Trainer<'a> {
                 base: actor.base()?,
                 prompt: actor.prompt_version()?,
                 compute: kind(compute),
+                steps: recorded.as_ref().map_or_else(String::new, |steps| steps.digest().into()),
                 ..fingerprint(&ground, &actor.tokenizer)
             },
         )?;
@@ -263,6 +269,7 @@ impl<'a> Trainer<'a> {
             observer,
             stop,
             ground,
+            recorded,
             actor,
             student,
             metrics,

@@ -188,10 +188,10 @@ impl Dialect {
         self.shop_r1_prompt().is_some()
     }
 
-    /// What a recorded step is asked with, without the pages of the first `n_forgotten` turns; `None` if answers are not
-    /// Shop-R1's.
-    pub fn question(self, sample: &Sample, n_forgotten: usize) -> Option<Vec<Message>> {
-        self.shop_r1_prompt().map(|prompt| shop_r1::question(sample, prompt, n_forgotten))
+    /// What a recorded step is asked with, without the pages of the first `n_forgotten` turns, and with past rationales if
+    /// it is `recalling` them; `None` if answers are not Shop-R1's.
+    pub fn question(self, sample: &Sample, n_forgotten: usize, recalling: bool) -> Option<Vec<Message>> {
+        self.shop_r1_prompt().map(|prompt| shop_r1::question(sample, prompt, n_forgotten, recalling))
     }
 
     fn shop_r1_prompt(self) -> Option<shop_r1::Prompt> {

@@ -82,20 +82,25 @@ pub(crate) fn html(nodes: &[Node<'_>], has_search_bar: bool) -> String {
 
 /// What the model is asked with, without the pages of the first `n_forgotten` turns.
 pub fn messages(trip: &Dialogue, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
-    let past = trip.past().iter().map(|turn| (turn.seen.observation.as_str(), deed(&turn.action)));
+    let past =
+        trip.past().iter().map(|turn| (turn.seen.observation.as_str(), deed(&turn.action).to_string()));
     ask(past.collect(), &trip.now().observation, prompt, n_forgotten)
 }
 
-/// The same for a recorded step.
-pub fn question(sample: &Sample, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
+/// The same for a recorded step; `recalling` past rationales, which a rollout never does.
+pub fn question(sample: &Sample, prompt: Prompt, n_forgotten: usize, recalling: bool) -> Vec<Message> {
     let past = sample.context.iter().map(|step| {
-        let deed = step.action.as_ref().map_or_else(|| json!({}), |action| json!(action));
+        let deed = match &step.action {
+            None => json!({}).to_string(),
+            Some(action) if recalling => say_step(&step.rationale, action),
+            Some(action) => action.to_string(),
+        };
         (step.page.as_str(), deed)
     });
     ask(past.collect(), &sample.page, prompt, n_forgotten)
 }
 
-fn ask(past: Vec<(&str, Value)>, now: &str, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
+fn ask(past: Vec<(&str, String)>, now: &str, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
     let n_forgotten = if prompt == Prompt::Paper { n_forgotten } else { past.len() };
     let mut text = String::new();
     for (at, (page, deed)) in past.iter().enumerate() {

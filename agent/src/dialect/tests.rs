@@ -6,7 +6,7 @@ use webshop_products::{ProductId, ProductIdx};
 
 use super::*;
 use crate::chat::{Role, ToolCall};
-use crate::shop_r1::{BuyNowAs, NextAction, PastStep, SampleSource};
+use crate::shop_r1::{BuyNowAs, NextAction, SampleSource, TakenStep};
 
 fn door() -> Page {
     Page::Search(SearchPage { instruction: "a lamp".into() })
@@ -219,9 +219,10 @@ fn shop_r1_names_what_can_be_used() {
 
 #[test]
 fn shop_r1_forgets_the_oldest_pages_first() {
-    let step = |page: &str, action: &str| PastStep {
+    let step = |page: &str, action: &str| TakenStep {
         page: page.into(),
         action: NextAction::of(&action.parse().expect("never fails"), BuyNowAs::Click),
+        rationale: "I \"try\".".into(),
     };
     let sample = Sample {
         id: "here".into(),
@@ -235,7 +236,7 @@ fn shop_r1_forgets_the_oldest_pages_first() {
         action: NextAction::Terminate {},
     };
     let asked = |dialect: Dialect, n_forgotten| {
-        let messages = dialect.question(&sample, n_forgotten).expect("a dialect of Shop-R1's");
+        let messages = dialect.question(&sample, n_forgotten, false).expect("a dialect of Shop-R1's");
         (messages[0].content.len(), messages[1].content.clone())
     };
     let searched = r#"Action 1: {"type":"type_and_submit","name":"search_input","text":"lamp"}"#;
@@ -254,7 +255,11 @@ fn shop_r1_forgets_the_oldest_pages_first() {
     let words = |dialect| asked(dialect, 0).0;
     assert_eq!(words(Dialect::ShopR1), words(Dialect::ShopR1Latest));
     assert!(words(Dialect::ShopR1Minimal) < words(Dialect::ShopR1) / 10);
-    assert_eq!(Dialect::VerlAgent.question(&sample, 0), None);
+    assert_eq!(Dialect::VerlAgent.question(&sample, 0, false), None);
+    let recalled = Dialect::ShopR1Minimal.question(&sample, 0, true).expect("a dialect of Shop-R1's");
+    let first = recalled[1].content.lines().next();
+    let searched = &searched["Action 1: ".len()..];
+    assert_eq!(first, Some(&*format!(r#"Action 1: {{"rationale": "I \"try\".", "action": {searched}}}"#)));
 }
 
 #[test]

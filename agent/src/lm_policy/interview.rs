@@ -24,6 +24,8 @@ pub struct Interviewer<'a> {
     voice: ChatVoice<'a>,
     tokenizer: &'a ShopTokenizer,
     config: LmConfig,
+    /// Whether prompts tell past rationales.
+    recalling: bool,
 }
 
 /// What is asked.
@@ -48,13 +50,23 @@ impl<'a> Interviewer<'a> {
         if !format.dialect.is_shop_r1() {
             return Err(AgentError::SingleSteps(format.dialect));
         }
-        Ok(Self { voice: ChatVoice::new(tokenizer, format, config)?, tokenizer, config: *config })
+        Ok(Self {
+            voice: ChatVoice::new(tokenizer, format, config)?,
+            tokenizer,
+            config: *config,
+            recalling: false,
+        })
+    }
+
+    /// The same with past rationales in prompts, as demonstrations may have them and rollouts never do.
+    pub fn recalling(self) -> Self {
+        Self { recalling: true, ..self }
     }
 
     /// The prompt of a step in tokens; `None` if it leaves no room for an answer even without past pages.
     pub fn ask(&self, sample: &Sample) -> Result<Option<Vec<u32>>, AgentError> {
         let ids = self.voice.fitting(sample.context.len(), |n_forgotten| {
-            let messages = self.voice.dialect().question(sample, n_forgotten);
+            let messages = self.voice.dialect().question(sample, n_forgotten, self.recalling);
             messages.ok_or_else(|| AgentError::SingleSteps(self.voice.dialect()))
         })?;
         Ok((ids.len() + self.config.max_turn_tokens <= self.config.max_context).then_some(ids))

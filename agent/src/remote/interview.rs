@@ -85,7 +85,8 @@ impl Asking {
     async fn answer(&self, place: usize, step: &Sample) -> Result<Option<String>, AgentError> {
         let dialect = self.config.dialect;
         for n_forgotten in 0..=dialect.n_forgettable(step.context.len()) {
-            let messages = dialect.question(step, n_forgotten).ok_or(AgentError::SingleSteps(dialect))?;
+            let messages =
+                dialect.question(step, n_forgotten, false).ok_or(AgentError::SingleSteps(dialect))?;
             let request = self.config.request(&messages, &[place as u64]);
             let jitter = self.config.jitter(&[place as u64, n_forgotten as u64]);
             match self.client.ask(&request, jitter).await {

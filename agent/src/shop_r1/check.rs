@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use super::action::{NextAction, WrittenAction};
 use super::census::Census;
 use super::reading::FormatMode;
-use super::sample::{PastStep, SampleSource};
+use super::sample::{SampleSource, TakenStep};
 use super::visit::{has_field, offers};
 
 /// The fields of a sample, and whether it needs them.
@@ -177,14 +177,14 @@ impl Fields<'_> {
     }
 
     /// The steps of the context, if all of them are steps.
-    fn context(&mut self) -> Option<Vec<PastStep>> {
+    fn context(&mut self) -> Option<Vec<TakenStep>> {
         let object = self.object;
         let Value::Array(steps) = object.get("context")? else {
             self.problems.push(problem("context", "no list"));
             return None;
         };
         let read = |(at, step): (usize, &Value)| self.value(&format!("context[{at}]"), step);
-        let steps: Vec<Option<PastStep>> = steps.iter().enumerate().map(read).collect();
+        let steps: Vec<Option<TakenStep>> = steps.iter().enumerate().map(read).collect();
         steps.into_iter().collect()
     }
 
@@ -204,7 +204,7 @@ impl Fields<'_> {
 }
 
 /// What is wrong with a context before the `step`-th step.
-fn misplaced(step: usize, context: &[PastStep]) -> Option<Problem> {
+fn misplaced(step: usize, context: &[TakenStep]) -> Option<Problem> {
     let n = context.len();
     let is_whole = context.first().is_some_and(|first| has_field(&first.page));
     let is_wrong = n > step || (is_whole && n < step);

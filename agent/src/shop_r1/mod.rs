@@ -44,6 +44,6 @@ pub use mix::{PAPER_MIX, dead_ends, n_dead_ends, n_dead_ends_of_paper, paper_mix
 pub use rationale::{rationale_span, rationale_tokens};
 pub use reading::{Answer, FormatError, FormatMode};
 pub use recorded::{Recordings, Skip, SkipReason};
-pub use sample::{LEAVING, PastStep, Sample, SampleSource, rationale_of};
+pub use sample::{LEAVING, Sample, SampleSource, TakenStep, rationale_of};
 pub use samples::{About, HOPE, dead_end, retrace, samples_of, split_of, visit_of};
-pub use visit::{TakenStep, Visit, offers};
+pub use visit::{Visit, offers};

@@ -26,7 +26,7 @@ pub struct Sample {
     /// Position of the step in the visit, from 0.
     pub step: usize,
     /// What went before, oldest first.
-    pub context: Vec<PastStep>,
+    pub context: Vec<TakenStep>,
     /// The present page in simplified HTML.
     pub page: String,
     /// Why it was taken, in one sentence; empty if nobody said.
@@ -43,14 +43,17 @@ impl Sample {
     }
 }
 
-/// A step that lies behind.
+/// One step of a visit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PastStep {
+pub struct TakenStep {
     /// The page in simplified HTML.
     pub page: String,
     /// What was done on it; `None` if it was nothing that can be done.
     pub action: Option<NextAction>,
+    /// Why, in one sentence; empty if nobody said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rationale: String,
 }
 
 /// Where samples come from.

@@ -12,8 +12,8 @@ use webshop_products::{GoalId, GoalSet, Split};
 
 use super::action::NextAction;
 use super::mapping::BuyNowAs;
-use super::sample::{LEAVING, Sample, SampleSource, rationale_of};
-use super::visit::{TakenStep, Visit};
+use super::sample::{LEAVING, Sample, SampleSource, TakenStep, rationale_of};
+use super::visit::Visit;
 use crate::demonstrator::wanted_words;
 use crate::dialect::Dialect;
 use crate::episode::Episode;

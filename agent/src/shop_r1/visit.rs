@@ -8,7 +8,7 @@
 
 use super::action::NextAction;
 use super::mapping::folded;
-use super::sample::{PastStep, Sample, SampleSource};
+use super::sample::{Sample, SampleSource, TakenStep};
 
 /// Somebody's visit.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,21 +25,9 @@ pub struct Visit {
     pub steps: Vec<TakenStep>,
 }
 
-/// One step of a visit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TakenStep {
-    /// The page in simplified HTML.
-    pub page: String,
-    /// What was done on it; `None` if it was nothing that can be done.
-    pub action: Option<NextAction>,
-    /// Why, in one sentence; empty if nobody said.
-    pub rationale: String,
-}
-
 impl Visit {
     /// A sample for each step whose action its page offers, in order. Their ids are the visit's name and the step.
     pub fn samples(&self) -> Vec<Sample> {
-        let past = |step: &TakenStep| PastStep { page: step.page.clone(), action: step.action.clone() };
         let sample = |(at, step): (usize, &TakenStep)| {
             let action = step.action.clone().filter(|action| offers(&step.page, action))?;
             Some(Sample {
@@ -48,7 +36,7 @@ impl Visit {
                 split: self.split.clone(),
                 goal: self.goal,
                 step: at,
-                context: self.steps[..at].iter().map(past).collect(),
+                context: self.steps[..at].to_vec(),
                 page: step.page.clone(),
                 rationale: step.rationale.clone(),
                 action,

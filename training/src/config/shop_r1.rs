@@ -13,10 +13,14 @@ pub struct ShopR1Config {
     /// Factor between what an answer is worth and what is learned from: 1/1001.1 where rewards are exponents (V*). Groups
     /// that divide by their deviation do not see it.
     pub reward_scale: f64,
+    /// A file of steps to learn from, as `webshop shop-r1 data` writes them; empty for demonstrations of the training goals.
+    pub data: String,
     /// Which steps of demonstrations there are.
     pub mix: Mix,
     /// Share of dead ends among the steps of the natural mix.
     pub dead_ends: f64,
+    /// Whether demonstrations that are cloned tell past rationales; what is answered, learned from and judged never does.
+    pub history_rationales: bool,
     /// Held-out steps judged in an evaluation; 0 for none.
     pub eval_steps: usize,
     /// The letters of the hierarchical reward.
@@ -48,8 +52,10 @@ impl Default for ShopR1Config {
         Self {
             judge: Judge::Hierarchical,
             reward_scale: 1.0,
+            data: String::new(),
             mix: Mix::Natural,
             dead_ends: 0.1,
+            history_rationales: false,
             eval_steps: 300,
             reward: RewardConfig::default(),
         }

@@ -171,6 +171,9 @@ impl Config {
 
     fn validate_shop_r1(&self) -> Result<()> {
         let Self { shop_r1, learner, prompt: PromptConfig { dialect, .. }, .. } = self;
+        let data = &shop_r1.data;
+        let names = "empty where `prompt.dialect` is not `shop-r1`, `shop-r1-latest` or `shop-r1-minimal`";
+        require(data.is_empty() || dialect.is_shop_r1(), "shop_r1.data", data, names)?;
         positive("shop_r1.reward_scale", shop_r1.reward_scale)?;
         share("shop_r1.dead_ends", shop_r1.dead_ends)?;
         shop_r1.reward.validate().map_err(|error| error.in_section("shop_r1.reward"))?;

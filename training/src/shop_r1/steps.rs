@@ -2,6 +2,7 @@
 //!
 //! [`Steps`] gives each goal of the ground one step for each visit, as a [`Sample`]: a step of the careful customer's trip,
 //! or a dead end, on which nothing is left but to leave. What is drawn depends on the seed, the goal and the visit alone.
+//! Where [`RecordedSteps`] are there to be learned from, each of them stands in the place of a goal.
 //! [`Steps::of`] puts steps into the tokens of an [`Interviewer`].
 //!
 //! ```text
@@ -23,6 +24,7 @@ use webshop_agent::shop_r1::{
 use webshop_agent::{Demonstrator, Interviewer, Manner};
 use webshop_products::{GoalId, Purpose, Seed, Split};
 
+use super::recorded::RecordedSteps;
 use crate::config::{Mix, ShopR1Config};
 use crate::error::{Result, TrainingError};
 use crate::ground::{Ground, GroundGoal};
@@ -43,6 +45,8 @@ pub struct Steps<'a> {
     pub results_shown: usize,
     /// Which steps.
     pub config: &'a ShopR1Config,
+    /// Steps of a file in the place of demonstrations.
+    pub recorded: Option<&'a RecordedSteps>,
     /// Where the draws come from.
     pub seed: Seed,
 }
@@ -123,7 +127,7 @@ impl Steps<'_> {
         split: Split,
         n: usize,
     ) -> Vec<(GroundGoal, Sample)> {
-        let steps = Steps { ground, results_shown, config, seed: Seed(0) };
+        let steps = Steps { ground, results_shown, config, recorded: None, seed: Seed(0) };
         let goals = ground.held_out(split, n);
         let visits = (0..Self::MOST_VISITS).map(|visit| Self::HELD_OUT + visit);
         let each =
@@ -165,7 +169,7 @@ impl Steps<'_> {
     /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`.
     pub fn batch(&self, interviewer: &Interviewer<'_>, step: u64, n: usize) -> Result<Vec<Trajectory>> {
         let mut rng = self.seed.rng(Purpose::Steps, &[DRAWS_GOALS, step]);
-        let goals = self.ground.training();
+        let goals = self.addresses();
         let goals: Vec<GroundGoal> =
             (0..n).map(|_| goals[rng.random_range(0..goals.len() as u64) as usize]).collect();
         // The same goal is another step in another batch.
@@ -173,8 +177,19 @@ impl Steps<'_> {
         Ok(drawn.steps.iter().map(|(_, step)| step.demonstration()).collect())
     }
 
+    /// All goals of which there may be a step to learn from.
+    pub fn addresses(&self) -> Vec<GroundGoal> {
+        match self.recorded {
+            Some(recorded) => recorded.addresses().collect(),
+            None => self.ground.training().to_vec(),
+        }
+    }
+
     /// The step of `goal` on this visit; `None` if nobody can demonstrate one.
     pub fn sample(&self, goal: GroundGoal, visit: u64) -> Option<Sample> {
+        if let Some(recorded) = self.recorded {
+            return recorded.at(goal).cloned();
+        }
         let coordinates = [DRAWS_STEP, visit, u64::from(goal.shop), u64::from(goal.goal.0)];
         let mut rng = self.seed.rng(Purpose::Steps, &coordinates);
         match self.wanted(&mut rng) {

@@ -131,11 +131,13 @@ impl Trainer<'_> {
         let model = self.actor.frozen(&folder)?;
         let key = self.value_key(&model, since)?;
         let beta1 = self.config.value.beta1;
-        let mut pool = self.stage.sample(self.seed(), self.config.value.goals);
-        pool.sort();
-        if self.practises_steps() {
-            pool = self.with_steps(&pool)?;
-        }
+        let pool = if self.practises_steps() {
+            self.pool_of_steps()?
+        } else {
+            let mut pool = self.stage.sample(self.seed(), self.config.value.goals);
+            pool.sort();
+            pool
+        };
         let stage = self.state.stage;
         let network = Network::new(&model, self.compute)?;
         let mut guide = Guide { network, since, stage, pool, values: ValueTable::new(key, beta1) };

@@ -13,7 +13,7 @@ use super::guide::Guide;
 use super::{EVALUATION_STEP, Trainer};
 use crate::config::{Config, Judge, Practice};
 use crate::error::Result;
-use crate::ground::{Ground, GroundGoal};
+use crate::ground::{Ground, GroundGoal, sampled};
 use crate::loss::{Learner, Scored, ScoredTurn};
 use crate::metrics::{Metric, Record};
 use crate::network::Network;
@@ -64,6 +64,7 @@ impl Trainer<'_> {
             ground,
             results_shown: self.config.prompt.results_shown,
             config: &self.config.shop_r1,
+            recorded: self.recorded.as_ref(),
             seed: self.seed(),
         }
     }
@@ -211,10 +212,13 @@ impl Trainer<'_> {
         Ok((batch, scored))
     }
 
-    /// Those of `goals` that have a first step.
-    pub(super) fn with_steps(&self, goals: &[GroundGoal]) -> Result<Vec<GroundGoal>> {
+    /// As many goals as `[value] goals` says, of those that have a first step.
+    pub(super) fn pool_of_steps(&self) -> Result<Vec<GroundGoal>> {
         let interviewer = self.interviewer(1.0, 1.0)?;
-        let drawn = self.steps_in(&self.stage).of(&interviewer, goals, 0, self.state.step)?;
+        let steps = self.steps_in(&self.stage);
+        let mut goals = sampled(steps.addresses(), self.seed(), self.config.value.goals);
+        goals.sort();
+        let drawn = steps.of(&interviewer, &goals, 0, self.state.step)?;
         Ok(drawn.steps.into_iter().map(|(_, step)| step.goal).collect())
     }
 

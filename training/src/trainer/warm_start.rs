@@ -57,6 +57,10 @@ impl Trainer<'_> {
             return self.demonstrations()?.batch(step, n);
         }
         let interviewer = self.interviewer(1.0, 1.0)?;
+        let interviewer = match self.config.shop_r1.history_rationales {
+            true => interviewer.recalling(),
+            false => interviewer,
+        };
         self.steps_in(&self.ground).batch(&interviewer, step, n)
     }
 
