@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use webshop_training::{Config, Practice, Preset, RunFolder, Stage, TrainingError, train_on, write_report};
 
 use crate::answer::answer;
@@ -70,7 +70,12 @@ pub fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> {
             eprintln!("{interrupted}");
             return Ok(ExitCode::from(130));
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => {
+            if !args.resume {
+                run.remove_if_unbegun().with_context(|| error.to_string())?;
+            }
+            return Err(error.into());
+        }
     };
     let report = write_report(&run)?;
     answer!("held out, split `{}`:", config.evaluation.split)?;

@@ -124,6 +124,17 @@ fn nothing_is_written_over() {
 }
 
 #[test]
+fn a_run_that_is_refused_leaves_no_folder() {
+    let dir = temporary();
+    let run = dir.path().join("run");
+    let steps = format!("shop_r1.data={}", path(&dir.path().join("steps.jsonl")));
+    let shop = ["--catalog", CORNER_SHOP, "--set", "catalog.practice_shops=0"];
+    let train = ["shop-r1", "train", "--out", path(&run), "--set", &steps];
+    refused("run_without_its_steps", dir.path(), &[train.as_slice(), &shop].concat());
+    assert!(!run.exists(), "nothing was measured");
+}
+
+#[test]
 fn a_run_keeps_its_seed() {
     let dir = temporary();
     let config = Config { seed: 3, ..Config::default() };

@@ -60,6 +60,16 @@ impl RunFolder {
         Ok(run)
     }
 
+    /// Removes the folder if nothing has been measured in it yet: a run that was refused at its door is none.
+    pub fn remove_if_unbegun(&self) -> Result<()> {
+        let episodes = self.episodes();
+        let mut measured = fs::read_dir(&episodes).map_err(|e| TrainingError::io("read", &episodes, e))?;
+        match measured.next() {
+            Some(_) => Ok(()),
+            None => fs::remove_dir_all(&self.root).map_err(|e| TrainingError::io("remove", &self.root, e)),
+        }
+    }
+
     /// Opens the folder of a run that was begun, to go on with it, and reads its configuration. Remains of a write that
     /// was cut short are removed.
     pub fn resume(root: &Path) -> Result<(Self, Config)> {
