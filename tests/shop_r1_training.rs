@@ -5,6 +5,7 @@ mod experiment;
 #[path = "common/stop.rs"]
 mod stop;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -13,9 +14,9 @@ use std::sync::atomic::AtomicBool;
 use experiment::toy;
 use stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::shop_r1::{Sample, WrittenAction};
-use webshop_products::Split;
-use webshop_training::shop_r1::{StepAnswer, Steps, evaluate_answers};
+use webshop_agent::shop_r1::{Sample, SampleSource};
+use webshop_products::{GoalId, Seed, Split};
+use webshop_training::shop_r1::{Steps, Verdict, judge, scores_of};
 use webshop_training::{
     Comparison, ComparisonFolder, Config, Ground, Metric, Observer, Phase, Record, RunFolder, Silent, Stages,
     TrainingError, compare, read_records, train, write_comparison,
@@ -201,21 +202,41 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     let steps = held_out();
     assert_eq!(steps.len(), 24);
     let test = ground.shop().goals().split(Split::Test);
-    assert!(steps.iter().all(|(goal, _)| goal.shop == 0 && test.contains(&goal.goal)));
+    assert!(
+        steps.iter().all(|(goal, step)| goal.shop == 0 && test.contains(&goal.goal) && step.split == "test")
+    );
     assert_eq!(steps, held_out());
+    let met: BTreeSet<&str> = steps.iter().map(|(_, step)| step.id.as_str()).collect();
+    assert_eq!(met.len(), steps.len(), "no step is judged twice");
     let file = GRPO.0.path().join(format!("run/answers/{}.jsonl", last_step()));
     let kept = fs::read_to_string(file).expect("the last answers");
-    let answers: Vec<StepAnswer> =
+    let verdicts: Vec<Verdict> =
         kept.lines().map(|line| serde_json::from_str(line).expect("an answer")).collect();
-    assert!(answers.iter().map(|answer| &answer.gold).eq(steps.iter().map(|(_, step)| &step.action)));
+    assert!(verdicts.iter().map(|verdict| &verdict.id).eq(steps.iter().map(|(_, step)| &step.id)));
     // What was told of them is what they amount to.
     let learned = GRPO.1.learned.as_ref().and_then(|stage| stage.next_action.as_ref());
-    assert_eq!(learned, Some(&evaluate_answers(&answers, webshop_products::Seed(0))));
-    let perfect: Vec<StepAnswer> = answers
-        .iter()
-        .map(|answer| StepAnswer { written: Some(WrittenAction::from(&answer.gold)), ..answer.clone() })
-        .collect();
-    assert_eq!(evaluate_answers(&perfect, webshop_products::Seed(0)).exact_string.value, 1.0);
+    assert_eq!(learned, Some(&scores_of(&verdicts, Seed(0))));
+    let samples: Vec<Sample> = steps.into_iter().map(|(_, step)| step).collect();
+    let perfect: Vec<Option<String>> = samples.iter().map(|step| Some(step.answer())).collect();
+    assert_eq!(scores_of(&judge(&samples, &perfect), Seed(0)).exact_string.value, 1.0);
+}
+
+#[test]
+fn nobody_is_led_astray_by_what_another_split_wants() {
+    let config = config(&["shop_r1.dead_ends=1"]);
+    let ground = Ground::open(&config).expect("a small ground");
+    let goals = ground.shop().goals();
+    for split in [Split::Train, Split::Test] {
+        let steps = Steps::held_out(&ground, 10, &config.shop_r1, split, 24);
+        assert!(!steps.is_empty() && steps.iter().all(|(_, step)| step.source == SampleSource::DeadEnd));
+        // `dead_end-goal-other-step`
+        let others = steps.iter().map(|(_, step)| {
+            let number = step.id.split('-').nth(2).expect("the other goal");
+            GoalId(number.parse().expect("a number"))
+        });
+        assert!(others.clone().all(|other| goals.split(split).contains(&other)), "{split}");
+        assert!(others.collect::<BTreeSet<_>>().len() > 1, "always the same goal's search");
+    }
 }
 
 #[test]

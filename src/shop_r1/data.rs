@@ -22,6 +22,7 @@ use webshop_training::Ground;
 
 use super::harvest::Harvest;
 use super::rationales;
+use super::steps::MixArg;
 use crate::answer::answer;
 use crate::shop::{RuledShopArgs, SplitArg};
 
@@ -52,7 +53,7 @@ pub struct DataArgs {
     dead_ends: f64,
     /// How often each type stands in the data
     #[arg(long, value_enum, default_value = "natural")]
-    mix: Mix,
+    mix: MixArg,
     /// What buying is
     #[arg(long, value_enum, default_value = "click")]
     buy_now_as: BuyNowArg,
@@ -81,15 +82,6 @@ enum Source {
     Trips,
     /// Recordings of people
     Human,
-}
-
-/// Mixes, as the command line names them.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq)]
-enum Mix {
-    /// All steps, as they were taken
-    Natural,
-    /// 37 % clicks, 36 % searches and 27 % leavings, as in the paper's test set; instead of `--dead-ends`
-    Paper,
 }
 
 /// What buying is, as the command line names it.
@@ -137,8 +129,8 @@ pub fn run(args: DataArgs) -> Result<ExitCode> {
         told.push(format!("rationales by a model: {n} of {}", harvest.samples.len()));
     }
     let samples = match args.mix {
-        Mix::Natural => harvest.samples,
-        Mix::Paper => paper_mix(harvest.samples, Seed(args.seed)),
+        MixArg::Natural => harvest.samples,
+        MixArg::Paper => paper_mix(harvest.samples, Seed(args.seed)),
     };
     if samples.is_empty() {
         told.insert(0, "there is no sample to write".into());
@@ -257,8 +249,8 @@ impl Collector<'_> {
     /// Adds dead ends: for the goals that there are samples of, or for `goals` if none of them is of this shop.
     fn lead_astray(&self, harvest: &mut Harvest, goals: &[GoalId]) {
         let n = match self.args.mix {
-            Mix::Natural => n_dead_ends(&harvest.samples, self.args.dead_ends),
-            Mix::Paper => n_dead_ends_of_paper(&harvest.samples),
+            MixArg::Natural => n_dead_ends(&harvest.samples, self.args.dead_ends),
+            MixArg::Paper => n_dead_ends_of_paper(&harvest.samples),
         };
         let mut met = BTreeSet::new();
         let known = harvest.samples.iter().filter_map(|sample| sample.goal.map(GoalId));

@@ -183,7 +183,7 @@ fn observed(
 }
 
 /// Writes a row for each verdict, all or none.
-fn write(path: &Path, verdicts: &[Verdict<'_>]) -> Result<()> {
+fn write(path: &Path, verdicts: &[Verdict]) -> Result<()> {
     let mut rows = String::new();
     for verdict in verdicts {
         rows += &serde_json::to_string(verdict)?;

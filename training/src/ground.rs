@@ -114,21 +114,18 @@ impl Ground {
     /// The first `n` goals of `split` of the judged shop in an order that depends on the goals alone, so
     /// that every run is judged on the same ones.
     pub fn held_out(&self, split: Split, n: usize) -> Vec<GoalId> {
-        let mut goals = self.shop().goals().split(split).to_vec();
-        let mut rng = Seed(0).rng(Purpose::Evaluation, &[]);
-        let n = n.min(goals.len());
-        for i in 0..n {
-            let j = rng.random_range(i as u64..goals.len() as u64) as usize;
-            goals.swap(i, j);
-        }
-        goals.truncate(n);
-        goals
+        let goals = self.shop().goals().split(split).to_vec();
+        drawn(goals, Seed(0).rng(Purpose::Evaluation, &[]), n)
     }
 }
 
 /// `n` of `pool` without repetition, drawn from `seed`; all of them if there are fewer.
-pub(crate) fn sampled(mut pool: Vec<GroundGoal>, seed: Seed, n: usize) -> Vec<GroundGoal> {
-    let mut rng = seed.rng(Purpose::GoalSampling, &[]);
+pub(crate) fn sampled(pool: Vec<GroundGoal>, seed: Seed, n: usize) -> Vec<GroundGoal> {
+    drawn(pool, seed.rng(Purpose::GoalSampling, &[]), n)
+}
+
+/// `n` of `pool` without repetition; all of them if there are fewer.
+fn drawn<T>(mut pool: Vec<T>, mut rng: impl Rng, n: usize) -> Vec<T> {
     let n = n.min(pool.len());
     for i in 0..n {
         let j = rng.random_range(i as u64..pool.len() as u64) as usize;

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use rand::{Rng, RngCore};
+use rand::RngCore;
 use webshop_env::Shop;
 use webshop_products::{GoalId, Purpose, Seed};
 
 use super::action::ActionType;
 use super::mapping::BuyNowAs;
-use super::sample::{Sample, SampleSource};
-use super::samples::{About, dead_end, split_of};
+use super::sample::Sample;
+use super::samples::drawn_dead_end;
 
 /// How many of each type there are in the paper's test set, by reconstruction from its figures.
 pub const PAPER_MIX: [(ActionType, usize); 3] =
@@ -33,13 +33,9 @@ pub fn dead_ends(shop: &Shop, goals: &[GoalId], n: usize, buy_now_as: BuyNowAs, 
         if samples.len() == n {
             break;
         }
-        let split = split_of(shop.goals(), goal);
-        let others = shop.goals().split(split);
         let mut rng = seed.rng(Purpose::Steps, &[DRAWS_SEARCH, u64::from(goal.0), attempt]);
-        let other = others[rng.random_range(0..others.len() as u64) as usize];
-        let name = split.to_string();
-        let about = About { source: SampleSource::DeadEnd, split: &name, buy_now_as };
-        samples.extend(dead_end(shop, goal, other, about).filter(|_| known.insert((goal, other))));
+        let found = drawn_dead_end(shop, goal, buy_now_as, &mut rng);
+        samples.extend(found.filter(|sample| known.insert(sample.id.clone())));
     }
     samples
 }

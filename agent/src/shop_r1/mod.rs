@@ -45,5 +45,5 @@ pub use rationale::{rationale_span, rationale_tokens};
 pub use reading::{Answer, FormatError, FormatMode};
 pub use recorded::{Recordings, Skip, SkipReason};
 pub use sample::{LEAVING, Sample, SampleSource, TakenStep, rationale_of};
-pub use samples::{About, HOPE, dead_end, retrace, samples_of, split_of, visit_of};
+pub use samples::{About, HOPE, dead_end, drawn_dead_end, retrace, samples_of, split_of, visit_of};
 pub use visit::{Visit, offers};

@@ -7,6 +7,7 @@
 //!
 //! Whether a trip is worth imitating is not asked here.
 
+use rand::Rng;
 use webshop_env::{Action, Session, Shop};
 use webshop_products::{GoalId, GoalSet, Split};
 
@@ -117,6 +118,16 @@ pub fn dead_end(shop: &Shop, goal: GoalId, other: GoalId, about: About<'_>) -> O
         rationale: LEAVING.into(),
     });
     visit.samples().pop()
+}
+
+/// [`dead_end`] of the customer of `goal` who searches for what some other goal of its split wants, so that what is held out
+/// shows in no other split. Which, is drawn.
+pub fn drawn_dead_end(shop: &Shop, goal: GoalId, buy_now_as: BuyNowAs, rng: &mut impl Rng) -> Option<Sample> {
+    let split = split_of(shop.goals(), goal);
+    let others = shop.goals().split(split);
+    let other = others[rng.random_range(0..others.len() as u64) as usize];
+    let about = About { source: SampleSource::DeadEnd, split: &split.to_string(), buy_now_as };
+    dead_end(shop, goal, other, about)
 }
 
 /// The split that a goal is in, where splits are disjoint; of several the first of train, validation and test.

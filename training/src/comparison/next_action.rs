@@ -2,15 +2,13 @@
 
 use super::outcome::{ArmOutcome, RunOutcome};
 use super::table::{BOOTSTRAP_SEED, by_goal, signed};
-use crate::shop_r1::{
-    Exactness, Measured, NextActionScores, ScoredRow, StepAnswer, baselines, evaluate_answers, is_exact,
-};
+use crate::shop_r1::{Measured, NextActionScores, ScoredRow, Verdict, baselines, scores_of};
 use crate::statistics::{crossed_bootstrap, mean, paired_bootstrap};
 use crate::table::{Table, interval, percent};
 
 /// The table of all arms, and of what needs no model; none where no steps were judged.
 pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
-    let first = &arms.first()?.runs.first()?.answers;
+    let first = &arms.first()?.runs.first()?.verdicts;
     if first.is_empty() {
         return None;
     }
@@ -26,10 +24,11 @@ pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
         "weighted F1, %",
         "invalid, %",
     ];
-    let before = exact(&arms[baseline], Exactness::Soft);
+    let before = exact(&arms[baseline]);
     let arm_row = |(number, arm): (usize, &ArmOutcome)| {
-        let soft = exact(arm, Exactness::Soft);
-        let scores: Vec<NextActionScores> = arm.runs.iter().map(|run| scores(&run.answers)).collect();
+        let soft = exact(arm);
+        let scores: Vec<NextActionScores> =
+            arm.runs.iter().map(|run| scores_of(&run.verdicts, BOOTSTRAP_SEED)).collect();
         let over_runs =
             |figure: fn(&NextActionScores) -> Measured| mean_of(&scores, |scores| figure(scores).value);
         let against = match number == baseline {
@@ -57,8 +56,8 @@ pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
 }
 
 /// Rows of what needs no model.
-fn without_model(steps: &[StepAnswer]) -> Vec<Vec<String>> {
-    let steps = steps.iter().map(|step| (&step.gold, Some(step.instruction.as_str())));
+fn without_model(verdicts: &[Verdict]) -> Vec<Vec<String>> {
+    let steps = verdicts.iter().map(|verdict| (&verdict.ground_truth, verdict.instruction.as_deref()));
     let row = |row: ScoredRow| {
         let NextActionScores {
             exact_soft, exact_string, type_acc, macro_f1, weighted_f1, invalid_rate, ..
@@ -71,15 +70,10 @@ fn without_model(steps: &[StepAnswer]) -> Vec<Vec<String>> {
     baselines(steps, BOOTSTRAP_SEED).into_iter().map(row).collect()
 }
 
-fn scores(answers: &[StepAnswer]) -> NextActionScores {
-    evaluate_answers(answers, BOOTSTRAP_SEED)
-}
-
 /// A row a run, a column a step: 1 for the right action.
-fn exact(arm: &ArmOutcome, exactness: Exactness) -> Vec<Vec<f64>> {
-    let of_answer =
-        |answer: &StepAnswer| f64::from(u8::from(is_exact(answer.written.as_ref(), &answer.gold, exactness)));
-    let of_run = |run: &RunOutcome| run.answers.iter().map(of_answer).collect();
+fn exact(arm: &ArmOutcome) -> Vec<Vec<f64>> {
+    let of_verdict = |verdict: &Verdict| f64::from(u8::from(verdict.is_exact));
+    let of_run = |run: &RunOutcome| run.verdicts.iter().map(of_verdict).collect();
     arm.runs.iter().map(of_run).collect()
 }
 

@@ -17,7 +17,7 @@ use crate::error::{Result, TrainingError};
 use crate::evaluate::{FailureKind, Summary};
 use crate::metrics::{Record, Timing, read_records, read_timings};
 use crate::setup::Fingerprint;
-use crate::shop_r1::StepAnswer;
+use crate::shop_r1::Verdict;
 
 /// The folder of the weights at the end of the warm start, in a run's folder.
 const REFERENCE: &str = "reference";
@@ -35,7 +35,7 @@ pub(super) struct RunOutcome {
     /// Its trips, in the order of the goals.
     pub trips: Vec<TripOutcome>,
     /// Its answers at held-out steps, where those are judged.
-    pub answers: Vec<StepAnswer>,
+    pub verdicts: Vec<Verdict>,
     /// All that was recorded, with the seconds at which it was.
     pub records: Vec<(Record, Timing)>,
     pub fingerprint: Fingerprint,
@@ -93,7 +93,7 @@ impl RunOutcome {
         Ok(Self {
             summary: learned.summary,
             trips: read_trips(&run.episodes().join(&file))?,
-            answers: if learned.next_action.is_some() { read_lines(&answers)? } else { Vec::new() },
+            verdicts: if learned.next_action.is_some() { read_lines(&answers)? } else { Vec::new() },
             records: read_records(root, split)?.into_iter().zip(read_timings(root)?).collect(),
             fingerprint: read_json(&run.fingerprint())?,
             reference: digest(&root.join(REFERENCE))?,
@@ -113,7 +113,8 @@ impl RunOutcome {
             shop.prompt.clone_from(&other.fingerprint.prompt);
             shop.ground.clone_from(&other.fingerprint.ground);
         }
-        let steps = |run: &Self| run.answers.iter().map(|answer| answer.gold.clone()).collect::<Vec<_>>();
+        let steps =
+            |run: &Self| run.verdicts.iter().map(|verdict| verdict.ground_truth.clone()).collect::<Vec<_>>();
         let is_same =
             shop == other.fingerprint && self.goals().eq(other.goals()) && steps(self) == steps(other);
         match is_same {

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use webshop_agent::shop_r1::{ActionType, NextAction, WrittenAction};
 use webshop_products::Seed;
 
-use super::answer::StepAnswer;
 use super::exactness::{Exactness, is_exact};
 use crate::statistics::{bootstrap, wilson_interval};
 
@@ -153,13 +152,6 @@ pub fn evaluate(golds: &[NextAction], answers: &[Option<WrittenAction>], seed: S
         per_type: per_type.into(),
         confusion,
     }
-}
-
-/// [`evaluate`] of answers that were kept.
-pub fn evaluate_answers(answers: &[StepAnswer], seed: Seed) -> NextActionScores {
-    let golds: Vec<NextAction> = answers.iter().map(|answer| answer.gold.clone()).collect();
-    let written: Vec<Option<WrittenAction>> = answers.iter().map(|answer| answer.written.clone()).collect();
-    evaluate(&golds, &written, seed)
 }
 
 fn of_type(kind: usize, steps: &[Step], confusion: &Confusion) -> TypeScores {

@@ -22,7 +22,6 @@
 //!
 //! All of it is f64: bf16 has no 1000.8. It reads no pages, keeps no data and trains nothing.
 
-mod answer;
 mod baselines;
 mod breakdown;
 mod config;
@@ -39,12 +38,11 @@ mod table;
 mod tests;
 mod verdict;
 
-pub use answer::StepAnswer;
 pub use baselines::{baselines, instruction_of};
 pub use breakdown::{Part, ShopR1Breakdown};
 pub use config::{ClassWeights, DarsKind, RewardConfig, SimCmp, SimilarityKind};
 pub use constants::{always, majority_type, most_frequent_action};
-pub use evaluation::{Measured, NextActionScores, TypeScores, WRITTEN_AS, evaluate, evaluate_answers};
+pub use evaluation::{Measured, NextActionScores, TypeScores, WRITTEN_AS, evaluate};
 pub use exactness::{Exactness, is_exact};
 pub use recorded::RecordedSteps;
 pub use repo_compat::RepoConfig;

@@ -20,6 +20,7 @@ const TRAIN: &str = "train";
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedSteps {
     samples: Vec<Sample>,
+    addresses: Vec<GroundGoal>,
     digest: String,
 }
 
@@ -48,7 +49,9 @@ impl RecordedSteps {
             return Err(TrainingError::bad_file(path, "it has no step of the split `train` to learn from"));
         }
         let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { samples, digest })
+        let address = |number| GroundGoal { shop: 0, goal: GoalId(number) };
+        let addresses = (0..samples.len() as u32).map(address).collect();
+        Ok(Self { samples, addresses, digest })
     }
 
     /// Over the steps that are learned from.
@@ -57,8 +60,8 @@ impl RecordedSteps {
     }
 
     /// An address for each step, in the place of a goal.
-    pub fn addresses(&self) -> impl Iterator<Item = GroundGoal> {
-        (0..self.samples.len() as u32).map(|number| GroundGoal { shop: 0, goal: GoalId(number) })
+    pub fn addresses(&self) -> &[GroundGoal] {
+        &self.addresses
     }
 
     /// The step at this address.

@@ -13,16 +13,18 @@
 //! Goals that nobody can demonstrate and prompts that leave no room for an answer are left out and counted in [`Drawn`]; a
 //! draw of which nothing is left is an error. It makes no answers.
 
+use std::collections::BTreeSet;
 use std::iter;
 
 use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::prompt::Piece;
 use webshop_agent::shop_r1::{
-    About, ActionType, BuyNowAs, NextAction, PAPER_MIX, Sample, SampleSource, dead_end, samples_of,
+    About, ActionType, BuyNowAs, NextAction, PAPER_MIX, Sample, SampleSource, drawn_dead_end, samples_of,
+    split_of,
 };
 use webshop_agent::{Demonstrator, Interviewer, Manner};
-use webshop_products::{GoalId, Purpose, Seed, Split};
+use webshop_products::{Purpose, Seed, Split};
 
 use super::recorded::RecordedSteps;
 use crate::config::{Mix, ShopR1Config};
@@ -67,14 +69,10 @@ pub struct Step {
 }
 
 impl Step {
-    /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for an answer, or its own
-    /// answer is longer than one may be.
+    /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for an answer.
     pub fn told(interviewer: &Interviewer<'_>, goal: GroundGoal, sample: &Sample) -> Result<Option<Self>> {
         let Some(prompt_ids) = interviewer.ask(sample)? else { return Ok(None) };
         let said_ids = interviewer.gold(sample)?;
-        if said_ids.len() > interviewer.longest_answer() {
-            return Ok(None);
-        }
         Ok(Some(Self { goal, turn: sample.step, prompt_ids, said_ids, gold: sample.action.clone() }))
     }
 
@@ -90,8 +88,10 @@ impl Step {
 /// Steps, and what was left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawn {
-    /// In the order of the goals, each at its place.
-    pub steps: Vec<(usize, Step)>,
+    /// In the order of the goals.
+    pub steps: Vec<Step>,
+    /// The position of each step's goal among the goals.
+    pub places: Vec<usize>,
     /// Goals without a demonstration.
     pub undemonstrated: usize,
     /// Steps whose prompt leaves no room for an answer, or whose own is longer than one may be.
@@ -118,8 +118,8 @@ impl Steps<'_> {
     /// How often goals are come to at most, where there are fewer of them than steps to judge by.
     const MOST_VISITS: u64 = 100;
 
-    /// `n` steps of held-out goals to judge by, the same for every run and seed: one of each goal, then another of each, and
-    /// so on; fewer if the goals have no more.
+    /// `n` different steps of held-out goals to judge by, the same for every run and seed: one of each goal, then another of
+    /// each, and so on; fewer if the goals have no more.
     pub fn held_out(
         ground: &Ground,
         results_shown: usize,
@@ -132,7 +132,11 @@ impl Steps<'_> {
         let visits = (0..Self::MOST_VISITS).map(|visit| Self::HELD_OUT + visit);
         let each =
             visits.flat_map(|visit| goals.iter().map(move |&goal| (GroundGoal { shop: 0, goal }, visit)));
-        each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, visit)?))).take(n).collect()
+        let mut met = BTreeSet::new();
+        each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, visit)?)))
+            .filter(|(_, sample)| met.insert(sample.id.clone()))
+            .take(n)
+            .collect()
     }
 
     /// The steps of `goals` on the `visit`-th visit of each, for optimizer step `step`.
@@ -148,13 +152,18 @@ impl Steps<'_> {
     ) -> Result<Drawn> {
         let draw = |goal: &GroundGoal| match self.sample(*goal, visit) {
             None => Ok(Draw::Undemonstrated),
-            Some(sample) => Ok(Step::told(interviewer, *goal, &sample)?.map_or(Draw::TooLong, Draw::Step)),
+            Some(sample) => Ok(Step::told(interviewer, *goal, &sample)?
+                .filter(|step| step.said_ids.len() <= interviewer.longest_answer())
+                .map_or(Draw::TooLong, Draw::Step)),
         };
         let draws: Vec<Result<Draw>> = goals.par_iter().map(draw).collect();
         let mut drawn = Drawn::default();
         for (place, draw) in draws.into_iter().enumerate() {
             match draw? {
-                Draw::Step(step) => drawn.steps.push((place, step)),
+                Draw::Step(step) => {
+                    drawn.steps.push(step);
+                    drawn.places.push(place);
+                }
                 Draw::Undemonstrated => drawn.undemonstrated += 1,
                 Draw::TooLong => drawn.too_long += 1,
             }
@@ -174,14 +183,14 @@ impl Steps<'_> {
             (0..n).map(|_| goals[rng.random_range(0..goals.len() as u64) as usize]).collect();
         // The same goal is another step in another batch.
         let drawn = self.of(interviewer, &goals, step, step)?;
-        Ok(drawn.steps.iter().map(|(_, step)| step.demonstration()).collect())
+        Ok(drawn.steps.iter().map(Step::demonstration).collect())
     }
 
     /// All goals of which there may be a step to learn from.
-    pub fn addresses(&self) -> Vec<GroundGoal> {
+    pub fn addresses(&self) -> &[GroundGoal] {
         match self.recorded {
-            Some(recorded) => recorded.addresses().collect(),
-            None => self.ground.training().to_vec(),
+            Some(recorded) => recorded.addresses(),
+            None => self.ground.training(),
         }
     }
 
@@ -219,7 +228,9 @@ impl Steps<'_> {
             (thought.trim().to_owned(), turn.action)
         });
         let steps: Vec<_> = told.collect();
-        let mut samples = samples_of(shop, goal.goal, &steps, self.about(goal, SampleSource::Demonstration));
+        let split = split_of(shop.goals(), goal.goal).to_string();
+        let about = About { source: SampleSource::Demonstration, split: &split, buy_now_as: BuyNowAs::Click };
+        let mut samples = samples_of(shop, goal.goal, &steps, about);
         samples.retain(|sample| wanted.is_none_or(|wanted| sample.action.action_type() == wanted));
         let at = rng.random_range(0..samples.len().max(1) as u64) as usize;
         (at < samples.len()).then(|| samples.swap_remove(at))
@@ -228,16 +239,6 @@ impl Steps<'_> {
     /// A page of results for what somebody else wants.
     fn dead_end(&self, goal: GroundGoal, rng: &mut impl Rng) -> Option<Sample> {
         let shop = self.ground.shop_of(goal);
-        let about = self.about(goal, SampleSource::DeadEnd);
-        let goals = shop.goals().split(Split::All);
-        (0..DEAD_END_TRIES).find_map(|_| {
-            let other: GoalId = goals[rng.random_range(0..goals.len() as u64) as usize];
-            dead_end(shop, goal.goal, other, about)
-        })
-    }
-
-    fn about(&self, goal: GroundGoal, source: SampleSource) -> About<'static> {
-        let split = if goal.shop > 0 { "practice" } else { "shop" };
-        About { source, split, buy_now_as: BuyNowAs::Click }
+        (0..DEAD_END_TRIES).find_map(|_| drawn_dead_end(shop, goal.goal, BuyNowAs::Click, rng))
     }
 }

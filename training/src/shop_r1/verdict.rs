@@ -1,12 +1,14 @@
 //! A model's answer at one step, beside what was really done there.
 //!
 //! [`judge`] sets completions beside the steps and gives a [`Verdict`] for each; [`scores_of`] counts them. A verdict as JSON is
-//! a row that `webshop shop-r1 score` takes. A question that was too long to be asked counts as answered by nothing.
+//! a line of a run's `answers` and of `webshop shop-r1 eval --out`, and a row that `webshop shop-r1 score` takes. A question
+//! that was too long to be asked counts as answered by nothing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use webshop_agent::shop_r1::{Answer, FormatMode, NextAction, Sample, SampleSource, WrittenAction};
 use webshop_products::Seed;
 
+use super::baselines::instruction_of;
 use super::evaluation::{NextActionScores, evaluate};
 use super::exactness::{Exactness, is_exact};
 
@@ -14,22 +16,24 @@ use super::exactness::{Exactness, is_exact};
 const NO_ROOM: &str = "the prompt leaves no room for an answer";
 
 /// An answer, judged.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdict<'a> {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
     /// The step's [`Sample::id`].
-    pub id: &'a str,
+    pub id: String,
     /// Who took the step.
     pub source: SampleSource,
     /// The split of its goal.
-    pub split: &'a str,
+    pub split: String,
     /// The goal, if it is known.
     pub goal: Option<u32>,
     /// Its position in the visit.
     pub step: usize,
+    /// What is wanted, if the page says so; some copy it.
+    pub instruction: Option<String>,
     /// What was really done.
-    pub ground_truth: &'a NextAction,
+    pub ground_truth: NextAction,
     /// All that the model wrote; empty if its prompt left no room.
-    pub completion: &'a str,
+    pub completion: String,
     /// The action in it, if it could be read.
     pub action: Option<WrittenAction>,
     /// Why it could not.
@@ -45,20 +49,20 @@ pub struct Verdict<'a> {
 /// A verdict on each completion; `None` stands for a prompt that left no room for one.
 ///
 /// Panics if there are not as many of both.
-pub fn judge<'a>(steps: &'a [Sample], completions: &'a [Option<String>]) -> Vec<Verdict<'a>> {
+pub fn judge(steps: &[Sample], completions: &[Option<String>]) -> Vec<Verdict> {
     assert_eq!(steps.len(), completions.len(), "every step has one answer");
     steps.iter().zip(completions).map(|(step, completion)| Verdict::of(step, completion.as_deref())).collect()
 }
 
 /// The figures of these verdicts. The seed is the bootstrap's.
-pub fn scores_of(verdicts: &[Verdict<'_>], seed: Seed) -> NextActionScores {
+pub fn scores_of(verdicts: &[Verdict], seed: Seed) -> NextActionScores {
     let golds: Vec<NextAction> = verdicts.iter().map(|verdict| verdict.ground_truth.clone()).collect();
     let written: Vec<Option<WrittenAction>> = verdicts.iter().map(|verdict| verdict.action.clone()).collect();
     evaluate(&golds, &written, seed)
 }
 
-impl<'a> Verdict<'a> {
-    fn of(step: &'a Sample, completion: Option<&'a str>) -> Self {
+impl Verdict {
+    fn of(step: &Sample, completion: Option<&str>) -> Self {
         let read = match completion {
             Some(completion) => Answer::read(completion, FormatMode::Json).map_err(|error| error.to_string()),
             None => Err(NO_ROOM.into()),
@@ -70,13 +74,14 @@ impl<'a> Verdict<'a> {
         let gold = &step.action;
         let exact = |exactness| is_exact(action.as_ref(), gold, exactness);
         Self {
-            id: &step.id,
+            id: step.id.clone(),
             source: step.source,
-            split: &step.split,
+            split: step.split.clone(),
             goal: step.goal,
             step: step.step,
-            ground_truth: gold,
-            completion: completion.unwrap_or_default(),
+            instruction: instruction_of(&step.page).map(str::to_owned),
+            ground_truth: gold.clone(),
+            completion: completion.unwrap_or_default().to_owned(),
             is_type_right: action.as_ref().and_then(WrittenAction::action_type) == Some(gold.action_type()),
             is_exact: exact(Exactness::Soft),
             is_exact_string: exact(Exactness::String),

@@ -20,7 +20,7 @@ use crate::metrics::{Metric, Phase, Record, Timing};
 use crate::network::Network;
 use crate::record::{mean_entropy, record_evaluation, record_next_action};
 use crate::setup::{Fingerprint, lm_config};
-use crate::shop_r1::StepAnswer;
+use crate::shop_r1::Verdict;
 use crate::trajectory::Trajectory;
 
 /// Saves what the run is about, or refuses to continue a run that was about something else.
@@ -100,8 +100,8 @@ impl Trainer<'_> {
             false => None,
         };
         self.observer.say(&format!("step {}: held out {summary}", self.state.step));
-        if let Some(Examined { answers, scores, reward }) = &examined {
-            self.record_answers(answers)?;
+        if let Some(Examined { verdicts, scores, reward }) = &examined {
+            self.record_answers(verdicts)?;
             record_next_action(&mut record, scores, *reward);
             self.observer.say(&format!("step {}: held out {scores}", self.state.step));
         }
@@ -128,10 +128,10 @@ impl Trainer<'_> {
     }
 
     /// Keeps the answers at held-out steps.
-    fn record_answers(&self, answers: &[StepAnswer]) -> Result<()> {
+    fn record_answers(&self, verdicts: &[Verdict]) -> Result<()> {
         let folder = self.run.answers();
         fs::create_dir_all(&folder).map_err(|e| TrainingError::io("create", &folder, e))?;
-        self.record_lines(&folder, answers)
+        self.record_lines(&folder, verdicts)
     }
 
     /// Keeps what was found at this step in `folder`, one JSON object a line.

@@ -11,6 +11,7 @@ use crate::ground::GroundGoal;
 use crate::learn::{LearnTerms, learn_step};
 use crate::loss::{Judged, Learner, Prepared, Scored, Target, learner};
 use crate::metrics::{Metric, Phase, Record};
+use crate::network::Network;
 use crate::optimizer::Schedule;
 use crate::record::{record_learning, record_malformed, record_rollout};
 use crate::trajectory::Trajectory;
@@ -153,11 +154,8 @@ impl Trainer<'_> {
             (0..group_size).map(move |sample| trainer.task(goal, step, sample))
         };
         let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
-        // A lagging learner's trips are its reference's.
-        let is_lagged = learner.name() == "apo-lagged";
-        let network = if is_lagged { &guide.network } else { self.student.network() };
         let began = self.clock.seconds();
-        let episodes = self.play(network, &tasks, &|| ())?;
+        let episodes = self.play(self.sampled_network(learner, guide), &tasks, &|| ())?;
         self.pace.rolled_out(&episodes, self.clock.seconds() - began);
         let of_goals = episodes.chunks(group_size as usize).zip(goals);
         self.value_states(guide, of_goals, record)?;
@@ -174,6 +172,14 @@ impl Trainer<'_> {
         record_malformed(record, &episodes, self.config.malformed_penalty());
         record.set(Metric::RolloutTokensTotal, self.state.tokens as f64);
         Ok((batch, scored))
+    }
+
+    /// Whose trips are learned from: the policy's own, but a lagging learner's are its reference's.
+    pub(super) fn sampled_network<'n>(&'n self, learner: &dyn Learner, guide: &'n Guide) -> &'n Network {
+        match learner.name() {
+            "apo-lagged" => &guide.network,
+            _ => self.student.network(),
+        }
     }
 
     fn score(&self, guide: &Guide, goal: GroundGoal, group: usize, episode: &Episode) -> Scored {

@@ -4,6 +4,16 @@
 //! is worth beside what was really done where the shop's reward was. Losses that ask for V* have one of each goal's first
 //! step, which is then the step that is practised; others meet another step of a goal each time they come to it. How sure
 //! the model was of its rationale is measured where tokens are drawn, on the sampler's own logits.
+//!
+//! Shop-R1 (arXiv 2507.17842, section 3) is GRPO on these answers, behind cloning of the same steps. What is otherwise here:
+//!
+//! - Steps are a demonstrator's and dead ends of a shop, not customers' of a site, and their rationales are templates.
+//! - The group size, which the paper does not state, is 8 where nothing is said. A group without spread teaches nothing.
+//! - The KL is in the loss, by the estimator of `learner.kl`, against the policy at the end of the cloning.
+//! - How sure a model was is read from logits before temperature, and answers are drawn at the temperature learned at.
+//! - The small preset shows the present page and the actions so far; the paper's prompt shows all pages.
+//!
+//! What the reward leaves open is decided in [`RewardConfig`].
 
 use webshop_agent::shop_r1::{Answer, FormatMode, WrittenAction, rationale_tokens};
 use webshop_agent::{Completion, Interviewer, Question, SamplingCoordinates};
@@ -20,28 +30,29 @@ use crate::network::Network;
 use crate::record::mean_entropy;
 use crate::setup::lm_config;
 use crate::shop_r1::{
-    Attempt, DarsKind, Exactness, NextActionScores, RewardConfig, ShopR1Reward, Step, StepAnswer, Steps,
-    evaluate_answers, is_exact,
+    Attempt, DarsKind, Exactness, NextActionScores, RewardConfig, ShopR1Reward, Step, Steps, Verdict,
+    is_exact, judge, scores_of,
 };
 use crate::statistics::mean;
 use crate::trajectory::Trajectory;
 use crate::value::ReferenceTrip;
 
 /// An answer and what it is worth.
-pub(super) struct Judged {
-    pub trajectory: Trajectory,
+struct Judged {
+    trajectory: Trajectory,
+    text: String,
     /// What is learned from.
-    pub reward: f64,
-    /// What the configured reward says, before the scale.
-    pub worth: f64,
-    /// What could be read.
-    pub written: Option<WrittenAction>,
-    pub is_exact: bool,
+    reward: f64,
+    /// What the hierarchical reward says, before the scale.
+    worth: f64,
+    is_readable: bool,
+    is_type_right: bool,
+    is_exact: bool,
 }
 
 /// Answers at held-out steps.
 pub(super) struct Examined {
-    pub answers: Vec<StepAnswer>,
+    pub verdicts: Vec<Verdict>,
     pub scores: NextActionScores,
     /// Mean of the hierarchical reward.
     pub reward: f64,
@@ -76,7 +87,7 @@ impl Trainer<'_> {
     }
 
     /// The rule by which answers are judged.
-    fn judge(&self) -> ShopR1Reward {
+    fn rule(&self) -> ShopR1Reward {
         ShopR1Reward::Hierarchical(self.config.shop_r1.reward.clone())
     }
 
@@ -85,8 +96,8 @@ impl Trainer<'_> {
         if self.wants_values() { 0 } else { step }
     }
 
-    /// Answers of `network` at `steps`, `n_samples` each, drawn at step coordinate `at` and judged by `rule`; `ended` is told how many have
-    /// come.
+    /// Answers of `network` at `steps`, `n_samples` each, drawn at step coordinate `at` and judged by `rule`; `ended` is told
+    /// how many have come.
     fn answers(
         &self,
         network: &Network,
@@ -140,6 +151,7 @@ impl Trainer<'_> {
         let attempt = Attempt { completion: &text, gold: &step.gold, certainty, n_prompt_words };
         let worth = rule.of(&attempt).total();
         let written = Answer::read(&text, FormatMode::Json).ok().map(|answer| answer.action);
+        let written_type = written.as_ref().and_then(WrittenAction::action_type);
         let is_exact = is_exact(written.as_ref(), &step.gold, Exactness::Soft);
         let config = &self.config.shop_r1;
         let reward = match config.judge {
@@ -151,7 +163,15 @@ impl Trainer<'_> {
         trajectory.push_utterance(&answer.ids, &answer.log_probs);
         trajectory.mean_entropy =
             mean(&answer.entropy.iter().map(|&nats| f64::from(nats)).collect::<Vec<_>>());
-        Judged { trajectory, reward: config.reward_scale * reward, worth, written, is_exact }
+        Judged {
+            trajectory,
+            text,
+            reward: config.reward_scale * reward,
+            worth,
+            is_readable: written.is_some(),
+            is_type_right: written_type == Some(step.gold.action_type()),
+            is_exact,
+        }
     }
 
     /// Answers the step's questions, in the place of [`Trainer::make_trips`].
@@ -166,46 +186,37 @@ impl Trainer<'_> {
         let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
         let interviewer = self.interviewer(temperature, top_p)?;
         let drawn = self.steps_in(&self.stage).of(&interviewer, goals, self.visit(step), step)?;
-        let steps: Vec<Step> = drawn.steps.iter().map(|(_, step)| step.clone()).collect();
-        let network = if learner.name() == "apo-lagged" { &guide.network } else { self.student.network() };
+        let network = self.sampled_network(learner, guide);
         let began = self.clock.seconds();
         let group_size = self.config.learner.group_size;
-        let answers =
-            self.answers(network, (&interviewer, &self.judge()), &steps, (step, group_size), &|_| ())?;
+        let asked = (&interviewer, &self.rule());
+        let answers = self.answers(network, asked, &drawn.steps, (step, group_size), &|_| ())?;
         drop(interviewer);
+        let share = |holds: fn(&Judged) -> bool| {
+            answers.iter().filter(|answer| holds(answer)).count() as f64 / answers.len() as f64
+        };
+        record
+            .set(Metric::RolloutReward, mean(&answers.iter().map(|answer| answer.worth).collect::<Vec<_>>()))
+            .set(Metric::RolloutExactAction, share(|answer| answer.is_exact))
+            .set(Metric::RolloutTypeAccuracy, share(|answer| answer.is_type_right))
+            .set(Metric::RolloutMalformedRate, share(|answer| !answer.is_readable))
+            .set(Metric::RolloutDroppedSteps, drawn.n_dropped() as f64);
         let (mut batch, mut scored) = (Vec::new(), Vec::new());
-        for (place, answer) in answers.iter().enumerate() {
+        for (place, answer) in answers.into_iter().enumerate() {
             let group = place / group_size;
             let n_tokens = answer.trajectory.n_sampled();
             scored.push(Scored {
                 group,
                 reward: answer.reward,
-                v_star: guide.value(steps[group].goal).map_or(0.0, |value| value.v_star),
+                v_star: guide.value(drawn.steps[group].goal).map_or(0.0, |value| value.v_star),
                 turns: vec![ScoredTurn { n_tokens, state: 0, v_next: None }],
             });
-            batch.push(answer.trajectory.clone());
+            batch.push(answer.trajectory);
         }
         let n_tokens = batch.iter().map(|trip| trip.n_sampled() as u64).sum::<u64>();
         self.pace.answered(n_tokens, self.clock.seconds() - began);
         self.state.tokens += n_tokens;
-        let share = |holds: &dyn Fn(usize, &Judged) -> bool| {
-            let n = answers
-                .iter()
-                .enumerate()
-                .filter(|(place, answer)| holds(place / group_size, answer))
-                .count();
-            n as f64 / answers.len() as f64
-        };
-        let is_right_type = |group: usize, answer: &Judged| {
-            answer.written.as_ref().and_then(WrittenAction::action_type)
-                == Some(steps[group].gold.action_type())
-        };
         record
-            .set(Metric::RolloutReward, mean(&answers.iter().map(|answer| answer.worth).collect::<Vec<_>>()))
-            .set(Metric::RolloutExactAction, share(&|_, answer| answer.is_exact))
-            .set(Metric::RolloutTypeAccuracy, share(&is_right_type))
-            .set(Metric::RolloutMalformedRate, share(&|_, answer| answer.written.is_none()))
-            .set(Metric::RolloutDroppedSteps, drawn.n_dropped() as f64)
             .set(Metric::RolloutTokens, n_tokens as f64 / batch.len() as f64)
             .set(Metric::RolloutTokensTotal, self.state.tokens as f64)
             .set(Metric::TrainEntropy, mean_entropy(&batch));
@@ -216,10 +227,10 @@ impl Trainer<'_> {
     pub(super) fn pool_of_steps(&self) -> Result<Vec<GroundGoal>> {
         let interviewer = self.interviewer(1.0, 1.0)?;
         let steps = self.steps_in(&self.stage);
-        let mut goals = sampled(steps.addresses(), self.seed(), self.config.value.goals);
+        let mut goals = sampled(steps.addresses().to_vec(), self.seed(), self.config.value.goals);
         goals.sort();
         let drawn = steps.of(&interviewer, &goals, 0, self.state.step)?;
-        Ok(drawn.steps.into_iter().map(|(_, step)| step.goal).collect())
+        Ok(drawn.steps.into_iter().map(|step| step.goal).collect())
     }
 
     /// What the reference earned at the first steps of `goals`, in the place of its trips; nothing for goals without one.
@@ -232,13 +243,11 @@ impl Trainer<'_> {
         let (temperature, top_p) = (self.config.learner.temperature, self.config.learner.top_p);
         let interviewer = self.interviewer(temperature, top_p)?;
         let drawn = self.steps_in(&self.stage).of(&interviewer, goals, 0, self.state.step)?;
-        let steps: Vec<Step> = drawn.steps.iter().map(|(_, step)| step.clone()).collect();
-        let answers =
-            self.answers(&guide.network, (&interviewer, &self.judge()), &steps, (at, n_samples), &|n| {
-                self.observer.advance(n, "")
-            })?;
+        let asked = (&interviewer, &self.rule());
+        let told = |n| self.observer.advance(n, "");
+        let answers = self.answers(&guide.network, asked, &drawn.steps, (at, n_samples), &told)?;
         let mut of_goals = vec![Vec::new(); goals.len()];
-        for ((place, _), answers) in drawn.steps.iter().zip(answers.chunks(n_samples)) {
+        for (place, answers) in drawn.places.iter().zip(answers.chunks(n_samples)) {
             let trip = |answer: &Judged| ReferenceTrip {
                 reward: answer.reward,
                 n_tokens: answer.trajectory.n_sampled(),
@@ -257,23 +266,25 @@ impl Trainer<'_> {
         let split = evaluation.split.into();
         let held_out =
             Steps::held_out(&self.ground, prompt.results_shown, shop_r1, split, shop_r1.eval_steps);
-        let (mut steps, mut places, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut samples, mut steps, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (place, (goal, sample)) in held_out.into_iter().enumerate() {
             if let Some(step) = Step::told(&interviewer, goal, &sample)? {
                 steps.push(step);
                 places.push(place);
             }
-            let instruction = self.ground.shop_of(goal).goals().get(goal.goal).instruction.to_string();
-            answers.push(StepAnswer { id: sample.id, instruction, gold: sample.action, written: None });
+            samples.push(sample);
         }
         let at = EVALUATION_STEP + self.state.step;
         let rule = ShopR1Reward::Hierarchical(RewardConfig::default());
-        let said = self.answers(self.student.network(), (&interviewer, &rule), &steps, (at, 1), &|_| ())?;
-        let reward = said.iter().map(|answer| answer.worth).sum::<f64>() / answers.len().max(1) as f64;
-        for (place, said) in places.into_iter().zip(said) {
-            answers[place].written = said.written;
+        let answers =
+            self.answers(self.student.network(), (&interviewer, &rule), &steps, (at, 1), &|_| ())?;
+        let reward = answers.iter().map(|answer| answer.worth).sum::<f64>() / samples.len().max(1) as f64;
+        let mut completions = vec![None; samples.len()];
+        for (place, answer) in places.into_iter().zip(answers) {
+            completions[place] = Some(answer.text);
         }
-        let scores = evaluate_answers(&answers, Seed(0));
-        Ok(Examined { answers, scores, reward })
+        let verdicts = judge(&samples, &completions);
+        let scores = scores_of(&verdicts, Seed(0));
+        Ok(Examined { verdicts, scores, reward })
     }
 }
