@@ -112,7 +112,7 @@ fn scores_are_those_of_transformers() {
         let vocab_size = model.config().vocab_size as u32;
         let positions: Vec<u32> = (0..ids.len() as u32).collect();
         let targets: Vec<u32> = positions.iter().map(|position| (position * 31 + 7) % vocab_size).collect();
-        let tokens = PackedTokens { ids: &ids, lengths: &lengths };
+        let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
         let stats = model.score(&tokens, &positions, &targets, Sampler::PLAIN).expect("a valid question");
         let theirs = tensors["logits"].to_vec2::<f32>().expect("[T, V]");
         let log_probs: Vec<f32> = theirs
@@ -138,7 +138,7 @@ fn loss_and_gradients(model: &Qwen2, texts: &[Vec<u32>]) -> (f32, Vec<Vec<f32>>)
         }
         start += text.len();
     }
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths };
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
     let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("a valid question");
     let loss = pass.stats().log_prob.mean_all().and_then(|mean| mean.neg()).expect("a scalar");
     let gradients = pass.backward(&loss).expect("a loss of the log-probabilities");

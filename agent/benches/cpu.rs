@@ -148,7 +148,7 @@ impl Server {
                 |text: usize| (0..n_tokens - 1).step_by(3).map(move |at| (text * n_tokens + at) as u32);
             let positions: Vec<u32> = (0..texts.len()).flat_map(of_text).collect();
             let targets: Vec<u32> = positions.iter().map(|&at| ids[at as usize + 1]).collect();
-            let tokens = PackedTokens { ids: &ids, lengths: &lengths };
+            let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
             let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward_each(&loss, put).expect("the loss is a scalar");

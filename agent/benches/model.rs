@@ -30,7 +30,7 @@ fn ids(count: usize) -> Vec<u32> {
 
 fn training(criterion: &mut Criterion) {
     let (model, ids) = (model(), ids(LENGTHS.iter().sum()));
-    let tokens = PackedTokens { ids: &ids, lengths: &LENGTHS };
+    let tokens = PackedTokens { ids: &ids, lengths: &LENGTHS, trunks: &[] };
     let positions: Vec<u32> = (0..ids.len() as u32 - 1).step_by(3).collect();
     let targets: Vec<u32> = positions.iter().map(|&position| ids[position as usize + 1]).collect();
     let mut group = criterion.benchmark_group("packed");

@@ -199,6 +199,15 @@ impl Qwen2 {
             let (n, lengths) = (tokens.ids.len(), tokens.lengths);
             return Err(AgentError::Input(format!("{n} ids in sequences of {lengths:?}")));
         }
+        let trunks = tokens.trunks;
+        let is_trunk = |trunk: usize, at: usize| trunk < at && trunks[trunk].is_none();
+        let fits = |(at, trunk): (usize, &Option<usize>)| trunk.is_none_or(|trunk| is_trunk(trunk, at));
+        if !(trunks.is_empty() || trunks.len() == tokens.lengths.len())
+            || !trunks.iter().enumerate().all(fits)
+        {
+            let n = tokens.lengths.len();
+            return Err(AgentError::Input(format!("{n} sequences that go on from {trunks:?}")));
+        }
         self.config.check_ids(tokens.ids)
     }
 }

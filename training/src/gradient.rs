@@ -172,12 +172,14 @@ mod tests {
     use webshop_products::Seed;
 
     use super::*;
+    use crate::trajectory::Trajectory;
 
     fn micro(salt: u32) -> MicroBatch {
         MicroBatch {
             members: vec![0],
             ids: (0..9).map(|i| (i * 7 + salt) % 50).collect(),
             lengths: vec![9],
+            trunks: vec![],
             positions: (2..8).collect(),
             targets: (3..9).map(|i| (i * 7 + salt) % 50).collect(),
             n_targets: vec![6],
@@ -210,6 +212,40 @@ mod tests {
             assert!(total == expected, "hidden size {hidden_size}");
         }
     }
+
+    #[test]
+    fn what_answers_share_is_computed_once_to_the_same_gradient() {
+        let answer = |salt: u32| {
+            let prompt: Vec<u32> = (0..70).map(|i| (i * 11 + 3) % 50).collect();
+            let ids: Vec<u32> = (0..9 + salt).map(|i| (i * 7 + salt) % 50).collect();
+            Trajectory::answer(&prompt, &ids, &vec![0.0; ids.len()])
+        };
+        let batch: Vec<Trajectory> = (0..4).map(answer).collect();
+        let (apart, together) = (MicroBatch::pack(&batch, 1000), MicroBatch::pack_sharing(&batch, 1000));
+        assert_eq!((apart[0].ids.len(), together[0].ids.len()), (4 * 70 + 42, 70 + 42));
+        // The second is wide: its heads are shared among threads.
+        for hidden_size in [64, 512] {
+            let config = Qwen2Config { hidden_size, num_hidden_layers: 2, ..Qwen2Config::small(50) };
+            let model = Qwen2::random(&config, Seed(2)).unwrap();
+            let loss = |_: &MicroBatch, stats: &TokenStats| {
+                let log_probs = stats.log_prob.to_vec1::<f32>()?;
+                Ok((stats.log_prob.sqr()?.sum_all()?, log_probs))
+            };
+            let [(apart, said_apart), (together, said_together)] =
+                [&apart, &together].map(|micros| on_cpu(&model, micros, Sampler::PLAIN, loss).unwrap());
+            for (a, b) in said_apart[0].iter().zip(&said_together[0]) {
+                assert!((a - b).abs() < 1e-4, "{a} and {b}");
+            }
+            for ((name, _), (a, b)) in model.learnable().iter().zip(apart.iter().zip(&together)) {
+                let norm = |values: &mut dyn Iterator<Item = f32>| values.map(|v| v * v).sum::<f32>().sqrt();
+                let error = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
+                let size = norm(&mut a.iter().copied());
+                // The same sums in another order.
+                assert!(size > 0.0 && error < 1e-4 * size, "`{name}`: {error:e} of {size:e}");
+            }
+        }
+    }
+
     /// The network on the CPU's own engine and, in f32, on the one for a GPU.
     fn both() -> (Qwen2, [Network; 2]) {
         let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };

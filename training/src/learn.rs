@@ -70,7 +70,8 @@ struct Sums {
 /// `targets`; `None` if none of them teaches anything. Their tokens were drawn by `sampler`: policy and reference are
 /// scored under the same temperature and nucleus.
 ///
-/// Trips whose target weighs nothing are left out of the passes and of what is measured in them.
+/// Trips whose target weighs nothing are left out of the passes and of what is measured in them. On the CPU a question is
+/// computed once for all its answers in a micro-batch.
 pub fn learn_step(
     policy: &Network,
     reference: &Network,
@@ -85,7 +86,10 @@ pub fn learn_step(
     if taught.is_empty() {
         return Ok(None);
     }
-    let packed = MicroBatch::pack(&taught, limit_tokens);
+    let packed = match policy {
+        Network::Cpu(_) => MicroBatch::pack_sharing(&taught, limit_tokens),
+        Network::Device(_) => MicroBatch::pack(&taught, limit_tokens),
+    };
     let (gradients, sums) = accumulate(policy, &packed, sampler, |micro, stats| {
         let scored = reference.score(micro, sampler)?;
         let reference = scored.log_prob.detach();
@@ -184,7 +188,7 @@ mod tests {
     fn a_step_is_the_same_on_either_engine() {
         let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
         let learners: [&dyn Learner; 2] =
-            [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl }];
+            [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl, min_std: 0.0 }];
         for learner in learners {
             let (ours, our_norm, our_weights) = step(KernelChoice::Plain, learner);
             let (theirs, their_norm, their_weights) = step(KernelChoice::Own, learner);

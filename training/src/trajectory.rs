@@ -17,6 +17,8 @@ pub struct Trajectory {
     pub sampled: Vec<bool>,
     /// Where sequences begin among them, ascending from 0; a token sees its own sequence only.
     pub starts: Vec<usize>,
+    /// How many of the first tokens others of its group have too, as the answers to one question do; 0 of a trip.
+    pub shared: usize,
     /// Log-probabilities of the sampled ids under the distribution they were drawn from, in order;
     /// one for each `true` of `sampled`. Zeros for demonstrations, which nobody sampled.
     pub behaviour_log_probs: Vec<f32>,
@@ -31,6 +33,7 @@ impl Trajectory {
             ids: Vec::new(),
             sampled: Vec::new(),
             starts: vec![0],
+            shared: 0,
             behaviour_log_probs: Vec::new(),
             mean_entropy: 0.0,
         }
@@ -41,6 +44,14 @@ impl Trajectory {
         if self.starts.last() != Some(&self.ids.len()) {
             self.starts.push(self.ids.len());
         }
+    }
+
+    /// The answer to a question that others answer too.
+    pub fn answer(prompt_ids: &[u32], ids: &[u32], log_probs: &[f32]) -> Self {
+        let mut answer = Self { shared: prompt_ids.len(), ..Self::new() };
+        answer.push_observation(prompt_ids);
+        answer.push_utterance(ids, log_probs);
+        answer
     }
 
     /// Appends tokens of the shop: mask 0.
@@ -95,7 +106,7 @@ impl Default for Trajectory {
     }
 }
 
-/// Whole trajectories laid end to end.
+/// Whole trajectories laid end to end. What answers to one question share may be there once, and each goes on from it.
 #[derive(Clone, Debug)]
 pub struct MicroBatch {
     /// Positions of the trajectories in the batch, in packing order.
@@ -104,6 +115,8 @@ pub struct MicroBatch {
     pub ids: Vec<u32>,
     /// Length of each sequence, those of a member side by side; sums to `T`.
     pub lengths: Vec<usize>,
+    /// The sequence that each goes on from, if any; empty if none does.
+    pub trunks: Vec<Option<usize>>,
     /// Rows of the hidden states that predict a sampled token, `[N]`: the row before it.
     pub positions: Vec<u32>,
     /// The sampled ids, `[N]`.
@@ -116,17 +129,40 @@ impl MicroBatch {
     /// Packs `batch` in order into micro-batches of at most `limit_tokens` tokens; a longer trajectory
     /// stands alone. Every trajectory lands in exactly one of them.
     pub fn pack(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
+        Self::pack_by(batch, limit_tokens, |_, _| false)
+    }
+
+    /// As [`MicroBatch::pack`], with what neighbours share ([`Trajectory::shared`]) there once in each micro-batch: the same
+    /// log-probabilities and gradients, but for rounding, at a fraction of the work.
+    pub fn pack_sharing(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
+        Self::pack_by(batch, limit_tokens, |before, trajectory| {
+            let n = trajectory.shared;
+            n > 0 && before.shared == n && before.ids[..n] == trajectory.ids[..n]
+        })
+    }
+
+    fn pack_by(
+        batch: &[Trajectory],
+        limit_tokens: usize,
+        shares: impl Fn(&Trajectory, &Trajectory) -> bool,
+    ) -> Vec<Self> {
         let mut packed: Vec<Self> = Vec::new();
+        // What the last trajectory went on from.
+        let mut trunk: Option<Trunk> = None;
         for (index, trajectory) in batch.iter().enumerate() {
-            match packed.last_mut() {
-                Some(last) if last.ids.len() + trajectory.ids.len() <= limit_tokens => {
-                    last.push(index, trajectory)
-                }
-                _ => {
-                    let mut fresh = Self::empty();
-                    fresh.push(index, trajectory);
-                    packed.push(fresh);
-                }
+            trunk = trunk.filter(|_| shares(&batch[index - 1], trajectory));
+            let n_new = trajectory.ids.len() - trunk.map_or(0, |trunk| trunk.len);
+            if packed.last().is_none_or(|last| last.ids.len() + n_new > limit_tokens) {
+                packed.push(Self::empty());
+                trunk = None;
+            }
+            let last = packed.last_mut().expect("there is one at least");
+            if trunk.is_none() && batch.get(index + 1).is_some_and(|next| shares(trajectory, next)) {
+                trunk = Some(last.push_trunk(&trajectory.ids[..trajectory.shared]));
+            }
+            match trunk {
+                Some(trunk) => last.push_branch(index, trajectory, trunk),
+                None => last.push(index, trajectory),
             }
         }
         packed
@@ -134,7 +170,7 @@ impl MicroBatch {
 
     /// The ids and lengths as the model takes them.
     pub fn tokens(&self) -> PackedTokens<'_> {
-        PackedTokens { ids: &self.ids, lengths: &self.lengths }
+        PackedTokens { ids: &self.ids, lengths: &self.lengths, trunks: &self.trunks }
     }
 
     fn empty() -> Self {
@@ -142,6 +178,7 @@ impl MicroBatch {
             members: Vec::new(),
             ids: Vec::new(),
             lengths: Vec::new(),
+            trunks: Vec::new(),
             positions: Vec::new(),
             targets: Vec::new(),
             n_targets: Vec::new(),
@@ -163,7 +200,45 @@ impl MicroBatch {
         let ends = trajectory.starts[1..].iter().copied().chain([trajectory.ids.len()]);
         self.lengths.extend(ends.zip(&trajectory.starts).map(|(end, start)| end - start));
         self.n_targets.push(trajectory.n_sampled());
+        if !self.trunks.is_empty() {
+            self.trunks.resize(self.lengths.len(), None);
+        }
     }
+
+    /// Lays down what several have in common.
+    fn push_trunk(&mut self, ids: &[u32]) -> Trunk {
+        let trunk = Trunk { sequence: self.lengths.len(), start: self.ids.len(), len: ids.len() };
+        self.ids.extend_from_slice(ids);
+        self.lengths.push(ids.len());
+        self.trunks.resize(self.lengths.len(), None);
+        trunk
+    }
+
+    /// Lays down what is a trajectory's own, all of which was sampled, behind its trunk.
+    fn push_branch(&mut self, index: usize, trajectory: &Trajectory, trunk: Trunk) {
+        let (start, own) = (self.ids.len(), &trajectory.ids[trunk.len..]);
+        assert_eq!(own.len(), trajectory.n_sampled(), "answers are sampled whole");
+        // The first token is predicted where the trunk ends.
+        let before = trunk.start + trunk.len - 1;
+        let rows = std::iter::once(before).chain(start..).take(own.len());
+        self.positions.extend(rows.map(|row| row as u32));
+        self.targets.extend_from_slice(own);
+        self.members.push(index);
+        self.ids.extend_from_slice(own);
+        self.lengths.push(own.len());
+        self.trunks.push(Some(trunk.sequence));
+        self.n_targets.push(own.len());
+    }
+}
+
+/// A sequence that others go on from.
+#[derive(Clone, Copy)]
+struct Trunk {
+    /// Its position among the sequences.
+    sequence: usize,
+    /// Its first row.
+    start: usize,
+    len: usize,
 }
 
 #[cfg(test)]
@@ -213,6 +288,36 @@ mod tests {
         // The rows before the tokens 9, 3, 7 and 8.
         assert_eq!(packed[0].positions, [0, 3, 7, 8]);
         assert_eq!(packed[0].targets, [9, 3, 7, 8]);
+    }
+
+    #[test]
+    fn answers_to_one_question_go_on_from_it() {
+        let answer = |prompt: &[u32], ids: &[u32]| Trajectory::answer(prompt, ids, &vec![-0.5; ids.len()]);
+        let batch = [
+            trip(&[1, 2], &[3]),
+            answer(&[1, 2], &[4, 5]),
+            answer(&[1, 2], &[6]),
+            answer(&[1, 3], &[7]),
+            answer(&[1, 2], &[8]),
+            answer(&[1, 2], &[9]),
+        ];
+        let packed = MicroBatch::pack_sharing(&batch, 100);
+        assert_eq!(packed.len(), 1);
+        // 1 2 3 | 1 2 | 4 5 | 6 | 1 3 7 | 1 2 | 8 | 9: a trip shares nothing, and neither does who was asked otherwise.
+        assert_eq!(packed[0].ids, [1, 2, 3, 1, 2, 4, 5, 6, 1, 3, 7, 1, 2, 8, 9]);
+        assert_eq!(packed[0].lengths, [3, 2, 2, 1, 3, 2, 1, 1]);
+        assert_eq!(packed[0].trunks, [None, None, Some(1), Some(1), None, None, Some(5), Some(5)]);
+        assert_eq!(packed[0].positions, [1, 4, 5, 4, 9, 12, 12]);
+        assert_eq!(packed[0].targets, [3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(packed[0].members, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(packed[0].n_targets, [1, 2, 1, 1, 1, 1]);
+        // Who does not fit begins anew, with the question.
+        let apart = MicroBatch::pack_sharing(&batch[1..3], 4);
+        assert_eq!(
+            apart.iter().map(|micro| &micro.ids[..]).collect::<Vec<_>>(),
+            [&[1, 2, 4, 5][..], &[1, 2, 6]]
+        );
+        assert!(MicroBatch::pack(&batch, 100)[0].trunks.is_empty());
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn gradients_match_finite_differences() {
     let base = base();
     let lora = adapter(&base);
     let (ids, positions, targets) = ([3, 1, 4, 1, 5, 9, 2, 6], [1, 3, 6], [4, 5, 6]);
-    let tokens = PackedTokens { ids: &ids, lengths: &[5, 3] };
+    let tokens = PackedTokens { ids: &ids, lengths: &[5, 3], trunks: &[] };
     let model = base.adapted(lora.clone()).unwrap();
     let loss_at = || {
         let stats = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
@@ -118,7 +118,7 @@ fn an_adapted_model_is_the_merged_one_bit_for_bit_and_shares_the_weights() {
     let lora = adapter(&base);
     let model = base.adapted(lora.clone()).unwrap();
     let merged = lora.merged(&base).unwrap();
-    let tokens = PackedTokens { ids: &[3, 1, 4, 1, 5], lengths: &[5] };
+    let tokens = PackedTokens { ids: &[3, 1, 4, 1, 5], lengths: &[5], trunks: &[] };
     let log_probs = |model: &Qwen2| {
         let stats = model.score(&tokens, &[1, 3], &[4, 5], Sampler::PLAIN).unwrap();
         stats.log_prob.to_vec1::<f32>().unwrap()

@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor, bail};
 
 use super::{read, tensor};
-use crate::kernels::attention::{self, Heads};
+use crate::kernels::attention::{self, Heads, Sequences};
 use crate::kernels::rope::Rope;
 
 /// What a backward pass needs of the forward pass.
@@ -15,18 +15,19 @@ pub struct Attended {
     log_sums: Tensor,
 }
 
-/// Rows of q ‖ k ‖ v `[T, (H+2K)·D]`, before rotation, of sequences of the given `lengths` laid end to end.
-pub fn forward(qkv: &Tensor, lengths: &[usize], heads: Heads, rope: &Rope) -> Result<Attended> {
-    let n_tokens: usize = lengths.iter().sum();
+/// Rows of q ‖ k ‖ v `[T, (H+2K)·D]`, before rotation, of `sequences`.
+pub fn forward(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads, rope: &Rope) -> Result<Attended> {
+    let n_tokens: usize = sequences.lengths.iter().sum();
     if qkv.dims() != [n_tokens, heads.qkv_width()] {
         bail!("q, k and v of {n_tokens} tokens expected, got {:?}", qkv.shape());
     }
-    if let Some(length) = lengths.iter().find(|&&length| length > rope.n_positions()) {
+    let reaches = (0..sequences.lengths.len()).map(|sequence| sequences.reach(sequence));
+    if let Some(length) = reaches.max().filter(|&length| length > rope.n_positions()) {
         bail!("a sequence of {length} tokens exceeds the model's {} positions", rope.n_positions());
     }
     let mut out = vec![0.0; n_tokens * heads.out_width()];
     let mut log_sums = vec![0.0; n_tokens * heads.n_heads];
-    read([qkv], |[qkv]| attention::forward(qkv, lengths, heads, rope, &mut out, &mut log_sums))?;
+    read([qkv], |[qkv]| attention::forward(qkv, sequences, heads, rope, &mut out, &mut log_sums))?;
     Ok(Attended {
         out: tensor(out, (n_tokens, heads.out_width()))?,
         log_sums: tensor(log_sums, (n_tokens, heads.n_heads))?,
@@ -36,7 +37,7 @@ pub fn forward(qkv: &Tensor, lengths: &[usize], heads: Heads, rope: &Rope) -> Re
 /// Gradient with respect to q ‖ k ‖ v from d_out `[T, H·D]`.
 pub fn backward(
     qkv: &Tensor,
-    lengths: &[usize],
+    sequences: Sequences<'_>,
     heads: Heads,
     rope: &Rope,
     attended: &Attended,
@@ -44,7 +45,7 @@ pub fn backward(
 ) -> Result<Tensor> {
     let mut d_qkv = vec![0.0; qkv.elem_count()];
     read([qkv, &attended.out, &attended.log_sums, d_out], |[qkv, out, log_sums, d_out]| {
-        attention::backward(qkv, lengths, heads, rope, (out, log_sums), d_out, &mut d_qkv);
+        attention::backward(qkv, sequences, heads, rope, (out, log_sums), d_out, &mut d_qkv);
     })?;
     tensor(d_qkv, qkv.shape())
 }
@@ -59,29 +60,39 @@ mod tests {
     }
 
     fn attend(qkv: &Tensor, lengths: &[usize], heads: Heads) -> Result<Tensor> {
-        Ok(forward(qkv, lengths, heads, &rope(heads))?.out)
+        branch_out(qkv, Sequences { lengths, trunks: &[] }, heads)
     }
 
-    fn check_gradient(lengths: &[usize], heads: Heads) {
+    fn branch_out(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads) -> Result<Tensor> {
+        Ok(forward(qkv, sequences, heads, &rope(heads))?.out)
+    }
+
+    fn check_gradient(lengths: &[usize], trunks: &[Option<usize>], heads: Heads) {
+        let sequences = Sequences { lengths, trunks };
         let n_tokens = lengths.iter().sum::<usize>();
         let qkv = wave(heads.n_heads, (n_tokens, heads.qkv_width()));
         let d_out = wave(7, (n_tokens, heads.out_width()));
-        let attended = forward(&qkv, lengths, heads, &rope(heads)).unwrap();
-        let d_qkv = backward(&qkv, lengths, heads, &rope(heads), &attended, &d_out).unwrap();
-        gradients_match([qkv], &d_out, |[qkv]| attend(qkv, lengths, heads), [d_qkv]);
+        let attended = forward(&qkv, sequences, heads, &rope(heads)).unwrap();
+        let d_qkv = backward(&qkv, sequences, heads, &rope(heads), &attended, &d_out).unwrap();
+        gradients_match([qkv], &d_out, |[qkv]| branch_out(qkv, sequences, heads), [d_qkv]);
     }
 
     #[test]
     fn gradients_match_finite_differences() {
         for (n_heads, n_kv_heads) in [(2, 2), (4, 2), (3, 1)] {
-            check_gradient(&[4, 1, 2], Heads { n_heads, n_kv_heads, head_dim: 4 });
+            let heads = Heads { n_heads, n_kv_heads, head_dim: 4 };
+            check_gradient(&[4, 1, 2], &[], heads);
+            // Two branches of the first, with a sequence of its own between them.
+            check_gradient(&[4, 2, 1, 3], &[None, Some(0), None, Some(0)], heads);
         }
     }
 
     #[test]
     fn gradients_match_finite_differences_across_blocks() {
         // 60 tokens need two blocks of queries.
-        check_gradient(&[60], Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 });
+        let heads = Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 };
+        check_gradient(&[60], &[], heads);
+        check_gradient(&[50, 9, 2], &[None, Some(0), Some(0)], heads);
     }
 
     #[test]
@@ -104,9 +115,40 @@ mod tests {
     }
 
     #[test]
+    fn a_branch_is_the_same_as_a_sequence_with_its_trunk_in_front() {
+        for heads in [(4, 2, 8), (8, 2, 64)].map(|(n_heads, n_kv_heads, head_dim)| Heads {
+            n_heads,
+            n_kv_heads,
+            head_dim,
+        }) {
+            let (trunk, branches) = (30, [20, 1, 9]);
+            let qkv = wave(5, (trunk + 30, heads.qkv_width()));
+            let lengths = [trunk, branches[0], branches[1], branches[2]];
+            let sequences = Sequences { lengths: &lengths, trunks: &[None, Some(0), Some(0), Some(0)] };
+            let together = branch_out(&qkv, sequences, heads).unwrap();
+            let before = qkv.narrow(0, 0, trunk).unwrap();
+            let mut start = trunk;
+            for len in branches {
+                let own = qkv.narrow(0, start, len).unwrap();
+                let whole = Tensor::cat(&[&before, &own], 0).unwrap();
+                let apart = attend(&whole, &[trunk + len], heads).unwrap();
+                let expected = apart.narrow(0, trunk, len).unwrap().to_vec2::<f32>().unwrap();
+                let found = together.narrow(0, start, len).unwrap().to_vec2::<f32>().unwrap();
+                for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+                    assert!((found - expected).abs() < 1e-5, "{found} for {expected}");
+                }
+                start += len;
+            }
+        }
+    }
+
+    #[test]
     fn a_sequence_beyond_the_table_is_refused() {
         let heads = Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 };
         let message = attend(&wave(1, (65, 6)), &[65], heads).unwrap_err().to_string();
+        assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
+        let branch = Sequences { lengths: &[60, 5], trunks: &[None, Some(0)] };
+        let message = branch_out(&wave(1, (65, 6)), branch, heads).unwrap_err().to_string();
         assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
     }
 }

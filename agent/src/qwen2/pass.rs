@@ -12,6 +12,7 @@ use candle_core::{Tensor, Var};
 
 use super::Qwen2;
 use crate::error::AgentError;
+use crate::kernels::attention::Sequences;
 use crate::kernels::rows::RowStats;
 use crate::ops::attention::Attended;
 use crate::ops::linear::Onto;
@@ -32,6 +33,15 @@ pub struct PackedTokens<'a> {
     pub ids: &'a [u32],
     /// Tokens of each sequence, none empty, T in all.
     pub lengths: &'a [usize],
+    /// The position of the earlier sequence that each goes on from, seeing it and its own tokens; it goes on from none itself.
+    /// Empty if none does, as a device has it.
+    pub trunks: &'a [Option<usize>],
+}
+
+impl<'a> PackedTokens<'a> {
+    fn sequences(&self) -> Sequences<'a> {
+        Sequences { lengths: self.lengths, trunks: self.trunks }
+    }
 }
 
 /// What a model thinks of given tokens.
@@ -51,6 +61,7 @@ pub struct Pass<'m> {
     model: &'m Qwen2,
     ids: Vec<u32>,
     lengths: Vec<usize>,
+    trunks: Vec<Option<usize>>,
     positions: Vec<u32>,
     targets: Vec<u32>,
     sampler: Sampler,
@@ -95,7 +106,7 @@ impl Qwen2 {
     /// counted into it.
     ///
     /// Nothing here shifts: the target of a position is usually the token at the next one. A position's
-    /// result depends on the tokens up to it in its own sequence and on nothing else. Fails at temperature 0.
+    /// result depends on the tokens up to it in its own sequence and its trunk, and on nothing else. Fails at temperature 0.
     pub fn score(
         &self,
         tokens: &PackedTokens,
@@ -128,6 +139,7 @@ impl Qwen2 {
             model: self,
             ids: tokens.ids.to_vec(),
             lengths: tokens.lengths.to_vec(),
+            trunks: tokens.trunks.to_vec(),
             positions: positions.to_vec(),
             targets: targets.to_vec(),
             sampler,
@@ -149,7 +161,7 @@ impl Qwen2 {
         let n_layers = self.config.num_hidden_layers;
         let mut x = gather::forward(&self.parameter(EMBEDDING), tokens.ids)?; // [T, hidden]
         for layer_idx in 0..n_layers {
-            let layer = self.layer(layer_idx, x, tokens.lengths, positions)?;
+            let layer = self.layer(layer_idx, x, tokens.sequences(), positions)?;
             let down_proj = self.layer_parameter(layer_idx, "mlp.down_proj.weight");
             x = linear::forward(&layer.activated, [&down_proj], Onto::Residual(&layer.middle))?;
             keep(layer);
@@ -164,7 +176,7 @@ impl Qwen2 {
         &self,
         layer_idx: usize,
         x: Tensor,
-        lengths: &[usize],
+        sequences: Sequences<'_>,
         positions: &[u32],
     ) -> Result<Layer, AgentError> {
         let is_last = layer_idx + 1 == self.config.num_hidden_layers;
@@ -174,7 +186,7 @@ impl Qwen2 {
 
         let normed = rms_norm::forward(&x, &weight("input_layernorm.weight"), self.eps())?;
         let qkv = linear::forward(&normed, qkv_weights.each_ref(), Onto::Bias(&bias))?; // [T, (H + 2K) D]
-        let attended = attention::forward(&qkv, lengths, self.config.heads(), &self.rope)?; // [T, H D]
+        let attended = attention::forward(&qkv, sequences, self.config.heads(), &self.rope)?; // [T, H D]
         let (attended_rows, residual) = if is_last {
             (gather::forward(&attended.out, positions)?, gather::forward(&x, positions)?) // [N, …]
         } else {
@@ -253,7 +265,7 @@ impl Pass<'_> {
             d_x = match kept {
                 Kept::All(layer) => self.layer_backward(layer_idx, layer, d_x, &mut gradients)?,
                 Kept::Input(x) => {
-                    let layer = model.layer(layer_idx, x.clone(), &self.lengths, &self.positions)?;
+                    let layer = model.layer(layer_idx, x.clone(), self.sequences(), &self.positions)?;
                     self.layer_backward(layer_idx, &layer, d_x, &mut gradients)?
                 }
             };
@@ -305,9 +317,9 @@ impl Pass<'_> {
         } else {
             (d_attended, d_middle)
         };
-        let heads = model.config.heads();
+        let (sequences, heads) = (self.sequences(), model.config.heads());
         let d_qkv =
-            attention::backward(&layer.qkv, &self.lengths, heads, &model.rope, &layer.attended, &d_attended)?;
+            attention::backward(&layer.qkv, sequences, heads, &model.rope, &layer.attended, &d_attended)?;
         let mut d_bias = &linear::bias_backward(&d_qkv)?[..];
         let weights = QKV_WEIGHTS.map(weight);
         let (d_normed, d_weights) = linear::backward(&layer.normed, weights.each_ref(), &d_qkv)?;
@@ -323,6 +335,10 @@ impl Pass<'_> {
         let (d_x, d_gain) = rms_norm::backward(&layer.x, &gain, model.eps(), &d_normed, Some(&d_residual))?;
         put("input_layernorm.weight", d_gain)?;
         Ok(d_x)
+    }
+
+    fn sequences(&self) -> Sequences<'_> {
+        Sequences { lengths: &self.lengths, trunks: &self.trunks }
     }
 
     /// Puts gradients of the asked rows where the rows came from, among zeros.

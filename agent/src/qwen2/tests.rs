@@ -48,7 +48,7 @@ fn ids(count: usize, salt: usize) -> Vec<u32> {
 /// Logits after every token, as the packed forward pass has them. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
     let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
-    let hidden = model.run(&PackedTokens { ids, lengths }, &everywhere, |_| ()).unwrap().hidden;
+    let hidden = model.run(&PackedTokens { ids, lengths, trunks: &[] }, &everywhere, |_| ()).unwrap().hidden;
     let head = model.parameter(model.head_name());
     hidden.matmul(&head.t().unwrap()).unwrap().to_vec2::<f32>().unwrap()
 }
@@ -142,7 +142,12 @@ fn loss(log_prob: &Tensor) -> Tensor {
 fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
     let (ids, lengths, positions, targets) = questions();
     let pass = model
-        .record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets, Sampler::PLAIN)
+        .record(
+            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &positions,
+            &targets,
+            Sampler::PLAIN,
+        )
         .unwrap();
     pass.backward(&loss(&pass.stats().log_prob)).unwrap()
 }
@@ -150,7 +155,12 @@ fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
 fn score(model: &Qwen2) -> Tensor {
     let (ids, lengths, positions, targets) = questions();
     model
-        .score(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets, Sampler::PLAIN)
+        .score(
+            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &positions,
+            &targets,
+            Sampler::PLAIN,
+        )
         .unwrap()
         .log_prob
 }
@@ -204,7 +214,7 @@ fn recomputed_layers_give_the_same_bits() {
 fn scoring_is_the_recorded_forward_pass() {
     let model = tiny(SHAPES[1]);
     let (ids, lengths, positions, targets) = questions();
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths };
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
     let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
     let scored = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
     assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
@@ -225,7 +235,9 @@ fn scoring_is_the_recorded_forward_pass() {
 #[test]
 fn a_loss_of_nothing_has_a_zero_gradient() {
     let model = tiny(SHAPES[0]);
-    let pass = model.record(&PackedTokens { ids: &[1, 2], lengths: &[2] }, &[], &[], Sampler::PLAIN).unwrap();
+    let pass = model
+        .record(&PackedTokens { ids: &[1, 2], lengths: &[2], trunks: &[] }, &[], &[], Sampler::PLAIN)
+        .unwrap();
     let gradients = pass.backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap()).unwrap();
     for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
         assert_eq!(gradient, vec![0.0; var.elem_count()], "{name}");

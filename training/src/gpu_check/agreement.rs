@@ -167,7 +167,7 @@ fn decoded(model: &Qwen2, device: &DeviceModel) -> Result<(f64, usize, usize)> {
 
 fn learned(model: &Qwen2, device: &DeviceModel) -> Result<(f64, f64)> {
     let (ids, lengths) = (ids(150, 5), [100, 50]);
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths };
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
     let positions: Vec<u32> = (0..149).filter(|&p| p != 99).step_by(3).collect();
     let targets: Vec<u32> = positions.iter().map(|&p| ids[p as usize + 1]).collect();
     let d: Vec<f32> = (0..targets.len()).map(|i| -0.02 - 0.001 * i as f32).collect();

@@ -228,7 +228,7 @@ fn micro_batch(model: &DeviceModel, gradients: &Parameters, n_sequences: usize, 
     let positions: Vec<u32> = (0..text.len() as u32).filter(|&position| !ends(position)).collect();
     let targets: Vec<u32> = positions.iter().map(|&position| text[position as usize + 1]).collect();
     let pass = model.record(
-        &PackedTokens { ids: &text, lengths: &lengths },
+        &PackedTokens { ids: &text, lengths: &lengths, trunks: &[] },
         &positions,
         &targets,
         Sampler::PLAIN,

@@ -158,9 +158,7 @@ impl Trainer<'_> {
             Judge::Hierarchical => worth,
             Judge::Binary => f64::from(u8::from(is_exact)),
         };
-        let mut trajectory = Trajectory::new();
-        trajectory.push_observation(&step.prompt_ids);
-        trajectory.push_utterance(&answer.ids, &answer.log_probs);
+        let mut trajectory = Trajectory::answer(&step.prompt_ids, &answer.ids, &answer.log_probs);
         trajectory.mean_entropy =
             mean(&answer.entropy.iter().map(|&nats| f64::from(nats)).collect::<Vec<_>>());
         Judged {

@@ -10,6 +10,8 @@ use super::{BLOCK, Heads};
 /// The memory of one head at a time, kept from head to head.
 #[derive(Default)]
 pub struct Work {
+    /// Rows of `q ‖ k ‖ v` of a branch and its trunk, side by side.
+    pub joined: Vec<f32>,
     /// Rotated keys `[L, D]`, and packed for q·kᵀ and for dS·k.
     rotated: Vec<f32>,
     keys: Packed,

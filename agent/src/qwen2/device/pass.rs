@@ -93,6 +93,9 @@ impl DeviceModel {
         if n_tokens != tokens.ids.len() || tokens.lengths.contains(&0) {
             return refuse(format!("{} ids in sequences of {:?}", tokens.ids.len(), tokens.lengths));
         }
+        if !tokens.trunks.is_empty() {
+            return refuse("a device computes whole sequences, and these go on from others".into());
+        }
         let limit = self.config().max_position_embeddings;
         if let Some(length) = tokens.lengths.iter().find(|&&length| length > limit) {
             return refuse(format!("a sequence of {length} tokens exceeds the model's {limit} positions"));

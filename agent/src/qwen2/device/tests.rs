@@ -156,7 +156,7 @@ fn log_probabilities_and_gradients_equal_the_first_engine() {
     for (heads, tied, sampler) in [(HEADS[1], false, Sampler::PLAIN), (HEADS[2], true, shaped)] {
         let model = tiny(heads, tied);
         let (ids, lengths, positions, targets) = questions();
-        let tokens = PackedTokens { ids: &ids, lengths: &lengths };
+        let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
         let theirs = model.record(&tokens, &positions, &targets, sampler).unwrap();
         assert_eq!(theirs.stats().n_outside > 0, sampler == shaped);
         let d = weights(targets.len());
@@ -199,7 +199,12 @@ fn gradients_add_up_over_passes() {
     let [device, _] = both(&model);
     let (ids, lengths, positions, targets) = questions();
     let pass = device
-        .record(&PackedTokens { ids: &ids, lengths: &lengths }, &positions, &targets, Sampler::PLAIN)
+        .record(
+            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &positions,
+            &targets,
+            Sampler::PLAIN,
+        )
         .unwrap();
     let flat = |gradients: &Parameters| -> Vec<f32> {
         let values = gradients.named().map(|(_, g)| g.flatten_all().unwrap().to_vec1::<f32>().unwrap());
@@ -221,7 +226,7 @@ fn bf16_is_near() {
     let model = tiny(HEADS[1], true);
     let device = DeviceModel::new(&model, &compute(ComputeDtype::Bf16)).unwrap();
     let (ids, lengths, positions, targets) = questions();
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths };
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
     let log_prob = device.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap().log_prob;
     let expected = model
         .score(&tokens, &positions, &targets, Sampler::PLAIN)
@@ -287,7 +292,11 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
         (&[1, 2], &[2], &[0], &[]),
         (&[1; 81], &[81], &[0], &[1]),
     ] {
-        assert!(device.score(&PackedTokens { ids, lengths }, positions, targets, Sampler::PLAIN).is_err());
+        assert!(
+            device
+                .score(&PackedTokens { ids, lengths, trunks: &[] }, positions, targets, Sampler::PLAIN)
+                .is_err()
+        );
     }
 }
 

@@ -86,9 +86,11 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
     let mut other = KvCache::new(tiny(SHAPES[1]).config(), 2, 10);
     assert!(decoder.decode(&mut other, &[good]).unwrap_err().to_string().contains("another shape"));
     for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
-        assert!(model.score(&PackedTokens { ids, lengths }, &[0], &[1], Sampler::PLAIN).is_err());
+        assert!(
+            model.score(&PackedTokens { ids, lengths, trunks: &[] }, &[0], &[1], Sampler::PLAIN).is_err()
+        );
     }
-    let tokens = PackedTokens { ids: &[1, 2], lengths: &[2] };
+    let tokens = PackedTokens { ids: &[1, 2], lengths: &[2], trunks: &[] };
     assert!(
         model.score(&tokens, &[0], &[1], Sampler::GREEDY).unwrap_err().to_string().contains("temperature")
     );
