@@ -83,6 +83,9 @@ pub struct LearnerConfig {
     pub baseline: Baseline,
     /// `raft`: the least reward of a trip that is imitated.
     pub threshold: f64,
+    /// `grpo`, `gspo`, `gigpo`: the deviation of a group's rewards below which they count as equal, instead of being divided
+    /// by it; 0 for the papers' equations.
+    pub min_std: f64,
     /// `gigpo`: what a reward is worth a turn earlier.
     pub discount: f64,
     /// `gigpo`: weight of the comparison of turns beside that of trips.
@@ -281,6 +284,7 @@ impl Default for LearnerConfig {
             clip: [0.2, 0.28],
             baseline: Baseline::Value,
             threshold: 1.0,
+            min_std: 0.0,
             discount: 0.95,
             step_weight: 1.0,
             weighting: Weighting::Normalized,

@@ -132,6 +132,7 @@ impl Config {
         require((0.0..1.0).contains(&low), "learner.clip", low, "from 0 to below 1 at first")?;
         not_negative("learner.clip", high)?;
         require(learner.threshold.is_finite(), "learner.threshold", learner.threshold, "a number")?;
+        not_negative("learner.min_std", learner.min_std)?;
         share("learner.discount", learner.discount)?;
         not_negative("learner.step_weight", learner.step_weight)?;
         self.validate_batches()?;

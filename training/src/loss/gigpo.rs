@@ -32,6 +32,8 @@ pub struct Gigpo {
     pub clip: Clip,
     /// Its KL term.
     pub kl: KlTerm,
+    /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
+    pub min_std: f64,
     /// γ, from 0 to 1: what a reward is worth a turn earlier.
     pub discount: f64,
     /// ω ≥ 0, the weight of the comparison of turns.
@@ -52,10 +54,10 @@ impl Learner for Gigpo {
         let groups = group::of_each(self.name(), batch)?;
         let at_states = self.returns_at_states(batch);
         let target = |(scored, of_trips): (&Scored, &GroupStatistics)| {
-            let of_trip = of_trips.normalized(scored.reward);
+            let of_trip = of_trips.normalized(scored.reward, self.min_std);
             let segment = |(at, turn): (usize, &super::ScoredTurn)| {
                 let of_turns = at_states[&(scored.group, turn.state)];
-                let of_turn = of_turns.normalized(self.return_from(scored, at));
+                let of_turn = of_turns.normalized(self.return_from(scored, at), self.min_std);
                 let advantage = of_trip + self.step_weight * of_turn;
                 Segment { n_tokens: turn.n_tokens, advantage, weight: self.kl.weight_beside(advantage) }
             };
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn turns_at_equal_states_are_compared() {
-        let gigpo = Gigpo { clip: CLIP, kl: NO_KL, discount: 0.5, step_weight: 1.0 };
+        let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.5, step_weight: 1.0 };
         // Both begin at state 1 and part; the winner alone passes state 2, the loser state 3.
         let targets = targets_of(&gigpo, &[trip(1.0, &[1, 2]), trip(0.0, &[1, 3])]);
         let advantages = |target: &Target| target.segments.iter().map(|s| s.advantage).collect::<Vec<_>>();
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_state_that_is_come_back_to_is_visited_twice() {
-        let gigpo = Gigpo { clip: CLIP, kl: NO_KL, discount: 0.5, step_weight: 1.0 };
+        let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.5, step_weight: 1.0 };
         let batch = [trip(1.0, &[1, 1]), trip(0.0, &[1])];
         // Returns from state 1: .5, 1 and 0, mean .5, deviation .5.
         let targets = targets_of(&gigpo, &batch);
@@ -129,9 +131,9 @@ mod tests {
 
     #[test]
     fn without_weight_for_turns_it_is_grpo() {
-        let gigpo = Gigpo { clip: CLIP, kl: NO_KL, discount: 0.95, step_weight: 0.0 };
+        let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.95, step_weight: 0.0 };
         let batch = [trip(1.0, &[1, 2]), trip(0.0, &[1])];
-        let grpo = targets_of(&super::super::Grpo { clip: CLIP, kl: NO_KL }, &batch);
+        let grpo = targets_of(&super::super::Grpo { clip: CLIP, kl: NO_KL, min_std: 0.0 }, &batch);
         for (target, whole) in targets_of(&gigpo, &batch).iter().zip(&grpo) {
             assert!(target.segments.iter().all(|segment| segment.advantage == whole.segments[0].advantage));
         }

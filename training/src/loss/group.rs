@@ -30,9 +30,9 @@ impl GroupStatistics {
         Self { n, mean, std: (squares / (n.max(2) - 1) as f64).sqrt() }
     }
 
-    /// (r − mean) / (std + ε), and 0 where nothing deviates.
-    pub fn normalized(&self, reward: f64) -> f64 {
-        if self.std < EPSILON { 0.0 } else { (reward - self.mean) / (self.std + EPSILON) }
+    /// (r − mean) / (std + ε), and 0 where rewards deviate by less than `min_std`, or not at all.
+    pub fn normalized(&self, reward: f64, min_std: f64) -> f64 {
+        if self.std < min_std.max(EPSILON) { 0.0 } else { (reward - self.mean) / (self.std + EPSILON) }
     }
 
     /// r − mean, and 0 where nothing deviates.
@@ -71,8 +71,9 @@ mod tests {
         let each = of_each("grpo", &batch).unwrap();
         // 1 and 0: mean .5, deviation √(2 · .25 / 1).
         assert_eq!((each[0].mean, each[0].std, each[0]), (0.5, 0.5_f64.sqrt(), each[2]));
-        assert!((each[0].normalized(1.0) - 0.5_f64.sqrt()).abs() < 1e-5);
-        assert_eq!((each[1].std, each[1].normalized(0.5), each[1].centred(0.5)), (0.0, 0.0, 0.0));
+        assert!((each[0].normalized(1.0, 0.7) - 0.5_f64.sqrt()).abs() < 1e-5);
+        assert_eq!(each[0].normalized(1.0, 0.71), 0.0, "they deviate too little");
+        assert_eq!((each[1].std, each[1].normalized(0.5, 0.0), each[1].centred(0.5)), (0.0, 0.0, 0.0));
         assert_eq!((each[4].n, each[4].centred(0.3)), (1, 0.0));
     }
 

@@ -11,7 +11,6 @@
 //! Ratios of whole sequences move little, so ε is small: the paper takes 3e-4 and 4e-4. Deviations: T counts the sampled
 //! tokens of all turns; the KL term, which the paper leaves out, is off with a coefficient of 0.
 
-use super::group::GroupStatistics;
 use super::terms::{Clip, LogProbs, Term};
 use super::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
@@ -23,6 +22,8 @@ pub struct Gspo {
     pub clip: Clip,
     /// Its KL term.
     pub kl: KlTerm,
+    /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
+    pub min_std: f64,
 }
 
 impl Learner for Gspo {
@@ -35,7 +36,7 @@ impl Learner for Gspo {
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
-        by_group(self.name(), batch, self.kl, GroupStatistics::normalized)
+        by_group(self.name(), batch, self.kl, |group, reward| group.normalized(reward, self.min_std))
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_ratio_is_the_geometric_mean_of_the_tokens() {
-        let loss = Gspo { clip: Clip { low: 0.1, high: 0.2 }, kl: NO_KL };
+        let loss = Gspo { clip: Clip { low: 0.1, high: 0.2 }, kl: NO_KL, min_std: 0.0 };
         let target = Target::whole(2, 2.0, 1.0, 0.5);
         // Log-ratios .1 and .2: s = e^.15 = 1.161834, within 1.2.
         let (value, gradient) =

@@ -110,6 +110,7 @@ pub fn learner(config: &Config) -> Box<dyn Learner> {
     let kl = KlTerm { coefficient: learner.kl_coefficient, estimator: learner.kl };
     let [low, high] = learner.clip;
     let clip = Clip { low, high };
+    let min_std = learner.min_std;
     match learner.loss {
         LossName::Apo => Box::new(Apo { beta2: learner.beta2 }),
         LossName::ApoLagged => Box::new(ApoLagged { beta1: config.value.beta1, beta2: learner.beta2 }),
@@ -125,12 +126,16 @@ pub fn learner(config: &Config) -> Box<dyn Learner> {
         LossName::Raft => Box::new(Raft { threshold: learner.threshold }),
         LossName::Reinforce => Box::new(Reinforce { baseline: learner.baseline }),
         LossName::Rloo => Box::new(Rloo { kl }),
-        LossName::Grpo => Box::new(Grpo { clip, kl }),
+        LossName::Grpo => Box::new(Grpo { clip, kl, min_std }),
         LossName::DrGrpo => Box::new(DrGrpo { clip, kl }),
-        LossName::Gspo => Box::new(Gspo { clip, kl }),
-        LossName::Gigpo => {
-            Box::new(Gigpo { clip, kl, discount: learner.discount, step_weight: learner.step_weight })
-        }
+        LossName::Gspo => Box::new(Gspo { clip, kl, min_std }),
+        LossName::Gigpo => Box::new(Gigpo {
+            clip,
+            kl,
+            min_std,
+            discount: learner.discount,
+            step_weight: learner.step_weight,
+        }),
         LossName::Ppo => Box::new(Ppo { clip, kl }),
     }
 }

@@ -84,10 +84,10 @@ fn all() -> Vec<Box<dyn Learner>> {
         Box::new(Reinforce { baseline: Baseline::Batch }),
         Box::new(Reinforce { baseline: Baseline::Value }),
         Box::new(Rloo { kl: k2 }),
-        Box::new(Grpo { clip: CLIP, kl: k3 }),
+        Box::new(Grpo { clip: CLIP, kl: k3, min_std: 0.0 }),
         Box::new(DrGrpo { clip: CLIP, kl: k2 }),
-        Box::new(Gspo { clip: CLIP, kl: NO_KL }),
-        Box::new(Gigpo { clip: CLIP, kl: k3, discount: 0.95, step_weight: 1.0 }),
+        Box::new(Gspo { clip: CLIP, kl: NO_KL, min_std: 0.0 }),
+        Box::new(Gigpo { clip: CLIP, kl: k3, min_std: 0.0, discount: 0.95, step_weight: 1.0 }),
         Box::new(Ppo { clip: CLIP, kl: k2 }),
     ]
 }
