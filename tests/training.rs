@@ -385,6 +385,23 @@ fn forks_make_every_state_known_and_their_tokens_count_once() {
 }
 
 #[test]
+fn values_that_another_run_left_behind_change_nothing_that_is_learned() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let values = keep.path().join("values");
+    let learned = |name: &str, cache: Option<&Path>| {
+        let mut config = toy(&["value.credit=state", "value.forks=2", "value.samples=2"]);
+        config.value.cache = cache.map(Path::to_owned);
+        let run = branch(&WARM.1, &keep.path().join(name), &config).expect("a branch");
+        train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+        fs::read(run.root().join("checkpoints/last/model/model.safetensors")).expect("weights")
+    };
+    let alone = learned("alone", None);
+    assert!(learned("first", Some(&values)) == alone);
+    assert!(fs::read_dir(&values).expect("a folder").count() > 0, "nothing was left behind");
+    assert!(learned("second", Some(&values)) == alone);
+}
+
+#[test]
 fn learning_ends_when_its_tokens_are_spent() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(&["learner.max_tokens=12000", "learner.steps=50", "evaluation.every=1"]);

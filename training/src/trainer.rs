@@ -34,6 +34,7 @@ mod pace;
 mod steps;
 mod warm_start;
 
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -51,7 +52,7 @@ use crate::checkpoint::{RunFolder, read_trainer_state};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::durable::write_json;
-use crate::error::Result;
+use crate::error::{Result, TrainingError};
 use crate::evaluate::Summary;
 use crate::gradient::Gradients;
 use crate::ground::{Ground, GroundGoal};
@@ -224,6 +225,9 @@ impl<'a> Trainer<'a> {
         stop: &'a AtomicBool,
     ) -> Result<Self> {
         network::check(&config.model, compute)?;
+        if let Some(folder) = &config.value.cache {
+            fs::create_dir_all(folder).map_err(|e| TrainingError::io("create", folder, e))?;
+        }
         let ground = Ground::open(config)?;
         let data = Some(Path::new(&config.shop_r1.data)).filter(|path| !path.as_os_str().is_empty());
         let recorded = data.map(RecordedSteps::read).transpose()?;

@@ -82,10 +82,15 @@ fn explained(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
     let config = comparison.warm_start(0);
     let seeds: Vec<String> = comparison.seeds.iter().map(u64::to_string).collect();
     let baseline = &comparison.arms[comparison.baseline].name;
+    let alone: Vec<&str> = comparison.arms.iter().filter(|arm| arm.is_alone).map(|arm| &*arm.name).collect();
+    let but = match alone.is_empty() {
+        true => String::new(),
+        false => format!(", but for {}, which have their own", alone.join(", ")),
+    };
     vec![
         format!(
-            "{} arms, each under the seeds {}; the runs of a seed begin with the same warm start. Measured on {n_goals} \
-             goals of the {} split, at temperature {}, by the last checkpoint, not the best.",
+            "{} arms, each under the seeds {}; the runs of a seed begin with the same warm start{but}. Measured on \
+             {n_goals} goals of the {} split, at temperature {}, by the last checkpoint, not the best.",
             arms.len(),
             seeds.join(", "),
             config.evaluation.split,

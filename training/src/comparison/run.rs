@@ -1,6 +1,5 @@
 //! Making the runs of a comparison, each where it was left.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -76,7 +75,6 @@ pub fn compare(
     observe: &(dyn Fn(&str) -> Box<dyn Observer> + Sync),
     stop: &AtomicBool,
 ) -> Result<()> {
-    fs::create_dir_all(folder.values()).map_err(|e| TrainingError::io("create", &folder.values(), e))?;
     let work = Work { comparison, folder, observe, stop };
     let n_seeds = comparison.seeds.len();
     // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the second run of a

@@ -14,8 +14,8 @@ pub use plan::{Forecast, Stage as ForecastStage};
 
 use crate::actor::Actor;
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::error::Result;
+use crate::config::{Config, Practice};
+use crate::error::{Result, TrainingError};
 use crate::ground::Ground;
 
 /// What was found out.
@@ -48,8 +48,13 @@ impl Diagnosis {
     }
 }
 
-/// Examines the run of `config` on this machine.
+/// Examines the run of `config` on this machine. One that practises single steps is refused: these are no trips.
 pub fn examine(config: &Config) -> Result<Diagnosis> {
+    if config.learner.practice == Practice::Steps {
+        let problem =
+            "must be \"trips\" here: what single steps take is not known before they are tried".into();
+        return Err(TrainingError::InvalidValue { key: "learner.practice".into(), problem });
+    }
     let clock = Clock::resume(0.0);
     let ground = Ground::open(config)?;
     let shops = memory::resident_bytes();
@@ -123,6 +128,13 @@ mod tests {
         let forecast = diagnosis.forecast.expect("a tiny model fits anywhere");
         let names: Vec<&str> = forecast.stages.iter().map(|stage| stage.name).collect();
         assert_eq!(names, ["opening", "trips of the first evaluation", "trips of later evaluations"]);
+    }
+
+    #[test]
+    fn single_steps_are_no_trips() {
+        let steps = config(&["prompt.dialect=\"shop-r1-minimal\"", "learner.practice=\"steps\""]);
+        let error = examine(&steps).unwrap_err().to_string();
+        assert!(error.contains("`learner.practice` must be \"trips\" here"), "{error}");
     }
 
     #[test]
