@@ -14,7 +14,8 @@ use std::sync::atomic::AtomicBool;
 use experiment::toy;
 use stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::shop_r1::{Sample, SampleSource};
+use webshop_agent::Manner;
+use webshop_agent::shop_r1::{ActionType, NextAction, Sample, SampleSource};
 use webshop_products::{GoalId, Seed, Split};
 use webshop_training::shop_r1::{Steps, Verdict, judge, scores_of};
 use webshop_training::{
@@ -239,16 +240,44 @@ fn nobody_is_led_astray_by_what_another_split_wants() {
     }
 }
 
+/// The losses of five exercises and five batches that are cloned.
+fn losses_of_cloning(more: &str) -> Vec<f64> {
+    let all = records(&whole(&config(&[more, "warm_start.steps=10", "learner.steps=1"])).0);
+    all.iter().filter_map(|record| record.get(Metric::TrainLoss)).take(10).collect()
+}
+
 #[test]
 fn past_rationales_are_cloned_only_where_that_is_asked_for() {
     // What is asked, learned from and judged is the same; what is cloned is not.
-    let with = |more: &str| records(&whole(&config(&[more, "warm_start.steps=10", "learner.steps=1"])).0);
-    let loss =
-        |all: &[Record]| all.iter().filter_map(|record| record.get(Metric::TrainLoss)).take(10).collect();
-    let [without, recalled]: [Vec<f64>; 2] =
-        ["history_rationales=false", "history_rationales=true"].map(|more| loss(&with(more)));
+    let [without, recalled] =
+        ["shop_r1.history_rationales=false", "shop_r1.history_rationales=true"].map(losses_of_cloning);
     assert_eq!(without[..5], recalled[..5], "exercises come first");
     assert!(without[5..] != recalled[5..]);
+}
+
+#[test]
+fn two_customers_are_cloned() {
+    let [hasty, careful] = ["warm_start.think_share=0", "warm_start.think_share=1"].map(losses_of_cloning);
+    assert_eq!(hasty[..5], careful[..5], "exercises come first");
+    assert!(hasty[5..] != careful[5..]);
+    let config = config(&["shop_r1.dead_ends=0"]);
+    let ground = Ground::open(&config).expect("a small ground");
+    let steps =
+        Steps { ground: &ground, results_shown: 10, config: &config.shop_r1, recorded: None, seed: Seed(0) };
+    let of = |manner| -> Vec<Sample> {
+        ground.training().iter().filter_map(|&goal| steps.sample(goal, manner, 0)).collect()
+    };
+    // The hasty one searches, opens the first result and buys it; only the careful one writes what a title says.
+    let hasty = of(Manner::Hasty);
+    let does = |sample: &Sample| match sample.step {
+        0 => sample.action.action_type() == ActionType::TypeAndSubmit,
+        1 => sample.action.action_type() == ActionType::Click,
+        _ => sample.step == 2 && sample.action == NextAction::Click { name: "buy now".into() },
+    };
+    assert!(hasty.iter().all(does), "{hasty:#?}");
+    let reads = |sample: &Sample| sample.rationale.starts_with("I read: ");
+    assert!(hasty.len() > 20 && !hasty.iter().any(reads));
+    assert!(of(Manner::Careful).iter().any(reads));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Single steps of demonstrations, drawn to be learned from or judged by.
 //!
-//! [`Steps`] gives each goal of the ground one step for each visit, as a [`Sample`]: a step of the careful customer's trip,
-//! or a dead end, on which nothing is left but to leave. What is drawn depends on the seed, the goal and the visit alone.
+//! [`Steps`] gives each goal of the ground one step for each visit, as a [`Sample`]: a step of a customer's trip, or a
+//! dead end, on which nothing is left but to leave. What is drawn depends on the seed, the goal and the visit alone.
 //! Where [`RecordedSteps`] are there to be learned from, each of them stands in the place of a goal.
 //! [`Steps::of`] puts steps into the tokens of an [`Interviewer`].
 //!
@@ -133,13 +133,13 @@ impl Steps<'_> {
         let each =
             visits.flat_map(|visit| goals.iter().map(move |&goal| (GroundGoal { shop: 0, goal }, visit)));
         let mut met = BTreeSet::new();
-        each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, visit)?)))
+        each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, Manner::Careful, visit)?)))
             .filter(|(_, sample)| met.insert(sample.id.clone()))
             .take(n)
             .collect()
     }
 
-    /// The steps of `goals` on the `visit`-th visit of each, for optimizer step `step`.
+    /// The careful customer's steps for `goals` on the `visit`-th visit of each, for optimizer step `step`.
     ///
     /// # Errors
     /// [`TrainingError::NoSteps`] if none is left.
@@ -150,9 +150,21 @@ impl Steps<'_> {
         visit: u64,
         step: u64,
     ) -> Result<Drawn> {
-        let draw = |goal: &GroundGoal| match self.sample(*goal, visit) {
+        let told: Vec<_> = goals.iter().map(|&goal| (goal, Manner::Careful)).collect();
+        self.told(interviewer, &told, visit, step)
+    }
+
+    /// The steps of these customers.
+    fn told(
+        &self,
+        interviewer: &Interviewer<'_>,
+        goals: &[(GroundGoal, Manner)],
+        visit: u64,
+        step: u64,
+    ) -> Result<Drawn> {
+        let draw = |&(goal, manner): &(GroundGoal, Manner)| match self.sample(goal, manner, visit) {
             None => Ok(Draw::Undemonstrated),
-            Some(sample) => Ok(Step::told(interviewer, *goal, &sample)?
+            Some(sample) => Ok(Step::told(interviewer, goal, &sample)?
                 .filter(|step| step.said_ids.len() <= interviewer.longest_answer())
                 .map_or(Draw::TooLong, Draw::Step)),
         };
@@ -175,14 +187,26 @@ impl Steps<'_> {
         Ok(drawn)
     }
 
-    /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`.
-    pub fn batch(&self, interviewer: &Interviewer<'_>, step: u64, n: usize) -> Result<Vec<Trajectory>> {
+    /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`; a `think_share` of them by the careful
+    /// customer, the rest by the hasty one.
+    pub fn batch(
+        &self,
+        interviewer: &Interviewer<'_>,
+        think_share: f64,
+        step: u64,
+        n: usize,
+    ) -> Result<Vec<Trajectory>> {
         let mut rng = self.seed.rng(Purpose::Steps, &[DRAWS_GOALS, step]);
         let goals = self.addresses();
-        let goals: Vec<GroundGoal> =
-            (0..n).map(|_| goals[rng.random_range(0..goals.len() as u64) as usize]).collect();
+        let told: Vec<(GroundGoal, Manner)> = (0..n)
+            .map(|_| {
+                let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
+                let careful = rng.random::<f64>() < think_share;
+                (goal, if careful { Manner::Careful } else { Manner::Hasty })
+            })
+            .collect();
         // The same goal is another step in another batch.
-        let drawn = self.of(interviewer, &goals, step, step)?;
+        let drawn = self.told(interviewer, &told, step, step)?;
         Ok(drawn.steps.iter().map(Step::demonstration).collect())
     }
 
@@ -194,8 +218,8 @@ impl Steps<'_> {
         }
     }
 
-    /// The step of `goal` on this visit; `None` if nobody can demonstrate one.
-    pub fn sample(&self, goal: GroundGoal, visit: u64) -> Option<Sample> {
+    /// The step of `goal` on this visit; `None` if such a customer can demonstrate none.
+    pub fn sample(&self, goal: GroundGoal, manner: Manner, visit: u64) -> Option<Sample> {
         if let Some(recorded) = self.recorded {
             return recorded.at(goal).cloned();
         }
@@ -203,7 +227,7 @@ impl Steps<'_> {
         let mut rng = self.seed.rng(Purpose::Steps, &coordinates);
         match self.wanted(&mut rng) {
             Some(ActionType::Terminate) => self.dead_end(goal, &mut rng),
-            wanted => self.on_trip(goal, wanted, &mut rng),
+            wanted => self.on_trip(goal, manner, wanted, &mut rng),
         }
     }
 
@@ -219,10 +243,16 @@ impl Steps<'_> {
         }
     }
 
-    /// A step of the careful customer's trip.
-    fn on_trip(&self, goal: GroundGoal, wanted: Option<ActionType>, rng: &mut impl Rng) -> Option<Sample> {
+    /// A step of a customer's trip.
+    fn on_trip(
+        &self,
+        goal: GroundGoal,
+        manner: Manner,
+        wanted: Option<ActionType>,
+        rng: &mut impl Rng,
+    ) -> Option<Sample> {
         let shop = self.ground.shop_of(goal);
-        let turns = Demonstrator::new(shop, self.results_shown).trip(goal.goal, Manner::Careful)?;
+        let turns = Demonstrator::new(shop, self.results_shown).trip(goal.goal, manner)?;
         let told = turns.into_iter().map(|turn| {
             let thought: String = turn.thought.iter().map(Piece::text).collect();
             (thought.trim().to_owned(), turn.action)

@@ -8,6 +8,8 @@
 //! Shop-R1 (arXiv 2507.17842, section 3) is GRPO on these answers, behind cloning of the same steps. What is otherwise here:
 //!
 //! - Steps are a demonstrator's and dead ends of a shop, not customers' of a site, and their rationales are templates.
+//! - The paper clones the steps that it then learns from. Here a share of what is cloned is a hasty customer's; what is
+//!   learned from is the careful one's alone.
 //! - The group size, which the paper does not state, is 8 where nothing is said. A group without spread teaches nothing.
 //! - The KL is in the loss, by the estimator of `learner.kl`, against the policy at the end of the cloning.
 //! - How sure a model was is read from logits before temperature, and answers are drawn at the temperature learned at.

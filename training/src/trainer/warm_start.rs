@@ -61,7 +61,7 @@ impl Trainer<'_> {
             true => interviewer.recalling(),
             false => interviewer,
         };
-        self.steps_in(&self.ground).batch(&interviewer, step, n)
+        self.steps_in(&self.ground).batch(&interviewer, self.config.warm_start.think_share, step, n)
     }
 
     /// Demonstrations of the training goals.
