@@ -233,10 +233,13 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
     let refusal = |from: &str, to: &str| {
         assert!(TWO.contains(from), "`{from}` is there to be replaced");
         let keep = tempfile::tempdir().expect("a temporary folder");
-        let comparison = resolve(keep.path(), &TWO.replacen(from, to, 1));
+        // There is a seed to make, too, and it is not begun.
+        let file = TWO.replacen(from, to, 1).replacen("[0, 1]", "[7, 0, 1]", 1);
+        let comparison = resolve(keep.path(), &file);
         let never = AtomicBool::new(false);
         let error =
-            compare(&comparison, &REFERENCE.folder, 1, &|_| Box::new(Silent), &never).expect_err("refused");
+            compare(&comparison, &REFERENCE.folder, 2, &|_| Box::new(Silent), &never).expect_err("refused");
+        assert!(!REFERENCE.folder.warm_start(7).exists(), "{error}");
         error.to_string().replace(&REFERENCE.folder.root().display().to_string(), "OUT")
     };
     assert_eq!(

@@ -15,15 +15,15 @@ enum Progress {
 }
 
 /// Calls `work` on the positions of all items, on `n_workers` threads. An item is begun when the item at its position
-/// in `waits_for`, if it has one, is done. After an error no further item is begun; the error of the first item that
-/// failed is returned when all that were begun have ended.
+/// in `waits_for`, if it has one, is done. After an error no further item is begun; the errors of all items that
+/// failed, in the order of the items, are returned when all that were begun have ended.
 ///
 /// `waits_for` must not go in circles.
 pub(super) fn work_off<E: Send>(
     n_workers: usize,
     waits_for: &[Option<usize>],
     work: impl Fn(usize) -> Result<(), E> + Sync,
-) -> Result<(), E> {
+) -> Vec<E> {
     let progress = Mutex::new(vec![Progress::Waiting; waits_for.len()]);
     let errors: Mutex<Vec<(usize, E)>> = Mutex::new(Vec::new());
     let changed = Condvar::new();
@@ -70,12 +70,15 @@ pub(super) fn work_off<E: Send>(
             });
         }
     });
-    let errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
-    errors.into_iter().min_by_key(|(item, _)| *item).map_or(Ok(()), |(_, error)| Err(error))
+    let mut errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
+    errors.sort_by_key(|(item, _)| *item);
+    errors.into_iter().map(|(_, error)| error).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     #[test]
@@ -87,7 +90,7 @@ mod tests {
                 done.lock().unwrap().push(item);
                 Ok::<(), ()>(())
             };
-            work_off(n_workers, &waits_for, work).unwrap();
+            assert_eq!(work_off(n_workers, &waits_for, work), []);
             let done = done.into_inner().unwrap();
             let place = |item: usize| done.iter().position(|other| *other == item).unwrap();
             assert_eq!(done.len(), 6, "{done:?}");
@@ -104,7 +107,7 @@ mod tests {
             done.lock().unwrap().push(item);
             Ok::<(), ()>(())
         };
-        work_off(1, &[None, Some(2), None, None], work).unwrap();
+        assert_eq!(work_off(1, &[None, Some(2), None, None], work), []);
         assert_eq!(done.into_inner().unwrap(), [0, 2, 1, 3]);
     }
 
@@ -115,7 +118,17 @@ mod tests {
             begun.lock().unwrap().push(item);
             if item == 1 { Err("broken") } else { Ok(()) }
         };
-        assert_eq!(work_off(1, &[None, None, None, Some(1)], work), Err("broken"));
+        assert_eq!(work_off(1, &[None, None, None, Some(1)], work), ["broken"]);
         assert_eq!(begun.into_inner().unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn all_errors_are_told_in_order() {
+        let both = Barrier::new(2);
+        let work = |item| {
+            both.wait();
+            Err::<(), usize>(item)
+        };
+        assert_eq!(work_off(2, &[None, None, None], work), [0, 1]);
     }
 }

@@ -67,7 +67,7 @@ impl ComparisonFolder {
 /// [`TrainingError::Interrupted`] is returned; called again, it goes on. The runs have the same bytes for any number of
 /// jobs and threads and any interruption.
 ///
-/// A run in the folder that was made under another configuration is an error that names the key.
+/// A run in the folder that was made under another configuration is an error that names the key, before anything is made.
 pub fn compare(
     comparison: &Comparison,
     folder: &ComparisonFolder,
@@ -76,6 +76,7 @@ pub fn compare(
     stop: &AtomicBool,
 ) -> Result<()> {
     let work = Work { comparison, folder, observe, stop };
+    work.check()?;
     let n_seeds = comparison.seeds.len();
     // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the second run of a
     // seed finds the V* of its first.
@@ -83,7 +84,7 @@ pub fn compare(
     let waits_for: Vec<Option<usize>> =
         (0..n_seeds + n_runs).map(|item| (item >= n_seeds).then(|| (item - n_seeds) % n_seeds)).collect();
     let n_threads = (rayon::current_num_threads() / n_jobs).max(1);
-    work_off(n_jobs, &waits_for, |item| {
+    let mut errors = work_off(n_jobs, &waits_for, |item| {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build();
         let threads = threads.map_err(|e| TrainingError::Threads { n_threads, problem: e.to_string() })?;
         let made = threads.install(|| match item.checked_sub(n_seeds) {
@@ -95,7 +96,10 @@ pub fn compare(
             stop.store(true, Ordering::Relaxed);
         }
         made
-    })
+    });
+    // What failed is told, not what was interrupted by it.
+    errors.sort_by_key(|error| matches!(error, TrainingError::Interrupted { .. }));
+    errors.into_iter().next().map_or(Ok(()), Err)
 }
 
 /// What all workers share.
@@ -107,24 +111,52 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// An error if anything in the folder is not of this comparison.
+    fn check(&self) -> Result<()> {
+        for &seed in &self.comparison.seeds {
+            self.begun_warm_start(seed)?;
+            for arm in &self.comparison.arms {
+                self.begun_run(arm, seed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The warm start of `seed`, if it was begun.
+    fn begun_warm_start(&self, seed: u64) -> Result<Option<RunFolder>> {
+        let config = self.comparison.warm_start(seed);
+        begun(&self.folder.warm_start(seed), |begun| warm_start_differences(begun, &config))
+    }
+
+    /// The run of `arm` under `seed`, if it was begun.
+    fn begun_run(&self, arm: &Arm, seed: u64) -> Result<Option<RunFolder>> {
+        let config = self.config(arm, seed);
+        begun(&self.folder.run(&arm.name, seed), |begun| begun.differences(&config))
+    }
+
+    /// What the run of `arm` under `seed` is made with.
+    fn config(&self, arm: &Arm, seed: u64) -> Config {
+        let mut config = arm.config(seed);
+        // Where N falls with the steps, V* of a goal depends on when an arm first met it.
+        config.value.cache = (!config.value.adaptive).then(|| self.folder.values());
+        config
+    }
+
     fn warm_start(&self, seed: u64) -> Result<()> {
         let config = self.comparison.warm_start(seed);
-        let root = self.folder.warm_start(seed);
-        let run = match begun(&root, |begun| warm_start_differences(begun, &config))? {
+        let run = match self.begun_warm_start(seed)? {
             Some(run) if stages(&run)?.is_some_and(|stages| stages.warm_start.is_some()) => return Ok(()),
             Some(run) => run,
-            None => RunFolder::create(&root, &config)?,
+            None => RunFolder::create(&self.folder.warm_start(seed), &config)?,
         };
         let observer = (self.observe)(&format!("warm start, seed {seed}"));
         warm_up(&config, &run, observer.as_ref(), self.stop).map(drop)
     }
 
     fn run(&self, arm: &Arm, seed: u64) -> Result<()> {
-        let mut config = arm.config(seed);
-        // Where N falls with the steps, V* of a goal depends on when an arm first met it.
-        config.value.cache = (!config.value.adaptive).then(|| self.folder.values());
+        let config = self.config(arm, seed);
         let root = self.folder.run(&arm.name, seed);
-        let run = match begun(&root, |begun| begun.differences(&config))? {
+        let run = match self.begun_run(arm, seed)? {
             Some(run) if stages(&run)?.is_some_and(|stages| stages.learned.is_some()) => return Ok(()),
             Some(run) => run,
             None if arm.is_alone => RunFolder::create(&root, &config)?,
