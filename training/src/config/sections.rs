@@ -155,7 +155,8 @@ pub struct WarmStartConfig {
     pub decay: Decay,
     /// Share of demonstrations that think in writing before they choose, in 0..=1.
     pub think_share: f64,
-    /// Share of those for which a goal is looked for whose trip refuses a candidate by its title, in 0..=1.
+    /// Share of those for which a goal is looked for whose trip refuses a candidate by its title, in 0..=1. Single steps are
+    /// cloned as they come.
     pub refusal_share: f64,
     /// How the weights move.
     pub optimizer: Method,
