@@ -247,7 +247,7 @@ mod tests {
             ("learners.toml", 11, 3),
             ("nothing.toml", 10, 3),
             ("shop_r1_arms.toml", 5, 3),
-            ("shop_r1_ablations.toml", 13, 1),
+            ("shop_r1_ablations.toml", 14, 1),
         ] {
             let comparison = Comparison::load(&configs.join(file)).unwrap();
             assert_eq!((comparison.arms.len(), comparison.seeds.len()), (n_arms, n_seeds), "{file}");
