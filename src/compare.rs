@@ -26,6 +26,9 @@ pub struct CompareArgs {
     /// made again
     #[arg(long, value_name = "FILE", conflicts_with_all = ["before", "after", "force"])]
     config: Option<PathBuf>,
+    /// Change a value of all arms, over those that FILE sets for them; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "config")]
+    set: Vec<String>,
     /// The folder of that comparison [default: runs/NAME of FILE]
     #[arg(long, value_name = "DIR", requires = "config")]
     out: Option<PathBuf>,
@@ -43,7 +46,7 @@ pub fn run(args: CompareArgs) -> Result<ExitCode> {
         (Some(file), ..) => {
             let name = file.file_stem().unwrap_or(file.as_os_str());
             let out = args.out.unwrap_or_else(|| PathBuf::from("runs").join(name));
-            learners::compare(&file, &out, usize::from(args.jobs), args.cache)
+            learners::compare(&file, &args.set, &out, usize::from(args.jobs), args.cache)
         }
         (None, Some(before), Some(after)) => {
             results::compare(&before, &after, args.force)?;

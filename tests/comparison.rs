@@ -72,7 +72,7 @@ fn begin(file: &str) -> (TempDir, Comparison, ComparisonFolder) {
 fn resolve(folder: &Path, file: &str) -> Comparison {
     fs::write(folder.join("base.toml"), TOY).expect("a written file");
     fs::write(folder.join("two.toml"), file).expect("a written file");
-    Comparison::load(&folder.join("two.toml")).expect("a valid comparison")
+    Comparison::load(&folder.join("two.toml"), &[]).expect("a valid comparison")
 }
 
 /// The comparison that all others are compared with.

@@ -332,7 +332,7 @@ fn steps_and_trips_are_compared_on_the_same_ground() {
         set = ["prompt.dialect=shop-r1", "prompt.max_context=1024"]
     "#;
     fs::write(&plan, text).expect("a file");
-    let comparison = Comparison::load(&plan).expect("a valid plan");
+    let comparison = Comparison::load(&plan, &[]).expect("a valid plan");
     let made = |name: &str| {
         let folder = ComparisonFolder::new(&keep.path().join(name));
         let never = AtomicBool::new(false);
@@ -358,4 +358,6 @@ fn steps_and_trips_are_compared_on_the_same_ground() {
             "copied instruction"
         ]
     );
+    let drawing = fs::read_to_string(keep.path().join("once/exact.svg")).expect("a drawing");
+    assert!(first_cells[1..].iter().all(|name| drawing.contains(name)), "{drawing}");
 }

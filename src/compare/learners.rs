@@ -12,9 +12,9 @@ use crate::cache::CacheArgs;
 use crate::interrupt::stop_on_interrupt;
 use crate::progress::ManyObservers;
 
-/// Makes what is missing of the comparison in `file`, in `out`, and reports.
-pub fn compare(file: &Path, out: &Path, n_jobs: usize, cache: CacheArgs) -> Result<ExitCode> {
-    let mut comparison = Comparison::load(file)?;
+/// Makes what is missing of the comparison in `file`, with the values `set` over those of all arms, in `out`, and reports.
+pub fn compare(file: &Path, set: &[String], out: &Path, n_jobs: usize, cache: CacheArgs) -> Result<ExitCode> {
+    let mut comparison = Comparison::load(file, set)?;
     let source = comparison.warm_start(0).catalog.source;
     if let Some(cache) = cache.folder_for(&source) {
         comparison.keep_index_in(&cache);

@@ -26,11 +26,13 @@ pub(super) fn banded(arm: &ArmOutcome, metric: Metric, spent: Spent) -> Vec<Band
     average(&lines)
 }
 
-/// What the arm's runs measured when they had spent so much, in order; `None` beyond a run's end.
+/// What the arm's runs measured when they had spent so much, in order; `None` beyond a run's end. A run that learns
+/// nothing stays where it began.
 pub(super) fn at(arm: &ArmOutcome, metric: Metric, spent: Spent, x: f64) -> Vec<Option<f64>> {
     let value = |run: &RunOutcome| {
         let line = measured(run, metric, spent);
-        line.last().filter(|last| x <= last.0).and_then(|_| between(&line, x))
+        let stays = total(run, Spent::Tokens) == 0.0;
+        line.last().filter(|last| stays || x <= last.0).and_then(|_| between(&line, x))
     };
     arm.runs.iter().map(value).collect()
 }

@@ -1,6 +1,7 @@
 //! What a report of a comparison shows.
 
 use super::curve::{Spent, banded};
+use super::next_action::{ExactActions, exact_rates};
 use super::outcome::ArmOutcome;
 use super::plan::Comparison;
 use super::table::{FAILURES, Figures, decimals};
@@ -25,16 +26,23 @@ pub(super) fn of_tokens(comparison: &Comparison, arms: &[ArmOutcome], figures: &
     let over_tokens = over_tokens.into_iter().filter_map(|(name, title, metric)| {
         Some((name, panels(comparison, arms, title, metric, Spent::Tokens)?))
     });
-    let last =
-        [("success.svg", successes(comparison, arms, figures)), ("failures.svg", failures(arms, figures))];
+    let last = [
+        ("success.svg", successes(comparison, arms, figures)),
+        ("exact.svg", exact_actions(comparison, arms)),
+        ("failures.svg", failures(arms, figures)),
+    ];
     last.into_iter().filter_map(|(name, svg)| Some((name, svg?))).chain(over_tokens).collect()
 }
 
 /// Curves over seconds.
 pub(super) fn of_seconds(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<Drawing> {
-    let title = "Success on held-out goals, by seconds";
-    let svg = panels(comparison, arms, title, Metric::EvalSuccessRate, Spent::Seconds);
-    svg.map(|svg| ("success-seconds.svg", svg)).into_iter().collect()
+    let over_seconds = [
+        ("success-seconds.svg", "Success on held-out goals, by seconds", Metric::EvalSuccessRate),
+        ("exact-seconds.svg", "Exact actions at held-out steps, by seconds", Metric::EvalExactAction),
+    ];
+    let drawn =
+        |(name, title, metric)| Some((name, panels(comparison, arms, title, metric, Spent::Seconds)?));
+    over_seconds.into_iter().filter_map(drawn).collect()
 }
 
 fn panels(
@@ -81,14 +89,37 @@ fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) 
             singles: of.success_by_run.clone(),
         },
     };
-    let bounds = |end: usize| figures.iter().map(move |of| of.success_interval[end]);
+    let rows = arms.iter().zip(figures).map(row).collect();
+    intervals("Success on held-out goals", "goals", comparison.baseline, rows)
+}
+
+/// Those of the arms, and of what needs no model.
+fn exact_actions(comparison: &Comparison, arms: &[ArmOutcome]) -> Option<String> {
+    let row = |ExactActions { name, rate, interval: bounds, by_run }| Row {
+        name,
+        figure: format!("{} % {}", percent(rate), interval(bounds)),
+        mark: Mark::Interval { mean: rate, interval: bounds, singles: by_run },
+    };
+    let rows = exact_rates(arms)?.into_iter().map(row).collect();
+    intervals("Exact actions at held-out steps", "steps", comparison.baseline, rows)
+}
+
+/// Shares with their intervals over seeds and `of`, one below the other, each beside that of row `baseline`.
+fn intervals(title: &str, of: &str, baseline: usize, rows: Vec<Row>) -> Option<String> {
+    let (mut low, mut high, mut mark) = (1.0_f64, 0.0_f64, None);
+    for (number, row) in rows.iter().enumerate() {
+        if let Mark::Interval { mean, interval, .. } = &row.mark {
+            (low, high) = (low.min(interval[0]), high.max(interval[1]));
+            mark = if number == baseline { Some(*mean) } else { mark };
+        }
+    }
     Rows {
-        title: "Success on held-out goals".into(),
-        note: "95 % intervals over seeds and goals; rings: single seeds; dashed: the baseline".into(),
-        x: round_range([bounds(0).fold(1.0, f64::min), bounds(1).fold(0.0, f64::max)]),
-        mark: figures.get(comparison.baseline).map(|of| of.success),
+        title: title.into(),
+        note: format!("95 % intervals over seeds and {of}; rings: single seeds; dashed: the baseline"),
+        x: round_range([low, high]),
+        mark,
         parts: Vec::new(),
-        rows: arms.iter().zip(figures).map(row).collect(),
+        rows,
     }
     .svg()
 }

@@ -6,12 +6,40 @@ use crate::shop_r1::{Measured, NextActionScores, ScoredRow, Verdict, baselines, 
 use crate::statistics::{crossed_bootstrap, mean, paired_bootstrap};
 use crate::table::{Table, interval, percent};
 
+/// How often the whole action was right, as a share.
+pub(super) struct ExactActions {
+    pub name: String,
+    /// Mean over runs and steps.
+    pub rate: f64,
+    /// Of 95 %: over seeds and steps, or over steps where nothing is drawn from a seed.
+    pub interval: [f64; 2],
+    /// Of each run; empty of what needs no model.
+    pub by_run: Vec<f64>,
+}
+
+/// Those of all arms in order, then those of what needs no model; none where no steps were judged.
+pub(super) fn exact_rates(arms: &[ArmOutcome]) -> Option<Vec<ExactActions>> {
+    let of_arm = |arm: &ArmOutcome| {
+        let exact = exact(arm);
+        ExactActions {
+            name: arm.name.clone(),
+            rate: mean(&exact.concat()),
+            interval: crossed_bootstrap(&exact, BOOTSTRAP_SEED),
+            by_run: exact.iter().map(|run| mean(run)).collect(),
+        }
+    };
+    let of_row = |row: ScoredRow| ExactActions {
+        name: row.name,
+        rate: row.scores.exact_soft.value,
+        interval: row.scores.exact_soft.ci95,
+        by_run: Vec::new(),
+    };
+    Some(arms.iter().map(of_arm).chain(without_model(judged(arms)?).into_iter().map(of_row)).collect())
+}
+
 /// The table of all arms, and of what needs no model; none where no steps were judged.
 pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
-    let first = &arms.first()?.runs.first()?.verdicts;
-    if first.is_empty() {
-        return None;
-    }
+    let exact_rates = exact_rates(arms)?;
     let name = &arms[baseline].name;
     let head = [
         "arm",
@@ -25,24 +53,19 @@ pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
         "invalid, %",
     ];
     let before = exact(&arms[baseline]);
-    let arm_row = |(number, arm): (usize, &ArmOutcome)| {
-        let soft = exact(arm);
+    let arm_row = |(number, (arm, rate)): (usize, (&ArmOutcome, &ExactActions))| {
         let scores: Vec<NextActionScores> =
             arm.runs.iter().map(|run| scores_of(&run.verdicts, BOOTSTRAP_SEED)).collect();
         let over_runs =
             |figure: fn(&NextActionScores) -> Measured| mean_of(&scores, |scores| figure(scores).value);
         let against = match number == baseline {
             true => "baseline".into(),
-            false => difference(&by_goal(&before), &by_goal(&soft)),
+            false => difference(&by_goal(&before), &by_goal(&exact(arm))),
         };
         vec![
-            arm.name.clone(),
-            format!(
-                "{} {}",
-                percent(mean(&soft.concat())),
-                interval(crossed_bootstrap(&soft, BOOTSTRAP_SEED))
-            ),
-            soft.iter().map(|run| percent(mean(run))).collect::<Vec<_>>().join(", "),
+            rate.name.clone(),
+            format!("{} {}", percent(rate.rate), interval(rate.interval)),
+            rate.by_run.iter().map(|run| percent(*run)).collect::<Vec<_>>().join(", "),
             against,
             over_runs(|scores| scores.exact_string),
             over_runs(|scores| scores.type_acc),
@@ -51,14 +74,7 @@ pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
             over_runs(|scores| scores.invalid_rate),
         ]
     };
-    let rows = arms.iter().enumerate().map(arm_row).chain(without_model(first)).collect();
-    Some(Table { head: head.map(String::from).into(), rows })
-}
-
-/// Rows of what needs no model.
-fn without_model(verdicts: &[Verdict]) -> Vec<Vec<String>> {
-    let steps = verdicts.iter().map(|verdict| (&verdict.ground_truth, verdict.instruction.as_deref()));
-    let row = |row: ScoredRow| {
+    let constant_row = |row: ScoredRow| {
         let NextActionScores {
             exact_soft, exact_string, type_acc, macro_f1, weighted_f1, invalid_rate, ..
         } = row.scores;
@@ -67,7 +83,21 @@ fn without_model(verdicts: &[Verdict]) -> Vec<Vec<String>> {
             [exact_string, type_acc, macro_f1, weighted_f1, invalid_rate].map(|cell| percent(cell.value));
         [row.name, exact, String::new(), String::new()].into_iter().chain(cells).collect()
     };
-    baselines(steps, BOOTSTRAP_SEED).into_iter().map(row).collect()
+    let arm_rows = arms.iter().zip(&exact_rates).enumerate().map(arm_row);
+    let rows = arm_rows.chain(without_model(judged(arms)?).into_iter().map(constant_row)).collect();
+    Some(Table { head: head.map(String::from).into(), rows })
+}
+
+/// The verdicts of the first run, whose steps are those of all; none where no steps were judged.
+fn judged(arms: &[ArmOutcome]) -> Option<&[Verdict]> {
+    let first = &arms.first()?.runs.first()?.verdicts;
+    (!first.is_empty()).then_some(first)
+}
+
+/// What needs no model, at the same steps.
+fn without_model(verdicts: &[Verdict]) -> Vec<ScoredRow> {
+    let steps = verdicts.iter().map(|verdict| (&verdict.ground_truth, verdict.instruction.as_deref()));
+    baselines(steps, BOOTSTRAP_SEED)
 }
 
 /// A row a run, a column a step: 1 for the right action.

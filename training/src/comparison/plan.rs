@@ -42,8 +42,8 @@ pub struct Comparison {
     pub arms: Vec<Arm>,
     /// The configuration of the warm starts: what the arms have in common, whatever else is in it.
     common: Config,
-    /// The file's path as it was given.
-    file: String,
+    /// How all runs are asked for: the file's path and the values over it, as they were given.
+    whole_command: String,
     /// How a single run is asked for: `webshop train` with the flags that all arms have in common.
     command: String,
 }
@@ -87,17 +87,18 @@ struct ArmEntry {
 }
 
 impl Comparison {
-    /// Reads the file of a comparison and the configuration that it builds on.
-    pub fn load(path: &Path) -> Result<Self> {
+    /// Reads the file of a comparison and the configuration that it builds on. The values `set` (`KEY=VALUE`) stand over
+    /// those that the file sets for all arms, and under those of single arms.
+    pub fn load(path: &Path, set: &[String]) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
         let file: File = toml::from_str(&text).map_err(|e| TrainingError::ConfigSyntax {
             origin: format!("`{}`", path.display()),
             problem: e.to_string().trim_end().to_string(),
         })?;
-        Self::resolve(path, file)
+        Self::resolve(path, file, set)
     }
 
-    fn resolve(path: &Path, file: File) -> Result<Self> {
+    fn resolve(path: &Path, file: File, set: &[String]) -> Result<Self> {
         let refused = |problem: String| TrainingError::bad_file(path, problem);
         let names: Vec<&str> = file.arms.iter().map(|arm| arm.name.as_str()).collect();
         if let Some(name) = names.iter().find(|name| !is_folder_name(name)) {
@@ -118,6 +119,7 @@ impl Comparison {
         let base = file.base.map(|base| path.parent().unwrap_or(Path::new("")).join(base));
         let mut shared = file.set;
         shared.extend(file.catalog.map(|source| format!("catalog.source={}", toml::Value::String(source))));
+        shared.extend_from_slice(set);
         let common = Config::load(base.as_deref(), &shared)?;
         let resolve = |arm: ArmEntry| {
             let config = Config::load(base.as_deref(), &[&shared[..], &arm.set[..]].concat())?;
@@ -141,7 +143,7 @@ impl Comparison {
             seeds: file.seeds,
             baseline,
             arms,
-            file: path.display().to_string(),
+            whole_command: format!("webshop compare --config {}{}", path.display(), flags(set)),
             command: train_command(base.as_deref(), &shared),
             common,
         })
@@ -153,14 +155,13 @@ impl Comparison {
     }
 
     /// The command that makes all runs.
-    pub fn whole_command(&self) -> String {
-        format!("webshop compare --config {}", self.file)
+    pub fn whole_command(&self) -> &str {
+        &self.whole_command
     }
 
     /// The command that makes the run of `arm` under `seed` alone, to the same bytes.
     pub fn command(&self, arm: &Arm, seed: u64) -> String {
-        let own: String = arm.overrides.iter().map(|set| format!(" --set '{set}'")).collect();
-        format!("{}{own} --seed {seed}", self.command)
+        format!("{}{} --seed {seed}", self.command, flags(&arm.overrides))
     }
 
     /// Keeps the search index of a catalog that is a folder in `cache`, for all runs.
@@ -181,8 +182,12 @@ impl Arm {
 
 fn train_command(base: Option<&Path>, shared: &[String]) -> String {
     let base = base.map(|base| format!(" --config {}", base.display())).unwrap_or_default();
-    let shared: String = shared.iter().map(|set| format!(" --set '{set}'")).collect();
-    format!("webshop train{base}{shared}")
+    format!("webshop train{base}{}", flags(shared))
+}
+
+/// Changed values as a shell takes them, each after a space.
+fn flags(values: &[String]) -> String {
+    values.iter().map(|value| format!(" --set '{value}'")).collect()
 }
 
 /// Whether this key decides about the goals and steps that arms are judged on, or how.
@@ -222,10 +227,14 @@ mod tests {
     "#;
 
     fn load(text: &str) -> Result<Comparison> {
+        load_with(text, &[])
+    }
+
+    fn load_with(text: &str, set: &[String]) -> Result<Comparison> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("two.toml");
         fs::write(&file, text).unwrap();
-        Comparison::load(&file)
+        Comparison::load(&file, set)
     }
 
     #[test]
@@ -241,15 +250,23 @@ mod tests {
     }
 
     #[test]
+    fn values_given_beside_the_file_are_over_those_of_all_arms_and_under_those_of_one() {
+        let two = load_with(TWO, &["learner.steps=9".into(), "learner.lr=0.5".into()]).unwrap();
+        let values = |arm: &Arm| (arm.config(0).learner.steps, arm.config(0).learner.lr);
+        assert_eq!(two.arms.iter().map(values).collect::<Vec<_>>(), [(9, 0.5), (8, 0.5)]);
+        assert!(two.whole_command().ends_with("two.toml --set 'learner.steps=9' --set 'learner.lr=0.5'"));
+    }
+
+    #[test]
     fn the_comparisons_that_come_along_are_valid() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
         for (file, n_arms, n_seeds) in [
             ("learners.toml", 11, 3),
             ("nothing.toml", 10, 3),
-            ("shop_r1_arms.toml", 5, 3),
-            ("shop_r1_ablations.toml", 14, 1),
+            ("shop_r1_arms.toml", 6, 3),
+            ("shop_r1_ablations.toml", 13, 1),
         ] {
-            let comparison = Comparison::load(&configs.join(file)).unwrap();
+            let comparison = Comparison::load(&configs.join(file), &[]).unwrap();
             assert_eq!((comparison.arms.len(), comparison.seeds.len()), (n_arms, n_seeds), "{file}");
         }
     }

@@ -5,8 +5,8 @@
 //! table.md                    the tables, what they are about, and the command of every run
 //! success.svg  failures.svg   the last evaluations
 //! success-tokens.svg  score-tokens.svg  kl-tokens.svg  entropy-tokens.svg  length-tokens.svg
-//! exact-tokens.svg  reward-tokens.svg        where single steps are judged
-//! seconds.md  success-seconds.svg
+//! exact.svg  exact-tokens.svg  reward-tokens.svg        where single steps are judged
+//! seconds.md  success-seconds.svg  exact-seconds.svg
 //! ```
 //!
 //! Seconds are in the last line's files and in the last section of the page. All else has the same bytes wherever and

@@ -165,25 +165,35 @@ impl Table {
         }
     }
 
-    /// How long it took, and what all arms had reached when the first of all runs ended.
+    /// How long it took, and what all arms had reached when the first of the runs that learn ended.
     pub(super) fn of_seconds(arms: &[ArmOutcome]) -> Self {
         let seconds =
             |arm: &ArmOutcome| arm.runs.iter().map(|run| total(run, Spent::Seconds)).collect::<Vec<f64>>();
-        let shortest = arms.iter().flat_map(&seconds).fold(f64::INFINITY, f64::min);
-        let head = ["arm".into(), "seconds".into(), format!("success after {shortest:.0} s, %")];
-        let row = |arm: &ArmOutcome| {
+        let learning = arms.iter().filter(|arm| arm.runs.iter().any(|run| total(run, Spent::Tokens) > 0.0));
+        let shortest = learning.flat_map(&seconds).fold(f64::INFINITY, f64::min);
+        let reached = |(name, metric)| -> (&str, Vec<Vec<f64>>) {
+            let of_arm = |arm| at(arm, metric, Spent::Seconds, shortest).into_iter().flatten().collect();
+            (name, arms.iter().map(of_arm).collect())
+        };
+        let then =
+            [("success", Metric::EvalSuccessRate), ("exact action", Metric::EvalExactAction)].map(reached);
+        let then: Vec<_> =
+            then.into_iter().filter(|(_, of_arms)| of_arms.iter().any(|runs| !runs.is_empty())).collect();
+        let head = ["arm".into(), "seconds".into()]
+            .into_iter()
+            .chain(then.iter().map(|(name, _)| format!("{name} after {shortest:.0} s, %")));
+        let row = |(number, arm): (usize, &ArmOutcome)| {
             let seconds = seconds(arm);
             let (low, high) =
                 seconds.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), s| (low.min(*s), high.max(*s)));
-            let then: Vec<f64> =
-                at(arm, Metric::EvalSuccessRate, Spent::Seconds, shortest).into_iter().flatten().collect();
-            vec![
-                arm.name.clone(),
-                format!("{:.0} [{low:.0}, {high:.0}]", mean(&seconds)),
-                if then.is_empty() { String::new() } else { percent(mean(&then)) },
-            ]
+            let spent = format!("{:.0} [{low:.0}, {high:.0}]", mean(&seconds));
+            let reached = |(_, of_arms): &(&str, Vec<Vec<f64>>)| match &of_arms[number][..] {
+                [] => String::new(),
+                runs => percent(mean(runs)),
+            };
+            [arm.name.clone(), spent].into_iter().chain(then.iter().map(reached)).collect()
         };
-        Self { head: head.into(), rows: arms.iter().map(row).collect() }
+        Self { head: head.collect(), rows: arms.iter().enumerate().map(row).collect() }
     }
 }
 
