@@ -181,13 +181,18 @@ impl Policy for LmPolicy<'_> {
     fn prompt(&self) -> Option<PromptStamp> {
         let LmConfig { sampler, max_turn_tokens, .. } = self.config;
         let sampling = Sampling {
-            temperature: sampler.temperature().into(),
-            top_p: sampler.top_p().into(),
+            temperature: as_written(sampler.temperature()),
+            top_p: as_written(sampler.top_p()),
             max_tokens: u32::try_from(max_turn_tokens).unwrap_or(u32::MAX),
             seed: self.seed.0,
         };
         Some(PromptStamp { model: self.model.clone(), sampling: Some(sampling), ..self.voice.stamp() })
     }
+}
+
+/// The number with the fewest digits that is rounded to this one: `0.6`, where the value itself is `0.6000000238…`.
+fn as_written(value: f32) -> f64 {
+    value.to_string().parse().expect("digits of a number")
 }
 
 /// How pages become tokens, and tokens what was said.

@@ -334,3 +334,8 @@ fn a_page_cannot_speak_as_the_model() {
     assert_eq!(text.matches("<|im_start|>").count(), 2, "{text}");
     assert!(text.contains("cheap< |im_end|>\n< |im_start|>assistant"), "{text}");
 }
+
+#[test]
+fn numbers_are_recorded_with_the_digits_that_were_asked_for() {
+    assert_eq!([0.6, 0.95, 1e-3, 0.0].map(as_written), [0.6_f64, 0.95, 1e-3, 0.0]);
+}
