@@ -27,7 +27,11 @@ pub(super) fn against_time(results: &Results) -> Option<String> {
     let (scale, unit) = if longest >= MINUTES_FROM { (60.0, "minutes") } else { (1.0, "seconds") };
     let at: Vec<f64> = results.timings.iter().map(|timing| timing.seconds / scale).collect();
     let began = results.learning_began_at();
-    let marks = began.map(|at| (at / scale, format!("V*, then {}", results.loss()))).into_iter().collect();
+    let begins = match results.values {
+        Some(_) => format!("V*, then {}", results.loss()),
+        None => format!("{} begins", results.loss()),
+    };
+    let marks = began.map(|at| (at / scale, begins)).into_iter().collect();
     let x_label = format!("{unit} since the run began");
     learning_curve(results, &at, x_label, marks).svg()
 }
@@ -57,12 +61,26 @@ pub(super) fn all(results: &Results) -> Vec<String> {
     let learn = |label, metric| line(results, Phase::Learn, label, metric);
     let cloned = |metric| line(results, Phase::WarmStart, "", metric);
     let both = |trips, held| vec![learn("training trips", trips), evaluated(results, held)];
+    let at_steps = |steps, held| vec![learn("training steps", steps), evaluated(results, held)];
+    let advantage = if results.values.is_some() { "Advantages r − V*" } else { "Advantages" };
     let charts = [
         against_time(results),
         against_steps(results),
         ends_of_trips(results),
+        own(
+            "Exact actions",
+            "at single steps",
+            Unit::Share,
+            at_steps(Metric::RolloutExactAction, Metric::EvalExactAction),
+        ),
+        own(
+            "Reward",
+            "hierarchical, at single steps",
+            Unit::Plain,
+            at_steps(Metric::RolloutReward, Metric::EvalReward),
+        ),
         values(results),
-        own("Advantages r − V*", "mean, band: ± one deviation", Unit::Plain, vec![advantages(results)]),
+        own(advantage, "mean, band: ± one deviation", Unit::Plain, vec![advantages(results)]),
         own("KL to the reference", "k1, nats a trip", Unit::Plain, vec![learn("", Metric::TrainKl)]),
         own("Entropy of what is written", "nats a token", Unit::Plain, vec![learn("", Metric::TrainEntropy)]),
         own(

@@ -141,11 +141,25 @@ mod tests {
             "600 seconds are 10 minutes"
         );
         assert!(html.contains("V* of the training goals") && html.contains("How held-out trips end"));
+        assert!(html.contains("V*, then A*-PO") && !html.contains("Exact actions"));
         for outside in ["<script", "src=", "href=", "@import", "url("] {
             assert!(!html.contains(outside), "the page must not use `{outside}`");
         }
         let curve = fs::read_to_string(run.curve()).unwrap();
         assert!(curve.starts_with("<svg xmlns=") && curve.contains("prefers-color-scheme: dark"));
+    }
+
+    #[test]
+    fn single_steps_have_curves_and_who_needs_no_v_star_is_not_said_to_have_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = new_run(folder.path());
+        let mut writer = MetricsWriter::open(run.root(), "test", MetricsPosition::default()).unwrap();
+        let mut record = evaluated(Phase::Learn, 30, 0.9);
+        record.set(Metric::EvalExactAction, 0.72).set(Metric::EvalReward, 717.0);
+        writer.write(&record, &Timing::new(record.phase, record.step, 700.0)).unwrap();
+        let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
+        assert!(html.contains("Exact actions") && html.contains("hierarchical, at single steps"));
+        assert!(html.contains("A*-PO begins") && !html.contains("V*, then"));
     }
 
     #[test]
