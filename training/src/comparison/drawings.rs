@@ -1,7 +1,7 @@
 //! What a report of a comparison shows.
 
 use super::curve::{Spent, banded};
-use super::next_action::{ExactActions, exact_rates};
+use super::next_action::NextActions;
 use super::outcome::ArmOutcome;
 use super::plan::Comparison;
 use super::table::{FAILURES, Figures, decimals};
@@ -13,7 +13,12 @@ use crate::table::{interval, percent};
 pub(super) type Drawing = (&'static str, String);
 
 /// The last evaluations, and curves over what was written; the same bytes for the same runs.
-pub(super) fn of_tokens(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Vec<Drawing> {
+pub(super) fn of_tokens(
+    comparison: &Comparison,
+    arms: &[ArmOutcome],
+    figures: &[Figures],
+    said: &[NextActions],
+) -> Vec<Drawing> {
     let over_tokens = [
         ("success-tokens.svg", "Success on held-out goals", Metric::EvalSuccessRate),
         ("score-tokens.svg", "Score on held-out goals", Metric::EvalTaskScore),
@@ -28,7 +33,7 @@ pub(super) fn of_tokens(comparison: &Comparison, arms: &[ArmOutcome], figures: &
     });
     let last = [
         ("success.svg", successes(comparison, arms, figures)),
-        ("exact.svg", exact_actions(comparison, arms)),
+        ("exact.svg", exact_actions(comparison, said)),
         ("failures.svg", failures(arms, figures)),
     ];
     last.into_iter().filter_map(|(name, svg)| Some((name, svg?))).chain(over_tokens).collect()
@@ -94,13 +99,17 @@ fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) 
 }
 
 /// Those of the arms, and of what needs no model.
-fn exact_actions(comparison: &Comparison, arms: &[ArmOutcome]) -> Option<String> {
-    let row = |ExactActions { name, rate, interval: bounds, by_run }| Row {
-        name,
-        figure: format!("{} % {}", percent(rate), interval(bounds)),
-        mark: Mark::Interval { mean: rate, interval: bounds, singles: by_run },
+fn exact_actions(comparison: &Comparison, said: &[NextActions]) -> Option<String> {
+    let row = |of: &NextActions| Row {
+        name: of.name.clone(),
+        figure: format!("{} % {}", percent(of.exact), interval(of.exact_interval)),
+        mark: Mark::Interval {
+            mean: of.exact,
+            interval: of.exact_interval,
+            singles: of.exact_by_run.clone(),
+        },
     };
-    let rows = exact_rates(arms)?.into_iter().map(row).collect();
+    let rows = said.iter().map(row).collect();
     intervals("Exact actions at held-out steps", "steps", comparison.baseline, rows)
 }
 

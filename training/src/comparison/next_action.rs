@@ -2,102 +2,90 @@
 
 use super::outcome::{ArmOutcome, RunOutcome};
 use super::table::{BOOTSTRAP_SEED, by_goal, signed};
-use crate::shop_r1::{Measured, NextActionScores, ScoredRow, Verdict, baselines, scores_of};
+use crate::shop_r1::{NextActionScores, ScoredRow, Verdict, baselines, scores_of};
 use crate::statistics::{crossed_bootstrap, mean, paired_bootstrap};
 use crate::table::{Table, interval, percent};
 
-/// How often the whole action was right, as a share.
-pub(super) struct ExactActions {
+/// What was said by an arm, or by what needs no model. Rates are shares from 0 to 1.
+pub(super) struct NextActions {
     pub name: String,
-    /// Mean over runs and steps.
-    pub rate: f64,
+    /// How often the whole action was right: the mean over runs and steps.
+    pub exact: f64,
     /// Of 95 %: over seeds and steps, or over steps where nothing is drawn from a seed.
-    pub interval: [f64; 2],
+    pub exact_interval: [f64; 2],
     /// Of each run; empty of what needs no model.
-    pub by_run: Vec<f64>,
+    pub exact_by_run: Vec<f64>,
+    /// By how much it exceeds the baseline's, with the interval were other steps asked; empty of what needs no model.
+    against: String,
+    /// Means over runs: exact as string, type, macro F1, weighted F1, invalid.
+    rest: [f64; 5],
 }
 
-/// Those of all arms in order, then those of what needs no model; none where no steps were judged.
-pub(super) fn exact_rates(arms: &[ArmOutcome]) -> Option<Vec<ExactActions>> {
-    let of_arm = |arm: &ArmOutcome| {
+/// Those of all arms in order, then those of what needs no model; empty where no steps were judged.
+pub(super) fn next_actions(arms: &[ArmOutcome], baseline: usize) -> Vec<NextActions> {
+    let Some(verdicts) = arms.first().and_then(|arm| arm.runs.first()).map(|run| &run.verdicts) else {
+        return Vec::new();
+    };
+    if verdicts.is_empty() {
+        return Vec::new();
+    }
+    let before = by_goal(&exact(&arms[baseline]));
+    let of_arm = |(number, arm): (usize, &ArmOutcome)| {
         let exact = exact(arm);
-        ExactActions {
+        let rest: Vec<[f64; 5]> =
+            arm.runs.iter().map(|run| rest(&scores_of(&run.verdicts, BOOTSTRAP_SEED))).collect();
+        NextActions {
             name: arm.name.clone(),
-            rate: mean(&exact.concat()),
-            interval: crossed_bootstrap(&exact, BOOTSTRAP_SEED),
-            by_run: exact.iter().map(|run| mean(run)).collect(),
+            exact: mean(&exact.concat()),
+            exact_interval: crossed_bootstrap(&exact, BOOTSTRAP_SEED),
+            exact_by_run: exact.iter().map(|run| mean(run)).collect(),
+            against: match number == baseline {
+                true => "baseline".into(),
+                false => difference(&before, &by_goal(&exact)),
+            },
+            rest: std::array::from_fn(|i| mean(&rest.iter().map(|run| run[i]).collect::<Vec<_>>())),
         }
     };
-    let of_row = |row: ScoredRow| ExactActions {
+    let without_model = |row: ScoredRow| NextActions {
         name: row.name,
-        rate: row.scores.exact_soft.value,
-        interval: row.scores.exact_soft.ci95,
-        by_run: Vec::new(),
+        exact: row.scores.exact_soft.value,
+        exact_interval: row.scores.exact_soft.ci95,
+        exact_by_run: Vec::new(),
+        against: String::new(),
+        rest: rest(&row.scores),
     };
-    Some(arms.iter().map(of_arm).chain(without_model(judged(arms)?).into_iter().map(of_row)).collect())
+    let steps = verdicts.iter().map(|verdict| (&verdict.ground_truth, verdict.instruction.as_deref()));
+    let constant = baselines(steps, BOOTSTRAP_SEED).into_iter().map(without_model);
+    arms.iter().enumerate().map(of_arm).chain(constant).collect()
 }
 
-/// The table of all arms, and of what needs no model; none where no steps were judged.
-pub(super) fn table(arms: &[ArmOutcome], baseline: usize) -> Option<Table> {
-    let exact_rates = exact_rates(arms)?;
-    let name = &arms[baseline].name;
+/// The figures as a table; none where no steps were judged.
+pub(super) fn table(said: &[NextActions], baseline: usize) -> Option<Table> {
     let head = [
         "arm",
         "exact action, %",
         "of each seed",
-        &format!("against {name}"),
+        &format!("against {}", said.get(baseline)?.name),
         "exact as string, %",
         "type, %",
         "macro F1, %",
         "weighted F1, %",
         "invalid, %",
     ];
-    let before = exact(&arms[baseline]);
-    let arm_row = |(number, (arm, rate)): (usize, (&ArmOutcome, &ExactActions))| {
-        let scores: Vec<NextActionScores> =
-            arm.runs.iter().map(|run| scores_of(&run.verdicts, BOOTSTRAP_SEED)).collect();
-        let over_runs =
-            |figure: fn(&NextActionScores) -> Measured| mean_of(&scores, |scores| figure(scores).value);
-        let against = match number == baseline {
-            true => "baseline".into(),
-            false => difference(&by_goal(&before), &by_goal(&exact(arm))),
-        };
-        vec![
-            rate.name.clone(),
-            format!("{} {}", percent(rate.rate), interval(rate.interval)),
-            rate.by_run.iter().map(|run| percent(*run)).collect::<Vec<_>>().join(", "),
-            against,
-            over_runs(|scores| scores.exact_string),
-            over_runs(|scores| scores.type_acc),
-            over_runs(|scores| scores.macro_f1),
-            over_runs(|scores| scores.weighted_f1),
-            over_runs(|scores| scores.invalid_rate),
-        ]
+    let row = |of: &NextActions| {
+        let exact = format!("{} {}", percent(of.exact), interval(of.exact_interval));
+        let by_run: Vec<String> = of.exact_by_run.iter().map(|run| percent(*run)).collect();
+        [of.name.clone(), exact, by_run.join(", "), of.against.clone()]
+            .into_iter()
+            .chain(of.rest.map(percent))
+            .collect()
     };
-    let constant_row = |row: ScoredRow| {
-        let NextActionScores {
-            exact_soft, exact_string, type_acc, macro_f1, weighted_f1, invalid_rate, ..
-        } = row.scores;
-        let exact = format!("{} {}", percent(exact_soft.value), interval(exact_soft.ci95));
-        let cells =
-            [exact_string, type_acc, macro_f1, weighted_f1, invalid_rate].map(|cell| percent(cell.value));
-        [row.name, exact, String::new(), String::new()].into_iter().chain(cells).collect()
-    };
-    let arm_rows = arms.iter().zip(&exact_rates).enumerate().map(arm_row);
-    let rows = arm_rows.chain(without_model(judged(arms)?).into_iter().map(constant_row)).collect();
-    Some(Table { head: head.map(String::from).into(), rows })
+    Some(Table { head: head.map(String::from).into(), rows: said.iter().map(row).collect() })
 }
 
-/// The verdicts of the first run, whose steps are those of all; none where no steps were judged.
-fn judged(arms: &[ArmOutcome]) -> Option<&[Verdict]> {
-    let first = &arms.first()?.runs.first()?.verdicts;
-    (!first.is_empty()).then_some(first)
-}
-
-/// What needs no model, at the same steps.
-fn without_model(verdicts: &[Verdict]) -> Vec<ScoredRow> {
-    let steps = verdicts.iter().map(|verdict| (&verdict.ground_truth, verdict.instruction.as_deref()));
-    baselines(steps, BOOTSTRAP_SEED)
+fn rest(scores: &NextActionScores) -> [f64; 5] {
+    let NextActionScores { exact_string, type_acc, macro_f1, weighted_f1, invalid_rate, .. } = scores;
+    [exact_string, type_acc, macro_f1, weighted_f1, invalid_rate].map(|measured| measured.value)
 }
 
 /// A row a run, a column a step: 1 for the right action.
@@ -105,10 +93,6 @@ fn exact(arm: &ArmOutcome) -> Vec<Vec<f64>> {
     let of_verdict = |verdict: &Verdict| f64::from(u8::from(verdict.is_exact));
     let of_run = |run: &RunOutcome| run.verdicts.iter().map(of_verdict).collect();
     arm.runs.iter().map(of_run).collect()
-}
-
-fn mean_of(all: &[NextActionScores], figure: impl Fn(&NextActionScores) -> f64) -> String {
-    percent(mean(&all.iter().map(figure).collect::<Vec<_>>()))
 }
 
 fn difference(before: &[f64], after: &[f64]) -> String {

@@ -34,11 +34,12 @@ const SECONDS: &str = "Counted from the end of the warm start, evaluations and V
 pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> Result<PathBuf> {
     let arms = read(comparison, folder)?;
     let figures = figures(&arms, comparison.baseline);
-    let drawings = of_tokens(comparison, &arms, &figures);
+    let said = next_action::next_actions(&arms, comparison.baseline);
+    let drawings = of_tokens(comparison, &arms, &figures, &said);
     let seconds = of_seconds(comparison, &arms);
     let tables = [
         ("What the arms came to", Some(Table::of_results(comparison, &arms, &figures))),
-        ("What was said at held-out steps", next_action::table(&arms, comparison.baseline)),
+        ("What was said at held-out steps", next_action::table(&said, comparison.baseline)),
         ("How held-out trips end", Some(Table::of_failures(&arms, &figures))),
     ];
     let times = Table::of_seconds(&arms);
