@@ -6,7 +6,7 @@
 //!
 //! Whether a label is on the page is not known here: [`crate::Session::act`] decides that.
 
-use crate::compat::Compat;
+use crate::original::compat::Compat;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::fmt;

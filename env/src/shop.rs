@@ -7,15 +7,15 @@
 //! It holds no customer: that is a [`crate::Session`].
 
 use crate::action::NoopReason;
-use crate::bm25::SearchExplanation;
-use crate::compat::Compat;
-use crate::digest::Digest;
+use crate::search::bm25::SearchExplanation;
+use crate::original::compat::Compat;
+use webshop_products::Digest;
 use crate::fingerprint::ShopFingerprint;
-use crate::index::{Hit, SearchIndex, TooManyTerms};
-use crate::nouns::NounTable;
-use crate::python;
+use crate::search::index::{Hit, SearchIndex, TooManyTerms};
+use crate::reward::nouns::NounTable;
+use webshop_pycompat::strip;
 use crate::reward::{GoalFacts, ProductFacts, REWARD_VERSION, RewardBreakdown, RewardExplanation, judge};
-use crate::search_memo::SearchMemo;
+use crate::search::memo::SearchMemo;
 use crate::shop_env::ENVIRONMENT_ID;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -217,7 +217,7 @@ impl Shop {
     /// The reason why the query lists nothing at all, as opposed to an empty list.
     pub fn listing(&self, query: &str) -> Result<Arc<[ProductIdx]>, NoopReason> {
         let (marker, rest) = query.split_once(' ').unwrap_or((query, ""));
-        let of = |groups: &Groups, key: &str| groups.get(python::strip(key)).cloned().unwrap_or_default();
+        let of = |groups: &Groups, key: &str| groups.get(strip(key)).cloned().unwrap_or_default();
         match marker {
             "<c>" if marker.len() == query.len() => Err(NoopReason::NoSuchListing),
             "<c>" => Ok(of(&self.departments, rest.split(' ').next().unwrap_or(rest))),

@@ -10,15 +10,16 @@
 //! of a session, as they follow from the query; whoever steps often keeps them (see
 //! [`crate::ShopEnv`]). There is no step limit here.
 
-mod listing;
-mod sight;
-mod stored;
+pub(crate) mod envelope;
+mod page_of;
+mod results;
+mod snapshot;
 
-pub(crate) use listing::LastListing;
-pub(crate) use stored::Fields;
+pub(crate) use results::LastListing;
+pub(crate) use snapshot::Fields;
 
 use crate::action::{Action, NoopReason};
-use crate::compat::Compat;
+use crate::original::compat::Compat;
 use crate::page::Detail;
 use crate::reward::RewardBreakdown;
 use crate::shop::Shop;
