@@ -17,9 +17,9 @@
 //!
 //! let mut env = ShopEnv::new(shop, EnvConfig::default());
 //! let start = env.reset(GoalId(0));
-//! assert!(start.content.starts_with("WebShop [SEP] Instruction: [SEP] "));
+//! assert!(start.content().starts_with("WebShop [SEP] Instruction: [SEP] "));
 //! let step = env.step(&Action::Search("shoes".into()));
-//! assert!(step.observation.available_actions.clickables.contains(&"next >".to_owned()));
+//! assert!(step.observation.available_actions().clickables.contains(&"next >".to_owned()));
 //! assert_eq!((step.reward, step.terminated, step.truncated), (0.0, false, false));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,6 +27,8 @@
 //! This crate knows no tokens of a language model, no policy and no learning.
 
 mod action;
+mod version;
+
 mod original;
 mod page;
 mod search;
@@ -59,18 +61,19 @@ pub use page::{
 };
 pub use search::porter::stem;
 pub use reward::best_purchase::Purchase;
-pub use trajectory::replay::{Replay, ReplayError, TripDifference, replay};
+pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay};
 pub use reward::{RewardBreakdown, RewardExplanation};
-pub use session::{Outcome, RESULTS_PER_PAGE, Session};
+pub use session::{Outcome, RESULTS_PER_PAGE, Session, Transition, Walk};
 pub use shop::{EnvError, Shop, ShopConfig};
-pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
+pub use shop_env::{EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
 pub use page::foreign::{ForeignPage, Link, Links, Method, read_html};
 pub use session::envelope::SnapshotError;
 pub use original::trace::{
-    CustomerName, GivenTrip, TraceError, TracedPage, TracedSession, TracedStep, TracedTrip, Tracer,
+    ScriptedEpisode, SessionName, TraceError, TracedEpisode, TracedPage, TracedSession, TracedStep, Tracer,
 };
 pub use trajectory::transcript::transcript;
-pub use trajectory::record::{Difference, Footprint, TRIP_FORMAT, Trip, TripError, TripTurn};
+pub use trajectory::record::{Difference, Episode, EpisodeError, TransitionDigest, Turn};
 pub use vec_env::VecEnv;
+pub use version::{ENVIRONMENT_ID, EPISODE_FORMAT};
 pub use reward::original_fields::VerboseInfo;
 pub use page::available_actions::AvailableActions;

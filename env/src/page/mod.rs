@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use webshop_products::{ProductId, ProductIdx, Selection};
+use webshop_products::{Cents, ProductId, ProductIdx, Selection};
 
 /// One page of the shop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,6 +69,9 @@ pub struct ResultItem {
     pub title: Arc<str>,
     /// Its price as shown, which may be a range.
     pub price_tag: Arc<str>,
+    /// The greatest amount that `price_tag` names.
+    #[serde(skip)]
+    pub highest_price: Cents,
     /// Whether the customer has opened it since the search bar.
     pub visited: bool,
 }
@@ -90,6 +93,9 @@ pub struct ItemPage {
     pub title: Arc<str>,
     /// Its price as shown, which may be a range.
     pub price_tag: Arc<str>,
+    /// The greatest amount that `price_tag` names.
+    #[serde(skip)]
+    pub highest_price: Cents,
     /// What can be chosen.
     pub options: Vec<OptionList>,
     /// What is chosen, in the order of choosing.

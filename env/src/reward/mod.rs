@@ -59,7 +59,6 @@ pub struct RewardBreakdown {
 }
 
 /// The version of the rule above; a purchase that is worth something else changes it.
-pub(crate) const REWARD_VERSION: &str = "reward-1";
 
 impl RewardBreakdown {
     /// The factor for the kind of product: 1, 0.5, 0.1 or 0.

@@ -25,13 +25,13 @@ use tantivy::{
 };
 use webshop_products::{ProductId, ProductIdx};
 
-/// A search lists at most this many products.
+/// The greatest number of hits of a search.
 pub const MAX_HITS: usize = 50;
 
-/// A query may hold at most this many distinct terms, as in Lucene.
+/// The greatest number of distinct terms of a query, as in Lucene.
 pub const MAX_QUERY_TERMS: usize = 1024;
 
-/// The field that holds what is searched.
+/// The field with the indexed text.
 const CONTENTS: &str = "contents";
 
 /// tantivy's floor; it only sizes the term table, since all documents form one segment.
@@ -55,44 +55,44 @@ pub struct TooManyTerms;
 pub struct SearchIndex {
     field: Field,
     postings: Arc<InvertedIndexReader>,
-    lengths: FieldNormReader,
+    pub(super) lengths: FieldNormReader,
     collection: Collection,
     /// `Collection::inverse_norm` of each of the 256 lengths a document can have.
-    inverse_norms: Vec<f32>,
-    /// Each product's place in the byte order of ids, which breaks ties.
+    pub(super) inverse_norms: Vec<f32>,
+    /// The rank of each product in the byte order of ids, which breaks ties.
     id_ranks: Vec<u32>,
     ids: Vec<ProductId>,
-    /// Room for the scores of a search, as many as were ever made at one time.
-    rooms: Mutex<Vec<Scores>>,
+    /// Score buffers for reuse, as many as were ever in use at one time.
+    buffers: Mutex<Vec<Scores>>,
 }
 
 /// The score of each document in one search; [`UNTOUCHED`] between searches.
-type Scores = Box<[f64]>;
+pub(super) type Scores = Box<[f64]>;
 
 /// Marks a document that no term has touched; negative, since a score can round to zero.
-const UNTOUCHED: f64 = -1.0;
+pub(super) const UNTOUCHED: f64 = -1.0;
 
-/// Room for up to so many scores is made anew for each search, which is quicker than to fetch it from another thread's
-/// cache; to make more takes longer than to search.
-const SMALL_ROOM: usize = 30_000;
+/// Up to this number of documents a score buffer is allocated for each search, which is faster than fetching one from
+/// another thread's cache; above it allocation takes longer than the search.
+const SMALL_BUFFER: usize = 30_000;
 
-/// With more postings than this, it pays to look for the best documents first; with fewer, to score all.
+/// Above this number of postings, pruning pays; below it, scoring all documents is faster.
 const MANY_POSTINGS: u64 = 50_000;
 
-/// A term of a query that some document holds, before the first of them.
+/// A term of a query, positioned at the first document that holds it.
 #[derive(Clone)]
-struct OpenTerm {
-    postings: SegmentPostings,
-    /// What its score comes to at most: its idf, times how often the query says it.
-    weight: f32,
+pub(super) struct OpenTerm {
+    pub(super) postings: SegmentPostings,
+    /// Upper bound of its score: its idf times its count in the query.
+    pub(super) weight: f32,
 }
 
 impl SearchIndex {
-    /// Indexes a document for each id; the position is the product's index. With a `cache`, the postings are
-    /// looked for in this folder first, and kept there if they are not.
+    /// Indexes one document for each id; the position is the product's index. With a `cache` folder, postings are
+    /// loaded from there if present and stored there otherwise.
     ///
     /// # Errors
-    /// Only what tantivy reports while writing to memory.
+    /// The errors of tantivy while it writes to memory.
     pub fn new(
         ids: Vec<ProductId>,
         documents: impl Iterator<Item = String> + Clone,
@@ -141,7 +141,7 @@ impl SearchIndex {
             inverse_norms,
             id_ranks: ranks(&ids),
             ids,
-            rooms: Mutex::default(),
+            buffers: Mutex::default(),
         })
     }
 
@@ -158,7 +158,7 @@ impl SearchIndex {
 
     /// Scores whatever document holds any of the terms.
     fn search_plain(&self, terms: Vec<OpenTerm>) -> Vec<Hit> {
-        let mut sums = self.take_room();
+        let mut sums = self.take_buffer();
         let mut met: Vec<u32> = Vec::new();
         for term in terms {
             self.add_to_all(term, &mut sums, &mut met);
@@ -169,7 +169,7 @@ impl SearchIndex {
     /// Scores only what may be among the best; the hits are those of the plain search.
     fn search_pruned(&self, terms: &[OpenTerm]) -> Vec<Hit> {
         let candidates = self.candidates(terms);
-        let mut sums = self.take_room();
+        let mut sums = self.take_buffer();
         for term in terms {
             self.add_to_some(term.clone(), &mut sums, &candidates);
         }
@@ -229,21 +229,21 @@ impl SearchIndex {
             .expect("the index lies in memory and was written by this process")
     }
 
-    /// Room for a score of each document.
-    fn take_room(&self) -> Scores {
-        let is_kept = self.ids.len() > SMALL_ROOM;
-        let kept = is_kept.then(|| self.rooms.lock().expect("nobody panics with the rooms in hand").pop());
+    /// A buffer with a score for each document.
+    pub(super) fn take_buffer(&self) -> Scores {
+        let is_kept = self.ids.len() > SMALL_BUFFER;
+        let kept = is_kept.then(|| self.buffers.lock().expect("nobody panics while holding the lock").pop());
         kept.flatten().unwrap_or_else(|| vec![UNTOUCHED; self.ids.len()].into())
     }
 
-    /// Keeps room for the next search; every score in it must be [`UNTOUCHED`] again.
-    fn give_back(&self, scores: Scores) {
-        if self.ids.len() > SMALL_ROOM {
-            self.rooms.lock().expect("nobody panics with the rooms in hand").push(scores);
+    /// Keeps a buffer for the next search; every score in it must be [`UNTOUCHED`].
+    pub(super) fn give_back(&self, scores: Scores) {
+        if self.ids.len() > SMALL_BUFFER {
+            self.buffers.lock().expect("nobody panics while holding the lock").push(scores);
         }
     }
 
-    /// The best of `docs` by their `sums`, whose room is given back.
+    /// The best of `docs` by their `sums`; gives the buffer back.
     fn rank(&self, mut sums: Scores, docs: &[u32]) -> Vec<Hit> {
         let mut ranked: Vec<(f32, u32, u32)> =
             docs.iter().map(|&doc| (sums[doc as usize] as f32, self.id_ranks[doc as usize], doc)).collect();

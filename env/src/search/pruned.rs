@@ -1,30 +1,30 @@
-//! The best documents of a search without a score for every document.
+//! Search without scoring every document (MaxScore, term at a time).
 //!
-//! In a large catalog most of a search goes into words that half of all products hold and that decide little. So terms
-//! are taken from the most telling to the least, and every document that holds one is summed up, as in the plain search,
-//! until the terms that are left cannot lift a new one among the best. From then on only documents met before are looked up, and
-//! those are dropped that the terms left cannot lift there any more. (Turtle and Flood, "Query evaluation: strategies
-//! and optimizations", 1995: MaxScore, term at a time.)
+//! In a large catalog most of the time of a search goes to words that half of all products hold and that decide
+//! little. Terms are taken in descending order of their greatest score. Every document that holds one is summed up as
+//! in the exhaustive search, until the remaining terms cannot lift a new document among the best. From then on only
+//! documents met before are looked up, and those that the remaining terms cannot lift among the best are dropped.
+//! (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.)
 //!
-//! Sums are made in another order than the plain search's, so they may differ by rounding. Therefore what comes out are
-//! candidates, within [`SLACK`] of the best, which are then scored as the plain search does it: the hits are the same.
+//! The order of summation differs from the exhaustive search, so sums may differ by rounding. The result is therefore a
+//! set of candidates within [`SLACK`] of the best, which are scored again exhaustively: the hits are the same.
 
 use crate::search::index::{MAX_HITS, OpenTerm, SearchIndex, UNTOUCHED};
 use crate::search::bm25::term_score;
 use tantivy::postings::Postings;
 use tantivy::{DocSet, TERMINATED};
 
-/// The share of a score by which rounding may mislead: some ten times that of an `f32`, in which hits are compared.
+/// Relative tolerance for rounding, about ten times that of the `f32` in which hits are compared.
 const SLACK: f64 = 1e-6;
 
 impl SearchIndex {
-    /// All documents that may be among the best for `terms`, ascending, each once.
+    /// All documents that may be among the best [`MAX_HITS`] for `terms`, ascending and distinct.
     pub(super) fn candidates(&self, terms: &[OpenTerm]) -> Vec<u32> {
         let mut terms: Vec<&OpenTerm> = terms.iter().collect();
         terms.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         // No score of a term exceeds its weight, however often a document holds it.
         let mut left: f64 = terms.iter().map(|term| f64::from(term.weight)).sum();
-        let mut sums = self.take_room();
+        let mut sums = self.take_buffer();
         let mut met: Vec<u32> = Vec::new();
         let mut terms = terms.into_iter();
         let mut needed = f64::NEG_INFINITY;
@@ -52,7 +52,7 @@ impl SearchIndex {
         alive
     }
 
-    /// Adds what `term` gives to whatever document holds it.
+    /// Adds the score of `term` to every document that holds it.
     pub(super) fn add_to_all(&self, mut term: OpenTerm, sums: &mut [f64], met: &mut Vec<u32>) {
         let mut doc = term.postings.doc();
         while doc != TERMINATED {
@@ -68,7 +68,7 @@ impl SearchIndex {
         }
     }
 
-    /// Adds what `term` gives to those of `docs`, ascending, that hold it.
+    /// Adds the score of `term` to those of `docs` (ascending) that hold it.
     pub(super) fn add_to_some(&self, mut term: OpenTerm, sums: &mut [f64], docs: &[u32]) {
         for &doc in docs {
             let reached =
@@ -80,14 +80,14 @@ impl SearchIndex {
         }
     }
 
-    /// What a term gives to the document that it stands at.
+    /// The score of a term for the document it is positioned at.
     fn score_here(&self, term: &OpenTerm) -> f64 {
         let inverse_norm = self.inverse_norms[self.lengths.fieldnorm_id(term.postings.doc()) as usize];
         f64::from(term_score(term.weight, term.postings.term_freq(), inverse_norm))
     }
 }
 
-/// What a document must at least come to if it is to be among the best, when some have come to `sums` already.
+/// The least final score of a document among the best [`MAX_HITS`], given the partial `sums`.
 fn needed_score(docs: &[u32], sums: &[f64]) -> f64 {
     let mut best: Vec<f64> = Vec::with_capacity(2 * MAX_HITS);
     let mut least = f64::NEG_INFINITY;

@@ -14,16 +14,18 @@ pub(crate) mod envelope;
 mod page_of;
 mod results;
 mod snapshot;
+mod walk;
 
 pub(crate) use results::LastListing;
 pub(crate) use snapshot::Fields;
+pub use walk::{Transition, Walk};
 
 use crate::action::{Action, NoopReason};
 use crate::original::compat::Compat;
 use crate::page::Detail;
 use crate::reward::RewardBreakdown;
 use crate::shop::Shop;
-use listing::page_of;
+use results::page_of;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;

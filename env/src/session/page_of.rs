@@ -68,6 +68,7 @@ impl Session {
                 id: product.id.clone(),
                 title: product.title.clone(),
                 price_tag: product.price.tag.clone(),
+            highest_price: product.price.high,
                 visited: self.visited.contains(&at),
             }
         });
@@ -98,6 +99,7 @@ impl Session {
             id: product.id.clone(),
             title: product.title.clone(),
             price_tag: product.price.tag.clone(),
+            highest_price: product.price.high,
             options: options.collect(),
             selection: self.selection.clone(),
             shows_attributes: shop.config().shows_attributes,

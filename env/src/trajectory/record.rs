@@ -1,140 +1,245 @@
-//! A trip on record, and whether it would go the same way again.
+//! A recorded episode, and its replay.
 //!
-//! A [`Trip`] is one line of a rollout file: in which shop, for which goal, what was said turn by
-//! turn, and what came of it. Of every moment it keeps a [`Footprint`]: digests of the state, of the
-//! observation and of the list of actions. [`Trip::replay`] makes the trip again and compares; what
-//! it finds first is a [`Difference`].
+//! An [`Episode`] is one line of a rollout file: shop, goal, actions turn by turn, and the result. Before the
+//! first turn and after each it holds a [`TransitionDigest`]: digests of the state, of the observation and of
+//! the available actions. [`Episode::replay`] plays the actions again and returns the first [`Difference`].
 //!
-//! Whoever records more of a turn than the shop knows (tokens, thoughts) puts a type of its own in
-//! the place of [`TripTurn`] and writes its fields beside these. Reading ignores what it does not
-//! know. Version history of the format: `webshop-trip-2` is the first that can be replayed.
+//! A crate that records more adds its own fields through the type parameters: `T` for each turn, `M` for the
+//! whole episode. Their fields are written beside those of this crate, and readers ignore unknown fields. For
+//! the history of the format see [`EPISODE_FORMAT`].
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use webshop_env::{Action, EnvConfig, Episode, ShopEnv};
+//! # use std::sync::Arc;
+//! # use webshop_env::Shop;
+//! # use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
+//! # let data = RawData::embedded(EmbeddedCatalog::Hundred);
+//! # let catalog = Catalog::from_raw(&data, Seed(0))?;
+//! # let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
+//! # let shop = Arc::new(Shop::new(catalog, goals)?);
+//!
+//! #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+//! struct ModelTurn {
+//!     thought: Option<String>,
+//! }
+//!
+//! #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+//! struct EpisodeMeta {
+//!     policy: String,
+//! }
+//!
+//! let mut env = ShopEnv::new(Arc::clone(&shop), EnvConfig::default());
+//! let mut episode = Episode::new(&env, EpisodeMeta { policy: "by-hand".into() });
+//! let step = env.step(&Action::Search("lamps".into()));
+//! let turn = ModelTurn { thought: Some("Lamps light rooms.".into()) };
+//! episode.push(&env, Action::Search("lamps".into()), &step, turn);
+//!
+//! let line = serde_json::to_string(&episode)?;
+//! assert!(line.contains(r#""action":"search[lamps]""#) && line.ends_with(r#""policy":"by-hand"}"#));
+//! assert_eq!(Episode::read(&line), Ok(episode.clone()));
+//! assert_eq!(episode.replay(&shop), Ok(None));
+//! // What this crate recorded can be read without the types of the other one.
+//! assert!(Episode::<()>::read(&line).is_ok());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::action::{Action, NoopReason};
 use crate::original::compat::Compat;
-use webshop_products::Digest;
 use crate::reward::RewardBreakdown;
 use crate::session::Session;
 use crate::shop::Shop;
-use crate::shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ShopEnv};
-use serde::{Deserialize, Serialize};
+use crate::shop_env::{EnvConfig, Observation, ShopEnv, Step};
+use crate::version::{ENVIRONMENT_ID, EPISODE_FORMAT};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
-use webshop_products::GoalId;
+use webshop_products::{Digest, GoalId};
 
-/// The layout of a recorded trip; a change of its meaning changes it.
-pub const TRIP_FORMAT: &str = "webshop-trip-2";
-
-/// What one moment of a trip leaves behind.
+/// Digests of the state at one point of an episode: before the first turn or after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Footprint {
-    /// Of the customer's state, see [`Session::digest`].
+pub struct TransitionDigest {
+    /// Digest of the session, see [`Session::digest`].
     pub state: Digest,
-    /// Of what was shown, in the form of the trip's [`EnvConfig`].
+    /// Digest of the observation's content, in the mode of the episode's [`EnvConfig`].
     pub observation: Digest,
-    /// Of the legal moves: whether there is a search bar, and every label in order.
+    /// Digest of the available actions: whether there is a search bar, and every label in order.
     pub actions: Digest,
 }
 
-impl Footprint {
-    /// The footprint of a state and of what it shows.
-    pub fn of(session: &Session, observation: &Observation) -> Footprint {
-        let actions = serde_json::to_vec(&observation.available_actions);
-        Footprint {
+impl TransitionDigest {
+    /// The digests of a state and its observation. Renders the observation.
+    pub fn of(session: &Session, observation: &Observation) -> TransitionDigest {
+        let actions = serde_json::to_vec(&observation.available_actions());
+        TransitionDigest {
             state: session.digest(),
-            observation: Digest::of(observation.content.as_bytes()),
+            observation: Digest::of(observation.content().as_bytes()),
             actions: Digest::of(&actions.expect("labels are all valid JSON")),
         }
     }
 }
 
-/// One turn of a [`Trip`].
+/// One turn of an [`Episode`], with further fields `T`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TripTurn {
-    /// The action as text; `noop` for what was no action.
-    pub action: String,
-    /// Why it changed nothing, if so.
+#[serde(try_from = "TurnFields<T>", bound(deserialize = "T: Deserialize<'de>"))]
+pub struct Turn<T = ()> {
+    /// The action; written as its text, which is `noop` for [`Action::Noop`].
+    #[serde(serialize_with = "action_text")]
+    pub action: Action,
+    /// Why the action did nothing; `None` if it did something.
     pub noop: Option<NoopReason>,
-    /// What it earned.
+    /// The reward of the action.
     pub reward: f64,
-    /// What it led to.
-    pub after: Footprint,
+    /// Digests of the state after the action.
+    pub after: TransitionDigest,
+    /// What the acting side records of the turn.
+    #[serde(flatten)]
+    pub agent: T,
 }
 
-/// A whole trip, as one line of a rollout file.
+/// The fields of a [`Turn`] as they are written.
+#[derive(Deserialize)]
+struct TurnFields<T> {
+    action: String,
+    noop: Option<NoopReason>,
+    reward: f64,
+    after: TransitionDigest,
+    #[serde(flatten)]
+    agent: T,
+}
+
+impl<T> TryFrom<TurnFields<T>> for Turn<T> {
+    type Error = String;
+
+    fn try_from(fields: TurnFields<T>) -> Result<Self, String> {
+        let TurnFields { action, noop, reward, after, agent } = fields;
+        let action = match (Action::from_display(&action), noop) {
+            // The text of a no-op does not hold its reason.
+            (Some(Action::Noop(_)), Some(reason)) => Action::Noop(reason),
+            (Some(action), _) => action,
+            (None, _) => {
+                return Err(format!("`{action}` is not `search[…]`, `click[…]` or `noop`"));
+            }
+        };
+        Ok(Turn { action, noop, reward, after, agent })
+    }
+}
+
+fn action_text<S: Serializer>(action: &Action, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(action)
+}
+
+/// An episode as one line of a rollout file, with further fields `T` for each turn and `M` for the episode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trip<T = TripTurn> {
-    /// [`TRIP_FORMAT`].
+pub struct Episode<T = (), M = ()> {
+    /// [`EPISODE_FORMAT`].
     pub format: String,
     /// [`ENVIRONMENT_ID`].
     pub environment: String,
-    /// The goals this one is of, which stand for the catalog too.
+    /// Fingerprint of the goal set, which covers the catalog.
     pub goal_fingerprint: String,
     /// The rules of the shop.
     pub rules: Compat,
-    /// How pages were shown and when the trip was to be cut.
+    /// Observation mode and step limit.
     pub config: EnvConfig,
-    /// What was wanted.
+    /// The goal.
     pub goal: GoalId,
-    /// What was there before the first turn.
-    pub start: Footprint,
-    /// What was done.
-    pub turns: Vec<T>,
+    /// Digests of the state before the first turn.
+    pub start: TransitionDigest,
+    /// The turns in order.
+    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
+    pub turns: Vec<Turn<T>>,
     /// The sum of the turns' rewards.
     pub reward: f64,
-    /// How it came about; none if nothing was bought.
+    /// How the reward came about; `None` without a purchase.
     pub breakdown: Option<RewardBreakdown>,
-    /// Whether something was bought.
+    /// Whether the episode ended by a purchase.
     pub terminated: bool,
-    /// Whether the trip was cut, by the step limit or by a customer who could not go on.
+    /// Whether the episode was cut, by the step limit or by an agent that could not continue.
     pub truncated: bool,
+    /// What the acting side records of the episode.
+    #[serde(flatten)]
+    pub meta: M,
 }
 
-/// Why a line is no trip that could be made in this shop.
+impl<T, M> Episode<T, M> {
+    /// The record of an episode that begins in the present state of `env`, without any turns.
+    pub fn new(env: &ShopEnv, meta: M) -> Self {
+        Episode {
+            format: EPISODE_FORMAT.into(),
+            environment: ENVIRONMENT_ID.into(),
+            goal_fingerprint: env.shop().goals().fingerprint().into(),
+            rules: env.shop().config().compat,
+            config: env.config(),
+            goal: env.session().goal(),
+            start: TransitionDigest::of(env.session(), &env.observation()),
+            turns: Vec::new(),
+            reward: 0.0,
+            breakdown: None,
+            terminated: false,
+            truncated: false,
+            meta,
+        }
+    }
+
+    /// Adds a turn: `action`, which took `env` to its present state and returned `step`.
+    pub fn push(&mut self, env: &ShopEnv, action: Action, step: &Step, agent: T) {
+        self.reward += step.reward;
+        self.breakdown = step.info.breakdown;
+        self.terminated = step.terminated;
+        self.truncated = step.truncated;
+        let after = TransitionDigest::of(env.session(), &step.observation);
+        self.turns.push(Turn { action, noop: step.info.noop, reward: step.reward, after, agent });
+    }
+}
+
+/// A line that is not a recorded episode of this shop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TripError {
-    /// It is not JSON, or lacks something.
-    #[error("no recorded trip: {0}")]
+pub enum EpisodeError {
+    /// The line is not JSON, or a field is missing or invalid.
+    #[error("not a recorded episode: {0}")]
     Malformed(String),
-    /// It is laid out as another version of this program does.
-    #[error("recorded in the format `{found}`; this program replays `{TRIP_FORMAT}`")]
+    /// The record has the format of another version.
+    #[error("the episode has the format `{found}`; this version replays `{EPISODE_FORMAT}`")]
     Format {
-        /// The format it says it has.
+        /// The format of the record.
         found: String,
     },
-    /// It was made under other rules, or for goals of another catalog.
-    #[error("recorded with the {what} `{recorded}`; this shop has `{here}`")]
+    /// The shop of the record has other rules or goals.
+    #[error("the episode was recorded with the {what} `{recorded}`; this shop has `{here}`")]
     OtherShop {
-        /// What differs.
+        /// The part that differs.
         what: &'static str,
-        /// As the trip has it.
+        /// Its value in the record.
         recorded: String,
-        /// As the shop has it.
+        /// Its value in the shop.
         here: String,
     },
-    /// The goals are the same ones, but this is none of them.
-    #[error("there is no goal `{}` among {n_goals}", goal.0)]
+    /// The goal set has no such goal.
+    #[error("goal `{}` does not exist: there are {n_goals}", goal.0)]
     NoSuchGoal {
-        /// The goal the trip names.
+        /// The goal of the record.
         goal: GoalId,
-        /// How many there are.
+        /// The number of goals.
         n_goals: usize,
     },
 }
 
-/// The first thing that was not as recorded.
+/// The first value of a replay that is not as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// After which turn, counting from 1; 0 is before the first.
+    /// The turn after which it differs, from 1; 0 is before the first turn.
     pub turn: usize,
-    /// What was said in that turn; empty before the first.
+    /// The action of that turn; empty before the first turn.
     pub action: String,
-    /// What differs: `observation`, `actions`, `reward`, …
+    /// The name of the value: `observation`, `actions`, `reward`, …
     pub what: &'static str,
-    /// As it was recorded.
+    /// The recorded value.
     pub recorded: String,
-    /// As it is now.
+    /// The value of the replay.
     pub now: String,
-    /// What a digest stands for, in full and as it is now; empty for what is no digest.
+    /// The text of which the replay's value is a digest; empty if it is no digest.
     pub in_full: String,
 }
 
@@ -152,120 +257,120 @@ impl fmt::Display for Difference {
     }
 }
 
-impl Trip {
+impl<T: DeserializeOwned, M: DeserializeOwned> Episode<T, M> {
     /// Reads one line of a rollout file.
     ///
     /// # Errors
-    /// [`TripError::Malformed`] and [`TripError::Format`].
-    pub fn read(line: &str) -> Result<Trip, TripError> {
+    /// [`EpisodeError::Malformed`] and [`EpisodeError::Format`].
+    pub fn read(line: &str) -> Result<Self, EpisodeError> {
         #[derive(Deserialize)]
         struct Head {
             format: Option<String>,
         }
-        // It is one line, so the parser's count of lines says nothing.
-        let told = |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
-        let malformed = |error| TripError::Malformed(told(error));
+        // The text is one line, so only the column of an error is of interest.
+        let message = |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
+        let malformed = |error| EpisodeError::Malformed(message(error));
         let head: Head = serde_json::from_str(line).map_err(malformed)?;
         match head.format {
-            Some(format) if format == TRIP_FORMAT => serde_json::from_str(line).map_err(malformed),
-            Some(found) => Err(TripError::Format { found }),
-            None => Err(TripError::Malformed("it names no `format`".into())),
+            Some(format) if format == EPISODE_FORMAT => serde_json::from_str(line).map_err(malformed),
+            Some(found) => Err(EpisodeError::Format { found }),
+            None => Err(EpisodeError::Malformed("missing field `format`".into())),
         }
     }
+}
 
-    /// Makes the trip again and tells what first differs, if anything does. State, observation,
-    /// list of actions, reward and reason of every turn are compared, and the end of the trip.
+impl<T, M> Episode<T, M> {
+    /// Plays the recorded actions again and returns the first difference, if any. Compares state, observation,
+    /// available actions, reward and no-op reason of every turn, and the end of the episode.
     ///
     /// # Errors
-    /// [`TripError`], if the trip belongs to another shop.
-    pub fn replay(&self, shop: &Arc<Shop>) -> Result<Option<Difference>, TripError> {
-        self.belongs_to(shop)?;
+    /// [`EpisodeError`], if the episode belongs to another shop.
+    pub fn replay(&self, shop: &Arc<Shop>) -> Result<Option<Difference>, EpisodeError> {
+        self.check_shop(shop)?;
         let mut env = ShopEnv::new(Arc::clone(shop), self.config);
         let start = env.reset(self.goal);
-        let mut again = Comparison { turn: 0, action: "" };
-        if let Some(difference) = again.footprints(&env, &start, self.start) {
+        let mut comparison = Comparison { turn: 0, action: String::new() };
+        if let Some(difference) = comparison.digests(&env, &start, self.start) {
             return Ok(Some(difference));
         }
         let (mut reward, mut breakdown) = (0.0, None);
-        for (at, turn) in self.turns.iter().enumerate() {
-            again = Comparison { turn: at + 1, action: &turn.action };
-            let step = env.step(&turn.said(self.rules));
+        for (turn, number) in self.turns.iter().zip(1..) {
+            comparison = Comparison { turn: number, action: turn.action.to_string() };
+            let step = env.step(&turn.action);
             reward += step.reward;
             breakdown = step.info.breakdown;
-            let difference = again
+            let difference = comparison
                 .values("noop", &turn.noop, &step.info.noop)
-                .or_else(|| again.footprints(&env, &step.observation, turn.after))
-                .or_else(|| again.values("reward", &turn.reward, &step.reward));
+                .or_else(|| comparison.digests(&env, &step.observation, turn.after))
+                .or_else(|| comparison.values("reward", &turn.reward, &step.reward));
             if difference.is_some() {
                 return Ok(difference);
             }
         }
-        // Whoever cannot go on cuts a trip that the shop would let go on; never the reverse.
-        let was_cut = env.is_truncated() || (self.truncated && !env.is_terminated());
-        Ok(again
+        // An agent that cannot continue truncates an episode that the shop would continue; never the reverse.
+        let truncated = env.is_truncated() || (self.truncated && !env.is_terminated());
+        Ok(comparison
             .values("terminated", &self.terminated, &env.is_terminated())
-            .or_else(|| again.values("truncated", &self.truncated, &was_cut))
-            .or_else(|| again.values("sum of rewards", &self.reward, &reward))
-            .or_else(|| again.values("breakdown", &self.breakdown, &breakdown)))
+            .or_else(|| comparison.values("truncated", &self.truncated, &truncated))
+            .or_else(|| comparison.values("sum of rewards", &self.reward, &reward))
+            .or_else(|| comparison.values("breakdown", &self.breakdown, &breakdown)))
     }
 
-    fn belongs_to(&self, shop: &Shop) -> Result<(), TripError> {
-        let same = |what, recorded: &str, here: &str| match recorded == here {
-            true => Ok(()),
-            false => Err(TripError::OtherShop { what, recorded: recorded.into(), here: here.into() }),
-        };
-        same("environment", &self.environment, ENVIRONMENT_ID)?;
-        same("goals", &self.goal_fingerprint, shop.goals().fingerprint())?;
+    fn check_shop(&self, shop: &Shop) -> Result<(), EpisodeError> {
         let name = |rules: &Compat| in_json(rules).trim_matches('"').to_owned();
-        same("rules", &name(&self.rules), &name(&shop.config().compat))?;
-        let n_goals = shop.goals().goals().len();
-        match (self.goal.0 as usize) < n_goals {
-            true => Ok(()),
-            false => Err(TripError::NoSuchGoal { goal: self.goal, n_goals }),
+        let goals = shop.goals();
+        let parts = [
+            ("environment", self.environment.clone(), ENVIRONMENT_ID.to_owned()),
+            ("goals", self.goal_fingerprint.clone(), goals.fingerprint().to_owned()),
+            ("rules", name(&self.rules), name(&shop.config().compat)),
+        ];
+        for (what, recorded, here) in parts {
+            if recorded != here {
+                return Err(EpisodeError::OtherShop { what, recorded, here });
+            }
         }
+        let n_goals = goals.goals().len();
+        if self.goal.0 as usize >= n_goals {
+            return Err(EpisodeError::NoSuchGoal { goal: self.goal, n_goals });
+        }
+        Ok(())
     }
 }
 
-impl TripTurn {
-    /// The action of this turn, read as a shop with these rules reads it.
-    pub fn said(&self, rules: Compat) -> Action {
-        match self.noop {
-            Some(reason) if self.action == Action::Noop(reason).to_string() => Action::Noop(reason),
-            _ => Action::parse(&self.action, rules),
-        }
-    }
-}
-
-/// The moment of a trip at which recorded and present things are compared.
-struct Comparison<'a> {
+/// Compares recorded and replayed values at one point of an episode.
+struct Comparison {
     turn: usize,
-    action: &'a str,
+    action: String,
 }
 
-impl Comparison<'_> {
+impl Comparison {
     fn values<V: Serialize + PartialEq>(
         &self,
         what: &'static str,
         recorded: &V,
         now: &V,
     ) -> Option<Difference> {
-        (recorded != now).then(|| self.differs(what, in_json(recorded), in_json(now), String::new()))
+        (recorded != now).then(|| self.difference(what, in_json(recorded), in_json(now), String::new()))
     }
 
-    fn footprints(&self, env: &ShopEnv, shown: &Observation, recorded: Footprint) -> Option<Difference> {
-        let now = Footprint::of(env.session(), shown);
-        let digests = |what, recorded: Digest, now: Digest, in_full: &dyn Fn() -> String| {
-            (recorded != now).then(|| self.differs(what, recorded.to_string(), now.to_string(), in_full()))
+    fn digests(
+        &self,
+        env: &ShopEnv,
+        observation: &Observation,
+        recorded: TransitionDigest,
+    ) -> Option<Difference> {
+        let now = TransitionDigest::of(env.session(), observation);
+        let digest = |what, recorded: Digest, now: Digest, in_full: &dyn Fn() -> String| {
+            (recorded != now).then(|| self.difference(what, recorded.to_string(), now.to_string(), in_full()))
         };
-        digests("observation", recorded.observation, now.observation, &|| shown.content.clone())
-            .or_else(|| {
-                digests("actions", recorded.actions, now.actions, &|| in_json(&shown.available_actions))
-            })
-            .or_else(|| digests("state", recorded.state, now.state, &|| in_json(env.session())))
+        let actions = || in_json(&observation.available_actions());
+        digest("observation", recorded.observation, now.observation, &|| observation.content())
+            .or_else(|| digest("actions", recorded.actions, now.actions, &actions))
+            .or_else(|| digest("state", recorded.state, now.state, &|| in_json(env.session())))
     }
 
-    fn differs(&self, what: &'static str, recorded: String, now: String, in_full: String) -> Difference {
-        Difference { turn: self.turn, action: self.action.to_owned(), what, recorded, now, in_full }
+    fn difference(&self, what: &'static str, recorded: String, now: String, in_full: String) -> Difference {
+        Difference { turn: self.turn, action: self.action.clone(), what, recorded, now, in_full }
     }
 }
 

@@ -1,33 +1,32 @@
-//! Files of recorded trips, made again line by line.
+//! Replay of a file of recorded episodes.
 //!
-//! [`replay`] reads what a rollout wrote, one [`Trip`] a line, and stops at the first
-//! [`Difference`]. A line that is no trip, or a trip of another shop, is a [`ReplayError`] that
-//! names the line: no verdict is possible then.
+//! [`replay`] reads a rollout file, one [`Episode`] a line, and stops at the first [`Difference`]. A line that is
+//! not an episode of this shop is a [`ReplayError`] with its line number.
 //!
 //! It opens no file and prints nothing.
 
 use crate::shop::Shop;
-use crate::trajectory::record::{Difference, Trip, TripError};
+use crate::trajectory::record::{Difference, Episode, EpisodeError};
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-/// What came of making trips again.
+/// The result of replaying a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Replay {
-    /// Trips made, the one that differs included.
-    pub trips: usize,
-    /// The turns of those that went as recorded.
+    /// Episodes replayed, including the one that differs.
+    pub episodes: usize,
+    /// Turns of the episodes without a difference.
     pub turns: usize,
-    /// The first difference, if there is one; what lies behind it was not looked at.
-    pub difference: Option<TripDifference>,
+    /// The first difference, if any; the rest of the file was not read.
+    pub difference: Option<EpisodeDifference>,
 }
 
-/// Where a trip went another way.
+/// A difference and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TripDifference {
-    /// The line of the trip, from 1.
+pub struct EpisodeDifference {
+    /// The line of the episode, from 1.
     pub line: usize,
     /// The number of its goal.
     pub goal: u32,
@@ -36,59 +35,57 @@ pub struct TripDifference {
     pub difference: Difference,
 }
 
-impl fmt::Display for TripDifference {
+impl fmt::Display for EpisodeDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, goal {}: {}", self.line, self.goal, self.difference)
     }
 }
 
-/// Why a file of trips could not be judged.
+/// A file that cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// It could not be read to its end.
+    /// Reading the file failed.
     #[error("line {line} cannot be read: {source}")]
     Read {
         /// The line, from 1.
         line: usize,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
-    /// A line is no trip of this shop.
+    /// A line is not an episode of this shop.
     #[error("line {line}: {problem}")]
-    Trip {
+    Episode {
         /// The line, from 1.
         line: usize,
-        /// Why.
-        problem: TripError,
+        /// The reason.
+        problem: EpisodeError,
     },
-    /// There is nothing to judge.
-    #[error("there is no trip in it")]
+    /// The file has no episodes.
+    #[error("the file has no episodes")]
     Empty,
 }
 
-/// Makes every trip again, up to the first difference. Blank lines are passed over.
+/// Replays every episode up to the first difference. Blank lines are skipped.
 ///
 /// # Errors
-/// [`ReplayError`], at the first line that cannot be judged.
-pub fn replay(trips: impl BufRead, shop: &Arc<Shop>) -> Result<Replay, ReplayError> {
+/// [`ReplayError`], at the first line that cannot be replayed.
+pub fn replay(episodes: impl BufRead, shop: &Arc<Shop>) -> Result<Replay, ReplayError> {
     let mut replayed = Replay::default();
-    for (at, text) in trips.lines().enumerate() {
-        let line = at + 1;
+    for (text, line) in episodes.lines().zip(1..) {
         let text = text.map_err(|source| ReplayError::Read { line, source })?;
         if text.trim().is_empty() {
             continue;
         }
-        let judge = |trip: Trip| trip.replay(shop).map(|difference| (trip, difference));
-        let judged = Trip::read(&text).and_then(judge);
-        let (trip, difference) = judged.map_err(|problem| ReplayError::Trip { line, problem })?;
-        replayed.trips += 1;
-        if let Some(difference) = difference {
-            replayed.difference = Some(TripDifference { line, goal: trip.goal.0, difference });
+        let refuse = |problem| ReplayError::Episode { line, problem };
+        let episode = Episode::<()>::read(&text).map_err(refuse)?;
+        replayed.episodes += 1;
+        if let Some(difference) = episode.replay(shop).map_err(refuse)? {
+            replayed.difference = Some(EpisodeDifference { line, goal: episode.goal.0, difference });
             return Ok(replayed);
         }
-        replayed.turns += trip.turns.len();
+        replayed.turns += episode.turns.len();
     }
-    match replayed.trips {
+    match replayed.episodes {
         0 => Err(ReplayError::Empty),
         _ => Ok(replayed),
     }

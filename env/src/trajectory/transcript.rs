@@ -1,30 +1,27 @@
-//! A whole trip, told for people.
+//! An episode as text for people.
 //!
-//! [`transcript`] replays a trip from the start of a goal and writes down what was wanted, what was
-//! said, what each page showed in short, and what came of it. The same trip always gives the same
-//! text: no address, time, path or order of a hash map is in it, and rewards are rounded to four
-//! digits. So it serves as a snapshot, of an agent or of a change to the shop.
+//! [`transcript`] plays actions from the start of a goal and writes the goal, the actions, a summary of each page and
+//! the result. Equal episodes give equal texts: no URL, time, path or hash order is in it, and rewards are rounded to
+//! four digits. So it serves as a snapshot of an agent or of a change to the shop.
 //!
-//! It is no observation: agents read the views of a page. Nor is it a record to make a trip again
-//! from: that is a [`crate::Trip`].
+//! It is no observation (agents read the views of a page) and no record for replay (that is a [`crate::Episode`]).
 
 use crate::action::Action;
 use crate::page::{ItemPage, Page, ResultsPage};
-use crate::session::{LastListing, Outcome, Session};
+use crate::session::{Outcome, Session};
 use crate::shop::Shop;
 use std::fmt::Write;
 use webshop_products::{Goal, GoalId};
 
-/// Longer texts end in `…`.
+/// The greatest length of a line; longer ones end in `…`.
 const MAX_CHARS: usize = 96;
 
-/// Of a page of results this many products are told.
+/// The most products written for a page of results.
 const MAX_ITEMS: usize = 5;
 
-/// Tells the trip that these words, one utterance a turn, make from the start of a goal of this shop.
+/// Writes the episode that `actions`, one text a turn, make from the start of a goal.
 ///
-/// Each line is cut after 96 characters. A test that pins what an agent does in the shop is one
-/// line long; [insta](https://insta.rs) keeps the text, here inline and else in a file:
+/// Each line is cut after 96 characters. The text suits snapshot tests with [insta](https://insta.rs):
 ///
 /// ```
 /// # use webshop_env::{Shop, transcript};
@@ -34,8 +31,8 @@ const MAX_ITEMS: usize = 5;
 /// let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
 /// let shop = Shop::new(catalog, goals)?;
 ///
-/// let said = ["search[pasta sauce garlic flakes pepper paste]", "click[b0lufehiro]", "click[buy now]"];
-/// insta::assert_snapshot!(transcript(&shop, GoalId(1236), &said), @r"
+/// let actions = ["search[pasta sauce garlic flakes pepper paste]", "click[b0lufehiro]", "click[buy now]"];
+/// insta::assert_snapshot!(transcript(&shop, GoalId(1236), &actions), @r"
 /// “a pasta sauce with garlic flakes and pepper paste, and price lower than 90.00 dollars”
 /// wanted: pasta sauce (B0LUFEHIRO)
 /// attributes: garlic flakes, pepper paste
@@ -59,24 +56,23 @@ const MAX_ITEMS: usize = 5;
 /// ```
 ///
 /// # Panics
-/// If the goal is none of this shop's.
-pub fn transcript(shop: &Shop, goal: GoalId, utterances: &[impl AsRef<str>]) -> String {
-    let mut session = Session::start(goal);
-    let mut last = LastListing::default();
-    let mut text = wishes(shop.goals().get(goal));
-    for (at, utterance) in utterances.iter().enumerate() {
-        let action = Action::parse(utterance.as_ref(), shop.config().compat);
-        let outcome = session.act_with(shop, &mut last, &action);
-        line(&mut text, "", &format!("\n{}. {}", at + 1, utterance.as_ref()));
-        tell_outcome(&mut text, &outcome, &session.page_with(shop, &mut last));
+/// If the goal is not one of the shop's.
+pub fn transcript(shop: &Shop, goal: GoalId, actions: &[impl AsRef<str>]) -> String {
+    let parsed = actions.iter().map(|action| Action::parse(action.as_ref(), shop.config().compat));
+    let mut walk = Session::walk(shop, goal, parsed);
+    let mut text = requirements(shop.goals().get(goal));
+    for (action, number) in actions.iter().zip(1..) {
+        let Some(transition) = walk.next() else { break };
+        line(&mut text, "", &format!("\n{number}. {}", action.as_ref()));
+        write_outcome(&mut text, &transition.outcome, walk.page());
     }
-    if !session.is_done() {
+    if !walk.session().is_done() {
         line(&mut text, "", "\nNothing was bought.");
     }
     text
 }
 
-fn wishes(goal: &Goal) -> String {
+fn requirements(goal: &Goal) -> String {
     let mut text = format!("“{}”\n", goal.instruction);
     let options: Vec<String> = goal
         .options
@@ -97,14 +93,14 @@ fn wishes(goal: &Goal) -> String {
     text
 }
 
-fn tell_outcome(text: &mut String, outcome: &Outcome, page: &Page) {
+fn write_outcome(text: &mut String, outcome: &Outcome, page: &Page) {
     if let Some(reason) = outcome.noop {
         return line(text, "   ", &format!("nothing happens: {reason}"));
     }
     match page {
         Page::Search(_) => line(text, "   ", "the search bar"),
-        Page::Results(page) => tell_results(text, page),
-        Page::Item(page) => tell_item(text, page),
+        Page::Results(page) => write_results(text, page),
+        Page::Item(page) => write_item(text, page),
         Page::Detail(page) => {
             line(text, "   ", &format!("{} of {}", page.detail, page.id));
             for words in &page.lines {
@@ -122,7 +118,7 @@ fn tell_outcome(text: &mut String, outcome: &Outcome, page: &Page) {
     }
 }
 
-fn tell_results(text: &mut String, page: &ResultsPage) {
+fn write_results(text: &mut String, page: &ResultsPage) {
     let (number, total) = (page.page_number, page.total);
     line(text, "   ", &format!("page {number}; found {total}"));
     for item in page.items.iter().take(MAX_ITEMS) {
@@ -135,7 +131,7 @@ fn tell_results(text: &mut String, page: &ResultsPage) {
     }
 }
 
-fn tell_item(text: &mut String, page: &ItemPage) {
+fn write_item(text: &mut String, page: &ItemPage) {
     line(text, "   ", &format!("{}  {}  {}", page.id, page.price_tag, page.title));
     for list in &page.options {
         let values: Vec<String> = list

@@ -11,6 +11,15 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
+/// The bytes in hexadecimal, two lowercase digits each.
+///
+/// ```
+/// assert_eq!(webshop_products::hex(&[0, 171]), "00ab");
+/// ```
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The first eight bytes of a SHA-256; printed, stored and read as 16 hexadecimal digits.
 ///
 /// ```

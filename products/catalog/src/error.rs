@@ -1,5 +1,6 @@
-//! What can be wrong with a catalog on disk, said so that a person can find it.
+//! Errors of catalogs: reading, checking and writing.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::goal::split_rule::SplitRule;
@@ -7,45 +8,45 @@ use crate::goal::split_rule::SplitRule;
 /// Why a catalog could not be read, checked or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// The operating system refused.
+    /// An operation on a file or folder failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was being done, as a verb.
+        /// The operation, as a verb.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file is not JSON of the expected outer shape.
-    #[error("`{}` is not the JSON it should be: {source}", path.display())]
+    /// The file is not JSON, or neither a list nor an object.
+    #[error("`{}` is not valid JSON: {source}", path.display())]
     Json {
         /// The file.
         path: PathBuf,
-        /// What the parser met, with line and column.
+        /// The error of the parser, with line and column.
         source: serde_json::Error,
     },
     /// A folder lacks one of the three files.
     #[error(
         "`{}` holds no file `{stem}*.json` or `{stem}*.json.gz`; the original's three files are in the drive folder from \
-         which `setup.sh` of github.com/princeton-nlp/WebShop downloads, and `webshop catalog generate` makes such files",
+         which `setup.sh` of github.com/princeton-nlp/WebShop downloads",
         dir.display()
     )]
     MissingFile {
         /// The folder.
         dir: PathBuf,
-        /// How the wanted file's name begins.
+        /// The beginning of the missing file's name.
         stem: &'static str,
     },
-    /// A goal belongs to another catalog.
-    #[error("a goal was made from `{asin}`, which the catalog does not sell")]
+    /// The goal belongs to another catalog.
+    #[error("the goal's product `{asin}` is not in the catalog")]
     UnknownProduct {
         /// The product.
         asin: String,
     },
-    /// A split needs more goals than there are.
+    /// The split rule needs more goals.
     #[error(
-        "the split rule `{rule}` needs at least {} goals, and these are {n_goals}; take a larger catalog or other goals",
+        "the split rule `{rule}` needs at least {} goals, but there are {n_goals}; use a larger catalog or another rule",
         rule.min_goals()
     )]
     TooFewGoals {
@@ -54,33 +55,32 @@ pub enum DataError {
         /// How many goals there are.
         n_goals: usize,
     },
-    /// Writing would replace something.
+    /// The file to write exists.
     #[error("`{}` already exists", path.display())]
     Exists {
-        /// The file in the way.
+        /// The existing file.
         path: PathBuf,
     },
-    /// One record breaks the format.
+    /// A record is malformed.
     #[error("`{file}`, record {record} (`{asin}`): {problem}")]
     Record {
-        /// The file, or the name the original gives it when the data never was a file.
+        /// The file; its name in the original if the data was not read from a file.
         file: String,
         /// The record's place in its file, counting from 1.
         record: usize,
-        /// The product, or what stands in its place.
+        /// The ASIN of the product, or `?`.
         asin: String,
         /// The field and what is wrong with it.
         problem: FieldProblem,
     },
 }
 
-/// A field that is missing or holds what it must not.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("field `{field}` {problem}")]
+/// A field that is missing or has an invalid value.
+#[derive(Debug, PartialEq, Eq)]
 pub struct FieldProblem {
-    /// The field's name in the file.
+    /// The field's path in the record, such as `customization_options.color[0].value`; empty for the record.
     pub field: String,
-    /// What is wrong, completing a sentence that starts with the field.
+    /// The problem.
     pub problem: String,
 }
 
@@ -89,3 +89,14 @@ impl FieldProblem {
         Self { field: field.into(), problem: problem.into() }
     }
 }
+
+impl fmt::Display for FieldProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field.as_str() {
+            "" => f.write_str(&self.problem),
+            field => write!(f, "field `{field}`: {}", self.problem),
+        }
+    }
+}
+
+impl std::error::Error for FieldProblem {}

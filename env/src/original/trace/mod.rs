@@ -1,7 +1,7 @@
 //! Trips told in the original's words: every page, address, label and state, to compare with it.
 //!
-//! A [`Tracer`] is the original's server with its customers: it takes one [`GivenTrip`] after the other and
-//! returns each as a [`TracedTrip`]. It knows what the original keeps beyond a [`Session`]: customers by
+//! A [`Tracer`] is the original's server with its customers: it takes one [`ScriptedEpisode`] after the other and
+//! returns each as a [`TracedEpisode`]. It knows what the original keeps beyond a [`Session`]: customers by
 //! name, who keep their goal when they come again; counts of what they did; the one generator, from
 //! which names, goals and random listings are drawn; and the texts of earlier steps.
 //!
@@ -9,7 +9,7 @@
 
 mod record;
 
-pub use record::{CustomerName, GivenTrip, TracedPage, TracedSession, TracedStep, TracedTrip};
+pub use record::{SessionName, ScriptedEpisode, TracedPage, TracedSession, TracedStep, TracedEpisode};
 
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
@@ -89,7 +89,7 @@ impl<'a> Tracer<'a> {
     ///
     /// # Errors
     /// If the trip asks for a goal that there is not.
-    pub fn trace(&mut self, trip: &GivenTrip) -> Result<TracedTrip, TraceError> {
+    pub fn trace(&mut self, trip: &ScriptedEpisode) -> Result<TracedEpisode, TraceError> {
         if let Some(seed) = trip.seed {
             *self.random() = PythonRandom::new(seed);
             self.begun = None;
@@ -109,7 +109,7 @@ impl<'a> Tracer<'a> {
         let steps = trip.actions.iter().map(|said| walk.step(self.shop, &mut self.listing, said)).collect();
         self.customers.insert(name.clone(), Customer { has_bought: walk.has_bought, ..customer });
         let goal = self.shop.goals().get(customer.goal);
-        Ok(TracedTrip {
+        Ok(TracedEpisode {
             goal_idx: Some(goal.id.0).filter(|&at| (at as usize) < self.n_goals),
             session: name,
             instruction_text: format!("Instruction: {}", goal.instruction),
@@ -121,12 +121,12 @@ impl<'a> Tracer<'a> {
 
     /// Who comes, and for what: drawn in the original's order, the name before the goal. A known customer
     /// draws nothing.
-    fn receive(&mut self, trip: &GivenTrip) -> Result<(String, GoalId), TraceError> {
+    fn receive(&mut self, trip: &ScriptedEpisode) -> Result<(String, GoalId), TraceError> {
         let own = trip.goal.as_ref().map(|_| self.next_own_goal());
         // A number is name and goal at once, unless either is said otherwise.
         let number = match trip.session {
-            Some(CustomerName::Number(number)) => Some(trip.goal_idx.unwrap_or(number)),
-            Some(CustomerName::Truth(truth)) => Some(trip.goal_idx.unwrap_or(truth.into())),
+            Some(SessionName::Number(number)) => Some(trip.goal_idx.unwrap_or(number)),
+            Some(SessionName::Truth(truth)) => Some(trip.goal_idx.unwrap_or(truth.into())),
             _ => trip.goal_idx,
         };
         let asked = match (own, number) {

@@ -11,11 +11,11 @@ use webshop_products::{GoalRecord, Selection};
 
 /// One trip to trace: who goes, for what, and what is said. Unknown fields are left alone.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct GivenTrip {
+pub struct ScriptedEpisode {
     /// The customer's name, which addresses show; `goal_idx` is one if this is absent. A number also names
     /// the goal. Without either, a name is drawn.
     #[serde(default)]
-    pub session: Option<CustomerName>,
+    pub session: Option<SessionName>,
     /// The goal's number, from the end if negative.
     #[serde(default)]
     pub goal_idx: Option<i64>,
@@ -33,7 +33,7 @@ pub struct GivenTrip {
 /// What a session is called by.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "a customer is called by a text or a number")]
-pub enum CustomerName {
+pub enum SessionName {
     /// A number, which is the goal's too.
     Number(i64),
     /// Any text.
@@ -42,20 +42,20 @@ pub enum CustomerName {
     Truth(bool),
 }
 
-impl fmt::Display for CustomerName {
+impl fmt::Display for SessionName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CustomerName::Number(number) => write!(f, "{number}"),
-            CustomerName::Text(text) => f.write_str(text),
-            CustomerName::Truth(true) => f.write_str("True"),
-            CustomerName::Truth(false) => f.write_str("False"),
+            SessionName::Number(number) => write!(f, "{number}"),
+            SessionName::Text(text) => f.write_str(text),
+            SessionName::Truth(true) => f.write_str("True"),
+            SessionName::Truth(false) => f.write_str("False"),
         }
     }
 }
 
 /// One trip as it went.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TracedTrip {
+pub struct TracedEpisode {
     /// The number of the goal, unless the trip brought its own.
     pub goal_idx: Option<u32>,
     /// The customer's name.

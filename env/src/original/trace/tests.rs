@@ -92,11 +92,11 @@ fn a_goal_that_is_not_there_is_an_error() {
     let server = Server::new();
     let n_goals = server.n_goals();
     let mut tracer = Tracer::new(&server.shop, n_goals, server.random.clone(), 0);
-    let trip = GivenTrip { goal_idx: Some(n_goals as i64), ..GivenTrip::default() };
+    let trip = ScriptedEpisode { goal_idx: Some(n_goals as i64), ..ScriptedEpisode::default() };
     let error = tracer.trace(&trip).unwrap_err();
     assert_eq!(error, TraceError::NoSuchGoal { goal_idx: n_goals as i64, n_goals });
     let mut empty = Tracer::new(&server.shop, 0, server.random.clone(), 0);
-    assert_eq!(empty.trace(&GivenTrip::default()).unwrap_err(), TraceError::NoGoals);
+    assert_eq!(empty.trace(&ScriptedEpisode::default()).unwrap_err(), TraceError::NoGoals);
 }
 
 #[test]

@@ -25,9 +25,6 @@ use crate::interned::Texts;
 /// The attribute that the original gives a product which has no list of attributes.
 const NO_ATTRIBUTES: &str = "DUMMY_ATTR";
 
-/// What stands for the ASIN where the original's scraper found none.
-const NOT_A_NAME: &str = "nan";
-
 /// Validated products in a fixed order.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
@@ -110,12 +107,12 @@ impl CatalogMaker {
         item: &RawItem,
         charge: impl FnOnce(Pricing, ProductIdx) -> Price,
     ) -> Result<(), FieldProblem> {
-        let Some(id) = product_id(&item.asin) else { return Ok(()) };
+        let Some(id) = ProductId::of_record(&item.asin) else { return Ok(()) };
         if self.catalog.positions.contains_key(&id) {
             return Ok(());
         }
         let position = ProductIdx(self.catalog.products.len() as u32);
-        let price = charge(pricing(item)?, position);
+        let price = charge(item.price()?, position);
         let texts = &mut self.texts;
         let product = Product {
             id: id.clone(),
@@ -155,16 +152,6 @@ impl CatalogMaker {
         self.catalog.products.shrink_to_fit();
         self.catalog
     }
-}
-
-/// The name under which an item is sold; none if the original skips such a name.
-pub(crate) fn product_id(asin: &str) -> Option<ProductId> {
-    ProductId::new(asin).filter(|id| id.as_str() != NOT_A_NAME)
-}
-
-/// What an item's price text says.
-pub(crate) fn pricing(item: &RawItem) -> Result<Pricing, FieldProblem> {
-    Pricing::parse(&item.pricing).map_err(|text| FieldProblem::new("pricing", text))
 }
 
 /// Lower-cases names (the last of two equal ones gives the values) and cleans values.
@@ -248,7 +235,7 @@ mod tests {
         let message = load(vec![item("B1"), bad]).unwrap_err().to_string();
         assert_eq!(
             message,
-            "`items_shuffle`, record 2 (`B2`): field `pricing` holds `cheap`, which names no dollars"
+            "`items_shuffle`, record 2 (`B2`): field `pricing`: `cheap` has no amount in dollars"
         );
     }
 }

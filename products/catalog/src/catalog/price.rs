@@ -85,13 +85,13 @@ pub(crate) struct Pricing {
 impl Pricing {
     /// Reads the file's `pricing` text; absent or empty text is a price of $100.
     ///
-    /// More than two decimals round half up to whole cents. The error completes "field `pricing` …".
+    /// More than two decimals round half up to whole cents. The error says what is wrong with `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(Self { first: Amount::parse(UNPRICED, UNPRICED)?, second: None });
         }
         let mut parts = text.split('$').skip(1).map(|part| Amount::parse(part, text));
-        let first = parts.next().ok_or_else(|| format!("holds `{text}`, which names no dollars"))??;
+        let first = parts.next().ok_or_else(|| format!("`{text}` has no amount in dollars"))??;
         // Every further part must parse, as in the original, though only the first is shown.
         let rest = parts.collect::<Result<Vec<_>, _>>()?;
         Ok(Self { first, second: rest.into_iter().next() })
@@ -104,7 +104,7 @@ impl Pricing {
         if self.second.is_none() {
             return self.charged_at(low);
         }
-        let mut rng = seed.rng(Purpose::Prices, &[u64::from(product_index)]);
+        let mut rng = seed.rng(Purpose::PRICES, &[u64::from(product_index)]);
         let above = below(&mut rng, (high.0 - low.0) as usize + 1);
         self.charged_at(Cents(low.0 + above as i64))
     }
@@ -143,7 +143,7 @@ struct Amount {
 impl Amount {
     /// Drops everything but digits and points, as the original does (`"(0.25 / Ounce)"` → 0.25).
     fn parse(part: &str, whole: &str) -> Result<Self, String> {
-        let malformed = || format!("holds `{whole}`, where `{part}` is no amount");
+        let malformed = || format!("`{part}` in `{whole}` is not an amount");
         let number: String = part
             .chars()
             .filter_map(|c| match c {

@@ -17,6 +17,9 @@ use crate::catalog::price::Price;
 /// The longest ASIN; a record with a longer one is skipped on loading.
 const ASIN_LENGTH: usize = 10;
 
+/// The ASIN of records for which the original's scraper found none.
+const NO_ASIN: &str = "nan";
+
 /// The name of a product: its ASIN, at most ten characters.
 ///
 /// One in lower case cannot be opened in the original, which looks for what was clicked in upper case; one
@@ -37,6 +40,12 @@ impl ProductId {
     pub fn new(asin: &str) -> Option<Self> {
         let fits = asin.chars().count() <= ASIN_LENGTH;
         fits.then(|| Self(asin.into()))
+    }
+
+    /// The id of a record with this `asin`; `None` if the original skips the record, which it does for `nan`
+    /// and for more than ten characters.
+    pub(crate) fn of_record(asin: &str) -> Option<Self> {
+        Self::new(asin).filter(|_| asin != NO_ASIN)
     }
 
     /// The ASIN.

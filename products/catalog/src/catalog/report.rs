@@ -9,7 +9,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::catalog::Catalog;
-use crate::goal::{Goal, GoalSet, GoalStyle};
+use crate::goal::set::GoalSet;
+use crate::goal::{Goal, GoalStyle};
 use crate::catalog::price::Cents;
 use crate::catalog::product::{Product, ProductIdx};
 use crate::goal::split::Split;

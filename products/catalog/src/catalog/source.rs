@@ -10,7 +10,9 @@ use std::path::Path;
 use crate::catalog::{Catalog, CatalogMaker};
 use crate::catalog::embedded::EmbeddedCatalog;
 use crate::error::{DataError, FieldProblem};
-use crate::goal::{GoalKind, GoalSet, seeded_goals, wish};
+use crate::goal::GoalKind;
+use crate::goal::make::seeded_goals;
+use crate::goal::set::GoalSet;
 use crate::raw::{BadRecords, RawData, RawRecord, Skipped, read_files};
 use crate::seed::Seed;
 
@@ -108,7 +110,7 @@ impl Reader {
                 let makes_goals = config.goals != GoalKind::Human;
                 let is_sold = maker.catalog().find(&asin).is_some();
                 if config.skips_bad || (makes_goals && is_sold) {
-                    wish(&entry)?;
+                    entry.synthetic()?;
                 }
                 maker.describe(&asin, &entry);
                 if makes_goals && is_sold {

@@ -24,7 +24,7 @@ impl Dice {
     pub(super) fn new(seed: Seed, draw: Draw, coords: &[usize]) -> Self {
         let first = std::iter::once(draw as u64);
         let coords: Vec<_> = first.chain(coords.iter().map(|&coord| coord as u64)).collect();
-        Self(seed.rng(Purpose::Catalog, &coords))
+        Self(seed.rng(Purpose::CATALOG, &coords))
     }
 
     /// A number below `n`; zero for zero.

@@ -1,8 +1,8 @@
-//! One short text that tells two goal sets apart, and a few shorter ones that tell in what.
+//! Fingerprints of a goal set: one over everything, and one digest for each part.
 //!
-//! The fingerprint travels with every result: two numbers may be compared only if theirs are equal. Where they are
-//! not, the [`GoalDigests`] say which part differs. What a purchase is worth is no part of a goal set; its version is
-//! named beside the fingerprint by whoever judges.
+//! The fingerprint is stored with every result: two results are comparable only if it is equal. If it
+//! differs, the [`GoalDigests`] say in which part. Reward rules are not covered; their version is stored
+//! beside the fingerprint.
 
 use std::io::{self, Write};
 
@@ -10,15 +10,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::catalog::Catalog;
-use crate::goal::{Goal, GoalSet};
+use crate::goal::Goal;
 use crate::catalog::product::Product;
+use crate::digest::hex;
 use crate::goal::split::{Split, Splits};
 
-/// Raised whenever equal data begins to mean something else.
+/// Changes when equal data gets another meaning.
 const VERSION: &str = "webshop/goals/1";
 
 /// SHA-256, in hexadecimal, over the version and the JSON of every product, goal and split.
-pub(crate) fn of(catalog: &Catalog, goals: &[Goal], splits: &Splits) -> String {
+pub(crate) fn fingerprint(catalog: &Catalog, goals: &[Goal], splits: &Splits) -> String {
     let mut hasher = Hasher::new();
     hasher.add(&catalog.products());
     hasher.add(&goals);
@@ -28,33 +29,34 @@ pub(crate) fn of(catalog: &Catalog, goals: &[Goal], splits: &Splits) -> String {
     hasher.finish()
 }
 
+/// The splits that are hashed, in this order.
 const PARTS: [Split; 3] = [Split::Train, Split::Validation, Split::Test];
 
-/// Hexadecimal digits of a part's digest: enough to tell two apart, few enough to read.
+/// Hexadecimal digits of a part's digest.
 const DIGITS: usize = 16;
 
 /// A digest of each part that a [`GoalSet`]'s fingerprint covers, 16 hexadecimal digits each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoalDigests {
-    /// What is sold, but for what a purchase costs.
+    /// The products without the prices charged.
     pub catalog: String,
-    /// What purchases cost.
+    /// The prices charged.
     pub prices: String,
-    /// What is wanted, price limits included.
+    /// The goals, price limits included.
     pub goals: String,
-    /// Which goal is in which part.
+    /// The goal ids of each split.
     pub splits: String,
 }
 
 impl GoalDigests {
-    /// The digests of `goals`, which were made for `catalog`.
-    pub fn new(catalog: &Catalog, goals: &GoalSet) -> Self {
+    /// The digests of `goals` and their `splits`; the goals were made for `catalog`.
+    pub(crate) fn new(catalog: &Catalog, goals: &[Goal], splits: &Splits) -> Self {
         let products = catalog.products();
         Self {
-            catalog: digest(products.iter().map(without_what_is_paid)),
+            catalog: digest(products.iter().map(without_charge)),
             prices: digest(products.iter().map(|product| product.price.paid)),
-            goals: digest(goals.goals()),
-            splits: digest(PARTS.map(|split| goals.split(split))),
+            goals: digest(goals),
+            splits: digest(PARTS.map(|split| splits.get(split))),
         }
     }
 }
@@ -67,8 +69,8 @@ fn digest<T: Serialize>(values: impl IntoIterator<Item = T>) -> String {
     hex
 }
 
-/// Everything else about a product; a new field has to be given its place here.
-fn without_what_is_paid(product: &Product) -> impl Serialize + '_ {
+/// A product without the price charged; the pattern is exhaustive so that a new field is not forgotten.
+fn without_charge(product: &Product) -> impl Serialize + '_ {
     let Product {
         id,
         title,
@@ -94,7 +96,7 @@ impl Hasher {
     }
 
     fn finish(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.0.finalize())
     }
 
     fn add(&mut self, value: &impl Serialize) {
@@ -117,16 +119,16 @@ impl Write for Hasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GoalKind, Seed, SplitRule, generate};
+    use crate::{GoalKind, GoalSet, Seed, SplitRule, generate};
 
     fn digests(products: usize, prices: u64, limits: u64, rule: SplitRule) -> GoalDigests {
         let data = generate(Seed(0), products);
         let catalog = Catalog::from_raw(&data, Seed(prices)).unwrap();
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(limits)).unwrap();
-        GoalDigests::new(&catalog, &goals.split_by(rule, &catalog).unwrap())
+        goals.split_by(rule, &catalog).unwrap().digests(&catalog)
     }
 
-    /// Which of the four parts differ between the two.
+    /// Which of catalog, prices, goals and splits differ.
     fn differing(one: &GoalDigests, other: &GoalDigests) -> [bool; 4] {
         let parts = |of: &GoalDigests| [&of.catalog, &of.prices, &of.goals, &of.splits].map(String::clone);
         let (one, other) = (parts(one), parts(other));
@@ -142,20 +144,20 @@ mod tests {
         assert_eq!(differing(&first, &verl_agent), [false, false, false, true]);
         let other_limits = digests(100, 0, 1, SplitRule::ByProduct);
         assert_eq!(differing(&first, &other_limits), [false, false, true, false]);
-        // A limit is drawn above what is paid, so other prices can make other goals.
+        // A limit is drawn above the price charged, so other prices can make other goals.
         let other_prices = digests(100, 1, 0, SplitRule::ByProduct);
         assert_eq!(differing(&first, &other_prices)[..2], [false, true]);
         assert!(differing(&first, &digests(99, 0, 0, SplitRule::ByProduct))[0]);
     }
 
     #[test]
-    fn too_few_goals_are_refused_by_name() {
+    fn a_split_rule_refuses_too_few_goals() {
         let data = generate(Seed(0), 20);
         let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
         let n_goals = goals.goals().len();
         let message = goals.split_by(SplitRule::Paper, &catalog).unwrap_err().to_string();
-        let expected = format!("the split rule `paper` needs at least 1501 goals, and these are {n_goals};");
+        let expected = format!("the split rule `paper` needs at least 1501 goals, but there are {n_goals};");
         assert!(message.starts_with(&expected), "{message}");
     }
 }

@@ -38,7 +38,7 @@ impl PriceLimit {
             return Self::Free;
         }
         let coords = [u64::from(product.0), instruction as u64];
-        let mut rng = seed.rng(Purpose::Goals, &coords);
+        let mut rng = seed.rng(Purpose::GOALS, &coords);
         let one = below(&mut rng, n_steps as usize);
         let other = below(&mut rng, n_steps as usize - 1);
         let other = if other < one { other } else { other + 1 };

@@ -1,7 +1,7 @@
-//! Which goals are learned from and which only measured.
+//! Training, validation and test goals.
 //!
-//! A [`Split`] is a part of the goals; a [`SplitRule`] decides who is in which. The parts are disjoint by product
-//! under [`SplitRule::ByProduct`] only.
+//! A [`Split`] names a subset of the goals; a [`SplitRule`] assigns goals to them. The subsets are disjoint by
+//! product under [`SplitRule::ByProduct`] only.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,24 +14,24 @@ use crate::goal::{Goal, GoalId};
 use crate::catalog::product::ProductIdx;
 use crate::goal::split_rule::{SplitRule, paper, verl_agent};
 
-/// Fixes the ranking of products for ever, whatever the run's seed: a test product stays one.
+/// Hashed with the ASIN to rank products, independently of the run's seed: a test product stays a test product.
 const LABEL: &[u8] = b"webshop/split/1";
 
-/// Parts of ten that go to training and validation; the rest is for testing.
+/// Tenths of the products for training and validation; the rest is for testing.
 const TRAIN: usize = 6;
 const VALIDATION: usize = 1;
 
-/// A part of the goals.
+/// A subset of the goals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Split {
-    /// Learned from; by our rule, the goals of 60 % of the products that have goals.
+    /// For training; under [`SplitRule::ByProduct`] the goals of 60 % of the products with goals.
     Train,
-    /// For choosing settings: 10 %.
+    /// For choosing settings; under [`SplitRule::ByProduct`] 10 %.
     Validation,
-    /// For reporting: 30 %.
+    /// For reporting; under [`SplitRule::ByProduct`] 30 %.
     Test,
-    /// All of them.
+    /// All goals.
     All,
 }
 
@@ -47,9 +47,9 @@ impl fmt::Display for Split {
     }
 }
 
-/// No split has this name.
+/// The text names no [`Split`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no split; there are `train`, `validation`, `test` and `all`")]
+#[error("unknown split `{0}`; use `train`, `validation`, `test` or `all`")]
 pub struct UnknownSplit(String);
 
 impl FromStr for Split {
@@ -67,7 +67,7 @@ impl FromStr for Split {
     }
 }
 
-/// The goal ids of every part, ascending.
+/// The goal ids of every split, ascending.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Splits {
     train: Vec<GoalId>,
@@ -77,7 +77,10 @@ pub(crate) struct Splits {
 }
 
 impl Splits {
-    /// The parts of `goals` by `rule`, which must have enough of them.
+    /// Splits `goals` by `rule`.
+    ///
+    /// # Panics
+    /// Below [`SplitRule::min_goals`].
     pub(crate) fn by(rule: SplitRule, goals: &[Goal]) -> Self {
         let [train, validation, test] = match rule {
             SplitRule::ByProduct => return Self::by_product(goals),
@@ -87,8 +90,8 @@ impl Splits {
         Self { train, validation, test, all: goals.iter().map(|goal| goal.id).collect() }
     }
 
-    /// Ranks the products that have goals by SHA-256 of a fixed label and their ASIN, and cuts the
-    /// ranking at 60 % and 70 %, rounded.
+    /// Ranks the products with goals by SHA-256 of [`LABEL`] and their ASIN, and cuts the ranking at 60 %
+    /// and 70 %, rounded.
     fn by_product(goals: &[Goal]) -> Self {
         let products: BTreeMap<ProductIdx, &str> =
             goals.iter().map(|goal| (goal.product, goal.asin.as_str())).collect();
@@ -138,7 +141,7 @@ mod tests {
     use crate::{Catalog, GoalKind, GoalSet, Seed, generate};
 
     #[test]
-    fn sides_are_disjoint_by_product_and_sized_in_tenths() {
+    fn splits_are_disjoint_by_product_and_sized_in_tenths() {
         let data = generate(Seed(0), 50);
         let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
@@ -155,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_depends_on_names_and_not_on_the_seed() {
+    fn a_split_depends_on_asins_and_not_on_the_seed() {
         let data = generate(Seed(0), 20);
         let test = |seed| {
             let catalog = Catalog::from_raw(&data, seed).unwrap();

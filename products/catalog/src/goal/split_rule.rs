@@ -1,10 +1,10 @@
-//! By which rule goals are parted: ours, the paper's, or that of verl-agent.
+//! Rules that split goals into training, validation and test: by product, the paper's, verl-agent's.
 //!
-//! A [`SplitRule`] says which goals are learned from and which only measured. Results under different rules are
-//! about different tasks, so the rule enters the fingerprint of a [`crate::GoalSet`] through who is where.
+//! Results under different rules are not comparable, so the split enters the fingerprint of a
+//! [`crate::GoalSet`].
 //!
-//! [`SplitRule::VerlAgent`] **leaks**: its training and test goals overlap almost wholly. It is here so that numbers
-//! published under it can be repeated, and for nothing else.
+//! [`SplitRule::VerlAgent`] **leaks**: its training and test goals overlap almost completely. It exists only
+//! to reproduce published numbers.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,34 +13,36 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::goal::GoalId;
-use crate::original::world::SHUFFLE_SEED;
 use webshop_pycompat::PythonRandom;
 
-/// The paper's ranges of the shuffled goals; training is what follows.
+/// The seed with which the original shuffles its goals.
+pub(crate) const SHUFFLE_SEED: u64 = 233;
+
+/// The paper's ranges of the shuffled goals; the rest is for training.
 const PAPER_TEST: Range<usize> = 0..500;
 const PAPER_VALIDATION: Range<usize> = 500..1_500;
 
-/// verl-agent measures on the first so many of each worker's goals, and trains on the others.
+/// verl-agent evaluates on this many first goals of each worker and trains on the others.
 const VERL_TEST: usize = 500;
 
-/// Seeds of verl-agent's workers, with the sizes of its example scripts: 16 groups that train, 128 that measure.
+/// Seeds of verl-agent's workers in its example scripts: 16 training groups, 128 evaluation environments.
 const VERL_TRAIN_SEEDS: Range<u64> = 0..16;
 const VERL_TEST_SEEDS: Range<u64> = 1_000..1_128;
 
-/// How goals are parted into training, validation and test.
+/// A rule that splits goals into training, validation and test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SplitRule {
     /// Disjoint by product: 60 % of the products, 10 % and 30 %, whatever the seed.
     #[default]
     ByProduct,
-    /// As Yao et al. 2022 do it: goals in catalog order, shuffled by Python's generator with seed 233; the first 500
-    /// are for testing, the next 1,000 for validation, the rest for training. Goals of one product may lie on both
-    /// sides, with other options.
+    /// The split of Yao et al. 2022: goals in catalog order, shuffled by Python's generator with seed 233; the
+    /// first 500 are for testing, the next 1,000 for validation, the rest for training. Goals of one product
+    /// (with different options) may be in several splits.
     Paper,
-    /// As verl-agent does it, **leaky**: each worker shuffles all goals with a seed of its own before it parts them
-    /// at 500, and workers that train have other seeds than those that measure. What any worker may train on is for
-    /// training, what any may measure on is for testing and, as there, for validation too.
+    /// verl-agent's split, **leaky**: each worker shuffles all goals with its own seed and splits them at 500;
+    /// training and evaluation workers have different seeds. Training holds every goal that some training worker
+    /// may use, test and validation every goal that some evaluation worker may use.
     VerlAgent,
 }
 
@@ -48,12 +50,12 @@ impl SplitRule {
     const NAMES: [(Self, &str); 3] =
         [(Self::ByProduct, "by-product"), (Self::Paper, "paper"), (Self::VerlAgent, "verl-agent")];
 
-    /// Whether goals that are measured on may also be trained on.
+    /// Whether test goals may also be training goals.
     pub fn is_leaky(self) -> bool {
         self == Self::VerlAgent
     }
 
-    /// The fewest goals that the rule can part.
+    /// The least number of goals that the rule can split.
     pub fn min_goals(self) -> usize {
         match self {
             Self::ByProduct => 0,
@@ -70,9 +72,9 @@ impl fmt::Display for SplitRule {
     }
 }
 
-/// No rule has this name.
+/// The text names no [`SplitRule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no rule to split by; there are `by-product`, `paper` and `verl-agent`")]
+#[error("unknown split rule `{0}`; use `by-product`, `paper` or `verl-agent`")]
 pub struct UnknownSplitRule(String);
 
 impl FromStr for SplitRule {
@@ -84,14 +86,20 @@ impl FromStr for SplitRule {
     }
 }
 
-/// Training, validation and test by the paper's rule, each ascending; for at least as many goals as it needs.
+/// Training, validation and test by the paper's rule, each ascending.
+///
+/// # Panics
+/// Below [`SplitRule::min_goals`].
 pub(crate) fn paper(n_goals: usize) -> [Vec<GoalId>; 3] {
     let shuffled = shuffled(n_goals, SHUFFLE_SEED);
     let part = |range: Range<usize>| sorted(shuffled[range].to_vec());
     [part(PAPER_VALIDATION.end..n_goals), part(PAPER_VALIDATION), part(PAPER_TEST)]
 }
 
-/// As [`paper`], by the rule of verl-agent.
+/// Training, validation and test by verl-agent's rule, each ascending.
+///
+/// # Panics
+/// Below [`SplitRule::min_goals`].
 pub(crate) fn verl_agent(n_goals: usize) -> [Vec<GoalId>; 3] {
     let any = |seeds: Range<u64>, part: Range<usize>| {
         let mut is_in = vec![false; n_goals];
@@ -122,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paper_takes_its_ranges_of_the_shuffled_goals() {
+    fn the_paper_splits_the_shuffled_goals_by_range() {
         let [train, validation, test] = paper(6_910);
         assert_eq!([train.len(), validation.len(), test.len()], [5_410, 1_000, 500]);
         // >>> goals = list(range(6910)); random.seed(233); random.shuffle(goals); goals[0], goals[500], goals[1500]
@@ -134,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn workers_of_verl_agent_measure_on_what_others_train_on() {
+    fn verl_agents_test_goals_are_training_goals() {
         let [train, _, test] = verl_agent(6_910);
-        assert_eq!([train.len(), test.len()], [6_910; 2], "whatever is measured on is trained on");
+        assert_eq!([train.len(), test.len()], [6_910; 2], "every test goal is a training goal");
         // The first worker of each kind, counted in Python: 457 of 500 test goals are trained on.
         let [trains, tests] = [VERL_TRAIN_SEEDS, VERL_TEST_SEEDS].map(|seeds| shuffled(6_910, seeds.start));
         let is_shared = |goal: &&GoalId| trains[VERL_TEST..].contains(goal);

@@ -1,5 +1,9 @@
-use super::*;
-use crate::raw::{RawHumanInstruction, RawItem, RawOption};
+use crate::catalog::Catalog;
+use crate::error::DataError;
+use crate::goal::set::GoalSet;
+use crate::goal::{Goal, GoalId, GoalKind, GoalStyle, WantedOption};
+use crate::seed::Seed;
+use crate::raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption};
 
 fn value(text: &str) -> RawOption {
     RawOption { value: text.into(), image: None }
@@ -75,7 +79,7 @@ fn an_instruction_that_makes_millions_of_goals_is_an_error() {
     let message = goals(&data, GoalKind::Synthetic, 0).unwrap_err().to_string();
     assert_eq!(
         message,
-        "`items_ins_v2`, record 1 (`B1`): field `instruction` makes more than 1000000 goals with the options of the product"
+        "`items_ins_v2`, record 1 (`B1`): field `instruction`: makes more than 1000000 goals with the options of the product"
     );
     assert_eq!(goals(&data, GoalKind::Human, 0).unwrap().goals().len(), 1);
     // One option without values leaves nothing to choose, as in the original.
@@ -116,13 +120,13 @@ fn a_synthetic_instruction_that_wants_nothing_is_refused() {
     data.instructions["B1"].instruction_attributes = None;
     assert_eq!(
         goals(&data, GoalKind::Synthetic, 0).unwrap_err().to_string(),
-        "`items_ins_v2`, record 1 (`B1`): field `instruction_attributes` is empty"
+        "`items_ins_v2`, record 1 (`B1`): field `instruction_attributes`: must not be empty"
     );
 }
 
 #[test]
 fn the_fingerprint_changes_with_whatever_a_result_depends_on() {
-    let fingerprint = |data: &RawData, seed| goals(data, GoalKind::Both, seed).unwrap().fingerprint;
+    let fingerprint = |data: &RawData, seed| goals(data, GoalKind::Both, seed).unwrap().fingerprint().to_owned();
     let first = fingerprint(&data(), 0);
     assert_eq!(first.len(), 64);
     assert_eq!(first, fingerprint(&data(), 0));

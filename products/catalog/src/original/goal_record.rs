@@ -178,6 +178,6 @@ mod tests {
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
         let stranger = GoalRecord { asin: "B0NOWHERE0".into(), ..GoalRecord::from(&goals.goals()[0]) };
         let message = stranger.to_goal(&catalog).unwrap_err().to_string();
-        assert_eq!(message, "a goal was made from `B0NOWHERE0`, which the catalog does not sell");
+        assert_eq!(message, "the goal's product `B0NOWHERE0` is not in the catalog");
     }
 }

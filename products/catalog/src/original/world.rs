@@ -1,42 +1,42 @@
-//! The original WebShop as it stands when it opens: every number that it drew.
+//! Catalog, goals and generator of the original WebShop after loading.
 //!
-//! The original draws everything from one generator, in this order: what ranges cost, as the products
-//! are loaded; a price limit for each instruction; then, seeded anew with 233, the order of the goals.
-//! An [`OriginalWorld`] is catalog and goals after these draws, with the generator as they left it; whoever
-//! goes on to draw from it draws what the original would: names, and goals by [`GoalDraw`].
+//! The original draws everything from one generator, in this order: the price charged for each range, as
+//! the products are loaded; a price limit for each instruction; then, reseeded with 233, the order of the
+//! goals. An [`OriginalWorld`] holds catalog and goals after these draws and the generator in the state they
+//! leave it in, so that later draws (session names, goals by [`GoalDraw`]) are those of the original.
 //!
-//! The original seeds nothing before the goals are shuffled, so that its prices and limits change from
-//! start to start. Here a seed is named first; 0 is that of the recordings the tests compare with. The
-//! original loads human goals or synthetic ones, never both, and so does this.
+//! The original does not seed the generator before it shuffles the goals, so its prices and limits differ
+//! between starts. Here the first seed is an argument; the recordings of the tests use 0. Like the original,
+//! a world has human goals or synthetic ones, never both.
 
 use crate::catalog::Catalog;
 use crate::error::DataError;
-use crate::goal::{Goal, GoalId, GoalKind, GoalSet, GoalStyle, goals};
+use crate::goal::make::goals;
+use crate::goal::set::GoalSet;
+use crate::goal::split_rule::SHUFFLE_SEED;
+use crate::goal::{Goal, GoalId, GoalKind, GoalStyle};
 use crate::original::goal_record::GoalRecord;
 use crate::goal::price_limit::PriceLimit;
 use crate::catalog::price::Cents;
 use webshop_pycompat::PythonRandom;
 use crate::raw::RawData;
 
-/// The seed under which the original shuffles its goals.
-pub(crate) const SHUFFLE_SEED: u64 = 233;
-
 /// Catalog, goals and generator of the original after loading.
 #[derive(Clone, Debug)]
 pub struct OriginalWorld {
-    /// What is sold.
+    /// The products.
     pub catalog: Catalog,
-    /// What is wanted, in the original's order: a goal's id is the integer by which it is asked for.
+    /// The goals in the original's order: a goal's id is the integer that selects it there.
     pub goals: GoalSet,
-    /// What each product costs, in dollars, in catalog order: of a range any float, which [`Cents`]
-    /// cannot hold.
+    /// The price charged for each product in dollars, in catalog order. In a range it is any float, which
+    /// [`Cents`] cannot hold.
     pub prices: Vec<f64>,
     /// The generator, ready for the first reset.
     pub random: PythonRandom,
 }
 
 impl OriginalWorld {
-    /// Loads `data` with goals of one style, all draws following from `seed`.
+    /// Loads `data` with goals of one style; all draws follow from `seed`.
     pub fn load(data: &RawData, style: GoalStyle, seed: u64) -> Result<Self, DataError> {
         let mut random = PythonRandom::new(seed);
         let (catalog, prices) = load_catalog(data, &mut random)?;
@@ -51,7 +51,10 @@ impl OriginalWorld {
         Ok(Self { goals: GoalSet::numbered(&catalog, goals), catalog, prices, random })
     }
 
-    /// Puts goals behind those that are there, in their order. Nothing is drawn for them.
+    /// Appends goals in the order given. Draws nothing.
+    ///
+    /// # Errors
+    /// [`DataError::UnknownProduct`].
     pub fn append(&mut self, goals: &[GoalRecord]) -> Result<(), DataError> {
         let mut all = self.goals.goals().to_vec();
         for goal in goals {
@@ -61,11 +64,14 @@ impl OriginalWorld {
         Ok(())
     }
 
-    /// Loads `data` with goals that were made before, in their order; only prices follow from `seed`.
+    /// Loads `data` with the given goals in their order; only prices are drawn from `seed`.
+    ///
+    /// # Errors
+    /// [`DataError`].
     pub fn with_goals(data: &RawData, goals: &[GoalRecord], seed: u64) -> Result<Self, DataError> {
         let (catalog, prices) = load_catalog(data, &mut PythonRandom::new(seed))?;
         let goals: Vec<Goal> = goals.iter().map(|goal| goal.to_goal(&catalog)).collect::<Result<_, _>>()?;
-        // These goals are shuffled already; the generator is to stand as if it had been done just now.
+        // The goals are shuffled already; only the state of the generator after shuffling is needed.
         let random = shuffle(&mut vec![(); goals.len()]);
         Ok(Self { goals: GoalSet::numbered(&catalog, goals), catalog, prices, random })
     }
@@ -81,24 +87,23 @@ fn load_catalog(data: &RawData, random: &mut PythonRandom) -> Result<(Catalog, V
     Ok((catalog, prices))
 }
 
-/// Shuffles as the original does, and returns the generator after it.
+/// Shuffles as the original does and returns the generator after it.
 fn shuffle<T>(list: &mut [T]) -> PythonRandom {
     let mut random = PythonRandom::new(SHUFFLE_SEED);
     random.shuffle(list);
     random
 }
 
-/// The original's way to draw a goal by weight, with its mistake: a goal has the weight of the one before it.
-///
-/// The first goal is never drawn, and the last has its own weight too.
+/// The original's weighted draw of a goal, including its error: each goal has the weight of the one before
+/// it. The first goal is never drawn, and the last has its own weight in addition.
 #[derive(Clone, Debug)]
 pub struct GoalDraw {
-    /// 0, then the sums of the weights of the first goal, the first two, and so on.
+    /// 0, then the cumulative sums of the weights.
     cumulative: Vec<f64>,
 }
 
 impl GoalDraw {
-    /// Among goals of these weights, none of them negative.
+    /// A draw among goals with these weights, which must not be negative.
     ///
     /// ```
     /// use webshop_products::{GoalDraw, GoalId, PythonRandom};
@@ -117,7 +122,7 @@ impl GoalDraw {
         Self { cumulative }
     }
 
-    /// The next goal; none if there are no goals to draw from.
+    /// Draws a goal; `None` if there are no goals.
     pub fn goal(&self, random: &mut PythonRandom) -> Option<GoalId> {
         let last_goal = self.cumulative.len().checked_sub(2)?;
         let position = random.uniform(0.0, *self.cumulative.last()?);
@@ -131,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn goals_are_drawn_one_too_far() {
+    fn goals_are_drawn_with_the_original_off_by_one() {
         // Recorded from the original's `random_idx` under seed 0.
         let draw = GoalDraw::new([0.5, 1.0, 2.0, 0.25]);
         let mut random = PythonRandom::new(0);

@@ -1,7 +1,7 @@
-//! Reading and writing the three files.
+//! Reads and writes the three files.
 //!
-//! Records are read one at a time and turned into their types at once: the JSON of a file is never held whole, and a
-//! limit costs no memory for what lies beyond it.
+//! Records are read one at a time and converted to their types at once: the JSON of a file is never held
+//! completely, and records beyond a limit take no memory.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,18 +13,14 @@ use indexmap::IndexMap;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::record::read_record;
 use super::skipped::{BadRecords, Skipped};
 use super::writing::{DirWriter, RecordWriter};
-use super::{RawData, RawHumanInstruction, RawInstruction, RawItem};
-use crate::catalog::{pricing, product_id};
+use super::{HUMAN, INSTRUCTIONS, ITEMS, RawData, RawHumanInstruction, RawInstruction, RawItem, io_error};
+use crate::catalog::product::ProductId;
 use crate::error::{DataError, FieldProblem};
-use crate::goal::wish;
 
-pub(super) const ITEMS: &str = "items_shuffle";
-pub(super) const INSTRUCTIONS: &str = "items_ins_v2";
-pub(super) const HUMAN: &str = "items_human_ins";
-
-/// The original ships its first thousand products as files of their own, marked so.
+/// Marks the files with the original's first thousand products.
 const THOUSAND: &str = "_1000";
 
 impl RawData {
@@ -38,9 +34,9 @@ impl RawData {
         Self::read(dir, limit, &mut BadRecords::Refused)
     }
 
-    /// As [`RawData::read_dir`], but without the records that break the format: those that cannot be read, and those
-    /// that no [`crate::Catalog`] or [`crate::GoalSet`] could be made of. A limit counts them. What is left out and
-    /// still in a file, like the instructions for a product that was dropped, makes no goals.
+    /// Like [`RawData::read_dir`], but drops malformed records: those that cannot be read and those of which no
+    /// [`crate::Catalog`] or [`crate::GoalSet`] can be made. A limit counts them. Instructions for a dropped
+    /// product make no goals.
     pub fn read_dir_skipping(dir: &Path, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
         let mut bad = BadRecords::Skipped(Skipped::default());
         let data = Self::read(dir, limit, &mut bad)?;
@@ -53,8 +49,8 @@ impl RawData {
         read_files(dir, limit, bad, |record| {
             match record {
                 RawRecord::Item(item) => {
-                    if is_checked && product_id(&item.asin).is_some() {
-                        pricing(&item)?;
+                    if is_checked && ProductId::of_record(&item.asin).is_some() {
+                        item.price()?;
                     }
                     data.items.push(item);
                 }
@@ -65,7 +61,7 @@ impl RawData {
                 }
                 RawRecord::Instruction(asin, entry) => {
                     if is_checked {
-                        wish(&entry)?;
+                        entry.synthetic()?;
                     }
                     data.instructions.insert(asin, entry);
                 }
@@ -76,14 +72,14 @@ impl RawData {
             Ok(())
         })?;
         if limit.is_some() {
-            data.drop_strangers();
+            data.drop_instructions_without_product();
         }
         Ok(data)
     }
 
-    /// Writes `items_shuffle.json`, `items_ins_v2.json` and `items_human_ins.json` into `dir`, which
-    /// is made if need be; one record a line. Refuses to replace a file. What could not be finished keeps the
-    /// ending `.partial`.
+    /// Writes `items_shuffle.json`, `items_ins_v2.json` and `items_human_ins.json` into `dir`, one record a
+    /// line, and creates `dir` if necessary. Existing files are an error. Incomplete files keep the suffix
+    /// `.partial`.
     pub fn write_dir(&self, dir: &Path) -> Result<(), DataError> {
         let mut writer = DirWriter::create(dir)?;
         self.items.iter().try_for_each(|item| writer.item(item))?;
@@ -107,7 +103,7 @@ impl RawData {
         human.finish()?.write_all(b"}\n")
     }
 
-    fn drop_strangers(&mut self) {
+    fn drop_instructions_without_product(&mut self) {
         let known: IndexMap<&str, ()> = self.items.iter().map(|item| (item.asin.as_str(), ())).collect();
         self.instructions.retain(|asin, _| known.contains_key(asin.as_str()));
         self.human.retain(|asin, _| known.contains_key(asin.as_str()));
@@ -117,15 +113,16 @@ impl RawData {
 /// One record of one of the three files.
 pub(crate) enum RawRecord {
     Item(RawItem),
-    /// A product that cannot be read, by its ASIN. The original skips it if there is one of that name already.
+    /// A malformed product with its ASIN. The original skips it if the ASIN is a repeated one.
     Malformed(String, FieldProblem),
-    /// With its ASIN, as the next.
+    /// The synthetic instruction for an ASIN.
     Instruction(String, RawInstruction),
+    /// The human instructions for an ASIN.
     Human(String, Vec<RawHumanInstruction>),
 }
 
-/// Hands the records in `dir` to `sink`: first the products, at most `limit` of them, then the instructions, then
-/// the human ones.
+/// Passes the records in `dir` to `sink`: at most `limit` products, then the synthetic instructions, then the
+/// human ones.
 pub(crate) fn read_files(
     dir: &Path,
     limit: Option<usize>,
@@ -136,53 +133,41 @@ pub(crate) fn read_files(
     let [items, instructions, human] = [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| find(dir, stem, short));
     read_records(&items?, limit, bad, |asin, record| {
         sink(
-            RawItem::try_from(record)
+            RawItem::from_record(record)
                 .map_or_else(|problem| RawRecord::Malformed(asin, problem), RawRecord::Item),
         )
     })?;
     read_records(&instructions?, None, bad, |asin, record| {
-        sink(RawRecord::Instruction(asin, RawInstruction::try_from(record)?))
+        sink(RawRecord::Instruction(asin, read_record(record)?))
     })?;
-    read_records(&human?, None, bad, |asin, record| sink(RawRecord::Human(asin, human_entries(record)?)))
+    read_records(&human?, None, bad, |asin, record| sink(RawRecord::Human(asin, read_record(record)?)))
 }
 
 /// The file in `dir` whose name begins with `stem`.
 fn find(dir: &Path, stem: &'static str, short: bool) -> Result<PathBuf, DataError> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(dir).map_err(io("read", dir))? {
-        let name = entry.map_err(io("read", dir))?.file_name();
+    for entry in fs::read_dir(dir).map_err(io_error("read", dir))? {
+        let name = entry.map_err(io_error("read", dir))?.file_name();
         let name = name.to_string_lossy().into_owned();
         if name.starts_with(stem) && (name.ends_with(".json") || name.ends_with(".json.gz")) {
             names.push(name);
         }
     }
-    // The name breaks ties, because a folder lists its files in no order of its own.
+    // The name breaks ties, because a folder lists its files in no particular order.
     names.sort_by_key(|name| (name.contains(THOUSAND) != short, name.clone()));
     let name = names.first().ok_or(DataError::MissingFile { dir: dir.into(), stem })?;
     Ok(dir.join(name))
 }
 
-/// Opens a text file for reading, unpacked on the way if its name ends in `.gz`.
+/// Opens a text file for reading, decompressed if its name ends in `.gz`.
 pub fn open_text(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
-    let file = File::open(path).map_err(io("open", path))?;
+    let file = File::open(path).map_err(io_error("open", path))?;
     let gzipped = path.extension().is_some_and(|extension| extension == "gz");
     let reader: Box<dyn Read> = if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
     Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
 }
 
-fn human_entries(record: Value) -> Result<Vec<RawHumanInstruction>, FieldProblem> {
-    let Value::Array(entries) = record else {
-        return Err(FieldProblem::new("(record)", "should hold a list of instructions"));
-    };
-    let read = |(at, entry)| {
-        let numbered =
-            |problem: FieldProblem| FieldProblem { field: format!("{at}.{}", problem.field), ..problem };
-        RawHumanInstruction::try_from(entry).map_err(numbered)
-    };
-    entries.into_iter().enumerate().map(read).collect()
-}
-
-/// Hands the records of a JSON list or object to `sink`, with their key (of a list, the ASIN).
+/// Passes the records of a JSON list or object to `sink` with their key (the ASIN, in a list).
 fn read_records(
     path: &Path,
     limit: Option<usize>,
@@ -203,7 +188,7 @@ fn read_records(
     }
 }
 
-/// The visitor of [`read_records`]; a bad record that is refused ends the reading and is left in `problem`.
+/// The visitor of [`read_records`]; a refused record ends the reading and is stored in `problem`.
 struct Receiver<'a, F> {
     path: &'a Path,
     limit: Option<usize>,
@@ -268,11 +253,6 @@ where
         }
         Ok(())
     }
-}
-
-pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataError {
-    let path = path.to_owned();
-    move |source| DataError::Io { action, path, source }
 }
 
 #[cfg(test)]

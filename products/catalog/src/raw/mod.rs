@@ -1,11 +1,11 @@
-//! The original's three files, as they are.
+//! The original's three data files.
 //!
-//! [`RawData`] holds the products ([`RawItem`]), the synthetic instructions ([`RawInstruction`])
-//! and the human ones ([`RawHumanInstruction`]), each with the fields the shop uses and no others.
-//! The original program loads what [`RawData::write_dir`] wrote, and we load its files.
+//! [`RawData`] holds the products ([`RawItem`]), the synthetic instructions ([`RawInstruction`]) and the human
+//! ones ([`RawHumanInstruction`]), each with the fields that the shop uses. The original program can load what
+//! [`RawData::write_dir`] writes, and this crate loads the original's files.
 //!
-//! Nothing is interpreted here: prices are text, option names keep their case. Meaning begins in
-//! [`crate::Catalog`] and [`crate::GoalSet`].
+//! Nothing is interpreted here: prices are text, option names keep their case. [`crate::Catalog`] and
+//! [`crate::GoalSet`] interpret them.
 
 mod files;
 mod record;
@@ -18,9 +18,24 @@ pub(crate) use skipped::BadRecords;
 pub use skipped::Skipped;
 pub(crate) use writing::DirWriter;
 
+use std::io;
+use std::path::Path;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::error::DataError;
+
+/// Beginnings of the names of the three files.
+const ITEMS: &str = "items_shuffle";
+const INSTRUCTIONS: &str = "items_ins_v2";
+const HUMAN: &str = "items_human_ins";
+
+/// Adds the failed action and the path to an I/O error.
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataError {
+    let path = path.to_owned();
+    move |source| DataError::Io { action, path, source }
+}
 
 /// A catalog and its instructions, as the original's files hold them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,45 +50,47 @@ pub struct RawData {
 
 /// One product of `items_shuffle*.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Value")]
 pub struct RawItem {
-    /// Key; a record called `nan`, or longer than ten characters, is skipped.
+    /// Key; a record with the ASIN `nan` or with more than ten characters is skipped.
     pub asin: String,
     /// The title, possibly empty.
     pub name: String,
-    /// `"$34.99"`, `"$19.99$27.99"`, or empty; null and absence read as empty.
+    /// `"$34.99"`, `"$19.99$27.99"`, or empty. Absent and falsy values read as empty.
+    #[serde(default, deserialize_with = "record::text_or_falsy")]
     pub pricing: String,
     /// The department.
     pub category: String,
-    /// The kind of product.
+    /// The search query that found it, which names the kind of product.
     pub query: String,
-    /// The path in the shop's tree.
+    /// The category path.
     pub product_category: String,
-    /// The bullets; a lone text reads as a list of one.
+    /// The bullets; a single text reads as a list of one.
+    #[serde(deserialize_with = "record::texts_or_text")]
     pub small_description: Vec<String>,
     /// The description.
     pub full_description: String,
-    /// Option name to its values, null where the original scraped none; anything falsy reads as
+    /// Option names with their values; `None` where the original's scraper found none. Falsy values read as
     /// an empty map.
+    #[serde(deserialize_with = "record::options")]
     pub customization_options: IndexMap<String, Option<Vec<RawOption>>>,
-    /// Picture addresses, the main one first; never empty.
+    /// Image URLs, the main one first; never empty.
+    #[serde(deserialize_with = "record::images")]
     pub images: Vec<String>,
 }
 
 /// One value of an option.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Value")]
 pub struct RawOption {
     /// As the seller wrote it.
     pub value: String,
-    /// A picture for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The URL of its image.
+    #[serde(default, deserialize_with = "record::text_or_none", skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
 }
 
 /// One entry of `items_ins_v2*.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Value")]
+#[serde(default)]
 pub struct RawInstruction {
     /// The product's attributes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,19 +98,18 @@ pub struct RawInstruction {
     /// A synthetic instruction, without options and price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<String>,
-    /// What that instruction wants.
+    /// The attributes that the instruction requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction_attributes: Option<Vec<String>>,
 }
 
 /// One entry of `items_human_ins.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Value")]
 pub struct RawHumanInstruction {
-    /// What the person wrote.
+    /// The text that the person wrote.
     pub instruction: String,
-    /// The attributes they had in mind; an entry without any makes no goal.
+    /// The required attributes; an entry without any makes no goal.
     pub instruction_attributes: Vec<String>,
-    /// The option values they had in mind.
+    /// The required option values.
     pub instruction_options: Vec<String>,
 }

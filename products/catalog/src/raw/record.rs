@@ -1,205 +1,217 @@
-//! From one JSON record to its type, with the field at fault named.
+//! Checked reading of one record of the original's files.
 //!
-//! Written by hand because serde's derived messages do not say which field had the wrong type.
+//! [`read_record`] reads a JSON value into its type and names the field at fault. The functions after it read
+//! the fields for which the original accepts more than one JSON type.
+
+use std::fmt;
 
 use indexmap::IndexMap;
-use serde_json::{Map, Value};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
-use crate::catalog::product_id;
-
-use super::{RawHumanInstruction, RawInstruction, RawItem, RawOption};
+use super::{RawInstruction, RawItem, RawOption};
+use crate::catalog::price::Pricing;
+use crate::catalog::product::ProductId;
 use crate::error::FieldProblem;
 
-/// A record's fields, taken out one by one.
-struct Record(Map<String, Value>);
+/// Option names with their values.
+type Options = IndexMap<String, Option<Vec<RawOption>>>;
 
-impl Record {
-    fn new(value: Value) -> Result<Self, FieldProblem> {
-        match value {
-            Value::Object(fields) => Ok(Self(fields)),
-            other => Err(wrong("(record)", "an object", &other)),
-        }
-    }
-
-    fn take(&mut self, field: &str) -> Result<Value, FieldProblem> {
-        self.0.remove(field).ok_or_else(|| FieldProblem::new(field, "is missing"))
-    }
-
-    fn text(&mut self, field: &str) -> Result<String, FieldProblem> {
-        text(field, self.take(field)?)
-    }
-
-    fn texts(&mut self, field: &str) -> Result<Vec<String>, FieldProblem> {
-        texts(field, self.take(field)?)
-    }
-
-    /// The field's value unless it is absent or null.
-    fn given(&mut self, field: &str) -> Option<Value> {
-        self.0.remove(field).filter(|value| !value.is_null())
-    }
-}
-
-impl TryFrom<Value> for RawItem {
-    type Error = FieldProblem;
-
-    fn try_from(value: Value) -> Result<Self, FieldProblem> {
-        // The original skips such a record before it looks at anything else in it, and there may be holes.
-        let asin = value.get("asin").and_then(Value::as_str);
-        let skipped = asin.filter(|asin| product_id(asin).is_none()).map(str::to_owned);
-        Self::read(value).or_else(|problem| {
-            let asin = skipped.ok_or(problem)?;
-            Ok(Self { asin, ..Self::default() })
+/// Reads a record; the error names the field by its path, such as `customization_options.color[0].value`.
+pub(super) fn read_record<T: DeserializeOwned>(value: Value) -> Result<T, FieldProblem> {
+    // Nearly all records are well formed, and recording the path costs time.
+    T::deserialize(&value).or_else(|_| {
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let path = error.path().to_string();
+            // The path of the record itself.
+            let field = if path == "." { "" } else { &path };
+            FieldProblem::new(field, error.inner().to_string())
         })
-    }
+    })
 }
 
 impl RawItem {
-    fn read(value: Value) -> Result<Self, FieldProblem> {
-        let mut record = Record::new(value)?;
-        let images = match record.take("images")? {
-            Value::Array(images) if images.is_empty() => return Err(FieldProblem::new("images", "is empty")),
-            Value::Array(images) => {
-                images.into_iter().map(|image| picture(image).unwrap_or_default()).collect()
+    /// Reads a product record. Of a record that the original skips for its ASIN only the ASIN is read, because
+    /// the original looks at no other field of it.
+    pub(crate) fn from_record(record: Value) -> Result<Self, FieldProblem> {
+        let asin = record.get("asin").and_then(Value::as_str);
+        match asin.filter(|asin| ProductId::of_record(asin).is_none()) {
+            Some(asin) => {
+                let asin = asin.to_owned();
+                Ok(read_record(record).unwrap_or(Self { asin, ..Self::default() }))
             }
-            other => return Err(wrong("images", "a list", &other)),
-        };
-        let small_description = match record.take("small_description")? {
-            Value::String(text) => vec![text],
-            list => texts("small_description", list)?,
-        };
-        Ok(Self {
-            asin: record.text("asin")?,
-            name: record.text("name")?,
-            pricing: match record.given("pricing").filter(is_something) {
-                Some(value) => text("pricing", value)?,
-                None => String::new(),
-            },
-            category: record.text("category")?,
-            query: record.text("query")?,
-            product_category: record.text("product_category")?,
-            small_description,
-            full_description: record.text("full_description")?,
-            customization_options: options(record.take("customization_options")?)?,
-            images,
-        })
+            None => read_record(record),
+        }
+    }
+
+    /// The price in the `pricing` field.
+    pub(crate) fn price(&self) -> Result<Pricing, FieldProblem> {
+        Pricing::parse(&self.pricing).map_err(|problem| FieldProblem::new("pricing", problem))
     }
 }
 
-impl TryFrom<Value> for RawOption {
-    type Error = FieldProblem;
-
-    fn try_from(value: Value) -> Result<Self, FieldProblem> {
-        let mut record = Record::new(value)?;
-        Ok(Self { value: record.text("value")?, image: record.given("image").and_then(picture) })
+impl RawInstruction {
+    /// The sentence of the synthetic instruction and the attributes it requires; `None` without a sentence.
+    pub(crate) fn synthetic(&self) -> Result<Option<(&str, &[String])>, FieldProblem> {
+        let Some(sentence) = &self.instruction else { return Ok(None) };
+        match self.instruction_attributes.as_deref().unwrap_or_default() {
+            [] => Err(FieldProblem::new("instruction_attributes", "must not be empty")),
+            attributes => Ok(Some((sentence, attributes))),
+        }
     }
 }
 
-impl TryFrom<Value> for RawInstruction {
-    type Error = FieldProblem;
-
-    fn try_from(value: Value) -> Result<Self, FieldProblem> {
-        let mut record = Record::new(value)?;
-        let mut list = |field| record.given(field).map(|value| texts(field, value)).transpose();
-        let (attributes, wanted) = (list("attributes")?, list("instruction_attributes")?);
-        let instruction = record.given("instruction");
-        Ok(Self {
-            attributes,
-            instruction: instruction.map(|value| text("instruction", value)).transpose()?,
-            instruction_attributes: wanted,
-        })
-    }
-}
-
-impl TryFrom<Value> for RawHumanInstruction {
-    type Error = FieldProblem;
-
-    fn try_from(value: Value) -> Result<Self, FieldProblem> {
-        let mut record = Record::new(value)?;
-        Ok(Self {
-            instruction: record.text("instruction")?,
-            instruction_attributes: record.texts("instruction_attributes")?,
-            instruction_options: record.texts("instruction_options")?,
-        })
-    }
-}
-
-fn options(value: Value) -> Result<IndexMap<String, Option<Vec<RawOption>>>, FieldProblem> {
-    let field = "customization_options";
-    let groups = match value {
-        Value::Object(groups) => groups,
-        nothing if !is_something(&nothing) => return Ok(IndexMap::new()),
-        other => return Err(wrong(field, "an object", &other)),
+/// `pricing`: a text; any value that is false in Python reads as the empty text.
+pub(super) fn text_or_falsy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let is_falsy = match &value {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(values) => values.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
     };
-    groups
-        .into_iter()
-        .map(|(name, values)| {
-            let inside = |problem: FieldProblem| {
-                FieldProblem::new(&format!("{field}.{name}.{}", problem.field), problem.problem)
-            };
-            let values = match values {
-                Value::Null => None,
-                Value::Array(values) => Some(list(values, RawOption::try_from).map_err(inside)?),
-                // Going through these, the original finds no values.
-                Value::String(_) | Value::Object(_) if !is_something(&values) => Some(Vec::new()),
-                other => return Err(wrong(&format!("{field}.{name}"), "a list", &other)),
-            };
-            Ok((name, values))
-        })
-        .collect()
+    if is_falsy { Ok(String::new()) } else { String::deserialize(value).map_err(de::Error::custom) }
 }
 
-/// What Python takes for true.
-fn is_something(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(truth) => *truth,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(values) => !values.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
+/// `small_description`: a list of texts; a single text reads as a list of one.
+pub(super) fn texts_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct Texts;
+
+    impl<'de> Visitor<'de> for Texts {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of texts")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<String>, E> {
+            Ok(vec![text.to_owned()])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<String>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+
+    deserializer.deserialize_any(Texts)
+}
+
+/// `images`: a list that is not empty. The original puts each entry on the page unread, so what is not a text
+/// reads as the empty text.
+pub(super) fn images<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let images = Vec::<Value>::deserialize(deserializer)?;
+    if images.is_empty() {
+        return Err(de::Error::invalid_length(0, &"at least one image"));
+    }
+    Ok(images.iter().map(|image| image.as_str().unwrap_or_default().to_owned()).collect())
+}
+
+/// `image` of an option: a text; anything else reads as none.
+pub(super) fn text_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Value::deserialize(deserializer)?.as_str().map(str::to_owned))
+}
+
+/// `customization_options`: an object; any value that is false in Python reads as the empty object.
+pub(super) fn options<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Options, D::Error> {
+    deserializer.deserialize_any(OptionsVisitor)
+}
+
+struct OptionsVisitor;
+
+impl OptionsVisitor {
+    fn falsy<E: de::Error>(self, is_falsy: bool, found: de::Unexpected<'_>) -> Result<Options, E> {
+        if is_falsy { Ok(Options::new()) } else { Err(E::invalid_type(found, &self)) }
     }
 }
 
-/// A picture's address. The original puts whatever stands there on the page, where no customer looks.
-fn picture(value: Value) -> Option<String> {
-    text("image", value).ok()
-}
+impl<'de> Visitor<'de> for OptionsVisitor {
+    type Value = Options;
 
-fn text(field: &str, value: Value) -> Result<String, FieldProblem> {
-    match value {
-        Value::String(text) => Ok(text),
-        other => Err(wrong(field, "text", &other)),
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of options")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Options, E> {
+        Ok(Options::new())
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Options, E> {
+        self.falsy(!value, de::Unexpected::Bool(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Options, E> {
+        self.falsy(value == 0, de::Unexpected::Unsigned(value))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Options, E> {
+        self.falsy(value == 0, de::Unexpected::Signed(value))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Options, E> {
+        self.falsy(value == 0.0, de::Unexpected::Float(value))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Options, E> {
+        self.falsy(text.is_empty(), de::Unexpected::Str(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Options, A::Error> {
+        let is_empty = list.next_element::<IgnoredAny>()?.is_none();
+        self.falsy(is_empty, de::Unexpected::Seq)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Options, A::Error> {
+        let mut options = Options::new();
+        while let Some((name, OptionValues(values))) = map.next_entry()? {
+            options.insert(name, values);
+        }
+        Ok(options)
     }
 }
 
-fn texts(field: &str, value: Value) -> Result<Vec<String>, FieldProblem> {
-    match value {
-        Value::Array(values) => list(values, |value| text(field, value)),
-        other => Err(wrong(field, "a list of texts", &other)),
+/// The values of one option: null, a list, or an empty text or object, which read as an empty list.
+struct OptionValues(Option<Vec<RawOption>>);
+
+impl<'de> Deserialize<'de> for OptionValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Values;
+
+        impl<'de> Visitor<'de> for Values {
+            type Value = OptionValues;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of option values")
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<OptionValues, E> {
+                Ok(OptionValues(None))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<OptionValues, E> {
+                match text {
+                    "" => Ok(OptionValues(Some(Vec::new()))),
+                    text => Err(E::invalid_type(de::Unexpected::Str(text), &self)),
+                }
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<OptionValues, A::Error> {
+                let values = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+                Ok(OptionValues(Some(values)))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OptionValues, A::Error> {
+                match map.next_key::<IgnoredAny>()? {
+                    None => Ok(OptionValues(Some(Vec::new()))),
+                    Some(_) => Err(de::Error::invalid_type(de::Unexpected::Map, &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(Values)
     }
-}
-
-/// Reads every value of a list. Collecting reuses the room of the JSON values, of which the result needs a third; in
-/// a million products that would be gigabytes.
-fn list<T>(
-    values: Vec<Value>,
-    read: impl FnMut(Value) -> Result<T, FieldProblem>,
-) -> Result<Vec<T>, FieldProblem> {
-    let mut list: Vec<T> = values.into_iter().map(read).collect::<Result<_, _>>()?;
-    list.shrink_to_fit();
-    Ok(list)
-}
-
-fn wrong(field: &str, expected: &str, found: &Value) -> FieldProblem {
-    let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    };
-    FieldProblem::new(field, format!("should hold {expected} and holds {found}"))
 }
 
 #[cfg(test)]
@@ -217,42 +229,42 @@ mod tests {
     }
 
     #[test]
-    fn lone_texts_and_falsy_values_read_as_the_original_reads_them() {
-        let item = RawItem::try_from(item()).unwrap();
+    fn single_texts_and_falsy_values_read_as_in_the_original() {
+        let item = RawItem::from_record(item()).unwrap();
         assert_eq!(item.small_description, [""]);
         assert_eq!(item.pricing, "");
         assert!(item.customization_options.is_empty());
     }
 
     #[test]
-    fn what_python_takes_for_false_is_absent() {
+    fn falsy_values_read_as_empty() {
         for nothing in [json!(null), json!(false), json!(0), json!(0.0), json!(""), json!([]), json!({})] {
             let mut record = item();
             record["pricing"] = nothing.clone();
             record["customization_options"] = nothing.clone();
-            let read = RawItem::try_from(record).unwrap();
+            let read = RawItem::from_record(record).unwrap();
             assert_eq!((read.pricing.as_str(), read.customization_options.len()), ("", 0), "{nothing}");
         }
         let mut record = item();
         record["customization_options"] = json!({"a": null, "b": [], "c": "", "d": {}});
-        let read = RawItem::try_from(record).unwrap().customization_options;
+        let read = RawItem::from_record(record).unwrap().customization_options;
         assert_eq!(read.values().filter(|values| values.as_deref() == Some(&[])).count(), 3);
     }
 
     #[test]
-    fn only_a_picture_may_be_anything() {
+    fn an_image_that_is_no_text_is_ignored() {
         let mut record = item();
         record["images"] = json!([null, "b"]);
         record["customization_options"] = json!({"color": [{"value": "red", "image": 3}]});
-        let read = RawItem::try_from(record).unwrap();
+        let read = RawItem::from_record(record).unwrap();
         assert_eq!(read.images, ["", "b"]);
         assert_eq!(read.customization_options["color"].as_ref().unwrap()[0].image, None);
     }
 
     #[test]
-    fn of_what_is_skipped_the_rest_may_be_missing() {
+    fn a_skipped_record_may_lack_fields() {
         for asin in ["nan", "B0123456789"] {
-            let read = RawItem::try_from(json!({"asin": asin, "name": null})).unwrap();
+            let read = RawItem::from_record(json!({"asin": asin, "name": null})).unwrap();
             assert_eq!(read, RawItem { asin: asin.into(), ..RawItem::default() });
         }
     }
@@ -261,26 +273,26 @@ mod tests {
     fn a_problem_names_its_field() {
         let options = |value: Value| json!({ "Color": value });
         let cases = [
-            ("images", json!([]), "field `images` is empty"),
-            ("name", json!(3), "field `name` should hold text and holds a number"),
+            ("images", json!([]), "field `images`: invalid length 0, expected at least one image"),
+            ("name", json!(3), "field `name`: invalid type: integer `3`, expected a string"),
             (
                 "customization_options",
                 options(json!([{ "value": null }])),
-                "field `customization_options.Color.value` should hold text and holds null",
+                "field `customization_options.Color[0].value`: invalid type: null, expected a string",
             ),
             (
                 "customization_options",
                 options(json!("red")),
-                "field `customization_options.Color` should hold a list and holds text",
+                "field `customization_options.Color`: invalid type: string \"red\", expected a list of option values",
             ),
         ];
         for (field, value, message) in cases {
             let mut record = item();
             record[field] = value;
-            assert_eq!(RawItem::try_from(record).unwrap_err().to_string(), message);
+            assert_eq!(RawItem::from_record(record).unwrap_err().to_string(), message);
         }
         let mut record = item();
         record.as_object_mut().unwrap().remove("query");
-        assert_eq!(RawItem::try_from(record).unwrap_err().to_string(), "field `query` is missing");
+        assert_eq!(RawItem::from_record(record).unwrap_err().to_string(), "missing field `query`");
     }
 }

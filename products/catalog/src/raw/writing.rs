@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::files::{HUMAN, INSTRUCTIONS, ITEMS, io};
-use super::{RawHumanInstruction, RawInstruction, RawItem};
+use super::{HUMAN, INSTRUCTIONS, ITEMS, RawHumanInstruction, RawInstruction, RawItem, io_error};
 use crate::error::DataError;
 
 /// The three files of a folder, each under its name with the ending `.partial` until all are whole.
@@ -23,7 +22,7 @@ pub(crate) struct DirWriter {
 impl DirWriter {
     /// Begins the files in `dir`, which is made if need be. Refuses to replace any.
     pub fn create(dir: &Path) -> Result<Self, DataError> {
-        fs::create_dir_all(dir).map_err(io("create", dir))?;
+        fs::create_dir_all(dir).map_err(io_error("create", dir))?;
         let [items, instructions, human] =
             [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| dir.join(format!("{stem}.json")));
         if let Some(path) = [&items, &instructions, &human].into_iter().find(|path| path.exists()) {
@@ -69,19 +68,19 @@ impl RecordFile {
         begin: impl FnOnce(BufWriter<File>) -> io::Result<RecordWriter<BufWriter<File>>>,
     ) -> Result<Self, DataError> {
         let partial = path.with_extension("json.partial");
-        let file = File::create(&partial).map_err(io("create", &partial))?;
-        let records = begin(BufWriter::new(file)).map_err(io("write", &partial))?;
+        let file = File::create(&partial).map_err(io_error("create", &partial))?;
+        let records = begin(BufWriter::new(file)).map_err(io_error("write", &partial))?;
         Ok(Self { path, partial, records })
     }
 
     fn add(&mut self, key: Option<&str>, record: &impl Serialize) -> Result<(), DataError> {
-        self.records.add(key, record).map_err(io("write", &self.partial))
+        self.records.add(key, record).map_err(io_error("write", &self.partial))
     }
 
     fn finish(self) -> Result<(), DataError> {
         let Self { path, partial, records } = self;
-        records.finish().and_then(|mut out| out.flush()).map_err(io("write", &partial))?;
-        fs::rename(&partial, &path).map_err(io("create", &path))
+        records.finish().and_then(|mut out| out.flush()).map_err(io_error("write", &partial))?;
+        fs::rename(&partial, &path).map_err(io_error("create", &path))
     }
 }
 
