@@ -55,10 +55,10 @@ pub struct TooManyTerms;
 pub struct SearchIndex {
     field: Field,
     postings: Arc<InvertedIndexReader>,
-    lengths: FieldNormReader,
+    pub(super) lengths: FieldNormReader,
     collection: Collection,
     /// `Collection::inverse_norm` of each of the 256 lengths a document can have.
-    inverse_norms: Vec<f32>,
+    pub(super) inverse_norms: Vec<f32>,
     /// Each product's place in the byte order of ids, which breaks ties.
     id_ranks: Vec<u32>,
     ids: Vec<ProductId>,
@@ -67,10 +67,10 @@ pub struct SearchIndex {
 }
 
 /// The score of each document in one search; [`UNTOUCHED`] between searches.
-type Scores = Box<[f64]>;
+pub(super) type Scores = Box<[f64]>;
 
 /// Marks a document that no term has touched; negative, since a score can round to zero.
-const UNTOUCHED: f64 = -1.0;
+pub(super) const UNTOUCHED: f64 = -1.0;
 
 /// Room for up to so many scores is made anew for each search, which is quicker than to fetch it from another thread's
 /// cache; to make more takes longer than to search.
@@ -81,10 +81,10 @@ const MANY_POSTINGS: u64 = 50_000;
 
 /// A term of a query that some document holds, before the first of them.
 #[derive(Clone)]
-struct OpenTerm {
-    postings: SegmentPostings,
+pub(super) struct OpenTerm {
+    pub(super) postings: SegmentPostings,
     /// What its score comes to at most: its idf, times how often the query says it.
-    weight: f32,
+    pub(super) weight: f32,
 }
 
 impl SearchIndex {
@@ -230,14 +230,14 @@ impl SearchIndex {
     }
 
     /// Room for a score of each document.
-    fn take_room(&self) -> Scores {
+    pub(super) fn take_room(&self) -> Scores {
         let is_kept = self.ids.len() > SMALL_ROOM;
         let kept = is_kept.then(|| self.rooms.lock().expect("nobody panics with the rooms in hand").pop());
         kept.flatten().unwrap_or_else(|| vec![UNTOUCHED; self.ids.len()].into())
     }
 
     /// Keeps room for the next search; every score in it must be [`UNTOUCHED`] again.
-    fn give_back(&self, scores: Scores) {
+    pub(super) fn give_back(&self, scores: Scores) {
         if self.ids.len() > SMALL_ROOM {
             self.rooms.lock().expect("nobody panics with the rooms in hand").push(scores);
         }

@@ -23,7 +23,7 @@ use crate::original::compat::Compat;
 use crate::page::Detail;
 use crate::reward::RewardBreakdown;
 use crate::shop::Shop;
-use listing::page_of;
+use results::page_of;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
