@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
-use crate::common::command::{CORNER_SHOP, answer, path, refused, temporary, webshop};
+use crate::common::command::{CORNER_SHOP, answer, path, temporary, webshop};
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
@@ -320,29 +320,6 @@ fn files_are_converted_there_and_back() {
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["custom_id"].to_string())
         .collect();
     assert_eq!(names.len(), corner_shop().goals().goals().len(), "every trip has a name of its own");
-}
-
-#[test]
-fn what_cannot_be_converted_is_refused() {
-    let dir = temporary();
-    let [trips, chats] = ["trips.jsonl", "chats.jsonl"].map(|name| dir.path().join(name));
-    let shop = Arc::new(corner_shop());
-    fs::write(&trips, sneakers(&shop) + "\n").expect("a written file");
-    let convert = |name: &str, args: &[&str]| {
-        refused(name, dir.path(), &[&["convert"], args, &["--catalog", CORNER_SHOP]].concat());
-    };
-    convert("convert_no_dialect", &[path(&trips), "--to", "messages"]);
-    convert("convert_no_room", &[path(&trips), "--to", "agenttraj", "--dialect", "shop-r1"]);
-    convert("convert_nowhere", &[path(&trips)]);
-    convert("convert_missing", &[path(&dir.path().join("none.jsonl")), "--to", "messages"]);
-    convert("convert_no_chats", &[path(&trips), "--from", "messages"]);
-    convert("convert_second_file", &[path(&trips), "--to", "messages", "--out", path(&trips)]);
-    fs::write(&chats, "\n").expect("a written file");
-    convert("convert_nothing", &[path(&chats), "--to", "messages"]);
-    let other = ["convert", path(&trips), "--to", "messages", "--dialect", "ragen", "--catalog", "100"];
-    let refusal = webshop(&other, "");
-    assert_eq!(refusal.code, Some(2));
-    assert!(refusal.stderr.contains("line 1: recorded with the goals `"), "{}", refusal.stderr);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
+use crate::common::cases;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
@@ -132,7 +133,7 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
     let compute = second(ComputeDtype::Bf16);
     let config = config(&[]);
     // In the warm start, during V*, after the first learner step.
-    for n_advances in [7, WARM_STEPS + 1, WARM_STEPS + VALUE_TRIPS + 1] {
+    for n_advances in cases(&[7, WARM_STEPS + 1, WARM_STEPS + VALUE_TRIPS + 1], &[2]) {
         let keep = tempfile::tempdir().expect("a temporary folder");
         let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
         let stop = AtomicBool::new(false);

@@ -30,6 +30,7 @@ mod zero_rewards;
 
 mod cli;
 mod model_cli;
+mod refusals;
 mod remote_cli;
 mod site_cli;
 mod watch;

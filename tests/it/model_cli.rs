@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::command::{
-    CORNER_SHOP, MODEL, answer, copy, edit, json, path, refused, temporary, webshop,
-};
+use crate::common::command::{CORNER_SHOP, MODEL, answer, copy, edit, json, path, temporary, webshop};
 use crate::common::in_area;
 use webshop_agent::checkpoint::{self, WeightType};
 use webshop_agent::lora::Lora;
@@ -90,18 +88,4 @@ fn everything_in_the_way_is_told_at_once() {
     assert_eq!(told.code, Some(1), "{}", told.stderr);
     let told = told.stdout.replace(path(dir.path()), "DIR");
     in_area("cli", || insta::assert_snapshot!("model_inspect_problems", told));
-}
-
-#[test]
-fn folders_that_exist_and_adapters_of_others_are_refused() {
-    let dir = temporary();
-    let convert = |out: &Path| ["model", "convert", &model("tied"), "--out", path(out)].map(str::to_owned);
-    let args = convert(dir.path());
-    refused("model_out_exists", dir.path(), &args.each_ref().map(String::as_str));
-    let out = dir.path().join("merged");
-    let merge = ["model", "merge", &model("tied"), "--adapter", ADAPTER, "--out", path(&out)];
-    refused("model_adapter_of_another", dir.path(), &merge);
-    let shape = ["model", "convert", path(dir.path()), "--out", path(&out)];
-    refused("model_missing", dir.path(), &shape);
-    assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 0, "nothing was begun");
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use crate::common::command::{
-    Answer, CORNER_SHOP, MODEL, answer, answered, command, json, path, refused, temporary, webshop,
+    Answer, CORNER_SHOP, MODEL, answer, answered, command, json, path, refusal, temporary, webshop,
 };
 use crate::common::corner_shop::corner_shop;
 use crate::common::in_area;
@@ -145,7 +145,10 @@ fn trips_that_failed_are_left_out_counted_and_tried_again() {
     for (file, result) in results.iter().zip([first, resumed]) {
         fs::write(file, result.to_string()).expect("a written result");
     }
-    refused("compare_failed_trips", dir.path(), &["compare", path(&results[0]), path(&results[1])]);
+    let message = refusal(dir.path(), &["compare", path(&results[0]), path(&results[1])], "");
+    let expected =
+        "they differ in the trips that failed and are left out; `--force` compares them all the same";
+    assert!(message.contains(expected), "{message}");
 }
 
 #[test]
@@ -223,29 +226,4 @@ fn the_key_goes_to_the_server_and_nowhere_else() {
     seen.lock().expect("no thread panics").clear();
     run(&rollout(&address, &["--api-key-env", "MY_KEY"]), "MY_KEY");
     assert_eq!(seen.lock().expect("no thread panics").len(), 1);
-}
-
-#[test]
-fn what_makes_no_sense_is_refused() {
-    let dir = temporary();
-    let there = dir.path().join("trips.jsonl");
-    fs::write(&there, "precious").expect("a written file");
-    let nowhere = dir.path().join("nowhere.jsonl");
-    let address = "http://127.0.0.1:9/v1";
-    let remote = |name: &str, more: &[&str]| refused(name, dir.path(), &rollout(address, more));
-    remote("remote_second_file", &["--out", path(&there)]);
-    assert_eq!(fs::read_to_string(&there).expect("still there"), "precious");
-    remote("remote_nothing_to_resume", &["--resume", "--out", path(&nowhere)]);
-    remote("remote_resume_nowhere", &["--resume"]);
-    remote("remote_constrained", &["--constrained"]);
-    remote("remote_max_context", &["--max-context", "99"]);
-    remote("remote_top_p", &["--top-p", "0"]);
-    remote("remote_dialect", &["--dialect", "klingon"]);
-    remote("remote_body", &["--body", "[1]"]);
-    let local = ["rollout", "--policy", "remote", "--model", "parrot", "--base-url", "localhost:8000"];
-    refused("remote_address", dir.path(), &local);
-    refused("remote_without_address", dir.path(), &["rollout", "--policy", "remote"]);
-    refused("remote_without_model", dir.path(), &["rollout", "--policy", "remote", "--base-url", address]);
-    let rule = ["rollout", "--policy", "rule", "--base-url", address, "--model", "parrot"];
-    refused("remote_rule", dir.path(), &rule);
 }

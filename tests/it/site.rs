@@ -346,9 +346,10 @@ fn a_site_that_does_not_answer_is_given_up() {
         }
     });
     let site = Site::parse(&address).expect("an address");
-    let config = SiteConfig { n_sessions: 1, max_steps: 1, patience: Duration::from_millis(50) };
+    // The limit runs out on any machine, fast or slow: the outcome does not depend on its speed.
+    let config = SiteConfig { n_sessions: 1, max_steps: 1, patience: Duration::from_millis(20) };
     let refusal = shop_at(&site, &RulePolicy, config, &mut |_| ()).expect_err("nobody answers").to_string();
-    assert_eq!(refusal, format!("cannot reach `{address}fixed_0`: no answer within 0.05 s"));
+    assert_eq!(refusal, format!("cannot reach `{address}fixed_0`: no answer within 0.02 s"));
 }
 
 #[test]

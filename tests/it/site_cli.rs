@@ -1,10 +1,9 @@
 //! `rollout --site` answers as a local rollout does, says what it could not do, and is compared with nothing.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::command::{CORNER_SHOP, answer, json, path, refused, temporary, webshop};
+use crate::common::command::{CORNER_SHOP, answer, json, path, refusal, temporary, webshop};
 use crate::common::in_area;
 use crate::common::server;
 use serde_json::Value;
@@ -50,7 +49,10 @@ fn a_site_is_shopped_at_and_not_compared() {
         fs::write(file, result.to_string()).expect("a written result");
     }
     let compare = ["compare", path(&files[1]), path(&files[0])];
-    refused("compare_with_a_site", dir.path(), &compare);
+    let message = refusal(dir.path(), &compare, "");
+    let expected =
+        "`DIR/there` cannot be compared: a site does not tell its goals and rules; `--force` compares it";
+    assert!(message.contains(expected), "{message}");
     let forced = answer(&[&compare[..], &["--force"]].concat());
     assert!(forced.contains("not about the same: they differ in goals and rules"), "{forced}");
 }
@@ -75,16 +77,6 @@ fn sessions_that_fail_are_left_out_and_counted() {
 
 #[test]
 fn what_needs_our_own_shop_is_not_done_at_a_site() {
-    let nowhere = Path::new("nowhere");
-    let shop = |name: &str, more: &[&str]| {
-        refused(name, nowhere, &[&["rollout", "--site", "http://127.0.0.1:9", "--policy"], more].concat());
-    };
-    shop("site_oracle", &["oracle"]);
-    shop("site_lm", &["lm"]);
-    shop("site_canary", &["longest-title"]);
-    shop("site_out", &["rule", "--out", "trips.jsonl"]);
-    shop("site_catalog", &["rule", "--catalog", "100"]);
-    shop("site_nothing", &["rule", "--episodes", "0"]);
     for flag in
         ["--size=9", "--goals=human", "--split=all", "--splits=paper", "--checkpoint=DIR", "--temperature=1"]
     {
@@ -92,6 +84,4 @@ fn what_needs_our_own_shop_is_not_done_at_a_site() {
         assert_eq!(refused.code, Some(2), "{flag}");
         assert!(refused.stderr.contains("'--site <URL>' cannot be used with"), "{flag}: {}", refused.stderr);
     }
-    refused("site_address", nowhere, &["rollout", "--policy", "rule", "--site", "localhost:3000"]);
-    refused("lm_without_checkpoint", nowhere, &["rollout", "--policy", "lm"]);
 }

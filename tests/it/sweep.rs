@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
+use crate::common::cases;
 use crate::common::command::{Answer, answered, command, path};
 use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
@@ -191,7 +192,7 @@ impl Observer for Witness {
 #[test]
 fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
     // In the first warm start, at the end of it, in the second, in the first run's V*, in its last step, in a later run.
-    for stop_after in [3, 40, 55, 90, 115, 120] {
+    for stop_after in cases(&[3, 40, 55, 90, 115, 120], &[2, 4]) {
         let (_keep, comparison, folder) = begin(TWO);
         let witness = Witness::stopping_after(stop_after);
         let observe = |run: &str| witness.of(run);

@@ -40,6 +40,7 @@ fn the_catalog_of_a_hundred_passes() {
 }
 
 #[test]
+#[cfg(feature = "exhaustive")]
 fn the_catalog_of_a_thousand_passes() {
     assert_all_pass("1000");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::command::{answer, path, refused, temporary};
+use crate::common::command::{answer, path, temporary};
 use crate::common::in_area;
 use webshop_training::{
     Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunFolder, Stages, Timing, write_json,
@@ -59,9 +59,8 @@ fn a_comparison_is_shown_run_by_run() {
 }
 
 #[test]
-fn what_was_just_begun_is_shown_and_what_is_none_is_refused() {
+fn a_run_without_a_measurement_is_shown() {
     let dir = temporary();
     RunFolder::create(&dir.path().join("run"), &Config::default()).expect("an empty folder");
     assert!(shown(&dir.path().join("run")).ends_with("nothing has been measured yet\n"));
-    refused("watch_no_run", dir.path(), &["watch", path(dir.path())]);
 }

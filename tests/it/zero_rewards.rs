@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::common::cases;
 use crate::common::experiment::{WARM_START, toy};
 use webshop_agent::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
@@ -35,7 +36,9 @@ fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
 
 #[test]
 fn no_guarded_learner_moves_without_a_reward() {
-    for loss in LossName::ALL {
+    // With the reference of V*, of groups, of ratios, and of a batch.
+    let representative = [0, 2, 7, 11];
+    for loss in cases(&LossName::ALL, &representative) {
         let group_size = if loss.is_by_group() { 4 } else { 1 };
         let refresh = if loss == LossName::ApoLagged { 2 } else { 0 };
         let settings = [
@@ -51,7 +54,7 @@ fn no_guarded_learner_moves_without_a_reward() {
 
 #[test]
 fn the_bare_formula_moves_without_a_reward() {
-    for weighting in ["normalized", "exponential", "shifted"] {
+    for weighting in cases(&["normalized", "exponential", "shifted"], &[0]) {
         let bare = ["learner.loss=wsft".into(), "learner.guarded=false".into()];
         let (before, after, skipped) =
             learned(&[&bare[..], &[format!("learner.weighting={weighting}")]].concat());

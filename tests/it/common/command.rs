@@ -75,21 +75,42 @@ pub(crate) fn json(args: &[&str]) -> Value {
     serde_json::from_str(&answer(args)).expect("one JSON object")
 }
 
-/// Asserts that a command is refused with exit code 2, and snapshots the message; `dir` is the temporary
-/// folder it speaks of.
-pub(crate) fn refused(name: &str, dir: &Path, args: &[&str]) {
-    refused_input(name, dir, args, "");
+/// The table of commands that a verb refuses, each with its message.
+pub(crate) struct Refusals(String);
+
+/// Collects refusals and snapshots them as one table, `snapshots/cli/refused_<name>.snap`.
+pub(crate) fn refusals(name: &str, collect: impl FnOnce(&mut Refusals)) {
+    let mut refusals = Refusals(String::new());
+    collect(&mut refusals);
+    super::in_area("cli", || insta::assert_snapshot!(format!("refused_{name}"), refusals.0));
 }
 
-/// As [`refused`], with `input` on stdin.
-pub(crate) fn refused_input(name: &str, dir: &Path, args: &[&str], input: &str) {
+impl Refusals {
+    /// Adds a command that is refused; `dir` is the temporary folder in its arguments and its message.
+    pub(crate) fn row(&mut self, dir: &Path, args: &[&str]) {
+        self.row_with_input(dir, args, "");
+    }
+
+    /// As [`Refusals::row`], with `input` on stdin.
+    pub(crate) fn row_with_input(&mut self, dir: &Path, args: &[&str], input: &str) {
+        let message = refusal(dir, args, input);
+        let command = args.join(" ").replace(path(dir), "DIR");
+        let stdin = if input.is_empty() { String::new() } else { format!(" <<< '{input}'") };
+        let stdin = stdin.replace('\n', "\\n");
+        let message: String = message.trim_end().lines().map(|line| format!("    {line}\n")).collect();
+        self.0 += &format!("{command}{stdin}\n{message}\n");
+    }
+}
+
+/// The message of a command that is refused with exit code 2; `dir` in it is written `DIR`.
+pub(crate) fn refusal(dir: &Path, args: &[&str], input: &str) -> String {
     let answer = webshop(args, input);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{args:?}: {}", answer.stderr);
     // How far the work was told to be before depends on the time it took.
     let lines = answer.stderr.split_inclusive('\n').filter(|line| !is_progress(line));
     let message = lines.collect::<String>().replace(path(dir), "DIR");
     assert_eq!(message.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{message}");
-    super::in_area("cli", || insta::assert_snapshot!(format!("refused_{name}"), message));
+    message
 }
 
 /// Whether a line of stderr says how much is done, as `steps: 2/5`.

@@ -1,12 +1,16 @@
 //! Recordings of the original WebShop, by their names.
 
 use std::fs;
-use std::io::BufRead;
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use serde_json::Value;
 use webshop_env::{Compat, NounTable, Shop, ShopConfig};
 use webshop_products::{Catalog, GoalSet, RawData, open_text};
+
+/// Says once what is not compared.
+static NOTICE: Once = Once::new();
 
 /// A folder of recordings.
 pub(crate) struct Recordings {
@@ -21,13 +25,28 @@ impl Recordings {
 
     /// The folder that `WEBSHOP_GOLDEN` names, if it does.
     pub(crate) fn whole() -> Option<Self> {
-        let dir = PathBuf::from(std::env::var_os("WEBSHOP_GOLDEN")?);
+        let Some(dir) = std::env::var_os("WEBSHOP_GOLDEN").map(PathBuf::from) else {
+            NOTICE.call_once(|| {
+                let notice =
+                    "WEBSHOP_GOLDEN is not set: only the committed part of the recordings is compared";
+                // Not by `eprintln!`, which a passing test swallows.
+                writeln!(io::stderr(), "{notice}").expect("a standard error");
+            });
+            return None;
+        };
         assert!(dir.is_dir(), "WEBSHOP_GOLDEN names `{}`, which is no folder", dir.display());
         Some(Self { dir })
     }
 
+    /// The names of the recordings that begin so, as [`Recordings::named`] has them; there is at least one.
+    pub(crate) fn set(&self, stem: &str) -> Vec<String> {
+        let names = self.named(stem);
+        assert!(!names.is_empty(), "`{}` holds no recording `{stem}…`", self.dir.display());
+        names
+    }
+
     /// The names of the recordings that begin so, without `.jsonl.gz` or `.json`, sorted.
-    pub(crate) fn named(&self, stem: &str) -> Vec<String> {
+    fn named(&self, stem: &str) -> Vec<String> {
         let entries = fs::read_dir(&self.dir).expect("a folder of recordings");
         let mut names: Vec<String> = entries
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::common::command::{
-    self, CORNER_SHOP, MODEL, answer, copy, edit, json, path, refused, temporary, webshop,
+    CORNER_SHOP, MODEL, answer, copy, edit, json, path, refusal, refusals, temporary, webshop,
 };
 use crate::common::in_area;
 use crate::common::model::{completion, error};
@@ -232,30 +232,32 @@ fn held_out_steps_are_those_of_the_split() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused() {
+fn what_cannot_be_evaluated_is_refused() {
     let (dir, data) = file(&steps());
-    let refused = |name: &str, more: &[&str]| {
-        refused(&format!("shop_r1_eval_{name}"), dir.path(), &[&["shop-r1", "eval"], more].concat());
-    };
     let model = ["--checkpoint", path(MODEL.path())];
-    let data_of = |more: &[&'static str]| [&["--data", path(&data)][..], more].concat();
-    refused("out_of_nobody", &data_of(&["--out", "answers.jsonl"]));
-    refused("second_file", &[&model[..], &["--data", path(&data), "--out", path(&data)]].concat());
-    refused("no_such_split", &data_of(&["--split", "train"]));
-    refused("dead_ends", &["--dead-ends", "1.5"]);
-    refused("both", &data_of(&["--mix", "paper"]));
-    let broken = dir.path().join("broken.jsonl");
-    fs::write(&broken, "{\"id\": \"s1\", \"source\": \"nobody\"}\n").expect("a written file");
-    refused("bad_line", &["--data", path(&broken)]);
+    refusals("shop_r1_eval", |refused| {
+        refused.row(dir.path(), &eval(&data, &["--out", "answers.jsonl"]));
+        refused.row(dir.path(), &eval(&data, &["--split", "train"]));
+        refused.row(dir.path(), &eval(&data, &["--mix", "paper"]));
+        refused.row(dir.path(), &["shop-r1", "eval", "--dead-ends", "1.5"]);
+        let broken = dir.path().join("broken.jsonl");
+        fs::write(&broken, "{\"id\": \"s1\", \"source\": \"nobody\"}\n").expect("a written file");
+        refused.row(dir.path(), &eval(&broken, &[]));
+    });
+    let message = refusal(MODEL.path(), &eval(&data, &[&model[..], &["--out", path(&data)]].concat()), "");
+    assert!(message.contains("steps.jsonl` is there already"), "{message}");
     let silent = copy(MODEL.path());
     edit(&silent.path().join("tokenizer_config.json"), "\"chat_template\"", "\"former_template\"");
-    let of_silent = eval(&data, &["--checkpoint", path(silent.path())]);
-    command::refused("shop_r1_eval_no_template", silent.path(), &of_silent);
-    // A question that fails for good.
+    let message = refusal(silent.path(), &eval(&data, &["--checkpoint", path(silent.path())]), "");
+    assert!(message.contains("the folder has no chat template: no `chat_template.jinja`"), "{message}");
+    // A request that fails for good.
     let (address, _) = served(|number, content| match number {
         3 => error(422, "", "no such word"),
         _ => mixed(number, content),
     });
-    let server = ["--base-url", &address, "--model", "parrot"];
-    refused("no_answer", &eval(&data, &server)[2..]);
+    let message = refusal(dir.path(), &eval(&data, &["--base-url", &address, "--model", "parrot"]), "");
+    assert_eq!(
+        message,
+        "error: no answer at step `s3`: HTTP status 422 Unprocessable Entity: no such word\n"
+    );
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::command::{refused_input, webshop};
+use crate::common::command::webshop;
 use serde_json::{Value, json};
 use webshop_agent::shop_r1::{NextAction, WrittenAction};
 use webshop_products::Seed;
@@ -205,31 +205,4 @@ fn the_published_reward_can_be_changed_for_all_rows() {
         formula(&changes),
         "1001.6931 = 0.5 × 1 format + 0.3 × 1 type + 0.2 × 1 name + 1000 × 1/1 same name + 1 × 0.6931 certainty"
     );
-}
-
-#[test]
-fn a_bad_row_is_named() {
-    let nowhere = Path::new("nowhere");
-    let score = |name: &str, args: &[&str], row: Value| {
-        let name = format!("shop_r1_score_{name}");
-        refused_input(&name, nowhere, &[&["shop-r1", "score"], args].concat(), &format!("\n{row}\n"));
-    };
-    let row = |more: Value| {
-        let mut row = json!({ "completion": "", "ground_truth": { "type": "terminate" } });
-        row.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-        row
-    };
-    score("no_completion", &[], json!({ "ground_truth": { "type": "terminate" } }));
-    score("no_such_type", &[], row(json!({ "ground_truth": { "type": "scroll" } })));
-    score("no_such_key", &[], row(json!({ "cfg_overrides": { "dar": 1 } })));
-    score("no_such_kind", &["--set", "sc_kind=much"], row(json!({})));
-    score("no_distribution", &[], row(json!({ "rationale_token_dists": [[0.5, 0.5], [0.5, 0.25]] })));
-    let both = json!({ "rationale_token_dists": [], "rationale_token_logits": [] });
-    score("both", &[], row(both));
-    let map = |name: &str, row: Value| {
-        refused_input(&format!("shop_r1_map_{name}"), nowhere, &["shop-r1", "map"], &format!("\n{row}\n"));
-    };
-    map("no_page", json!({ "action": { "type": "terminate" } }));
-    map("nothing", json!({}));
-    map("no_such_option", json!({ "webshop": "click[x]", "opts": { "buy_now_as": "search" } }));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
-use crate::common::experiment::toy;
+use crate::common::experiment::{begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
 use webshop_agent::Manner;
@@ -14,8 +14,8 @@ use webshop_agent::shop_r1::{ActionType, NextAction, Sample, SampleSource};
 use webshop_products::{GoalId, Seed, Split};
 use webshop_training::shop_r1::{Steps, Verdict, judge, scores_of};
 use webshop_training::{
-    Comparison, ComparisonFolder, Config, Ground, Metric, Observer, Phase, Record, RunFolder, Silent, Stages,
-    TrainingError, compare, read_records, train, write_comparison,
+    Comparison, ComparisonFolder, Config, Ground, LossName, Metric, Observer, Phase, Record, RunFolder,
+    Silent, Stages, TrainingError, branch, compare, read_records, train, warm_up, write_comparison,
 };
 
 const WARM_STEPS: u64 = 155;
@@ -140,11 +140,42 @@ fn a_stopped_run_resumes_to_the_same_bytes() {
     assert!(bytes(&keep) == bytes(&GRPO.0), "it is another run");
 }
 
+/// The warm start in single steps from which the runs of all losses branch.
+static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
+    let (keep, run) = begin(&config(&[]));
+    warm_up(&config(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
+    (keep, run)
+});
+
 #[test]
-fn every_loss_learns_from_steps() {
+fn every_loss_learns_from_single_steps() {
+    for loss in LossName::ALL {
+        let group_size = if loss.is_by_group() { 4 } else { 1 };
+        let refresh = if loss == LossName::ApoLagged { 1 } else { 0 };
+        let setting = [
+            &*format!("learner.loss={loss}"),
+            &*format!("learner.group_size={group_size}"),
+            &*format!("value.refresh={refresh}"),
+            // Rewards of single steps go up to a thousand, and those of most completions are below 1.
+            "shop_r1.reward_scale=0.000999",
+            "learner.threshold=0",
+            "learner.steps=1",
+            "value.goals=8",
+        ];
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        let config = config(&setting);
+        let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+        train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+        let norms: Vec<f64> =
+            learned(&records(&keep)).iter().filter_map(|record| record.get(Metric::TrainGradNorm)).collect();
+        assert!(norms.len() == 1 && norms[0] > 0.0, "{loss}: {norms:?}");
+    }
+}
+
+#[test]
+fn other_judges_and_mixes_of_steps_are_learned_from() {
     for more in [
-        &["learner.loss=apo", "learner.group_size=1", "shop_r1.reward_scale=0.000999", "learner.steps=2"][..],
-        &["shop_r1.judge=binary", "learner.steps=1"],
+        &["shop_r1.judge=binary", "learner.steps=1"][..],
         &["learner.loss=reinforce", "learner.baseline=batch", "shop_r1.mix=paper", "learner.steps=1"],
     ] {
         let (keep, _) = whole(&config(more));

@@ -2,12 +2,11 @@
 //!
 //! The recordings in `tests/data/parity` (its README says where they come from) are part of a larger one,
 //! which holds real products too and cannot be committed. Where the environment variable `WEBSHOP_GOLDEN`
-//! names the folder of the larger one, that is compared as well; otherwise one test says that it was not.
+//! names the folder of the larger one, that is compared as well; otherwise standard error says that it was not.
 //!
 //! Everything is compared exactly, floats included.
 
-use std::io::{Seek, Write};
-use std::process::Command;
+mod episodes;
 
 use crate::common::recordings::{Recordings, list, number, text, texts};
 use serde_json::{Map, Value, json};
@@ -45,15 +44,6 @@ fn world(recordings: &Recordings, catalog: &str, style: GoalStyle) -> OriginalWo
 fn shop(recordings: &Recordings, catalog: &str) -> Shop {
     let world = world(recordings, catalog, GoalStyle::Human);
     recordings.shop(catalog, world.catalog, world.goals, false)
-}
-
-#[test]
-fn the_whole_recording_is_compared_or_missed_aloud() {
-    if Recordings::whole().is_none() {
-        let told = "WEBSHOP_GOLDEN is not set: only the committed part of the recordings is compared";
-        // Not by `eprintln!`, which a passing test swallows.
-        writeln!(std::io::stderr(), "{told}").expect("a standard error");
-    }
 }
 
 #[test]
@@ -100,7 +90,7 @@ fn the_generator_is_cpythons() {
 #[test]
 fn products_cost_what_they_cost_there() {
     everywhere(|recordings| {
-        for name in recordings.named("product_prices_") {
+        for name in recordings.set("product_prices_") {
             let recorded = recordings.whole_file(&name).expect("just found");
             let world = world(recordings, catalog_of(&name), GoalStyle::Human);
             let asins = world.catalog.products().iter().map(|product| product.id.to_string());
@@ -118,7 +108,7 @@ fn products_cost_what_they_cost_there() {
 #[test]
 fn goals_are_wished_in_the_same_words_and_order() {
     everywhere(|recordings| {
-        for name in recordings.named("goals_") {
+        for name in recordings.set("goals_") {
             let world = world(recordings, catalog_of(&name), style(&name));
             let recorded = recordings.records(&name);
             for mut goal in recorded {
@@ -131,26 +121,9 @@ fn goals_are_wished_in_the_same_words_and_order() {
 }
 
 #[test]
-fn customers_are_called_and_sent_as_there() {
-    everywhere(|recordings| {
-        for name in recordings.named("reset_sequence_") {
-            let world = world(recordings, catalog_of(&name), style(&name));
-            let (n_goals, random) = (world.goals.goals().len(), world.random);
-            let shop = recordings.shop(catalog_of(&name), world.catalog, world.goals, false);
-            let mut tracer = Tracer::new(&shop, n_goals, random, 0);
-            for row in list(&recordings.whole_file(&name).expect("just found")["rows"]) {
-                let traced =
-                    tracer.trace(&serde_json::from_value(json!({})).expect("a trip")).expect("a goal");
-                assert_eq!(json!([traced.session, traced.goal_idx]), *row, "{name}");
-            }
-        }
-    });
-}
-
-#[test]
 fn queries_have_the_recorded_terms_and_results() {
     everywhere(|recordings| {
-        for name in recordings.named("search_") {
+        for name in recordings.set("search_") {
             let shop = shop(recordings, catalog_of(&name));
             for record in recordings.records(&name) {
                 let query = text(&record["q"]);
@@ -179,7 +152,7 @@ fn queries_have_the_recorded_terms_and_results() {
 #[test]
 fn the_collection_is_measured_as_there() {
     everywhere(|recordings| {
-        for name in recordings.named("index_stats_") {
+        for name in recordings.set("index_stats_") {
             let recorded = recordings.whole_file(&name).expect("just found");
             let shop = shop(recordings, catalog_of(&name));
             let explanation = shop.explain("lamp", ProductIdx(0)).expect("one term");
@@ -193,7 +166,7 @@ fn the_collection_is_measured_as_there() {
 #[test]
 fn purchases_are_worth_what_was_recorded() {
     everywhere(|recordings| {
-        for name in recordings.named("rewards_") {
+        for name in recordings.set("rewards_") {
             let shop = shop(recordings, catalog_of(&name));
             for record in recordings.records(&name) {
                 let read = |field: &str| -> Value { record[field].clone() };
@@ -215,162 +188,6 @@ fn purchases_are_worth_what_was_recorded() {
             }
         }
     });
-}
-
-#[test]
-fn trips_go_as_they_went_there() {
-    everywhere(|recordings| {
-        for name in recordings.named("episodes_") {
-            let catalog = catalog_of(&name);
-            let records = recordings.records(&name);
-            let options =
-                serde_json::from_value(records[0]["goal"]["goal_options"].clone()).expect("options");
-            let is_human = matches!(options, RecordedOptions::Values(_));
-            let style = if is_human { GoalStyle::Human } else { GoalStyle::Synthetic };
-            let world = world(recordings, catalog, style);
-            let (n_goals, random) = (world.goals.goals().len(), world.random);
-            let shop = recordings.shop(catalog, world.catalog, world.goals, name.ends_with("showattrs"));
-            let n_previous = if name.ends_with("prev2") { 2 } else { 0 };
-            let mut tracer = Tracer::new(&shop, n_goals, random, n_previous);
-            for record in records {
-                let actions: Vec<&Value> =
-                    list(&record["steps"]).iter().map(|step| &step["action"]).collect();
-                let trip = serde_json::from_value(asked(&record, &actions)).expect("a trip");
-                let traced = json!(tracer.trace(&trip).expect("a goal"));
-                for field in ["session", "goal", "instruction_text"] {
-                    assert_eq!(traced[field], record[field], "{name}");
-                }
-                same_page(&traced["reset"], &record["reset"], &name);
-                for (ours, theirs) in list(&traced["steps"]).iter().zip(list(&record["steps"])) {
-                    // Where the original failed, the trip was recorded no further.
-                    match theirs.get("error") {
-                        Some(error) => {
-                            assert!(ours["noop"].is_string(), "{name}: {error} after {}", theirs["action"])
-                        }
-                        None => same_page(ours, theirs, &name),
-                    }
-                }
-            }
-        }
-    });
-}
-
-/// How the customer of a recorded trip was received, and what they said.
-fn asked(record: &Value, actions: &[&Value]) -> Value {
-    let number = record["goal_idx"].to_string();
-    let mut trip = match record.get("asked") {
-        Some(asked) => asked.clone(),
-        // Whoever was not called by the goal's number had their goal drawn.
-        None if text(&record["session"]) == number => {
-            json!({"session": record["session"], "goal_idx": record["goal_idx"]})
-        }
-        None => json!({"session": record["session"]}),
-    };
-    trip["actions"] = json!(actions);
-    trip
-}
-
-#[test]
-fn odd_moves_end_as_they_did_there() {
-    let Some(whole) = Recordings::whole() else { return };
-    let world = world(&whole, "real", GoalStyle::Synthetic);
-    let (n_goals, random) = (world.goals.goals().len(), world.random);
-    let shop = whole.shop("real", world.catalog, world.goals, false);
-    let mut tracer = Tracer::new(&shop, n_goals, random, 0);
-    let mut trace = |session: &str, seed: Option<u64>, actions: &[Value]| {
-        let trip = json!({"session": session, "seed": seed, "actions": actions});
-        json!(tracer.trace(&serde_json::from_value(trip).expect("a trip")).expect("a goal"))
-    };
-    // The first customers, `c1` and `c2`, met a failure, and so did the first `c6`; each had drawn a goal.
-    let failing = |said: &str| vec![json!(said)];
-    trace("c1", None, &failing("search[<a> x]"));
-    trace("c2", None, &failing("search[<c>]"));
-    let probes = whole.whole_file("edge_behaviours").expect("recorded");
-    for probe in list(&probes) {
-        let recorded = probe["result"].as_array().filter(|steps| steps[0].is_object());
-        let Some(recorded) = recorded else { continue };
-        let session = text(&recorded[0]["url"]).split('/').nth(4).expect("an address names the customer");
-        if session == "c6b" {
-            trace("c6", None, &[]);
-        }
-        let seed = text(&probe["case"]).contains("seeded 5").then_some(5);
-        let actions: Vec<Value> = recorded.iter().map(|step| step["action"].clone()).collect();
-        let traced = trace(session, seed, &actions);
-        for (ours, theirs) in list(&traced["steps"]).iter().zip(recorded) {
-            for (field, recorded) in [("url", "url"), ("reward", "r"), ("done", "d")] {
-                assert_eq!(ours[field], theirs[recorded], "{}: {}", probe["case"], theirs["action"]);
-            }
-            // The recording of these holds the beginnings of lists and texts only.
-            let labels = list(&theirs["clickables"]);
-            assert_eq!(list(&ours["clickables"])[..labels.len()], *labels, "{}", probe["case"]);
-            let beginning: String = text(&ours["text"]).chars().take(300).collect();
-            assert!([&json!(beginning), &ours["url"]].contains(&&theirs["obs"]), "{}: {ours}", probe["case"]);
-        }
-    }
-}
-
-/// What `webshop` answers to lines on standard input, under the original's rules over the committed catalog.
-fn answers(verb: &str, flags: &[&str], lines: &[Value]) -> Vec<Value> {
-    let mut input = tempfile::tempfile().expect("a temporary file");
-    for line in lines {
-        writeln!(input, "{line}").expect("a written line");
-    }
-    input.rewind().expect("a file");
-    let output = Command::new(env!("CARGO_BIN_EXE_webshop"))
-        .args([verb, "--catalog", "tests/data/parity", "--compat", "original", "--no-cache"])
-        .args(["--nouns", "tests/data/parity/title_nouns_synth.jsonl.gz"])
-        .args(flags)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stdin(input)
-        .output()
-        .expect("the binary starts");
-    assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
-    let answers = output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-    answers.map(|line| serde_json::from_slice(line).expect("JSON")).collect()
-}
-
-#[test]
-fn other_programs_check_us_line_by_line() {
-    let recordings = Recordings::committed();
-    let queries = recordings.records("search_synth1k");
-    let found = answers("search", &["--batch"], &queries);
-    assert_eq!(found.len(), queries.len());
-    for (ours, theirs) in found.iter().zip(&queries) {
-        assert_eq!([&ours["q"], &ours["tokens"]], [&theirs["q"], &theirs["tokens"]]);
-        assert_eq!([&ours["ids"], &ours["scores"]], [&theirs["ids"], &theirs["raw_scores"]]);
-    }
-    let purchases = recordings.records("rewards_synth");
-    let judged = answers("explain", &["--batch"], &purchases);
-    assert_eq!(judged.len(), purchases.len());
-    for (ours, theirs) in judged.iter().zip(&purchases) {
-        for (field, ours) in ours.as_object().expect("an object") {
-            assert_eq!(*ours, theirs[field], "{field} of {theirs}");
-        }
-    }
-    // Told with the goals that the trips were recorded for, instead of goals drawn here.
-    let trips = recordings.records("episodes_synth_prev2");
-    let asked = trips.iter().map(|trip| {
-        let actions: Vec<&Value> = list(&trip["steps"]).iter().map(|step| &step["action"]).collect();
-        json!({"session": trip["session"], "goal": trip["goal"], "actions": actions})
-    });
-    let traced = answers("trace", &["--prev", "2"], &asked.collect::<Vec<_>>());
-    assert_eq!(traced.len(), trips.len());
-    for (ours, theirs) in traced.iter().zip(&trips) {
-        for (ours, theirs) in list(&ours["steps"]).iter().zip(list(&theirs["steps"])) {
-            same_page(ours, theirs, "episodes_synth_prev2");
-        }
-    }
-}
-
-/// Compares field by field, so that a difference is seen in the field that has it; the order of what is
-/// chosen counts. Markup is left out, as ours is our own.
-fn same_page(ours: &Value, theirs: &Value, name: &str) {
-    let fields = theirs.as_object().expect("a page").iter();
-    for (field, recorded) in fields.filter(|(field, _)| !field.starts_with("html")) {
-        assert_eq!(ours[field], *recorded, "{name}: {field} after {}", theirs["action"]);
-    }
-    let order = |page: &Value| page["session"]["options"].to_string();
-    assert_eq!(order(ours), order(theirs), "{name}");
 }
 
 #[test]
@@ -403,7 +220,7 @@ fn words_are_cut_and_compared_as_there() {
             let terms: Vec<String> = tokens.filter(|word| !is_stop_word(word)).map(stem).collect();
             assert_eq!(analyze(text(&record["text"])), terms, "{record}");
         }
-        let all = |stem: &str| recordings.named(stem).into_iter().flat_map(|name| recordings.records(&name));
+        let all = |stem: &str| recordings.set(stem).into_iter().flat_map(|name| recordings.records(&name));
         for record in all("fuzz_token_set_ratio") {
             let ratio = token_set_ratio(text(&record[0]), text(&record[1]));
             assert_eq!(f64::from(ratio), number(&record[2]), "{record}");
