@@ -61,3 +61,25 @@ fn of_data(error: &DataError) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_is_printed_once() {
+        let error = Err::<(), _>(anyhow::anyhow!("no such file"))
+            .context("cannot read `a`: no such file")
+            .context("cannot replay `a`")
+            .unwrap_err();
+        assert_eq!(one_line(&error), "cannot replay `a`: cannot read `a`: no such file");
+    }
+
+    #[test]
+    fn a_hint_follows_the_error_it_belongs_to() {
+        let error = DataError::MissingFile { dir: "shop".into(), stem: "items" };
+        let wrapped = anyhow::Error::from(TrainingError::from(error)).context("cannot open");
+        assert!(one_line(&wrapped).ends_with("; `webshop catalog generate` writes such files"));
+    }
+}

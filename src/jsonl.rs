@@ -70,3 +70,35 @@ fn with_field(error: serde_path_to_error::Error<serde_json::Error>) -> anyhow::E
 fn message(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at column ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize)]
+    struct Row {
+        n: u32,
+    }
+
+    fn sum(text: &str) -> Result<u32, String> {
+        let mut sum = 0;
+        let added = for_each(text.as_bytes(), "input", |row: Row| {
+            sum += row.n;
+            Ok(())
+        });
+        added.map(|()| sum).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn blank_lines_are_skipped() {
+        assert_eq!(sum("{\"n\": 1}\n\n{\"n\": 2}\n"), Ok(3));
+    }
+
+    #[test]
+    fn an_error_names_line_and_field() {
+        let wrong_type = "input, line 2: field `n`: invalid type: string \"a\", expected u32 at column 9";
+        assert_eq!(sum("{\"n\": 1}\n{\"n\": \"a\"}\n"), Err(wrong_type.into()));
+        assert_eq!(sum("[1]\n"), Err("input, line 1: is not a JSON object".into()));
+        assert_eq!(sum("{}\n"), Err("input, line 1: missing field `n` at column 2".into()));
+    }
+}
