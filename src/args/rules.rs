@@ -1,4 +1,5 @@
-//! Flags that name a shop and the rules it keeps: ours or the original's, with its draws.
+//! Flags of the verbs that compare with the original WebShop: any goals, either rules, and the original's
+//! seed.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -12,48 +13,49 @@ use webshop_products::{
 };
 use webshop_training::{open_stock, read_catalog};
 
-use crate::lines;
-use crate::shop::{CatalogArgs, CompatArgs, NEVER_BOTH, cannot_open};
+use super::shop::{CatalogArgs, CompatArgs, NOT_BOTH_STYLES, cannot_open};
+use crate::jsonl;
 
-/// A shop, and by which rules it is opened.
+/// A catalog, its goals, and the rules of the shop.
 #[derive(clap::Args, Clone)]
-pub struct RulesArgs {
+pub(crate) struct RulesArgs {
     #[command(flatten)]
     catalog: CatalogArgs,
-    /// Which instructions become goals, or a file that holds the original's goals, one a line [default:
-    /// both; with `--compat original`, which has no both, synthetic]
+    /// Which instructions become goals: written by people, generated, or both; or a file of goals in the
+    /// original WebShop's form, one JSON object per line [default: both; with `--compat original`: synthetic]
     #[arg(long, value_name = "both|human|synthetic|FILE.jsonl")]
     goals: Option<GoalSource>,
     #[command(flatten)]
     compat: CompatArgs,
-    /// Draws prices and price limits; the original is seeded with it before it loads
+    /// Seed of prices and price limits; with `--compat original`, of Python's generator before the shop loads
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
     #[command(flatten)]
     nouns: NounsArgs,
 }
 
-/// What nouns are, if not what our tagger says.
+/// Nouns of product titles, if not by the built-in tagger.
 #[derive(clap::Args, Clone)]
-pub struct NounsArgs {
-    /// Nouns of titles by another tagger: lines with `name` and `nouns`
+pub(crate) struct NounsArgs {
+    /// Nouns of product titles by another part-of-speech tagger, which the title part of the reward uses: one
+    /// JSON object per line with `name` (the title) and `nouns` (a list)
     #[arg(long, value_name = "FILE.jsonl")]
     nouns: Option<PathBuf>,
 }
 
 impl NounsArgs {
-    /// The table, if a file is named.
-    pub fn read(&self) -> Result<Option<NounTable>> {
+    /// The table of the file; `None` if no file is given.
+    pub(crate) fn read(&self) -> Result<Option<NounTable>> {
         let Some(file) = &self.nouns else { return Ok(None) };
-        let titles = lines::in_file::<TitleNouns>(file)?;
+        let titles = jsonl::read_file::<TitleNouns>(file)?;
         Ok(Some(NounTable::new(titles.into_iter().map(|line| (line.name, line.nouns)).collect())))
     }
 }
 
-/// Where goals come from.
+/// The source of goals.
 #[derive(Clone)]
 enum GoalSource {
-    Made(GoalKind),
+    Instructions(GoalKind),
     File(PathBuf),
 }
 
@@ -62,60 +64,65 @@ impl FromStr for GoalSource {
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
-            "both" => Self::Made(GoalKind::Both),
-            "human" => Self::Made(GoalKind::Human),
-            "synthetic" => Self::Made(GoalKind::Synthetic),
+            "both" => Self::Instructions(GoalKind::Both),
+            "human" => Self::Instructions(GoalKind::Human),
+            "synthetic" => Self::Instructions(GoalKind::Synthetic),
             file => Self::File(file.into()),
         })
     }
 }
 
-/// A line of a table of nouns.
+/// A line of the file of `--nouns`.
 #[derive(Deserialize)]
 struct TitleNouns {
     name: String,
     nouns: Vec<String>,
 }
 
-/// The original's shop, and what else its server has.
-pub struct OriginalShop {
-    pub shop: Shop,
-    /// How many goals can be asked for by number.
-    pub n_goals: usize,
-    pub random: PythonRandom,
+/// A shop under the original rules, with the state of the original's server.
+pub(crate) struct OriginalShop {
+    pub(crate) shop: Shop,
+    /// Number of goals that a session may name by number; appended goals come after them.
+    pub(crate) n_goals: usize,
+    /// Python's generator, in its state after loading.
+    pub(crate) random: PythonRandom,
 }
 
 impl RulesArgs {
-    /// The rules alone.
-    pub fn compat(&self) -> Compat {
+    /// The rules.
+    pub(crate) fn compat(&self) -> Compat {
         self.compat.rules()
     }
 
     /// Loads the catalog, makes or reads the goals, and builds the index.
-    pub fn open(&self) -> Result<Shop> {
+    pub(crate) fn open(&self) -> Result<Shop> {
         match self.compat() {
             Compat::Repaired => self.open_repaired().with_context(|| cannot_open(&self.catalog.source)),
             Compat::Original => Ok(self.open_original(&[], false)?.shop),
         }
     }
 
-    /// Opens the original's shop, whatever rules are asked for. `own_goals` stand behind those that can be
-    /// asked for.
-    pub fn open_original(&self, own_goals: &[GoalRecord], shows_attributes: bool) -> Result<OriginalShop> {
+    /// Opens the shop under the original rules, whatever `--compat` says. `own_goals` are appended to the
+    /// goals that sessions may name by number.
+    pub(crate) fn open_original(
+        &self,
+        own_goals: &[GoalRecord],
+        shows_attributes: bool,
+    ) -> Result<OriginalShop> {
         let open = || {
             let data = self.read()?;
             let mut world = match &self.goals {
-                None | Some(GoalSource::Made(GoalKind::Synthetic)) => {
+                None | Some(GoalSource::Instructions(GoalKind::Synthetic)) => {
                     OriginalWorld::load(&data, GoalStyle::Synthetic, self.seed)?
                 }
-                Some(GoalSource::Made(GoalKind::Human)) => {
+                Some(GoalSource::Instructions(GoalKind::Human)) => {
                     OriginalWorld::load(&data, GoalStyle::Human, self.seed)?
                 }
-                Some(GoalSource::Made(GoalKind::Both)) => {
-                    bail!(NEVER_BOTH)
+                Some(GoalSource::Instructions(GoalKind::Both)) => {
+                    bail!(NOT_BOTH_STYLES)
                 }
                 Some(GoalSource::File(file)) => {
-                    let goals: Vec<GoalRecord> = lines::in_file(file)?;
+                    let goals: Vec<GoalRecord> = jsonl::read_file(file)?;
                     OriginalWorld::with_goals(&data, &goals, self.seed)?
                 }
             };
@@ -130,15 +137,15 @@ impl RulesArgs {
 
     fn open_repaired(&self) -> Result<Shop> {
         let kind = match &self.goals {
-            Some(GoalSource::Made(kind)) => *kind,
+            Some(GoalSource::Instructions(kind)) => *kind,
             None | Some(GoalSource::File(_)) => GoalKind::Both,
         };
-        let stock = open_stock(&self.catalog.config(), kind, Seed(self.seed))?;
+        let source = open_stock(&self.catalog.config(), kind, Seed(self.seed))?;
         let (catalog, goals) = match &self.goals {
-            None | Some(GoalSource::Made(_)) => stock.into_goals()?,
+            None | Some(GoalSource::Instructions(_)) => source.into_goals()?,
             Some(GoalSource::File(file)) => {
-                let catalog = stock.into_catalog();
-                let goals = lines::in_file::<GoalRecord>(file)?;
+                let catalog = source.into_catalog();
+                let goals = jsonl::read_file::<GoalRecord>(file)?;
                 let goals = goals.iter().map(|goal| Ok(goal.to_goal(&catalog)?));
                 let goals = GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?);
                 (catalog, goals)
@@ -151,7 +158,7 @@ impl RulesArgs {
         Ok(read_catalog(&self.catalog.config())?)
     }
 
-    /// What holds under either rules.
+    /// The part of the configuration that both rules share.
     fn shop_config(&self) -> Result<ShopConfig> {
         let nouns = self.nouns.read()?.unwrap_or_default();
         let index_cache = self.catalog.config().index_cache;
