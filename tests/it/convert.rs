@@ -9,10 +9,8 @@ use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
 use webshop_agent::convert::{Format, Listener, Teller, Told};
-use webshop_agent::{
-    AgentError, Dialect, Episode, EpisodeCoordinates, History, LaneView, Message, Move, OraclePolicy, Policy,
-    PromptStamp, RandomPolicy, Role, RolloutConfig, RulePolicy, Task, rollout,
-};
+use webshop_agent::{AgentError, Dialect, Episode, EpisodeCoordinates, History, LaneView, Move, OraclePolicy, Policy, PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout};
+use webshop_lm::{Message, Role};
 use webshop_env::Shop;
 use webshop_products::{GoalId, Seed};
 use webshop_training::{CatalogConfig, open_shop};

@@ -2,11 +2,10 @@
 //! succeeds but scores about half, and chance gets nowhere.
 
 use webshop_agent::rollout;
-use webshop_agent::{
-    EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task,
-};
+use webshop_agent::{EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task};
 use webshop_products::{Seed, Split};
-use webshop_training::{CatalogConfig, Ground, Summary, open_shop, summarize};
+use webshop_training::{CatalogConfig, Ground, open_shop};
+use webshop_evaluation::{Summary, summarize};
 
 /// How `policy` does on every test goal of both embedded catalogs.
 fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {

@@ -8,13 +8,10 @@ use std::sync::atomic::AtomicBool;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::lora::Lora;
-use webshop_agent::{Qwen2, checkpoint};
+use webshop_lm::lora::Lora;
+use webshop_lm::{Qwen2, checkpoint};
 use webshop_products::Seed;
-use webshop_training::{
-    Config, Ground, Metric, Phase, RunFolder, Silent, Trained, TrainingError, qwen2_config, read_records,
-    train, train_tokenizer,
-};
+use webshop_training::{Config, Ground, Metric, Phase, RunFolder, Silent, Trained, TrainingError, qwen2_config, read_records, train, train_tokenizer};
 
 /// The small experiment, shorter and deeper, with more keys.
 fn config(more: &[&str]) -> Config {

@@ -11,12 +11,10 @@ use crate::common::cases;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
-use webshop_agent::{Qwen2, checkpoint};
+use webshop_lm::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+use webshop_lm::{Qwen2, checkpoint};
 use webshop_products::Seed;
-use webshop_training::{
-    Config, Metric, Phase, RunFolder, Silent, TrainingError, qwen2_config, read_records, train, train_on,
-};
+use webshop_training::{Config, Metric, Phase, RunFolder, Silent, TrainingError, qwen2_config, read_records, train, train_on};
 
 /// Exercises and demonstrations.
 const WARM_STEPS: u64 = 18;

@@ -11,11 +11,10 @@ use std::sync::Arc;
 use crate::common::in_area;
 use rand::Rng;
 use serde_json::json;
-use webshop_agent::dialect::plain::{parse, utterance};
-use webshop_agent::prompt::{Piece, PromptConfig, encode, marks};
-use webshop_agent::{
-    DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Message, Role, ShopTokenizer, Utterance,
-};
+use webshop_agent::prompt_format::compact::{parse, utterance};
+use webshop_agent::prompt_format::compact_renderer::{Piece, PromptConfig, encode, marks};
+use webshop_agent::{DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Utterance};
+use webshop_lm::{Message, Role, ShopTokenizer};
 use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::server::{Answer, Asked, decoded, goal_of, our_site, serve};
-use webshop_agent::{
-    AgentError, Episode, EpisodeCoordinates, LaneView, Move, PagePolicy, Policy, RandomPolicy, RolloutConfig,
-    RulePolicy, Site, SiteConfig, SiteTrip, SiteTurn, Task, rollout, shop_at,
-};
+use webshop_agent::{AgentError, Episode, EpisodeCoordinates, LaneView, Move, PagePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout};
+use webshop_remote::{Site, SiteConfig, SiteTrip, SiteTurn, shop_at};
 use webshop_env::{Action, Detail, DonePage, NodeKind, Page, SearchPage, Session, Shop};
 use webshop_products::{GoalId, Seed, Selection};
 use webshop_training::{CatalogConfig, open_shop};

@@ -12,10 +12,8 @@ use crate::common::cases;
 use crate::common::command::{Answer, answered, command, path};
 use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
-use webshop_training::{
-    Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train,
-    write_comparison,
-};
+use webshop_training::{Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train};
+use webshop_report::write_comparison;
 
 /// Two losses under two seeds.
 const TWO: &str = r#"

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use webshop_training::{CatalogConfig, Check, open_shop, validate};
+use webshop_training::{CatalogConfig, open_shop};
+use webshop_evaluation::{Check, env_checks as validate};
 
 fn checks(catalog: &str) -> Vec<Check> {
     let config = CatalogConfig { source: catalog.into(), ..CatalogConfig::default() };

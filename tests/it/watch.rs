@@ -5,9 +5,7 @@ use std::path::Path;
 
 use crate::common::command::{answer, path, temporary};
 use crate::common::in_area;
-use webshop_training::{
-    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunFolder, Stages, Timing, write_json,
-};
+use webshop_training::{Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunFolder, Stages, Timing, write_json};
 
 /// A run of 20 steps of cloning and 40 on own trips, of which some are taken: success rises, the loss falls.
 fn record_run(root: &Path, steps: u64) -> RunFolder {

@@ -9,12 +9,10 @@ use std::sync::atomic::AtomicBool;
 
 use crate::common::cases;
 use crate::common::experiment::{WARM_START, toy};
-use webshop_agent::{Qwen2, Qwen2Config, Sampler};
+use webshop_lm::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
-use webshop_training::{
-    Gradients, LossName, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, read_records,
-    train,
-};
+use webshop_training::{Gradients, LossName, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, read_records, train};
+use webshop_training::run::branch;
 
 /// The weights before and after four batches under `settings`, all trips worth 0, and the steps that were skipped.
 fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {

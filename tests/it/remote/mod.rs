@@ -15,10 +15,9 @@ use crate::common::corner_shop::corner_shop;
 use crate::common::model::{MAX_STEPS, Model, completion, error, made_here, tasks};
 use crate::common::server::{Answer, Asked, serve};
 use serde_json::{Map, Value, json};
-use webshop_agent::{
-    AskConfig, Dialect, Endpoint, Episode, FailedTrip, OraclePolicy, RemoteConfig, RemotePolicy, Retries,
-    Sampling, StopReason, Task, TripFile,
-};
+use webshop_remote::{AskConfig, Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
+use webshop_agent::{Dialect, Episode, OraclePolicy, Sampling, Task, TripFile};
+use webshop_lm::StopReason;
 use webshop_env::{Shop, replay};
 
 /// What is asked of the server; requests and trips are tried twice.

@@ -21,7 +21,7 @@ fn a_file_of_trips_is_gone_on_with() {
     // The trips of the second and the last task, and the beginning of another.
     let half = &line(&shop, &made[0])[..300];
     let file = file_of(&shop, &[made[3].clone(), made[1].clone()], half);
-    let (mut trips, kept) = TripFile::resume(file.path(), &policy, &tasks, &shop).expect("its own trips");
+    let (mut trips, kept) = webshop_remote::resume_file(file.path(), &policy, &tasks, &shop).expect("its own trips");
     assert_eq!(kept.dropped_bytes, 300);
     let places: Vec<usize> = (0..4).filter(|&place| kept.episodes[place].is_some()).collect();
     assert_eq!(places, [1, 3]);
@@ -33,7 +33,7 @@ fn a_file_of_trips_is_gone_on_with() {
             "read and written again, it is the same line"
         );
     }
-    let second = TripFile::resume(file.path(), &policy, &tasks, &shop).expect_err("it is being written to");
+    let second = webshop_remote::resume_file(file.path(), &policy, &tasks, &shop).expect_err("it is being written to");
     assert!(second.to_string().ends_with("another program writes to it"), "{second}");
     trips.append(&made[0].record(&shop)).expect("a written line");
     let whole: String = [3, 1, 0].map(|place| line(&shop, &made[place])).concat();
@@ -53,7 +53,7 @@ fn a_file_of_other_trips_is_not_gone_on_with() {
         let file = file_of(&shop, episodes, more);
         let before = fs::read(file.path()).expect("a file");
         let refusal =
-            TripFile::resume(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
+            webshop_remote::resume_file(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
         let told = refusal.replace(file.path().to_str().expect("a plain name"), "FILE");
         assert_eq!(told, format!("cannot read `FILE`: {expected}"));
         assert_eq!(fs::read(file.path()).expect("a file"), before, "it is left alone");
@@ -73,7 +73,7 @@ fn a_file_of_other_trips_is_not_gone_on_with() {
     check(&differs("max_steps `15` then, `9` now"), &steps, &tasks, &made, "");
     let oracles = made_here(&tasks, &mut OraclePolicy);
     let file = file_of(&shop, &oracles, "");
-    let refusal = TripFile::resume(file.path(), &first, &tasks, &shop).expect_err("the oracle's").to_string();
+    let refusal = webshop_remote::resume_file(file.path(), &first, &tasks, &shop).expect_err("the oracle's").to_string();
     assert!(refusal.contains("policy `oracle` then, `remote` now"), "{refusal}");
     check("line 2: a trip for goal 1 (0), which is not asked for", &first, &tasks[..1], &made, "");
     let twice = [made[0].clone(), made[1].clone(), made[0].clone()];
@@ -84,6 +84,6 @@ fn a_file_of_other_trips_is_not_gone_on_with() {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), forged).expect("a written file");
     let refusal =
-        TripFile::resume(file.path(), &first, &tasks, &shop).expect_err("it went otherwise").to_string();
+        webshop_remote::resume_file(file.path(), &first, &tasks, &shop).expect_err("it went otherwise").to_string();
     assert!(refusal.contains("line 1: turn ") && refusal.contains("is not as recorded"), "{refusal}");
 }

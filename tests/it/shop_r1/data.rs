@@ -9,9 +9,7 @@ use crate::common::command::{CORNER_SHOP, answer, path, temporary, webshop};
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
-use webshop_agent::shop_r1::{
-    About, ActionType, BuyNowAs, NextAction, Sample, SampleSource, dead_end, samples_of,
-};
+use webshop_agent::next_action::{About, ActionType, BuyNowAs, NextAction, Sample, SampleSource, dead_end, samples_of};
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
 use webshop_training::{CatalogConfig, open_shop};

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use crate::common::command::webshop;
 use serde_json::{Value, json};
-use webshop_agent::shop_r1::{NextAction, WrittenAction};
+use webshop_agent::next_action::{NextAction, WrittenAction};
 use webshop_products::Seed;
-use webshop_training::shop_r1::{Similarity, always, evaluate, majority_type};
+use webshop_evaluation::next_action::{Similarity, always, evaluate, majority_type};
 
 fn recorded(name: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/shop-r1/{name}.jsonl"));

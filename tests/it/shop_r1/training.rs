@@ -10,13 +10,13 @@ use crate::common::experiment::{begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
 use webshop_agent::Manner;
-use webshop_agent::shop_r1::{ActionType, NextAction, Sample, SampleSource};
+use webshop_agent::next_action::{ActionType, NextAction, Sample, SampleSource};
 use webshop_products::{GoalId, Seed, Split};
-use webshop_training::shop_r1::{Steps, Verdict, judge, scores_of};
-use webshop_training::{
-    Comparison, ComparisonFolder, Config, Ground, LossName, Metric, Observer, Phase, Record, RunFolder,
-    Silent, Stages, TrainingError, branch, compare, read_records, train, warm_up, write_comparison,
-};
+use webshop_training::data::single_steps::Steps;
+use webshop_evaluation::next_action::{Verdict, judge, scores_of};
+use webshop_training::{Comparison, ComparisonFolder, Config, Ground, LossName, Metric, Observer, Phase, Record, RunFolder, Silent, Stages, TrainingError, compare, read_records, train, warm_up};
+use webshop_training::run::branch;
+use webshop_report::write_comparison;
 
 const WARM_STEPS: u64 = 155;
 const LEARNER_STEPS: u64 = 4;
