@@ -1,9 +1,8 @@
 //! The shop as a deterministic decision process.
 //!
-//! A [`Shop`] is the immutable world: catalog, goals, search and rewards. A [`Session`] is one
-//! customer in it, who sees a [`Page`] and takes an [`Action`]. [`ShopEnv`] puts the two together
-//! as a Gymnasium environment, [`VecEnv`] many of them. What was done is recorded in a [`Trip`],
-//! which [`replay()`] makes again, and told in a [`transcript()`].
+//! A [`Shop`] is the immutable part: catalog, goals, search and rewards. A [`Session`] is the state of one episode; it
+//! has a [`Page`] and takes an [`Action`]. [`ShopEnv`] is a Gymnasium environment of both, [`VecEnv`] many of them. An
+//! [`Episode`] is a recorded episode, which [`replay()`] plays again and [`transcript()`] writes for people.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -24,7 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate knows no tokens of a language model, no policy and no learning.
+//! This crate has no tokens of a language model, no policy and no learning.
 
 mod action;
 mod version;

@@ -13,7 +13,7 @@ use crate::fingerprint::ShopFingerprint;
 use crate::search::index::{Hit, SearchIndex, TooManyTerms};
 use crate::reward::nouns::NounTable;
 use webshop_pycompat::strip;
-use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
+use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, breakdown};
 use crate::search::memo::SearchMemo;
 use crate::version::{ENVIRONMENT_ID, REWARD_VERSION};
 use std::borrow::Cow;
@@ -234,7 +234,7 @@ impl Shop {
     /// The reward of buying a product with `selection`, for any goal.
     pub fn reward(&self, goal: &Goal, product: ProductIdx, selection: &Selection) -> RewardBreakdown {
         let facts = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
-        judge(&facts, &self.product_facts(product), selection)
+        breakdown(&facts, &self.product_facts(product), selection)
     }
 
     /// The reward of a purchase, requirement by requirement.
@@ -256,7 +256,7 @@ impl Shop {
         product: ProductIdx,
         selection: &Selection,
     ) -> RewardBreakdown {
-        judge(&self.goal_facts(goal), &self.product_facts(product), selection)
+        breakdown(&self.goal_facts(goal), &self.product_facts(product), selection)
     }
 
     pub(crate) fn goal_facts(&self, goal: GoalId) -> Cow<'_, GoalFacts> {

@@ -19,7 +19,7 @@ fn shop(data: &RawData, shows_attributes: bool) -> Shop {
     Shop::with_config(catalog, goals, config).expect("the shop opens")
 }
 
-/// Calls `visit` on every page of random trips that search for anything and buy now and then.
+/// Calls `visit` on every page of random episodes that search for anything and buy now and then.
 fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
     for trip in 0..N_TRIPS {
         let mut rng = Seed(11).rng(Purpose::Policy, &[trip]);
@@ -208,7 +208,7 @@ fn piece(page: &Page, kind: NodeKind, text: &str) -> String {
              <label for=\"radio_0\">{shown}</label>\n",
             escaped(&group_of(page, text))
         ),
-        NodeKind::Plain => format!("<h4 class=\"font-weight-bold\">{shown}</h5>\n"),
+        NodeKind::Text => format!("<h4 class=\"font-weight-bold\">{shown}</h5>\n"),
     }
 }
 

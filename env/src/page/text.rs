@@ -1,4 +1,4 @@
-//! A page as text, in the original's two manners.
+//! A page as text, in the original's two forms.
 //!
 //! [`simple_text`] strips the nodes and joins them with `[SEP]`; [`rich_text`] gives each its own
 //! line and marks what can be clicked and what has been. Both work on nodes, whether these come
@@ -7,7 +7,7 @@
 use crate::page::{Node, NodeKind, Page};
 use webshop_pycompat::strip;
 
-/// Stands between the pieces of a simple text.
+/// The separator of a simple text.
 pub(crate) const SEPARATOR: &str = " [SEP] ";
 
 impl Page {
@@ -42,7 +42,7 @@ pub(crate) fn rich_text(nodes: &[Node<'_>]) -> String {
     }
     for node in nodes {
         let (before, after) = match (node.kind, node.clicked) {
-            (NodeKind::Plain, _) => ("", ""),
+            (NodeKind::Text, _) => ("", ""),
             (NodeKind::Button, _) => ("[button] ", " [button_]"),
             (NodeKind::Link, false) => ("\n[button] ", " [button_]"),
             (NodeKind::Link, true) => ("\n[clicked button] ", " [clicked button_]"),

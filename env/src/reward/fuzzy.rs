@@ -1,4 +1,4 @@
-//! Whether two phrases say the same: `token_set_ratio` of thefuzz 0.19 over [`crate::difflib`].
+//! Fuzzy equality of phrases: `token_set_ratio` of thefuzz 0.19 over [`matching_chars`].
 //!
 //! A [`Phrase`] is a text reduced to its sorted set of words, made once per attribute or option;
 //! [`token_set_ratio`] scores two of them 0 to 100, and [`Phrase::matches`] asks only whether the

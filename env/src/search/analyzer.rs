@@ -4,7 +4,7 @@
 //! stop words out, [`stem`] — and serves documents and queries alike. [`LuceneTokenizer`] hands
 //! the same terms to tantivy.
 //!
-//! It knows no query syntax: quotes, `+`, `AND` and brackets are plain text, since agents type
+//! It knows no query syntax: quotes, `+`, `AND` and brackets are text, since agents type
 //! anything. It keeps no offsets, because nothing here highlights.
 
 use crate::search::porter::stem;

@@ -38,7 +38,7 @@ impl Collection {
         Collection { n_documents, average_len: (n_terms as f64 / f64::from(n_documents.max(1))) as f32 }
     }
 
-    /// The worth of a term that `document_frequency` documents hold.
+    /// The inverse document frequency of a term that `document_frequency` documents hold.
     pub fn idf(&self, document_frequency: u32) -> f32 {
         let (n, df) = (f64::from(self.n_documents), f64::from(document_frequency));
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32

@@ -10,7 +10,7 @@
 //! This is deliberately not Porter2 ("English" in Snowball), which tantivy ships: the two differ
 //! on every thirtieth word of a shop's vocabulary. It lower-cases nothing and knows no exceptions.
 
-/// What stands behind a character beyond U+FFFF, which Lucene counts as two letters.
+/// Follows a character above U+FFFF, which Lucene counts as two letters.
 const SECOND_HALF: char = '\0';
 
 /// Cuts the suffixes of one lower-case word. Characters other than `a…z` count as consonants, those beyond

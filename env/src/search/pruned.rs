@@ -138,8 +138,8 @@ mod tests {
                 let words = (0..n_words % 13).map(|_| format!("w{} ", rng.random_range(0..70)));
                 let query: String = words.collect();
                 let open = || index.open_all(&query).unwrap();
-                assert_eq!(index.search_pruned(&open()), index.search_plain(open()), "{query}");
-                let mut sums = index.take_room();
+                assert_eq!(index.search_pruned(&open()), index.search_exhaustive(open()), "{query}");
+                let mut sums = index.take_buffer();
                 let mut met = Vec::new();
                 open().into_iter().for_each(|term| index.add_to_all(term, &mut sums, &mut met));
                 n_pruned += usize::from(index.candidates(&open()).len() < met.len());

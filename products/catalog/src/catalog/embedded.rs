@@ -1,4 +1,4 @@
-//! The two catalogs that the program carries with it.
+//! The two catalogs embedded in the program.
 //!
 //! They were made by [`crate::generate()`] with seed 0 and are kept as files, so that a change of the
 //! generator shows as a change of data. The larger one is gzipped.
@@ -14,7 +14,7 @@ use crate::raw::{RawData, Skipped};
 const HUNDRED: &[u8] = include_bytes!("../../../data/catalog-100.json");
 const THOUSAND: &[u8] = include_bytes!("../../../data/catalog-1000.json.gz");
 
-/// A catalog that needs no file.
+/// An embedded catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EmbeddedCatalog {
     /// 100 products.
@@ -24,7 +24,7 @@ pub enum EmbeddedCatalog {
 }
 
 impl EmbeddedCatalog {
-    /// The one that is called so, `100` or `1000`.
+    /// The catalog with the name `100` or `1000`.
     pub fn named(source: &str) -> Option<Self> {
         match source {
             "100" => Some(Self::Hundred),

@@ -9,7 +9,7 @@ use super::words::{Department, Form, Group, Kind, Pool};
 
 /// What the second sibling of successive families changes. The first always changes the title, further
 /// ones what they draw; so of four siblings 40 % differ in the title, 30 % in the price, 20 % in the
-/// options and 10 % in what only the text tells, in small shops too.
+/// options and 10 % in a hidden trait, in small shops too.
 const SECOND: [Change; 10] = {
     use Change::{Hidden, Options, Price};
     [Options, Hidden, Price, Options, Hidden, Price, Options, Hidden, Price, Options]
@@ -48,7 +48,7 @@ const SHOWN: [(usize, &[Form]); 7] = [
     (7, &[Form::Is, Form::Is, Form::Has]),
 ];
 
-/// Something that can be said of a product, and wanted of it.
+/// A property of a product that an instruction may require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trait {
     pub form: Form,
@@ -258,7 +258,7 @@ fn draw_trait(
     (!free.is_empty()).then(|| dice.pick(&free))
 }
 
-/// Whether two traits are equal or, in a grid, stand in one row or column; a product has no two such.
+/// Whether two traits are equal or, in a grid, in the same row or column; no product has two such traits.
 fn resembles(pool: &Pool, one: Trait, other: Trait) -> bool {
     let share = |(a, b): (&str, &str), (c, d): (&str, &str)| a == c || b == d;
     one == other

@@ -16,7 +16,7 @@ const MOST_TITLE_WORDS: usize = 11;
 const UNPRICED: usize = 4;
 const RANGE: usize = 8;
 
-/// In how many of 100 descriptions a customer is quoted.
+/// Percentage of descriptions that quote a customer.
 const QUOTED: usize = 75;
 
 /// One product with its instructions.
@@ -85,7 +85,7 @@ fn title_with(family: &Family, member: &Member, material: Option<&str>, tail: Op
         Form::For => format!("for {}", wanted.text),
         Form::Is | Form::Has => wanted.text.to_owned(),
     };
-    // The first quality stands before the noun, unless the frame keeps all of them behind it.
+    // The first quality precedes the noun, unless the frame puts all of them after it.
     let n_before = usize::from(family.frame != 2 && member.shown[0].form == Form::Is);
     let (before, after) = member.shown.split_at(n_before);
     let quality = before.first().map(|quality| quality.text);
@@ -99,7 +99,7 @@ fn title_with(family: &Family, member: &Member, material: Option<&str>, tail: Op
     parts.join(", ")
 }
 
-/// Bullets and description. Each hidden trait is told once: the first in a later bullet, the second
+/// Bullets and description. Each hidden trait occurs once: the first in a later bullet, the second
 /// in the description.
 fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, String) {
     let person = dice.pick(&prose::PERSONS);

@@ -1,12 +1,12 @@
-//! Shops made from a seed.
+//! Catalogs generated from a seed.
 //!
 //! A shop is a list of [`Family`]s: about five products of one kind, brand and title that differ in
-//! an attribute, a price, the options offered, or a detail told only in their text. A [`Lexicon`]
+//! an attribute, a price, the options offered, or a detail only in their text. A [`Lexicon`]
 //! decides which kinds and words one shop uses, so that words recur and shops differ. Each product
 //! gets instructions in the two styles of the original.
 //!
 //! Every draw is addressed by what it is for and by family, member and instruction, so a product
-//! does not depend on the products before it. No claim is made that anyone would buy these things.
+//! does not depend on the products before it.
 
 mod dice;
 mod family;
@@ -36,7 +36,7 @@ const FAMILY_SIZES: [usize; 3] = [5, 4, 6];
 /// A shop of `n_products` products with their instructions, byte for byte the same for the same
 /// arguments on every machine.
 ///
-/// Products of a family stand far apart; the order of products is not that of their names. Buying a
+/// Products of a family are scattered over the catalog; the order of products is not that of their names. Buying a
 /// goal's own product with the goal's options always fulfils the goal.
 ///
 /// ```

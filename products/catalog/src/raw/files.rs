@@ -24,7 +24,7 @@ use crate::error::{DataError, FieldProblem};
 const THOUSAND: &str = "_1000";
 
 impl RawData {
-    /// Reads the three files in `dir`, plain or gzipped: `items_shuffle*.json`,
+    /// Reads the three files in `dir`, uncompressed or gzipped: `items_shuffle*.json`,
     /// `items_ins_v2*.json`, `items_human_ins*.json`.
     ///
     /// With a `limit`, only the first `limit` product records are kept (before any is skipped, as

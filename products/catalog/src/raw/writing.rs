@@ -1,7 +1,7 @@
-//! Writing the original's files: JSON with one record a line.
+//! Writes the original's files: JSON with one record a line.
 //!
-//! [`RecordWriter`] is one list or object in the making, [`DirWriter`] a folder of the three. Records are written as they
-//! come, so that a catalog of any size can be.
+//! [`RecordWriter`] writes one list or object, [`DirWriter`] a folder with the three files. Records are written one by
+//! one, so a catalog of any size can be written.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{HUMAN, INSTRUCTIONS, ITEMS, RawHumanInstruction, RawInstruction, RawItem, io_error};
 use crate::error::DataError;
 
-/// The three files of a folder, each under its name with the ending `.partial` until all are whole.
+/// The three files of a folder, each with the suffix `.partial` until all are complete.
 pub(crate) struct DirWriter {
     items: RecordFile,
     instructions: RecordFile,
@@ -20,7 +20,7 @@ pub(crate) struct DirWriter {
 }
 
 impl DirWriter {
-    /// Begins the files in `dir`, which is made if need be. Refuses to replace any.
+    /// Creates the files in `dir`, and `dir` if necessary. Existing files are an error.
     pub fn create(dir: &Path) -> Result<Self, DataError> {
         fs::create_dir_all(dir).map_err(io_error("create", dir))?;
         let [items, instructions, human] =
@@ -45,12 +45,12 @@ impl DirWriter {
         self.instructions.add(Some(asin), entry)
     }
 
-    /// Writes what people say of the next product.
+    /// Writes the human instructions for the next product.
     pub fn human(&mut self, asin: &str, entries: &[RawHumanInstruction]) -> Result<(), DataError> {
         self.human.add(Some(asin), &entries)
     }
 
-    /// Ends the files and gives them their names.
+    /// Completes the files and gives them their final names.
     pub fn finish(self) -> Result<(), DataError> {
         [self.items, self.instructions, self.human].into_iter().try_for_each(RecordFile::finish)
     }

@@ -1,4 +1,4 @@
-//! Reading, writing, and what is said when it goes wrong.
+//! Reading, writing and error messages.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -50,12 +50,12 @@ fn gzipped_files_read_like_plain_ones() {
     let dir = tempfile::tempdir().unwrap();
     data.write_dir(dir.path()).unwrap();
     for stem in [ITEMS, INSTRUCTIONS, HUMAN] {
-        let plain = dir.path().join(format!("{stem}.json"));
+        let uncompressed = dir.path().join(format!("{stem}.json"));
         let mut out =
-            GzEncoder::new(File::create(plain.with_extension("json.gz")).unwrap(), Compression::fast());
-        out.write_all(&fs::read(&plain).unwrap()).unwrap();
+            GzEncoder::new(File::create(uncompressed.with_extension("json.gz")).unwrap(), Compression::fast());
+        out.write_all(&fs::read(&uncompressed).unwrap()).unwrap();
         out.finish().unwrap();
-        fs::remove_file(plain).unwrap();
+        fs::remove_file(uncompressed).unwrap();
     }
     assert_eq!(RawData::read_dir(dir.path(), None).unwrap(), data);
 }
@@ -159,8 +159,8 @@ fn what_is_skipped_is_counted_and_the_first_few_are_named() {
     let (data, skipped) = RawData::read_dir_skipping(dir.path(), None).unwrap();
     let names: Vec<_> = data.items.iter().map(|item| item.asin.as_str()).collect();
     assert_eq!((names, data.instructions.len(), data.human.len()), (vec!["B1", "nan"], 1, 0));
-    let told = skipped.to_string().replace(&dir.path().display().to_string(), "");
-    insta::assert_snapshot!(told, @"
+    let message = skipped.to_string().replace(&dir.path().display().to_string(), "");
+    insta::assert_snapshot!(message, @"
     malformed records dropped: 6
       `/items_shuffle.json`, record 2 (`B2`): field `pricing` holds `cheap`, which names no dollars
       `/items_shuffle.json`, record 3 (`B3`): field `name` is missing

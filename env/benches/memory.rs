@@ -1,9 +1,9 @@
 //! How soon the shop opens and how much memory it takes.
 //!
 //! A process of its own opens the shop of each embedded catalog, shows the first observation, and then goes on with
-//! 10,000 customers in the middle of their trips. Time is counted from before that process is started; memory is what
-//! the operating system says is resident, after the first observation, with the other customers as [`Session`]s, and
-//! with as many lanes of a [`VecEnv`], which also hold the page that each customer sees.
+//! 10,000 agents in the middle of their trips. Time is counted from before that process is started; memory is what
+//! the operating system says is resident, after the first observation, with the other agents as [`Session`]s, and
+//! with as many lanes of a [`VecEnv`], which also hold the page that each agent sees.
 //!
 //! ```text
 //! cargo bench -p webshop-env --bench footprint                  # Linux, for its /proc
@@ -24,7 +24,7 @@ use webshop_env::{EnvConfig, Session, Shop, ShopConfig, ShopEnv, VecEnv};
 /// Customers beside the first.
 const N_CUSTOMERS: usize = 10_000;
 
-/// A customer stands after one move, or two, or up to so many.
+/// A agent stands after one move, or two, or up to so many.
 const MOST_MOVES: usize = 7;
 
 /// Starts of which the median is told.
@@ -79,7 +79,7 @@ fn child(catalog: &str) -> (f64, [u64; 3]) {
 fn open_and_fill() {
     let shop = common::shop(ShopConfig::default().remembered_searches, None);
     let mut first = ShopEnv::new(Arc::clone(&shop), EnvConfig::default());
-    println!("{}", first.reset(Wanderer::new(&shop, 0).goal()).content);
+    println!("{}", first.reset(Wanderer::new(&shop, 0).goal()).content());
     println!("{}", memory("VmRSS"));
     let sessions: Vec<Session> = (0..N_CUSTOMERS).map(|number| wandered(&shop, number)).collect();
     println!("{}", memory("VmRSS"));
@@ -92,19 +92,19 @@ fn open_and_fill() {
     black_box((first, sessions, lanes));
 }
 
-/// A customer in the middle of a trip.
+/// A agent in the middle of a trip.
 fn wandered(shop: &Arc<Shop>, number: usize) -> Session {
-    let mut customer = Wanderer::new(shop, number as u64);
+    let mut agent = Wanderer::new(shop, number as u64);
     let mut env = ShopEnv::new(Arc::clone(shop), EnvConfig::default());
-    let goal = customer.goal();
-    let mut available = env.reset(goal).available_actions;
+    let goal = agent.goal();
+    let mut available = env.reset(goal).available_actions();
     for _ in 0..=number % MOST_MOVES {
         let before = env.session().clone();
-        let step = env.step(&customer.action(goal, &available));
+        let step = env.step(&agent.action(goal, &available));
         if step.terminated {
             return before;
         }
-        available = step.observation.available_actions;
+        available = step.observation.available_actions();
     }
     env.session().clone()
 }
