@@ -1,9 +1,9 @@
 //! Steps per second on one core and on two, and the time for each kind of page.
 //!
-//! On one core a step is action, page, rendered text and available actions; resets are included. The agent is a
-//! [`common::Wanderer`]. Searches are cached or not, as stated. On two cores, the lanes of a `VecEnv` replay recorded
-//! episodes without rendering. Forking a session in the middle of an episode is timed beside a replay from the start,
-//! and opening the shop with and without a cached index.
+//! On one core a step is action, page, rendered text and available actions; resets are included. The agent is
+//! a [`common::Wanderer`]. Searches are cached or not, as stated. On two cores, the lanes of a `VecEnv`
+//! replay recorded episodes without rendering. Forking a session in the middle of an episode is timed beside
+//! a replay from the start, and opening the shop with and without a cached index.
 //!
 //! ```text
 //! cargo bench -p webshop-env --bench step                       # the embedded 1,000 products
@@ -165,8 +165,7 @@ impl Script {
             let act = |lane: usize, agent: &mut Wanderer| {
                 agent.action(goals[lane], &env.steps()[lane].observation.available_actions())
             };
-            let actions: Vec<_> =
-                agents.iter_mut().enumerate().map(|(lane, who)| act(lane, who)).collect();
+            let actions: Vec<_> = agents.iter_mut().enumerate().map(|(lane, who)| act(lane, who)).collect();
             let mut resets = Vec::new();
             for (lane, step) in env.step(&actions).iter().enumerate() {
                 if step.terminated || step.truncated {
@@ -192,8 +191,8 @@ impl Script {
     }
 }
 
-/// Prints the rates of one thread, of two, and of two with separate `VecEnv`s, which is the upper bound on this
-/// machine. The three take turns, so that a slower machine slows all of them.
+/// Prints the rates of one thread, of two, and of two with separate `VecEnv`s, which is the upper bound on
+/// this machine. The three take turns, so that a slower machine slows all of them.
 fn print_scaling(shop: &Arc<Shop>) {
     let script = Script::record(shop);
     let lanes = || VecEnv::new(shop, EnvConfig::default(), &script.starts);
@@ -248,8 +247,8 @@ fn steps_by_kind(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
     times
 }
 
-/// The times of three ways to the middle of an episode: a fork of the session, a fork with its page rendered, and a
-/// replay from the start.
+/// The times of three ways to the middle of an episode: a fork of the session, a fork with its page rendered,
+/// and a replay from the start.
 fn forks(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
     let mut first = ShopEnv::new(Arc::clone(shop), EnvConfig::default());
     let mut other = first.clone();
@@ -272,7 +271,9 @@ fn forks(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
         };
         time("session forked", &mut || drop(black_box(first.session().clone())));
         // `other` is in another episode, so that nothing of this one is cached.
-        time("session forked and rendered", &mut || drop(black_box(other.resume(first.session().clone()).content())));
+        time("session forked and rendered", &mut || {
+            drop(black_box(other.resume(first.session().clone()).content()))
+        });
         other.reset(agent.goal());
         time("episode replayed", &mut || {
             black_box(other.reset(goal));

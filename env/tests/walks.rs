@@ -1,8 +1,8 @@
 //! Properties of every reachable page, for any action.
 //!
-//! Random walks through the recorded catalog, whose products are made to be difficult (brackets,
-//! quotes, markup, line breaks, equal values, options named like buttons), under all rules; and
-//! arbitrary text as actions.
+//! Random walks through the recorded catalog, whose products are difficult on purpose (brackets, quotes,
+//! markup, line breaks, equal values, options named like buttons), under all rules; and arbitrary text as
+//! actions.
 
 mod common;
 
@@ -197,4 +197,24 @@ proptest! {
             prop_assert_eq!(play()?, play()?);
         }
     }
+}
+
+#[test]
+fn step_lanes_steps_only_the_named_lanes() {
+    let goals = [0, 1, 2].map(GoalId);
+    let mut lanes = VecEnv::new(&SHOPS[0], EnvConfig::default(), &goals);
+    let search = Action::Search("lamp".into());
+    let steps = lanes.step_lanes(&[(2, search.clone()), (0, Action::Noop(NoopReason::Malformed))]).to_vec();
+    assert_eq!(
+        steps.iter().map(|step| step.info.noop).collect::<Vec<_>>(),
+        [Some(NoopReason::Malformed), None, None]
+    );
+    assert_eq!([0, 1, 2].map(|lane: usize| lanes.lanes()[lane].session().steps()), [1, 0, 1]);
+    let mut alone = ShopEnv::new(Arc::clone(&SHOPS[0]), EnvConfig::default());
+    alone.reset(GoalId(2));
+    assert_eq!(alone.step(&search), steps[2]);
+    // A lane may belong to another shop.
+    let other = ShopEnv::new(Arc::clone(&SHOPS[2]), EnvConfig::default());
+    lanes.replace_lane(1, other.clone());
+    assert_eq!(lanes.steps()[1].observation, other.observation());
 }

@@ -1,13 +1,13 @@
 //! Fuzz targets: one function for each reader of untrusted input.
 //!
-//! Each takes arbitrary bytes and panics if a property does not hold. The fuzz targets call them with the inputs of
-//! libFuzzer, and the tests of the workspace with the files in `corpus/`, one folder per function.
+//! Each takes arbitrary bytes and panics if a property does not hold. The fuzz targets call them with the
+//! inputs of libFuzzer, and the tests of the workspace with the files in `corpus/`, one folder per function.
 
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use webshop_env::{Action, Compat, ScriptedEpisode, Session, Shop, ShopConfig, Tracer, Episode, read_html};
+use webshop_env::{Action, Compat, Episode, ScriptedEpisode, Session, Shop, ShopConfig, Tracer, read_html};
 use webshop_products::{
     Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, RawData,
     RawItem, Seed,
@@ -37,8 +37,8 @@ fn original_shop(world: OriginalWorld) -> Shop {
     Shop::with_config(world.catalog, world.goals, config).expect("the shop opens")
 }
 
-/// Any text is an action, an action reads back from its text, and a no-op changes nothing. The action is taken on
-/// every kind of page.
+/// Any text is an action, an action reads back from its text, and a no-op changes nothing. The action is
+/// taken on every kind of page.
 pub fn action(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let action = Action::parse(&text, Compat::Repaired);
@@ -65,8 +65,8 @@ pub fn action(bytes: &[u8]) {
     }
 }
 
-/// A catalog is read or refused with a message; a catalog that was read survives writing and reading and makes the same
-/// goals. The bytes are used as a file of products and as a whole catalog in one object.
+/// A catalog is read or refused with a message; a catalog that was read survives writing and reading and
+/// makes the same goals. The bytes are used as a file of products and as a whole catalog in one object.
 pub fn catalog(bytes: &[u8]) {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let put = |name: &str, bytes: &[u8]| fs::write(dir.path().join(name), bytes).expect("a written file");
@@ -105,7 +105,8 @@ fn loaded(data: &RawData) -> Result<String, String> {
     Ok(goals.fingerprint().to_owned())
 }
 
-/// Any bytes are a document with texts and available actions, without repeats, and every click can be printed and parsed.
+/// Any bytes are a document with texts and available actions, without repeats, and every click can be printed
+/// and parsed.
 pub fn html(bytes: &[u8]) {
     let page = read_html(&String::from_utf8_lossy(bytes));
     let labels = &page.available_actions.clickables;
@@ -128,7 +129,8 @@ fn lower(click: &Action) -> Action {
     }
 }
 
-/// A file of episodes is replayed or refused with a message; an episode that was read survives writing and reading.
+/// A file of episodes is replayed or refused with a message; an episode that was read survives writing and
+/// reading.
 pub fn replay(bytes: &[u8]) {
     match webshop_env::replay(bytes, &SHOP) {
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -144,11 +146,12 @@ pub fn replay(bytes: &[u8]) {
     }
 }
 
-/// Scripted episodes are traced, twice with the same result, or refused with a message; an episode has as many steps as
-/// actions.
+/// Scripted episodes are traced, twice with the same result, or refused with a message; an episode has as
+/// many steps as actions.
 pub fn trace(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let scripts: Vec<ScriptedEpisode> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let scripts: Vec<ScriptedEpisode> =
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let own_goals: Vec<GoalRecord> = scripts.iter().filter_map(|script| script.goal.clone()).collect();
     let mut world = ORIGINAL.0.clone();
     if let Err(error) = world.append(&own_goals) {

@@ -5,10 +5,10 @@ use rand_chacha::ChaCha8Rng;
 use std::path::Path;
 use std::sync::Arc;
 use webshop_env::{Action, AvailableActions, Shop, ShopConfig};
-use webshop_products::{GoalId, GoalKind, Purpose, Seed, Split, CatalogSource, SourceConfig};
+use webshop_products::{CatalogSource, GoalId, GoalKind, Purpose, Seed, SourceConfig, Split};
 
-/// The catalog and the goals that the command line names; by default `1000` and both kinds. The search index is cached
-/// in the folder `index_cache`.
+/// The catalog and the goals that the command line names; by default `1000` and both kinds. The search index
+/// is cached in the folder `index_cache`.
 ///
 /// # Panics
 /// If there is no such catalog.
@@ -23,7 +23,8 @@ pub fn shop(remembered_searches: usize, index_cache: Option<&Path>) -> Arc<Shop>
         Some(other) => panic!("unknown goals `{other}`; use `both`, `human` or `synthetic`"),
     };
     let source = CatalogSource::open(&source, SourceConfig { goals, ..SourceConfig::default() });
-    let (catalog, goals) = source.and_then(CatalogSource::into_goals).unwrap_or_else(|error| panic!("{error}"));
+    let (catalog, goals) =
+        source.and_then(CatalogSource::into_goals).unwrap_or_else(|error| panic!("{error}"));
     let index_cache = index_cache.map(Path::to_owned);
     let config = ShopConfig { remembered_searches, index_cache, ..ShopConfig::default() };
     Arc::new(Shop::with_config(catalog, goals, config).unwrap_or_else(|error| panic!("{error}")))

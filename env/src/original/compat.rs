@@ -1,7 +1,7 @@
 //! The rules of a shop: repaired, or the original's.
 //!
-//! [`Compat`] is chosen when a shop is built and read wherever the two differ; everything not in its table is the same in
-//! both. The original's random draws are not part of the rules: its prices and goals come from
+//! [`Compat`] is chosen when a shop is built and read wherever the two differ; everything not in its table is
+//! the same in both. The original's random draws are not part of the rules: its prices and goals come from
 //! [`webshop_products::OriginalWorld`], its session names and random listings from a [`crate::Tracer`].
 
 use serde::{Deserialize, Serialize};

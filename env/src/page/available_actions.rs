@@ -27,8 +27,8 @@ impl AvailableActions {
         AvailableActions { has_search_bar, clickables }
     }
 
-    /// The clicks that do something. The search button is a label without an effect of its own, and an empty label or
-    /// one with a line break cannot be written as an action.
+    /// The clicks that do something. The search button is a label without an effect of its own, and an empty
+    /// label or one with a line break cannot be written as an action.
     pub fn clicks(&self) -> impl Iterator<Item = Action> {
         self.labels().map(|label| Action::Click(label.to_owned()))
     }

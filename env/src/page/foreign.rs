@@ -1,19 +1,20 @@
 //! Reads a page back from HTML, of this shop or of the original.
 //!
-//! [`read_html`] converts a document into a [`ForeignPage`]: its visible pieces of text, its available actions and their
-//! requests ([`Links`]), found by the markup that both sites share (see [`crate::Page::html`]). It serves to act on a
-//! real shop's site, and to test that all views of a page agree.
+//! [`read_html`] converts a document into a [`ForeignPage`]: its visible pieces of text, its available
+//! actions and their requests ([`Links`]), found by the markup that both sites share (see
+//! [`crate::Page::html`]). It serves to act on a real shop's site, and to test that all views of a page
+//! agree.
 //!
-//! It guesses no fields such as title or price: a foreign page has texts and labels only. Two texts, the instruction and
-//! the score, are found by the text before them.
+//! It guesses no fields such as title or price: a foreign page has texts and labels only. Two texts, the
+//! instruction and the score, are found by the text before them.
 
 mod links;
 
 pub use links::{Link, Links, Method};
 
-use crate::page::{Node, NodeKind};
 use crate::page::available_actions::AvailableActions;
 use crate::page::text::{rich_text, simple_text};
+use crate::page::{Node, NodeKind};
 use scraper::node::Element;
 use scraper::{ElementRef, Html, Node as HtmlNode, Selector};
 use std::sync::LazyLock;
@@ -66,7 +67,7 @@ impl ForeignPage {
     }
 }
 
-/// Reads any text as an HTML document; what is malformed is read as browsers do.
+/// Reads any text as an HTML document; malformed HTML is read as browsers read it.
 pub fn read_html(document: &str) -> ForeignPage {
     let html = Html::parse_document(document);
     ForeignPage {
@@ -113,7 +114,7 @@ fn is_checked(label: ElementRef<'_>) -> bool {
     input.is_some_and(|input| input.value().attr("checked").is_some())
 }
 
-/// Selectors of what can be used: the search bar, buttons, links to products, values.
+/// Selectors of the search bar, buttons, links to products, and values.
 fn select() -> &'static [Selector; 4] {
     static HOOKS: LazyLock<[Selector; 4]> = LazyLock::new(|| {
         ["#search_input", ".btn", ".product-link", "input[type=radio]"]

@@ -1,6 +1,6 @@
 //! A page as an HTML document that a browser shows as a shop.
 //!
-//! The markup is our own; what agents rely on is the original's: the visible texts and their order,
+//! The markup is this shop's, but what agents read is the original's: the visible texts and their order,
 //! the classes `btn` and `product-link`, radio inputs with name and value, and the ids
 //! `search_input` and `instruction-text`. [`crate::read_html`] recovers the texts and the available
 //! actions from it.

@@ -1,10 +1,11 @@
 //! The five pages of the shop as data.
 //!
-//! A [`Page`] holds what is visible. Its text, HTML, URL and available actions are views, made from its [`Node`]s or its
-//! fields; nothing is parsed to make them. The JSON view holds its fields, except those that are only typed forms of a
-//! shown text (`highest_price`).
+//! A [`Page`] holds what is visible. Its text, HTML, URL and available actions are views, made from its
+//! [`Node`]s or its fields; nothing is parsed to make them. The JSON view holds its fields, except those that
+//! are only typed forms of a shown text (`highest_price`).
 //!
-//! A page has no goal and no reward rule, and it cannot change anything: that is done by a [`crate::Session`].
+//! A page has no goal and no reward rule, and it cannot change anything: that is done by a
+//! [`crate::Session`].
 
 use webshop_pycompat::json_dict;
 pub(crate) mod available_actions;
@@ -206,7 +207,7 @@ pub struct Node<'a> {
 pub enum NodeKind {
     /// No effect: text only.
     Text,
-    /// A button that does what its label says.
+    /// A button.
     Button,
     /// Opens a product.
     Link,
@@ -215,8 +216,8 @@ pub enum NodeKind {
 }
 
 impl<'a> Node<'a> {
-    /// A node, or `None` for invisible text: empty text and white space with a line break are dropped; other white
-    /// space becomes one space.
+    /// A node, or `None` for invisible text: empty text and white space with a line break are dropped; other
+    /// white space becomes one space.
     pub fn new(kind: NodeKind, text: impl Into<Cow<'a, str>>, clicked: bool) -> Option<Self> {
         let mut text = text.into();
         let blank = |c| matches!(c, ' ' | '\n' | '\t' | '\x0c' | '\r');

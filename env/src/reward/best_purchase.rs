@@ -1,8 +1,8 @@
 //! The purchase with the greatest reward: what an oracle buys.
 //!
-//! [`Shop::best_purchase_of`] selects, on one product, the values that the reward accepts for each required option.
-//! [`Shop::best_purchase`] does so on the goal's own product, which proves that a reward of exactly 1 is reachable for
-//! every goal whose requirements its product meets.
+//! [`Shop::best_purchase_of`] selects, on one product, the values that the reward accepts for each required
+//! option. [`Shop::best_purchase`] does so on the goal's own product, which proves that a reward of exactly 1
+//! is reachable for every goal whose requirements its product meets.
 //!
 //! It reads the hidden goal, which agents must not. It does not say how to find the product.
 
@@ -23,13 +23,14 @@ pub struct Purchase {
 }
 
 impl Shop {
-    /// The goal's own product with the required options; a reward of exactly 1 unless the product lacks one of them.
+    /// The goal's own product with the required options; a reward of exactly 1 unless the product lacks one
+    /// of them.
     pub fn best_purchase(&self, goal: &Goal) -> Purchase {
         self.best_purchase_of(goal, goal.product)
     }
 
-    /// The purchase of `product` with the greatest reward for `goal`, which must be one of this shop's: as many required
-    /// options as possible, each in a group of its own.
+    /// The purchase of `product` with the greatest reward for `goal`, which must be one of this shop's: as
+    /// many required options as possible, each in a group of its own.
     ///
     /// The selection is reachable, also if groups share a value: [`Shop::clicks_to_choose`] lists the clicks.
     pub fn best_purchase_of(&self, goal: &Goal, product: ProductIdx) -> Purchase {
@@ -44,8 +45,8 @@ impl Shop {
 
     /// The labels to click, in order, on a fresh item page of the product to make this selection.
     ///
-    /// A value of several groups is selected in the last of them first (see [`crate::Compat`]). Selecting group after
-    /// group from the first, each value clicked until it is selected there, undoes no selection.
+    /// A value of several groups is selected in the last of them first (see [`crate::Compat`]). Selecting
+    /// group after group from the first, each value clicked until it is selected there, undoes no selection.
     pub fn clicks_to_choose(&self, product: ProductIdx, wanted: &Selection) -> Vec<String> {
         let groups = &self.catalog().get(product).options;
         let mut reached = Selection::new();
@@ -69,8 +70,8 @@ impl Shop {
         clicks
     }
 
-    /// For each required option the groups that can meet it, each with the value that does: the option's own group
-    /// first, then values of equal spelling, then any that the reward accepts.
+    /// For each required option the groups that can meet it, each with the value that does: the option's own
+    /// group first, then values of equal spelling, then any that the reward accepts.
     fn offers<'a>(&'a self, goal: &Goal, product: ProductIdx) -> Vec<Vec<Offer<'a>>> {
         let facts = self.goal_facts(goal.id);
         let groups = &self.catalog().get(product).options;
@@ -109,8 +110,8 @@ impl<'a> Assignment<'a> {
         taken.map(|offer| offer.value)
     }
 
-    /// Tries every way to meet the remaining required options and keeps the best. Products have few groups and goals
-    /// few options, so exhaustive search is fast.
+    /// Tries every way to meet the remaining required options and keeps the best. Products have few groups
+    /// and goals few options, so exhaustive search is fast.
     fn improve(&mut self, required: &[Vec<Offer<'a>>], taken: &mut Vec<Offer<'a>>) {
         if taken.len() > self.taken.len() {
             self.taken.clone_from(taken);

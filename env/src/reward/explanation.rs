@@ -13,8 +13,8 @@ pub struct RewardExplanation {
     pub breakdown: RewardBreakdown,
     /// Required attributes in the goal's order, and whether the product has them.
     pub attributes: Vec<(String, bool)>,
-    /// Required options in the goal's order, `name: value` or the value alone, each with the selected value that meets
-    /// it, if any.
+    /// Required options in the goal's order, `name: value` or the value alone, each with the selected value
+    /// that meets it, if any.
     pub options: Vec<(String, Option<String>)>,
     /// The price charged.
     pub paid: Cents,

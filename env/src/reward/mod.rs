@@ -6,12 +6,13 @@
 //! r = r_type · (|attributes met| + |options met| + [price ≤ limit]) / (|attributes| + |options| + 1)
 //! ```
 //!
-//! [`RewardBreakdown`] holds the counts of one purchase; only [`RewardBreakdown::total`] divides them, and `Display`
-//! prints the formula with its numbers. A [`RewardExplanation`] also lists which requirements were met.
-//! [`ProductFacts`] and [`GoalFacts`] are the values to compare, prepared once per product and goal.
+//! [`RewardBreakdown`] holds the counts of one purchase; only [`RewardBreakdown::total`] divides them, and
+//! `Display` prints the formula with its numbers. A [`RewardExplanation`] also lists which requirements were
+//! met. [`ProductFacts`] and [`GoalFacts`] are the values to compare, prepared once per product and goal.
 //!
-//! Deviation from the original, under [`Compat::Repaired`]: required and selected options are compared by value, colors
-//! by family on both sides, so that a product which offers what a goal requires can always be bought for exactly 1.
+//! Deviation from the original, under [`Compat::Repaired`]: required and selected options are compared by
+//! value, colors by family on both sides, so that a product which offers what a goal requires can always be
+//! bought for exactly 1.
 
 pub(crate) mod best_purchase;
 pub(crate) mod color;
@@ -22,16 +23,16 @@ pub(crate) mod original_fields;
 
 pub use explanation::RewardExplanation;
 
-use crate::reward::color::{COLORS, normalize_color};
 use crate::original::compat::Compat;
+use crate::reward::color::{COLORS, normalize_color};
 use crate::reward::fuzzy::Phrase;
 use crate::reward::nouns::NounTable;
-use webshop_pycompat::{UnicodeAge, repr_string, strip};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use webshop_products::{Cents, Goal, Product, Selection, WantedOption};
+use webshop_pycompat::{UnicodeAge, repr_string, strip};
 
 /// Counts of the requirements that one purchase meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,8 +60,8 @@ pub struct RewardBreakdown {
 impl RewardBreakdown {
     /// The factor for the kind of product: 1, 0.5, 0.1 or 0.
     ///
-    /// 1 requires the same query, the same category or more than a fifth of the title's nouns. With less than a tenth
-    /// of the nouns it is 0.1, without any 0, whatever else agrees.
+    /// 1 requires the same query, the same category or more than a fifth of the title's nouns. With less than
+    /// a tenth of the nouns it is 0.1, without any 0, whatever else agrees.
     pub fn r_type(&self) -> f64 {
         let (shared, all) = (self.shared_nouns, self.goal_nouns);
         // A title without nouns counts as sharing exactly a fifth.
@@ -134,7 +135,7 @@ pub(crate) struct ProductFacts {
 }
 
 impl ProductFacts {
-    pub fn new(product: &Product, nouns: &NounTable) -> Self {
+    pub(crate) fn new(product: &Product, nouns: &NounTable) -> Self {
         ProductFacts {
             query: product.query.clone(),
             steps: category_steps(&product.product_category),
@@ -169,7 +170,7 @@ pub(crate) struct GoalFacts {
 }
 
 impl GoalFacts {
-    pub fn new(goal: &Goal, nouns: &NounTable, compat: Compat) -> Self {
+    pub(crate) fn new(goal: &Goal, nouns: &NounTable, compat: Compat) -> Self {
         GoalFacts {
             query: goal.query.clone(),
             steps: category_steps(&goal.product_category),
@@ -181,7 +182,7 @@ impl GoalFacts {
     }
 
     /// Whether selecting a value meets the required option number `option`.
-    pub fn option_met_by(&self, option: usize, value: &str) -> bool {
+    pub(crate) fn option_met_by(&self, option: usize, value: &str) -> bool {
         self.options[option].is_met_by(&Choice::new(value))
     }
 }
@@ -190,7 +191,8 @@ impl GoalFacts {
 #[derive(Clone, Debug)]
 struct RequiredOption {
     phrase: Phrase,
-    /// The value itself, which always meets the requirement; a value without a word, such as `{}`, has no phrase.
+    /// The value itself, which always meets the requirement; a value without a word, such as `{}`, has no
+    /// phrase.
     exact: Option<Arc<str>>,
 }
 
@@ -201,8 +203,8 @@ struct Choice<'a> {
 }
 
 impl RequiredOption {
-    /// The original compares a named option as the printed pair of name and value, unless one of the two is a color,
-    /// which then replaces the pair.
+    /// The original compares a named option as the printed pair of name and value, unless one of the two is a
+    /// color, which then replaces the pair.
     fn new(wanted: &WantedOption, compat: Compat) -> Self {
         let value = &wanted.value;
         let text = match (&wanted.name, compat) {
@@ -218,7 +220,10 @@ impl RequiredOption {
             }
             _ => normalize_color(value).to_owned(),
         };
-        RequiredOption { phrase: Phrase::new(&text), exact: (compat == Compat::Repaired).then(|| value.clone()) }
+        RequiredOption {
+            phrase: Phrase::new(&text),
+            exact: (compat == Compat::Repaired).then(|| value.clone()),
+        }
     }
 
     fn is_met_by(&self, choice: &Choice<'_>) -> bool {

@@ -3,11 +3,11 @@
 //! [`NounTable::nouns`] looks a title up in a table of another tagger's results; for other titles it uses
 //! [`title_nouns`]: every alphabetic word that is neither a function word nor a frequent adjective.
 //!
-//! That is no part-of-speech tagger. It finds too many nouns rather than too few, which makes titles of one kind look a
-//! little less alike; a reward requires a fifth of the nouns.
+//! That is no part-of-speech tagger. It finds too many nouns rather than too few, which makes titles of one
+//! kind look a little less alike; a reward requires a fifth of the nouns.
 
-use webshop_products::Digest;
 use std::collections::{BTreeMap, HashMap};
+use webshop_products::Digest;
 
 /// Words that are not nouns in a product's title.
 #[rustfmt::skip]

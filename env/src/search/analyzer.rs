@@ -47,11 +47,11 @@ fn lower_case(word: &str) -> String {
 
 /// [`analyze`] as a tantivy tokenizer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LuceneTokenizer;
+pub(crate) struct LuceneTokenizer;
 
 /// The terms of one text on their way into the index.
 #[derive(Debug)]
-pub struct LuceneTokenStream {
+pub(crate) struct LuceneTokenStream {
     terms: std::vec::IntoIter<String>,
     token: Token,
 }

@@ -23,7 +23,7 @@ pub const K1: f32 = 0.9;
 /// How much a long document is held against its terms.
 pub const B: f32 = 0.4;
 
-/// What the formula knows of all documents together.
+/// Statistics of all documents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collection {
     /// Documents with at least one term.
@@ -51,7 +51,7 @@ impl Collection {
 }
 
 /// The share of one term in a document's score.
-pub fn term_score(weight: f32, tf: u32, inverse_norm: f32) -> f32 {
+pub(crate) fn term_score(weight: f32, tf: u32, inverse_norm: f32) -> f32 {
     weight - weight / (1.0 + tf as f32 * inverse_norm)
 }
 
@@ -85,7 +85,7 @@ pub struct TermScore {
     pub idf: f32,
     /// How often the product's document holds it.
     pub term_frequency: u32,
-    /// What it adds to the score; 0 if the document lacks it.
+    /// Its contribution to the score; 0 if the document lacks it.
     pub score: f32,
 }
 

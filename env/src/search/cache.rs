@@ -1,11 +1,11 @@
 //! The postings of a catalog in a file, so that they are built once.
 //!
-//! A [`CachedPostings`] is one file in a cache folder. Its name is a digest of the documents and of whatever turns them
-//! into postings, so a changed catalog has another file; modification times are not read. The file begins with a digest
-//! of the rest; a file that does not match is ignored. Two runs write equal bytes.
+//! A [`CachedPostings`] is one file in a cache folder. Its name is a digest of the documents and of whatever
+//! turns them into postings, so a changed catalog has another file; modification times are not read. The file
+//! begins with a digest of the rest; a file that does not match is ignored. Two runs write equal bytes.
 //!
-//! Nothing depends on the cache: what cannot be read is built again, and what cannot be written is not cached. Files of
-//! other catalogs stay until they are removed, which is safe at any time.
+//! Nothing depends on the cache: what cannot be read is built again, and what cannot be written is not
+//! cached. Files of other catalogs stay until they are removed, which is safe at any time.
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub(crate) struct CachedPostings {
 
 impl CachedPostings {
     /// The file in `folder` for the postings of `documents`.
-    pub fn of(folder: &Path, documents: impl Iterator<Item = String>) -> Self {
+    pub(crate) fn of(folder: &Path, documents: impl Iterator<Item = String>) -> Self {
         let mut hasher = Sha256::new_with_prefix(VERSION);
         hasher.update(tantivy::version_string());
         for contents in documents {
@@ -40,7 +40,7 @@ impl CachedPostings {
     }
 
     /// The postings, if the file exists and is intact.
-    pub fn load(&self) -> Option<RamDirectory> {
+    pub(crate) fn load(&self) -> Option<RamDirectory> {
         let bytes = fs::read(&self.file).ok()?;
         let (digest, mut rest) = bytes.split_at_checked(Sha256::output_size())?;
         if Sha256::digest(rest).as_slice() != digest {
@@ -59,7 +59,7 @@ impl CachedPostings {
     ///
     /// # Errors
     /// The error of the file system; the caller may continue without a cache.
-    pub fn save(
+    pub(crate) fn save(
         &self,
         directory: &RamDirectory,
         segment: SegmentId,
@@ -97,7 +97,7 @@ impl CachedPostings {
     }
 
     /// The folder that holds the file.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }
 }

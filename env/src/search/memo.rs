@@ -1,13 +1,14 @@
 //! A cache of recent searches.
 //!
-//! Episodes of one goal search for much the same words, and in a large catalog a search is the longest part of an
-//! episode. A search is a pure function of its query, so the cache changes nothing but time.
+//! Episodes of one goal search for much the same words, and in a large catalog a search is the longest part
+//! of an episode. A search is a pure function of its query, so the cache changes nothing but time.
 
 use quick_cache::sync::Cache;
 use std::sync::Arc;
 use webshop_products::ProductIdx;
 
-/// Longer queries are not cached, which bounds the cache in bytes; the longest instruction of the original has some 800.
+/// Longer queries are not cached, which bounds the cache in bytes; the longest instruction of the original
+/// has some 800.
 const MAX_WORDS_BYTES: usize = 2_000;
 
 /// The recent searches of a shop, shared by all its sessions.
@@ -15,12 +16,12 @@ pub(crate) struct SearchMemo(Option<Cache<Box<str>, Arc<[ProductIdx]>>>);
 
 impl SearchMemo {
     /// A cache of about `capacity` searches; 0 caches none.
-    pub fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self((capacity > 0).then(|| Cache::new(capacity)))
     }
 
     /// The cached hits of `words`, or those of `search`.
-    pub fn get_or<E>(
+    pub(crate) fn get_or<E>(
         &self,
         words: &str,
         search: impl FnOnce() -> Result<Arc<[ProductIdx]>, E>,

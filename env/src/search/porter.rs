@@ -147,7 +147,7 @@ impl Word {
         }
     }
 
-    /// The end of step 1b: what lost `ed` or `ing` gets back its `e`, or loses a doubled letter.
+    /// The end of step 1b: a word that lost `ed` or `ing` gets back its `e`, or loses a doubled letter.
     fn mend_participle(&mut self) {
         let n = self.letters.len();
         let wants_e = ["at", "bl", "iz"].iter().any(|ending| self.stem_before(ending).is_some());

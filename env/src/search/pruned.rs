@@ -1,16 +1,17 @@
 //! Search without scoring every document (MaxScore, term at a time).
 //!
-//! In a large catalog most of the time of a search goes to words that half of all products hold and that decide
-//! little. Terms are taken in descending order of their greatest score. Every document that holds one is summed up as
-//! in the exhaustive search, until the remaining terms cannot lift a new document among the best. From then on only
-//! documents met before are looked up, and those that the remaining terms cannot lift among the best are dropped.
-//! (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.)
+//! In a large catalog most of the time of a search goes to words that half of all products hold and that
+//! decide little. Terms are taken in descending order of their greatest score. Every document that holds one
+//! is summed up as in the exhaustive search, until the remaining terms cannot lift a new document among the
+//! best. From then on only documents met before are looked up, and those that the remaining terms cannot lift
+//! among the best are dropped. (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.)
 //!
-//! The order of summation differs from the exhaustive search, so sums may differ by rounding. The result is therefore a
-//! set of candidates within [`SLACK`] of the best, which are scored again exhaustively: the hits are the same.
+//! The order of summation differs from the exhaustive search, so sums may differ by rounding. The result is
+//! therefore a set of candidates within [`SLACK`] of the best, which are scored again exhaustively: the hits
+//! are the same.
 
-use crate::search::index::{MAX_HITS, OpenTerm, SearchIndex, UNTOUCHED};
 use crate::search::bm25::term_score;
+use crate::search::index::{MAX_HITS, OpenTerm, SearchIndex, UNTOUCHED};
 use tantivy::postings::Postings;
 use tantivy::{DocSet, TERMINATED};
 

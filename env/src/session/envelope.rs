@@ -11,11 +11,11 @@
 //! ```
 //!
 //! [`seal`] makes one and [`unseal`] opens it or returns a [`SnapshotError`]. The payload is defined by
-//! [`crate::Session`] and [`crate::ShopEnv`]. Search results and pages are never inside: they follow from the state and
-//! the shop.
+//! [`crate::Session`] and [`crate::ShopEnv`]. Search results and pages are never inside: they follow from the
+//! state and the shop.
 
-use webshop_products::Digest;
 use serde::{Deserialize, Serialize};
+use webshop_products::Digest;
 
 /// The version of the payload's layout; snapshots of another version are refused.
 const VERSION: u8 = 1;

@@ -1,12 +1,13 @@
 //! The state of one episode as a value.
 //!
-//! A [`Session`] is a goal and a place in the shop: a few hundred bytes that can be cloned, hashed, compared and stored,
-//! so forks, snapshots and replays need nothing else. [`Session::act`] takes one [`Action`] and returns the [`Outcome`];
-//! [`Session::page`] is the current page. [`Session::snapshot`] and [`Session::restore`] convert it to bytes and back,
-//! [`Session::fork`] copies it, [`Session::digest`] is its digest, and [`Session::walk`] takes a list of actions.
+//! A [`Session`] is a goal and a place in the shop: a few hundred bytes that can be cloned, hashed, compared
+//! and stored, so forks, snapshots and replays need nothing else. [`Session::act`] takes one [`Action`] and
+//! returns the [`Outcome`]; [`Session::page`] is the current page. [`Session::snapshot`] and
+//! [`Session::restore`] convert it to bytes and back, [`Session::fork`] copies it, [`Session::digest`] is its
+//! digest, and [`Session::walk`] takes a list of actions.
 //!
-//! Every action is accepted: one without a meaning on the page is a no-op. Search results are not part of a session,
-//! because they follow from the query; [`crate::ShopEnv`] caches them. There is no step limit here.
+//! Every action is accepted: one without a meaning on the page is a no-op. Search results are not part of a
+//! session, because they follow from the query; [`crate::ShopEnv`] caches them. There is no step limit here.
 
 pub(crate) mod envelope;
 mod page_of;
@@ -228,8 +229,8 @@ impl Session {
         }
     }
 
-    /// The page that the original assumes: the first of its pages whose name is in the URL, possibly in the query or
-    /// in a selected value.
+    /// The page that the original assumes: the first of its pages whose name is in the URL, possibly in the
+    /// query or in a selected value.
     fn place_by_address(&self, shop: &Shop) -> Place {
         let address = self.page(shop).url(&self.name());
         match self.place {
@@ -249,7 +250,8 @@ impl Session {
             ("< prev", _) if self.page_number > 1 => self.turn_to(shop, last, self.page_number - 1),
             (_, None) => return Err(NoopReason::NotOnPage),
             (_, Some(product)) if shop.config().compat == Compat::Repaired => self.open(product),
-            // The original takes a link with a button's name for the button, and looks the others up in upper case.
+            // The original takes a link with a button's name for the button, and looks the others up in upper
+            // case.
             ("< prev", _) => self.turn_to(shop, last, self.page_number.saturating_sub(1)),
             ("buy now" | "description" | "features" | "reviews" | "attributes", _) => {
                 return Err(NoopReason::NoSuchProduct);
@@ -307,8 +309,9 @@ impl Session {
     }
 }
 
-/// The group in which a clicked value is selected. In the original it is the last group that has the value. The
-/// repaired rules take the last of these in which the value is not selected yet, so that all can be reached.
+/// The group in which a clicked value is selected. In the original it is the last group that has the value.
+/// The repaired rules take the last of these in which the value is not selected yet, so that all can be
+/// reached.
 pub(crate) fn group_to_choose<'a>(
     groups: &'a [OptionGroup],
     selection: &Selection,

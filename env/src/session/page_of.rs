@@ -68,7 +68,7 @@ impl Session {
                 id: product.id.clone(),
                 title: product.title.clone(),
                 price_tag: product.price.tag.clone(),
-            highest_price: product.price.high,
+                highest_price: product.price.high,
                 visited: self.visited.contains(&at),
             }
         });

@@ -21,23 +21,23 @@ pub(crate) struct LastListing {
 
 impl LastListing {
     /// A cache that also serves random listings, as the original does.
-    pub fn drawing_from(random: PythonRandom) -> Self {
+    pub(crate) fn drawing_from(random: PythonRandom) -> Self {
         LastListing { random: Some(Box::new(random)), ..LastListing::default() }
     }
 
     /// The generator of random listings.
-    pub fn random(&mut self) -> Option<&mut PythonRandom> {
+    pub(crate) fn random(&mut self) -> Option<&mut PythonRandom> {
         self.random.as_deref_mut()
     }
 
     /// The products of a new query, or the reason why it is refused.
-    pub fn open(&mut self, shop: &Shop, query: &Arc<str>) -> Result<&[ProductIdx], NoopReason> {
+    pub(crate) fn open(&mut self, shop: &Shop, query: &Arc<str>) -> Result<&[ProductIdx], NoopReason> {
         self.turn(shop, query);
         self.of(shop, query)
     }
 
     /// Draws a random listing again, as the original does for every page of it.
-    pub fn turn(&mut self, shop: &Shop, query: &Arc<str>) {
+    pub(crate) fn turn(&mut self, shop: &Shop, query: &Arc<str>) {
         let Some(random) = self.random.as_mut().filter(|_| query.split(' ').next() == Some(RANDOM_MARKER))
         else {
             return;
@@ -57,7 +57,7 @@ impl LastListing {
     }
 
     /// The products of the current query.
-    pub fn known(&mut self, shop: &Shop, query: &Arc<str>) -> &[ProductIdx] {
+    pub(crate) fn known(&mut self, shop: &Shop, query: &Arc<str>) -> &[ProductIdx] {
         self.of(shop, query).unwrap_or_default()
     }
 }

@@ -1,12 +1,12 @@
 //! Snapshots, forks and digests of sessions.
 
 use super::{Place, Session};
-use webshop_products::Digest;
-use crate::shop::Shop;
 use crate::session::envelope::{Kind, SnapshotError, payload, seal, unseal};
+use crate::shop::Shop;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use webshop_products::Digest;
 use webshop_products::{GoalId, ProductIdx, Selection};
 
 /// The content of a snapshot: the fields of a session in order, without names.
@@ -14,8 +14,8 @@ pub(crate) type Fields =
     (GoalId, Option<Box<str>>, u32, Place, Arc<str>, u32, Selection, BTreeSet<ProductIdx>);
 
 impl Session {
-    /// This session as bytes: some 60 bytes and the query. [`Session::restore`] reads them in the same shop, in this
-    /// process or another.
+    /// This session as bytes: some 60 bytes and the query. [`Session::restore`] reads them in the same shop,
+    /// in this process or another.
     ///
     /// ```
     /// # use webshop_env::{Action, Session, Shop};
@@ -43,18 +43,18 @@ impl Session {
         Session::from_fields(unseal(Kind::Session, shop.world(), bytes)?, shop)
     }
 
-    /// The digest of this state, equal for equal sessions in every process and on every machine. The number of steps is
-    /// part of it.
+    /// The digest of this state, equal for equal sessions in every process and on every machine. The number
+    /// of steps is part of it.
     pub fn digest(&self) -> Digest {
         Digest::of(&payload(&self.fields()))
     }
 
     /// `n` independent copies of this session.
     ///
-    /// Nothing in a session is random under the repaired rules, so forks with the same actions see the same pages, and
-    /// none needs a seed. Policies may be random: they address their draws by the coordinates of the episode (purpose,
-    /// step, goal, sample), so forks that should continue differently need different coordinates, for example another
-    /// `sample`.
+    /// Nothing in a session is random under the repaired rules, so forks with the same actions see the same
+    /// pages, and none needs a seed. Policies may be random: they address their draws by the coordinates of
+    /// the episode (purpose, step, goal, sample), so forks that should continue differently need different
+    /// coordinates, for example another `sample`.
     pub fn fork(&self, n: usize) -> Vec<Session> {
         vec![self.clone(); n]
     }

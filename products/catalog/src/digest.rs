@@ -1,7 +1,8 @@
 //! 64-bit digests (truncated SHA-256) and hexadecimal output.
 //!
-//! A [`Digest`] stands for a state, a page's text or a list of actions in records and snapshots. The same bytes have the same digest on every machine and in
-//! every version of this program, which the standard library's hashes do not promise.
+//! A [`Digest`] represents a state, a page's text or a list of actions in records and snapshots. The same
+//! bytes have the same digest on every machine and in every version of this program, which the standard
+//! library's hashes do not promise.
 //!
 //! It detects accidental changes, not attacks.
 

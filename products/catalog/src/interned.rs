@@ -9,7 +9,7 @@ pub(crate) struct Texts(HashSet<Arc<str>>);
 
 impl Texts {
     /// The shared copy of `text`.
-    pub fn share(&mut self, text: &str) -> Arc<str> {
+    pub(crate) fn share(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.0.get(text) {
             return Arc::clone(known);
         }
@@ -19,7 +19,7 @@ impl Texts {
     }
 
     /// The shared copy of each of `texts`.
-    pub fn share_all<L: FromIterator<Arc<str>>>(&mut self, texts: &[String]) -> L {
+    pub(crate) fn share_all<L: FromIterator<Arc<str>>>(&mut self, texts: &[String]) -> L {
         texts.iter().map(|text| self.share(text)).collect()
     }
 }

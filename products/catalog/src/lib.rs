@@ -1,8 +1,9 @@
 //! The products and goals of the shop.
 //!
 //! [`RawData`] is the original's three JSON files: read from disk, embedded, or made by [`generate()`]. A
-//! [`CatalogSource`] opens catalogs of any size. A [`Catalog`] is the cleaned and ordered products, a [`GoalSet`] the
-//! goals, each a [`Goal`] with the criteria of its reward. Every random choice follows from a [`Seed`].
+//! [`CatalogSource`] opens catalogs of any size. A [`Catalog`] is the cleaned and ordered products, a
+//! [`GoalSet`] the goals, each a [`Goal`] with the criteria of its reward. Every random choice follows from a
+//! [`Seed`].
 //!
 //! ```
 //! use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed, Split};
@@ -38,14 +39,14 @@ pub use catalog::report::CatalogReport;
 pub use catalog::source::{CatalogSource, SourceConfig};
 pub use digest::{Digest, NoDigest, hex};
 pub use error::{DataError, FieldProblem};
-pub use goal::fingerprint::GoalDigests;
 pub use generate::{generate, write_generated};
+pub use goal::fingerprint::GoalDigests;
 pub use goal::set::GoalSet;
+pub use goal::split::{Split, UnknownSplit};
+pub use goal::split_rule::{SplitRule, UnknownSplitRule};
 pub use goal::{Goal, GoalId, GoalKind, GoalStyle, WantedOption};
 pub use original::goal_record::{GoalRecord, RecordedOptions};
 pub use original::world::{GoalDraw, OriginalWorld};
-pub use webshop_pycompat::PythonRandom;
 pub use raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption, Skipped, open_text};
 pub use seed::{Purpose, Seed};
-pub use goal::split::{Split, UnknownSplit};
-pub use goal::split_rule::{SplitRule, UnknownSplitRule};
+pub use webshop_pycompat::PythonRandom;

@@ -1,8 +1,9 @@
 //! Differences between the repaired shop and the original, and how many goals each affects.
 //!
-//! A [`DeviationReport`] holds a [`Deviation`] for each difference that an agent can observe, counted over the goals of
-//! one catalog by trying it: the same goal in both shops, and in the original's own list of goals. A [`NounChoice`] is
-//! added, because the choice of nouns affects rewards and is not part of the original's rules.
+//! A [`DeviationReport`] holds a [`Deviation`] for each difference that an agent can observe, counted over
+//! the goals of one catalog by trying it: the same goal in both shops, and in the original's own list of
+//! goals. A [`NounChoice`] is added, because the choice of nouns affects rewards and is not part of the
+//! original's rules.
 //!
 //! Differences for data that the original cannot load are not counted, because no goals are made of it.
 
@@ -112,12 +113,16 @@ const DEVIATIONS: [(&str, &str, Affects); 12] = [
         "`< prev` leads to the previous page; in the original, elsewhere if the query names a page of the site",
         |_, goal| ["search_results", "item_page"].iter().any(|page| goal.instruction.contains(page)),
     ),
-    ("after the purchase", "every action is a no-op; in the original, searching and buying again is possible", |_, _| true),
+    (
+        "after the purchase",
+        "every action is a no-op; in the original, searching and buying again is possible",
+        |_, _| true,
+    ),
 ];
 
 impl DeviationReport {
-    /// Tries the goals of `repaired` in both shops. `world` is the original's loading of the same catalog with
-    /// synthetic goals; `nouns` is the reference for the choice of nouns.
+    /// Tries the goals of `repaired` in both shops. `world` is the original's loading of the same catalog
+    /// with synthetic goals; `nouns` is the reference for the choice of nouns.
     ///
     /// # Errors
     /// As [`Shop::new`], since the original's shop is opened beside ours.
@@ -192,8 +197,9 @@ impl<'a> Both<'a> {
         let [ours, theirs] = [self.repaired, &self.original].map(|shop| shop.goal_facts(goal.id));
         let mut values = self.product(goal).options.iter().flat_map(|group| &group.values);
         values.any(|value| {
-            (0..goal.options.len())
-                .any(|option| ours.option_met_by(option, &value.text) != theirs.option_met_by(option, &value.text))
+            (0..goal.options.len()).any(|option| {
+                ours.option_met_by(option, &value.text) != theirs.option_met_by(option, &value.text)
+            })
         })
     }
 }

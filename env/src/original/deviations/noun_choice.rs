@@ -1,8 +1,8 @@
 //! The effect of the choice of nouns on rewards.
 //!
-//! A [`NounChoice`] goes through pairs of products, one required and another bought, and counts where the factor
-//! `r_type` of the reward differs between our tagger and a [`NounReference`]: the nouns of a table, or every
-//! alphabetic word. It measures the effect of the choice, not the quality of a tagger.
+//! A [`NounChoice`] goes through pairs of products, one required and another bought, and counts where the
+//! factor `r_type` of the reward differs between our tagger and a [`NounReference`]: the nouns of a table, or
+//! every alphabetic word. It measures the effect of the choice, not the quality of a tagger.
 
 use crate::reward::nouns::{NounTable, title_nouns, title_words};
 use crate::reward::{RewardBreakdown, category_steps};

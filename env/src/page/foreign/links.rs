@@ -1,9 +1,9 @@
 //! Requests of the links, buttons and forms of a foreign page.
 //!
-//! A [`Link`] is the request that a browser makes for a click or a search: an address as written in the page, a
-//! [`Method`], and the fields of a form. [`Links`] holds those of one page. A button sends the form around it; an anchor
-//! leads to its `href`; a radio input leads to its `data-url`, which the original's script follows, and without one it
-//! sends its form.
+//! A [`Link`] is the request that a browser makes for a click or a search: an address as written in the page,
+//! a [`Method`], and the fields of a form. [`Links`] holds those of one page. A button sends the form around
+//! it; an anchor leads to its `href`; a radio input leads to its `data-url`, which the original's script
+//! follows, and without one it sends its form.
 //!
 //! Nothing is fetched here, and no address is constructed: a label whose element has no request has no link.
 
@@ -60,9 +60,9 @@ impl Links {
         }
     }
 
-    /// Collects the requests of a document. Of equal labels the first counts, buttons before products before values;
-    /// of equal values the last that is not selected, as in the shop itself. In the original's documents nothing is
-    /// marked as selected, so it is the last.
+    /// Collects the requests of a document. Of equal labels the first counts, buttons before products before
+    /// values; of equal values the last that is not selected, as in the shop itself. In the original's
+    /// documents nothing is marked as selected, so it is the last.
     pub(super) fn read(html: &Html) -> Links {
         let [search_bar, buttons, products, radios] = select();
         let labelled = |element: ElementRef<'_>| element.text().collect::<String>().to_lowercase();

@@ -58,7 +58,8 @@ impl RawData {
         }
     }
 
-    /// As [`RawData::open`], but malformed records of a folder are left out; see [`RawData::read_dir_skipping`].
+    /// As [`RawData::open`], but malformed records of a folder are left out; see
+    /// [`RawData::read_dir_skipping`].
     pub fn open_skipping(source: &str, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
         match EmbeddedCatalog::named(source) {
             Some(which) => Ok((Self::first_of(which, limit), Skipped::default())),

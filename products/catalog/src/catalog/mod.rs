@@ -1,7 +1,7 @@
 //! The products of a shop in their order.
 //!
-//! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order of the search index
-//! and the last tie-break everywhere.
+//! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order of the
+//! search index and the last tie-break everywhere.
 
 pub(crate) mod embedded;
 pub(crate) mod price;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::error::{DataError, FieldProblem};
 use crate::catalog::price::{Price, Pricing};
 use crate::catalog::product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx};
-use webshop_pycompat::strip;
+use crate::error::{DataError, FieldProblem};
+use crate::interned::Texts;
 use crate::raw::{RawData, RawInstruction, RawItem, RawOption};
 use crate::seed::Seed;
-use crate::interned::Texts;
+use webshop_pycompat::strip;
 
 /// The original's attribute for a product without a list of attributes.
 const NO_ATTRIBUTES: &str = "DUMMY_ATTR";
@@ -33,8 +33,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Cleans the products of `data` as the original does (skips the ASIN `nan`, ASINs longer than ten characters and
-    /// repeated ones) and draws the prices charged for ranges from `seed`.
+    /// Cleans the products of `data` as the original does (skips the ASIN `nan`, ASINs longer than ten
+    /// characters and repeated ones) and draws the prices charged for ranges from `seed`.
     ///
     /// # Errors
     /// [`DataError::Record`].
@@ -105,7 +105,7 @@ impl Default for CatalogMaker {
 
 impl CatalogMaker {
     /// Appends the product of `item`, unless the original skips it.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         item: &RawItem,
         charge: impl FnOnce(Pricing, ProductIdx) -> Price,
@@ -135,9 +135,9 @@ impl CatalogMaker {
         Ok(())
     }
 
-    /// Gives the product with this ASIN the attributes of its instruction and returns its position; `None` if there is
-    /// no such product yet.
-    pub fn describe(&mut self, asin: &str, entry: &RawInstruction) -> Option<ProductIdx> {
+    /// Gives the product with this ASIN the attributes of its instruction and returns its position; `None` if
+    /// there is no such product yet.
+    pub(crate) fn describe(&mut self, asin: &str, entry: &RawInstruction) -> Option<ProductIdx> {
         let position = self.catalog.find(asin)?;
         if let Some(attributes) = &entry.attributes {
             self.catalog.products[position.as_usize()].attributes = self.texts.share_all(attributes);
@@ -146,12 +146,12 @@ impl CatalogMaker {
     }
 
     /// The products so far.
-    pub fn catalog(&self) -> &Catalog {
+    pub(crate) fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
     /// The catalog, without spare capacity.
-    pub fn finish(mut self) -> Catalog {
+    pub(crate) fn finish(mut self) -> Catalog {
         self.catalog.products.shrink_to_fit();
         self.catalog
     }

@@ -1,17 +1,17 @@
 //! Money and prices.
 //!
-//! [`Cents`] is the only type of money: integral, signed, exact. A [`Price`] holds the text on the page beside the
-//! price charged. Printing reproduces the original byte for byte (`"$34.0"`), because agents read it; arithmetic
-//! never goes through that text.
+//! [`Cents`] is the only type of money: integral, signed, exact. A [`Price`] holds the text on the page
+//! beside the price charged. Printing reproduces the original byte for byte (`"$34.0"`), because agents read
+//! it; arithmetic never goes through that text.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use webshop_pycompat::{decimal_digit, float_repr};
-use webshop_pycompat::PythonRandom;
 use crate::seed::{Purpose, Seed, below};
+use webshop_pycompat::PythonRandom;
+use webshop_pycompat::{decimal_digit, float_repr};
 
 /// The original's price of a product without one.
 const UNPRICED: &str = "$100.0";
@@ -70,8 +70,8 @@ pub struct Price {
     pub low: Cents,
     /// The greatest amount the tag names; equal to `low` unless the tag is a range.
     pub high: Cents,
-    /// The price charged: from `low` to `high`, both included. If the original charges a fraction of a cent, the next
-    /// whole cent, which exceeds the same limits as the fraction.
+    /// The price charged: from `low` to `high`, both included. If the original charges a fraction of a cent,
+    /// the next whole cent, which exceeds the same limits as the fraction.
     pub paid: Cents,
 }
 
@@ -86,7 +86,7 @@ impl Pricing {
     /// Reads the file's `pricing` text; absent or empty text is a price of $100.
     ///
     /// More than two decimals round half up to whole cents. The error says what is wrong with `text`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(Self { first: Amount::parse(UNPRICED, UNPRICED)?, second: None });
         }
@@ -99,7 +99,7 @@ impl Pricing {
 
     /// A range is charged at one of its whole cents, drawn by (`Prices`, `product_index`); so the
     /// same product of the same catalog costs the same in every run of one seed.
-    pub fn charged_by_seed(self, seed: Seed, product_index: u32) -> Price {
+    pub(crate) fn charged_by_seed(self, seed: Seed, product_index: u32) -> Price {
         let (low, high) = self.bounds();
         if self.second.is_none() {
             return self.charged_at(low);
@@ -109,8 +109,8 @@ impl Pricing {
         self.charged_at(Cents(low.0 + above as i64))
     }
 
-    /// What the original charges, in dollars: of a range any float, drawn from its one generator.
-    pub fn dollars_in_original(&self, random: &mut PythonRandom) -> f64 {
+    /// The original's charge in dollars; in a range any float, drawn from its one generator.
+    pub(crate) fn dollars_in_original(&self, random: &mut PythonRandom) -> f64 {
         match &self.second {
             Some(second) => random.uniform(self.first.dollars, second.dollars),
             None => self.first.dollars,
@@ -118,7 +118,7 @@ impl Pricing {
     }
 
     /// The price, when a purchase costs `paid`.
-    pub fn charged_at(self, paid: Cents) -> Price {
+    pub(crate) fn charged_at(self, paid: Cents) -> Price {
         let (low, high) = self.bounds();
         let tag = match self.second {
             Some(second) => format!("${} to ${}", self.first.repr, second.repr),

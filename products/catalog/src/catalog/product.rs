@@ -21,8 +21,8 @@ const NO_ASIN: &str = "nan";
 
 /// The name of a product: its ASIN, at most ten characters.
 ///
-/// A lower-case id cannot be opened under the original's rules, which look up the clicked label in upper case; an
-/// empty id can be opened under no rules.
+/// A lower-case id cannot be opened under the original's rules, which look up the clicked label in upper
+/// case; an empty id can be opened under no rules.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ProductId(Arc<str>);
@@ -62,7 +62,9 @@ impl fmt::Display for ProductId {
 impl<'de> Deserialize<'de> for ProductId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let asin = String::deserialize(deserializer)?;
-        Self::new(&asin).ok_or_else(|| de::Error::custom(format!("`{asin}` is not a product id: more than ten characters")))
+        Self::new(&asin).ok_or_else(|| {
+            de::Error::custom(format!("`{asin}` is not a product id: more than ten characters"))
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Statistics of a catalog.
 //!
-//! A [`CatalogReport`] counts what makes a shop easy or hard: kinds, options, prices, words, near duplicates. It does
-//! not look at search.
+//! A [`CatalogReport`] counts what makes a shop easy or hard: kinds, options, prices, words, near duplicates.
+//! It does not look at search.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,12 +9,12 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::catalog::Catalog;
-use crate::goal::set::GoalSet;
-use crate::goal::{Goal, GoalStyle};
 use crate::catalog::price::Cents;
 use crate::catalog::product::{Product, ProductIdx};
+use crate::goal::set::GoalSet;
 use crate::goal::split::Split;
 use crate::goal::split_rule::SplitRule;
+use crate::goal::{Goal, GoalStyle};
 
 /// A goal is confusable if its product has at least this many near-duplicates.
 const CONFUSABLE: usize = 3;

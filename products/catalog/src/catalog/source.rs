@@ -1,14 +1,14 @@
 //! Opens catalogs of any size.
 //!
-//! [`CatalogSource::open`] reads a catalog of any size: every record becomes a product, or part of one, as soon as it is read,
-//! and of the instructions only those stay that [`CatalogSource::goals`] will ask for. What comes of it is what [`RawData`]
-//! would give through [`Catalog::from_raw`] and [`GoalSet::from_raw`], whose room for a million products would be
-//! several times that of the products themselves.
+//! [`CatalogSource::open`] reads a catalog of any size: every record becomes a product, or part of one, as
+//! soon as it is read, and of the instructions only those stay that [`CatalogSource::goals`] will ask for.
+//! The result is that of [`RawData`] through [`Catalog::from_raw`] and [`GoalSet::from_raw`],
+//! whose room for a million products would be several times that of the products themselves.
 
 use std::path::Path;
 
-use crate::catalog::{Catalog, CatalogMaker};
 use crate::catalog::embedded::EmbeddedCatalog;
+use crate::catalog::{Catalog, CatalogMaker};
 use crate::error::{DataError, FieldProblem};
 use crate::goal::GoalKind;
 use crate::goal::make::seeded_goals;

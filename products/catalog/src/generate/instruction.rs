@@ -1,7 +1,8 @@
 //! Instructions for generated products.
 //!
-//! Requirements are drawn first: traits that distinguish the product from its siblings, options, or both. Then they are
-//! put into a sentence; every required text appears as it is spelled, only order and wording vary.
+//! Requirements are drawn first: traits that distinguish the product from its siblings, options, or both.
+//! Then they are put into a sentence; every required text appears as it is spelled, only order and wording
+//! vary.
 
 use super::dice::{Dice, Draw};
 use super::family::{Choice, Family, Member, Trait};
@@ -15,8 +16,8 @@ const N_HUMAN: usize = 12;
 /// Percentages of instructions that name one, two and three traits.
 const N_TRAITS: [usize; 3] = [12, 58, 30];
 
-/// Percentages of instructions that require a hidden trait (one only in the product's text), if it distinguishes
-/// siblings and if it does not.
+/// Percentages of instructions that require a hidden trait (one only in the product's text), if it
+/// distinguishes siblings and if it does not.
 const ASK_HIDDEN: usize = 40;
 const ASK_HIDDEN_IDLY: usize = 3;
 

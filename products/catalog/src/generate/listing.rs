@@ -36,7 +36,7 @@ impl Listing {
         is_instructed: bool,
     ) -> Self {
         let member = &family.members[member_index];
-        // Siblings share their prose, so that they differ only in what makes them differ.
+        // Siblings share their prose, so that they differ only in the intended property.
         let mut shared = Dice::new(seed, Draw::Listing, &[family_index]);
         let mut own = Dice::new(seed, Draw::Listing, &[family_index, member_index]);
         let (bullets, mut description) = texts(family, member, &mut shared);
@@ -122,14 +122,14 @@ fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, Str
             .first()
             .map(|choice| capitalized(&dice.pick(&prose::CHOICE_BULLETS).replace("{}", choice.name))),
     );
-    let mut tell = |hidden: Trait| {
+    let mut sentence = |hidden: Trait| {
         let said = dice.pick(&prose::HIDDEN_BULLETS[hidden.form as usize]);
         capitalized(&said.replace("{}", hidden.text))
     };
-    let told: Vec<_> = member.hidden.iter().copied().map(&mut tell).collect();
+    let sentences: Vec<_> = member.hidden.iter().copied().map(&mut sentence).collect();
     let mut description = fill(dice.pick(&prose::DESCRIPTIONS));
     description.push('.');
-    for (at, sentence) in told.into_iter().enumerate() {
+    for (at, sentence) in sentences.into_iter().enumerate() {
         if at == 0 {
             later.push(sentence);
         } else {

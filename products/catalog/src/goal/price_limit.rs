@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::catalog::price::Cents;
 use crate::catalog::product::ProductIdx;
-use webshop_pycompat::PythonRandom;
 use crate::seed::{Purpose, Seed, below};
+use webshop_pycompat::PythonRandom;
 
 /// Limits are whole tens of dollars, from 10 to 990; in cents.
 const STEP: i64 = 1_000;
@@ -29,8 +29,8 @@ pub(crate) enum PriceLimit {
 }
 
 impl PriceLimit {
-    /// The larger of two distinct draws among the first four steps above `price`; no limit if fewer than two steps
-    /// remain. The draw is addressed by product and instruction (0: synthetic).
+    /// The larger of two distinct draws among the first four steps above `price`; no limit if fewer than two
+    /// steps remain. The draw is addressed by product and instruction (0: synthetic).
     pub(crate) fn draw(price: Cents, seed: Seed, product: ProductIdx, instruction: usize) -> Self {
         let first = (price.0.div_euclid(STEP) + 1).max(1) * STEP;
         let n_steps = ((LAST - first).div_euclid(STEP) + 1).min(WINDOW);
@@ -45,8 +45,8 @@ impl PriceLimit {
         Self::Stated(Cents(first + one.max(other) as i64 * STEP))
     }
 
-    /// Like [`PriceLimit::draw`], but with the original's generator and for a price that need not be whole cents; an
-    /// unstated limit if fewer than two steps remain.
+    /// Like [`PriceLimit::draw`], but with the original's generator and for a price that need not be whole
+    /// cents; an unstated limit if fewer than two steps remain.
     pub(crate) fn draw_in_original(dollars: f64, random: &mut PythonRandom) -> Self {
         let above =
             (1..=LAST / STEP).map(|step| Cents(step * STEP)).filter(|limit| limit.dollars() > dollars);

@@ -1,7 +1,7 @@
 //! A goal in the original's JSON format.
 //!
 //! A [`GoalRecord`] has the original's names for the fields of a [`Goal`], prices in dollars, and no
-//! position in a catalog. Its [`RecordedOptions`] keep apart what the original keeps apart: a synthetic goal
+//! position in a catalog. Its [`RecordedOptions`] distinguish the original's forms: a synthetic goal
 //! maps names to values, a human one lists values.
 //!
 //! Rewards are computed for a [`Goal`], into which a record is converted first.
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use crate::catalog::Catalog;
-use crate::error::DataError;
-use crate::goal::{Goal, GoalId, GoalStyle, WantedOption};
 use crate::catalog::price::Cents;
 use crate::catalog::product::ProductIdx;
+use crate::error::DataError;
+use crate::goal::{Goal, GoalId, GoalStyle, WantedOption};
 
 /// The original's value for no limit: a whole number, unlike all others.
 const NO_LIMIT: u64 = 1_000_000;
@@ -124,7 +124,7 @@ impl From<&Goal> for GoalRecord {
             ),
         };
         let limit = goal.price_limit.map_or(NO_LIMIT as f64, Cents::dollars);
-        let is_told = limit != NO_LIMIT as f64;
+        let is_limited = limit != NO_LIMIT as f64;
         let weight = Some(goal.weight).filter(|_| goal.style == GoalStyle::Synthetic);
         Self {
             asin: goal.asin.to_string(),
@@ -134,7 +134,7 @@ impl From<&Goal> for GoalRecord {
             product_category: goal.product_category.to_string(),
             instruction_text: goal.instruction.to_string(),
             attributes: goal.attributes.iter().map(ToString::to_string).collect(),
-            price_upper: Number::from_f64(limit).filter(|_| is_told).unwrap_or(NO_LIMIT.into()),
+            price_upper: Number::from_f64(limit).filter(|_| is_limited).unwrap_or(NO_LIMIT.into()),
             goal_options,
             weight: weight.and_then(Number::from_f64).unwrap_or_else(one),
         }

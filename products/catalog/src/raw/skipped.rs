@@ -38,12 +38,12 @@ pub(crate) enum BadRecords {
 
 impl BadRecords {
     /// Whether malformed records are dropped.
-    pub fn are_skipped(&self) -> bool {
+    pub(crate) fn are_skipped(&self) -> bool {
         matches!(self, Self::Skipped(_))
     }
 
     /// The dropped records.
-    pub fn into_skipped(self) -> Skipped {
+    pub(crate) fn into_skipped(self) -> Skipped {
         match self {
             Self::Skipped(skipped) => skipped,
             Self::Refused => Skipped::default(),
@@ -51,7 +51,7 @@ impl BadRecords {
     }
 
     /// Returns the problem, or counts it.
-    pub fn meet(&mut self, problem: DataError) -> Result<(), DataError> {
+    pub(crate) fn meet(&mut self, problem: DataError) -> Result<(), DataError> {
         let Self::Skipped(skipped) = self else { return Err(problem) };
         skipped.n_records += 1;
         if skipped.first.len() < N_REPORTED {
