@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use webshop_env::{Replay, ReplayError, TripError, replay};
+use webshop_env::{Replay, ReplayError, EpisodeError, replay};
 
 use crate::args::shop::RuledShopArgs;
 use crate::output::outln;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     } else {
         match &replay.difference {
             Some(difference) => outln!("{difference}")?,
-            None => outln!("{} episodes, {} turns: no difference", replay.trips, replay.turns)?,
+            None => outln!("{} episodes, {} turns: no difference", replay.episodes, replay.turns)?,
         }
         outln!("goals {goal_fingerprint}")?;
     }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
 /// Error context; names the flags if the recording is from another shop.
 fn refusal(file: &Path, error: ReplayError) -> anyhow::Error {
     let hint = match error {
-        ReplayError::Trip { problem: TripError::OtherShop { what: "goals", .. }, .. } => {
+        ReplayError::Episode { problem: EpisodeError::OtherShop { what: "goals", .. }, .. } => {
             " in this shop; name the shop of the recording by `--catalog`, `--size`, `--goals` and `--compat`"
         }
         _ => "",
