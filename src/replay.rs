@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use webshop_env::{Replay, ReplayError, EpisodeError, replay};
+use webshop_env::{Replay, replay};
 
 use crate::args::shop::RuledShopArgs;
 use crate::output::outln;
@@ -43,7 +43,8 @@ struct Report<'a> {
 pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let file = File::open(&args.file).with_context(|| format!("cannot open `{}`", args.file.display()))?;
     let shop = Arc::new(args.shop.open()?);
-    let replay = replay(BufReader::new(file), &shop).map_err(|error| refusal(&args.file, error))?;
+    let replay = replay(BufReader::new(file), &shop)
+        .with_context(|| format!("cannot replay `{}`", args.file.display()))?;
     let goal_fingerprint = shop.goals().fingerprint();
     if args.json {
         outln!("{}", serde_json::to_string(&Report { replay: &replay, goal_fingerprint })?)?;
@@ -55,15 +56,4 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         outln!("goals {goal_fingerprint}")?;
     }
     Ok(ExitCode::from(u8::from(replay.difference.is_some())))
-}
-
-/// Error context; names the flags if the recording is from another shop.
-fn refusal(file: &Path, error: ReplayError) -> anyhow::Error {
-    let hint = match error {
-        ReplayError::Episode { problem: EpisodeError::OtherShop { what: "goals", .. }, .. } => {
-            " in this shop; name the shop of the recording by `--catalog`, `--size`, `--goals` and `--compat`"
-        }
-        _ => "",
-    };
-    anyhow::Error::from(error).context(format!("cannot replay `{}`{hint}", file.display()))
 }
