@@ -24,10 +24,16 @@ pub(crate) struct ConvertArgs {
     file: PathBuf,
     /// Export to this format: one line per episode, or one per turn if each turn has its own prompt
     /// (verl-agent, shop-r1)
-    #[arg(long, value_enum, required_unless_present = "from", conflicts_with = "from")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        required_unless_present = "from",
+        conflicts_with = "from"
+    )]
     to: Option<FormatArg>,
     /// Import from this format: replay the actions of each chat in the shop and record the episodes
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<FormatArg>,
     /// Prompt format of the chats: compact, verl-agent, ragen, agentgym-react, tool-call, shop-r1,
     /// shop-r1-latest or shop-r1-minimal [default: that of the recorded episode; of agenttraj:

@@ -75,7 +75,7 @@ pub(crate) enum ModelVerb {
 #[derive(clap::Args)]
 pub(crate) struct OutArgs {
     /// Number format of the weights in the files
-    #[arg(long, value_enum, default_value = "f32")]
+    #[arg(long, value_enum, default_value = "f32", value_name = "FORMAT")]
     dtype: WeightTypeArg,
     /// Maximum size of a weight file, in megabytes
     #[arg(long, default_value_t = 5000, value_name = "MB",

@@ -37,8 +37,17 @@ const NOT_AT_A_SITE: [&str; 16] = [
     "out",
 ];
 
+/// Printed below the flags.
+const EXAMPLES: &str = "Examples:
+  webshop rollout --policy rule --episodes 20 --out rule.jsonl
+  webshop rollout --policy lm --checkpoint runs/first --json > first.json
+  webshop rollout --policy remote --base-url http://localhost:8000/v1 --model NAME --out remote.jsonl
+
+Exit codes: 0 done, 2 error or failed episodes, 130 interrupted by Ctrl-C (policy remote).";
+
 /// Flags of `webshop rollout`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct RolloutArgs {
     /// Policy that chooses the actions
     #[arg(long, value_enum)]
@@ -52,12 +61,12 @@ pub(crate) struct RolloutArgs {
     /// statistics; the exit code is then 2
     #[arg(long, value_name = "URL", conflicts_with_all = NOT_AT_A_SITE)]
     site: Option<String>,
-    #[command(flatten)]
-    episodes: EpisodesArgs,
     /// Write one JSON record per episode to this new file as episodes end; `webshop replay` and `webshop
     /// convert` read it
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    episodes: EpisodesArgs,
     #[command(flatten)]
     remote: remote::RemoteArgs,
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use webshop_training::{Config, Practice, Preset, RunFolder, Stage, TrainingError, train_on};
 use webshop_report::write_report;
+use webshop_training::{Config, Practice, Preset, RunFolder, Stage, TrainingError, train_on};
 
 use crate::args::cache::CacheArgs;
 use crate::args::compute::ComputeArgs;
@@ -14,8 +14,19 @@ use crate::ctrl_c::stop_on_ctrl_c;
 use crate::output::outln;
 use crate::progress::observer;
 
+/// Printed below the flags.
+const EXAMPLES: &str = "Examples:
+  webshop train --preset quick --out runs/first
+  webshop train --config my.toml --set rl.steps=50 --seed 1
+  webshop train --resume --out runs/first
+
+Ctrl-C stops after the current step and writes a checkpoint; `--resume` continues the run.
+
+Exit codes: 0 done, 2 error, 130 interrupted.";
+
 /// Flags of `webshop train`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,

@@ -25,11 +25,12 @@ pub(crate) struct EpisodesArgs {
     /// Actions after which an episode without a purchase is truncated
     #[arg(long, default_value_t = 15, value_name = "N")]
     pub(crate) max_steps: u32,
-    #[command(flatten)]
-    pub(crate) generation: GenerationArgs,
     /// Print one JSON object instead of text; `webshop compare` reads it
     #[arg(long)]
     pub(crate) json: bool,
+    // Last, because its heading would apply to the flags after it.
+    #[command(flatten)]
+    pub(crate) generation: GenerationArgs,
 }
 
 /// How a language model generates an action.

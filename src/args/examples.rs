@@ -45,7 +45,7 @@ pub(crate) struct ExamplesArgs {
 /// [`Mix`] as a flag.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq)]
 pub(crate) enum MixArg {
-    /// As in the episodes, with `--terminate-share`
+    /// As in the episodes, plus the `terminate` examples of `--terminate-share`
     Natural,
     /// As in the paper's test set: about 37 % click, 36 % type_and_submit, 27 % terminate; ignores
     /// `--terminate-share`

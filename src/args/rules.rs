@@ -8,9 +8,8 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use webshop_env::{Compat, NounTable, Shop, ShopConfig};
-use webshop_products::{
-    GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, PythonRandom, RawData, Seed,
-};
+use webshop_products::{GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, RawData, Seed};
+use webshop_pycompat::PythonRandom;
 use webshop_training::{open_stock, read_catalog};
 
 use super::shop::{CatalogArgs, CompatArgs, NOT_BOTH_STYLES, cannot_open};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use webshop_agent::{InOrder, Policy, RolloutConfig, TripFile, rollout_each};
-use webshop_products::Seed;
 use webshop_evaluation::Tally;
+use webshop_products::Seed;
 use webshop_training::Trained;
 
 use super::tasks::Tasks;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use webshop_agent::{AgentError, PagePolicy, RandomPolicy, RulePolicy};
-use webshop_remote::{Site, SiteConfig, SiteTrip, shop_at};
-use webshop_products::Seed;
 use webshop_evaluation::summarize_at_site;
+use webshop_products::Seed;
+use webshop_remote::{Site, SiteConfig, SiteTrip, shop_at};
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 use crate::progress::observer;

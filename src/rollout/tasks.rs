@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::bail;
 use webshop_agent::{EpisodeCoordinates, Task};
 use webshop_env::Shop;
+use webshop_evaluation::Summary;
 use webshop_products::{GoalSet, Split};
 use webshop_training::Ground;
-use webshop_evaluation::Summary;
 
 use crate::args::episodes::EpisodesArgs;
 use crate::result_file::RolloutResult;

@@ -7,10 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use webshop_agent::prompt_format::compact_renderer::Piece;
-use webshop_agent::next_action::{About, BuyNowAs, Recordings, Sample, SampleSource, dead_ends, n_dead_ends, n_dead_ends_of_paper, samples_of, split_of, visit_of};
-use webshop_agent::{AgentError, Demonstrator, Episode, EpisodeCoordinates, Manner, OraclePolicy, RolloutConfig, Task, rollout};
 use webshop_agent::episode::replay as remake;
+use webshop_agent::next_action::{
+    About, BuyNowAs, Recordings, Sample, SampleSource, dead_ends, n_dead_ends, n_dead_ends_of_paper,
+    samples_of, split_of, visit_of,
+};
+use webshop_agent::prompt_format::compact_renderer::Piece;
+use webshop_agent::{
+    AgentError, Demonstrator, Episode, EpisodeCoordinates, Manner, OraclePolicy, RolloutConfig, Task, rollout,
+};
 use webshop_env::{Action, RESULTS_PER_PAGE, Shop};
 use webshop_products::{GoalId, Seed, Split};
 

@@ -23,7 +23,7 @@ const DEFAULT_EPISODES: usize = 300;
 #[derive(clap::Args)]
 pub(crate) struct DataArgs {
     /// Source of the examples
-    #[arg(long, value_enum, default_value = "demonstrations")]
+    #[arg(long, value_enum, default_value = "demonstrations", value_name = "SOURCE")]
     from: Source,
     /// Input of `--from episodes`: the file of `webshop rollout --out`. Input of `--from human`: a file or a
     /// folder of session logs of the original's web site, its imitation-learning data, or AgentGym's
@@ -45,7 +45,7 @@ pub(crate) struct DataArgs {
     #[arg(long, value_enum, default_value = "natural")]
     mix: MixArg,
     /// Action that stands for a purchase
-    #[arg(long, value_enum, default_value = "click")]
+    #[arg(long, value_enum, default_value = "click", value_name = "ACTION")]
     buy_now_as: BuyNowArg,
     /// Replace template rationales by a model's: completions for the same examples, as `webshop shop-r1 eval
     /// --out` writes them. A completion with the wrong action is ignored
