@@ -1,0 +1,142 @@
+//! The embedded catalogs are worth shopping in: hard for the careless, never unfair.
+
+use std::fmt::Write;
+
+use crate::common::in_area;
+use webshop_env::{MATCH_ABOVE, Shop, normalize_color, token_set_ratio};
+use webshop_products::{
+    Catalog, CatalogReport, EmbeddedCatalog, Goal, GoalKind, GoalSet, Product, ProductIdx, RawData, Seed,
+    Selection, Split,
+};
+
+const BOTH: [(EmbeddedCatalog, &str); 2] =
+    [(EmbeddedCatalog::Hundred, "100"), (EmbeddedCatalog::Thousand, "1000")];
+
+fn load(which: EmbeddedCatalog) -> (Catalog, GoalSet) {
+    let data = RawData::embedded(which);
+    let catalog = Catalog::from_raw(&data, Seed(0)).expect("embedded catalogs are sound");
+    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).expect("and so are their goals");
+    (catalog, goals)
+}
+
+fn shop(which: EmbeddedCatalog) -> Shop {
+    let (catalog, goals) = load(which);
+    Shop::new(catalog, goals).expect("embedded catalogs make a shop")
+}
+
+/// What a customer who knows the goal clicks: each wanted value in the group that offers it.
+fn wanted(goal: &Goal, product: &Product) -> Selection {
+    let group_of = |value: &str| {
+        let offers =
+            |group: &&webshop_products::OptionGroup| group.values.iter().any(|one| *one.text == *value);
+        product.options.iter().find(offers).map_or("", |group| &group.name)
+    };
+    goal.options.iter().map(|option| (group_of(&option.value), &*option.value)).collect()
+}
+
+#[test]
+fn every_goal_is_fulfilled_by_its_own_product() {
+    for (which, _) in BOTH {
+        let shop = shop(which);
+        for goal in shop.goals().goals() {
+            let selection = wanted(goal, shop.catalog().get(goal.product));
+            let reward = shop.reward(goal, goal.product, &selection);
+            assert!(reward.is_success(), "{}: {reward}", goal.instruction);
+        }
+    }
+}
+
+#[test]
+fn a_value_never_counts_as_another_of_its_product() {
+    let (catalog, _) = load(EmbeddedCatalog::Thousand);
+    for product in catalog.products() {
+        let values: Vec<_> = product.options.iter().flat_map(|group| &group.values).collect();
+        for (at, one) in values.iter().enumerate() {
+            for other in &values[..at] {
+                let ratio = token_set_ratio(normalize_color(&one.text), normalize_color(&other.text));
+                assert!(ratio <= MATCH_ABOVE, "`{}` and `{}`", one.text, other.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn buying_the_first_hit_of_the_whole_instruction_rarely_succeeds() {
+    for (which, name) in BOTH {
+        let shop = shop(which);
+        let test = shop.goals().split(Split::Test);
+        let (mut n_successes, mut score) = (0, 0.0);
+        for &id in test {
+            let goal = shop.goals().get(id);
+            let first = shop.search(&goal.instruction)[0].product;
+            let reward = shop.reward(goal, first, &Selection::new());
+            n_successes += usize::from(reward.is_success());
+            score += reward.total();
+        }
+        let (success, score) = (n_successes as f64 / test.len() as f64, score / test.len() as f64);
+        assert!((0.05..=0.15).contains(&success), "{name}: success {success:.3}");
+        assert!((0.40..=0.60).contains(&score), "{name}: score {score:.3}");
+    }
+}
+
+#[test]
+fn the_catalogs_in_numbers() {
+    for (which, name) in BOTH {
+        let (catalog, goals) = load(which);
+        let report = CatalogReport::new(&catalog, &goals);
+        in_area("catalog", || insta::assert_snapshot!(format!("report_{name}"), report));
+    }
+}
+
+/// The products that share kind and brand with the first that has two things to choose.
+fn family(catalog: &Catalog) -> Vec<ProductIdx> {
+    let brand = |product: &Product| product.title.split(' ').next().map(str::to_owned);
+    let products = catalog.products();
+    let first = products.iter().find(|product| product.options.len() == 2).expect("many have two");
+    let alike = |product: &Product| product.query == first.query && brand(product) == brand(first);
+    let all = products.iter().enumerate().filter(|(_, product)| alike(product));
+    all.map(|(at, _)| ProductIdx(at as u32)).collect()
+}
+
+fn listing(product: &Product) -> String {
+    let mut text = format!("{}  {}  {}\n", product.id, product.title, product.price.tag);
+    for group in &product.options {
+        let values: Vec<_> = group.values.iter().map(|value| &*value.text).collect();
+        writeln!(text, "    {}: {}", group.name, values.join(", ")).expect("memory");
+    }
+    for line in product.bullets.iter().map(|bullet| &**bullet).chain([&*product.description]) {
+        writeln!(text, "    {line}").expect("memory");
+    }
+    writeln!(text, "    attributes: {}", product.attributes.join(", ")).expect("memory");
+    text
+}
+
+#[test]
+fn a_family_of_near_duplicates() {
+    let (catalog, _) = load(EmbeddedCatalog::Hundred);
+    let products: Vec<_> =
+        family(&catalog).into_iter().map(|position| listing(catalog.get(position))).collect();
+    in_area("catalog", || insta::assert_snapshot!("family", products.join("\n")));
+}
+
+#[test]
+fn the_goals_of_one_product() {
+    let (catalog, goals) = load(EmbeddedCatalog::Hundred);
+    let product = family(&catalog)[0];
+    let mut text = format!("{}\n", catalog.get(product).title);
+    for goal in goals.goals().iter().filter(|goal| goal.product == product) {
+        let options: Vec<_> = goal.options.iter().map(|option| &*option.value).collect();
+        let wants = [goal.attributes.join(", "), options.join(", ")].join("; ");
+        write!(text, "\n{}\n    {wants}\n", goal.instruction).expect("memory");
+    }
+    in_area("catalog", || insta::assert_snapshot!("goals", text));
+}
+
+#[test]
+fn one_request_each_of_many_voices() {
+    let (_, goals) = load(EmbeddedCatalog::Thousand);
+    // A prime step walks through the catalog without favouring a place in a product's list.
+    let sample = goals.goals().iter().step_by(397).map(|goal| &*goal.instruction);
+    let sample: Vec<_> = sample.collect();
+    in_area("catalog", || insta::assert_snapshot!("voices", sample.join("\n")));
+}

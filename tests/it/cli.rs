@@ -1,0 +1,278 @@
+//! The command line keeps its word: help that a stranger understands, answers on stdout, one clear message
+//! and exit code 2 for what cannot be done, and nothing lost.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::command::{
+    CACHE, CORNER_SHOP, MODEL, answer, copy, edit, json, path, refusals, temporary, webshop, webshop_into,
+};
+use crate::common::in_area;
+use serde_json::Value;
+
+#[test]
+fn every_verb_explains_itself() {
+    let shopping =
+        ["", "train", "watch", "doctor", "eval", "rollout", "replay", "convert", "compare", "validate"];
+    let looking = ["play", "search", "explain", "trace"];
+    let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
+    let model = ["model", "model new", "model inspect", "model merge", "model convert"];
+    let shop_r1 =
+        ["", " train", " data", " validate", " eval", " score", " map"].map(|verb| format!("shop-r1{verb}"));
+    let shop_r1 = shop_r1.iter().map(String::as_str);
+    for verb in shopping.into_iter().chain(looking).chain(catalog).chain(model).chain(shop_r1) {
+        let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
+        let name = format!("help {verb}").trim().replace(' ', "_");
+        in_area("cli", || insta::assert_snapshot!(name, answer(&args)));
+    }
+}
+
+#[test]
+fn malformed_records_are_dropped_on_request() {
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    let items = dir.path().join("items_shuffle.json");
+    edit(&items, "$39.99", "cheap");
+    edit(&items, "\"B0SNEAK003\"", "3");
+    let folder = ["--catalog", path(dir.path()), "--skip-bad"];
+    for verb in [&["search", "lamp"][..], &["explain", "--goal", "0"], &["catalog", "inspect"]] {
+        let answer = webshop(&[verb, &folder].concat(), "");
+        assert_eq!(answer.code, Some(0), "{verb:?}: {}", answer.stderr);
+        let told = answer.stderr.replace(path(dir.path()), "DIR");
+        in_area("cli", || insta::assert_snapshot!("skipped", told));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
+    let search = ["search", "--catalog", CORNER_SHOP, "lamp"];
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let answer = webshop_into(&search, "", full);
+    assert_eq!(answer.code, Some(2));
+    let message = "error: cannot write to standard output: No space left on device (os error 28)\n";
+    assert_eq!(answer.stderr, message);
+    let (reader, closed) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let answer = webshop_into(&search, "", closed);
+    assert_eq!((answer.code, answer.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn rollouts_and_evaluations_answer_in_the_same_words() {
+    let rollout = ["rollout", "--policy", "oracle", "--episodes", "20", "--json"];
+    let eval = ["eval", "--checkpoint", path(MODEL.path()), "--episodes", "20", "--constrained", "--json"];
+    let fingerprint = json(&["catalog", "inspect", "--json"])["fingerprint"].clone();
+    for args in [&rollout[..], &eval[..]] {
+        let answer = json(args);
+        for key in ["success_rate", "score", "mean_turns", "inadmissible_rate", "seconds"] {
+            assert!(answer[key].is_number(), "`{key}` in {answer}");
+        }
+        assert_eq!(answer["success_ci95"].as_array().map(Vec::len), Some(2));
+        assert_eq!((&answer["episodes"], &answer["goal_fingerprint"]), (&20.into(), &fingerprint));
+    }
+    let oracle = json(&rollout);
+    assert_eq!((&oracle["success_rate"], &oracle["inadmissible_rate"]), (&1.0.into(), &0.0.into()));
+}
+
+#[test]
+fn results_about_different_things_are_not_compared() {
+    let dir = temporary();
+    let measure = |name: &str, policy: &str, more: &[&str]| {
+        let rollout = ["rollout", "--policy", policy, "--episodes", "50", "--json"];
+        let file = dir.path().join(name);
+        fs::write(&file, answer(&[&rollout[..], more].concat())).expect("a written result");
+        path(&file).to_owned()
+    };
+    let (oracle, rule) = (measure("oracle.json", "oracle", &[]), measure("rule.json", "rule", &[]));
+    let compared = answer(&["compare", &rule, &oracle]);
+    in_area("cli", || insta::assert_snapshot!("compare", compared));
+    let others = [
+        measure("paper.json", "oracle", &["--splits", "paper"]),
+        measure("train.json", "oracle", &["--split", "train"]),
+        measure("fewer.json", "oracle", &["--size", "90"]),
+        measure("original.json", "oracle", &["--compat", "original"]),
+    ];
+    for other in &others {
+        let forced = answer(&["compare", "--force", &oracle, other]);
+        assert!(forced.contains("not about the same: they differ in "), "{forced}");
+    }
+    refusals("compare", |refused| {
+        others.iter().for_each(|other| refused.row(dir.path(), &["compare", &oracle, other]));
+        refused.row(dir.path(), &["compare", &oracle, CORNER_SHOP]);
+        refused.row(dir.path(), &["compare", &oracle, "tests/data/corner-shop/items_ins_v2.json"]);
+    });
+}
+
+#[test]
+fn the_originals_shop_is_shopped_in_and_trips_there_are_replayed() {
+    let dir = temporary();
+    let trips = dir.path().join("trips.jsonl");
+    let original = ["--catalog", CORNER_SHOP, "--compat", "original"];
+    answer(
+        &[&["rollout", "--policy", "random", "--split", "all", "--out", path(&trips)], &original[..]]
+            .concat(),
+    );
+    assert!(answer(&[&["replay", path(&trips)], &original[..]].concat()).contains("all as recorded"));
+    // There, a verb reaches to the last bracket.
+    let said = |rules: &[&str]| {
+        webshop(&[&["play", "--catalog", CORNER_SHOP], rules].concat(), "search[a [b]]\n").stdout
+    };
+    assert!(
+        said(&original[2..]).contains("nothing happens: the verb is neither"),
+        "{}",
+        said(&original[2..])
+    );
+    assert!(said(&[]).contains("Total results"));
+}
+
+#[test]
+fn a_split_rule_that_leaks_says_so() {
+    let rollout = ["rollout", "--policy", "rule", "--episodes", "10", "--splits"];
+    let leak = json(&[&rollout[..], &["verl-agent", "--json"]].concat())["leak"].clone();
+    assert_eq!(leak, "1507 of 1507 test goals may be trained on, as in verl-agent");
+    let told = answer(&[&rollout[..], &["verl-agent"]].concat());
+    assert!(told.contains("split               test (verl-agent)\nleaky               1507 of"), "{told}");
+    assert!(json(&[&rollout[..], &["paper", "--json"]].concat()).get("leak").is_none());
+}
+
+#[test]
+fn a_rollout_records_the_same_trips_on_any_number_of_threads() {
+    let dir = temporary();
+    let trips = |threads: &str| {
+        let out = dir.path().join(threads);
+        let policy = ["--policy", "lm", "--checkpoint", path(MODEL.path()), "--constrained"];
+        let common = ["rollout", "--threads", threads, "--episodes", "40", "--out", path(&out)];
+        answer(&[&common[..], &policy[..]].concat());
+        fs::read_to_string(&out).expect("the trips")
+    };
+    let one = trips("1");
+    assert_eq!(one.lines().count(), 40);
+    assert!(one == trips("2"), "threads show in the trips");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rollout_that_cannot_write_says_so_and_leaves_the_first_trips() {
+    let dir = temporary();
+    let (all, some) = (dir.path().join("all.jsonl"), dir.path().join("some.jsonl"));
+    let rollout = ["rollout", "--policy", "random", "--episodes", "20", "--out"];
+    answer(&[&rollout[..], &[path(&all)]].concat());
+    // Files may have 16 blocks of 512 bytes, or of 1024; whoever writes more is told so.
+    let script = "trap '' XFSZ && ulimit -f 16 && exec \"$0\" \"$@\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_webshop")]).args(rollout).arg(&some);
+    let refused = shell.env_remove("RUST_LOG").output().expect("a shell");
+    let message = format!("error: cannot write `{}`: File too large (os error 27)\n", some.display());
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(told.ends_with(&message) && !told.contains("20/20"), "{told}");
+    assert_eq!(refused.status.code(), Some(2));
+    let [all, some] = [all, some].map(|file| fs::read_to_string(file).expect("the trips"));
+    assert!(some.lines().count() > 2 && some.len() < all.len() && all.starts_with(&some));
+}
+
+#[test]
+fn recorded_trips_are_made_again() {
+    let dir = temporary();
+    let trips = dir.path().join("trips.jsonl");
+    answer(&["rollout", "--policy", "rule", "--episodes", "5", "--out", path(&trips)]);
+    let replayed = answer(&["replay", path(&trips)]);
+    assert!(replayed.starts_with("5 trips, 15 turns: all as recorded\ngoals "), "{replayed}");
+    let as_json = json(&["replay", "--json", path(&trips)]);
+    assert_eq!((&as_json["trips"], &as_json["difference"]), (&5.into(), &Value::Null));
+    edit(&trips, "click[buy now]", "click[< prev]");
+    let differs = webshop(&["replay", path(&trips)], "");
+    assert_eq!(differs.code, Some(1), "{}", differs.stderr);
+    assert!(
+        differs.stdout.contains("after turn 3, `click[< prev]`, `observation` differs"),
+        "{}",
+        differs.stdout
+    );
+    let differs = webshop(&["replay", "--json", path(&trips)], "");
+    let as_json: Value = serde_json::from_str(&differs.stdout).expect("one JSON object");
+    let found = &as_json["difference"];
+    assert_eq!(
+        (&found["line"], &found["turn"], &found["what"]),
+        (&1.into(), &3.into(), &"observation".into())
+    );
+}
+
+#[test]
+fn a_shop_is_judged_with_its_numbers() {
+    let judged = answer(&["validate", "--catalog", CORNER_SHOP]);
+    in_area("cli", || insta::assert_snapshot!("validate", judged));
+    let as_json = json(&["validate", "--json", "--catalog", CORNER_SHOP]);
+    assert_eq!((&as_json["passed"], as_json["checks"].as_array().map(Vec::len)), (&true.into(), Some(13)));
+    // A wish that its product does not meet.
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    edit(&dir.path().join("items_human_ins.json"), "[\"crème brûlée\"]", "[\"chocolate\"]");
+    let judged = webshop(&["validate", "--catalog", path(dir.path())], "");
+    assert_eq!((judged.code, judged.stderr.as_str()), (Some(1), ""));
+    let failed: Vec<&str> = judged.stdout.lines().filter(|line| !line.starts_with("PASS")).collect();
+    in_area("cli", || insta::assert_snapshot!("validate_fails", failed.join("\n")));
+}
+
+#[test]
+fn a_search_explains_itself() {
+    let words = "men's sneakers with rubber soles";
+    let shown = answer(&["search", "--catalog", CORNER_SHOP, "--explain", "--top", "2", words]);
+    in_area("cli", || insta::assert_snapshot!("search", shown));
+}
+
+#[test]
+fn an_index_is_kept_until_its_catalog_changes() {
+    let n_kept = || fs::read_dir(CACHE.path()).map_or(0, |entries| entries.count());
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    let items = dir.path().join("items_shuffle.json");
+    // A word of its own makes a catalog that no other test keeps an index of.
+    edit(&items, "\"name\": \"", "\"name\": \"Zyzzyva ");
+    let search = ["search", "--catalog", path(dir.path()), "--explain", "zyzzyva"];
+    let without = answer(&[&search[..], &["--no-cache"]].concat());
+    assert!(without.starts_with("1 hits for `zyzzyva`"), "{without}");
+    assert_eq!([answer(&search), answer(&search)], [without.clone(), without]);
+    assert!(n_kept() > 0, "nothing was kept");
+    edit(&items, "Zyzzyva ", "Quokka ");
+    assert!(answer(&search).starts_with("0 hits"), "a changed file is answered from the old index");
+}
+
+#[test]
+fn a_purchase_explains_itself() {
+    let purchase =
+        ["--goal", "3", "--buy", "B0SNEAK001", "--option", "color=navy blue", "--option", "size=9"];
+    let shown = answer(&[&["explain", "--catalog", CORNER_SHOP], &purchase[..]].concat());
+    in_area("cli", || insta::assert_snapshot!("explain", shown));
+}
+
+#[test]
+fn deviations_from_the_original_are_counted() {
+    let shown = answer(&["catalog", "deviations", "--catalog", CORNER_SHOP]);
+    in_area("cli", || insta::assert_snapshot!("deviations", shown));
+    let counted = json(&["catalog", "deviations", "--catalog", "100", "--json"]);
+    let of = |name: &str| {
+        let deviations = counted["deviations"].as_array().expect("a list");
+        deviations.iter().find(|one| one["name"] == name).expect("a deviation")["n_goals"].clone()
+    };
+    // As the README says.
+    assert_eq!([of("reachable reward"), of("marks of choices"), of("drawing by weight")], [40, 28, 299]);
+}
+
+#[test]
+fn a_person_shops_in_the_terminal() {
+    let said = "search[sneakers]\nclick[b0sneak001]\nhello\n7\nclick[8]\nclick[buy now]\n";
+    let trip = webshop(&["play", "--catalog", CORNER_SHOP], said);
+    assert_eq!((trip.code, trip.stderr.as_str()), (Some(0), ""));
+    in_area("cli", || insta::assert_snapshot!("play", trip.stdout));
+    // Input that ends, and a customer who leaves, end the visit without complaint.
+    for said in ["search[sneakers]\n", "quit\n", ""] {
+        assert_eq!(webshop(&["play", "--catalog", CORNER_SHOP], said).code, Some(0));
+    }
+}
+
+#[test]
+fn a_generated_catalog_is_the_embedded_one() {
+    let dir = temporary();
+    let folder = dir.path().join("shop");
+    answer(&["catalog", "generate", "--products", "100", "--out", path(&folder)]);
+    let generated = answer(&["catalog", "inspect", "--catalog", path(&folder)]);
+    assert_eq!(generated, answer(&["catalog", "inspect", "--catalog", "100"]));
+}

@@ -1,0 +1,49 @@
+//! A small experiment, with every stage and every kind of file: a model of two heads, far too small to be any good, in a
+//! shop of thirty products. Its warm start is just long enough for some trips to end in a purchase, so that there is
+//! something to learn from.
+
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
+
+use tempfile::TempDir;
+use webshop_training::{Config, RunFolder, Silent, warm_up};
+
+/// What the experiments of the tests have in common.
+pub(crate) const TOY: &str = r#"
+    catalog = { size = 30, practice_shops = 1, practice_products = 10 }
+    prompt.max_turn_tokens = 24
+    warm_start = { exercise_steps = 5, steps = 55, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, think_share = 0.2 }
+    value = { goals = 8, samples = 4 }
+    learner = { steps = 4, reward = "score", batch_episodes = 32, micro_batch_tokens = 512, warmup_steps = 0 }
+    evaluation = { episodes = 8, every = 2, warm_start_every = 30 }
+    checkpoint = { every = 10 }
+
+    [model]
+    hidden_size = 32
+    layers = 1
+    heads = 2
+    kv_heads = 1
+    head_dim = 16
+    intermediate_size = 48
+    vocab_size = 700
+"#;
+
+/// The experiment with more keys.
+pub(crate) fn toy(more: &[&str]) -> Config {
+    let more: Vec<String> = more.iter().map(|text| text.to_string()).collect();
+    Config::resolve("tests/it/common/experiment.rs", TOY, &more).expect("a small experiment")
+}
+
+/// The folder of a run that is to begin, in a temporary one that holds nothing else.
+pub(crate) fn begin(config: &Config) -> (TempDir, RunFolder) {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let run = RunFolder::create(&keep.path().join("run"), config).expect("an empty folder");
+    (keep, run)
+}
+
+/// The warm start of the small experiment, from which the runs of all losses branch.
+pub(crate) static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
+    let (keep, run) = begin(&toy(&[]));
+    warm_up(&toy(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
+    (keep, run)
+});

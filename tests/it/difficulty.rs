@@ -1,0 +1,42 @@
+//! Shopping is as hard as in the original: the oracle never fails, the rule agent of its paper seldom
+//! succeeds but scores about half, and chance gets nowhere.
+
+use webshop_agent::rollout;
+use webshop_agent::{EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task};
+use webshop_products::{Seed, Split};
+use webshop_training::{CatalogConfig, Ground, open_shop};
+use webshop_evaluation::{Summary, summarize};
+
+/// How `policy` does on every test goal of both embedded catalogs.
+fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {
+    for source in ["100", "1000"] {
+        let catalog = CatalogConfig { source: source.into(), ..CatalogConfig::default() };
+        let ground = Ground::new(open_shop(&catalog).expect("an embedded shop"), 0, 1).expect("no practice");
+        let goals = ground.held_out(Split::Test, usize::MAX);
+        let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let task = |goal| Task::new(ground.shop().clone(), at(goal));
+        let tasks: Vec<Task> = goals.into_iter().map(task).collect();
+        assert!(tasks.len() >= 300, "{} test goals of {source}", tasks.len());
+        let limits = RolloutConfig { max_steps: 15, lanes: 128 };
+        let episodes = rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model");
+        let summary = summarize(&episodes);
+        assert!(expected(&summary), "{} on {source}: {summary}", policy.name());
+    }
+}
+
+#[test]
+fn the_oracle_always_succeeds() {
+    check(&mut OraclePolicy, |summary| summary.success_rate == 1.0 && summary.inadmissible_rate == 0.0);
+}
+
+#[test]
+fn the_rule_agent_does_as_in_the_paper() {
+    check(&mut RulePolicy, |summary| {
+        (0.05..=0.15).contains(&summary.success_rate) && (0.40..=0.60).contains(&summary.score)
+    });
+}
+
+#[test]
+fn chance_gets_nowhere() {
+    check(&mut RandomPolicy::new(Seed(0)), |summary| summary.success_rate < 0.01);
+}

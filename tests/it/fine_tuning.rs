@@ -1,0 +1,181 @@
+//! A run may begin with a model that there is, and teach an adapter in the place of its weights: the weights stay as
+//! they were, the adapter learns, and what is kept of it resumes exactly.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use crate::common::experiment::toy;
+use crate::common::stop::StopAfter;
+use tempfile::TempDir;
+use webshop_lm::lora::Lora;
+use webshop_lm::{Qwen2, checkpoint};
+use webshop_products::Seed;
+use webshop_training::{Config, Ground, Metric, Phase, RunFolder, Silent, Trained, TrainingError, qwen2_config, read_records, train, train_tokenizer};
+
+/// The small experiment, shorter and deeper, with more keys.
+fn config(more: &[&str]) -> Config {
+    let shorter = [
+        "exercise_steps=2",
+        "warm_start.steps=8",
+        "value.goals=4",
+        "value.samples=2",
+        "learner.steps=2",
+        "learner.batch_episodes=8",
+        "evaluation.episodes=4",
+        "evaluation.every=0",
+        "warm_start_every=0",
+        "model.layers=2",
+    ];
+    toy(&[&shorter, more].concat())
+}
+
+/// A model folder of random weights, and the configuration of a run that begins with it.
+fn begun(more: &[&str]) -> (TempDir, Config) {
+    let (config_of_base, folder) = (config(&[]), tempfile::tempdir().expect("a temporary folder"));
+    let ground = Ground::open(&config_of_base).expect("a small ground");
+    let tokenizer = train_tokenizer(&ground, &config_of_base).expect("a tokenizer");
+    let shape = qwen2_config(&config_of_base.model, tokenizer.vocab_size(), 8192);
+    let model = Qwen2::random(&shape, Seed(7)).expect("a valid shape");
+    checkpoint::save(&model, folder.path()).expect("a model folder");
+    tokenizer.save(folder.path()).expect("a tokenizer beside it");
+    let from = format!("model.from={:?}", folder.path());
+    let config = config(&[&[&*from], more].concat());
+    (folder, config)
+}
+
+/// The same for a run that teaches an adapter.
+fn base() -> (TempDir, Config) {
+    begun(&["lora_rank=4", "lora_alpha=8"])
+}
+
+fn run(config: &Config, folder: &Path) -> RunFolder {
+    let run = RunFolder::create(folder, config).expect("an empty folder");
+    train(config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    run
+}
+
+/// The bytes of a run that depend on the seed alone.
+fn bytes(run: &RunFolder) -> Vec<Vec<u8>> {
+    [
+        "metrics.jsonl",
+        "value.json",
+        "fingerprint.json",
+        "reference/adapter_model.safetensors",
+        "checkpoints/last/model/adapter_model.safetensors",
+        "checkpoints/last/model/adapter_config.json",
+        "checkpoints/last/optimizer.safetensors",
+    ]
+    .map(|name| fs::read(run.root().join(name)).expect(name))
+    .into()
+}
+
+#[test]
+fn an_adapter_learns_and_the_weights_stay() {
+    let (from, config) = base();
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let weights = || fs::read(from.path().join("model.safetensors")).expect("weights");
+    let before = weights();
+    let run = run(&config, &keep.path().join("run"));
+    assert!(weights() == before, "the weights of `from` moved");
+    let model = run.root().join("checkpoints/last/model");
+    assert!(!model.join("model.safetensors").exists(), "a checkpoint holds weights that did not learn");
+
+    let base = checkpoint::load(from.path()).expect("the base");
+    let lora = Lora::load(&model, &base).expect("an adapter in PEFT's layout");
+    assert_eq!(lora.modules().len(), 14, "seven matrices in each of two layers");
+    let first = Lora::random(&base, lora.config(), Seed(config.seed)).expect("as it began");
+    for (learned, first) in lora.modules().iter().zip(first.modules()) {
+        let name = &learned.parameter;
+        let values = |var: &candle_core::Var| {
+            var.flatten_all().and_then(|row| row.to_vec1::<f32>()).expect("f32 values")
+        };
+        for (side, learned, first) in [("A", &learned.a, &first.a), ("B", &learned.b, &first.b)] {
+            assert!(values(learned) != values(first), "{side} of `{name}` stayed as it was");
+        }
+    }
+    let optimizer = run.root().join("checkpoints/last/optimizer.safetensors");
+    let averages = candle_core::safetensors::load(optimizer, &candle_core::Device::Cpu).expect("averages");
+    assert_eq!(averages.len(), 2 * 28, "two averages of each matrix of the adapter, and of nothing else");
+    assert!(averages.keys().all(|name| name.contains(".lora_")), "{:?}", averages.keys());
+    // What the run is loaded as is the base with what was learned.
+    let loaded =
+        Trained::load(run.root()).expect("a trained model").model.fingerprint().expect("f32 weights");
+    assert_eq!(loaded, base.adapted(lora).expect("its adapter").fingerprint().expect("f32 weights"));
+}
+
+#[test]
+fn a_stopped_run_of_an_adapter_resumes_to_the_same_bytes() {
+    let (_from, config) = base();
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let whole = run(&config, &keep.path().join("whole"));
+    // In the warm start, and after the first step of learning from own trips, behind eight for V*.
+    for n_advances in [5, 10 + 8 + 1] {
+        let folder = keep.path().join(n_advances.to_string());
+        let stopped = RunFolder::create(&folder, &config).expect("an empty folder");
+        let stop = AtomicBool::new(false);
+        let observer = StopAfter::new(n_advances, &stop);
+        let error = train(&config, &stopped, &observer, &stop).expect_err("it was asked to stop");
+        assert!(matches!(error, TrainingError::Interrupted { .. }), "{error}");
+        let (stopped, config) = RunFolder::resume(&folder).expect("a run was begun");
+        train(&config, &stopped, &Silent, &AtomicBool::new(false)).expect("the rest of the run");
+        assert!(bytes(&stopped) == bytes(&whole), "stopped after {n_advances}");
+    }
+}
+
+#[test]
+fn chats_are_learned_from() {
+    // Prompts that stand alone, and one growing chat. A token is about a byte, so that pages are long.
+    for dialect in ["verl-agent", "ragen"] {
+        let (_from, config) = begun(&[
+            &format!("dialect={dialect}"),
+            "max_context=8000",
+            "exercise_steps=0",
+            "warm_start.steps=2",
+            "warm_start.batch_episodes=2",
+            "learner.steps=1",
+            "learner.batch_episodes=4",
+            "value.goals=2",
+            "evaluation.episodes=2",
+            "run.max_steps=2",
+        ]);
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        let run = run(&config, &keep.path().join("run"));
+        let records = read_records(run.root(), "test").expect("metrics that read back");
+        let cloned = records.iter().filter(|record| record.phase == Phase::WarmStart);
+        let losses: Vec<f64> = cloned.filter_map(|record| record.get(Metric::TrainLoss)).collect();
+        assert!(losses.len() == 2 && losses.iter().all(|loss| (3.0..9.0).contains(loss)), "{losses:?}");
+        let learned = records.iter().find(|record| record.get(Metric::RolloutMalformedRate).is_some());
+        let learned = learned.expect("a learner step");
+        let get = |metric| learned.get(metric).expect("recorded with the trips");
+        // Random weights never find the form; two answers a trip at .1 each, which no score is told of.
+        assert_eq!((get(Metric::RolloutMalformedRate), get(Metric::RolloutTaskScore)), (1.0, 0.0));
+        assert!((get(Metric::RolloutMalformedPenalty) - 0.2).abs() < 1e-12);
+        let loaded = Trained::load(run.root()).expect("a trained model");
+        assert_eq!(loaded.dialect().name(), dialect);
+    }
+}
+
+#[test]
+fn recomputation_changes_no_byte() {
+    let (_from, config) = base();
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let mut frugal = config.clone();
+    frugal.learner.recompute = true;
+    assert!(
+        bytes(&run(&config, &keep.path().join("kept")))
+            == bytes(&run(&frugal, &keep.path().join("made again")))
+    );
+}
+
+#[test]
+fn other_weights_than_those_begun_with_are_refused() {
+    let (from, config) = base();
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let folder = keep.path().join("run");
+    let begun = run(&config, &folder);
+    let other = Qwen2::random(checkpoint::load(from.path()).expect("the base").config(), Seed(8));
+    checkpoint::save(&other.expect("a valid shape"), from.path()).expect("other weights in its place");
+    let error = train(&config, &begun, &Silent, &AtomicBool::new(false)).expect_err("another base");
+    assert!(error.to_string().contains("fingerprint.json"), "{error}");
+}

@@ -1,0 +1,234 @@
+//! The trainer learns on the engine for a GPU as on the CPU's own, in the same files: here on the CPU, where that engine
+//! runs as well, with candle's operations in the place of its kernels.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
+
+use crate::common::cases;
+use crate::common::experiment::toy;
+use crate::common::stop::StopAfter;
+use tempfile::TempDir;
+use webshop_lm::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+use webshop_lm::{Qwen2, checkpoint};
+use webshop_products::Seed;
+use webshop_training::{Config, Metric, Phase, RunFolder, Silent, TrainingError, qwen2_config, read_records, train, train_on};
+
+/// Exercises and demonstrations.
+const WARM_STEPS: u64 = 18;
+/// Rollouts for V*: two goals, two samples each.
+const VALUE_TRIPS: u64 = 4;
+
+/// The small experiment, shorter, with more keys. What has seen so little seldom buys anything: every trip is imitated,
+/// whatever it earned.
+fn config(more: &[&str]) -> Config {
+    let shorter = [
+        "exercise_steps=3",
+        "warm_start.steps=15",
+        "max_turn_tokens=12",
+        "max_steps=6",
+        "value.goals=2",
+        "value.samples=2",
+        "learner.steps=2",
+        "learner.loss=wsft",
+        "learner.guarded=false",
+        "learner.batch_episodes=4",
+        "learner.demonstration_share=0.2",
+        "optimizer.grad_clip_quantile=0.5",
+        "evaluation.episodes=2",
+        "evaluation.every=0",
+        "warm_start_every=0",
+    ];
+    toy(&[&shorter, more].concat())
+}
+
+/// The second engine on the CPU.
+fn second(dtype: ComputeDtype) -> Compute {
+    Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Plain).expect("a CPU")
+}
+
+/// A run from its beginning to its end.
+fn whole(compute: &Compute, config: &Config) -> (TempDir, RunFolder) {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let run = RunFolder::create(&keep.path().join("run"), config).expect("an empty folder");
+    train_on(compute, config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    (keep, run)
+}
+
+static F32: LazyLock<(TempDir, RunFolder)> =
+    LazyLock::new(|| whole(&second(ComputeDtype::F32), &config(&[])));
+static BF16: LazyLock<(TempDir, RunFolder)> =
+    LazyLock::new(|| whole(&second(ComputeDtype::Bf16), &config(&[])));
+
+/// The files of a run that depend on nothing but the seed and where it is computed.
+fn bytes(run: &RunFolder) -> Vec<(&'static str, Vec<u8>)> {
+    let names = [
+        "metrics.jsonl",
+        "value.json",
+        "fingerprint.json",
+        "episodes/step-000018.jsonl",
+        "episodes/step-000020.jsonl",
+        "reference/model.safetensors",
+        "checkpoints/last/model/model.safetensors",
+        "checkpoints/last/optimizer.safetensors",
+    ];
+    names.map(|name| (name, fs::read(run.root().join(name)).expect(name))).into()
+}
+
+fn metrics(run: &RunFolder, phase: Phase, metric: Metric) -> Vec<f64> {
+    let records = read_records(run.root(), "test").expect("metrics that read back");
+    records.iter().filter(|record| record.phase == phase).filter_map(|record| record.get(metric)).collect()
+}
+
+/// The values of a model folder, parameter by parameter.
+fn weights(folder: &Path) -> Vec<(String, Vec<f32>)> {
+    values(&checkpoint::load(folder).expect("a model folder"))
+}
+
+fn values(model: &Qwen2) -> Vec<(String, Vec<f32>)> {
+    let parameters = model.parameters().iter();
+    let flat = parameters.map(|(name, var)| (name.clone(), var.flatten_all().expect("one row")));
+    flat.map(|(name, row)| (name, row.to_vec1().expect("f32 values"))).collect()
+}
+
+#[test]
+fn losses_fall_as_on_the_first_engine() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let first = RunFolder::create(&keep.path().join("run"), &config(&[])).expect("an empty folder");
+    train(&config(&[]), &first, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    let of = |run| metrics(run, Phase::WarmStart, Metric::TrainLoss);
+    let (ours, theirs) = (of(&F32.1), of(&first));
+    assert_eq!((ours.len(), theirs.len()), (WARM_STEPS as usize, WARM_STEPS as usize));
+    // Demonstrations begin after three exercises.
+    assert!(ours[17] < 0.8 * ours[3], "{ours:?}");
+    for (step, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        assert!((ours - theirs).abs() < 0.01 * theirs, "step {step}: {ours} against {theirs}");
+    }
+    let of = |run| metrics(run, Phase::WarmStart, Metric::TrainGradNorm)[0];
+    assert!((of(&F32.1) - of(&first)).abs() < 1e-4 * of(&first));
+}
+
+#[test]
+fn every_parameter_learns() {
+    let config = config(&[]);
+    for (_, run) in [&*F32, &*BF16] {
+        let warm = checkpoint::load(&run.root().join("reference")).expect("the warm start was kept");
+        let shape = qwen2_config(&config.model, warm.config().vocab_size, config.prompt.max_context);
+        let random = Qwen2::random(&shape, Seed(config.seed)).expect("a valid shape");
+        let learned = weights(&run.root().join("checkpoints/last/model"));
+        for pair in [values(&random), values(&warm), learned].windows(2) {
+            for ((name, before), (_, after)) in pair[0].iter().zip(&pair[1]) {
+                assert!(before != after, "`{name}` stayed as it was");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
+    let compute = second(ComputeDtype::Bf16);
+    let config = config(&[]);
+    // In the warm start, during V*, after the first learner step.
+    for n_advances in cases(&[7, WARM_STEPS + 1, WARM_STEPS + VALUE_TRIPS + 1], &[2]) {
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
+        let stop = AtomicBool::new(false);
+        let observer = StopAfter::new(n_advances, &stop);
+        let stopped = train_on(&compute, &config, &run, &observer, &stop).expect_err("it was asked to stop");
+        assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
+        let (run, config) = RunFolder::resume(run.root()).expect("a run was begun");
+        train_on(&compute, &config, &run, &Silent, &AtomicBool::new(false)).expect("the rest of the run");
+        for ((name, found), (_, expected)) in bytes(&run).into_iter().zip(bytes(&BF16.1)) {
+            assert!(found == expected, "stopped after {n_advances}: `{name}` differs");
+        }
+    }
+}
+
+#[test]
+fn steps_that_bf16_cannot_tell_add_up_in_the_masters() {
+    // Weights of about .02 are 1e-4 apart in bf16, and the gains of 1 are 4e-3.
+    let (_keep, run) =
+        whole(&second(ComputeDtype::Bf16), &config(&["learner.lr=1e-6", "optimizer.weight_decay=0"]));
+    let before = weights(&run.root().join("reference"));
+    let after = weights(&run.root().join("checkpoints/last/model"));
+    let rounded = |value: f32| value.to_bits().wrapping_add(0x7fff + (value.to_bits() >> 16 & 1)) >> 16;
+    let (mut n_moved, mut n_told, mut n_all) = (0, 0, 0);
+    for (before, after) in before.iter().flat_map(|(_, row)| row).zip(after.iter().flat_map(|(_, row)| row)) {
+        n_all += 1;
+        n_moved += usize::from(before != after);
+        n_told += usize::from(rounded(*before) != rounded(*after));
+    }
+    assert!(n_moved * 2 > n_all, "{n_moved} of {n_all} moved");
+    assert!(n_told * 10 < n_moved, "{n_told} of {n_moved} would have moved in bf16");
+    // What is saved is not what is computed with.
+    let is_bf16 = |value: &f32| value.to_bits() & 0xffff == 0;
+    assert!(after.iter().flat_map(|(_, row)| row).filter(|value| is_bf16(value)).count() * 10 < n_all);
+}
+
+#[test]
+fn the_sampler_and_the_trainer_agree_on_every_token() {
+    // The same f32 numbers by other operations; in bf16 each of some rounded products moves a logit by some hundredths.
+    for (run, most, mean) in [(&F32.1, 1e-4, 1e-5), (&BF16.1, 0.5, 0.05)] {
+        let [gaps, means] = [Metric::TrainLogProbGap, Metric::TrainLogProbGapMean]
+            .map(|metric| metrics(run, Phase::Learn, metric));
+        assert!(!gaps.is_empty(), "no trip surprised anyone");
+        assert!(gaps.iter().all(|gap| *gap < most), "{gaps:?}");
+        assert!(means.iter().all(|gap| *gap < mean), "{means:?}");
+    }
+}
+
+#[test]
+fn a_run_is_continued_only_where_it_was_begun() {
+    let (config, never) = (config(&[]), AtomicBool::new(false));
+    let refusal = |compute: &Compute| {
+        train_on(compute, &config, &BF16.1, &Silent, &never).expect_err("begun elsewhere").to_string()
+    };
+    let f32 = refusal(&second(ComputeDtype::F32));
+    assert!(f32.contains("`CPU, BF16, plain operations`, not on `CPU, F32, plain operations`"), "{f32}");
+    let cpu = train(&config, &BF16.1, &Silent, &never).expect_err("begun elsewhere").to_string();
+    assert!(cpu.contains("not on `CPU, F32, its own engine`") && cpu.contains("`--dtype`"), "{cpu}");
+    let fingerprint = fs::read_to_string(BF16.1.fingerprint()).expect("a file");
+    assert!(fingerprint.contains(r#""compute": "CPU, BF16, plain operations""#), "{fingerprint}");
+}
+
+#[test]
+fn adapters_are_refused_by_key() {
+    let mut config = config(&[]);
+    config.model.lora_rank = 4;
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
+    let compute = second(ComputeDtype::Bf16);
+    let error = train_on(&compute, &config, &run, &Silent, &AtomicBool::new(false)).expect_err("an adapter");
+    assert_eq!(
+        error.to_string(),
+        "configuration key `model.lora_rank` must be 0 on `CPU, BF16, plain operations`, not 4: adapters learn on the \
+         CPU in f32 only; leave out `--device` and `--dtype`, or let all weights learn"
+    );
+}
+
+#[test]
+fn the_command_line_says_where_to_compute() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let file = keep.path().join("experiment.toml");
+    let short = config(&["exercise_steps=1", "warm_start.steps=1", "learner.steps=1"]);
+    fs::write(&file, short.to_toml()).expect("a written experiment");
+    let train = |out: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_webshop"));
+        command.arg("train").arg("--out").arg(keep.path().join(out)).args(more).env_remove("RUST_LOG");
+        let output = command.output().expect("the binary runs");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let file = file.to_str().expect("a plain name");
+    let (code, said) = train("run", &["--config", file, "--dtype", "bf16"]);
+    assert!(code == Some(0) && said.contains("CPU, BF16, plain operations"), "{said}");
+    let (code, said) = train("run", &["--resume"]);
+    assert!(code == Some(2) && said.contains("not on `CPU, F32, its own engine`"), "{said}");
+    let (code, said) = train("run", &["--resume", "--device", "cpu", "--dtype", "bf16"]);
+    assert_eq!(code, Some(0), "{said}");
+    // No machine has a GPU of this number; nothing is begun that could not go on.
+    let (code, said) = train("other", &["--config", file, "--device", "cuda:4711"]);
+    assert!(code == Some(2) && said.contains("`cuda:4711`"), "{said}");
+    assert!(!keep.path().join("other").exists());
+}

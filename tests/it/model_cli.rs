@@ -1,0 +1,92 @@
+//! Model folders on the command line: made, looked at, merged and converted, whole or not at all.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::command::{CORNER_SHOP, MODEL, answer, copy, edit, json, path, temporary, webshop};
+use crate::common::in_area;
+use webshop_lm::checkpoint;
+use webshop_lm::checkpoint::WeightType;
+use webshop_lm::lora::Lora;
+
+const MODELS: &str = "tests/data/transformers/models";
+const ADAPTER: &str = "tests/data/transformers/adapters/plain";
+
+fn model(name: &str) -> String {
+    format!("{MODELS}/{name}")
+}
+
+#[test]
+fn a_new_model_is_whole_and_follows_from_its_seed() {
+    let dir = temporary();
+    let make = |name: &str, seed: &str| {
+        let out = dir.path().join(name);
+        let new = ["model", "new", "--shape", "tiny", "--layers", "1", "--catalog", CORNER_SHOP];
+        answer(&[&new[..], &["--seed", seed, "--dtype", "bf16", "--out", path(&out)]].concat());
+        out
+    };
+    let first = make("first", "1");
+    let survey = answer(&["model", "inspect", "--weights", path(&first)]);
+    in_area("cli", || insta::assert_snapshot!("model_inspect", survey));
+    let bytes = |folder: &Path| fs::read(folder.join("model.safetensors")).expect("weights");
+    assert_eq!(bytes(&first), bytes(&make("again", "1")));
+    assert_ne!(bytes(&first), bytes(&make("other", "2")));
+    assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 3, "nothing unfinished is left");
+}
+
+#[test]
+fn a_new_model_shops() {
+    let dir = temporary();
+    let out = dir.path().join("model");
+    let shop = ["--catalog", CORNER_SHOP];
+    let new = ["model", "new", "--shape", "tiny", "--layers", "1", "--out", path(&out)];
+    answer(&[&new[..], &shop].concat());
+    let shopping =
+        ["eval", "--checkpoint", path(&out), "--split", "all", "--episodes", "2", "--max-steps", "2"];
+    let result = json(
+        &[&shopping[..], &shop, &["--max-turn-tokens", "16", "--max-context", "2048", "--json"]].concat(),
+    );
+    assert_eq!(result["episodes"], 2, "{result}");
+}
+
+#[test]
+fn an_adapter_is_merged() {
+    let dir = temporary();
+    let out = dir.path().join("merged");
+    answer(&["model", "merge", &model("grouped"), "--adapter", ADAPTER, "--out", path(&out)]);
+    let base = checkpoint::load(Path::new(&model("grouped"))).expect("a sound folder");
+    let adapter = Lora::load(Path::new(ADAPTER), &base).expect("a sound adapter");
+    let merged = adapter.merged(&base).expect("of one shape").fingerprint().expect("weights");
+    assert_eq!(checkpoint::load(&out).expect("just written").fingerprint().expect("weights"), merged);
+    assert!(out.join("generation_config.json").exists(), "companions come along");
+}
+
+#[test]
+fn types_and_files_are_converted() {
+    let dir = temporary();
+    let out = dir.path().join("converted");
+    answer(&["model", "convert", &model("sharded-bf16"), "--dtype", "f32", "--out", path(&out)]);
+    let (before, _) = checkpoint::load_with_type(Path::new(&model("sharded-bf16"))).expect("a sound folder");
+    let (after, weight_type) = checkpoint::load_with_type(&out).expect("just written");
+    assert_eq!(weight_type, Some(WeightType::F32));
+    assert_eq!(after.fingerprint().ok(), before.fingerprint().ok());
+}
+
+#[test]
+fn a_look_is_told_as_json() {
+    let survey = json(&["model", "inspect", path(MODEL.path()), "--json"]);
+    assert_eq!(survey["shape"]["hidden_size"], 16);
+    assert_eq!(survey["weight_type"], "float32");
+    assert_eq!(survey["stop_tokens"], serde_json::json!(["<|im_end|>"]));
+    assert_eq!(survey["problems"], serde_json::json!([]));
+}
+
+#[test]
+fn everything_in_the_way_is_told_at_once() {
+    let dir = copy(Path::new(&model("tied")));
+    edit(&dir.path().join("config.json"), "\"vocab_size\": 131", "\"vocab_size\": 132");
+    let told = webshop(&["model", "inspect", path(dir.path())], "");
+    assert_eq!(told.code, Some(1), "{}", told.stderr);
+    let told = told.stdout.replace(path(dir.path()), "DIR");
+    in_area("cli", || insta::assert_snapshot!("model_inspect_problems", told));
+}

@@ -1,0 +1,176 @@
+//! What the model reads and is shown to say.
+//!
+//! `snapshots/prompts/` holds demonstrated trips as the model meets them, in the plain dialect whole and in the
+//! others as the messages before the fourth turn; and whatever may be done on a page can be said in every dialect,
+//! and is understood.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::common::in_area;
+use rand::Rng;
+use serde_json::json;
+use webshop_agent::prompt_format::compact::{parse, utterance};
+use webshop_agent::prompt_format::compact_renderer::{Piece, PromptConfig, encode, marks};
+use webshop_agent::{DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Utterance};
+use webshop_lm::{Message, Role, ShopTokenizer};
+use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
+use webshop_products::{
+    Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
+};
+use webshop_training::recount;
+
+const PROMPT: PromptConfig = PromptConfig { results_shown: 5 };
+
+fn shop(data: &RawData) -> Shop {
+    let catalog = Catalog::from_raw(data, Seed(0)).expect("sound products");
+    let goals = GoalSet::from_raw(data, &catalog, GoalKind::Both, Seed(0)).expect("and sound goals");
+    Shop::new(catalog, goals).expect("the shop opens")
+}
+
+fn hundred() -> Shop {
+    shop(&RawData::embedded(EmbeddedCatalog::Hundred))
+}
+
+/// Products made to be difficult: brackets, quotes, markup, equal values, options named like buttons.
+fn difficult() -> Shop {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parity");
+    shop(&RawData::read_dir(&dir, None).expect("the recorded catalog is sound"))
+}
+
+fn text(pieces: &[Piece]) -> String {
+    pieces.iter().map(Piece::text).collect()
+}
+
+/// The first training goal with a choice to make whose careful trip refuses a candidate.
+fn refusing_goal(shop: &Shop) -> &Goal {
+    let refuses = |goal: &&Goal| {
+        let trip = Demonstrator::new(shop, PROMPT.results_shown).trip(goal.id, Manner::Careful);
+        let thoughts = trip.iter().flatten().flat_map(|turn| &turn.thought);
+        !goal.options.is_empty() && thoughts.into_iter().any(|piece| piece.text().ends_with(" no"))
+    };
+    let goals = shop.goals().split(Split::Train).iter().map(|&goal| shop.goals().get(goal));
+    goals.into_iter().find(refuses).expect("not every first result is right")
+}
+
+/// The messages of `dialect` after a search, a click on nothing and a look at the first product.
+fn asked(dialect: Dialect) -> String {
+    let shop = Arc::new(hundred());
+    let goal = refusing_goal(&shop).id;
+    let mut env = ShopEnv::new(Arc::clone(&shop), EnvConfig { max_steps: 15, ..EnvConfig::default() });
+    env.reset(goal);
+    let mut dialogue = Dialogue::new(dialect, shop.goals().get(goal).instruction.clone(), 15);
+    let mut noop = None;
+    for said in ["search[red lamp]", "click[nowhere]", "click[the first]"] {
+        dialogue.see(env.page(), noop);
+        let first = match env.page() {
+            Page::Results(results) => results.items.first().map(|item| item.id.as_str().to_lowercase()),
+            _ => None,
+        };
+        let said = said.replace("the first", &first.unwrap_or_default());
+        let answer = dialect.say("I think \"so\".", &said.parse().expect("never fails"));
+        let heard = dialogue.say(Message::text(Role::Assistant, answer), env.page());
+        assert_eq!((heard.action.to_string(), heard.is_well_formed), (said, true));
+        noop = env.step(&heard.action).info.noop;
+    }
+    dialogue.see(env.page(), noop);
+    let told =
+        |message: Message| format!("── {} ──\n{}\n", json!(message.role).as_str().unwrap(), message.content);
+    dialogue.messages().into_iter().map(told).collect()
+}
+
+/// Snapshots the trip that `manner` makes for [`refusing_goal`], and returns how it was judged.
+fn check(name: &str, manner: Manner) -> RewardBreakdown {
+    let shop = hundred();
+    let goal = refusing_goal(&shop);
+    let turns = Demonstrator::new(&shop, PROMPT.results_shown).trip(goal.id, manner).expect("a trip");
+    let mut story = String::new();
+    for (read, said) in recount(PROMPT, &shop, goal.id, &turns) {
+        // A line for each candidate, as a reader would set it.
+        let read = text(&read).replace(" $", "\n         $").replace("<|", "\n        <|");
+        writeln!(story, "reads {read}\nsays  {}\n", text(&said)).expect("memory");
+    }
+    let judged = judge(&shop, goal.id, &turns);
+    in_area("prompts", || insta::assert_snapshot!(name, format!("{story}{judged}")));
+    judged
+}
+
+fn judge(shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> RewardBreakdown {
+    let mut session = Session::start(goal);
+    let mut outcomes = turns.iter().map(|turn| session.act(shop, &turn.action));
+    outcomes.find_map(|outcome| outcome.breakdown).expect("the trip ends in a purchase")
+}
+
+#[test]
+fn chats_are_told_as_recorded() {
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Plain) {
+        in_area("prompts", || insta::assert_snapshot!(dialect.name(), asked(dialect)));
+    }
+}
+
+#[test]
+fn a_careful_trip_thinks_and_succeeds() {
+    assert!(check("careful", Manner::Careful).is_success());
+}
+
+#[test]
+fn a_hasty_trip_takes_the_first() {
+    assert!(!check("hasty", Manner::Hasty).is_success());
+}
+
+/// Every page of some random trips.
+fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
+    let goals = shop.goals().goals();
+    for trip in 0..100 {
+        let mut rng = Seed(3).rng(Purpose::Policy, &[trip]);
+        let goal = &goals[rng.random_range(0..goals.len() as u64) as usize];
+        let mut session = Session::start(goal.id);
+        for _ in 0..10 {
+            let page = session.page(shop);
+            visit(&page);
+            let clicks: Vec<Action> = page.available_actions().clicks().collect();
+            let action = match page {
+                Page::Done(_) => break,
+                Page::Search(_) => Action::Search(goal.query.to_lowercase()),
+                _ => clicks[rng.random_range(0..clicks.len() as u64) as usize].clone(),
+            };
+            session.act(shop, &action);
+        }
+    }
+}
+
+#[test]
+fn what_may_be_done_can_be_said() {
+    for shop in [hundred(), difficult()] {
+        let titles = shop.catalog().products().iter().map(|product| &*product.title);
+        let marks = marks();
+        let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
+        let tokenizer = ShopTokenizer::train(titles, 600, &marks).expect("room for all bytes and marks");
+        walk(&shop, |page| {
+            for action in page.available_actions().clicks() {
+                for dialect in Dialect::ALL {
+                    let answer = Message::text(Role::Assistant, dialect.say("is it red? no", &action));
+                    let heard = dialect.parse(&answer, page);
+                    assert_eq!((heard.action, heard.is_well_formed), (action.clone(), true), "{dialect}");
+                }
+            }
+            let search = Action::Search("a lamp [60x80], \"red\"".into());
+            for action in page.available_actions().clicks().chain([search]) {
+                let thoughts = [(vec![], None), (vec![Piece::words("is it red? no")], Some("is it red? no"))];
+                for (thought, written) in thoughts {
+                    let said = utterance(&thought, &action, page);
+                    let expected = Utterance {
+                        thought: written.map(str::to_owned),
+                        action: action.clone(),
+                        is_well_formed: true,
+                        leaves: false,
+                    };
+                    assert_eq!(parse(&text(&said), page), expected);
+                    let ids = encode(&tokenizer, &said).expect("known marks");
+                    assert_eq!(parse(&tokenizer.decode(&ids), page), expected);
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,67 @@
+//! How many episodes run at one time, and how a rollout is stopped.
+
+use std::sync::Condvar;
+
+use super::*;
+
+/// How many requests are being answered, and the most at one time so far.
+#[derive(Default)]
+struct Load {
+    now: usize,
+    most: usize,
+}
+
+/// The most requests at one time where so many episodes may run; the first of them wait for each other.
+fn most_at_once(concurrency: usize) -> usize {
+    let shop = Arc::new(corner_shop());
+    let model = Model::new(&shop, Dialect::VerlAgent);
+    let load: Arc<(Mutex<Load>, Condvar)> = Arc::default();
+    let shared = load.clone();
+    let address = serve(move |asked| {
+        let (load, arrived) = &*shared;
+        let mut locked = load.lock().expect("no thread panics");
+        locked.now += 1;
+        locked.most = locked.most.max(locked.now);
+        arrived.notify_all();
+        // Where fewer come, nobody goes on, and the episodes fail at their time limit.
+        drop(arrived.wait_while(locked, |load| load.most < concurrency).expect("no thread panics"));
+        let answer = model.answer(asked);
+        load.lock().expect("no thread panics").now -= 1;
+        answer
+    });
+    let config = asking(Dialect::VerlAgent, |asking| asking.concurrency = concurrency);
+    let trips = play(&policy(&address, config), &tasks(&shop, 10)).expect("the server is there");
+    assert!(trips.iter().all(Result::is_ok), "{trips:?}");
+    load.0.lock().expect("no thread panics").most
+}
+
+#[test]
+fn exactly_as_many_episodes_as_allowed_run_at_one_time() {
+    for concurrency in [1, 3] {
+        assert_eq!(most_at_once(concurrency), concurrency);
+    }
+}
+
+#[test]
+fn trips_under_way_are_given_up_when_asked_to_stop() {
+    let shop = Arc::new(corner_shop());
+    let tasks: Vec<(usize, Task)> = tasks(&shop, 6).into_iter().enumerate().collect();
+    let slow = instruction(&shop, &tasks[1].1);
+    let address = served(&shop, Dialect::VerlAgent, move |instruction, _| {
+        (instruction == slow).then(|| {
+            loop {
+                std::thread::park();
+            }
+        })
+    });
+    let (stop, mut n_ended) = (AtomicBool::new(false), 0);
+    let config = asking(Dialect::VerlAgent, |asking| asking.concurrency = 2);
+    let played = policy(&address, config).play(&tasks, &stop, &mut |_, outcome| {
+        outcome.expect("no trip fails");
+        n_ended += 1;
+        stop.store(n_ended == 3, Ordering::Relaxed);
+        Ok(())
+    });
+    played.expect("to stop is no error");
+    assert_eq!(n_ended, 3);
+}

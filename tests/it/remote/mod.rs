@@ -1,0 +1,204 @@
+//! A model behind a server shops as one of ours does; what may pass is tried again, and what fails is worth nothing
+//! rather than zero.
+
+mod failures;
+mod limits;
+mod resume;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::common::corner_shop::corner_shop;
+use crate::common::model::{MAX_STEPS, Model, completion, error, made_here, tasks};
+use crate::common::server::{Answer, Asked, serve};
+use serde_json::{Map, Value, json};
+use webshop_remote::{AskConfig, Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
+use webshop_agent::{Dialect, Episode, OraclePolicy, Sampling, Task, TripFile};
+use webshop_lm::StopReason;
+use webshop_env::{Shop, replay};
+
+/// What is asked of the server; requests and trips are tried twice.
+fn config(dialect: Dialect) -> RemoteConfig {
+    let asking = AskConfig {
+        model: "parrot".into(),
+        dialect,
+        sampling: Sampling { temperature: 0.5, top_p: 0.9, max_tokens: 64, seed: 7 },
+        more: Map::new(),
+        concurrency: 4,
+        answer_limit: Duration::from_secs(60),
+        retries: Retries { of_request: 1, first_wait: Duration::from_millis(1) },
+    };
+    RemoteConfig { asking, max_steps: MAX_STEPS, trip_limit: Duration::from_secs(60), trip_retries: 1 }
+}
+
+/// The same, asked in another way.
+fn asking(dialect: Dialect, change: impl Fn(&mut AskConfig)) -> RemoteConfig {
+    let mut config = config(dialect);
+    change(&mut config.asking);
+    config
+}
+
+fn policy(address: &str, config: RemoteConfig) -> RemotePolicy {
+    let endpoint = Endpoint::parse(&format!("{address}v1"), None).expect("an address");
+    RemotePolicy::new(endpoint, config).expect("a client")
+}
+
+type Outcomes = Vec<Result<Episode, FailedTrip>>;
+
+/// What comes of the tasks, in their order.
+fn play(policy: &RemotePolicy, tasks: &[Task]) -> Result<Outcomes, String> {
+    let places: Vec<(usize, Task)> = tasks.iter().cloned().enumerate().collect();
+    let mut outcomes = BTreeMap::new();
+    let ended = policy.play(&places, &AtomicBool::new(false), &mut |place, outcome| {
+        assert!(outcomes.insert(place, outcome).is_none(), "a trip ends once");
+        Ok(())
+    });
+    ended.map_err(|error| error.to_string())?;
+    assert_eq!(outcomes.len(), tasks.len());
+    Ok(outcomes.into_values().collect())
+}
+
+/// The trip as a line of a file.
+fn line(shop: &Shop, episode: &Episode) -> String {
+    serde_json::to_string(&episode.record(shop)).expect("a record is data") + "\n"
+}
+
+fn lines(shop: &Shop, episodes: &[Episode]) -> String {
+    episodes.iter().map(|episode| line(shop, episode)).collect()
+}
+
+/// A server whose model answers in a dialect, unless `instead` has another answer for the n-th request about a trip.
+fn served(
+    shop: &Arc<Shop>,
+    dialect: Dialect,
+    instead: impl Fn(&str, usize) -> Option<Answer> + Send + Sync + 'static,
+) -> String {
+    let model = Model::new(shop, dialect);
+    let asked_for: Mutex<BTreeMap<String, usize>> = Mutex::default();
+    serve(move |asked| {
+        let (instruction, _) = model.place(asked);
+        let n = {
+            let mut asked_for = asked_for.lock().expect("no thread panics");
+            let n = asked_for.entry(instruction.clone()).or_default();
+            *n += 1;
+            *n
+        };
+        instead(&instruction, n).unwrap_or_else(|| model.answer(asked))
+    })
+}
+
+fn instruction(shop: &Shop, task: &Task) -> String {
+    shop.goals().get(task.coordinates.goal).instruction.to_string()
+}
+
+#[test]
+fn a_served_model_shops_as_the_oracle_does_in_every_dialect() {
+    let shop = Arc::new(corner_shop());
+    let tasks = tasks(&shop, 10);
+    let here = made_here(&tasks, &mut OraclePolicy);
+    for dialect in Dialect::ALL {
+        let policy = policy(&served(&shop, dialect, |_, _| None), config(dialect));
+        let there = play(&policy, &tasks).expect("the server is there");
+        let there: Vec<Episode> = there.into_iter().map(|trip| trip.expect("no trip fails")).collect();
+        for (there, here) in there.iter().zip(&here) {
+            let done = |episode: &Episode| -> Vec<_> {
+                episode
+                    .turns
+                    .iter()
+                    .map(|turn| (turn.action.clone(), turn.reward, turn.noop, turn.after))
+                    .collect()
+            };
+            assert_eq!(done(there), done(here), "{dialect}");
+            assert_eq!((there.reward, there.terminated, there.truncated), (here.reward, true, false));
+            assert!(there.turns.iter().all(|turn| turn.is_well_formed), "{dialect}");
+        }
+        let replayed = replay(lines(&shop, &there).as_bytes(), &shop).expect("trips of this shop");
+        assert_eq!((replayed.trips, replayed.difference), (10, None), "{dialect}");
+    }
+}
+
+#[test]
+fn requests_say_what_is_asked_for() {
+    let shop = Arc::new(corner_shop());
+    let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let requests = |config: RemoteConfig| {
+        let (model, kept) = (Model::new(&shop, config.asking.dialect), seen.clone());
+        let address = serve(move |asked| {
+            assert_eq!(
+                (asked.path.as_str(), asked.headers.get("authorization")),
+                ("/v1/chat/completions", None)
+            );
+            kept.lock().expect("no thread panics").push(serde_json::from_str(&asked.body).expect("JSON"));
+            model.answer(asked)
+        });
+        let config = RemoteConfig { asking: AskConfig { concurrency: 1, ..config.asking }, ..config };
+        play(&policy(&address, config), &tasks(&shop, 2)).expect("the server is there");
+        std::mem::take(&mut *seen.lock().expect("no thread panics"))
+    };
+    let first = requests(config(Dialect::VerlAgent));
+    for request in &first {
+        let fields: Vec<&String> = request.as_object().expect("an object").keys().collect();
+        assert_eq!(fields, ["model", "messages", "temperature", "top_p", "max_tokens", "seed"]);
+        assert_eq!((&request["model"], &request["temperature"]), (&json!("parrot"), &json!(0.5)));
+        assert_eq!((&request["top_p"], &request["max_tokens"]), (&json!(0.9), &json!(64)));
+    }
+    let seeds = |requests: &[Value]| -> Vec<u64> {
+        requests.iter().map(|request| request["seed"].as_u64().expect("a number")).collect()
+    };
+    assert_eq!(BTreeSet::from_iter(seeds(&first)).len(), first.len(), "every turn has a seed of its own");
+    assert!(seeds(&first).iter().all(|&seed| seed < 1 << 31));
+    assert_eq!(requests(config(Dialect::VerlAgent)), first, "and the same each time");
+    let other = requests(asking(Dialect::VerlAgent, |asking| asking.sampling.seed = 8));
+    assert!(seeds(&other).iter().zip(seeds(&first)).all(|(&other, first)| other != first));
+    let more = json!({ "top_k": 5, "max_tokens": null, "max_completion_tokens": 9 });
+    let more = more.as_object().cloned().expect("an object");
+    let called = requests(asking(Dialect::ToolCall, |asking| asking.more = more.clone()));
+    assert_eq!(called[0]["tools"][0]["function"]["name"], "search");
+    assert_eq!((&called[0]["top_k"], &called[0]["max_completion_tokens"]), (&json!(5), &json!(9)));
+    assert_eq!(called[0].get("max_tokens"), None);
+    let answer = &called[1]["messages"][3];
+    assert_eq!((&answer["role"], &answer["tool_call_id"]), (&json!("tool"), &json!("call_of_the_server")));
+    let said = &called[1]["messages"][2]["tool_calls"][0];
+    assert_eq!((&said["id"], &said["function"]["name"]), (&json!("call_of_the_server"), &json!("search")));
+}
+
+#[test]
+fn a_chat_that_no_longer_fits_is_cut_and_counts() {
+    let shop = Arc::new(corner_shop());
+    let tasks = tasks(&shop, 2);
+    let message = "This model's maximum context length is 99 tokens.";
+    let address = served(&shop, Dialect::Ragen, move |_, n| (n == 3).then(|| error(400, "", message)));
+    let trips = play(&policy(&address, config(Dialect::Ragen)), &tasks).expect("the server is there");
+    for trip in trips {
+        let trip = trip.expect("no trip fails");
+        assert_eq!((trip.turns.len(), trip.truncated, trip.terminated, trip.reward), (2, true, false, 0.0));
+        let replayed = replay(line(&shop, &trip).as_bytes(), &shop).expect("a trip of this shop");
+        assert_eq!(replayed.difference, None);
+    }
+}
+
+#[test]
+fn it_is_on_record_why_an_answer_ended_and_what_was_no_call() {
+    let shop = Arc::new(corner_shop());
+    let call = |arguments: &str| {
+        let function = json!({ "name": "click", "arguments": arguments });
+        json!([{ "id": "c", "type": "function", "function": function }])
+    };
+    let calls = [call("{\"label\": \"buy n"), call("[3]")];
+    let address = served(&shop, Dialect::ToolCall, move |_, n| {
+        let message = |calls: &Value| json!({ "role": "assistant", "content": null, "tool_calls": calls });
+        calls.get(n - 1).map(|calls| completion(message(calls), "length"))
+    });
+    let config = RemoteConfig { max_steps: 2, ..config(Dialect::ToolCall) };
+    let trips = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
+    let trip = trips[0].as_ref().expect("no trip fails");
+    let turns: Vec<_> =
+        trip.turns.iter().map(|turn| (turn.stop, turn.is_well_formed, turn.answer.as_deref())).collect();
+    let cut = |answer| (Some(StopReason::Length), false, Some(answer));
+    assert_eq!(turns, [cut("click({\"label\": \"buy n)"), cut("click([3])")]);
+    let record: Value = serde_json::from_str(&line(&shop, trip)).expect("JSON");
+    assert_eq!(record["turns"][0]["stop"], "length");
+}

@@ -1,0 +1,229 @@
+//! `rollout --policy remote` answers as a local rollout does, keeps what it has, and says what it could not do.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use crate::common::command::{
+    Answer, CORNER_SHOP, MODEL, answer, answered, command, json, path, refusal, temporary, webshop,
+};
+use crate::common::corner_shop::corner_shop;
+use crate::common::in_area;
+use crate::common::model::{Model, error};
+use crate::common::server;
+use crate::common::server::{Asked, serve};
+use serde_json::Value;
+use webshop_agent::Dialect;
+
+const DIALECT: Dialect = Dialect::VerlAgent;
+
+/// A model that knows the corner shop, with another answer where `instead` has one.
+fn served(instead: impl Fn(&str, &Asked) -> Option<server::Answer> + Send + Sync + 'static) -> String {
+    let model = Model::new(&Arc::new(corner_shop()), DIALECT);
+    serve(move |asked| {
+        let (instruction, _) = model.place(asked);
+        instead(&instruction, asked).unwrap_or_else(|| model.answer(asked))
+    })
+}
+
+/// A remote rollout in the corner shop, with further flags.
+fn rollout<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let whom = ["rollout", "--policy", "remote", "--base-url", address, "--model", "parrot"];
+    let what = ["--catalog", CORNER_SHOP, "--split", "all", "--backoff", "0.001", "--request-retries", "1"];
+    [&whom[..], &what[..], more].concat()
+}
+
+/// The lines of a file, in an order that does not depend on who was served first.
+fn lines(file: &Path) -> BTreeSet<String> {
+    fs::read_to_string(file).expect("a file").lines().map(str::to_owned).collect()
+}
+
+fn without_time(mut result: Value) -> Value {
+    result["seconds"] = Value::Null;
+    result
+}
+
+#[test]
+fn a_served_model_is_measured_as_a_local_policy_is() {
+    let address = served(|_, _| None);
+    let there = json(&rollout(&address, &["--json"]));
+    let here = json(&["rollout", "--policy", "oracle", "--catalog", CORNER_SHOP, "--split", "all", "--json"]);
+    let [mut there, here] = [there, here].map(without_time);
+    let remote = there.as_object_mut().expect("an object").remove("remote").expect("what was asked");
+    assert_eq!(remote["url"], format!("{address}chat/completions"));
+    assert_eq!((&remote["model"], &remote["failed"]), (&"parrot".into(), &0.into()));
+    there["policy"] = here["policy"].clone();
+    // A model thinks in writing; the oracle does not.
+    there["thinking_rate"] = here["thinking_rate"].clone();
+    assert_eq!(there, here);
+    let told = answer(&rollout(&address, &[]));
+    let told: Vec<&str> = told.lines().filter(|line| !line.starts_with("seconds ")).collect();
+    let told = told.join("\n").replace(&address, "SERVER/");
+    in_area("cli", || insta::assert_snapshot!("rollout_of_a_served_model", told));
+}
+
+/// The names of all fields, with those of what they hold.
+fn keys(value: &Value, prefix: &str, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            let name = format!("{prefix}.{name}");
+            self::keys(value, &name, keys);
+            keys.insert(name);
+        }),
+        Value::Array(items) => items.iter().for_each(|item| self::keys(item, prefix, keys)),
+        _ => (),
+    }
+}
+
+#[test]
+fn its_records_have_the_form_of_a_local_models() {
+    let dir = temporary();
+    let address = served(|_, _| None);
+    let [there, here] = ["there.jsonl", "here.jsonl"].map(|name| dir.path().join(name));
+    answer(&rollout(&address, &["--out", path(&there)]));
+    let local = ["rollout", "--policy", "lm", "--checkpoint", path(MODEL.path()), "--catalog", CORNER_SHOP];
+    answer(&[&local[..], &["--split", "all", "--out", path(&here)]].concat());
+    let keys_of = |file: &Path| {
+        let mut all = BTreeSet::new();
+        for line in lines(file) {
+            keys(&serde_json::from_str(&line).expect("JSON"), "", &mut all);
+        }
+        // What a local model says is kept token by token, what was bought is kept where something was.
+        all.retain(|key| !key.starts_with(".turns.completion.") && !key.starts_with(".breakdown."));
+        all.retain(|key| !key.starts_with(".sampling."));
+        all
+    };
+    assert_eq!(keys_of(&there), keys_of(&here));
+    assert!(keys_of(&there).contains(".turns.answer"));
+    let record: Value = serde_json::from_str(lines(&there).first().expect("a trip")).expect("JSON");
+    let given =
+        ["policy", "model", "dialect", "prompt_version"].map(|key| record[key].as_str().expect("a text"));
+    assert_eq!(given, ["remote", "parrot", "verl-agent", "verl-agent-v1"]);
+    assert_eq!(
+        (&record["turns"][0]["prompt_ids"], &record["turns"][0]["completion"]),
+        (&Value::Array(vec![]), &Value::Null)
+    );
+    let replayed = answer(&["replay", path(&there), "--catalog", CORNER_SHOP]);
+    assert!(replayed.contains("all as recorded"), "{replayed}");
+}
+
+#[test]
+fn trips_that_failed_are_left_out_counted_and_tried_again() {
+    let dir = temporary();
+    let (whole, file) = (dir.path().join("whole.jsonl"), dir.path().join("trips.jsonl"));
+    let goals = corner_shop();
+    let unlucky = goals.goals().goals()[1].instruction.to_string();
+    let is_broken = Arc::new(AtomicBool::new(true));
+    let n_asked = Arc::new(AtomicUsize::new(0));
+    let (broken, asked) = (is_broken.clone(), n_asked.clone());
+    let address = served(move |instruction, _| {
+        asked.fetch_add(1, Ordering::SeqCst);
+        (broken.load(Ordering::SeqCst) && instruction == unlucky).then(|| error(503, "", "overloaded"))
+    });
+    let Answer { code, stdout, stderr } = webshop(&rollout(&address, &["--json", "--out", path(&file)]), "");
+    assert_eq!(code, Some(2), "{stderr}");
+    let first: Value = serde_json::from_str(&stdout).expect("one JSON object");
+    assert_eq!((&first["remote"]["failed"], &first["success_rate"]), (&1.into(), &1.0.into()));
+    let failure = &first["remote"]["failures"][0];
+    assert_eq!((&failure["coordinates"]["goal"], &failure["attempts"]), (&1.into(), &2.into()));
+    let message: Vec<&str> = stderr.lines().filter(|line| line.contains("failed")).collect();
+    in_area("cli", || insta::assert_snapshot!("failed_trips", message.join("\n")));
+    let n_made = lines(&file).len();
+    assert_eq!(n_made + 1, goals.goals().goals().len());
+    is_broken.store(false, Ordering::SeqCst);
+    answer(&rollout(&address, &["--out", path(&whole)]));
+    n_asked.store(0, Ordering::SeqCst);
+    let resumed = json(&rollout(&address, &["--json", "--out", path(&file), "--resume"]));
+    assert!((1..16).contains(&n_asked.load(Ordering::SeqCst)), "one trip is made, the others stand");
+    assert_eq!((&resumed["remote"]["failed"], &resumed["episodes"]), (&0.into(), &(n_made + 1).into()));
+    assert_eq!(lines(&file), lines(&whole));
+    let results = ["first", "resumed"].map(|name| dir.path().join(name));
+    for (file, result) in results.iter().zip([first, resumed]) {
+        fs::write(file, result.to_string()).expect("a written result");
+    }
+    let message = refusal(dir.path(), &["compare", path(&results[0]), path(&results[1])], "");
+    let expected =
+        "they differ in the trips that failed and are left out; `--force` compares them all the same";
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_rollout_goes_on_where_it_stopped() {
+    let dir = temporary();
+    let (whole, file) = (dir.path().join("whole.jsonl"), dir.path().join("trips.jsonl"));
+    let slow = corner_shop().goals().goals()[2].instruction.to_string();
+    let (is_slow, (sender, reached)) = (Arc::new(AtomicBool::new(true)), channel());
+    let (slows, sender) = (is_slow.clone(), Mutex::new(sender));
+    let address = served(move |instruction, _| {
+        if slows.load(Ordering::SeqCst) && instruction == slow {
+            sender.lock().expect("no thread panics").send(()).expect("the test waits for it");
+            loop {
+                std::thread::park();
+            }
+        }
+        None
+    });
+    let args = |out, more: &[&'static str]| -> Vec<String> {
+        let args = rollout(&address, &["--json", "--concurrency", "1", "--out", out]);
+        args.into_iter().chain(more.iter().copied()).map(str::to_owned).collect()
+    };
+    let run = |args: Vec<String>| {
+        command(&args.iter().map(String::as_str).collect::<Vec<_>>()).spawn().expect("the binary starts")
+    };
+    let child = run(args(path(&file), &[]));
+    reached.recv().expect("the slow trip is reached");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("there is `kill`").success());
+    let Answer { code, stdout, stderr } = answered(child);
+    assert_eq!((code, stdout.as_str()), (Some(130), ""), "{stderr}");
+    assert!(stderr.contains("trips made; `--resume` goes on from there"), "{stderr}");
+    let n_made = lines(&file).len();
+    assert!(n_made > 0, "trips were made before the slow one");
+    // As if it had been stopped within a line, too.
+    let mut torn = fs::read(&file).expect("a file");
+    torn.extend_from_slice(b"{\"format\":");
+    fs::write(&file, torn).expect("a written file");
+    is_slow.store(false, Ordering::SeqCst);
+    let Answer { code, stderr, .. } = answered(run(args(path(&file), &["--resume"])));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("ends within a line; its last 10 bytes are dropped"), "{stderr}");
+    assert_eq!(answered(run(args(path(&whole), &[]))).code, Some(0));
+    assert_eq!(lines(&file), lines(&whole));
+}
+
+#[test]
+fn the_key_goes_to_the_server_and_nowhere_else() {
+    let dir = temporary();
+    let seen: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let kept = seen.clone();
+    let unlucky = corner_shop().goals().goals()[1].instruction.to_string();
+    let address = served(move |instruction, asked| {
+        kept.lock().expect("no thread panics").insert(asked.headers["authorization"].clone());
+        (instruction == unlucky).then(|| error(400, "", &format!("no, {}", asked.headers["authorization"])))
+    });
+    let file = dir.path().join("trips.jsonl");
+    let args = rollout(&address, &["--json", "--out", path(&file)]);
+    let run = |args: &[&str], variable: &str| {
+        answered(
+            command(args)
+                .env(variable, "s3cret-key")
+                .env("RUST_LOG", "trace")
+                .spawn()
+                .expect("the binary starts"),
+        )
+    };
+    let answer = run(&args, "OPENAI_API_KEY");
+    assert_eq!(answer.code, Some(2), "one trip is refused");
+    assert_eq!(*seen.lock().expect("no thread panics"), BTreeSet::from(["Bearer s3cret-key".to_owned()]));
+    assert!(answer.stderr.contains("HTTP status 400 Bad Request: no, Bearer …"), "{}", answer.stderr);
+    let told = [answer.stdout, answer.stderr, fs::read_to_string(&file).expect("a file")];
+    assert!(told.iter().all(|told| !told.contains("s3cret")), "{told:?}");
+    seen.lock().expect("no thread panics").clear();
+    run(&rollout(&address, &["--api-key-env", "MY_KEY"]), "MY_KEY");
+    assert_eq!(seen.lock().expect("no thread panics").len(), 1);
+}

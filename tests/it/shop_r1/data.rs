@@ -1,0 +1,395 @@
+//! Single steps are made of trips, of recordings in each of the formats in use, and of dead ends; and what others made is
+//! checked field by field.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::common::command::{CORNER_SHOP, answer, path, temporary, webshop};
+use crate::common::corner_shop::{corner_shop, goal};
+use crate::common::in_area;
+use serde_json::{Value, json};
+use webshop_agent::next_action::{About, ActionType, BuyNowAs, NextAction, Sample, SampleSource, dead_end, samples_of};
+use webshop_env::{Action, Shop};
+use webshop_products::GoalId;
+use webshop_training::{CatalogConfig, open_shop};
+
+const ABOUT: About<'_> = About { source: SampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };
+
+fn embedded() -> Shop {
+    open_shop(&CatalogConfig { source: "100".into(), ..CatalogConfig::default() }).expect("the shop opens")
+}
+
+fn tea(shop: &Shop) -> GoalId {
+    shop.goals().goals().iter().find(|goal| goal.asin.as_str() == "B0TEA00001").expect("tea is wanted").id
+}
+
+fn steps(said: &[&str]) -> Vec<(String, Action)> {
+    said.iter().map(|said| (String::new(), said.parse().unwrap_or_else(|never| match never {}))).collect()
+}
+
+fn samples(lines: &str) -> Vec<Sample> {
+    lines.lines().map(|line| serde_json::from_str(line).expect("a sample")).collect()
+}
+
+/// What was done in a sample, as Shop-R1 says it in short.
+fn done(sample: &Sample) -> String {
+    match &sample.action {
+        NextAction::Click { name } => format!("{} {name}", sample.id),
+        NextAction::TypeAndSubmit { text, .. } => format!("{} search {text}", sample.id),
+        NextAction::Terminate {} => format!("{} leave", sample.id),
+    }
+}
+
+fn all_done(samples: &[Sample]) -> Vec<String> {
+    samples.iter().map(done).collect()
+}
+
+/// The samples that `data` writes with these flags, and the table.
+fn data(flags: &[&str]) -> (Vec<Sample>, String) {
+    let answer = webshop(&[&["shop-r1", "data"], flags].concat(), "");
+    assert_eq!(answer.code, Some(0), "{flags:?}: {}", answer.stderr);
+    (samples(&answer.stdout), answer.stderr)
+}
+
+#[test]
+fn each_step_of_a_trip_is_a_sample_if_its_page_offers_it() {
+    let shop = corner_shop();
+    let tea = tea(&shop);
+    let said = [
+        "search[green tea]",
+        "click[no such thing]",
+        "search[sugar free green tea]",
+        "click[b0tea00001]",
+        "click[crème brûlée]",
+        "click[buy now]",
+        "click[buy now]",
+    ];
+    let made = samples_of(&shop, tea, &steps(&said), ABOUT);
+    let id = |step: usize| format!("policy-{}-{step}", tea.0);
+    // Step 1 is no move, step 2 has no search bar, and step 6 is behind the purchase.
+    let expected = ["search green tea", "b0tea00001", "crème brûlée", "buy now"];
+    let expected: Vec<String> =
+        [0, 3, 4, 5].into_iter().zip(expected).map(|(at, done)| format!("{} {done}", id(at))).collect();
+    assert_eq!(all_done(&made), expected);
+    let last = &made[3];
+    assert_eq!((last.step, last.context.len(), last.rationale.as_str()), (5, 5, "I buy it."));
+    assert_eq!(last.context[1].action, None, "what the shop let pass is no action");
+    let search = last.context[2].action.as_ref().map(NextAction::action_type);
+    assert_eq!(search, Some(ActionType::TypeAndSubmit), "what was done is told though it makes no sample");
+    assert!(last.page.contains("<option name=\"crème brûlée\" clicked>"), "{}", last.page);
+    let about = About { buy_now_as: BuyNowAs::Terminate, ..ABOUT };
+    let made = samples_of(&shop, tea, &steps(&said), about);
+    assert_eq!(made[3].action, NextAction::Terminate {});
+}
+
+#[test]
+fn a_dead_end_lists_nothing_that_could_be_bought() {
+    let shop = corner_shop();
+    let (tea, sheet) = (tea(&shop), goal(&shop, "B0SHEET001", &["twin [38x75]"]).id);
+    // The sheets alone are listed. Their title shares no noun with the tea's, so that the reward's factor is 0.
+    let left = dead_end(&shop, tea, sheet, ABOUT).expect("a dead end");
+    assert_eq!(left.page.matches("<a name=").count(), 1, "{}", left.page);
+    assert_eq!(done(&left), format!("dead_end-{}-{}-1 leave", tea.0, sheet.0));
+    assert_eq!((left.source, left.context.len()), (SampleSource::DeadEnd, 1));
+    assert_eq!(left.rationale, "I find nothing that I want.");
+    assert_eq!(dead_end(&shop, tea, tea, ABOUT), None, "what is wanted is listed");
+    // Sneakers without laces are worth more than a tenth to who wants some with: the kind is right.
+    let [laced, plain] =
+        [["white", "8"], ["white", "9"]].map(|options| goal(&shop, "B0SNEAK001", &options).id);
+    assert_eq!(dead_end(&shop, laced, plain, ABOUT), None);
+    let shop = embedded();
+    // Of 8 results for curtains none is a drink, nor are the brushes among them.
+    let left = dead_end(&shop, GoalId(41), GoalId(1226), ABOUT).expect("a dead end");
+    assert!(left.page.contains("(Total results: 8)"), "{}", left.page);
+    assert_eq!(dead_end(&shop, GoalId(41), GoalId(41), ABOUT), None);
+}
+
+#[test]
+fn data_is_the_same_every_time_and_checks_out() {
+    let dir = temporary();
+    let mut written = Vec::new();
+    for (name, threads) in [("one", "1"), ("two", "2")] {
+        let file = dir.path().join(name);
+        let flags = ["shop-r1", "data", "--episodes", "30", "--threads", threads, "--out", path(&file)];
+        let table = answer(&flags);
+        assert_eq!(answer(&["shop-r1", "validate", path(&file)]), told_of_samples(&table));
+        written.push(fs::read_to_string(&file).expect("samples"));
+    }
+    assert_eq!(written[0], written[1]);
+    let made = samples(&written[0]);
+    let n_left = made.iter().filter(|sample| sample.source == SampleSource::DeadEnd).count();
+    // A tenth of all, to the nearest whole sample.
+    assert_eq!(n_left, ((made.len() - n_left) as f64 / 9.0).round() as usize);
+    assert!(made.iter().all(|sample| sample.split == "train" && !sample.rationale.is_empty()));
+    let (elsewhere, _) = data(&["--episodes", "30", "--split", "test"]);
+    assert!(elsewhere.iter().all(|sample| sample.split == "test"));
+}
+
+/// The rows of the table that `validate` prints too.
+fn told_of_samples(table: &str) -> String {
+    table.lines().filter(|line| !line.starts_with("left out")).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_models_reason_stands_where_it_would_do_the_same() {
+    let (before, _) = data(&["--episodes", "4"]);
+    let answers = |step: &Sample| {
+        // The first step for a reason of its own, the second done otherwise, the others not readable.
+        let (rationale, action) = match step.step {
+            0 => ("I ask for it.", step.action.clone()),
+            1 => ("I leave.", NextAction::Terminate {}),
+            _ => {
+                return json!({ "id": step.id, "ground_truth": step.action, "completion": "hm" }).to_string();
+            }
+        };
+        let completion = json!({ "rationale": rationale, "action": action }).to_string();
+        json!({ "id": step.id, "ground_truth": step.action, "completion": completion }).to_string()
+    };
+    let dir = temporary();
+    let file = dir.path().join("answers.jsonl");
+    fs::write(&file, before.iter().map(|step| answers(step) + "\n").collect::<String>())
+        .expect("a written file");
+    let (after, told) = data(&["--episodes", "4", "--rationales", path(&file)]);
+    assert_eq!(before.len(), after.len());
+    let n_first = before.iter().filter(|step| step.step == 0).count();
+    // A dead end is the second step of its visit, and is left indeed.
+    let dead_ends = before.iter().filter(|step| step.source == SampleSource::DeadEnd).count();
+    let n = n_first + dead_ends;
+    assert!(told.contains(&format!("rationales by a model: {n} of {}", before.len())), "{told}");
+    for (before, after) in before.iter().zip(&after) {
+        let expected = match (before.step, before.source) {
+            (0, _) => "I ask for it.",
+            (_, SampleSource::DeadEnd) => "I leave.",
+            _ => &before.rationale,
+        };
+        assert_eq!(after.rationale, expected, "{}", after.id);
+        let recalled = after.context.first().map(|step| step.rationale.as_str());
+        let asked = before.source == SampleSource::Demonstration && before.step > 0;
+        assert!(!asked || recalled == Some("I ask for it."), "{}: {recalled:?}", after.id);
+        let without =
+            |sample: &Sample| Sample { rationale: String::new(), context: Vec::new(), ..sample.clone() };
+        assert_eq!(without(before), without(after));
+    }
+}
+
+#[test]
+fn the_papers_mix_has_its_proportions() {
+    let (made, _) = data(&["--from", "oracle", "--mix", "paper", "--episodes", "60"]);
+    let mut counts: BTreeMap<ActionType, usize> = BTreeMap::new();
+    made.iter().for_each(|sample| *counts.entry(sample.action.action_type()).or_default() += 1);
+    // There are 60 searches, so that all others are 60/677 of the paper's 690 and 512, but for rounding.
+    let [clicks, searches, leavings] = ActionType::ALL.map(|kind| counts[&kind]);
+    assert!((59..=60).contains(&searches), "{searches}");
+    assert!((60..=61).contains(&clicks) && (44..=45).contains(&leavings), "{clicks} and {leavings}");
+}
+
+#[test]
+fn of_recorded_trips_those_that_succeeded_are_taken() {
+    let dir = temporary();
+    let file = dir.path().join("trips.jsonl");
+    let flags = ["--catalog", CORNER_SHOP, "--split", "all"];
+    let [oracle, rule] = ["oracle", "rule"].map(|policy| {
+        let out = dir.path().join(policy);
+        answer(&[&["rollout", "--policy", policy, "--out", path(&out)], &flags[..]].concat());
+        fs::read_to_string(&out).expect("trips")
+    });
+    let again = oracle.lines().next().expect("a trip");
+    fs::write(&file, format!("{oracle}{rule}{again}\n")).expect("a written file");
+    let trips = ["--from", "trips", "--trips", path(&file), "--dead-ends", "0"];
+    let (made, told) = data(&[&trips, &flags[..]].concat());
+    let began: Vec<&str> =
+        made.iter().filter(|sample| sample.step == 0).map(|sample| sample.id.as_str()).collect();
+    // All 17 of the oracle, and one of them again. The rule agent buys the first result as it is, which is never right.
+    assert_eq!(began.len(), 18, "{told}");
+    assert!(told.contains("\nleft out: 17 trips, as the reward is below 1 (the first: line 18)"), "{told}");
+    let goal = made[0].goal.expect("a goal of this shop");
+    assert_eq!([began[0], began[17]], [format!("policy-{goal}-0"), format!("policy-{goal}.2-0")]);
+    let (few, _) = data(&[&trips, &flags[..], &["--episodes", "3"]].concat());
+    assert_eq!(few.iter().filter(|sample| sample.step == 0).count(), 3);
+}
+
+const TEA: &str =
+    "my aunt cannot have sugar, so i am after a sugar free green tea, ideally the creme brulee one";
+
+/// A line of the log of the original's site.
+fn opened(page: &str, instruction: &str, content: &Value) -> Value {
+    let goal =
+        json!({ "asin": "B0TEA00001", "instruction_text": instruction, "goal_options": [], "weight": 1.0 });
+    json!({ "page": page, "url": format!("http://127.0.0.1:3000/{page}/x"), "goal": goal, "content": content })
+}
+
+/// Writes a session's log into a folder.
+fn log(dir: &Path, name: &str, lines: &[Value]) {
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    fs::write(dir.join(name), lines.join("\n")).expect("a written log");
+}
+
+#[test]
+fn logs_of_the_originals_site_are_followed() {
+    let dir = temporary();
+    let wish = format!("{TEA}, and price lower than 40.00 dollars");
+    let found = json!({ "keywords": ["green", "tea"], "search_result_asins": ["B0TEA00001"], "page": 1 });
+    let item = |options| json!({ "keywords": ["green", "tea"], "page": 1, "asin": "B0TEA00001", "options": options });
+    let open = |page, content: &Value| opened(page, &wish, content);
+    let mut texts = open("item_sub_page", &item(json!({})));
+    texts["url"] = "http://127.0.0.1:3000/item_sub_page/x/B0TEA00001/['green', 'tea']/1/Features/{}".into();
+    let whole = [
+        open("index", &Value::Null),
+        open("search_results", &found),
+        open("search_results", &found),
+        open("item_page", &item(json!({}))),
+        texts,
+        open("item_page", &item(json!({}))),
+        open("item_page", &item(json!({ "flavor": "crème brûlée" }))),
+        open("done", &json!({ "asin": "B0TEA00001", "options": {}, "price": 5.0 })),
+        open("index", &Value::Null),
+    ];
+    let whole = whole.map(|mut line| {
+        if line["content"].is_null() {
+            line.as_object_mut().expect("an object").remove("content");
+        }
+        line
+    });
+    log(dir.path(), "a.jsonl", &whole);
+    log(dir.path(), "b.jsonl", &[whole[0].clone(), whole[3].clone()]);
+    let stranger = [opened("index", "a kite", &json!({})), opened("search_results", "a kite", &found)];
+    log(dir.path(), "c.jsonl", &stranger);
+    let mut elsewhere = whole[3].clone();
+    elsewhere["content"]["asin"] = "B0KITE0001".into();
+    log(dir.path(), "d.jsonl", &[whole[0].clone(), whole[1].clone(), elsewhere]);
+    let flags = ["--from", "human", "--trips", path(dir.path()), "--catalog", CORNER_SHOP, "--split", "all"];
+    let (made, told) = data(&[&flags[..], &["--dead-ends", "0"]].concat());
+    let expected = [
+        "human-10-0 search green tea",
+        "human-10-1 b0tea00001",
+        "human-10-2 features",
+        "human-10-3 < prev",
+        "human-10-4 crème brûlée",
+        "human-10-5 buy now",
+    ];
+    assert_eq!(all_done(&made), expected);
+    let told = told.replace(path(dir.path()), "DIR");
+    in_area("cli", || insta::assert_snapshot!("shop_r1_data_of_logs", told));
+}
+
+#[test]
+fn recordings_at_other_shops_are_told_from_their_own_pages() {
+    let dir = temporary();
+    let file = dir.path().join("people.jsonl");
+    let kite = "Instruction:\nfind me a red kite, and price lower than 30.00 dollars\n";
+    let imitation = json!({
+        "states": [
+            format!("Amazon Shopping Game\n{kite}[button] Search [button_]\n"),
+            format!("{kite}[button] Back to Search [button_]\nPage 1 (Total results: 50)\n[button] Next > [button_]\n\n\
+                     [button] B07KITE001 [button_]\nKite, Red\n$20.00\n"),
+            format!("{kite}[button] Back to Search [button_]\n[button] < Prev [button_]\ncolor\n  [button] red [button_]\n\
+                     Kite, Red\nPrice: $20.00\nRating: N.A.\n[button] Buy Now [button_]\n"),
+            "Thank you for shopping with us!",
+        ],
+        "actions": ["search[red kite]", "click[item - kite, red]", "click[red]"],
+        "available_actions": [[], [], []],
+    });
+    fs::write(&file, imitation.to_string()).expect("a written file");
+    let flags = |file| ["--from", "human", "--trips", file, "--split", "all", "--dead-ends", "0"];
+    let (made, _) = data(&flags(path(&file)));
+    let expected =
+        ["human-people:1-0 search red kite", "human-people:1-1 b07kite001", "human-people:1-2 red"];
+    assert_eq!(all_done(&made), expected);
+    assert_eq!((made[2].goal, made[2].rationale.as_str()), (None, "I choose red."));
+    let option = "<p>color</p>\n<option name=\"red\">\n<p>Kite, Red</p>\n";
+    assert!(made[2].page.contains(option), "{}", made[2].page);
+
+    let head = "Instruction: [SEP] find me a red kite [SEP] Back to Search";
+    let said = |from: &str, value: &str| json!({ "from": from, "loss": null, "value": value });
+    let chat = json!([{ "item_id": "webshop_6", "conversations": [
+        said("human", "You are web shopping."),
+        said("gpt", "Ok."),
+        said("human", "WebShop [SEP] Instruction: [SEP] find me a red kite [SEP] Search"),
+        said("gpt", "Thought:\nI need a kite.\n\nAction:\nsearch[red kite]"),
+        said("human", &format!("{head} [SEP] Page 1 (Total results: 50) [SEP] Next > [SEP] B07KITE001 [SEP] Kite [SEP] $9")),
+        said("gpt", "Thought:\n\n\nAction:\nclick[B07KITE001]"),
+    ] }]);
+    let list = dir.path().join("list.json");
+    fs::write(&list, serde_json::to_string_pretty(&chat).expect("JSON")).expect("a written file");
+    let (chatted, _) = data(&flags(path(&list)));
+    assert_eq!(all_done(&chatted), ["human-list:1-0 search red kite", "human-list:1-1 b07kite001"]);
+    let reasons: Vec<&str> = chatted.iter().map(|sample| sample.rationale.as_str()).collect();
+    assert_eq!(reasons, ["I need a kite.", "I look at this one."]);
+    assert_eq!(chatted[0].split, made[0].split, "one wish is in one split, whatever it may cost");
+}
+
+#[test]
+fn chats_about_this_shop_are_made_again_in_it() {
+    let dir = temporary();
+    let [trips, chats] = ["trips.jsonl", "chats.jsonl"].map(|name| dir.path().join(name));
+    let shop = ["--catalog", CORNER_SHOP];
+    let rollout = ["rollout", "--policy", "oracle", "--split", "all", "--out", path(&trips)];
+    answer(&[&rollout, &shop[..]].concat());
+    let convert = ["--to", "agenttraj", "--dialect", "agentgym-react", "--out", path(&chats)];
+    answer(&[&["convert", path(&trips)], &convert[..], &shop].concat());
+    let flags = ["--split", "all", "--dead-ends", "0", "--catalog", CORNER_SHOP];
+    let (there, _) = data(&[&["--from", "trips", "--trips", path(&trips)], &flags[..]].concat());
+    let (back, _) = data(&[&["--from", "human", "--trips", path(&chats)], &flags[..]].concat());
+    let as_human = |sample: &Sample| Sample {
+        id: sample.id.replacen("policy", "human", 1),
+        source: SampleSource::Human,
+        ..sample.clone()
+    };
+    assert_eq!(back, there.iter().map(as_human).collect::<Vec<_>>());
+}
+
+#[test]
+fn each_problem_of_a_sample_is_named() {
+    let door = "<p>a lamp</p>\n<input name=\"search_input\">\n";
+    let lamp = "<button name=\"< prev\">\n<option name=\"24&quot; inch\">\n";
+    let search = json!({ "type": "type_and_submit", "name": "search_input", "text": "lamp" });
+    let good = json!({
+        "id": "a-1", "source": "human", "split": "train", "goal": 7, "step": 1,
+        "context": [{ "page": door, "action": search }], "page": lamp, "rationale": "It fits.",
+        "action": { "type": "click", "name": "24\" inch" },
+    });
+    let with = |id: &str, changes: &[(&str, Value)]| {
+        let mut row = good.clone();
+        row["id"] = id.into();
+        changes.iter().for_each(|(field, value)| row[*field] = value.clone());
+        row.to_string()
+    };
+    let mut stranger = good.clone();
+    stranger.as_object_mut().expect("an object").retain(|field, _| field != "goal" && field != "page");
+    let click = |name: &str| json!({ "type": "click", "name": name });
+    let rows = [
+        good.to_string(),
+        String::new(),
+        with("no-reason", &[("rationale", "".into())]),
+        "{\"id\": ".into(),
+        "[]".into(),
+        stranger.to_string(),
+        with("mood", &[("mood", 1.into())]),
+        with("split", &[("split", "test".into())]),
+        with("dev", &[("split", "dev".into()), ("goal", 8.into())]),
+        with("red", &[("action", click("red"))]),
+        with("field", &[("action", search.clone())]),
+        with("bare", &[("action", json!({ "type": "terminate", "name": "x" }))]),
+        with("scroll", &[("action", json!({ "type": "scroll" }))]),
+        with("nobody", &[("source", "nobody".into()), ("goal", (-1).into())]),
+        with("long", &[("step", 0.into())]),
+        with("short", &[("step", 2.into())]),
+        with("broken", &[("context", json!([{ "page": door, "action": null }, { "page": 1 }]))]),
+        // A cut context, and leaving, which takes nothing on the page.
+        with("cut", &[("step", 9.into()), ("context", json!([{ "page": lamp, "action": null }]))]),
+        with("left", &[("action", json!({ "type": "terminate" }))]),
+    ];
+    let dir = temporary();
+    let file = dir.path().join("samples.jsonl");
+    fs::write(&file, rows.join("\n")).expect("a written file");
+    let answered = webshop(&["shop-r1", "validate", path(&file)], "");
+    assert_eq!((answered.code, answered.stderr.as_str()), (Some(1), ""));
+    let told = answered.stdout.replace(path(&file), "FILE");
+    in_area("cli", || insta::assert_snapshot!("shop_r1_validate_problems", told));
+    let sound = [&rows[0], &rows[2], &rows[17], &rows[18]].map(String::as_str);
+    fs::write(&file, sound.join("\n")).expect("a written file");
+    in_area("cli", || {
+        insta::assert_snapshot!("shop_r1_validate", answer(&["shop-r1", "validate", path(&file)]));
+    });
+}

@@ -1,0 +1,263 @@
+//! `shop-r1 eval` counts what a model answers at single steps, beside what needs no model; steps are few enough here to be
+//! counted by hand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::common::command::{
+    CORNER_SHOP, MODEL, answer, copy, edit, json, path, refusal, refusals, temporary, webshop,
+};
+use crate::common::in_area;
+use crate::common::model::{completion, error};
+use crate::common::server::{Answer, serve};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Five steps: a search, three clicks of which two buy, and a leaving on a page without instruction.
+fn steps() -> [Value; 5] {
+    let page = |number: u32| format!("<p>Instruction:</p>\n<p>a red lamp</p>\n<p>step {number}</p>\n");
+    let step = |number: u32, page: String, action: Value| {
+        let (id, split) = (format!("s{number}"), if number == 5 { "validation" } else { "test" });
+        json!({ "id": id, "source": "human", "split": split, "step": 0, "context": [], "page": page, "action": action })
+    };
+    let buy = json!({ "type": "click", "name": "buy now" });
+    let mut steps = [
+        step(1, page(1), json!({ "type": "type_and_submit", "name": "search_input", "text": "red lamp" })),
+        step(2, page(2), buy.clone()),
+        step(3, page(3), buy),
+        step(4, page(4), json!({ "type": "click", "name": "b000000004" })),
+        step(5, "<p>step 5</p>\n".into(), json!({ "type": "terminate" })),
+    ];
+    steps[3]["context"] = json!([{ "page": "<p>what lies behind</p>\n", "action": { "type": "terminate" } }]);
+    steps
+}
+
+/// A folder with the steps in a file.
+fn file(steps: &[Value]) -> (TempDir, PathBuf) {
+    let dir = temporary();
+    let file = dir.path().join("steps.jsonl");
+    let lines: String = steps.iter().map(|step| format!("{step}\n")).collect();
+    fs::write(&file, lines).expect("a written file");
+    (dir, file)
+}
+
+fn eval<'a>(data: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    [&["shop-r1", "eval", "--data", path(data)], more].concat()
+}
+
+/// A server whose model answers at step n with `said(n)`; the texts of all questions.
+fn served(said: impl Fn(usize, &str) -> Answer + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<String>>>) {
+    let asked_for: Arc<Mutex<Vec<String>>> = Arc::default();
+    let kept = asked_for.clone();
+    let address = serve(move |asked| {
+        let body: Value = serde_json::from_str(&asked.body).expect("a request is JSON");
+        let content = body["messages"][1]["content"].as_str().expect("a text");
+        kept.lock().expect("no thread panics").push(content.to_owned());
+        let number = (1..=5).find(|number| content.contains(&format!("<p>step {number}</p>")));
+        said(number.expect("a step"), content)
+    });
+    (address, asked_for)
+}
+
+fn said(content: &str) -> Answer {
+    completion(json!({ "role": "assistant", "content": content }), "stop")
+}
+
+/// Right but for the case, right, a wrong name, no JSON, a type that does not exist.
+fn mixed(number: usize, _: &str) -> Answer {
+    let action = match number {
+        1 => json!({ "type": "type_and_submit", "name": "search_input", "text": "Red lamp!" }),
+        2 => json!({ "type": "click", "name": "buy now" }),
+        3 => json!({ "type": "click", "name": "< prev" }),
+        4 => return said("I click on b000000004."),
+        _ => json!({ "type": "scroll" }),
+    };
+    said(&json!({ "rationale": "I do.", "action": action }).to_string())
+}
+
+const FIGURES: [&str; 6] =
+    ["exact_soft", "exact_string", "type_acc", "macro_f1", "weighted_f1", "invalid_rate"];
+
+/// Asserts the figures of a row of the table.
+#[track_caller]
+fn check(table: &Value, row: usize, name: &str, expected: [f64; 6]) {
+    let row = &table["rows"][row];
+    assert_eq!(row["name"], name);
+    for (figure, expected) in FIGURES.into_iter().zip(expected) {
+        let value = row[figure]["value"].as_f64().expect("a number");
+        assert!((value - expected).abs() < 1e-12, "{name}: {figure} is {value}, not {expected}");
+    }
+}
+
+#[test]
+fn what_needs_no_model_is_counted_by_hand() {
+    let (_dir, data) = file(&steps());
+    let table = json(&eval(&data, &["--json"]));
+    assert_eq!((&table["steps"], &table["model"]), (&json!(5), &Value::Null));
+    // Of 5 steps 1 leaves: F1 = 2·1 / (1 + 5), over three types, and of weight 1/5.
+    check(&table, 0, "always terminate", [0.2, 0.2, 0.2, 1.0 / 9.0, 1.0 / 15.0, 0.0]);
+    // 2 buy, 3 click: F1 = 2·3 / (3 + 5).
+    let buying = [0.4, 0.4, 0.6, 0.25, 0.45, 0.0];
+    check(&table, 1, "always click buy now", buying);
+    check(&table, 2, "most frequent action", buying);
+    assert_eq!(table["rows"][2]["answer"], json!({ "type": "click", "name": "buy now" }));
+    // `a red lamp` is like `red lamp` by 2·2 / (3 + 2) = .8. The last page has no instruction: F1 = 2·1 / (1 + 4).
+    check(&table, 3, "copied instruction", [0.2, 0.0, 0.2, 0.4 / 3.0, 0.08, 0.2]);
+    assert_eq!(table["rows"].as_array().map(Vec::len), Some(4));
+    // Three clicks and a search: always leaving is never right, and no type of theirs.
+    let table = json(&eval(&data, &["--split", "test", "--json"]));
+    assert_eq!((&table["steps"], &table["origin"]["file"]["split"]), (&json!(4), &json!("test")));
+    check(&table, 0, "always terminate", [0.0; 6]);
+    assert_eq!(json(&eval(&data, &["--steps", "2", "--json"]))["steps"], 2);
+}
+
+#[test]
+fn answers_are_counted_as_they_were_given() {
+    let (dir, data) = file(&steps());
+    let (address, _) = served(mixed);
+    let out = dir.path().join("answers.jsonl");
+    let server = ["--base-url", &address, "--model", "parrot", "--concurrency", "3"];
+    let kept = eval(&data, &[&server[..], &["--out", path(&out)]].concat());
+    let table = json(&eval(&data, &[&server[..], &["--json"]].concat()));
+    // F1 of clicks 2·2 / (3 + 2) = .8, of searches 1, of leaving 0.
+    check(&table, 0, "parrot", [0.4, 0.2, 0.6, 0.6, (3.0 * 0.8 + 1.0) / 5.0, 0.2]);
+    assert_eq!(table["rows"][0]["confusion"], json!([[2, 0, 0, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 1, 0]]));
+    assert_eq!(table["model"]["too_long"], 0);
+    let told = answer(&kept);
+    for row in table["rows"].as_array().expect("rows") {
+        let percent = |share: &Value| format!("{:.1}", 100.0 * share.as_f64().expect("a share"));
+        let [name, cells] = [row["name"].as_str().expect("a name").to_owned(), String::new()];
+        let cells = FIGURES.iter().fold(cells, |cells, figure| {
+            let [value, low, high] =
+                [&row[*figure]["value"], &row[*figure]["ci95"][0], &row[*figure]["ci95"][1]].map(percent);
+            format!("{cells} {value} [{low}, {high}]")
+        });
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert!(
+            told.lines().any(|line| words(line) == words(&(name.clone() + &cells))),
+            "{name}{cells}:\n{told}"
+        );
+    }
+    // The same bytes each time, whoever is served first.
+    let first = fs::read_to_string(&out).expect("a file");
+    fs::remove_file(&out).expect("a file");
+    assert_eq!((answer(&kept), fs::read_to_string(&out).expect("a file")), (told.clone(), first.clone()));
+    let told = told.replace(path(dir.path()), "DIR");
+    in_area("cli", || insta::assert_snapshot!("shop_r1_eval_of_a_served_model", told));
+    // A kept row is one that can be scored, with the same verdict.
+    let scored = webshop(&["shop-r1", "score"], &first);
+    assert_eq!((scored.code, scored.stdout.lines().count()), (Some(0), 5), "{}", scored.stderr);
+    for (line, exact) in scored.stdout.lines().zip([true, true, false, false, false]) {
+        let row: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!((&row["is_exact"], &row["judged"]["exact_match_soft_gt"]), (&exact.into(), &exact.into()));
+        assert_eq!(row["problem"], row["judged"]["problem"]);
+    }
+}
+
+#[test]
+fn a_question_that_is_too_long_loses_what_lies_behind() {
+    let (_dir, data) = file(&steps()[3..]);
+    let (address, asked_for) = served(|number, content| {
+        let is_too_long = number == 5 || content.contains("what lies behind");
+        match is_too_long {
+            true => error(400, "", "This model's maximum context length is 5"),
+            false => said(r#"{"rationale": "I do.", "action": {"type": "click", "name": "b000000004"}}"#),
+        }
+    });
+    let server = ["--base-url", &address, "--model", "parrot", "--concurrency", "1", "--json"];
+    let table = json(&eval(&data, &server));
+    // The first step is asked about again and answered rightly; the second has nothing to lose and counts as invalid.
+    check(&table, 0, "parrot", [0.5, 0.5, 0.5, 1.0 / 3.0, 0.5, 0.5]);
+    assert_eq!(table["model"]["too_long"], 1);
+    let asked_for = asked_for.lock().expect("no thread panics");
+    assert_eq!(asked_for.len(), 3);
+    assert!(asked_for[1].starts_with("Action 1: {\"type\":\"terminate\"}\nPage 2:\n"), "{}", asked_for[1]);
+}
+
+#[test]
+fn prompts_are_chosen_by_name() {
+    let (_dir, data) = file(&steps()[3..4]);
+    for (prompt, version, has_past) in [
+        ("paper", "shop-r1-v3", true),
+        ("latest", "shop-r1-latest-v1", false),
+        ("minimal", "shop-r1-minimal-v1", false),
+    ] {
+        let (address, asked_for) = served(mixed);
+        let server = ["--base-url", &address, "--model", "parrot", "--prompt", prompt, "--json"];
+        let table = json(&eval(&data, &server));
+        assert_eq!(table["model"]["prompt_version"], version);
+        let asked_for = asked_for.lock().expect("no thread panics");
+        assert_eq!(asked_for[0].contains("what lies behind"), has_past, "{prompt}");
+    }
+}
+
+#[test]
+fn a_model_of_ours_answers_the_same_on_any_number_of_threads() {
+    let (dir, data) = file(&steps());
+    let model = dir.path().join("model");
+    let new = ["model", "new", "--shape", "tiny", "--layers", "1", "--catalog", CORNER_SHOP];
+    answer(&[&new[..], &["--out", path(&model)]].concat());
+    let bounds = ["--max-turn-tokens", "8", "--max-context", "2048", "--checkpoint", path(&model)];
+    let asked = |name: &str, threads: &str, seed: &str| {
+        let out = dir.path().join(name);
+        let more = ["--threads", threads, "--seed", seed, "--out", path(&out), "--json"];
+        let table = json(&eval(&data, &[&bounds[..], &more].concat()));
+        (table, fs::read_to_string(&out).expect("a file"))
+    };
+    let (table, answers) = asked("first", "1", "0");
+    assert_eq!(asked("again", "2", "0"), (table.clone(), answers.clone()));
+    assert_ne!(asked("other", "2", "1").1, answers);
+    // Whoever has learned nothing says nothing.
+    assert_eq!(table["rows"][0]["invalid_rate"]["value"], 1.0);
+    assert_eq!((&table["model"]["dialect"], &table["model"]["too_long"]), (&json!("shop-r1"), &json!(0)));
+    let narrow = ["--max-turn-tokens", "8", "--max-context", "16", "--checkpoint", path(&model), "--json"];
+    assert_eq!(json(&eval(&data, &narrow))["model"]["too_long"], 5);
+}
+
+#[test]
+fn held_out_steps_are_those_of_the_split() {
+    let shop = |more: &[&str]| json(&[&["shop-r1", "eval", "--json", "--steps", "60"][..], more].concat());
+    let table = shop(&[]);
+    assert_eq!((&table["steps"], &table["origin"]["shop"]["split"]), (&json!(60), &json!("test")));
+    assert_eq!(shop(&["--split", "test"]), table);
+    assert_ne!(shop(&["--split", "validation"])["rows"], table["rows"]);
+    // Without dead ends leaving is never right; with nothing else it always is.
+    check(&shop(&["--dead-ends", "0"]), 0, "always terminate", [0.0; 6]);
+    let leaving = &shop(&["--dead-ends", "1"])["rows"][0]["exact_soft"]["value"];
+    assert_eq!(leaving, 1.0);
+    // 512 of the paper's 1879 steps leave; of 60 that is 16.3, give or take four deviations of 3.4.
+    let share = shop(&["--mix", "paper"])["rows"][0]["exact_soft"]["value"].as_f64().expect("a share");
+    assert!((share * 60.0 - 16.3).abs() < 14.0, "{share}");
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_refused() {
+    let (dir, data) = file(&steps());
+    let model = ["--checkpoint", path(MODEL.path())];
+    refusals("shop_r1_eval", |refused| {
+        refused.row(dir.path(), &eval(&data, &["--out", "answers.jsonl"]));
+        refused.row(dir.path(), &eval(&data, &["--split", "train"]));
+        refused.row(dir.path(), &eval(&data, &["--mix", "paper"]));
+        refused.row(dir.path(), &["shop-r1", "eval", "--dead-ends", "1.5"]);
+        let broken = dir.path().join("broken.jsonl");
+        fs::write(&broken, "{\"id\": \"s1\", \"source\": \"nobody\"}\n").expect("a written file");
+        refused.row(dir.path(), &eval(&broken, &[]));
+    });
+    let message = refusal(MODEL.path(), &eval(&data, &[&model[..], &["--out", path(&data)]].concat()), "");
+    assert!(message.contains("steps.jsonl` is there already"), "{message}");
+    let silent = copy(MODEL.path());
+    edit(&silent.path().join("tokenizer_config.json"), "\"chat_template\"", "\"former_template\"");
+    let message = refusal(silent.path(), &eval(&data, &["--checkpoint", path(silent.path())]), "");
+    assert!(message.contains("the folder has no chat template: no `chat_template.jinja`"), "{message}");
+    // A request that fails for good.
+    let (address, _) = served(|number, content| match number {
+        3 => error(422, "", "no such word"),
+        _ => mixed(number, content),
+    });
+    let message = refusal(dir.path(), &eval(&data, &["--base-url", &address, "--model", "parrot"]), "");
+    assert_eq!(
+        message,
+        "error: no answer at step `s3`: HTTP status 422 Unprocessable Entity: no such word\n"
+    );
+}

@@ -1,0 +1,6 @@
+//! Shop-R1: rewards and translations, data, evaluation and training of single next actions.
+
+mod data;
+mod eval;
+mod rewards;
+mod training;

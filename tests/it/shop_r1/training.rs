@@ -1,0 +1,389 @@
+//! Learning from single steps: exact, resumable, of the weights that answer, and without a step that is lost unseen.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
+
+use crate::common::experiment::{begin, toy};
+use crate::common::stop::StopAfter;
+use tempfile::TempDir;
+use webshop_agent::Manner;
+use webshop_agent::next_action::{ActionType, NextAction, Sample, SampleSource};
+use webshop_products::{GoalId, Seed, Split};
+use webshop_training::data::single_steps::Steps;
+use webshop_evaluation::next_action::{Verdict, judge, scores_of};
+use webshop_training::{Comparison, ComparisonFolder, Config, Ground, LossName, Metric, Observer, Phase, Record, RunFolder, Silent, Stages, TrainingError, compare, read_records, train, warm_up};
+use webshop_training::run::branch;
+use webshop_report::write_comparison;
+
+const WARM_STEPS: u64 = 155;
+const LEARNER_STEPS: u64 = 4;
+
+/// The small experiment, in single steps.
+const IN_STEPS: [&str; 10] = [
+    "warm_start.steps=150",
+    "prompt.dialect=shop-r1-minimal",
+    "prompt.max_context=768",
+    "prompt.max_turn_tokens=48",
+    "learner.practice=steps",
+    "learner.loss=grpo",
+    "learner.group_size=4",
+    "learner.temperature=0.8",
+    "shop_r1.eval_steps=24",
+    "value.goals=40",
+];
+
+fn config(more: &[&str]) -> Config {
+    toy(&[&IN_STEPS, more].concat())
+}
+
+fn run_in(
+    folder: &Path,
+    config: &Config,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> webshop_training::Result<Stages> {
+    let run = match folder.exists() {
+        true => RunFolder::resume(folder)?.0,
+        false => RunFolder::create(folder, config)?,
+    };
+    train(config, &run, observer, stop)
+}
+
+/// A whole run.
+fn whole(config: &Config) -> (TempDir, Stages) {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let stages = run_in(&keep.path().join("run"), config, &Silent, &AtomicBool::new(false));
+    (keep, stages.expect("a run to the end"))
+}
+
+fn last_step() -> String {
+    format!("step-{:06}", WARM_STEPS + LEARNER_STEPS)
+}
+
+static GRPO: LazyLock<(TempDir, Stages)> = LazyLock::new(|| whole(&config(&[])));
+
+fn records(keep: &TempDir) -> Vec<Record> {
+    read_records(&keep.path().join("run"), "test").expect("what was recorded")
+}
+
+fn learned(records: &[Record]) -> Vec<&Record> {
+    records
+        .iter()
+        .filter(|record| record.phase == Phase::Learn && record.get(Metric::RolloutReward).is_some())
+        .collect()
+}
+
+/// What depends on the seed alone.
+fn bytes(keep: &TempDir) -> Vec<Vec<u8>> {
+    let last = format!("answers/{}.jsonl", last_step());
+    [
+        "metrics.jsonl",
+        "checkpoints/last/model/model.safetensors",
+        "checkpoints/last/model/tokenizer.json",
+        &last,
+    ]
+    .map(|name| {
+        fs::read(keep.path().join("run").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    })
+    .into()
+}
+
+#[test]
+fn the_loop_learns_from_single_answers() {
+    let all = records(&GRPO.0);
+    let learned = learned(&all);
+    assert_eq!(learned.len() as u64, LEARNER_STEPS);
+    for record in &learned {
+        let get = |metric| record.get(metric).unwrap_or_else(|| panic!("{metric:?} is recorded"));
+        assert!((0.0..=1.0).contains(&get(Metric::RolloutExactAction)));
+        assert!(
+            get(Metric::RolloutReward) > 0.3,
+            "most answers have the form: {}",
+            get(Metric::RolloutReward)
+        );
+        assert!(get(Metric::TrainGradNorm) > 0.0);
+        assert_eq!(record.get(Metric::RolloutSuccessRate), None, "no trips were made");
+    }
+    // 32 answers a step, 4 to each of 8 questions; a token or more each.
+    assert!(learned[0].get(Metric::RolloutTokensTotal) > Some(31.0));
+}
+
+#[test]
+fn answers_are_made_by_the_weights_that_learn() {
+    // Were the sampler's weights those of an earlier step, its log-probabilities would be, too: after a step they are off by
+    // what the step changed, which is what `train/kl` tells of the reference.
+    let all = records(&GRPO.0);
+    let learned = learned(&all);
+    let moved = learned.last().and_then(|record| record.get(Metric::TrainKlK3)).expect("a distance");
+    assert!(moved > 1e-5, "the policy moved by {moved}");
+    for record in learned {
+        let gap = record.get(Metric::TrainLogProbGap).expect("compared at every step");
+        assert!(gap < 1e-4, "sampler and trainer differ by {gap}");
+    }
+}
+
+#[test]
+fn a_stopped_run_resumes_to_the_same_bytes() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let folder = keep.path().join("run");
+    // In the warm start, behind a learner step, and wherever that leaves it.
+    for n_advances in [20, WARM_STEPS - 20 + 2, 0] {
+        let stop = AtomicBool::new(false);
+        match run_in(&folder, &config(&[]), &StopAfter::new(n_advances, &stop), &stop) {
+            Err(TrainingError::Interrupted { .. }) => assert!(n_advances > 0),
+            ended => assert!(n_advances == 0 && ended.is_ok(), "{:?}", ended.err()),
+        }
+    }
+    assert!(bytes(&keep) == bytes(&GRPO.0), "it is another run");
+}
+
+/// The warm start in single steps from which the runs of all losses branch.
+static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
+    let (keep, run) = begin(&config(&[]));
+    warm_up(&config(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
+    (keep, run)
+});
+
+#[test]
+fn every_loss_learns_from_single_steps() {
+    for loss in LossName::ALL {
+        let group_size = if loss.is_by_group() { 4 } else { 1 };
+        let refresh = if loss == LossName::ApoLagged { 1 } else { 0 };
+        let setting = [
+            &*format!("learner.loss={loss}"),
+            &*format!("learner.group_size={group_size}"),
+            &*format!("value.refresh={refresh}"),
+            // Rewards of single steps go up to a thousand, and those of most completions are below 1.
+            "shop_r1.reward_scale=0.000999",
+            "learner.threshold=0",
+            "learner.steps=1",
+            "value.goals=8",
+        ];
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        let config = config(&setting);
+        let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+        train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+        let norms: Vec<f64> =
+            learned(&records(&keep)).iter().filter_map(|record| record.get(Metric::TrainGradNorm)).collect();
+        assert!(norms.len() == 1 && norms[0] > 0.0, "{loss}: {norms:?}");
+    }
+}
+
+#[test]
+fn other_judges_and_mixes_of_steps_are_learned_from() {
+    for more in [
+        &["shop_r1.judge=binary", "learner.steps=1"][..],
+        &["learner.loss=reinforce", "learner.baseline=batch", "shop_r1.mix=paper", "learner.steps=1"],
+    ] {
+        let (keep, _) = whole(&config(more));
+        let all = records(&keep);
+        let norms: Vec<f64> =
+            learned(&all).iter().filter_map(|record| record.get(Metric::TrainGradNorm)).collect();
+        assert!(!norms.is_empty() && norms.iter().all(|norm| *norm > 0.0), "{more:?}: {norms:?}");
+    }
+}
+
+#[test]
+fn scaled_rewards_of_a_thousand_have_finite_values() {
+    let apo = ["learner.loss=apo", "learner.group_size=1", "learner.steps=1"];
+    // Unscaled, exp(r/β₁) is e²⁰⁰².
+    let (keep, _) = whole(&config(&apo));
+    let all = records(&keep);
+    let value = learned(&all)[0].get(Metric::ValueMean).expect("V* was asked for");
+    assert!(value.is_finite() && value > 1.0, "{value}");
+}
+
+#[test]
+fn no_step_at_all_is_an_error_with_the_counts() {
+    let too_small = config(&["prompt.max_context=60", "warm_start.exercise_steps=0"]);
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let error = run_in(&keep.path().join("run"), &too_small, &Silent, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, TrainingError::NoSteps { step: 0, drawn: 8, .. }), "{error}");
+    let told = error.to_string();
+    assert!(told.starts_with("none of 8 steps of step 0 can be asked about: "), "{told}");
+    assert!(told.contains("prompts leave no room for an answer; raise `prompt.max_context`"), "{told}");
+}
+
+#[test]
+fn steps_that_are_too_long_are_left_out_and_counted() {
+    // Results pages of thirty products do not fit, the door does.
+    let (keep, stages) = whole(&config(&["prompt.max_context=420", "learner.steps=2"]));
+    let all = records(&keep);
+    let learned = learned(&all);
+    let dropped: f64 = learned.iter().filter_map(|record| record.get(Metric::RolloutDroppedSteps)).sum();
+    assert!(dropped > 0.0, "nothing was dropped");
+    assert!(learned.iter().all(|record| record.get(Metric::RolloutTokens) > Some(0.0)), "something was left");
+    let scores = stages.learned.and_then(|stage| stage.next_action).expect("held-out steps were judged");
+    assert_eq!(scores.n, 24, "held-out steps without room count as answered by nothing");
+    assert!(scores.invalid_rate.value > 0.0);
+}
+
+#[test]
+fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
+    let config = config(&[]);
+    let ground = Ground::open(&config).expect("a small ground");
+    let held_out = || Steps::held_out(&ground, 10, &config.shop_r1, Split::Test, 24);
+    let steps = held_out();
+    assert_eq!(steps.len(), 24);
+    let test = ground.shop().goals().split(Split::Test);
+    assert!(
+        steps.iter().all(|(goal, step)| goal.shop == 0 && test.contains(&goal.goal) && step.split == "test")
+    );
+    assert_eq!(steps, held_out());
+    let met: BTreeSet<&str> = steps.iter().map(|(_, step)| step.id.as_str()).collect();
+    assert_eq!(met.len(), steps.len(), "no step is judged twice");
+    let file = GRPO.0.path().join(format!("run/answers/{}.jsonl", last_step()));
+    let kept = fs::read_to_string(file).expect("the last answers");
+    let verdicts: Vec<Verdict> =
+        kept.lines().map(|line| serde_json::from_str(line).expect("an answer")).collect();
+    assert!(verdicts.iter().map(|verdict| &verdict.id).eq(steps.iter().map(|(_, step)| &step.id)));
+    // What was told of them is what they amount to.
+    let learned = GRPO.1.learned.as_ref().and_then(|stage| stage.next_action.as_ref());
+    assert_eq!(learned, Some(&scores_of(&verdicts, Seed(0))));
+    let samples: Vec<Sample> = steps.into_iter().map(|(_, step)| step).collect();
+    let perfect: Vec<Option<String>> = samples.iter().map(|step| Some(step.answer())).collect();
+    assert_eq!(scores_of(&judge(&samples, &perfect), Seed(0)).exact_string.value, 1.0);
+}
+
+#[test]
+fn nobody_is_led_astray_by_what_another_split_wants() {
+    let config = config(&["shop_r1.dead_ends=1"]);
+    let ground = Ground::open(&config).expect("a small ground");
+    let goals = ground.shop().goals();
+    for split in [Split::Train, Split::Test] {
+        let steps = Steps::held_out(&ground, 10, &config.shop_r1, split, 24);
+        assert!(!steps.is_empty() && steps.iter().all(|(_, step)| step.source == SampleSource::DeadEnd));
+        // `dead_end-goal-other-step`
+        let others = steps.iter().map(|(_, step)| {
+            let number = step.id.split('-').nth(2).expect("the other goal");
+            GoalId(number.parse().expect("a number"))
+        });
+        assert!(others.clone().all(|other| goals.split(split).contains(&other)), "{split}");
+        assert!(others.collect::<BTreeSet<_>>().len() > 1, "always the same goal's search");
+    }
+}
+
+/// The losses of five exercises and five batches that are cloned.
+fn losses_of_cloning(more: &str) -> Vec<f64> {
+    let all = records(&whole(&config(&[more, "warm_start.steps=10", "learner.steps=1"])).0);
+    all.iter().filter_map(|record| record.get(Metric::TrainLoss)).take(10).collect()
+}
+
+#[test]
+fn past_rationales_are_cloned_only_where_that_is_asked_for() {
+    // What is asked, learned from and judged is the same; what is cloned is not.
+    let [without, recalled] =
+        ["shop_r1.history_rationales=false", "shop_r1.history_rationales=true"].map(losses_of_cloning);
+    assert_eq!(without[..5], recalled[..5], "exercises come first");
+    assert!(without[5..] != recalled[5..]);
+}
+
+#[test]
+fn two_customers_are_cloned() {
+    let [hasty, careful] = ["warm_start.think_share=0", "warm_start.think_share=1"].map(losses_of_cloning);
+    assert_eq!(hasty[..5], careful[..5], "exercises come first");
+    assert!(hasty[5..] != careful[5..]);
+    let config = config(&["shop_r1.dead_ends=0"]);
+    let ground = Ground::open(&config).expect("a small ground");
+    let steps =
+        Steps { ground: &ground, results_shown: 10, config: &config.shop_r1, recorded: None, seed: Seed(0) };
+    let of = |manner| -> Vec<Sample> {
+        ground.training().iter().filter_map(|&goal| steps.sample(goal, manner, 0)).collect()
+    };
+    // The hasty one searches, opens the first result and buys it; only the careful one writes what a title says.
+    let hasty = of(Manner::Hasty);
+    let does = |sample: &Sample| match sample.step {
+        0 => sample.action.action_type() == ActionType::TypeAndSubmit,
+        1 => sample.action.action_type() == ActionType::Click,
+        _ => sample.step == 2 && sample.action == NextAction::Click { name: "buy now".into() },
+    };
+    assert!(hasty.iter().all(does), "{hasty:#?}");
+    let reads = |sample: &Sample| sample.rationale.starts_with("I read: ");
+    assert!(hasty.len() > 20 && !hasty.iter().any(reads));
+    assert!(of(Manner::Careful).iter().any(reads));
+}
+
+#[test]
+fn steps_of_a_file_are_learned_from() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let file = keep.path().join("steps.jsonl");
+    let ground = Ground::open(&config(&[])).expect("a small ground");
+    let steps = Steps::held_out(&ground, 10, &config(&[]).shop_r1, Split::Train, 30);
+    let lines = |split: &str| {
+        let line = |(_, step): &(_, Sample)| {
+            serde_json::to_string(&Sample { split: split.into(), ..step.clone() }).expect("JSON") + "\n"
+        };
+        steps.iter().map(line).collect::<String>()
+    };
+    fs::write(&file, lines("train") + &lines("test")).expect("a file");
+    let data = format!("shop_r1.data={:?}", file.to_str().expect("a plain name"));
+    let more = [&data, "warm_start.steps=40", "learner.steps=1", "value.goals=1000"];
+    let (run, _) = whole(&config(&more));
+    let all = records(&run);
+    // 30 steps of the split `train`, each with its own answer: what is cloned is learned by heart.
+    let losses: Vec<f64> = all.iter().filter_map(|record| record.get(Metric::TrainLoss)).collect();
+    assert!(losses[40] < 0.5 * losses[6], "{losses:?}");
+    fs::write(&file, lines("test")).expect("a file");
+    let refused = run_in(&keep.path().join("run"), &config(&more), &Silent, &AtomicBool::new(false));
+    let error = refused.expect_err("nothing to learn from").to_string();
+    assert!(error.ends_with("it has no step of the split `train` to learn from"), "{error}");
+}
+
+#[test]
+fn steps_and_trips_are_compared_on_the_same_ground() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let base = keep.path().join("base.toml");
+    fs::write(
+        &base,
+        config(&["warm_start.steps=20", "learner.steps=1", "evaluation.every=0", "warm_start_every=0"])
+            .to_toml(),
+    )
+    .expect("a file");
+    let plan = keep.path().join("plan.toml");
+    let text = r#"
+        base = "base.toml"
+        seeds = [0, 1]
+        baseline = "steps"
+        [[arm]]
+        name = "steps"
+        [[arm]]
+        name = "trips"
+        set = ["learner.practice=trips", "learner.loss=raft", "learner.threshold=-1", "learner.group_size=1"]
+        [[arm]]
+        name = "session"
+        alone = true
+        set = ["prompt.dialect=shop-r1", "prompt.max_context=1024"]
+    "#;
+    fs::write(&plan, text).expect("a file");
+    let comparison = Comparison::load(&plan, &[]).expect("a valid plan");
+    let made = |name: &str| {
+        let folder = ComparisonFolder::new(&keep.path().join(name));
+        let never = AtomicBool::new(false);
+        compare(&comparison, &folder, 1, &|_| Box::new(Silent), &never).expect("all runs");
+        let page = write_comparison(&comparison, &folder).expect("a report");
+        fs::read_to_string(page.with_file_name("table.md")).expect("tables")
+    };
+    let table = made("once");
+    assert_eq!(table, made("twice"), "the same bytes");
+    let (_, answers) = table.split_once("## What was said at held-out steps\n").expect("a table of answers");
+    let first_cells: Vec<&str> =
+        answers.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).take(8).collect();
+    assert_eq!(
+        first_cells,
+        [
+            "arm",
+            "steps",
+            "trips",
+            "session",
+            "always terminate",
+            "always click buy now",
+            "most frequent action",
+            "copied instruction"
+        ]
+    );
+    let drawing = fs::read_to_string(keep.path().join("once/exact.svg")).expect("a drawing");
+    assert!(first_cells[1..].iter().all(|name| drawing.contains(name)), "{drawing}");
+}

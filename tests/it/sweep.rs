@@ -1,0 +1,342 @@
+//! A comparison of learners is exact: its runs have the bytes of runs that were made alone, whatever is made at the
+//! same time and wherever it was interrupted; and nothing is made twice.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+
+use crate::common::cases;
+use crate::common::command::{Answer, answered, command, path};
+use crate::common::experiment::{TOY, toy};
+use tempfile::TempDir;
+use webshop_training::{Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train};
+use webshop_report::write_comparison;
+
+/// Two losses under two seeds.
+const TWO: &str = r#"
+    title = "Two losses"
+    base = "base.toml"
+    seeds = [0, 1]
+    baseline = "apo"
+    set = ["warm_start.steps=35", "learner.steps=3", "learner.batch_episodes=16"]
+
+    [[arm]]
+    name = "apo"
+
+    [[arm]]
+    name = "wsft"
+    set = ["learner.loss=wsft"]
+"#;
+
+/// A comparison that came to its end.
+struct Compared {
+    folder: ComparisonFolder,
+    _keep: TempDir,
+}
+
+impl Compared {
+    /// Nothing interrupts it.
+    fn whole(n_jobs: usize) -> Self {
+        let (keep, comparison, folder) = begin(TWO);
+        finish(&comparison, &folder, n_jobs);
+        Self { folder, _keep: keep }
+    }
+}
+
+/// Makes all that is missing, and the report.
+fn finish(comparison: &Comparison, folder: &ComparisonFolder, n_jobs: usize) {
+    let never = AtomicBool::new(false);
+    compare(comparison, folder, n_jobs, &|_| Box::new(Silent), &never).expect("all runs");
+    write_comparison(comparison, folder).expect("a report");
+}
+
+/// The comparison of the file and the folder in which it is to be made.
+fn begin(file: &str) -> (TempDir, Comparison, ComparisonFolder) {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let comparison = resolve(keep.path(), file);
+    let folder = ComparisonFolder::new(&keep.path().join("out"));
+    (keep, comparison, folder)
+}
+
+fn resolve(folder: &Path, file: &str) -> Comparison {
+    fs::write(folder.join("base.toml"), TOY).expect("a written file");
+    fs::write(folder.join("two.toml"), file).expect("a written file");
+    Comparison::load(&folder.join("two.toml"), &[]).expect("a valid comparison")
+}
+
+/// The comparison that all others are compared with.
+static REFERENCE: LazyLock<Compared> = LazyLock::new(|| Compared::whole(1));
+
+/// Every file below `folder` that may depend on nothing but the seed, by path; of the report, all but the seconds.
+fn bytes_below(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    collect(folder, folder, &mut found);
+    found.sort();
+    found
+}
+
+fn collect(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    // Seconds are in these, or figures of them, or a clock.
+    let timed = ["timings.jsonl", "summary.json", "trainer_state.json", "report.html", "curve.svg"];
+    let timed = [&timed[..], &["events.out.tfevents.webshop", "seconds.md", "success-seconds.svg"]].concat();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let relative = path.strip_prefix(root).expect("below").to_path_buf();
+        if path.is_dir() {
+            // An interruption leaves a checkpoint of its own; the last is everybody's. What is kept of V* depends on
+            // who came first, what is taken from there does not.
+            let is_earlier = name.starts_with("step-") && folder.ends_with("checkpoints");
+            if !is_earlier && relative != Path::new("values") {
+                collect(root, &path, found);
+            }
+        } else if relative == Path::new("report.html") {
+            let page = fs::read_to_string(&path).expect("a page");
+            let (deterministic, _) = page.split_once("<h2>Seconds</h2>").expect("seconds come last");
+            found.push((relative, anonymous(deterministic, root)));
+        } else if ["table.md", "cmdline.txt"].contains(&name.as_str()) {
+            found.push((relative, anonymous(&fs::read_to_string(&path).expect("a text"), root)));
+        } else if !timed.contains(&name.as_str()) {
+            found.push((relative, fs::read(&path).expect("a file")));
+        }
+    }
+}
+
+/// A text that names commands, without the temporary folder that their files lie in.
+fn anonymous(text: &str, root: &Path) -> Vec<u8> {
+    let folder = root.parent().expect("a temporary folder").display().to_string();
+    text.replace(&folder, "DIR").into_bytes()
+}
+
+#[track_caller]
+fn check(found: &Path, expected: &Path, which: &str) {
+    let (found, expected) = (bytes_below(found), bytes_below(expected));
+    let names = |files: &[(PathBuf, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&found), names(&expected), "{which}");
+    for ((name, found), (_, expected)) in found.iter().zip(&expected) {
+        assert!(found == expected, "{which}: `{}` differs", name.display());
+    }
+}
+
+#[test]
+fn a_run_of_a_comparison_is_the_run_that_is_made_alone() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let config =
+        toy(&["warm_start.steps=35", "learner.steps=3", "learner.batch_episodes=16", "loss=wsft", "seed=1"]);
+    let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
+    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    let branched = REFERENCE.folder.run("wsft", 1);
+    for part in ["metrics.jsonl", "metrics.csv", "value.json", "config.toml", "fingerprint.json"] {
+        let bytes = |folder: &Path| fs::read(folder.join(part)).expect(part);
+        assert!(bytes(run.root()) == bytes(&branched), "`{part}` differs");
+    }
+    for part in ["episodes", "reference", "checkpoints/step-000043"] {
+        check(&branched.join(part), &run.root().join(part), part);
+    }
+}
+
+#[test]
+fn two_jobs_leave_the_bytes_of_one() {
+    check(Compared::whole(2).folder.root(), REFERENCE.folder.root(), "two jobs");
+}
+
+/// What all observers of a comparison were told: the stages that were begun. Asks for a stop once the work has
+/// advanced so often.
+#[derive(Clone)]
+struct Witness {
+    stages: Arc<Mutex<Vec<String>>>,
+    n_advances: Arc<Mutex<u64>>,
+    stop_after: u64,
+    stop: Arc<AtomicBool>,
+    run: String,
+}
+
+impl Witness {
+    fn stopping_after(stop_after: u64) -> Self {
+        Self {
+            stages: Arc::default(),
+            n_advances: Arc::default(),
+            stop_after,
+            stop: Arc::default(),
+            run: String::new(),
+        }
+    }
+
+    fn of(&self, run: &str) -> Box<dyn Observer> {
+        Box::new(Self { run: run.into(), ..self.clone() })
+    }
+}
+
+impl Observer for Witness {
+    fn begin(&self, stage: &str, _total: u64, _done: u64) {
+        self.stages.lock().expect("one thread at a time").push(format!("{}: {stage}", self.run));
+    }
+
+    fn advance(&self, units: u64, _note: &str) {
+        let mut n_advances = self.n_advances.lock().expect("one thread at a time");
+        *n_advances += units;
+        if *n_advances == self.stop_after {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {}
+    fn say(&self, _line: &str) {}
+}
+
+#[test]
+fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
+    // In the first warm start, at the end of it, in the second, in the first run's V*, in its last step, in a later run.
+    for stop_after in cases(&[3, 40, 55, 90, 115, 120], &[2, 4]) {
+        let (_keep, comparison, folder) = begin(TWO);
+        let witness = Witness::stopping_after(stop_after);
+        let observe = |run: &str| witness.of(run);
+        let stopped =
+            compare(&comparison, &folder, 1, &observe, &witness.stop).expect_err("it was asked to stop");
+        assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
+        finish(&comparison, &folder, 1);
+        check(folder.root(), REFERENCE.folder.root(), &format!("stopped after {stop_after}"));
+    }
+}
+
+#[test]
+fn nothing_is_made_twice() {
+    let (_keep, comparison, folder) = begin(TWO);
+    let first = Witness::stopping_after(0);
+    compare(&comparison, &folder, 1, &|run| first.of(run), &first.stop).expect("all runs");
+    let stages = |of: &Witness| of.stages.lock().expect("one thread at a time").clone();
+    let begun = stages(&first);
+    for (stage, times) in
+        [("seed 0: warm start", 3), ("V*", 2), ("apo, seed 1: apo", 1), ("wsft, seed 0: wsft", 1)]
+    {
+        let found = begun.iter().filter(|begun| begun.ends_with(stage)).count();
+        assert_eq!(found, times, "{stage} in {begun:?}");
+    }
+    let second = Witness::stopping_after(0);
+    compare(&comparison, &folder, 1, &|run| second.of(run), &second.stop).expect("nothing to do");
+    assert_eq!(stages(&second), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_of_another_configuration_is_not_taken_for_this_one() {
+    let refusal = |from: &str, to: &str| {
+        assert!(TWO.contains(from), "`{from}` is there to be replaced");
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        // There is a seed to make, too, and it is not begun.
+        let file = TWO.replacen(from, to, 1).replacen("[0, 1]", "[7, 0, 1]", 1);
+        let comparison = resolve(keep.path(), &file);
+        let never = AtomicBool::new(false);
+        let error =
+            compare(&comparison, &REFERENCE.folder, 2, &|_| Box::new(Silent), &never).expect_err("refused");
+        assert!(!REFERENCE.folder.warm_start(7).exists(), "{error}");
+        error.to_string().replace(&REFERENCE.folder.root().display().to_string(), "OUT")
+    };
+    assert_eq!(
+        refusal("loss=wsft\"", "loss=wsft\", \"learner.lr=2e-4\""),
+        "`OUT/runs/wsft/seed-0` cannot be used: it was made with `learner.lr = 0.0001`, and this comparison says \
+         `0.0002`; remove it, or name another folder with `--out`"
+    );
+    assert_eq!(
+        refusal("set = [", "set = [\"warm_start.lr=1e-2\", "),
+        "`OUT/warm-start/seed-0` cannot be used: it was made with `warm_start.lr = 0.02`, and this comparison says \
+         `0.01`; remove it, or name another folder with `--out`"
+    );
+}
+
+#[test]
+fn a_report_says_what_was_measured() {
+    let root = REFERENCE.folder.root();
+    let table = fs::read_to_string(root.join("table.md")).expect("the tables");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("| apo |") || line.starts_with("| wsft |"))
+        .map(|line| line.trim_matches(['|', ' ']).split(" | ").collect())
+        .collect();
+    assert_eq!(rows.len(), 4, "two arms in two tables: {table}");
+    // Success, then the four ways to fail: all trips end in one of five ways.
+    for row in &rows[2..] {
+        let shares: Vec<f64> = row[1..].iter().map(|share| share.parse().expect("a number")).collect();
+        assert!((shares.iter().sum::<f64>() - 100.0).abs() < 0.3, "{shares:?}");
+    }
+    assert_eq!((rows[0][3], rows[0].len()), ("baseline", 11));
+    // What the table says of the trips is what the runs' own evaluations say.
+    let success = |arm: &str| {
+        let of_run = |seed| {
+            let summary =
+                fs::read_to_string(REFERENCE.folder.run(arm, seed).join("summary.json")).expect("a summary");
+            let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+            summary["learned"]["summary"]["success_rate"].as_f64().expect("a share")
+        };
+        format!("{:.1} ", 50.0 * (of_run(0) + of_run(1)))
+    };
+    assert!(rows[0][1].starts_with(&success("apo")) && rows[1][1].starts_with(&success("wsft")), "{rows:?}");
+}
+
+#[test]
+fn a_report_is_of_whole_runs_that_began_alike() {
+    let refusal = |change: &dyn Fn(&Path)| {
+        let (keep, comparison, _) = begin(TWO);
+        let folder = ComparisonFolder::new(&keep.path().join("copy"));
+        copy_folder(REFERENCE.folder.root(), folder.root());
+        change(&folder.run("wsft", 1));
+        let error = write_comparison(&comparison, &folder).expect_err("refused").to_string();
+        error.replace(&folder.root().display().to_string(), "OUT")
+    };
+    let reference = |seed| REFERENCE.folder.run("apo", seed).join("reference/model.safetensors");
+    assert_eq!(
+        refusal(&|run| fs::remove_file(run.join("summary.json")).expect("it was there")),
+        "`OUT/runs/wsft/seed-1` cannot be used: the run has not come to its end"
+    );
+    assert_eq!(
+        refusal(&|run| {
+            fs::copy(reference(0), run.join("reference/model.safetensors")).expect("a copy");
+        }),
+        "`OUT/runs/wsft/seed-1` cannot be used: its warm start is not that of the other runs of its seed; remove it and \
+         compare again"
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_command_goes_on_when_it_is_given_again() {
+    let (keep, ..) = begin(TWO);
+    let out = keep.path().join("out");
+    let file = keep.path().join("two.toml");
+    let begin = || {
+        let args = ["compare", "--config", path(&file), "--out", path(&out), "--jobs", "2"];
+        command(&args).spawn().expect("the binary starts")
+    };
+    let mut child = begin();
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+    let mut told = String::new();
+    stderr.read_line(&mut told).expect("a line");
+    assert!(told.starts_with("warm start, seed "), "{told}");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("there is `kill`").success());
+    stderr.read_to_string(&mut told).expect("text");
+    let Answer { code, stdout, .. } = answered(child);
+    assert_eq!((code, stdout.as_str()), (Some(130), ""), "{told}");
+    assert!(told.ends_with("interrupted; the same command goes on\n"), "{told}");
+    let Answer { code, stdout, stderr } = answered(begin());
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.starts_with("# Two losses\n") && stdout.contains("\n| wsft | "), "{stdout}");
+    check(&out, REFERENCE.folder.root(), "interrupted by a signal");
+}
+
+/// Copies a folder with its links followed.
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a new folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let place = to.join(path.file_name().expect("a name"));
+        match path.is_dir() {
+            true => copy_folder(&path, &place),
+            false => {
+                fs::copy(&path, &place).expect("a copy");
+            }
+        }
+    }
+}

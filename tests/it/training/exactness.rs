@@ -1,0 +1,168 @@
+//! The same seed gives the same bytes, whatever the threads and the interruptions.
+
+use crate::common::{EXHAUSTIVE, cases};
+
+use super::*;
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_one_thread_and_on_two() {
+    check(&Run::whole(&toy(&[]), 1), "again");
+    check(&Run::whole(&toy(&[]), 2), "two threads");
+    let other = Run::whole(&toy(&["seed=1"]), 2).bytes();
+    assert!(other[0].1 != REFERENCE.bytes()[0].1, "another seed is another run");
+}
+
+#[test]
+fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
+    // Between checkpoints, at the end of the warm start, during V*, at an evaluation, at the last step.
+    let learning = WARM_STEPS + VALUE_TRIPS;
+    for n_advances in cases(&[1, WARM_STEPS, WARM_STEPS + 1, learning + 2, learning + 4], &[1, 3]) {
+        let config = toy(&[]);
+        let (_keep, run) = begin(&config);
+        let stop = AtomicBool::new(false);
+        let observer = StopAfter::new(n_advances, &stop);
+        let stopped = train(&config, &run, &observer, &stop).expect_err("it was asked to stop");
+        assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
+        check(&Run::resumed(run.root()), &format!("stopped after {n_advances}"));
+    }
+}
+
+/// Keeps what the disk holds when the trainer says something: what would be left if it were killed there.
+/// Keeps few moments of the warm start and of V*, which are all alike, then every other one, or every sixth.
+struct Witness {
+    run: PathBuf,
+    copies: PathBuf,
+    n_words: AtomicU64,
+}
+
+impl Witness {
+    fn copy(&self) {
+        let at = self.n_words.fetch_add(1, Ordering::Relaxed);
+        let (early, late) = if EXHAUSTIVE { (28, 2) } else { (56, 6) };
+        if at.is_multiple_of(if at < WARM_STEPS + VALUE_TRIPS { early } else { late }) {
+            copy_folder(&self.run, &self.copies.join(at.to_string()));
+        }
+    }
+}
+
+impl Observer for Witness {
+    fn begin(&self, _stage: &str, _total: u64, _done: u64) {
+        self.copy();
+    }
+
+    fn advance(&self, _units: u64, _note: &str) {
+        self.copy();
+    }
+
+    fn end(&self) {
+        self.copy();
+    }
+
+    fn say(&self, _line: &str) {
+        self.copy();
+    }
+}
+
+/// Copies a folder with its links as they are.
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a new folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let place = to.join(path.file_name().expect("a name"));
+        if path.is_symlink() {
+            let target = fs::read_link(&path).expect("a link");
+            std::os::unix::fs::symlink(target, place).expect("a new link");
+        } else if path.is_dir() {
+            copy_folder(&path, &place);
+        } else {
+            fs::copy(&path, &place).expect("a copy");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
+    let config = toy(&[]);
+    let (keep, run) = begin(&config);
+    let copies = keep.path().join("copies");
+    let witness = Witness { run: run.root().into(), copies: copies.clone(), n_words: AtomicU64::new(0) };
+    train(&config, &run, &witness, &AtomicBool::new(false)).expect("a run to the end");
+    // Six begins and ends, a word for each step and each trip for V*, five evaluations.
+    assert_eq!(witness.n_words.into_inner(), 6 + WARM_STEPS + VALUE_TRIPS + LEARNER_STEPS + 5);
+    for copy in fs::read_dir(&copies).expect("some copies") {
+        let killed = copy.expect("a copy").path();
+        check(&Run::resumed(&killed), &format!("killed at {}", killed.display()));
+    }
+}
+
+/// The bytes of a learner's run, which is stopped after `n_advances` and resumed, or not stopped for 0.
+fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static str, Vec<u8>)> {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let config = toy(more);
+    let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let stop = AtomicBool::new(false);
+    let observer = StopAfter::new(n_advances, &stop);
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
+    match threads.install(|| train(&config, &run, &observer, &stop)) {
+        Ok(stages) => {
+            let learned = stages.learned.as_ref().expect("the last evaluation");
+            assert_eq!((learned.step, learned.summary.episodes), (WARM_STEPS + LEARNER_STEPS, 8), "{more:?}");
+            Run { folder: run.root().into(), _keep: None }
+        }
+        Err(TrainingError::Interrupted { .. }) => Run::resumed(run.root()),
+        Err(error) => panic!("{more:?}: {error}"),
+    }
+    .bytes()
+}
+
+/// A loss with a group size and a refresh of V* that it accepts.
+fn setting_of(loss: LossName) -> String {
+    let group_size = if loss.is_by_group() { 4 } else { 1 };
+    let refresh = if loss == LossName::ApoLagged { 2 } else { 0 };
+    format!("value.refresh={refresh} learner.group_size={group_size} learner.loss={loss}")
+}
+
+/// Settings of the trainer, those of which each stands for several others first: a group loss by Muon, minibatches in
+/// epochs with demonstrations, V* of states with forks, and a curriculum.
+fn settings() -> Vec<String> {
+    let representative = [
+        "learner.loss=grpo learner.group_size=2 learner.optimizer=muon optimizer.grad_clip_quantile=0.5",
+        "learner.loss=ppo learner.minibatches=3 learner.epochs=2 learner.demonstration_share=0.2",
+        "learner.loss=apo value.credit=state value.forks=2 value.refresh=3",
+        "learner.loss=reinforce curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]",
+    ];
+    let others = [
+        "learner.loss=apo value.credit=state value.refresh=2",
+        "learner.loss=reinforce value.keep_spread=0.5 value.adaptive=true",
+        "learner.loss=grpo learner.group_size=2 optimizer.grad_clip_quantile=0.5",
+        "learner.loss=apo curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]",
+        "learner.loss=apo curriculum.wishes=[2,3] curriculum.thresholds=[0.0,0.0]",
+    ];
+    let mut settings: Vec<String> = representative.map(String::from).into();
+    if EXHAUSTIVE {
+        settings.extend(others.map(String::from));
+        settings.extend(LossName::ALL.into_iter().map(setting_of));
+    }
+    settings
+}
+
+#[test]
+fn every_loss_leaves_the_same_bytes_interrupted_or_not() {
+    let mut seen = BTreeSet::new();
+    for setting in settings() {
+        let setting: Vec<&str> = setting.split_whitespace().collect();
+        let whole = learned(&setting, 2, 0);
+        // The third advance is a step of a loss without V*, and a rollout for the V* of the others, whose third step comes
+        // after all of those.
+        let in_learning = usize::from(!setting.contains(&"learner.loss=grpo"));
+        for (n_threads, n_advances) in cases(&[(1, 3), (2, VALUE_TRIPS + 2)], &[in_learning]) {
+            for ((name, found), (_, expected)) in learned(&setting, n_threads, n_advances).iter().zip(&whole)
+            {
+                assert!(found == expected, "{setting:?} stopped after {n_advances}: `{name}` differs");
+            }
+        }
+        let (name, weights) = &whole[7];
+        assert_eq!(*name, "checkpoints/last/model/model.safetensors");
+        assert!(seen.insert(weights.clone()), "{setting:?} learned what another setting did");
+    }
+}

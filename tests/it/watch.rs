@@ -1,0 +1,64 @@
+//! A run can be looked on at while it is made: what is shown is what is recorded so far.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::command::{answer, path, temporary};
+use crate::common::in_area;
+use webshop_training::{Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunFolder, Stages, Timing, write_json};
+
+/// A run of 20 steps of cloning and 40 on own trips, of which some are taken: success rises, the loss falls.
+fn record_run(root: &Path, steps: u64) -> RunFolder {
+    let overrides = ["exercise_steps=5", "warm_start.steps=15", "learner.steps=40"].map(String::from);
+    let config = Config::resolve("a test", "", &overrides).expect("a valid experiment");
+    let run = RunFolder::create(root, &config).expect("an empty folder");
+    let mut writer = MetricsWriter::open(root, "test", MetricsPosition::default()).expect("new files");
+    for step in 0..=steps {
+        let phase = if step <= 20 { Phase::WarmStart } else { Phase::Learn };
+        let mut record = Record::new(phase, step);
+        let share = step as f64 / 60.0;
+        if step > 0 {
+            record.set(Metric::TrainLoss, 4.0 * (1.0 - share));
+        }
+        if step.is_multiple_of(10) {
+            record.set(Metric::EvalSuccessRate, share * share).set(Metric::EvalTaskScore, share);
+        }
+        if phase == Phase::Learn {
+            let wave = f64::from(u8::from(step.is_multiple_of(2)));
+            record.set(Metric::RolloutSuccessRate, share).set(Metric::TrainKl, share + 0.2 * wave);
+        }
+        writer.write(&record, &Timing::new(phase, step, step as f64)).expect("written lines");
+    }
+    run
+}
+
+/// What is shown of `folder`, in the words of one that is called RUN.
+fn shown(folder: &Path) -> String {
+    answer(&["watch", path(folder)]).replace(path(folder), "RUN")
+}
+
+#[test]
+fn a_run_is_shown_with_its_curves() {
+    let dir = temporary();
+    record_run(dir.path(), 50);
+    in_area("watch", || insta::assert_snapshot!("run", shown(dir.path())));
+}
+
+#[test]
+fn a_comparison_is_shown_run_by_run() {
+    let dir = temporary();
+    record_run(&dir.path().join("warm-start/seed-0"), 20);
+    let finished = record_run(&dir.path().join("runs/apo/seed-0"), 60);
+    write_json(&finished.summary(), &Stages::default()).expect("a written file");
+    record_run(&dir.path().join("runs/weighted-sft-at-batch-64/seed-0"), 30);
+    // A run that is being made of its warm start is not there yet.
+    fs::create_dir_all(dir.path().join("runs/wsft/.partial-seed-0")).expect("a folder");
+    in_area("watch", || insta::assert_snapshot!("comparison", shown(dir.path())));
+}
+
+#[test]
+fn a_run_without_a_measurement_is_shown() {
+    let dir = temporary();
+    RunFolder::create(&dir.path().join("run"), &Config::default()).expect("an empty folder");
+    assert!(shown(&dir.path().join("run")).ends_with("nothing has been measured yet\n"));
+}

@@ -1,0 +1,152 @@
+//! Where nothing is to be learned, nothing is: no learner moves the policy when every trip earns 0, but for the bare formula
+//! of weighted imitation, which takes its own trips for something to imitate, and for a policy that is sampled under one
+//! distribution and scored under another, which sharpens.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::common::cases;
+use crate::common::experiment::{WARM_START, toy};
+use webshop_lm::{Qwen2, Qwen2Config, Sampler};
+use webshop_products::Seed;
+use webshop_training::{Gradients, LossName, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, read_records, train};
+use webshop_training::run::branch;
+
+/// The weights before and after four batches under `settings`, all trips worth 0, and the steps that were skipped.
+fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
+    let mut all = vec!["learner.reward=nothing"];
+    all.extend(settings.iter().map(String::as_str));
+    let config = toy(&all);
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    let weights = |folder: &Path| fs::read(folder.join("model.safetensors")).expect("weights");
+    let records = read_records(run.root(), "test").expect("metrics that read back");
+    let skipped = records.iter().rev().find_map(|record| record.get(Metric::TrainSkippedNoSignal));
+    (
+        weights(&run.root().join("reference")),
+        weights(&run.root().join("checkpoints/last/model")),
+        skipped.unwrap_or_default(),
+    )
+}
+
+#[test]
+fn no_guarded_learner_moves_without_a_reward() {
+    // With the reference of V*, of groups, of ratios, and of a batch.
+    let representative = [0, 2, 7, 11];
+    for loss in cases(&LossName::ALL, &representative) {
+        let group_size = if loss.is_by_group() { 4 } else { 1 };
+        let refresh = if loss == LossName::ApoLagged { 2 } else { 0 };
+        let settings = [
+            format!("value.refresh={refresh}"),
+            format!("learner.group_size={group_size}"),
+            format!("learner.loss={loss}"),
+        ];
+        let (before, after, skipped) = learned(&settings);
+        assert!(before == after, "`{loss}` moved");
+        assert_eq!(skipped, 4.0, "`{loss}` counts the batches that taught nothing");
+    }
+}
+
+#[test]
+fn the_bare_formula_moves_without_a_reward() {
+    for weighting in cases(&["normalized", "exponential", "shifted"], &[0]) {
+        let bare = ["learner.loss=wsft".into(), "learner.guarded=false".into()];
+        let (before, after, skipped) =
+            learned(&[&bare[..], &[format!("learner.weighting={weighting}")]].concat());
+        assert!(before != after, "{weighting}: the bare formula stood still");
+        assert_eq!(skipped, 0.0, "{weighting}");
+    }
+}
+
+const VOCABULARY: u32 = 50;
+const PROMPT: [u32; 3] = [3, 1, 4];
+
+/// A policy that has something to be sure of.
+fn policy() -> Qwen2 {
+    let model = Qwen2::random(&Qwen2Config::small(VOCABULARY as usize), Seed(0)).expect("a small shape");
+    for (_, parameter) in model.learnable().iter().filter(|(name, _)| name.contains("embed")) {
+        parameter.set(&(parameter.as_tensor() * 2.5).expect("values")).expect("values of the same shape");
+    }
+    model
+}
+
+/// One answer of each token to the same prompt.
+fn answers() -> Vec<MicroBatch> {
+    let answer = |id| {
+        let mut trip = Trajectory::new();
+        trip.push_observation(&PROMPT);
+        trip.push_utterance(&[id], &[0.0]);
+        trip
+    };
+    MicroBatch::pack(&(0..VOCABULARY).map(answer).collect::<Vec<_>>(), usize::MAX)
+}
+
+/// The probability of each answer under `sampler`; those that it never draws have 0.
+fn probabilities(model: &Qwen2, sampler: Sampler) -> Vec<f64> {
+    let micro = &answers()[0];
+    let scored = model
+        .score(&micro.tokens(), &micro.positions, &micro.targets, sampler)
+        .expect("scores of one prompt")
+        .log_prob
+        .to_vec1::<f32>()
+        .expect("a vector");
+    let p: Vec<f64> = scored.iter().map(|log_prob| f64::from(*log_prob).exp()).collect();
+    // A nucleus is the likeliest tokens, whose probabilities are renormalized: what is beyond their sum of 1 is outside.
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[b].total_cmp(&p[a]));
+    let mut sum = 0.0;
+    let mut inside = vec![0.0; p.len()];
+    for id in order {
+        if sum < 1.0 - 1e-4 {
+            inside[id] = p[id];
+            sum += p[id];
+        }
+    }
+    inside
+}
+
+fn entropy(p: &[f64]) -> f64 {
+    -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
+}
+
+/// Imitates what `drawn` would draw, each answer as often as it would, scored under `scored`; returns the gradient's norm.
+fn imitate(model: &Qwen2, drawn: Sampler, scored: Sampler, lr: f32) -> f64 {
+    let often = probabilities(model, drawn);
+    let network = Network::Cpu(Arc::new(model.clone()));
+    let (gradients, _) = accumulate(&network, &answers(), scored, |_, stats| {
+        let often: Vec<f32> = often.iter().map(|p| -*p as f32).collect();
+        let often = candle_core::Tensor::new(often, stats.log_prob.device())?;
+        Ok(((&stats.log_prob * often)?.sum_all()?, ()))
+    })
+    .expect("a gradient");
+    let Gradients::Cpu(gradients) = gradients else { panic!("the gradient is on a device") };
+    for ((_, parameter), gradient) in model.learnable().iter().zip(&gradients) {
+        let step: Vec<f32> = gradient.iter().map(|g| -lr * g).collect();
+        let step =
+            candle_core::Tensor::from_vec(step, parameter.shape(), parameter.device()).expect("a shape");
+        parameter.set(&(parameter.as_tensor() + step).expect("equal shapes")).expect("equal shapes");
+    }
+    gradients.iter().flatten().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt()
+}
+
+#[test]
+fn scoring_under_another_distribution_than_the_sampling_one_sharpens_the_policy() {
+    let founded = Sampler::new(0.9, 0.95).expect("a sampler");
+    // Scored as it was drawn, imitating oneself has no gradient: E_q[∇ log q] = 0.
+    let honest = imitate(&policy(), founded, founded, 0.0);
+    let dishonest = imitate(&policy(), founded, Sampler::PLAIN, 0.0);
+    assert!(honest < 1e-4 && dishonest > 0.1, "{honest} and {dishonest}");
+
+    let (sharpened, kept) = (policy(), policy());
+    let before = entropy(&probabilities(&kept, Sampler::PLAIN));
+    for _ in 0..100 {
+        imitate(&sharpened, founded, Sampler::PLAIN, 1e-3);
+        imitate(&kept, founded, founded, 1e-3);
+    }
+    let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::PLAIN)));
+    assert!(before > 0.8 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);
+    assert!((after[1] - before).abs() < 0.01 * before, "{before} became {}", after[1]);
+}
