@@ -65,17 +65,17 @@ fn any_file_is_a_catalog_or_refused() {
 }
 
 #[test]
-fn any_document_has_texts_and_moves() {
+fn any_document_has_texts_and_actions() {
     play("html", fuzz::html);
 }
 
 #[test]
-fn any_file_of_trips_is_judged_or_refused() {
+fn any_file_of_episodes_is_replayed_or_refused() {
     play("replay", fuzz::replay);
 }
 
 #[test]
-fn any_lines_of_trips_are_told_or_refused() {
+fn any_lines_of_episodes_are_traced_or_refused() {
     play("trace", fuzz::trace);
 }
 

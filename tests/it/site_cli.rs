@@ -1,4 +1,4 @@
-//! `rollout --site` answers as a local rollout does, says what it could not do, and is compared with nothing.
+//! `rollout --site` reports as a local rollout does, names the sessions that failed, and is compared with nothing.
 
 use std::fs;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn site(catalog: &str) -> (String, usize) {
 }
 
 #[test]
-fn a_site_is_shopped_at_and_not_compared() {
+fn a_rollout_at_a_site_is_reported_and_not_compared() {
     let dir = temporary();
     let (address, n_goals) = site(CORNER_SHOP);
     let n_goals = n_goals.to_string();
@@ -76,7 +76,7 @@ fn sessions_that_fail_are_left_out_and_counted() {
 }
 
 #[test]
-fn what_needs_our_own_shop_is_not_done_at_a_site() {
+fn flags_of_the_local_shop_are_refused_at_a_site() {
     for flag in
         ["--size=9", "--goals=human", "--split=all", "--splits=paper", "--checkpoint=DIR", "--temperature=1"]
     {

@@ -1,8 +1,8 @@
-//! What Hugging Face transformers makes of a model folder is what we make of it.
+//! Logits, losses, texts and chats of a model folder are those of Hugging Face transformers.
 //!
 //! `scripts/record_transformers.py` made small random Qwen2 folders (tied and untied heads, grouped heads, odd
 //! sizes, several files of bf16, f16) and recorded what transformers computes with them on the CPU in f32, how
-//! it cuts texts, and what it makes of conversations. `tests/data/transformers/README.md` tells the versions.
+//! it cuts texts, and what it makes of conversations. `tests/data/transformers/README.md` has the versions.
 
 use std::collections::HashMap;
 use std::fs;
@@ -329,7 +329,7 @@ fn chats_are_rendered_as_by_transformers() {
             }
             (None, Some((kind, message))) => {
                 let ours = text.expect_err(&what).to_string();
-                // A template's own words are kept; how Python words its errors is its own affair.
+                // A template's own message is kept; the wording of Python's errors is not reproduced.
                 assert!(kind != "TemplateError" || ours.contains(message), "{what}: {ours}");
             }
             _ => panic!("{what}: a text or an error"),
