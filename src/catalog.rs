@@ -1,89 +1,90 @@
-//! `webshop catalog`: makes catalogs and looks at them.
+//! `webshop catalog`: generates and inspects product catalogs.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use serde::Serialize;
 use webshop_env::{DeviationReport, NounReference};
 use webshop_products::{CatalogReport, GoalStyle, OriginalWorld, Seed, write_generated};
 
-use crate::answer::answer;
-use crate::rules::NounsArgs;
-use crate::shop::{ShopArgs, SplitsArgs};
+use crate::args::rules::NounsArgs;
+use crate::args::shop::{ShopArgs, SplitRuleArgs};
+use crate::output::outln;
 
-/// What to do with a catalog.
+/// The verbs of `webshop catalog`.
 #[derive(clap::Subcommand)]
-pub enum CatalogVerb {
-    /// Write a generated catalog as the original's three JSON files
+pub(crate) enum CatalogVerb {
+    /// Generate a catalog and write it as three JSON files in the original WebShop's form
     Generate {
-        /// The seed; the embedded catalogs have seed 0
-        #[arg(long, default_value_t = 0)]
+        /// Seed of the generator; the embedded catalogs have seed 0
+        #[arg(long, default_value_t = 0, value_name = "N")]
         seed: u64,
-        /// How many products
-        #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        /// Number of products
+        #[arg(long, default_value_t = 1000, value_name = "N",
+              value_parser = clap::value_parser!(u64).range(1..))]
         products: u64,
-        /// How many of them people ask for, each in a dozen ways; all, unless given. Of the original's million it is
-        /// some thousands
+        /// Number of products that have human instructions, about a dozen each; some thousands of the
+        /// original's million products do [default: all]
         #[arg(long, value_name = "N")]
         instructed: Option<usize>,
-        /// The folder to write; must not hold a catalog yet
+        /// Folder to write; must be empty or absent
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Print what a catalog holds: departments, types, options, prices, goals, near-duplicates, fingerprint
+    /// Print statistics of a catalog: departments, product types, options, prices, goals, near-duplicates,
+    /// digest
     Inspect {
         #[command(flatten)]
         shop: ShopArgs,
         #[command(flatten)]
-        splits: SplitsArgs,
-        /// One JSON object instead of a table
+        split_rule: SplitRuleArgs,
+        /// Print one JSON object instead of a table
         #[arg(long)]
         json: bool,
     },
-    /// Count the goals that each deviation of the shop from the original touches, and the pairs of products whose
-    /// likeness hangs on what a noun is
+    /// Count, for each deviation from the original WebShop, the goals it affects, and the product pairs whose
+    /// title reward depends on the part-of-speech tagger
     Deviations {
         #[command(flatten)]
         shop: ShopArgs,
         #[command(flatten)]
         nouns: NounsArgs,
-        /// One JSON object instead of a table
+        /// Print one JSON object instead of a table
         #[arg(long)]
         json: bool,
     },
 }
 
-/// Carries out the verb.
-pub fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
+/// Runs a verb.
+pub(crate) fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
     match verb {
         CatalogVerb::Generate { seed, products, instructed, out } => {
-            if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-                bail!("`{}` is not empty; give another folder with `--out`", out.display());
-            }
-            let n_products = usize::try_from(products)?;
-            write_generated(Seed(seed), n_products, instructed.unwrap_or(n_products), &out)
-                .with_context(|| format!("cannot write the catalog to `{}`", out.display()))?;
-            answer!("{products} products in {}", out.display())?;
+            generate(Seed(seed), usize::try_from(products)?, instructed, &out)?;
         }
-        CatalogVerb::Inspect { shop, splits, json } => {
-            let shop = shop.open_split_by(splits.rule())?;
-            let report = CatalogReport::new(shop.catalog(), shop.goals());
-            if json {
-                answer!("{}", serde_json::to_string(&report)?)?;
-            } else {
-                answer!("{report}")?;
-            }
+        CatalogVerb::Inspect { shop, split_rule, json } => {
+            let shop = shop.open_split_by(split_rule.rule())?;
+            print(&CatalogReport::new(shop.catalog(), shop.goals()), json)?;
         }
         CatalogVerb::Deviations { shop, nouns, json } => {
             let world = OriginalWorld::load(&shop.read()?, GoalStyle::Synthetic, 0)?;
             let nouns = nouns.read()?.map_or(NounReference::EveryWord, NounReference::Table);
-            let report = DeviationReport::new(&shop.open()?, &world, &nouns)?;
-            if json {
-                answer!("{}", serde_json::to_string(&report)?)?;
-            } else {
-                answer!("{report}")?;
-            }
+            print(&DeviationReport::new(&shop.open()?, &world, &nouns)?, json)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn generate(seed: Seed, n_products: usize, n_instructed: Option<usize>, out: &Path) -> anyhow::Result<()> {
+    if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("`{}` is not empty; name another folder with `--out`", out.display());
+    }
+    write_generated(seed, n_products, n_instructed.unwrap_or(n_products), out)
+        .with_context(|| format!("cannot write the catalog to `{}`", out.display()))?;
+    outln!("{n_products} products in {}", out.display())
+}
+
+fn print(report: &(impl Display + Serialize), as_json: bool) -> anyhow::Result<()> {
+    if as_json { outln!("{}", serde_json::to_string(report)?) } else { outln!("{report}") }
 }

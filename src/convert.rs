@@ -1,4 +1,4 @@
-//! `webshop convert`: recorded trips as training data in the forms of the field, and back.
+//! `webshop convert`: exports recorded episodes as chat-format training data, and imports such data.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Write, stdout};
@@ -13,42 +13,45 @@ use webshop_agent::{Dialect, Episode};
 use webshop_env::Shop;
 use webshop_products::open_text;
 
-use crate::shop::RuledShopArgs;
+use crate::args::shop::RuledShopArgs;
 
 /// Flags of `webshop convert`.
 #[derive(clap::Args)]
-pub struct ConvertArgs {
-    /// With `--to`, what `rollout --out` wrote; with `--from`, chats. Either may be gzipped
+pub(crate) struct ConvertArgs {
+    /// With `--to`: recorded episodes, as `webshop rollout --out` writes them. With `--from`: chats, one per
+    /// line. May be gzipped
     #[arg(value_name = "FILE.jsonl")]
     file: PathBuf,
-    /// Tell recorded trips so, a line a trip; a line a turn in `verl-agent` and `shop-r1`
+    /// Export to this format: one line per episode, or one per turn if each turn has its own prompt
+    /// (verl-agent, shop-r1)
     #[arg(long, value_enum, required_unless_present = "from", conflicts_with = "from")]
     to: Option<FormatArg>,
-    /// Make the trips that are told so, and record them
+    /// Import from this format: replay the actions of each chat in the shop and record the episodes
     #[arg(long, value_enum)]
     from: Option<FormatArg>,
-    /// In what words: plain, verl-agent, ragen, agentgym-react, tool-call, shop-r1 [default: those of the trip; from
-    /// `agenttraj`, agentgym-react]
+    /// Prompt format of the chats: compact, verl-agent, ragen, agentgym-react, tool-call, shop-r1,
+    /// shop-r1-latest or shop-r1-minimal [default: that of the recorded episode; of agenttraj:
+    /// agentgym-react]
     #[arg(long, value_name = "NAME")]
-    dialect: Option<Dialect>,
-    /// With `--from`: actions after which a trip is cut [default: what a line says, or 15]
+    prompt_format: Option<Dialect>,
+    /// With `--from`: actions after which an episode is truncated [default: that of the line, else 15]
     #[arg(long, value_name = "N", requires = "from")]
     max_steps: Option<u32>,
-    /// Write to this file instead of standard output; must not exist
+    /// Write to this new file instead of standard output
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
     #[command(flatten)]
     shop: RuledShopArgs,
 }
 
-/// Formats, as the command line names them.
+/// [`Format`] as a flag.
 #[derive(clap::ValueEnum, Clone, Copy)]
 enum FormatArg {
-    /// OpenAI's messages
+    /// OpenAI: `messages` with `role` and `content`
     Messages,
-    /// ShareGPT's conversations
+    /// ShareGPT: `conversations` with `from` and `value`
     Sharegpt,
-    /// AgentGym's trajectories
+    /// AgentGym's AgentTraj: ShareGPT with an `item_id`
     Agenttraj,
 }
 
@@ -62,78 +65,81 @@ impl From<FormatArg> for Format {
     }
 }
 
-/// Converts line by line, as there may be more trips than fit into memory.
-pub fn run(args: ConvertArgs) -> Result<ExitCode> {
+/// Converts line by line, because the file may not fit into memory.
+pub(crate) fn run(args: ConvertArgs) -> Result<ExitCode> {
     let input = open_text(&args.file)?;
-    let mut lines = Lines::new(args.out.as_deref())?;
+    let mut out = LineWriter::new(args.out.as_deref())?;
     let shop = Arc::new(args.shop.open()?);
     let converted = match (args.to, args.from) {
-        (Some(format), _) => tell(input, &Teller::new(shop, format.into(), args.dialect), &mut lines),
+        (Some(format), _) => export(input, &Teller::new(shop, format.into(), args.prompt_format), &mut out),
         (None, Some(format)) => {
-            let listener = Listener::new(shop.clone(), format.into(), args.dialect, args.max_steps);
-            hear(input, listener, &shop, &mut lines)
+            let importer = Listener::new(shop.clone(), format.into(), args.prompt_format, args.max_steps);
+            import(input, importer, &shop, &mut out)
         }
-        (None, None) => unreachable!("the parser wants one of the two"),
+        (None, None) => unreachable!("clap requires one of the two"),
     };
     converted.with_context(|| format!("cannot convert `{}`", args.file.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(input: impl BufRead, teller: &Teller, out: &mut Lines) -> Result<()> {
-    let (mut n_trips, mut untold) = (0, Vec::new());
-    for (at, text) in input.lines().enumerate() {
-        let (line, text) = (at + 1, text?);
+fn export(input: impl BufRead, exporter: &Teller, out: &mut LineWriter) -> Result<()> {
+    let (mut n_episodes, mut skipped) = (0, Vec::new());
+    for (idx, text) in input.lines().enumerate() {
+        let (line, text) = (idx + 1, text?);
         if text.trim().is_empty() {
             continue;
         }
-        n_trips += 1;
-        match teller.tell(&text, line)? {
-            Told::Lines(told) => told.iter().try_for_each(|told| out.write(told))?,
-            Told::Nothing(reason) => untold.push(format!("line {line}: {reason}")),
+        n_episodes += 1;
+        match exporter.tell(&text, line)? {
+            Told::Lines(lines) => lines.iter().try_for_each(|line| out.write(line))?,
+            Told::Nothing(reason) => skipped.push(format!("line {line}: {reason}")),
         }
     }
     out.finish()?;
-    match untold.first() {
-        None if n_trips == 0 => bail!("there is no trip in it"),
+    match skipped.first() {
+        None if n_episodes == 0 => bail!("the file holds no episode"),
         None => Ok(()),
         Some(first) => {
-            bail!("{} of {n_trips} trips cannot be told and are left out; the first: {first}", untold.len())
+            bail!(
+                "{} of {n_episodes} episodes cannot be exported and are left out; the first: {first}",
+                skipped.len()
+            )
         }
     }
 }
 
-fn hear(input: impl BufRead, mut listener: Listener, shop: &Shop, out: &mut Lines) -> Result<()> {
-    let mut n_trips = 0;
+fn import(input: impl BufRead, mut importer: Listener, shop: &Shop, out: &mut LineWriter) -> Result<()> {
+    let mut n_episodes = 0;
     let mut record = |episode: Option<Episode>| {
-        n_trips += usize::from(episode.is_some());
+        n_episodes += usize::from(episode.is_some());
         episode.map_or(Ok(()), |episode| out.write(&episode.record(shop)))
     };
-    for (at, text) in input.lines().enumerate() {
+    for (idx, text) in input.lines().enumerate() {
         let text = text?;
         if !text.trim().is_empty() {
-            record(listener.hear(&text, at + 1)?)?;
+            record(importer.hear(&text, idx + 1)?)?;
         }
     }
-    record(listener.end()?)?;
+    record(importer.end()?)?;
     out.finish()?;
-    if n_trips == 0 {
-        bail!("there is no trip in it");
+    if n_episodes == 0 {
+        bail!("the file holds no episode");
     }
     Ok(())
 }
 
-/// Where lines go.
-struct Lines(BufWriter<Box<dyn Write>>);
+/// Writes JSON lines to a new file or to standard output.
+struct LineWriter(BufWriter<Box<dyn Write>>);
 
-impl Lines {
+impl LineWriter {
     fn new(path: Option<&Path>) -> Result<Self> {
-        let to: Box<dyn Write> = match path {
+        let writer: Box<dyn Write> = match path {
             None => Box::new(stdout()),
             Some(path) => Box::new(
                 File::create_new(path).with_context(|| format!("cannot create `{}`", path.display()))?,
             ),
         };
-        Ok(Self(BufWriter::new(to)))
+        Ok(Self(BufWriter::new(writer)))
     }
 
     fn write(&mut self, line: &impl Serialize) -> Result<()> {

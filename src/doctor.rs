@@ -1,69 +1,76 @@
-//! `webshop doctor`: before a run, whether it fits on this machine and what it will take on the CPU.
+//! `webshop doctor`: estimates memory and time of a training run on this machine's CPU before it starts.
 
 use std::process::ExitCode;
 
 use webshop_training::{Diagnosis, Need, Preset, examine};
 
-use crate::answer::answer;
-use crate::experiment::ExperimentArgs;
+use crate::args::experiment::ExperimentArgs;
+use crate::output::outln;
 
 /// Flags of `webshop doctor`.
 #[derive(clap::Args)]
-pub struct DoctorArgs {
+#[command(
+    after_help = "Runs a few steps of the given configuration to measure their time; writes no files.\n\n\
+                  Exit codes: 0 the run fits into memory, 1 it does not, 2 error."
+)]
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
 }
 
-/// Examines the run, prints what it needs and takes, and says yes or no.
-pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
+/// Prints the estimate and whether the run fits into memory.
+pub(crate) fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     let config = args.experiment.load(Preset::Medium)?;
     let diagnosis = examine(&config)?;
     print_memory(&diagnosis)?;
     print_time(&diagnosis)?;
     let fits = diagnosis.fits();
-    answer!("{}", if fits { "yes: it fits" } else { "no: it does not fit" })?;
+    outln!(
+        "{}",
+        if fits { "result: the run fits into memory" } else { "result: the run does not fit into memory" }
+    )?;
     Ok(if fits { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
     let Diagnosis { n_parameters, n_learnable, need, available, observed, .. } = diagnosis;
-    answer!("{n_parameters} parameters, of which {n_learnable} learn; on the CPU, in f32")?;
-    answer!("")?;
+    outln!("{n_parameters} parameters, {n_learnable} of them trainable; on the CPU, in f32")?;
+    outln!("")?;
     let Need { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } = *need;
     for (name, bytes) in [
         ("shops", shops),
-        ("weights", weights),
-        ("reference", reference),
-        ("moments", moments),
+        ("model weights", weights),
+        ("reference policy", reference),
+        ("optimizer moments", moments),
         ("gradients", gradients),
         ("activations", activations),
-        ("of both, kept between passes", kept),
-        ("decoder", decoder),
-        ("keys and values", cache),
-        ("peak of rollouts", need.rollout()),
-        ("peak of training", need.training()),
-        ("peak of saving", need.saving()),
+        ("buffers kept between passes", kept),
+        ("decoding buffers", decoder),
+        ("KV cache", cache),
+        ("peak during rollouts", need.rollout()),
+        ("peak during training steps", need.training()),
+        ("peak while saving", need.saving()),
     ] {
-        answer!("{name:<32} {:>12.1} MiB", mebibytes(bytes))?;
+        outln!("{name:<32} {:>12.1} MiB", mebibytes(bytes))?;
     }
     if let Some(bytes) = observed {
-        answer!("{:<32} {:>12.1} MiB", "peak while it was tried", mebibytes(*bytes))?;
+        outln!("{:<32} {:>12.1} MiB", "peak measured in the trial steps", mebibytes(*bytes))?;
     }
     match available {
-        Some(bytes) => answer!("{:<32} {:>12.1} MiB", "there is", mebibytes(*bytes))?,
-        None => answer!("how much memory there is, this system does not tell")?,
+        Some(bytes) => outln!("{:<32} {:>12.1} MiB", "available", mebibytes(*bytes))?,
+        None => outln!("available memory: unknown on this system")?,
     }
-    answer!("")
+    outln!("")
 }
 
 fn print_time(diagnosis: &Diagnosis) -> anyhow::Result<()> {
     let Some(forecast) = &diagnosis.forecast else { return Ok(()) };
     for stage in &forecast.stages {
         let (each, all) = (stage.seconds, stage.count as f64 * stage.seconds);
-        answer!("{:<32} {:>8} × {each:>10.4} s {all:>10.1} s", stage.name, stage.count)?;
+        outln!("{:<32} {:>8} × {each:>10.4} s {all:>10.1} s", stage.name, stage.count)?;
     }
-    answer!("{:<32} {:>34.1} s", "the run", forecast.seconds())?;
-    answer!("")
+    outln!("{:<32} {:>34.1} s", "whole run", forecast.seconds())?;
+    outln!("")
 }
 
 fn mebibytes(bytes: u64) -> f64 {

@@ -1,23 +1,24 @@
-//! `webshop eval`: how well a checkpoint shops on held-out goals.
+//! `webshop eval`: runs a trained model on held-out goals and prints the statistics.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use webshop_training::Trained;
 
-use crate::rollout::{PlayFlags, play_lm};
+use crate::args::episodes::EpisodesArgs;
+use crate::rollout::run_model;
 
 /// Flags of `webshop eval`.
 #[derive(clap::Args)]
-pub struct EvalArgs {
-    /// A run folder, a checkpoint in it, or a model folder
+pub(crate) struct EvalArgs {
+    /// Model to evaluate: a run folder, a checkpoint in it, or a model folder
     #[arg(long, value_name = "DIR")]
     checkpoint: PathBuf,
     #[command(flatten)]
-    play: PlayFlags,
+    episodes: EpisodesArgs,
 }
 
 /// Evaluates and prints.
-pub fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
-    play_lm(Trained::load(&args.checkpoint)?, &args.play, None)
+pub(crate) fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
+    run_model(Trained::load(&args.checkpoint)?, &args.episodes, None)
 }

@@ -1,4 +1,4 @@
-//! `webshop explain`: what a purchase is worth, and why.
+//! `webshop explain`: how the reward of a purchase is computed.
 
 use std::process::ExitCode;
 
@@ -8,36 +8,37 @@ use serde_json::Number;
 use webshop_env::{Shop, VerboseInfo};
 use webshop_products::{GoalRecord, Product, ProductIdx, RecordedOptions, Selection};
 
-use crate::answer::answer;
-use crate::lines;
-use crate::rules::RulesArgs;
+use crate::args::rules::RulesArgs;
+use crate::jsonl;
+use crate::output::outln;
 
 /// Flags of `webshop explain`.
 #[derive(clap::Args)]
-pub struct ExplainArgs {
+pub(crate) struct ExplainArgs {
     #[command(flatten)]
     rules: RulesArgs,
-    /// The goal, by its number
+    /// Number of the goal, from 0
     #[arg(long, value_name = "N", required_unless_present = "batch", conflicts_with = "batch")]
     goal: Option<u32>,
-    /// The product that is bought [default: the goal's own]
+    /// Product to buy [default: the goal's own product]
     #[arg(long, value_name = "ASIN", conflicts_with = "batch")]
     buy: Option<String>,
-    /// A choice that is made of it; may be repeated
+    /// Selected value of an option of the product, such as `--option color=red`; repeatable
     #[arg(long = "option", value_name = "NAME=VALUE", conflicts_with = "batch")]
     options: Vec<String>,
-    /// Judge the purchases on standard input, a JSON object a line, as the original records its rewards
+    /// Read one purchase per line of standard input, a JSON object with the goal's fields and the choices as
+    /// the original names them; print one JSON object with the reward per line
     #[arg(long)]
     batch: bool,
 }
 
-/// One purchase of a batch; the names are those of the original's recorded rewards.
+/// One purchase of a batch; the names are those of the original program.
 #[derive(Deserialize)]
-struct Bought {
+struct Purchase {
     purchased_asin: String,
     #[serde(default)]
     options: Selection,
-    /// What was paid, in dollars, if not what the catalog says.
+    /// Price in dollars, if not the catalog's.
     price: Option<f64>,
     attributes: Vec<String>,
     goal_options: RecordedOptions,
@@ -47,9 +48,9 @@ struct Bought {
     goal_product_category: String,
 }
 
-/// What a purchase of a batch is worth.
+/// The reward of a purchase of a batch.
 #[derive(Serialize)]
-struct Judged {
+struct Rewarded {
     purchased_asin: String,
     reward: f64,
     num_attr_matches: u32,
@@ -57,53 +58,53 @@ struct Judged {
     info: VerboseInfo,
 }
 
-/// Explains one purchase, or judges many.
-pub fn run(args: ExplainArgs) -> Result<ExitCode> {
+/// Explains the reward of one purchase, or computes those of a batch.
+pub(crate) fn run(args: ExplainArgs) -> Result<ExitCode> {
     let shop = args.rules.open()?;
     if args.batch {
-        lines::each_in_stdin(|bought| answer!("{}", serde_json::to_string(&judge(&shop, bought)?)?))?;
+        jsonl::for_each_in_stdin(|purchase| outln!("{}", serde_json::to_string(&reward(&shop, purchase)?)?))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let number = args.goal.context("no goal is named")?;
+    let number = args.goal.context("no goal is given")?;
     let goals = shop.goals().goals();
     let Some(goal) = goals.get(number as usize) else {
-        bail!("there is no goal `{number}`: the goals are numbered 0 to {}", goals.len().saturating_sub(1));
+        bail!("there is no goal `{number}`; goals are numbered 0 to {}", goals.len().saturating_sub(1));
     };
-    let at = args.buy.as_deref().map_or(Ok(goal.product), |asin| sold(&shop, asin))?;
-    let product = shop.catalog().get(at);
-    let selection = chosen(product, &args.options)?;
-    let explanation = shop.explain_reward(goal, at, &selection);
-    answer!("goal {}: {}", goal.id.0, goal.instruction)?;
-    answer!("bought: {} {}, {}", product.id, product.title, product.price.tag)?;
+    let product_idx = args.buy.as_deref().map_or(Ok(goal.product), |asin| find(&shop, asin))?;
+    let product = shop.catalog().get(product_idx);
+    let selection = select(product, &args.options)?;
+    let explanation = shop.explain_reward(goal, product_idx, &selection);
+    outln!("goal {}: {}", goal.id.0, goal.instruction)?;
+    outln!("product: {} {}, {}", product.id, product.title, product.price.tag)?;
     for (name, value) in selection.iter() {
-        answer!("  {name}: {value}")?;
+        outln!("  {name}: {value}")?;
     }
-    answer!("\n{}", explanation.to_string().trim_end())?;
+    outln!("\n{}", explanation.to_string().trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn judge(shop: &Shop, bought: Bought) -> Result<Judged> {
-    let product = sold(shop, &bought.purchased_asin)?;
+fn reward(shop: &Shop, purchase: Purchase) -> Result<Rewarded> {
+    let product = find(shop, &purchase.purchased_asin)?;
     let goal = GoalRecord {
-        asin: bought.purchased_asin.clone(),
+        asin: purchase.purchased_asin.clone(),
         category: String::new(),
-        query: bought.goal_query,
-        name: bought.goal_name,
-        product_category: bought.goal_product_category,
+        query: purchase.goal_query,
+        name: purchase.goal_name,
+        product_category: purchase.goal_product_category,
         instruction_text: String::new(),
-        attributes: bought.attributes,
-        price_upper: bought.price_upper,
-        goal_options: bought.goal_options,
+        attributes: purchase.attributes,
+        price_upper: purchase.price_upper,
+        goal_options: purchase.goal_options,
         weight: 1.into(),
     };
-    let limit = goal.price_upper.as_f64().context("`price_upper` is no number")?;
+    let limit = goal.price_upper.as_f64().context("`price_upper` is not a number")?;
     let goal = goal.to_goal_for(product, shop.catalog());
-    let mut counts = shop.reward(&goal, product, &bought.options);
-    if let Some(price) = bought.price {
+    let mut counts = shop.reward(&goal, product, &purchase.options);
+    if let Some(price) = purchase.price {
         counts.price_ok = price <= limit;
     }
-    Ok(Judged {
-        purchased_asin: bought.purchased_asin,
+    Ok(Rewarded {
+        purchased_asin: purchase.purchased_asin,
         reward: counts.total(),
         num_attr_matches: counts.attribute_matches,
         num_option_matches: counts.option_matches,
@@ -111,12 +112,12 @@ fn judge(shop: &Shop, bought: Bought) -> Result<Judged> {
     })
 }
 
-fn sold(shop: &Shop, asin: &str) -> Result<ProductIdx> {
-    shop.catalog().find(asin).with_context(|| format!("the catalog does not sell `{asin}`"))
+fn find(shop: &Shop, asin: &str) -> Result<ProductIdx> {
+    shop.catalog().find(asin).with_context(|| format!("the catalog has no product `{asin}`"))
 }
 
-/// The choices `name=value`, which the product must offer.
-fn chosen(product: &Product, options: &[String]) -> Result<Selection> {
+/// Parses `NAME=VALUE` options; the product must have them.
+fn select(product: &Product, options: &[String]) -> Result<Selection> {
     let mut selection = Selection::new();
     for option in options {
         let (name, value) =
@@ -138,7 +139,8 @@ fn chosen(product: &Product, options: &[String]) -> Result<Selection> {
     Ok(selection)
 }
 
-fn listed<'a>(offered: impl Iterator<Item = &'a str>) -> String {
-    let offered: Vec<String> = offered.map(|text| format!("`{text}`")).collect();
-    if offered.is_empty() { "none".into() } else { offered.join(", ") }
+/// Quoted and joined by commas, or `none`.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
 }

@@ -1,4 +1,4 @@
-//! `webshop gpu-check`: what a GPU must show, as Markdown.
+//! `webshop gpu-check` (hidden): checks and measures the GPU backend; prints Markdown.
 
 use std::io::stdout;
 use std::process::ExitCode;
@@ -6,35 +6,35 @@ use std::process::ExitCode;
 use webshop_agent::KnownShape;
 use webshop_training::{GpuCheck, GpuPart};
 
-use crate::compute::ComputeArgs;
+use crate::args::compute::ComputeArgs;
 
 /// Flags of `webshop gpu-check`.
 #[derive(clap::Args)]
-pub struct GpuCheckArgs {
+pub(crate) struct GpuCheckArgs {
     #[command(flatten)]
     compute: ComputeArgs,
-    /// What to look at [default: everything]
+    /// Parts to run [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     parts: Vec<PartName>,
-    /// Sizes of models: tiny, 0.5b, 1.5b, 3b
+    /// Model shapes: tiny, 0.5b, 1.5b, 3b
     #[arg(long, value_delimiter = ',', default_value = "0.5b,1.5b,3b")]
     shapes: Vec<KnownShape>,
-    /// Lanes side by side
+    /// Batch sizes of decoding
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
     batches: Vec<usize>,
-    /// Tokens in each lane while it is decoded
+    /// Tokens in the KV cache of each lane while decoding
     #[arg(long, default_value_t = 2048, value_name = "N")]
     context: usize,
-    /// Tokens of each prompt that is read
+    /// Tokens of each prompt in prefill
     #[arg(long, default_value_t = 512, value_name = "N")]
     prompt: usize,
     /// Sequences of a training step
     #[arg(long, default_value_t = 64, value_name = "N")]
     train_sequences: usize,
-    /// Tokens of each of them
+    /// Tokens of each of these sequences
     #[arg(long, default_value_t = 2048, value_name = "N")]
     train_length: usize,
-    /// Tokens of a training step that are computed together
+    /// Tokens of a micro-batch
     #[arg(long, default_value_t = 16_384, value_name = "N")]
     micro_batch_tokens: usize,
 }
@@ -42,20 +42,20 @@ pub struct GpuCheckArgs {
 /// The parts of the check.
 #[derive(clap::ValueEnum, Clone, Copy)]
 enum PartName {
-    /// Every kernel against its plain twin
+    /// Each kernel against its reference implementation
     Twins,
-    /// The device's engine against the CPU's
+    /// The GPU backend against the CPU backend
     Agreement,
-    /// Reading prompts
+    /// Speed of prefill
     Prefill,
-    /// One token for each lane at a time
+    /// Speed of decoding
     Decode,
-    /// A training step
+    /// Speed of a training step
     Train,
 }
 
-/// Measures, prints, and judges what can be judged.
-pub fn run(args: GpuCheckArgs) -> anyhow::Result<ExitCode> {
+/// Runs the parts and prints their results.
+pub(crate) fn run(args: GpuCheckArgs) -> anyhow::Result<ExitCode> {
     let parts = args.parts.iter().map(|part| match part {
         PartName::Twins => GpuPart::Twins,
         PartName::Agreement => GpuPart::Agreement,

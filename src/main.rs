@@ -1,37 +1,32 @@
-//! `webshop`: the command line of the shop, the agent and the trainer.
+//! `webshop`: the command line of the environment, the agent and the trainer.
 //!
-//! One verb a stage, one file a verb. A verb parses its flags, builds what it needs from the libraries,
-//! and prints: data on stdout, logs and progress on stderr. Exit codes: 0 done, 1 a check found a
-//! difference, 2 error, 130 interrupted after a checkpoint was written.
+//! One file per verb. A verb parses its flags ([`args`] holds those that several verbs share), calls the
+//! libraries, and prints: data on stdout, logs and progress on stderr. No algorithm lives here. Exit codes:
+//! 0 done, 1 a check found a difference, 2 error, 130 interrupted after a checkpoint was written.
 
 #![deny(clippy::print_stdout)]
 
-mod answer;
-mod cache;
+mod args;
+mod ctrl_c;
+mod errors;
+mod jsonl;
+mod output;
+mod progress;
+mod result_file;
+
 mod catalog;
 mod compare;
-mod compute;
 mod convert;
 mod doctor;
 mod eval;
-mod experiment;
 mod explain;
 mod gpu_check;
-mod interrupt;
-mod lines;
 mod model;
 mod play;
-mod progress;
-mod remote;
 mod replay;
-mod result;
 mod rollout;
-mod rules;
 mod search;
-mod server;
-mod shop;
 mod shop_r1;
-mod site;
 mod trace;
 mod train;
 mod validate;
@@ -46,11 +41,20 @@ use webshop_training::Preset;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A deterministic WebShop and a small Qwen that learns to shop in it.
+/// Printed below the list of verbs.
+const EXAMPLES: &str = "Examples:
+  webshop play                                   complete an episode yourself
+  webshop rollout --policy rule                  baseline: a scripted policy on 300 test goals
+  webshop train --preset quick --out runs/first  train a small model on the CPU, in minutes
+  webshop eval --checkpoint runs/first           evaluate it on 300 test goals
+
+`webshop VERB --help` lists the flags of a verb. Set RUST_LOG=debug for more log messages.";
+
+/// A deterministic WebShop environment, and language-model agents trained in it with A*-PO
 #[derive(Parser)]
-#[command(version, max_term_width = 100, propagate_version = true)]
+#[command(version, max_term_width = 100, propagate_version = true, after_help = EXAMPLES)]
 struct Cli {
-    /// Worker threads; results do not depend on it [default: one per core]
+    /// Number of worker threads; results do not depend on it [default: one per core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     #[command(subcommand)]
@@ -59,42 +63,42 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Teach a model to shop: cloning, V*, A*-PO, with a report at the end
+    /// Train a model: supervised warm start, estimation of V*, reinforcement learning, report
     Train(train::TrainArgs),
-    /// Look on while a run, or a comparison of learners, is being made
+    /// Show the progress of a training run, or of a comparison, in the terminal
     Watch(watch::WatchArgs),
-    /// Tell whether a run on the CPU fits on this machine, and what it will take
+    /// Estimate the memory and the time that a training run needs on this machine's CPU
     Doctor(doctor::DoctorArgs),
-    /// Measure a checkpoint on held-out goals
+    /// Evaluate a trained model on held-out goals
     Eval(eval::EvalArgs),
-    /// Let a policy shop and record its trips
+    /// Run episodes with a policy, print their statistics, and record them
     Rollout(Box<rollout::RolloutArgs>),
-    /// Make recorded trips again and check that everything is as recorded
+    /// Replay recorded episodes and check that every observation and reward is as recorded
     Replay(replay::ReplayArgs),
-    /// Tell recorded trips as training data, or record trips that such data tells of
+    /// Export recorded episodes as chat-format training data, or import such data as episodes
     Convert(convert::ConvertArgs),
-    /// Check that a catalog makes a shop that is fit to learn in
+    /// Check the environment on a catalog: determinism, replay, rewards, hidden information
     Validate(validate::ValidateArgs),
-    /// Set two results side by side, or learners over several seeds, if they are about the same
+    /// Compare two evaluation results, or train several losses over several seeds and compare them
     Compare(compare::CompareArgs),
-    /// Shop yourself, in the terminal
+    /// Complete an episode yourself, in the terminal
     Play(play::PlayArgs),
-    /// Rank products for a query, with the reasons if asked
+    /// Run the shop's search engine on a query, with the BM25 terms of each score if wanted
     Search(search::SearchArgs),
-    /// Say what a purchase is worth for a goal, and why
+    /// Show how the reward of a purchase is computed
     Explain(explain::ExplainArgs),
-    /// Tell given trips as the original WebShop shows them, page by page
+    /// Run scripted episodes under the original WebShop's rules and print its observations
     Trace(trace::TraceArgs),
-    /// Judge single next actions, as Shop-R1 does, or translate them
+    /// Predict single next actions, as in the paper Shop-R1: data, training, evaluation
     #[command(name = "shop-r1", subcommand)]
     ShopR1(shop_r1::ShopR1Verb),
-    /// Show what a GPU does here: kernels against their twins, speeds, memory
+    /// Check the GPU kernels against their references, and measure speed and memory
     #[command(hide = true)]
     GpuCheck(gpu_check::GpuCheckArgs),
-    /// Make a catalog, or look at one
+    /// Generate or inspect a product catalog
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
-    /// Make a model folder, look at one, or write one anew
+    /// Create, inspect, merge or convert a model folder
     #[command(subcommand)]
     Model(model::ModelVerb),
 }
@@ -109,9 +113,9 @@ fn main() -> ExitCode {
         .init();
     match run(cli) {
         Ok(code) => code,
-        Err(error) if answer::has_left(&error) => ExitCode::SUCCESS,
+        Err(error) if output::is_closed_by_reader(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", told(&error));
+            eprintln!("error: {}", errors::one_line(&error));
             ExitCode::from(2)
         }
     }
@@ -140,16 +144,4 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Catalog(verb) => catalog::run(verb),
         Verb::Model(verb) => model::run(verb),
     }
-}
-
-/// The error and its causes on one line. A message that already ends with its cause's is not told twice.
-fn told(error: &anyhow::Error) -> String {
-    let mut told = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !told.ends_with(&cause) {
-            told.push_str(": ");
-            told.push_str(&cause);
-        }
-    }
-    told
 }

@@ -1,4 +1,4 @@
-//! `webshop model`: makes, looks at and rewrites model folders.
+//! `webshop model`: creates, inspects, merges and converts model folders in the Hugging Face layout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use webshop_agent::lora::Lora;
 use webshop_agent::{KnownShape, Qwen2, ShopTokenizer};
 use webshop_products::{Catalog, Seed};
 
-use crate::answer::answer;
+use crate::args::shop::ShopArgs;
+use crate::output::outln;
 use crate::progress::observer;
-use crate::shop::ShopArgs;
 
-/// Tokens that a new model's tokenizer learns, bytes among them; a small catalog has fewer that are worth it.
-const N_LEARNED: usize = 8192;
+/// Limit of the vocabulary of a new model's tokenizer, bytes included; a small catalog yields fewer tokens.
+const MAX_VOCAB: usize = 8192;
 
-/// What to do with a model folder.
+/// The verbs of `webshop model`.
 #[derive(clap::Subcommand)]
-pub enum ModelVerb {
-    /// Make a folder of a known shape with random weights, and a tokenizer made from a catalog's text
+pub(crate) enum ModelVerb {
+    /// Create a model with random weights, and a tokenizer trained on the text of a catalog
     New {
-        /// The shape: tiny, 0.5b, 1.5b or 3b, the latter those of Qwen2.5
+        /// Shape: tiny, or that of Qwen2.5 0.5b, 1.5b or 3b
         #[arg(long, value_name = "NAME")]
         shape: KnownShape,
-        /// Another number of layers than the shape has
+        /// Number of decoder layers [default: that of the shape]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
         layers: Option<u16>,
-        /// Root of the weights' randomness
+        /// Seed of the weights
         #[arg(long, default_value_t = 0, value_name = "N")]
         seed: u64,
         #[command(flatten)]
@@ -36,32 +36,33 @@ pub enum ModelVerb {
         #[command(flatten)]
         to: OutArgs,
     },
-    /// Print shape, parameters, weights, tokenizer and chat template, and what stands in the way of using it
+    /// Print shape, parameters, weights, tokenizer and chat template of a model, and problems that prevent
+    /// its use; the exit code is 1 if there are any
     Inspect {
-        /// The model folder
+        /// Model folder
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// Read every weight too, which takes a while, and look for what is no number
+        /// Also read all weights and report NaN and infinite values; slow
         #[arg(long)]
         weights: bool,
-        /// One JSON object instead of a table
+        /// Print one JSON object instead of a table
         #[arg(long)]
         json: bool,
     },
-    /// Add a low-rank adapter in PEFT's layout to a model's weights
+    /// Merge a LoRA adapter in PEFT's layout into the weights of a model
     Merge {
-        /// The model folder
+        /// Model folder
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// The adapter's folder
+        /// Adapter folder
         #[arg(long, value_name = "DIR")]
         adapter: PathBuf,
         #[command(flatten)]
         to: OutArgs,
     },
-    /// Write a model's weights in another type, or in files of another size
+    /// Copy a model with another number format of the weights, or another file size
     Convert {
-        /// The model folder
+        /// Model folder
         #[arg(value_name = "DIR")]
         folder: PathBuf,
         #[command(flatten)]
@@ -69,16 +70,17 @@ pub enum ModelVerb {
     },
 }
 
-/// Where and how a model is written.
+/// The model folder to write.
 #[derive(clap::Args)]
-pub struct OutArgs {
-    /// Type of the weights in the files
+pub(crate) struct OutArgs {
+    /// Number format of the weights in the files
     #[arg(long, value_enum, default_value = "f32")]
     dtype: WeightTypeArg,
-    /// Largest file of weights, in megabytes
-    #[arg(long, default_value_t = 5000, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum size of a weight file, in megabytes
+    #[arg(long, default_value_t = 5000, value_name = "MB",
+          value_parser = clap::value_parser!(u32).range(1..))]
     shard_mb: u32,
-    /// The folder to make; must not exist
+    /// Folder to create; must not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }
@@ -91,8 +93,8 @@ enum WeightTypeArg {
     F16,
 }
 
-/// Carries out the verb.
-pub fn run(verb: ModelVerb) -> anyhow::Result<ExitCode> {
+/// Runs a verb.
+pub(crate) fn run(verb: ModelVerb) -> anyhow::Result<ExitCode> {
     match verb {
         ModelVerb::New { shape, layers, seed, shop, to } => {
             to.write(|folder, options| new(shape, layers, Seed(seed), &shop, folder, options))?;
@@ -100,20 +102,20 @@ pub fn run(verb: ModelVerb) -> anyhow::Result<ExitCode> {
         ModelVerb::Inspect { folder, weights, json } => {
             let survey = Survey::of(&folder, weights);
             if json {
-                answer!("{}", serde_json::to_string(&survey)?)?;
+                outln!("{}", serde_json::to_string(&survey)?)?;
             } else {
-                answer!("{survey}")?;
+                outln!("{survey}")?;
             }
             return Ok(if survey.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         ModelVerb::Merge { folder, adapter, to } => {
             let base = checkpoint::load(&folder)?;
             let merged = Lora::load(&adapter, &base)?.merged(&base)?;
-            to.write(|out, options| write_beside_companions(&merged, &folder, out, options))?;
+            to.write(|out, options| write_with_companions(&merged, &folder, out, options))?;
         }
         ModelVerb::Convert { folder, to } => {
             let model = checkpoint::load(&folder)?;
-            to.write(|out, options| write_beside_companions(&model, &folder, out, options))?;
+            to.write(|out, options| write_with_companions(&model, &folder, out, options))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -129,28 +131,28 @@ impl OutArgs {
         SaveOptions { weight_type, file_limit_bytes: u64::from(self.shard_mb) * 1_000_000 }
     }
 
-    /// Has a folder written under another name and gives it its own when it is complete.
+    /// Writes the folder under a temporary name and renames it when it is complete.
     fn write(&self, write: impl FnOnce(&Path, &SaveOptions) -> anyhow::Result<()>) -> anyhow::Result<()> {
         let out = &self.out;
         if out.exists() {
-            bail!("`{}` exists; give another folder with `--out`", out.display());
+            bail!("`{}` exists; name another folder with `--out`", out.display());
         }
         let mut partial = out.file_name().context("`--out` must name a folder")?.to_owned();
         partial.push(".partial");
         let partial = out.with_file_name(partial);
         if partial.exists() {
-            bail!("`{}` was left unfinished; remove it first", partial.display());
+            bail!("`{}` is left from an interrupted run; remove it first", partial.display());
         }
         let cannot_write = || format!("cannot write `{}`", out.display());
         fs::create_dir_all(&partial).with_context(cannot_write)?;
         let written = write(&partial, &self.options())
             .and_then(|()| fs::rename(&partial, out).with_context(cannot_write));
         if written.is_err() {
-            // What is half-written is of no use; that it may not be removable either adds nothing.
+            // The first error matters; a failure to remove the incomplete folder would hide it.
             let _ = fs::remove_dir_all(&partial);
         }
         written?;
-        answer!("model in {}", out.display())
+        outln!("model in {}", out.display())
     }
 }
 
@@ -165,7 +167,7 @@ fn new(
     let shop = shop.open()?;
     let texts = texts(shop.catalog());
     let goals = shop.goals().goals().iter().map(|goal| &*goal.instruction);
-    let tokenizer = ShopTokenizer::train_like_qwen(texts.into_iter().chain(goals), N_LEARNED)?;
+    let tokenizer = ShopTokenizer::train_like_qwen(texts.into_iter().chain(goals), MAX_VOCAB)?;
     let mut config = shape.config(tokenizer.vocab_size());
     if let Some(layers) = layers {
         config.num_hidden_layers = usize::from(layers);
@@ -178,7 +180,7 @@ fn new(
     Ok(())
 }
 
-/// Everything that pages show of the products.
+/// All texts of products that pages show.
 fn texts(catalog: &Catalog) -> Vec<&str> {
     let mut texts = Vec::new();
     for product in catalog.products() {
@@ -192,13 +194,8 @@ fn texts(catalog: &Catalog) -> Vec<&str> {
     texts
 }
 
-/// Writes a model, and copies what stood beside the one that it was made from.
-fn write_beside_companions(
-    model: &Qwen2,
-    from: &Path,
-    to: &Path,
-    options: &SaveOptions,
-) -> anyhow::Result<()> {
+/// Writes the weights, and copies tokenizer, chat template and further files of the folder `from`.
+fn write_with_companions(model: &Qwen2, from: &Path, to: &Path, options: &SaveOptions) -> anyhow::Result<()> {
     Companions::read(from)?.write(to)?;
     Ok(checkpoint::save_as(model, to, options)?)
 }

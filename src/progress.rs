@@ -1,4 +1,4 @@
-//! Progress on stderr: a bar on a terminal, a line now and then elsewhere.
+//! Progress on stderr: bars on a terminal, elsewhere a line at every tenth of a phase.
 
 use std::cell::RefCell;
 use std::io::IsTerminal;
@@ -6,27 +6,28 @@ use std::io::IsTerminal;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use webshop_training::Observer;
 
-/// The observer that suits the standard error stream.
-pub fn observer() -> Box<dyn Observer> {
-    ManyObservers::default().named("")
+/// The observer of a single run.
+pub(crate) fn observer() -> Box<dyn Observer> {
+    Observers::default().named("")
 }
 
-/// Observers of runs that are made at the same time.
-pub struct ManyObservers {
+/// Makes the observers of runs that proceed at the same time, and share the terminal.
+pub(crate) struct Observers {
+    /// `None` if stderr is no terminal, or `NO_COLOR` or `CI` is set.
     bars: Option<MultiProgress>,
 }
 
-impl Default for ManyObservers {
+impl Default for Observers {
     fn default() -> Self {
-        let plain = std::env::var_os("NO_COLOR").is_some() || std::env::var_os("CI").is_some();
-        let has_bars = std::io::stderr().is_terminal() && !plain;
+        let is_set = |name| std::env::var_os(name).is_some();
+        let has_bars = std::io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_set("CI");
         Self { bars: has_bars.then(MultiProgress::new) }
     }
 }
 
-impl ManyObservers {
-    /// The observer of the run of this name, which stands before all that is told of it; empty for an only one.
-    pub fn named(&self, name: &str) -> Box<dyn Observer> {
+impl Observers {
+    /// The observer of one run. A `name` that is not empty precedes each of its lines.
+    pub(crate) fn named(&self, name: &str) -> Box<dyn Observer> {
         let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
         match &self.bars {
             Some(bars) => Box::new(Bars { name, bars: bars.clone(), open: RefCell::default() }),
@@ -35,7 +36,7 @@ impl ManyObservers {
     }
 }
 
-/// A bar for each open stage of a run.
+/// A bar for each open phase of a run; phases nest.
 struct Bars {
     name: String,
     bars: MultiProgress,
@@ -43,11 +44,11 @@ struct Bars {
 }
 
 impl Observer for Bars {
-    fn begin(&self, stage: &str, total: u64, done: u64) {
+    fn begin(&self, phase: &str, total: u64, done: u64) {
         let style =
             ProgressStyle::with_template("{prefix:>14} {wide_bar} {pos}/{len} {elapsed} eta {eta}  {msg}")
                 .expect("the template is a literal that parses");
-        let prefix = format!("{}{stage}", self.name);
+        let prefix = format!("{}{phase}", self.name);
         let bar = ProgressBar::new(total).with_style(style).with_prefix(prefix).with_position(done);
         let bar = self.bars.add(bar);
         bar.reset_eta();
@@ -72,31 +73,31 @@ impl Observer for Bars {
     }
 }
 
-/// A line at every tenth of a stage.
+/// A line at every tenth of a phase.
 struct Lines {
     name: String,
-    open: RefCell<Vec<Stage>>,
+    open: RefCell<Vec<Phase>>,
 }
 
-struct Stage {
+struct Phase {
     name: String,
     total: u64,
     done: u64,
 }
 
 impl Observer for Lines {
-    fn begin(&self, stage: &str, total: u64, done: u64) {
-        self.open.borrow_mut().push(Stage { name: stage.to_string(), total, done });
+    fn begin(&self, phase: &str, total: u64, done: u64) {
+        self.open.borrow_mut().push(Phase { name: phase.to_string(), total, done });
     }
 
     fn advance(&self, units: u64, note: &str) {
         let mut open = self.open.borrow_mut();
-        let Some(stage) = open.last_mut() else { return };
-        let tenth = |done: u64| done * 10 / stage.total.max(1);
-        let before = tenth(stage.done);
-        stage.done += units;
-        if tenth(stage.done) > before {
-            eprintln!("{}{}: {}/{}  {note}", self.name, stage.name, stage.done, stage.total);
+        let Some(phase) = open.last_mut() else { return };
+        let tenth = |done: u64| done * 10 / phase.total.max(1);
+        let before = tenth(phase.done);
+        phase.done += units;
+        if tenth(phase.done) > before {
+            eprintln!("{}{}: {}/{}  {note}", self.name, phase.name, phase.done, phase.total);
         }
     }
 

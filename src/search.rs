@@ -1,35 +1,35 @@
-//! `webshop search`: what the shop's search engine finds, and why.
+//! `webshop search`: runs the shop's search engine.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use webshop_env::{Shop, analyze};
+use serde_json::{Value, json};
+use webshop_env::{Hit, Shop, analyze};
 
-use crate::answer::answer;
-use crate::lines;
-use crate::rules::RulesArgs;
+use crate::args::rules::RulesArgs;
+use crate::jsonl;
+use crate::output::outln;
 
 /// Flags of `webshop search`.
 #[derive(clap::Args)]
-pub struct SearchArgs {
+pub(crate) struct SearchArgs {
     #[command(flatten)]
     rules: RulesArgs,
-    /// The words to search for
+    /// Search query
     #[arg(required_unless_present = "batch", conflicts_with = "batch")]
     query: Option<String>,
-    /// Search for every `q` on standard input, a JSON object a line, and answer each with terms, products
-    /// and exact scores
+    /// Read one JSON object `{"q": QUERY}` per line of standard input; print one per line with query terms,
+    /// product ids and exact BM25 scores
     #[arg(long, conflicts_with_all = ["explain", "top", "json"])]
     batch: bool,
-    /// Print the BM25 formula of each hit with its numbers
+    /// Print the BM25 score of each hit term by term
     #[arg(long)]
     explain: bool,
-    /// Show at most N hits; the shop never returns more than 50
+    /// Maximum number of hits to print; a search returns at most 50
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
-    /// One JSON object instead of a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
 }
@@ -40,43 +40,37 @@ struct Query {
     q: String,
 }
 
-/// What a query of a batch finds.
+/// The hits of a query of a batch.
 #[derive(Serialize)]
 struct Found {
     q: String,
     tokens: Vec<String>,
     ids: Vec<String>,
-    /// Each an exact 32-bit float.
+    /// 32-bit floats, without rounding.
     scores: Vec<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
 /// Searches and prints.
-pub fn run(args: SearchArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: SearchArgs) -> Result<ExitCode> {
     let shop = args.rules.open()?;
     if args.batch {
-        lines::each_in_stdin(|Query { q }| answer!("{}", serde_json::to_string(&find(&shop, q))?))?;
+        jsonl::for_each_in_stdin(|Query { q }| outln!("{}", serde_json::to_string(&find(&shop, q))?))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let query = args.query.as_deref().context("there are no words to search for")?;
+    let query = args.query.as_deref().context("no query is given")?;
     let hits = shop.search(query);
     let shown = &hits[..hits.len().min(args.top)];
     if args.json {
-        let rows: Vec<_> = shown
-            .iter()
-            .map(|hit| {
-                let product = shop.catalog().get(hit.product);
-                json!({"asin": product.id.as_str(), "score": hit.score, "title": product.title, "price": product.price.tag})
-            })
-            .collect();
-        answer!("{}", json!({"query": query, "total": hits.len(), "hits": rows}))?;
+        let rows: Vec<Value> = shown.iter().map(|hit| hit_json(&shop, hit)).collect();
+        outln!("{}", json!({"query": query, "total": hits.len(), "hits": rows}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    answer!("{} hits for `{query}`", hits.len())?;
+    outln!("{} hits for `{query}`", hits.len())?;
     for (rank, hit) in shown.iter().enumerate() {
         let product = shop.catalog().get(hit.product);
-        answer!(
+        outln!(
             "{:>3}  {:>9.5}  {}  {}  {}",
             rank + 1,
             hit.score,
@@ -87,11 +81,21 @@ pub fn run(args: SearchArgs) -> Result<ExitCode> {
         if args.explain {
             let explanation = shop.explain(query, hit.product)?;
             for line in explanation.to_string().lines() {
-                answer!("     {line}")?;
+                outln!("     {line}")?;
             }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn hit_json(shop: &Shop, hit: &Hit) -> Value {
+    let product = shop.catalog().get(hit.product);
+    json!({
+        "asin": product.id.as_str(),
+        "score": hit.score,
+        "title": product.title,
+        "price": product.price.tag,
+    })
 }
 
 fn find(shop: &Shop, q: String) -> Found {

@@ -1,12 +1,11 @@
-//! `webshop shop-r1`: next actions, one at a time.
+//! `webshop shop-r1`: next-action prediction, as in the paper Shop-R1 (arXiv 2507.17842).
 
+mod collector;
 mod data;
 mod eval;
-mod harvest;
 mod map;
 mod rationales;
 mod score;
-mod steps;
 mod validate;
 
 use std::process::ExitCode;
@@ -15,25 +14,26 @@ use webshop_training::Preset;
 
 use crate::train::{self, TrainArgs};
 
-/// What to do with next actions.
+/// The verbs of `webshop shop-r1`.
 #[derive(clap::Subcommand)]
-pub enum ShopR1Verb {
-    /// Teach a model single steps: cloning, then the hierarchical reward
+pub(crate) enum ShopR1Verb {
+    /// Train a model on single steps: supervised warm start, then reinforcement learning with the Shop-R1
+    /// reward
     Train(TrainArgs),
-    /// Make single steps to learn from, of trips and recordings
+    /// Build a data set of single-step examples from expert episodes, recorded episodes or human sessions
     Data(Box<data::DataArgs>),
-    /// Check single steps that others made
+    /// Check the format of a data set of single-step examples
     Validate(validate::ValidateArgs),
-    /// Measure a model on single steps, beside what needs no model
+    /// Evaluate a model on single-step examples, next to baselines that need no model
     Eval(Box<eval::EvalArgs>),
-    /// Say what answers are worth beside what the customer did, and why
+    /// Compute the Shop-R1 reward of completions
     Score(score::ScoreArgs),
-    /// Say shop actions as Shop-R1 has them, and the other way round
+    /// Translate actions of the shop into Shop-R1 actions, and back
     Map(map::MapArgs),
 }
 
-/// Carries out the verb.
-pub fn run(verb: ShopR1Verb) -> anyhow::Result<ExitCode> {
+/// Runs a verb.
+pub(crate) fn run(verb: ShopR1Verb) -> anyhow::Result<ExitCode> {
     match verb {
         ShopR1Verb::Train(args) => train::run(args, Preset::ShopR1),
         ShopR1Verb::Data(args) => data::run(*args),

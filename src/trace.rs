@@ -1,4 +1,4 @@
-//! `webshop trace`: given trips, told as the original WebShop shows them.
+//! `webshop trace`: runs scripted episodes and prints what the original WebShop's environment returns.
 
 use std::fs::File;
 use std::io::{self, BufReader, Seek, stdin};
@@ -8,57 +8,59 @@ use anyhow::{Result, bail};
 use webshop_env::{Compat, GivenTrip, Tracer};
 use webshop_products::GoalRecord;
 
-use crate::answer::answer;
-use crate::lines;
-use crate::rules::RulesArgs;
+use crate::args::rules::RulesArgs;
+use crate::jsonl;
+use crate::output::outln;
 
-/// What is read and written, for `--help`.
-const LINES: &str = "Standard input holds a trip a line, as a JSON object with
-  session   the customer's name; a number names the goal too
-  goal_idx  the goal's number; a name too, if there is no session
-  goal      a goal of the trip's own, in the original's form
-  seed      to seed the generator anew
-  actions   what the customer says
-Name and goal are drawn where nothing says them. Each is answered by a line with `reset` and `steps`. A customer who comes again keeps the goal.";
+/// Input and output formats, for `--help`.
+const LINES: &str = "Reads one episode per line of standard input, a JSON object with
+  session   session name, as for the original's `reset`; a number is also the goal's index
+  goal_idx  index of the goal, if the session does not name it
+  goal      a goal of its own for this episode, in the original's form
+  seed      seeds Python's generator again before the episode
+  actions   the actions, as text
+All but `actions` may be absent; session name and goal are then drawn as the original draws them. Prints one \
+line per episode, with the results of `reset` and of all `steps`. A session name that occurs again keeps its \
+goal.";
 
 /// Flags of `webshop trace`.
 #[derive(clap::Args)]
 #[command(after_help = LINES)]
-pub struct TraceArgs {
+pub(crate) struct TraceArgs {
     #[command(flatten)]
     rules: RulesArgs,
-    /// Give item pages their button to the attributes
+    /// Show the `Attributes` button on item pages, as the original's `show_attrs=True`
     #[arg(long)]
     show_attrs: bool,
-    /// Also give observations behind N earlier observations and actions, as `ret_obs`
+    /// Also print `ret_obs`: the observation preceded by the N previous observations and actions, as the
+    /// original's `num_prev_obs` and `num_prev_actions`
     #[arg(long, default_value_t = 0, value_name = "N")]
     prev: usize,
 }
 
-/// Tells one trip after the other.
-pub fn run(args: TraceArgs) -> Result<ExitCode> {
+/// Runs one episode after the other.
+pub(crate) fn run(args: TraceArgs) -> Result<ExitCode> {
     if args.rules.compat() != Compat::Original {
-        bail!("trips are told in the original's words only; give `--compat original`");
+        bail!("only the original rules can be traced; give `--compat original`");
     }
-    // The shop is built with the goals that trips bring along, so the trips are read twice. There may be more of
-    // them than fit into memory.
-    let (trips, own_goals) = kept()?;
+    // The shop is built with the goals in the input, so the input is read twice. It may not fit into memory.
+    let (input, own_goals) = buffer_stdin()?;
     let opened = args.rules.open_original(&own_goals, args.show_attrs)?;
     let mut tracer = Tracer::new(&opened.shop, opened.n_goals, opened.random, args.prev);
-    lines::each(BufReader::new(trips), lines::STDIN, |trip| {
-        answer!("{}", serde_json::to_string(&tracer.trace(&trip)?)?)
+    jsonl::for_each(BufReader::new(input), jsonl::STDIN, |episode| {
+        outln!("{}", serde_json::to_string(&tracer.trace(&episode)?)?)
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Standard input in a file that vanishes when it is closed, and the goals that stand in it.
-fn kept() -> Result<(File, Vec<GoalRecord>)> {
+/// Copies standard input into an unnamed temporary file, and collects the goals in it.
+fn buffer_stdin() -> Result<(File, Vec<GoalRecord>)> {
     let mut file = tempfile::tempfile()?;
     io::copy(&mut stdin().lock(), &mut file)?;
     file.rewind()?;
     let mut own_goals = Vec::new();
-    lines::each(BufReader::new(&file), lines::STDIN, |trip: GivenTrip| {
-        own_goals.extend(trip.goal);
+    jsonl::for_each(BufReader::new(&file), jsonl::STDIN, |episode: GivenTrip| {
+        own_goals.extend(episode.goal);
         Ok(())
     })?;
     file.rewind()?;

@@ -1,4 +1,4 @@
-//! `webshop validate`: whether a catalog makes a shop that is fit to learn in.
+//! `webshop validate`: checks that the environment on a catalog is sound for training.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,49 +8,50 @@ use serde::Serialize;
 use webshop_env::ENVIRONMENT_ID;
 use webshop_training::{Check, validate};
 
-use crate::answer::answer;
-use crate::shop::ShopArgs;
+use crate::args::shop::ShopArgs;
+use crate::output::outln;
 
 /// Flags of `webshop validate`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Prints PASS or FAIL for each of thirteen checks, with what was measured: that trips repeat \
-                  exactly, do not touch each other and can be replayed; that rewards are for purchases only, add up, \
-                  and reach 1; that pages do not tell the hidden goal; and that who does not read earns little.\n\n\
+    after_help = "Prints PASS or FAIL and the measured value for each of thirteen checks: episodes are \
+                  deterministic, independent of each other and replayable; only purchases are rewarded, the \
+                  parts of a reward sum to it, and 1 can be reached; pages do not reveal the hidden goal; \
+                  policies that do not read pages earn little.\n\n\
                   Exit codes: 0 all passed, 1 some failed, 2 the shop cannot be opened."
 )]
-pub struct ValidateArgs {
+pub(crate) struct ValidateArgs {
     #[command(flatten)]
     shop: ShopArgs,
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Report<'a> {
     environment: &'static str,
     goal_fingerprint: &'a str,
     passed: bool,
     checks: &'a [Check],
 }
 
-/// Checks and prints.
-pub fn run(args: ValidateArgs) -> anyhow::Result<ExitCode> {
+/// Runs the checks and prints their results.
+pub(crate) fn run(args: ValidateArgs) -> anyhow::Result<ExitCode> {
     let shop = Arc::new(args.shop.open()?);
-    let checks = validate(&shop).context("the checks could not be made")?;
+    let checks = validate(&shop).context("the checks cannot be run")?;
     let n_passed = checks.iter().filter(|check| check.passed).count();
     let passed = n_passed == checks.len();
     let goal_fingerprint = shop.goals().fingerprint();
     if args.json {
-        let answer = Answer { environment: ENVIRONMENT_ID, goal_fingerprint, passed, checks: &checks };
-        answer!("{}", serde_json::to_string(&answer)?)?;
+        let report = Report { environment: ENVIRONMENT_ID, goal_fingerprint, passed, checks: &checks };
+        outln!("{}", serde_json::to_string(&report)?)?;
     } else {
         for check in &checks {
-            answer!("{check}")?;
+            outln!("{check}")?;
         }
-        answer!("{n_passed} of {} passed; goals {goal_fingerprint}", checks.len())?;
+        outln!("{n_passed} of {} passed; goals {goal_fingerprint}", checks.len())?;
     }
     Ok(ExitCode::from(u8::from(!passed)))
 }

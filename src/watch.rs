@@ -1,4 +1,4 @@
-//! `webshop watch`: a run, or a comparison, while it is being made.
+//! `webshop watch`: shows a training run or a comparison while it proceeds.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
@@ -11,58 +11,59 @@ use anyhow::{Context, Result};
 use console::Term;
 use webshop_training::{Paint, View};
 
-use crate::answer::answer;
-use crate::interrupt::stop_on_interrupt;
+use crate::ctrl_c::stop_on_ctrl_c;
+use crate::output::{CANNOT_WRITE, outln};
 
-/// Time between two looks at the files.
-const PAUSE: Duration = Duration::from_millis(1500);
-/// Time between two looks at whether Ctrl-C was pressed.
-const PATIENCE: Duration = Duration::from_millis(100);
-/// Columns and lines where there is no terminal.
-const PAGE: (usize, usize) = (120, 40);
+/// Time between two reads of the files.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(1500);
+/// Time between two checks for Ctrl-C.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Columns and lines of the output if stdout is no terminal.
+const DEFAULT_SIZE: (usize, usize) = (120, 40);
 
-/// To another screen of the terminal, without a cursor; and back.
-const ENTER: &str = "\x1b[?1049h\x1b[?25l";
-const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// To the upper left corner; and what is left of a line, and of the screen.
-const HOME: &str = "\x1b[H";
+/// Escape sequences: switch to the alternate screen and hide the cursor; undo both.
+const ENTER_SCREEN: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE_SCREEN: &str = "\x1b[?25h\x1b[?1049l";
+/// Escape sequences: cursor to the upper left corner; clear to the end of the line; clear to the end of the
+/// screen.
+const CURSOR_HOME: &str = "\x1b[H";
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
 /// Flags of `webshop watch`.
 #[derive(clap::Args)]
-pub struct WatchArgs {
-    /// A run folder, or the folder of a comparison
-    #[arg(value_name = "RUN")]
+pub(crate) struct WatchArgs {
+    /// Run folder, or folder of a comparison
+    #[arg(value_name = "DIR")]
     run: PathBuf,
 }
 
-/// Shows it until it has ended or Ctrl-C is pressed; once, where nobody looks on.
-pub fn run(args: WatchArgs) -> Result<ExitCode> {
+/// Updates the display until the run has ended or Ctrl-C is pressed; prints once if stdout is no terminal.
+pub(crate) fn run(args: WatchArgs) -> Result<ExitCode> {
     let mut view = View::open(&args.run)?;
     let has_ended = view.update()?;
     if stdout().is_terminal() && !has_ended {
         follow(&mut view)?;
     }
-    let (width, height) = if stdout().is_terminal() { size() } else { PAGE };
-    answer!("{}", view.draw(width, height, paint()).trim_end())?;
+    let (width, height) = if stdout().is_terminal() { size() } else { DEFAULT_SIZE };
+    outln!("{}", view.draw(width, height, paint()).trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Draws again and again, on a screen of its own.
+/// Redraws on the alternate screen of the terminal.
 fn follow(view: &mut View) -> Result<()> {
-    let stop = stop_on_interrupt("leaving")?;
-    show(ENTER)?;
+    let stop = stop_on_ctrl_c("closing")?;
+    show(ENTER_SCREEN)?;
     let followed = (|| {
         while !stop.load(Ordering::Relaxed) {
             let (width, height) = size();
             let lines =
                 view.draw(width, height, paint()).trim_end().replace('\n', &format!("{CLEAR_LINE}\n"));
-            show(&format!("{HOME}{lines}{CLEAR_LINE}{CLEAR_BELOW}"))?;
+            show(&format!("{CURSOR_HOME}{lines}{CLEAR_LINE}{CLEAR_BELOW}"))?;
             let mut waited = Duration::ZERO;
-            while waited < PAUSE && !stop.load(Ordering::Relaxed) {
-                sleep(PATIENCE);
-                waited += PATIENCE;
+            while waited < REFRESH_INTERVAL && !stop.load(Ordering::Relaxed) {
+                sleep(POLL_INTERVAL);
+                waited += POLL_INTERVAL;
             }
             if view.update()? {
                 break;
@@ -70,7 +71,7 @@ fn follow(view: &mut View) -> Result<()> {
         }
         Ok(())
     })();
-    show(LEAVE)?;
+    show(LEAVE_SCREEN)?;
     followed
 }
 
@@ -79,7 +80,7 @@ fn paint() -> Paint {
     if is_plain { Paint::Plain } else { Paint::Coloured }
 }
 
-/// Columns and lines of the terminal; the last line stays empty, so that nothing scrolls.
+/// Columns and usable lines of the terminal; the last line stays empty, so that the screen does not scroll.
 fn size() -> (usize, usize) {
     let (lines, columns) = Term::stdout().size();
     (usize::from(columns), usize::from(lines).saturating_sub(1))
@@ -87,5 +88,5 @@ fn size() -> (usize, usize) {
 
 fn show(text: &str) -> Result<()> {
     let mut out = stdout();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(CANNOT_WRITE)
 }

@@ -6,7 +6,7 @@
 //!
 //! Whether a label is on the page is not known here: [`crate::Session::act`] decides that.
 
-use crate::compat::Compat;
+use crate::original::compat::Compat;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::fmt;
@@ -53,6 +53,23 @@ pub enum NoopReason {
 }
 
 impl Action {
+    /// The exact inverse of `Display`, independent of a shop's rules: `None` if no action is printed so. The reason
+    /// of a no-op is not printed; it is read as [`NoopReason::Malformed`].
+    ///
+    /// ```
+    /// use webshop_env::{Action, NoopReason};
+    /// assert_eq!(Action::from_display("click[a [b]]"), Some(Action::Click("a [b]".into())));
+    /// assert_eq!(Action::from_display("noop"), Some(Action::Noop(NoopReason::Malformed)));
+    /// assert_eq!(Action::from_display("buy"), None);
+    /// ```
+    pub fn from_display(text: &str) -> Option<Action> {
+        let argument = |verb| text.strip_prefix(verb)?.strip_suffix(']').map(str::to_owned);
+        match text {
+            "noop" => Some(Action::Noop(NoopReason::Malformed)),
+            _ => argument("search[").map(Action::Search).or_else(|| argument("click[").map(Action::Click)),
+        }
+    }
+
     /// Reads an action under the given rules. The argument is lower-cased, the verb is not.
     pub fn parse(text: &str, compat: Compat) -> Action {
         let split = match compat {

@@ -1,36 +1,36 @@
-//! What a result is about, part by part: two results may be compared only if all parts are equal.
+//! Fingerprint of a shop: results are comparable only if all its parts are equal.
 //!
-//! A [`ShopFingerprint`] names the rules by their versions and the data by digests. It is computed when a result is
-//! told, not when a shop is built, since it reads everything the shop holds; [`Shop::fingerprint`] keeps it.
+//! A [`ShopFingerprint`] names rules by their versions and data by digests. It reads everything the shop holds, so
+//! it is computed on first use; [`Shop::fingerprint`](crate::Shop::fingerprint) keeps it.
 
-use crate::shop::Shop;
-use crate::shop_env::ENVIRONMENT_ID;
+use crate::version::ENVIRONMENT_ID;
 use serde::{Deserialize, Serialize};
-use webshop_products::GoalDigests;
+use webshop_products::{Catalog, GoalDigests, GoalSet};
 
-/// The versions and digests of everything a reward depends on.
+/// Versions and digests of everything a reward depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShopFingerprint {
-    /// [`ENVIRONMENT_ID`]: what an action does.
+    /// [`ENVIRONMENT_ID`].
     pub environment: String,
-    /// [`Shop::reward_version`]: what a purchase is worth.
+    /// [`Shop::reward_version`](crate::Shop::reward_version).
     pub rewards: String,
-    /// Catalog, prices, goals, splits.
+    /// Digests of catalog, prices, goals and splits.
     #[serde(flatten)]
     pub data: GoalDigests,
 }
 
 impl ShopFingerprint {
-    /// Names and digests all parts of `shop`.
-    pub fn new(shop: &Shop) -> Self {
+    /// The fingerprint of a catalog and its goals under the reward rules named by `reward_version`. Hashes all
+    /// products and goals.
+    pub(crate) fn new(catalog: &Catalog, goals: &GoalSet, reward_version: String) -> Self {
         ShopFingerprint {
             environment: ENVIRONMENT_ID.into(),
-            rewards: shop.reward_version(),
-            data: GoalDigests::new(shop.catalog(), shop.goals()),
+            rewards: reward_version,
+            data: goals.digests(catalog),
         }
     }
 
-    /// The parts in which two fingerprints differ, by name.
+    /// The names of the parts that differ.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let parts = |of: &Self| {
             let GoalDigests { catalog, prices, goals, splits } = of.data.clone();
@@ -45,16 +45,17 @@ impl ShopFingerprint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shop::Shop;
     use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed, SplitRule};
 
     #[test]
-    fn the_parts_that_differ_are_named() {
+    fn differences_names_the_parts_that_differ() {
         let data = RawData::embedded(EmbeddedCatalog::Hundred);
         let fingerprint = |prices, rule| {
             let catalog = Catalog::from_raw(&data, Seed(prices)).unwrap();
             let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
             let goals = goals.split_by(rule, &catalog).unwrap();
-            ShopFingerprint::new(&Shop::new(catalog, goals).unwrap())
+            Shop::new(catalog, goals).unwrap().fingerprint().clone()
         };
         let first = fingerprint(0, SplitRule::ByProduct);
         assert_eq!((first.environment.as_str(), first.rewards.as_str()), ("webshop-2", "reward-1"));

@@ -17,83 +17,63 @@
 //!
 //! let mut env = ShopEnv::new(shop, EnvConfig::default());
 //! let start = env.reset(GoalId(0));
-//! assert!(start.content.starts_with("WebShop [SEP] Instruction: [SEP] "));
+//! assert!(start.content().starts_with("WebShop [SEP] Instruction: [SEP] "));
 //! let step = env.step(&Action::Search("shoes".into()));
-//! assert!(step.observation.available_actions.clickables.contains(&"next >".to_owned()));
+//! assert!(step.observation.available_actions().clickables.contains(&"next >".to_owned()));
 //! assert_eq!((step.reward, step.terminated, step.truncated), (0.0, false, false));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! This crate knows no tokens of a language model, no policy and no learning.
 
-mod compat;
-mod digest;
-
 mod action;
+mod version;
+
+mod original;
 mod page;
-mod site;
-mod view;
+mod search;
+
+mod reward;
+mod session;
 
 mod fingerprint;
-mod replay;
-mod session;
 mod shop;
 mod shop_env;
-mod snapshot;
-mod trace;
-mod transcript;
-mod trip;
 mod vec_env;
 
-mod analyzer;
-mod bm25;
-mod index;
-mod index_cache;
-mod porter;
-mod search_memo;
-mod words;
-
-mod color;
-mod difflib;
-mod fuzzy;
-mod nouns;
-mod purchase;
-mod reward;
-mod verbose_info;
-
-mod deviations;
-mod python;
+mod trajectory;
 
 pub use action::{Action, NoopReason};
-pub use analyzer::analyze;
-pub use bm25::{B, Collection, K1, SearchExplanation, TermScore};
-pub use color::{COLORS, normalize_color};
-pub use compat::Compat;
-pub use deviations::{Deviation, DeviationReport, NounChoice, NounReference};
-pub use difflib::matching_chars;
-pub use digest::{Digest, NoDigest};
+pub use search::analyzer::analyze;
+pub use search::bm25::{B, Collection, K1, SearchExplanation, TermScore};
+pub use reward::color::{COLORS, normalize_color};
+pub use original::compat::Compat;
+pub use original::deviations::{Deviation, DeviationReport, NounChoice, NounReference};
+pub use webshop_pycompat::matching_chars;
+pub use webshop_products::{Digest, NoDigest};
 pub use fingerprint::ShopFingerprint;
-pub use fuzzy::{MATCH_ABOVE, token_set_ratio};
-pub use index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
-pub use nouns::{NounTable, title_nouns};
+pub use reward::fuzzy::{MATCH_ABOVE, token_set_ratio};
+pub use search::index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
+pub use reward::nouns::{NounTable, title_nouns};
 pub use page::{
     Detail, DetailPage, DonePage, ItemPage, Node, NodeKind, OptionLabel, OptionList, Page, ResultItem,
     ResultsPage, SearchPage,
 };
-pub use porter::stem;
-pub use purchase::Purchase;
-pub use replay::{Replay, ReplayError, TripDifference, replay};
+pub use search::porter::stem;
+pub use reward::best_purchase::Purchase;
+pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay};
 pub use reward::{RewardBreakdown, RewardExplanation};
-pub use session::{Outcome, RESULTS_PER_PAGE, Session};
+pub use session::{Outcome, RESULTS_PER_PAGE, Session, Transition, Walk};
 pub use shop::{EnvError, Shop, ShopConfig};
-pub use shop_env::{ENVIRONMENT_ID, EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
-pub use site::{ForeignPage, Link, Links, Method, read_html};
-pub use snapshot::SnapshotError;
-pub use trace::{
-    CustomerName, GivenTrip, TraceError, TracedPage, TracedSession, TracedStep, TracedTrip, Tracer,
+pub use shop_env::{EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
+pub use page::foreign::{ForeignPage, Link, Links, Method, read_html};
+pub use session::envelope::SnapshotError;
+pub use original::trace::{
+    ScriptedEpisode, SessionName, TraceError, TracedEpisode, TracedPage, TracedSession, TracedStep, Tracer,
 };
-pub use transcript::transcript;
-pub use trip::{Difference, Footprint, TRIP_FORMAT, Trip, TripError, TripTurn};
+pub use trajectory::transcript::transcript;
+pub use trajectory::record::{Difference, Episode, EpisodeError, TransitionDigest, Turn};
 pub use vec_env::VecEnv;
-pub use verbose_info::VerboseInfo;
-pub use view::AvailableActions;
+pub use version::{ENVIRONMENT_ID, EPISODE_FORMAT};
+pub use reward::original_fields::VerboseInfo;
+pub use page::available_actions::AvailableActions;

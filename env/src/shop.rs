@@ -1,42 +1,41 @@
-//! The immutable world: what is sold, what is wanted, how to find it and what it is worth.
+//! The immutable part of the environment: products, goals, search and rewards.
 //!
-//! A [`Shop`] is built once from a [`Catalog`] and a [`GoalSet`] and then shared by `Arc` among
-//! any number of customers. Everything it answers is a pure function of its arguments. Building it
-//! can fail; nothing afterwards can.
+//! A [`Shop`] is built once from a [`Catalog`] and a [`GoalSet`] and shared by `Arc` among any number of sessions.
+//! Every method is a pure function of its arguments. Only construction can fail.
 //!
-//! It holds no customer: that is a [`crate::Session`].
+//! It holds no state of an episode: that is a [`crate::Session`].
 
 use crate::action::NoopReason;
-use crate::bm25::SearchExplanation;
-use crate::compat::Compat;
-use crate::digest::Digest;
+use crate::search::bm25::SearchExplanation;
+use crate::original::compat::Compat;
+use webshop_products::Digest;
 use crate::fingerprint::ShopFingerprint;
-use crate::index::{Hit, SearchIndex, TooManyTerms};
-use crate::nouns::NounTable;
-use crate::python;
-use crate::reward::{GoalFacts, ProductFacts, REWARD_VERSION, RewardBreakdown, RewardExplanation, judge};
-use crate::search_memo::SearchMemo;
-use crate::shop_env::ENVIRONMENT_ID;
+use crate::search::index::{Hit, SearchIndex, TooManyTerms};
+use crate::reward::nouns::NounTable;
+use webshop_pycompat::strip;
+use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
+use crate::search::memo::SearchMemo;
+use crate::version::{ENVIRONMENT_ID, REWARD_VERSION};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
 
-/// Why a shop could not be built.
+/// A shop that cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
-    /// A shop must sell something.
+    /// The catalog has no products.
     #[error("the catalog is empty")]
     EmptyCatalog,
-    /// The goals were made for another catalog.
-    #[error("goal `{}` asks for product {} of a catalog of {n_products}", goal.0, product.0)]
+    /// The goals belong to another catalog.
+    #[error("goal `{}` was made from product {}, but the catalog has {n_products}", goal.0, product.0)]
     ForeignGoal {
-        /// The goal at fault.
+        /// The goal.
         goal: GoalId,
         /// The product it was made from.
         product: ProductIdx,
-        /// How many products the catalog has.
+        /// The number of products in the catalog.
         n_products: usize,
     },
     /// The search index could not be built.
@@ -44,18 +43,18 @@ pub enum EnvError {
     Index(#[from] tantivy::TantivyError),
 }
 
-/// What can be chosen when a shop is built; the default is the repaired shop.
+/// The rules and caches of a shop; the default is the repaired shop.
 #[derive(Clone, Debug)]
 pub struct ShopConfig {
-    /// Ours, or the original's oddities.
+    /// Repaired rules, or the original's.
     pub compat: Compat,
-    /// Whether item pages have a button to the product's attributes.
+    /// Whether item pages have an `Attributes` button.
     pub shows_attributes: bool,
-    /// Titles whose nouns are known from another tagger.
+    /// Nouns of titles, as another tagger found them.
     pub nouns: NounTable,
-    /// A folder in which the search index is kept from run to run; results do not depend on it.
+    /// Folder that caches the search index between runs; results do not depend on it.
     pub index_cache: Option<PathBuf>,
-    /// About how many of the latest searches are remembered, some 400 bytes each; results do not depend on it.
+    /// Approximate number of cached searches, some 400 bytes each; results do not depend on it.
     pub remembered_searches: usize,
 }
 
@@ -71,11 +70,11 @@ impl Default for ShopConfig {
     }
 }
 
-/// Facts of so many products and goals together are kept; of more, they are prepared whenever something is bought,
-/// since they take several times the room of the products and goals themselves.
+/// Up to this number of products and goals together, reward facts are prepared once. Above it they are prepared
+/// for each purchase, because they take several times the memory of the products and goals.
 const MAX_PREPARED: usize = 100_000;
 
-/// What rewards compare, prepared once.
+/// The prepared values that rewards compare.
 struct PreparedFacts {
     products: Vec<ProductFacts>,
     goals: Vec<GoalFacts>,
@@ -90,7 +89,7 @@ impl PreparedFacts {
     }
 }
 
-/// The immutable world of all customers.
+/// The immutable part of the environment, shared by all sessions.
 pub struct Shop {
     catalog: Catalog,
     goals: GoalSet,
@@ -105,15 +104,15 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens the repaired shop.
+    /// A shop with the default configuration.
     ///
     /// # Errors
-    /// [`EnvError`], if there is nothing to sell or the goals belong to another catalog.
+    /// [`EnvError`], if the catalog is empty or the goals belong to another catalog.
     pub fn new(catalog: Catalog, goals: GoalSet) -> Result<Shop, EnvError> {
         Shop::with_config(catalog, goals, ShopConfig::default())
     }
 
-    /// Opens a shop with the given rules.
+    /// A shop with the given configuration.
     ///
     /// # Errors
     /// As [`Shop::new`].
@@ -142,23 +141,23 @@ impl Shop {
         })
     }
 
-    /// What is sold.
+    /// The products.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// What is wanted.
+    /// The goals.
     pub fn goals(&self) -> &GoalSet {
         &self.goals
     }
 
-    /// The rules this shop keeps.
+    /// The configuration.
     pub fn config(&self) -> &ShopConfig {
         &self.config
     }
 
-    /// The name of this world: what is sold, what is wanted, and by which rules, what nouns are among them, since the
-    /// last page tells the reward. States may move between shops of one name.
+    /// Digest of catalog, goals and rules, including the noun table because the last page shows the reward.
+    /// Snapshots can be restored in any shop with the same digest.
     pub fn world(&self) -> Digest {
         let rules = (self.config.compat, self.config.shows_attributes);
         let name = (ENVIRONMENT_ID, self.goals.fingerprint(), rules);
@@ -169,13 +168,15 @@ impl Shop {
         Digest::of(&name.expect("texts and truth values are all valid JSON"))
     }
 
-    /// What results and records of this shop are about. The first to ask waits until everything has been read.
+    /// The fingerprint of this shop. The first call hashes the catalog and the goals.
     pub fn fingerprint(&self) -> &ShopFingerprint {
-        self.fingerprint.get_or_init(|| ShopFingerprint::new(self))
+        self.fingerprint.get_or_init(|| {
+            ShopFingerprint::new(&self.catalog, &self.goals, self.reward_version())
+        })
     }
 
-    /// The version of what purchases are worth, marked `+original` under the original's rules and `+nouns-` with the
-    /// name of the table where one says what nouns are.
+    /// The version of the reward rules, with `+original` under the original's rules and `+nouns-` and the digest of
+    /// the noun table if there is one.
     pub fn reward_version(&self) -> String {
         let rules = match self.config.compat {
             Compat::Repaired => "",
@@ -185,39 +186,39 @@ impl Shop {
         format!("{REWARD_VERSION}{rules}{nouns}")
     }
 
-    /// The at most 50 best products for words, best first; ties by product id. No words known, or
-    /// more than 1024 distinct ones: nothing.
+    /// At most 50 products for a query, best first; ties by product id. Empty if no word is known or the query has
+    /// more than 1024 distinct terms.
     pub fn search(&self, words: &str) -> Vec<Hit> {
         self.try_search(words).unwrap_or_default()
     }
 
-    /// [`Shop::search`], for whoever wants to know why nothing was found.
+    /// Like [`Shop::search`], with an error for a query that is not scored.
     ///
     /// # Errors
-    /// [`TooManyTerms`], since such a query is never scored.
+    /// [`TooManyTerms`].
     pub fn try_search(&self, words: &str) -> Result<Vec<Hit>, TooManyTerms> {
         self.index.search(words)
     }
 
-    /// How a product came by its score for words, and where it stands among the results.
+    /// The score of a product for a query, term by term, and its rank among the results.
     ///
     /// # Errors
-    /// [`TooManyTerms`], since such a query is never scored.
+    /// [`TooManyTerms`].
     pub fn explain(&self, words: &str, product: ProductIdx) -> Result<SearchExplanation, TooManyTerms> {
         self.index.explain(words, product)
     }
 
     /// All products that a query lists, in order: a search, unless its first word is a marker.
     ///
-    /// `<c> X` lists the department X and `<q> X` the products of the query X, whole and in catalog
-    /// order. The original's `<r>` lists products at random and its `<a>` fails; here both are
-    /// refused, like `<c>` alone (only a [`crate::Tracer`] has what `<r>` draws from).
+    /// `<c> X` lists the department X and `<q> X` the products of the query X, completely and in catalog order. The
+    /// original's `<r>` lists random products and its `<a>` fails; here both are refused, like `<c>` alone (only a
+    /// [`crate::Tracer`] has the generator for `<r>`).
     ///
     /// # Errors
-    /// The reason why the query lists nothing at all, as opposed to an empty list.
+    /// The reason why the query is refused, as opposed to an empty list.
     pub fn listing(&self, query: &str) -> Result<Arc<[ProductIdx]>, NoopReason> {
         let (marker, rest) = query.split_once(' ').unwrap_or((query, ""));
-        let of = |groups: &Groups, key: &str| groups.get(python::strip(key)).cloned().unwrap_or_default();
+        let of = |groups: &Groups, key: &str| groups.get(strip(key)).cloned().unwrap_or_default();
         match marker {
             "<c>" if marker.len() == query.len() => Err(NoopReason::NoSuchListing),
             "<c>" => Ok(of(&self.departments, rest.split(' ').next().unwrap_or(rest))),
@@ -230,13 +231,13 @@ impl Shop {
         }
     }
 
-    /// What it is worth, for any goal, to buy a product with these options chosen.
+    /// The reward of buying a product with `selection`, for any goal.
     pub fn reward(&self, goal: &Goal, product: ProductIdx, selection: &Selection) -> RewardBreakdown {
         let facts = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
         judge(&facts, &self.product_facts(product), selection)
     }
 
-    /// How that worth comes about, wish by wish.
+    /// The reward of a purchase, requirement by requirement.
     pub fn explain_reward(
         &self,
         goal: &Goal,
@@ -248,7 +249,7 @@ impl Shop {
         RewardExplanation::new((goal, &wanted), (self.catalog.get(product), &facts), selection)
     }
 
-    /// [`Shop::reward`] for one of this shop's goals, whose facts are at hand.
+    /// [`Shop::reward`] for one of this shop's goals, with its prepared facts.
     pub(crate) fn reward_by_id(
         &self,
         goal: GoalId,
@@ -286,7 +287,7 @@ impl std::fmt::Debug for Shop {
     }
 }
 
-/// What the index knows of a product: title, description, first bullet and options, lower case.
+/// The indexed text of a product: title, description, first bullet and options, lower case.
 fn document(product: &Product) -> String {
     let options: Vec<String> = product
         .options
@@ -301,7 +302,7 @@ fn document(product: &Product) -> String {
     parts.join(" ").to_lowercase()
 }
 
-/// Products that have something in common, in catalog order, by what that is.
+/// Products in catalog order, by department or by query.
 type Groups = HashMap<Arc<str>, Arc<[ProductIdx]>>;
 
 fn grouped(products: &[Product], key: impl Fn(&Product) -> &Arc<str>) -> Groups {
@@ -318,7 +319,7 @@ mod tests {
     use webshop_products::{GoalKind, Seed, generate};
 
     #[test]
-    fn a_shop_too_large_to_prepare_judges_the_same() {
+    fn rewards_are_the_same_without_prepared_facts() {
         let data = generate(Seed(0), 30);
         let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();

@@ -1,36 +1,33 @@
-//! The shop as a Gymnasium environment for one customer.
+//! The shop as a Gymnasium environment for one agent.
 //!
-//! [`ShopEnv::reset`] starts a trip for a goal, [`ShopEnv::step`] takes one action. An episode is
-//! `terminated` by the purchase and `truncated` by the step limit, never both; afterwards every
-//! action is a no-op until the next reset, and nothing resets by itself.
+//! [`ShopEnv::reset`] starts an episode for a goal, [`ShopEnv::step`] takes one action. An episode is
+//! `terminated` by the purchase and `truncated` by the step limit, never both; afterwards every action is a
+//! no-op until the next reset. Nothing resets by itself.
 //!
-//! Action space: any [`Action`]; what can do something is listed in
-//! [`Observation::available_actions`]. Observation space: text in the [`ObservationMode`] asked
-//! for. Reward: 0 until the purchase, then 0 to 1 (see [`RewardBreakdown`]).
+//! - Actions: any [`Action`]; [`Observation::available_actions`] lists the clicks that do something.
+//! - Observations: text in an [`ObservationMode`], rendered when [`Observation::content`] is called.
+//! - Rewards: 0 until the purchase, then 0 to 1 (see [`RewardBreakdown`]).
 //!
-//! Version history: `webshop-1`, the first; `webshop-2`, where searches cut words of every script, and emoji, as the
-//! original's engine does.
+//! For the version history see [`crate::ENVIRONMENT_ID`].
 
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
 use crate::reward::RewardBreakdown;
+use crate::page::available_actions::AvailableActions;
+use crate::session::envelope::{Kind, SnapshotError, seal, unseal};
 use crate::session::{Fields, LastListing, Outcome, Session};
 use crate::shop::Shop;
-use crate::snapshot::{Kind, SnapshotError, seal, unseal};
-use crate::view::AvailableActions;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use std::sync::Arc;
 use webshop_products::GoalId;
 
-/// The name of this environment and of its rules; a change of behaviour changes it.
-pub const ENVIRONMENT_ID: &str = "webshop-2";
-
-/// How an episode is shown and bounded.
+/// Observation mode and step limit of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EnvConfig {
-    /// After this many actions the episode is truncated; at least 1 is taken.
+    /// The number of actions after which an episode is truncated; 0 counts as 1.
     pub max_steps: u32,
-    /// In which form the page is shown.
+    /// The text form of observations.
     pub observation: ObservationMode,
 }
 
@@ -40,78 +37,116 @@ impl Default for EnvConfig {
     }
 }
 
-/// The forms in which a page can be shown.
+/// The text forms of an observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObservationMode {
-    /// The whole document.
+    /// The HTML document.
     Html,
     /// The visible text on one line.
     #[default]
     Text,
-    /// The visible text, a line per piece, with what can be clicked marked.
+    /// The visible text, one piece a line, with clickable pieces marked.
     TextRich,
-    /// The address.
+    /// The URL.
     Url,
-    /// The page's fields.
+    /// The page's fields as JSON.
     Json,
 }
 
-/// What the customer is shown after a reset or a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The observation after a reset or a step: a page, rendered in the environment's mode when it is read.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// The page, in the form asked for.
-    pub content: String,
-    /// The legal moves.
-    pub available_actions: AvailableActions,
+    page: Arc<Page>,
+    mode: ObservationMode,
+    /// The session's name, which only a URL shows.
+    session: Option<Box<str>>,
 }
 
-/// What one step brought.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+impl Observation {
+    /// The page.
+    pub fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// The page as text in the environment's mode. Renders the page.
+    pub fn content(&self) -> String {
+        match self.mode {
+            ObservationMode::Html => self.page.html(),
+            ObservationMode::Text => self.page.text(),
+            ObservationMode::TextRich => self.page.text_rich(),
+            ObservationMode::Url => self.page.url(self.session.as_deref().unwrap_or_default()),
+            ObservationMode::Json => {
+                serde_json::to_string(&self.page).expect("a page holds strings and finite numbers only")
+            }
+        }
+    }
+
+    /// The available actions; none once the episode has terminated.
+    pub fn available_actions(&self) -> AvailableActions {
+        self.page.available_actions()
+    }
+}
+
+impl Serialize for Observation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Observation", 2)?;
+        fields.serialize_field("content", &self.content())?;
+        fields.serialize_field("available_actions", &self.available_actions())?;
+        fields.end()
+    }
+}
+
+/// The result of one step, as in Gymnasium.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// The page after the action.
     pub observation: Observation,
-    /// The purchase's worth, 0 to 1; 0 for every other action.
+    /// The reward of a purchase, 0 to 1; 0 for every other action.
     pub reward: f64,
-    /// Whether something has been bought.
+    /// Whether the episode has ended by a purchase.
     pub terminated: bool,
     /// Whether the step limit has ended the episode.
     pub truncated: bool,
-    /// What else is known.
+    /// Diagnostics.
     pub info: StepInfo,
 }
 
-/// What a step tells beside the observation; an agent must not need it.
+/// Diagnostics of a step; an agent must not need them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepInfo {
-    /// Why the action did nothing, if so.
+    /// Why the action did nothing; `None` if it did something.
     pub noop: Option<NoopReason>,
-    /// How the reward came about, if this action bought something.
+    /// How the reward came about; `None` without a purchase.
     pub breakdown: Option<RewardBreakdown>,
 }
 
-/// One customer's environment.
+/// An environment for one agent.
 #[derive(Clone, Debug)]
 pub struct ShopEnv {
     shop: Arc<Shop>,
     config: EnvConfig,
     session: Session,
-    page: Page,
+    page: Arc<Page>,
     last_listing: LastListing,
 }
 
 impl ShopEnv {
-    /// An environment that stands at the start of the shop's first goal.
+    /// An environment at the start of the shop's first goal.
     ///
     /// # Panics
-    /// If the shop has no goals; one can be searched, but there is nothing to shop for.
+    /// If the shop has no goals.
     pub fn new(shop: Arc<Shop>, config: EnvConfig) -> ShopEnv {
-        let session = Session::start(GoalId(0));
-        let mut last_listing = LastListing::default();
-        ShopEnv { page: session.page_with(&shop, &mut last_listing), shop, config, session, last_listing }
+        ShopEnv::at(shop, config, Session::start(GoalId(0)))
     }
 
-    /// Starts a trip.
+    fn at(shop: Arc<Shop>, config: EnvConfig, session: Session) -> ShopEnv {
+        let mut last_listing = LastListing::default();
+        let page = Arc::new(session.page_with(&shop, &mut last_listing));
+        ShopEnv { shop, config, session, page, last_listing }
+    }
+
+    /// Starts an episode.
     ///
     /// # Panics
     /// If the goal is not one of the shop's.
@@ -119,10 +154,10 @@ impl ShopEnv {
         self.resume(Session::start(goal))
     }
 
-    /// Goes on from where a session stands.
+    /// Continues from the state of `session`.
     pub fn resume(&mut self, session: Session) -> Observation {
         self.session = session;
-        self.page = self.session.page_with(&self.shop, &mut self.last_listing);
+        self.page = Arc::new(self.session.page_with(&self.shop, &mut self.last_listing));
         self.observation()
     }
 
@@ -134,7 +169,7 @@ impl ShopEnv {
             self.session.act_with(&self.shop, &mut self.last_listing, action)
         };
         if outcome.noop.is_none() {
-            self.page = self.session.page_after(&outcome, &self.shop, &mut self.last_listing);
+            self.page = Arc::new(self.session.page_after(&outcome, &self.shop, &mut self.last_listing));
         }
         Step {
             observation: self.observation(),
@@ -145,49 +180,52 @@ impl ShopEnv {
         }
     }
 
-    /// This environment as bytes: how it is shown and bounded, and its session.
+    /// The configuration and the session as bytes.
     pub fn snapshot(&self) -> Vec<u8> {
         seal(Kind::Env, self.shop.world(), &(&self.config, self.session.fields()))
     }
 
-    /// The environment that [`ShopEnv::snapshot`] made these bytes of, in the same shop.
+    /// The environment of a [`ShopEnv::snapshot`] taken in the same shop.
     ///
     /// # Errors
     /// As [`Session::restore`].
     pub fn restore(shop: Arc<Shop>, bytes: &[u8]) -> Result<ShopEnv, SnapshotError> {
         let (config, fields): (EnvConfig, Fields) = unseal(Kind::Env, shop.world(), bytes)?;
         let session = Session::from_fields(fields, &shop)?;
-        let mut last_listing = LastListing::default();
-        Ok(ShopEnv { page: session.page_with(&shop, &mut last_listing), shop, config, session, last_listing })
+        Ok(ShopEnv::at(shop, config, session))
     }
 
-    /// This environment `n` times over; each goes its own way. See [`Session::fork`] for what must
-    /// be drawn anew.
+    /// `n` independent copies of this environment. See [`Session::fork`] for the seeding of copies.
     pub fn fork(&self, n: usize) -> Vec<ShopEnv> {
         vec![self.clone(); n]
     }
 
-    /// The world this customer is in.
+    /// The shop.
     pub fn shop(&self) -> &Arc<Shop> {
         &self.shop
     }
 
-    /// The customer.
+    /// Observation mode and step limit.
+    pub fn config(&self) -> EnvConfig {
+        self.config
+    }
+
+    /// The state of the episode.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The page the customer is on.
+    /// The current page.
     pub fn page(&self) -> &Page {
         &self.page
     }
 
-    /// Whether the episode has ended, one way or the other.
+    /// Whether the episode has terminated or was truncated.
     pub fn is_over(&self) -> bool {
         self.is_terminated() || self.is_truncated()
     }
 
-    /// Whether something has been bought.
+    /// Whether the episode has ended by a purchase.
     pub fn is_terminated(&self) -> bool {
         self.session.is_done()
     }
@@ -197,17 +235,10 @@ impl ShopEnv {
         !self.is_terminated() && self.session.steps() >= self.config.max_steps.max(1)
     }
 
-    /// The page in the form asked for, and the legal moves; none once the episode is over.
+    /// The current page as an observation.
     pub fn observation(&self) -> Observation {
-        let content = match self.config.observation {
-            ObservationMode::Html => self.page.html(),
-            ObservationMode::Text => self.page.text(),
-            ObservationMode::TextRich => self.page.text_rich(),
-            ObservationMode::Url => self.page.url(&self.session.name()),
-            ObservationMode::Json => {
-                serde_json::to_string(&self.page).expect("a page holds strings and finite numbers only")
-            }
-        };
-        Observation { content, available_actions: self.page.available_actions() }
+        let mode = self.config.observation;
+        let session = (mode == ObservationMode::Url).then(|| self.session.name().into());
+        Observation { page: Arc::clone(&self.page), mode, session }
     }
 }

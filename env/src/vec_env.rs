@@ -1,13 +1,14 @@
-//! Many customers in one shop, stepped together.
+//! Many environments stepped in parallel.
 //!
-//! A [`VecEnv`] is a row of lanes over one shared [`Shop`]. [`VecEnv::step`] takes one action per
-//! lane and shows the results by lane, whatever thread computed them; so the number of threads
-//! cannot be observed. Each thread has its own share of the lanes, always the same, and results
-//! stay there until the next step: whoever makes a page also clears it away, which allocators
-//! reward.
+//! A [`VecEnv`] is a list of lanes, each a [`ShopEnv`]. [`VecEnv::step`] takes one action for every lane,
+//! [`VecEnv::step_lanes`] for some; results are indexed by lane, whatever thread computed them, so the number of
+//! threads cannot be observed. Lanes may belong to different shops. A policy reads a lane's page
+//! ([`ShopEnv::page`]) or its [`Observation`](crate::Observation), which is rendered on demand.
 //!
-//! Lanes never reset by themselves: a lane whose episode is over answers with no-ops until
-//! [`VecEnv::reset_lanes`].
+//! Each thread has a fixed share of the lanes, and results stay there until the next step: the thread that
+//! allocates a page also frees it, which allocators reward.
+//!
+//! Lanes never reset by themselves: a lane whose episode is over answers with no-ops until it is reset.
 
 use crate::action::Action;
 use crate::session::Session;
@@ -16,26 +17,34 @@ use crate::shop_env::{EnvConfig, Observation, ShopEnv, Step, StepInfo};
 use std::sync::{Arc, Mutex};
 use webshop_products::GoalId;
 
-/// A step takes some microseconds, so a thread must get a good handful to be worth waking.
+/// A step takes microseconds, so waking a thread is only worth it for many lanes.
 const LANES_PER_THREAD: usize = 64;
 
-/// A row of environments.
+/// A list of environments.
 #[derive(Clone, Debug)]
 pub struct VecEnv {
     lanes: Vec<ShopEnv>,
-    /// What each lane has shown last.
+    /// The last step of each lane.
     steps: Vec<Step>,
 }
 
 impl VecEnv {
-    /// As many lanes as there are goals, each at the start of its goal.
+    /// One lane per goal, at the start of that goal.
+    ///
+    /// # Panics
+    /// If a goal is not one of the shop's.
     pub fn new(shop: &Arc<Shop>, config: EnvConfig, goals: &[GoalId]) -> VecEnv {
-        let start = |&goal: &GoalId| {
+        let lane = |&goal: &GoalId| {
             let mut lane = ShopEnv::new(Arc::clone(shop), config);
-            let step = first_step(lane.reset(goal));
-            (lane, step)
+            lane.reset(goal);
+            lane
         };
-        let (lanes, steps) = goals.iter().map(start).unzip();
+        VecEnv::from_lanes(goals.iter().map(lane).collect())
+    }
+
+    /// Lanes in any state, of one shop or of several.
+    pub fn from_lanes(lanes: Vec<ShopEnv>) -> VecEnv {
+        let steps = lanes.iter().map(|lane| first_step(lane.observation())).collect();
         VecEnv { lanes, steps }
     }
 
@@ -44,17 +53,17 @@ impl VecEnv {
         self.lanes.len()
     }
 
-    /// The lanes, in order.
+    /// The lanes in order.
     pub fn lanes(&self) -> &[ShopEnv] {
         &self.lanes
     }
 
-    /// What each lane has shown last; a lane at its start, as a step that earned nothing.
+    /// The last step of each lane; for a lane that has just been reset, a step with reward 0.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Takes one action per lane, and shows what it brought.
+    /// Takes one action in every lane and returns the last step of each.
     ///
     /// # Panics
     /// If there are not as many actions as lanes.
@@ -64,15 +73,26 @@ impl VecEnv {
         &self.steps
     }
 
-    /// Starts new trips in some lanes, and shows where these begin and what the others have shown last.
+    /// Takes one action in each of some lanes and returns the last step of every lane.
     ///
     /// # Panics
-    /// If there is no such lane, or a goal is not one of the shop's.
-    pub fn reset_lanes(&mut self, trips: &[(usize, GoalId)]) -> &[Step] {
-        let mut goals: Vec<Option<GoalId>> = vec![None; self.lanes.len()];
-        for &(lane, goal) in trips {
-            goals[lane] = Some(goal);
-        }
+    /// If there is no such lane, or a lane is named twice.
+    pub fn step_lanes(&mut self, actions: &[(usize, Action)]) -> &[Step] {
+        let chosen = self.by_lane(actions.iter().map(|(lane, action)| (*lane, action)));
+        self.for_each(|number, lane, step| {
+            if let Some(action) = chosen[number] {
+                *step = lane.step(action);
+            }
+        });
+        &self.steps
+    }
+
+    /// Starts new episodes in some lanes and returns the last step of every lane.
+    ///
+    /// # Panics
+    /// If there is no such lane, a lane is named twice, or a goal is not one of its shop's.
+    pub fn reset_lanes(&mut self, goals: &[(usize, GoalId)]) -> &[Step] {
+        let goals = self.by_lane(goals.iter().copied());
         self.for_each(|number, lane, step| {
             if let Some(goal) = goals[number] {
                 *step = first_step(lane.reset(goal));
@@ -81,7 +101,7 @@ impl VecEnv {
         &self.steps
     }
 
-    /// Goes on, in one lane, from where a session stands.
+    /// Continues one lane from the state of `session`.
     ///
     /// # Panics
     /// If there is no such lane.
@@ -90,11 +110,35 @@ impl VecEnv {
         &self.steps[lane]
     }
 
-    /// Does something in each lane, on the thread whose share it is in.
+    /// Replaces one lane, possibly by one of another shop.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn replace_lane(&mut self, lane: usize, env: ShopEnv) -> &Step {
+        self.steps[lane] = first_step(env.observation());
+        self.lanes[lane] = env;
+        &self.steps[lane]
+    }
+
+    /// The values by lane; `None` for lanes without one.
+    fn by_lane<V: Clone>(&self, values: impl Iterator<Item = (usize, V)>) -> Vec<Option<V>> {
+        let mut by_lane = vec![None; self.lanes.len()];
+        for (lane, value) in values {
+            assert!(by_lane[lane].is_none(), "lane {lane} is named twice");
+            by_lane[lane] = Some(value);
+        }
+        by_lane
+    }
+
+    /// Calls `act` for each lane on the thread that has the lane in its share.
     fn for_each(&mut self, act: impl Fn(usize, &mut ShopEnv, &mut Step) + Sync) {
         let most_threads = self.lanes.len().div_ceil(LANES_PER_THREAD);
         let n_threads = rayon::current_num_threads().min(most_threads).max(1);
         let n_lanes = self.lanes.len().div_ceil(n_threads).max(1);
+        if n_threads == 1 {
+            let lanes = self.lanes.iter_mut().zip(&mut self.steps).enumerate();
+            return lanes.for_each(|(number, (lane, step))| act(number, lane, step));
+        }
         let shares = self.lanes.chunks_mut(n_lanes).zip(self.steps.chunks_mut(n_lanes));
         let shares: Vec<_> = shares.map(Mutex::new).collect();
         rayon::broadcast(|thread| {
@@ -107,7 +151,7 @@ impl VecEnv {
     }
 }
 
-/// The start of a trip, as a step that earned nothing.
+/// The start of an episode as a step with reward 0.
 fn first_step(observation: Observation) -> Step {
     Step { observation, reward: 0.0, terminated: false, truncated: false, info: StepInfo::default() }
 }

@@ -1,4 +1,4 @@
-//! Two results side by side, if they are about the same.
+//! Compares two results, if they are over the same goals under the same rules.
 
 use std::fs;
 use std::path::Path;
@@ -6,18 +6,27 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use webshop_training::difference_interval;
 
-use crate::answer::answer;
-use crate::result::Measurement;
+use crate::output::outln;
+use crate::result_file::RolloutResult;
 
-/// Prints both and their difference, or refuses; `force` compares what is not about the same.
-pub fn compare(before_file: &Path, after_file: &Path, force: bool) -> Result<()> {
+/// Prints both results and their difference. Results over different goals or rules are an error unless
+/// `force` is set.
+pub(crate) fn compare(before_file: &Path, after_file: &Path, force: bool) -> Result<()> {
     let (before, after) = (read(before_file)?, read(after_file)?);
     let differences = differences(&before, &after);
     if !differences.is_empty() && !force {
         refuse([(before_file, &before), (after_file, &after)], &differences)?;
     }
-    let row = |name: &str, value: fn(&Measurement) -> String| {
-        answer!("{name:<12}{:<26}{}", value(&before), value(&after))
+    print_table(&before, &after)?;
+    if !differences.is_empty() {
+        outln!("warning: the results differ in {}", differences.join(", "))?;
+    }
+    Ok(())
+}
+
+fn print_table(before: &RolloutResult, after: &RolloutResult) -> Result<()> {
+    let row = |name: &str, value: fn(&RolloutResult) -> String| {
+        outln!("{name:<12}{:<26}{}", value(before), value(after))
     };
     row("", |of| format!("{}, seed {}", of.policy, of.seed))?;
     row("success", |of| {
@@ -30,62 +39,59 @@ pub fn compare(before_file: &Path, after_file: &Path, force: bool) -> Result<()>
     })?;
     row("turns", |of| format!("{:.2}", of.summary.mean_turns))?;
     row("episodes", |of| of.summary.episodes.to_string())?;
-    row("split", Measurement::part)?;
+    row("split", RolloutResult::split_name)?;
     row("goals", |of| of.goals().chars().take(16).collect())?;
-    let counts = |of: &Measurement| {
+    let counts = |of: &RolloutResult| {
         let n = of.summary.episodes;
         ((of.summary.success_rate * n as f64).round() as usize, n)
     };
-    let [low, high] = difference_interval(counts(&before), counts(&after)).map(percent);
+    let [low, high] = difference_interval(counts(before), counts(after)).map(percent);
     let difference = percent(after.summary.success_rate - before.summary.success_rate);
-    answer!("difference  {difference:+.1} points of success [{low:+.1}, {high:+.1}]")?;
-    if !differences.is_empty() {
-        answer!("not about the same: they differ in {}", differences.join(", "))?;
-    }
-    Ok(())
+    outln!("difference  {difference:+.1} points of success [{low:+.1}, {high:+.1}]")
 }
 
-/// Says why the two cannot be compared.
-fn refuse(results: [(&Path, &Measurement); 2], differences: &[&str]) -> Result<()> {
+/// The error that names the differences.
+fn refuse(results: [(&Path, &RolloutResult); 2], differences: &[&str]) -> Result<()> {
     for (file, result) in results {
         if let Some(site) = &result.site {
             let (file, reason) = (file.display(), &site.not_comparable);
-            bail!("`{file}` cannot be compared: {reason}; `--force` compares it all the same");
+            bail!("`{file}` cannot be compared: {reason}; compare anyway with `--force`");
         }
     }
     let [(before, _), (after, _)] = results;
     bail!(
-        "`{}` and `{}` are not about the same: they differ in {}; `--force` compares them all the same",
+        "`{}` and `{}` cannot be compared: they differ in {}; compare anyway with `--force`",
         before.display(),
         after.display(),
         differences.join(", ")
     )
 }
 
-fn read(file: &Path) -> Result<Measurement> {
+fn read(file: &Path) -> Result<RolloutResult> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
-    serde_json::from_str(&text)
-        .with_context(|| format!("`{}` is no answer of `rollout --json` or `eval --json`", file.display()))
+    serde_json::from_str(&text).with_context(|| {
+        format!("`{}` is not the output of `rollout --json` or `eval --json`", file.display())
+    })
 }
 
-/// In what the two differ, or may, beside who shopped.
-fn differences(before: &Measurement, after: &Measurement) -> Vec<&'static str> {
+/// Everything in which the two differ, or may differ, apart from the policy.
+fn differences(before: &RolloutResult, after: &RolloutResult) -> Vec<&'static str> {
     let mut differing = match (&before.fingerprint, &after.fingerprint) {
         (Some(before), Some(after)) => before.differences(after),
         _ => Vec::new(),
     };
     let has_site = before.site.is_some() || after.site.is_some();
     if has_site {
-        differing.push("goals and rules (a site does not tell its own)");
+        differing.push("goals and rules (those of a site are unknown)");
     } else if before.goal_fingerprint != after.goal_fingerprint && differing.is_empty() {
         differing.push("the goals' fingerprint");
     }
-    let lacks_trips = |of: &Measurement| of.remote.as_ref().is_some_and(|remote| remote.failed > 0);
-    if lacks_trips(before) || lacks_trips(after) {
-        differing.push("the trips that failed and are left out");
+    let has_failed = |of: &RolloutResult| of.remote.as_ref().is_some_and(|remote| remote.failed_episodes > 0);
+    if has_failed(before) || has_failed(after) {
+        differing.push("the failed episodes, which are left out");
     }
     if before.split.zip(after.split).is_some_and(|(before, after)| before != after) {
-        differing.push("the part of the goals that was tried");
+        differing.push("the split of the goals");
     }
     differing
 }

@@ -1,4 +1,4 @@
-//! `webshop shop-r1 eval`: how often a model takes the step that was really taken, beside what needs no model.
+//! `webshop shop-r1 eval`: evaluates a model on single-step examples, next to baselines that need no model.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,232 +13,240 @@ use webshop_training::shop_r1::{
 };
 use webshop_training::{Trained, write_atomically};
 
-use super::steps::{Origin, StepArgs};
-use crate::answer::answer;
-use crate::compute::ComputeArgs;
+use crate::args::compute::ComputeArgs;
+use crate::args::episodes::SamplingArgs;
+use crate::args::examples::{ExamplesArgs, Origin};
+use crate::args::server::ServerArgs;
+use crate::output::outln;
 use crate::progress::observer;
-use crate::rollout::SpeechArgs;
-use crate::server::ServerArgs;
 
-/// What the figures are, for `--help`.
-const FIGURES: &str = "Answers steps of visits that somebody else made, and prints how often, in percent, with intervals that hold the truth in 95 of 100 repetitions:
-  exact         the whole action is right: type, name, and text of a search at a ROUGE-L over .75
-  exact string  the same, with the text as it is
-  type          the type is right
-  macro F1      over the types, each counting the same
-  weighted F1   the same by how frequent they are, which the paper calls F1
-  invalid       nothing could be read
-Beside the model stand always leaving, always buying, the action that these steps take most often, and a search for the instruction as it stands on the page. Without a model they are all there is.
+/// The metrics, for `--help`.
+const METRICS: &str =
+    "The model predicts the next action of each example. Prints, in percent with 95 % confidence \
+intervals:
+  exact         the whole action is correct: type, name, and a search text with a ROUGE-L above 0.75
+  exact string  the same, with an equal search text
+  type          the action type is correct
+  macro F1      mean F1 over the action types
+  weighted F1   F1 over the action types, weighted by their frequency; the paper's F1
+  invalid       the completion cannot be parsed
+The baselines always terminate, always buy, repeat the most frequent action of the examples, or search for \
+the instruction of the page. Without a model, only these are printed.
 
-`--out` keeps a row a step, which `webshop shop-r1 score` takes.";
+`--out` writes one JSON object per example, which `webshop shop-r1 score` reads.";
 
-/// From which intervals are drawn, so that they do not depend on how answers were.
-const INTERVALS: Seed = Seed(0);
+/// Seed of the bootstrap intervals, independent of the seed of the completions.
+const INTERVAL_SEED: Seed = Seed(0);
 
 /// Flags of `webshop shop-r1 eval`.
 #[derive(clap::Args)]
-#[command(after_help = FIGURES)]
-pub struct EvalArgs {
-    /// A run folder, a checkpoint in it, or a model folder
+#[command(after_help = METRICS)]
+pub(crate) struct EvalArgs {
+    /// Model to evaluate: a run folder, a checkpoint in it, or a model folder
     #[arg(long, value_name = "DIR", conflicts_with = "base_url")]
     checkpoint: Option<PathBuf>,
     #[command(flatten)]
-    steps: StepArgs,
-    /// What is asked [default: as the checkpoint was trained, if on single steps; else paper]
+    examples: ExamplesArgs,
+    /// Prompt format [default: that of the checkpoint if it was trained on single steps, else shop-r1]
     #[arg(long, value_enum, value_name = "NAME")]
-    prompt: Option<PromptArg>,
+    prompt_format: Option<PromptFormatArg>,
     #[command(flatten)]
-    speech: SpeechArgs,
-    /// Root of all randomness of the answers
+    sampling: SamplingArgs,
+    /// Seed of the completions
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
     #[command(flatten)]
     compute: ComputeArgs,
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
-    /// Write every step with the model's answer and the verdict on it to this file; must not exist
+    /// Write each example with the model's completion and its score to this new file
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// Prompts, as the command line names them.
+/// The single-step prompt formats.
 #[derive(clap::ValueEnum, Clone, Copy)]
-enum PromptArg {
-    /// The form of answers, and all pages
+enum PromptFormatArg {
+    /// The paper's: instructions on the format of completions, all pages and actions so far
+    #[value(name = "shop-r1")]
     Paper,
-    /// The form of answers, and the present page
+    /// Instructions on the format of completions, all actions so far, only the current page
+    #[value(name = "shop-r1-latest")]
     Latest,
-    /// The present page
+    /// All actions so far and the current page, without instructions
+    #[value(name = "shop-r1-minimal")]
     Minimal,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Table<'a> {
-    steps: usize,
-    origin: &'a Origin,
-    model: Option<&'a Model>,
-    rows: &'a [ScoredRow],
+impl From<PromptFormatArg> for Dialect {
+    fn from(arg: PromptFormatArg) -> Self {
+        match arg {
+            PromptFormatArg::Paper => Self::ShopR1,
+            PromptFormatArg::Latest => Self::ShopR1Latest,
+            PromptFormatArg::Minimal => Self::ShopR1Minimal,
+        }
+    }
 }
 
-/// Who was asked.
-#[derive(Serialize)]
-struct Model {
-    /// The server's address; none of a model of ours.
-    url: Option<String>,
-    /// Its name at the server, or the fingerprint of its weights.
-    model: Option<String>,
-    /// In what words it was asked.
-    dialect: Dialect,
-    prompt_version: String,
-    /// How its answers were drawn.
-    sampling: Option<Sampling>,
-    /// Steps whose prompts leave no room for an answer.
-    too_long: usize,
-}
-
-/// Who was asked, and what was answered at each step.
-struct Asked {
-    name: String,
-    url: Option<String>,
-    prompt: PromptStamp,
-    completions: Vec<Option<String>>,
-}
-
-/// Asks, judges and prints.
-pub fn run(args: EvalArgs) -> Result<ExitCode> {
+/// Evaluates and prints.
+pub(crate) fn run(args: EvalArgs) -> Result<ExitCode> {
     if let Some(out) = args.out.as_deref() {
         args.check_out(out)?;
     }
-    let (steps, origin) = args.steps.read()?;
-    let asked = args.ask(&steps)?;
-    let pairs = steps.iter().map(|step| (&step.action, instruction_of(&step.page)));
-    let mut rows = baselines(pairs, INTERVALS);
-    if let Some(Asked { name, completions, .. }) = &asked {
-        let verdicts = judge(&steps, completions);
-        let scores = scores_of(&verdicts, INTERVALS);
+    let (examples, origin) = args.examples.read()?;
+    let completed = args.complete(&examples)?;
+    let pairs = examples.iter().map(|example| (&example.action, instruction_of(&example.page)));
+    let mut rows = baselines(pairs, INTERVAL_SEED);
+    if let Some(Completed { name, completions, .. }) = &completed {
+        let results = judge(&examples, completions);
+        let scores = scores_of(&results, INTERVAL_SEED);
         rows.insert(0, ScoredRow { name: name.clone(), answer: None, scores });
         if let Some(out) = &args.out {
-            write(out, &verdicts)?;
+            write(out, &results)?;
         }
     }
-    let model = asked.map(Model::from);
-    let table = Table { steps: steps.len(), origin: &origin, model: model.as_ref(), rows: &rows };
+    let model = completed.map(ModelInfo::from);
+    let report = Report { examples: examples.len(), origin: &origin, model: model.as_ref(), rows: &rows };
     if args.json {
-        answer!("{}", serde_json::to_string(&table)?)?
+        outln!("{}", serde_json::to_string(&report)?)?;
     } else {
-        table.print()?
+        report.print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// A model and its completion of each example.
+struct Completed {
+    name: String,
+    url: Option<String>,
+    prompt: PromptStamp,
+    /// `None` if the prompt leaves no room for a completion.
+    completions: Vec<Option<String>>,
+}
+
 impl EvalArgs {
-    /// Before anything is computed for nothing.
+    /// Refuses an unusable `--out` before anything is computed.
     fn check_out(&self, out: &Path) -> Result<()> {
         if self.checkpoint.is_none() && self.server.base_url.is_none() {
-            bail!("`--out` keeps what a model answers; name one with `--checkpoint` or `--base-url`");
+            bail!("`--out` needs a model; name one with `--checkpoint` or `--base-url`");
         }
         if out.exists() {
-            bail!("`{}` is there already; name another file with `--out`", out.display());
+            bail!("`{}` already exists; name another file with `--out`", out.display());
         }
         Ok(())
     }
 
-    /// Asks the model, if one is named.
-    fn ask(&self, steps: &[Sample]) -> Result<Option<Asked>> {
-        let dialect = self.prompt.map(Dialect::from);
-        let served = dialect.unwrap_or(Dialect::ShopR1);
-        if let Some((endpoint, config)) = self.server.asking(&self.speech, served, self.seed)? {
+    /// The completions of the model; `None` if no model is named.
+    fn complete(&self, examples: &[Sample]) -> Result<Option<Completed>> {
+        let format = self.prompt_format.map(Dialect::from);
+        let remote_format = format.unwrap_or(Dialect::ShopR1);
+        if let Some((endpoint, config)) = self.server.requests(&self.sampling, remote_format, self.seed)? {
             let (url, name) = (endpoint.url().to_owned(), config.model.clone());
-            let interviewer = RemoteInterviewer::new(endpoint, config)?;
-            let completions = observed(steps, |ended| Ok(interviewer.answers(steps, ended)?))?;
-            return Ok(Some(Asked { name, url: Some(url), prompt: interviewer.prompt(), completions }));
+            let sampler = RemoteInterviewer::new(endpoint, config)?;
+            let completions = with_progress(examples, |advance| Ok(sampler.answers(examples, advance)?))?;
+            return Ok(Some(Completed { name, url: Some(url), prompt: sampler.prompt(), completions }));
         }
         let Some(checkpoint) = &self.checkpoint else { return Ok(None) };
-        let cannot_ask = || format!("cannot ask the model of `{}` about single steps", checkpoint.display());
+        let cannot_use =
+            || format!("cannot evaluate the model of `{}` on single steps", checkpoint.display());
         let trained = Trained::load(checkpoint)?;
-        let own = Some(trained.dialect()).filter(|dialect| dialect.is_shop_r1());
-        let manners = self.speech.manners(dialect.or(own).or(Some(Dialect::ShopR1)));
-        let shopper = trained.into_shopper(manners, &self.compute.choose()?).with_context(cannot_ask)?;
+        let own_format = Some(trained.dialect()).filter(|format| format.is_shop_r1());
+        let options = self.sampling.options(format.or(own_format).or(Some(Dialect::ShopR1)));
+        let loaded = trained.into_shopper(options, &self.compute.choose()?).with_context(cannot_use)?;
         let seed = Seed(self.seed);
-        let prompt = shopper.policy(seed)?.prompt().expect("language models have prompts");
-        let completions = observed(steps, |ended| Ok(shopper.answers(steps, seed, ended)?))?;
-        Ok(Some(Asked { name: checkpoint.display().to_string(), url: None, prompt, completions }))
+        let prompt = loaded.policy(seed)?.prompt().expect("language models have prompts");
+        let completions = with_progress(examples, |advance| Ok(loaded.answers(examples, seed, advance)?))?;
+        Ok(Some(Completed { name: checkpoint.display().to_string(), url: None, prompt, completions }))
     }
 }
 
-/// What `ask` answers, with its progress told.
-fn observed(
-    steps: &[Sample],
-    ask: impl FnOnce(&dyn Fn(u64)) -> Result<Vec<Option<String>>>,
+/// Calls `complete` with a function that advances a progress bar over the examples.
+fn with_progress(
+    examples: &[Sample],
+    complete: impl FnOnce(&dyn Fn(u64)) -> Result<Vec<Option<String>>>,
 ) -> Result<Vec<Option<String>>> {
     let observer = observer();
-    observer.begin("steps", steps.len() as u64, 0);
-    let answers = ask(&|n| observer.advance(n, ""));
+    observer.begin("examples", examples.len() as u64, 0);
+    let completions = complete(&|n| observer.advance(n, ""));
     observer.end();
-    answers
+    completions
 }
 
-/// Writes a row for each verdict, all or none.
-fn write(path: &Path, verdicts: &[Verdict]) -> Result<()> {
+/// Writes one line per example; the file appears only when it is complete.
+fn write(path: &Path, results: &[Verdict]) -> Result<()> {
     let mut rows = String::new();
-    for verdict in verdicts {
-        rows += &serde_json::to_string(verdict)?;
+    for result in results {
+        rows += &serde_json::to_string(result)?;
         rows.push('\n');
     }
     Ok(write_atomically(path, rows.as_bytes())?)
 }
 
-impl From<Asked> for Model {
-    fn from(asked: Asked) -> Self {
-        let PromptStamp { dialect, version, model, sampling } = asked.prompt;
+/// The output of `--json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    /// Number of examples.
+    examples: usize,
+    origin: &'a Origin,
+    model: Option<&'a ModelInfo>,
+    rows: &'a [ScoredRow],
+}
+
+/// The model and how it was prompted.
+#[derive(Serialize)]
+struct ModelInfo {
+    /// Address of the server; `None` for a local model.
+    url: Option<String>,
+    /// Its name at the server, or the digest of its weights.
+    model: Option<String>,
+    prompt_format: Dialect,
+    prompt_version: String,
+    sampling: Option<Sampling>,
+    /// Number of examples whose prompt leaves no room for a completion.
+    too_long: usize,
+}
+
+impl From<Completed> for ModelInfo {
+    fn from(completed: Completed) -> Self {
+        let PromptStamp { dialect, version, model, sampling } = completed.prompt;
         Self {
-            url: asked.url,
+            url: completed.url,
             model: model.map(|name| name.to_string()),
-            dialect,
+            prompt_format: dialect,
             prompt_version: version.to_string(),
             sampling,
-            too_long: asked.completions.iter().filter(|completion| completion.is_none()).count(),
+            too_long: completed.completions.iter().filter(|completion| completion.is_none()).count(),
         }
     }
 }
 
-impl From<PromptArg> for Dialect {
-    fn from(prompt: PromptArg) -> Self {
-        match prompt {
-            PromptArg::Paper => Self::ShopR1,
-            PromptArg::Latest => Self::ShopR1Latest,
-            PromptArg::Minimal => Self::ShopR1Minimal,
-        }
-    }
-}
-
-impl Table<'_> {
+impl Report<'_> {
     fn print(&self) -> Result<()> {
-        answer!("{} steps: {}\n", self.steps, self.origin)?;
-        answer!("{}", overview(self.rows).text())?;
+        outln!("{} examples from {}\n", self.examples, self.origin)?;
+        outln!("{}", overview(self.rows).text())?;
         for (row, action) in self.rows.iter().filter_map(|row| Some((row, row.answer.as_ref()?))) {
-            answer!("{}: {action}", row.name)?;
+            outln!("{}: {action}", row.name)?;
         }
         let (Some(model), Some(row)) = (self.model, self.rows.first()) else { return Ok(()) };
-        answer!("\n{}: {}\n", row.name, model.told())?;
-        answer!("{}\n{}", by_type(&row.scores).text(), confusion(&row.scores).text().trim_end())
+        outln!("\n{}: {}\n", row.name, model.summary())?;
+        outln!("{}\n{}", by_type(&row.scores).text(), confusion(&row.scores).text().trim_end())
     }
 }
 
-impl Model {
-    /// How it was asked, on a line.
-    fn told(&self) -> String {
-        let mut told = format!("prompt {}", self.prompt_version);
+impl ModelInfo {
+    /// Prompt format and sampling parameters on one line.
+    fn summary(&self) -> String {
+        let mut line = format!("prompt {}", self.prompt_version);
         if let Some(Sampling { temperature, seed, .. }) = self.sampling {
-            told += &format!(", temperature {temperature}, seed {seed}");
+            line += &format!(", temperature {temperature}, seed {seed}");
         }
         if self.too_long > 0 {
-            told += &format!("; {} prompts leave no room for an answer and count as invalid", self.too_long);
+            line +=
+                &format!("; {} prompts leave no room for a completion and count as invalid", self.too_long);
         }
-        told
+        line
     }
 }

@@ -1,4 +1,4 @@
-//! `webshop shop-r1 map`: shop actions as Shop-R1's, and back.
+//! `webshop shop-r1 map`: translates between actions of the shop and Shop-R1 actions.
 
 use std::process::ExitCode;
 
@@ -8,24 +8,25 @@ use serde_json::{Value, json};
 use webshop_agent::shop_r1::{BuyNowAs, NextAction, WrittenAction};
 use webshop_env::{Action, AvailableActions};
 
-use crate::answer::answer;
-use crate::lines;
+use crate::jsonl;
+use crate::output::outln;
 
-/// What is read and written, for `--help`.
-const LINES: &str = "Standard input holds a row a line, as a JSON object with one of
-  webshop  an action of the shop's: `search[…]` or `click[…]`
-  action   one of Shop-R1's: {\"type\", \"name\", \"text\"}
+/// Input and output formats, for `--help`.
+const FORMAT: &str = "Reads one JSON object per line of standard input, with one of
+  webshop  an action of the shop: `search[…]` or `click[…]`
+  action   a Shop-R1 action: {\"type\", \"name\", \"text\"}
 and with
-  page     what can be done: {\"has_search_bar\", \"clickables\"}; needed behind `action`
-  opts     {\"buy_now_as\": \"click\" or \"terminate\"}, if not a click
-Each is answered by the same row with `mapped`: the action on the other side, `END` for leaving, or `INVALID` with the reason as `problem`. Behind `webshop` there is also `mapped_back`, if there is a page.";
+  page     the available actions: {\"has_search_bar\", \"clickables\"}; required with `action`
+  opts     {\"buy_now_as\": \"terminate\"} if `terminate` stands for a purchase; by default a click does
+Prints the same object with `mapped`: the translated action, `END` for `terminate` without a purchase, or \
+`INVALID` with the reason in `problem`. With `webshop` and `page`, `mapped_back` is the translation back.";
 
 /// Flags of `webshop shop-r1 map`.
 #[derive(clap::Args)]
-#[command(after_help = LINES)]
-pub struct MapArgs {}
+#[command(after_help = FORMAT)]
+pub(crate) struct MapArgs {}
 
-/// What is read of a row.
+/// An input line.
 #[derive(Deserialize)]
 struct Row {
     webshop: Option<String>,
@@ -41,55 +42,55 @@ struct Options {
     buy_now_as: BuyNowAs,
 }
 
-/// What there is instead of an action that cannot be.
+/// Value of `mapped` if there is no translation.
 const INVALID: &str = "INVALID";
 
-/// Maps one row after the other.
-pub fn run(MapArgs {}: MapArgs) -> Result<ExitCode> {
-    lines::each_in_stdin(|mut row: Value| {
+/// Translates one line after the other.
+pub(crate) fn run(MapArgs {}: MapArgs) -> Result<ExitCode> {
+    jsonl::for_each_in_stdin(|mut row: Value| {
         map(&mut row)?;
-        answer!("{row}")
+        outln!("{row}")
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn map(answered: &mut Value) -> Result<()> {
-    let Row { webshop, action, page, opts: Options { buy_now_as } } = lines::fields(answered)?;
+fn map(object: &mut Value) -> Result<()> {
+    let Row { webshop, action, page, opts: Options { buy_now_as } } = jsonl::from_value(object)?;
     match (webshop, action, page) {
-        (Some(said), None, page) => {
-            let Ok(action) = said.parse::<Action>();
+        (Some(text), None, page) => {
+            let Ok(action) = text.parse::<Action>();
             let Some(mapped) = NextAction::of(&action, buy_now_as) else {
-                answered["mapped"] = INVALID.into();
-                answered["problem"] = format!("`{said}` is neither `search[…]` nor `click[…]`").into();
+                object["mapped"] = INVALID.into();
+                object["problem"] = format!("`{text}` is neither `search[…]` nor `click[…]`").into();
                 return Ok(());
             };
-            answered["mapped"] = json!(mapped);
+            object["mapped"] = json!(mapped);
             if let Some(page) = page {
-                answered["mapped_back"] = in_shop(&WrittenAction::from(&mapped), &page, buy_now_as).0.into();
+                object["mapped_back"] = in_shop(&WrittenAction::from(&mapped), &page, buy_now_as).0.into();
             }
         }
         (None, Some(action), Some(page)) => {
             let (mapped, problem) = in_shop(&action, &page, buy_now_as);
-            answered["mapped"] = mapped.into();
+            object["mapped"] = mapped.into();
             if let Some(problem) = problem {
-                answered["problem"] = problem.into();
+                object["problem"] = problem.into();
             }
         }
-        (None, Some(_), None) => bail!("there is no `page` to map `action` on"),
-        (None, None, _) => bail!("there is neither `webshop` nor `action`"),
-        (Some(_), Some(_), _) => bail!("there are both `webshop` and `action`; give one of them"),
+        (None, Some(_), None) => bail!("`action` needs `page`"),
+        (None, None, _) => bail!("give `webshop` or `action`"),
+        (Some(_), Some(_), _) => bail!("give only one of `webshop` and `action`"),
     }
     Ok(())
 }
 
-/// What is said to the shop, and why it is invalid if it is.
+/// The shop's action, or `INVALID` and the reason.
 fn in_shop(
     action: &WrittenAction,
     page: &AvailableActions,
     buy_now_as: BuyNowAs,
 ) -> (String, Option<String>) {
     match action.in_shop(page, buy_now_as) {
-        Ok(done) => (done.to_string(), None),
-        Err(unfit) => (INVALID.into(), Some(unfit.to_string())),
+        Ok(mapped) => (mapped.to_string(), None),
+        Err(problem) => (INVALID.into(), Some(problem.to_string())),
     }
 }

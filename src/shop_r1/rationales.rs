@@ -1,4 +1,4 @@
-//! Rationales that a model gave, in the place of those by template.
+//! Replaces the template rationales of examples by those of a model.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,9 +8,9 @@ use serde::Deserialize;
 use webshop_agent::shop_r1::{Answer, FormatMode, NextAction, Sample};
 use webshop_training::shop_r1::{Exactness, is_exact};
 
-use crate::lines;
+use crate::jsonl;
 
-/// What is read of a row that `webshop shop-r1 eval --out` wrote.
+/// The fields used of a line that `webshop shop-r1 eval --out` wrote.
 #[derive(Deserialize)]
 struct Row {
     id: String,
@@ -19,34 +19,34 @@ struct Row {
 }
 
 impl Row {
-    /// The reason of an answer that does what was really done; another action's would explain nothing.
+    /// The rationale, if the completion has the recorded action; that of another action would not explain it.
     fn rationale(&self) -> Option<String> {
-        let answer = Answer::read(&self.completion, FormatMode::Json).ok()?;
-        let rationale = answer.rationale.trim();
-        let is_apt =
-            is_exact(Some(&answer.action), &self.ground_truth, Exactness::Soft) && !rationale.is_empty();
-        is_apt.then(|| rationale.to_owned())
+        let completion = Answer::read(&self.completion, FormatMode::Json).ok()?;
+        let rationale = completion.rationale.trim();
+        let is_usable =
+            is_exact(Some(&completion.action), &self.ground_truth, Exactness::Soft) && !rationale.is_empty();
+        is_usable.then(|| rationale.to_owned())
     }
 }
 
-/// Puts the rationales of the answers in `file` into the samples of the same names, and into what later ones recall of them.
-/// Returns how many samples have got one.
-pub fn put_in(samples: &mut [Sample], file: &Path) -> Result<usize> {
-    let rows: Vec<Row> = lines::in_file(file)?;
-    let given = rows.into_iter().filter_map(|row| Some((row.rationale()?, row.id)));
-    let given: BTreeMap<String, String> = given.map(|(rationale, id)| (id, rationale)).collect();
-    let mut n_given = 0;
-    for sample in samples {
-        if let Some(rationale) = given.get(&sample.id) {
-            sample.rationale.clone_from(rationale);
-            n_given += 1;
+/// Replaces the rationales of the examples by those in `file` with the same ids, also in the contexts of
+/// later examples. Returns the number of examples with a new rationale.
+pub(crate) fn replace(examples: &mut [Sample], file: &Path) -> Result<usize> {
+    let rows: Vec<Row> = jsonl::read_file(file)?;
+    let new = rows.into_iter().filter_map(|row| Some((row.rationale()?, row.id)));
+    let new: BTreeMap<String, String> = new.map(|(rationale, id)| (id, rationale)).collect();
+    let mut n_replaced = 0;
+    for example in examples {
+        if let Some(rationale) = new.get(&example.id) {
+            example.rationale.clone_from(rationale);
+            n_replaced += 1;
         }
-        let visit = sample.id.rsplit_once('-').map_or("", |(visit, _)| visit);
-        for (at, step) in sample.context.iter_mut().enumerate() {
-            if let Some(rationale) = given.get(&format!("{visit}-{at}")) {
+        let session = example.id.rsplit_once('-').map_or("", |(session, _)| session);
+        for (idx, step) in example.context.iter_mut().enumerate() {
+            if let Some(rationale) = new.get(&format!("{session}-{idx}")) {
                 step.rationale.clone_from(rationale);
             }
         }
     }
-    Ok(n_given)
+    Ok(n_replaced)
 }

@@ -1,4 +1,4 @@
-//! `webshop shop-r1 score`: what answers are worth.
+//! `webshop shop-r1 score`: computes the Shop-R1 reward of completions.
 
 use std::process::ExitCode;
 
@@ -11,31 +11,36 @@ use webshop_training::shop_r1::{
     Attempt, Exactness, RepoConfig, RewardConfig, ShopR1Breakdown, ShopR1Reward, Similarity, is_exact,
 };
 
-use crate::answer::answer;
-use crate::lines;
+use crate::jsonl;
+use crate::output::outln;
 
-/// What is read and written, for `--help`.
-const LINES: &str = "Standard input holds a row a line, as a JSON object with
-  completion               all that the model wrote
-  ground_truth             what the customer did: {\"type\", \"name\", \"text\"}
-  rationale_token_dists    distributions over all ids behind the tokens of the rationale, if known,
-  rationale_token_logits   or their logits before temperature
-  cfg_overrides            keys of the reward that differ from the published one
-  prompt                   a text or messages, for `\"dars_kind\": \"repo_compat\"`
-Each is answered by the same row with `breakdown`, whose parts sum to its `total`; `formula`, which is the sum with its numbers; and `judged`: the action as it was read or what is wrong with the form, likenesses and certainty, and whether the action is exact, with queries at a ROUGE-L over .75, from .75 on, and as strings.
+/// Input and output formats, for `--help`.
+const FORMAT: &str = "Reads one JSON object per line of standard input, with
+  completion               the whole output of the model
+  ground_truth             the recorded action: {\"type\", \"name\", \"text\"}
+  rationale_token_dists    optional: for each token of the rationale, the probabilities over the vocabulary,
+  rationale_token_logits   or the logits before temperature
+  cfg_overrides            optional: reward parameters that differ from the paper's
+  prompt                   optional: the prompt as text or messages, for `\"dars_kind\": \"repo_compat\"`
+Prints the same object with
+  breakdown  the parts of the reward, and `total`, their sum
+  formula    the sum with its numbers, as text
+  result     the parsed action or the problem with its format, similarities, self-certainty, and whether the \
+action is exact: search texts with a ROUGE-L above 0.75, of at least 0.75, or equal
 
-A row with `\"suite\": \"repo\"` is judged as a public re-implementation does, under its `config` and with the certainty found in `extras`.";
+An object with `\"suite\": \"repo\"` gets the reward of a public re-implementation of the paper, with the \
+parameters in `config` and the self-certainty in `extras`.";
 
 /// Flags of `webshop shop-r1 score`.
 #[derive(clap::Args)]
-#[command(after_help = LINES)]
-pub struct ScoreArgs {
-    /// Change a key of the published reward for all rows; may be repeated
+#[command(after_help = FORMAT)]
+pub(crate) struct ScoreArgs {
+    /// Override a parameter of the paper's reward for all lines; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
 }
 
-/// What is read of a row.
+/// An input line.
 #[derive(Deserialize)]
 struct Row {
     completion: String,
@@ -53,7 +58,7 @@ struct Row {
     extras: Value,
 }
 
-/// Whose reward it is.
+/// The implementation of the reward.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Suite {
@@ -62,7 +67,7 @@ enum Suite {
     Repo,
 }
 
-/// What the model was asked.
+/// A prompt.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text, or a list of messages with `role` and `content`")]
 enum Prompt {
@@ -77,13 +82,14 @@ struct Message {
 }
 
 impl Prompt {
-    /// The words of what was asked by the user.
+    /// Number of words in the user's messages.
     fn n_words(&self) -> usize {
         let n_words = |text: &str| text.split_whitespace().count();
         match self {
             Self::Text(text) => n_words(text),
             Self::Chat(messages) => {
-                messages.iter().filter(|it| it.role == "user").map(|it| n_words(&it.content)).sum()
+                let of_user = messages.iter().filter(|message| message.role == "user");
+                of_user.map(|message| n_words(&message.content)).sum()
             }
         }
     }
@@ -91,15 +97,15 @@ impl Prompt {
 
 /// `breakdown`.
 #[derive(Serialize)]
-struct Summed<'a> {
+struct Breakdown<'a> {
     #[serde(flatten)]
     parts: &'a ShopR1Breakdown,
     total: f64,
 }
 
-/// `judged`.
+/// `result`.
 #[derive(Serialize)]
-struct Judged<'a> {
+struct ScoreResult<'a> {
     parsed: Option<&'a WrittenAction>,
     problem: Option<String>,
     sim_name: Option<f64>,
@@ -110,17 +116,17 @@ struct Judged<'a> {
     exact_match_string: bool,
 }
 
-/// Scores one row after the other.
-pub fn run(args: ScoreArgs) -> Result<ExitCode> {
+/// Scores one line after the other.
+pub(crate) fn run(args: ScoreArgs) -> Result<ExitCode> {
     let base = RewardConfig::paper().with(&read_overrides(&args.overrides)?)?;
-    lines::each_in_stdin(|mut row: Value| {
+    jsonl::for_each_in_stdin(|mut row: Value| {
         add_score(&mut row, &base)?;
-        answer!("{row}")
+        outln!("{row}")
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// `key=value`, the value as JSON, or else a text.
+/// Parses `KEY=VALUE`. A value that is not JSON is a string.
 fn read_overrides(overrides: &[String]) -> Result<Map<String, Value>> {
     let read = |text: &String| {
         let (key, value) =
@@ -131,8 +137,8 @@ fn read_overrides(overrides: &[String]) -> Result<Map<String, Value>> {
     overrides.iter().map(read).collect()
 }
 
-fn add_score(answered: &mut Value, base: &RewardConfig) -> Result<()> {
-    let row: Row = lines::fields(answered)?;
+fn add_score(object: &mut Value, base: &RewardConfig) -> Result<()> {
+    let row: Row = jsonl::from_value(object)?;
     let (reward, certainty) = match row.suite {
         Suite::Paper => {
             let reward = ShopR1Reward::Hierarchical(base.with(&row.cfg_overrides)?);
@@ -147,48 +153,48 @@ fn add_score(answered: &mut Value, base: &RewardConfig) -> Result<()> {
     };
     let (completion, gold) = (&row.completion, &row.ground_truth);
     let n_prompt_words = row.prompt.as_ref().map_or(0, Prompt::n_words);
-    let worth =
+    let scored =
         reward.of(&Attempt { completion, gold, certainty: certainty.unwrap_or_default(), n_prompt_words });
-    let exact = |exactness| is_exact(worth.action.as_ref(), gold, exactness);
-    let judged = Judged {
-        parsed: worth.action.as_ref(),
-        problem: worth.problem.as_ref().map(ToString::to_string),
-        sim_name: worth.sim_name.map(Similarity::ratio),
-        sim_text: worth.sim_text.map(Similarity::ratio),
+    let exact = |exactness| is_exact(scored.action.as_ref(), gold, exactness);
+    let result = ScoreResult {
+        parsed: scored.action.as_ref(),
+        problem: scored.problem.as_ref().map(ToString::to_string),
+        sim_name: scored.sim_name.map(Similarity::ratio),
+        sim_text: scored.sim_text.map(Similarity::ratio),
         self_certainty: certainty,
         exact_match_soft_gt: exact(Exactness::Soft),
         exact_match_soft_ge: exact(Exactness::SoftOrAt),
         exact_match_string: exact(Exactness::String),
     };
-    answered["breakdown"] = serde_json::to_value(Summed { parts: &worth, total: worth.total() })?;
-    answered["formula"] = worth.to_string().into();
-    answered["judged"] = serde_json::to_value(judged)?;
+    object["breakdown"] = serde_json::to_value(Breakdown { parts: &scored, total: scored.total() })?;
+    object["formula"] = scored.to_string().into();
+    object["result"] = serde_json::to_value(result)?;
     Ok(())
 }
 
-/// The certainty of a rationale, if its tokens are given, one way or the other.
+/// Mean self-certainty over the tokens of the rationale; `None` if the line has neither distributions nor
+/// logits.
 fn certainty(reward: &ShopR1Reward, row: &Row) -> Result<Option<f64>> {
     let measure = reward.certainty();
-    let place = |field, at| move || format!("field `{field}[{at}]`");
-    let certainties: Result<Vec<f64>> = match (&row.rationale_token_dists, &row.rationale_token_logits) {
+    let place = |field, idx| move || format!("field `{field}[{idx}]`");
+    let mut certainties = Vec::new();
+    match (&row.rationale_token_dists, &row.rationale_token_logits) {
         (None, None) => return Ok(None),
         (Some(dists), None) => {
-            let dists = dists.iter().enumerate();
-            let each = |(at, p): (_, &Vec<f64>)| {
-                measure.of_probabilities(p).with_context(place("rationale_token_dists", at))
-            };
-            dists.map(each).collect()
+            for (idx, probabilities) in dists.iter().enumerate() {
+                let certainty = measure.of_probabilities(probabilities);
+                certainties.push(certainty.with_context(place("rationale_token_dists", idx))?);
+            }
         }
         (None, Some(logits)) => {
-            let logits = logits.iter().enumerate();
-            let each = |(at, z): (_, &Vec<f32>)| {
-                measure.of_logits(z).with_context(place("rationale_token_logits", at))
-            };
-            logits.map(each).collect()
+            for (idx, logits) in logits.iter().enumerate() {
+                let certainty = measure.of_logits(logits);
+                certainties.push(certainty.with_context(place("rationale_token_logits", idx))?);
+            }
         }
         (Some(_), Some(_)) => {
-            bail!("there are both `rationale_token_dists` and `rationale_token_logits`; give one of them")
+            bail!("give only one of `rationale_token_dists` and `rationale_token_logits`")
         }
-    };
-    Ok(Some(mean(&certainties?)))
+    }
+    Ok(Some(mean(&certainties)))
 }

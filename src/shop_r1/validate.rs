@@ -1,4 +1,4 @@
-//! `webshop shop-r1 validate`: whether a file holds samples to learn from.
+//! `webshop shop-r1 validate`: checks the format of a file of single-step examples.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -8,42 +8,42 @@ use anyhow::{Context, Result, bail};
 use webshop_agent::shop_r1::Checker;
 use webshop_products::open_text;
 
-use crate::answer::answer;
+use crate::output::outln;
 
-/// What is checked, for `--help`.
-const CHECKS: &str = "A line is a JSON object with
-  id         by which no other line is told
+/// The format, for `--help`.
+const FORMAT: &str = "Each line is a JSON object with
+  id         unique in the file
   source     demonstration, oracle, policy, human or dead_end
-  split      train, validation or test; all steps for a goal in one
-  goal       the goal's number, if it is known
-  step       how many steps were before, from 0
-  context    those steps: [{\"page\", \"action\"}], whole or without the first ones
-  page       the page in HTML, where what can be used has a `name`
-  rationale  why, in one sentence; may be empty
-  action     {\"type\": \"click\", \"name\"}, {\"type\": \"type_and_submit\", \"name\", \"text\"} or {\"type\": \"terminate\"}; \
-the page has what it uses
-Prints a line `FILE:LINE: field: problem` for each problem, or how many samples there are.
+  split      train, validation or test; the same for all examples of a goal
+  goal       number of the goal, if known
+  step       number of steps before this one
+  context    the steps before: [{\"page\", \"action\"}]; the oldest may be left out
+  page       HTML in which each element that can be used has a `name`
+  rationale  one sentence, or empty
+  action     the correct action: {\"type\": \"click\", \"name\"},
+             {\"type\": \"type_and_submit\", \"name\", \"text\"} or {\"type\": \"terminate\"}; `name` must be on the page
+Prints `FILE:LINE: field: problem` for each problem, else the number of examples by source and action type.
 
-Exit codes: 0 no problems, 1 some, 2 the file cannot be read or is empty.";
+Exit codes: 0 no problems, 1 problems found, 2 the file cannot be read or is empty.";
 
 /// Flags of `webshop shop-r1 validate`.
 #[derive(clap::Args)]
-#[command(after_help = CHECKS)]
-pub struct ValidateArgs {
-    /// Samples, a line each; may be gzipped
+#[command(after_help = FORMAT)]
+pub(crate) struct ValidateArgs {
+    /// Examples, one per line; may be gzipped
     #[arg(value_name = "FILE.jsonl")]
     file: PathBuf,
 }
 
-/// Checks and prints.
-pub fn run(args: ValidateArgs) -> Result<ExitCode> {
+/// Checks every line and prints problems or counts.
+pub(crate) fn run(args: ValidateArgs) -> Result<ExitCode> {
     let name = args.file.display();
     let (mut checker, mut n_problems) = (Checker::default(), 0);
-    for (at, text) in open_text(&args.file)?.lines().enumerate() {
-        let line = at + 1;
+    for (idx, text) in open_text(&args.file)?.lines().enumerate() {
+        let line = idx + 1;
         let text = text.with_context(|| format!("cannot read `{name}`, line {line}"))?;
         for problem in checker.check(line, &text) {
-            answer!("{name}:{line}: {problem}")?;
+            outln!("{name}:{line}: {problem}")?;
             n_problems += 1;
         }
     }
@@ -51,12 +51,12 @@ pub fn run(args: ValidateArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(1));
     }
     if checker.census().n_samples() == 0 {
-        bail!("there is no sample in `{name}`");
+        bail!("there is no example in `{name}`");
     }
-    answer!("{}", checker.census())?;
-    match checker.n_without_rationale() {
-        0 => (),
-        n => answer!("{n} without rationale: they teach the action alone")?,
+    outln!("{}", checker.census())?;
+    let n = checker.n_without_rationale();
+    if n > 0 {
+        outln!("{n} without rationale: training on these covers the action only")?;
     }
     Ok(ExitCode::SUCCESS)
 }

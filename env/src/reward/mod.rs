@@ -15,15 +15,20 @@
 //! by value, colours by family on both sides, so that a product which offers what a goal wants can
 //! always be bought for exactly 1. Nothing here knows pages or steps.
 
+pub(crate) mod best_purchase;
+pub(crate) mod color;
 mod explanation;
+pub(crate) mod fuzzy;
+pub(crate) mod nouns;
+pub(crate) mod original_fields;
 
 pub use explanation::RewardExplanation;
 
-use crate::color::{COLORS, normalize_color};
-use crate::compat::Compat;
-use crate::fuzzy::Phrase;
-use crate::nouns::NounTable;
-use crate::python;
+use crate::reward::color::{COLORS, normalize_color};
+use crate::original::compat::Compat;
+use crate::reward::fuzzy::Phrase;
+use crate::reward::nouns::NounTable;
+use webshop_pycompat::{UnicodeAge, repr_string, strip};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -54,7 +59,6 @@ pub struct RewardBreakdown {
 }
 
 /// The version of the rule above; a purchase that is worth something else changes it.
-pub(crate) const REWARD_VERSION: &str = "reward-1";
 
 impl RewardBreakdown {
     /// The factor for the kind of product: 1, 0.5, 0.1 or 0.
@@ -210,7 +214,10 @@ impl Wish {
                 let mut colors = COLORS.into_iter();
                 match colors.find(|color| **color == **name || **color == **value) {
                     Some(color) => color.to_owned(),
-                    None => format!("({}, {})", python::repr_string(name), python::repr_string(value)),
+                    None => {
+                        let repr = |text| repr_string(text, UnicodeAge::V12_1);
+                        format!("({}, {})", repr(name), repr(value))
+                    },
                 }
             }
             _ => normalize_color(value).to_owned(),
@@ -253,7 +260,7 @@ fn count(items: impl Iterator) -> u32 {
 
 /// The steps of a category path.
 pub(crate) fn category_steps(path: &str) -> BTreeSet<String> {
-    path.split('›').map(|step| python::strip(step).to_owned()).collect()
+    path.split('›').map(|step| strip(step).to_owned()).collect()
 }
 
 #[cfg(test)]

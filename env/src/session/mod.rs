@@ -10,19 +10,22 @@
 //! of a session, as they follow from the query; whoever steps often keeps them (see
 //! [`crate::ShopEnv`]). There is no step limit here.
 
-mod listing;
-mod sight;
-mod stored;
+pub(crate) mod envelope;
+mod page_of;
+mod results;
+mod snapshot;
+mod walk;
 
-pub(crate) use listing::LastListing;
-pub(crate) use stored::Fields;
+pub(crate) use results::LastListing;
+pub(crate) use snapshot::Fields;
+pub use walk::{Transition, Walk};
 
 use crate::action::{Action, NoopReason};
-use crate::compat::Compat;
+use crate::original::compat::Compat;
 use crate::page::Detail;
 use crate::reward::RewardBreakdown;
 use crate::shop::Shop;
-use listing::page_of;
+use results::page_of;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;

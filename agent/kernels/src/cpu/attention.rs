@@ -1,0 +1,344 @@
+//! Causal attention with grouped heads over packed sequences, and its gradient.
+//!
+//! `softmax(q·k / √D) v` ("Attention Is All You Need", arXiv 1706.03762, equation 1), each query head
+//! sharing its keys and values with a group of others ("GQA", arXiv 2305.13245), rotary positions
+//! applied inside ([`Rope`]). [`forward`] takes rows of `q ‖ k ‖ v` as one projection makes them and
+//! keeps, besides the output, only the logarithm of each softmax's sum; [`backward`] recomputes the
+//! probabilities from it ("FlashAttention", arXiv 2205.14135, algorithm 4) in blocks of
+//! [`BLOCK`] queries, so memory is linear in the number of tokens.
+//!
+//! A sequence starts where its predecessor ends and sees nothing of it; positions restart at 0. A branch
+//! ([`Sequences::trunks`]) goes on where another sequence ends, sees all of it and leaves it as it is, so that what several
+//! have in common is computed once; its gradient is added to theirs. There is no padding and no other mask. Where the
+//! layer is wide, threads share the key heads.
+//!
+//! Shapes: T tokens in all, H query heads, K key/value heads, head size D, sequence of L tokens.
+
+pub mod work;
+
+
+use rayon::prelude::*;
+
+use crate::cpu::attention::work::{Work, rotate_back_head, softmax_block};
+use crate::cpu::matmul::{Store, View, matmul, matmul_packed};
+use crate::cpu::rope::Rope;
+use crate::cpu::rows::add_rows;
+use crate::cpu::threads::Threads;
+
+/// Queries handled at a time: few enough that little work falls on the masked triangle.
+const BLOCK: usize = 48;
+
+/// The sizes of an attention layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heads {
+    /// Query heads, a multiple of `n_kv_heads`.
+    pub n_heads: usize,
+    /// Key and value heads.
+    pub n_kv_heads: usize,
+    /// Values a head, even.
+    pub head_dim: usize,
+}
+
+impl Heads {
+    /// Length of a row of `q ‖ k ‖ v`.
+    pub fn qkv_width(&self) -> usize {
+        (self.n_heads + 2 * self.n_kv_heads) * self.head_dim
+    }
+
+    /// Length of a row of the output.
+    pub fn out_width(&self) -> usize {
+        self.n_heads * self.head_dim
+    }
+
+    /// Query heads that share one key head.
+    pub fn group(&self) -> usize {
+        self.n_heads / self.n_kv_heads
+    }
+
+    /// 1/√D.
+    pub fn scale(&self) -> f32 {
+        1.0 / (self.head_dim as f32).sqrt()
+    }
+
+    fn key_offset(&self, kv_head: usize) -> usize {
+        (self.n_heads + kv_head) * self.head_dim
+    }
+
+    fn value_offset(&self, kv_head: usize) -> usize {
+        (self.n_heads + self.n_kv_heads + kv_head) * self.head_dim
+    }
+}
+
+/// Sequences laid end to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Sequences<'a> {
+    /// Tokens of each.
+    pub lengths: &'a [usize],
+    /// The position of the earlier sequence that each goes on from, which goes on from none; empty if none does.
+    pub trunks: &'a [Option<usize>],
+}
+
+impl Sequences<'_> {
+    /// The position of the sequence that this one goes on from.
+    pub fn trunk_of(&self, sequence: usize) -> Option<usize> {
+        self.trunks.get(sequence).copied().flatten()
+    }
+
+    /// Tokens that the last of this one's sees, itself included.
+    pub fn reach(&self, sequence: usize) -> usize {
+        self.lengths[sequence] + self.trunk_of(sequence).map_or(0, |trunk| self.lengths[trunk])
+    }
+}
+
+/// Output and `log_sums` of a forward pass.
+type Saved<'a> = (&'a [f32], &'a [f32]);
+
+/// Attention of every sequence. `out` `[T, H·D]` is overwritten; so is `log_sums` `[T, H]`.
+///
+/// # Panics
+/// If a slice is too short for the `sequences`, or one reaches beyond the table of `rope`.
+pub fn forward(
+    qkv: &[f32],
+    sequences: Sequences<'_>,
+    heads: Heads,
+    rope: &Rope,
+    out: &mut [f32],
+    log_sums: &mut [f32],
+) {
+    let (out_width, n_heads, group) = (heads.out_width(), heads.n_heads, heads.group());
+    let group_width = group * heads.head_dim;
+    if Threads::for_width(out_width) == Threads::One {
+        let mut work = Work::default();
+        for unit in Unit::all(sequences, heads) {
+            let out = &mut out[unit.start * out_width + unit.kv_head * group_width..];
+            let log_sums = &mut log_sums[unit.start * n_heads + unit.kv_head * group..];
+            unit.forward(&mut work, qkv, heads, rope, (out, out_width), (log_sums, n_heads));
+        }
+        return;
+    }
+    let alone = |work: &mut Work, unit: Unit| {
+        let (mut out, mut sums) = (vec![0.0; unit.len * group_width], vec![0.0; unit.len * group]);
+        unit.forward(work, qkv, heads, rope, (&mut out, group_width), (&mut sums, group));
+        (unit, out, sums)
+    };
+    let done: Vec<_> = Unit::all(sequences, heads).into_par_iter().map_init(Work::default, alone).collect();
+    for (unit, part, sums) in done {
+        put_columns(
+            &part,
+            group_width,
+            &mut out[unit.start * out_width..],
+            out_width,
+            unit.kv_head * group_width,
+        );
+        put_columns(&sums, group, &mut log_sums[unit.start * n_heads..], n_heads, unit.kv_head * group);
+    }
+}
+
+/// Gradient of [`forward`] with respect to `qkv`, written to `d_qkv` `[T, (H+2K)·D]`, given its
+/// output, its `log_sums` and the gradient of its output.
+///
+/// With P the probabilities, `dV = Pᵀ dO`, `dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O))`, `dQ = dS K`,
+/// `dK = dSᵀ Q`, and the rotations undone.
+pub fn backward(
+    qkv: &[f32],
+    sequences: Sequences<'_>,
+    heads: Heads,
+    rope: &Rope,
+    saved: Saved,
+    d_out: &[f32],
+    d_qkv: &mut [f32],
+) {
+    let (width, dim, group) = (heads.qkv_width(), heads.head_dim, heads.group());
+    // Rows of the group's queries ‖ key ‖ value.
+    let apart = Places { queries: 0, keys: group * dim, values: (group + 1) * dim, width: (group + 2) * dim };
+    let alone = |work: &mut Work, unit: Unit| {
+        let mut part = vec![0.0; (unit.n_before() + unit.len) * apart.width];
+        unit.backward(work, qkv, heads, rope, (saved, d_out), (&mut part, apart));
+        (unit, part)
+    };
+    if Threads::for_width(heads.out_width()) == Threads::One {
+        let mut work = Work::default();
+        for unit in Unit::all(sequences, heads) {
+            if unit.trunk.is_some() {
+                let (unit, part) = alone(&mut work, unit);
+                unit.put(&part, heads, d_qkv);
+                continue;
+            }
+            let places = Places {
+                queries: unit.kv_head * group * dim,
+                keys: heads.key_offset(unit.kv_head),
+                values: heads.value_offset(unit.kv_head),
+                width,
+            };
+            let d_qkv = &mut d_qkv[unit.start * width..(unit.start + unit.len) * width];
+            unit.backward(&mut work, qkv, heads, rope, (saved, d_out), (d_qkv, places));
+        }
+        return;
+    }
+    let done: Vec<_> = Unit::all(sequences, heads).into_par_iter().map_init(Work::default, alone).collect();
+    for (unit, part) in done {
+        unit.put(&part, heads, d_qkv);
+    }
+}
+
+/// Copies rows of `width` values to the columns from `col` on of rows that begin every `stride` values.
+fn put_columns(part: &[f32], width: usize, out: &mut [f32], stride: usize, col: usize) {
+    for (part, row) in part.chunks_exact(width).zip(out.chunks_mut(stride)) {
+        row[col..col + width].copy_from_slice(part);
+    }
+}
+
+/// Where one unit's gradients go in rows of `width` values.
+#[derive(Clone, Copy)]
+struct Places {
+    queries: usize,
+    keys: usize,
+    values: usize,
+    width: usize,
+}
+
+/// One key head of one sequence, with its query heads: what can be computed apart.
+#[derive(Clone, Copy)]
+struct Unit {
+    /// First token.
+    start: usize,
+    len: usize,
+    kv_head: usize,
+    /// First token and length of the sequence that it goes on from.
+    trunk: Option<(usize, usize)>,
+}
+
+impl Unit {
+    /// In the order of the sequences, so that trunks come before their branches.
+    fn all(sequences: Sequences<'_>, heads: Heads) -> Vec<Self> {
+        let lengths = sequences.lengths;
+        let starts = lengths.iter().scan(0, |end, len| Some(std::mem::replace(end, *end + len)));
+        let starts: Vec<usize> = starts.collect();
+        let of_sequence = |sequence: usize| {
+            let trunk = sequences.trunk_of(sequence).map(|trunk| (starts[trunk], lengths[trunk]));
+            let (start, len) = (starts[sequence], lengths[sequence]);
+            (0..heads.n_kv_heads).map(move |kv_head| Self { start, len, kv_head, trunk })
+        };
+        (0..lengths.len()).flat_map(of_sequence).collect()
+    }
+
+    /// Tokens of its trunk.
+    fn n_before(self) -> usize {
+        self.trunk.map_or(0, |(_, len)| len)
+    }
+
+    /// The rows that it sees, its trunk's and its own; if they lie apart, side by side in `joined`.
+    fn rows<'a>(self, qkv: &'a [f32], width: usize, joined: &'a mut Vec<f32>) -> &'a [f32] {
+        let own = &qkv[self.start * width..(self.start + self.len) * width];
+        let Some((start, len)) = self.trunk else { return own };
+        joined.clear();
+        joined.extend_from_slice(&qkv[start * width..(start + len) * width]);
+        joined.extend_from_slice(own);
+        joined
+    }
+
+    /// Puts its gradients, rows of the group's queries ‖ key ‖ value, among all: its own rows' in their place, and those of its
+    /// trunk's keys and values on top of what is there.
+    fn put(self, part: &[f32], heads: Heads, d_qkv: &mut [f32]) {
+        let (width, dim, group) = (heads.qkv_width(), heads.head_dim, heads.group());
+        let (key_at, value_at) = (heads.key_offset(self.kv_head), heads.value_offset(self.kv_head));
+        let part_width = (group + 2) * dim;
+        let (of_trunk, own) = part.split_at(self.n_before() * part_width);
+        for (part, row) in
+            own.chunks_exact(part_width).zip(d_qkv[self.start * width..].chunks_exact_mut(width))
+        {
+            let (queries, key_value) = part.split_at(group * dim);
+            let (key, value) = key_value.split_at(dim);
+            row[self.kv_head * group * dim..][..group * dim].copy_from_slice(queries);
+            row[key_at..][..dim].copy_from_slice(key);
+            row[value_at..][..dim].copy_from_slice(value);
+        }
+        let start = self.trunk.map_or(0, |(start, _)| start);
+        for (part, row) in
+            of_trunk.chunks_exact(part_width).zip(d_qkv[start * width..].chunks_exact_mut(width))
+        {
+            let (key, value) = part[group * dim..].split_at(dim);
+            add_rows(key, &mut row[key_at..][..dim]);
+            add_rows(value, &mut row[value_at..][..dim]);
+        }
+    }
+
+    /// `out` and `log_sums` begin at the unit's first value and come with their strides.
+    fn forward(
+        self,
+        work: &mut Work,
+        qkv: &[f32],
+        heads: Heads,
+        rope: &Rope,
+        (out, out_stride): (&mut [f32], usize),
+        (log_sums, sums_stride): (&mut [f32], usize),
+    ) {
+        let (dim, width) = (heads.head_dim, heads.qkv_width());
+        let (before, len) = (self.n_before(), self.n_before() + self.len);
+        let mut joined = std::mem::take(&mut work.joined);
+        let qkv = self.rows(qkv, width, &mut joined);
+        work.load_keys(qkv, len, heads, rope, self.kv_head);
+        work.values.pack(View::new(&qkv[heads.value_offset(self.kv_head)..], len, dim, width));
+        for of_group in 0..heads.group() {
+            work.load_queries(qkv, len, heads, rope, self.kv_head * heads.group() + of_group);
+            for first in (before..len).step_by(BLOCK) {
+                let last = len.min(first + BLOCK);
+                work.scores_of(first, last, dim);
+                let log_sums = &mut log_sums[(first - before) * sums_stride + of_group..];
+                softmax_block(&mut work.scores, last, first, log_sums, sums_stride);
+                let probs = View::new(&work.scores, last - first, last, last);
+                let out = &mut out[(first - before) * out_stride + of_group * dim..];
+                matmul_packed(out, out_stride, probs, &work.values, dim, Store::Set, Threads::One);
+            }
+        }
+        work.joined = joined;
+    }
+
+    /// `d_qkv` holds the unit's rows, behind those of its trunk, whose queries are left without a gradient.
+    fn backward(
+        self,
+        work: &mut Work,
+        qkv: &[f32],
+        heads: Heads,
+        rope: &Rope,
+        ((out, log_sums), d_out): (Saved, &[f32]),
+        (d_qkv, places): (&mut [f32], Places),
+    ) {
+        let (dim, out_width) = (heads.head_dim, heads.out_width());
+        let (before, len) = (self.n_before(), self.n_before() + self.len);
+        let mut joined = std::mem::take(&mut work.joined);
+        let qkv = self.rows(qkv, heads.qkv_width(), &mut joined);
+        work.load_keys(qkv, len, heads, rope, self.kv_head);
+        let values = View::new(&qkv[heads.value_offset(self.kv_head)..], len, dim, heads.qkv_width());
+        work.values.pack(values.t());
+        work.d_keys.clear();
+        work.d_keys.resize(len * dim, 0.0);
+        for row in d_qkv.chunks_exact_mut(places.width) {
+            row[places.values..places.values + dim].fill(0.0);
+        }
+        for of_group in 0..heads.group() {
+            let head = self.kv_head * heads.group() + of_group;
+            work.load_queries(qkv, len, heads, rope, head);
+            for first in (before..len).step_by(BLOCK) {
+                let rows = BLOCK.min(len - first);
+                let token = self.start + first - before;
+                let at = token * out_width + head * dim;
+                let log_sums = &log_sums[token * heads.n_heads + head..];
+                let of_block = (&out[at..], &d_out[at..], out_width);
+                work.probabilities_of(first, rows, dim, of_block, (log_sums, heads.n_heads));
+                let d_out_block = View::new(&d_out[at..], rows, dim, out_width);
+                let probs = View::rows_of(&work.scores, first + rows);
+                let d_scores = View::rows_of(&work.d_scores, first + rows);
+                let queries = View::new(&work.queries[first * dim..], rows, dim, dim);
+                matmul(&mut d_qkv[places.values..], places.width, probs.t(), d_out_block, Store::Add);
+                matmul(&mut work.d_keys, dim, d_scores.t(), queries, Store::Add);
+                let d_queries = &mut work.d_queries[first * dim..];
+                matmul_packed(d_queries, dim, d_scores, &work.key_rows, dim, Store::Set, Threads::One);
+            }
+            let d_queries = &mut d_qkv[places.queries + of_group * dim..];
+            rotate_back_head(rope, &work.d_queries, heads.scale(), d_queries, places.width, dim);
+        }
+        rotate_back_head(rope, &work.d_keys, 1.0, &mut d_qkv[places.keys..], places.width, dim);
+        work.joined = joined;
+    }
+}

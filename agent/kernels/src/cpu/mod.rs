@@ -1,0 +1,9 @@
+//! cpu.
+
+pub mod attention;
+pub mod decode_attention;
+pub mod math;
+pub mod matmul;
+pub mod rope;
+pub mod rows;
+pub mod threads;

@@ -1,0 +1,158 @@
+//! The GPU's kernels on the CPU: the same sources, compiled by the C compiler that the workspace's dependencies need
+//! anyway, and run thread by thread in a process of their own.
+//!
+//! Every launch runs twice, the threads of a block taking turns upwards and downwards: a result that depends on it lacks
+//! a barrier. Memory is fenced, and what a kernel leaves unwritten stays a NaN. Only for tests: it shows that kernels
+//! compute what their twins do, not how fast.
+
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use candle_core::{DType, Device, Result, Shape, Tensor, bail};
+
+use crate::gpu::launch::{Arg, Kernels, Launch, Launcher, Replay, Specialization};
+use crate::cpu::matmul::Store;
+use crate::gpu::source::{SOURCE, definitions};
+use webshop_lm::ops::gpu::linear;
+
+/// A process that runs kernels, and the folder it was compiled in.
+#[derive(Debug)]
+pub struct Emulated {
+    process: Mutex<Process>,
+    _folder: tempfile::TempDir,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// The kernels for a model of these sizes.
+pub fn kernels(dtype: DType, head_dim: usize, group: usize) -> Kernels {
+    Kernels::Own(Arc::new(Emulated::new(Specialization { dtype, head_dim, group })))
+}
+
+impl Emulated {
+    fn new(specialization: Specialization) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compile(folder.path(), &definitions(&specialization));
+        let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (requests, answers) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Self { process: Mutex::new(Process { child, requests, answers }), _folder: folder }
+    }
+
+    /// The memory that a kernel wrote, in the order of its arguments.
+    fn run(&self, launch: &Launch<'_>, downwards: bool) -> Result<Vec<Vec<u8>>> {
+        let mut request = (launch.kernel.len() as u32).to_le_bytes().to_vec();
+        request.extend(launch.kernel.as_bytes());
+        let head = launch.grid.into_iter().chain([launch.threads, usize::from(downwards), launch.args.len()]);
+        head.for_each(|word| request.extend((word as u32).to_le_bytes()));
+        let mut sizes = Vec::new();
+        for arg in launch.args {
+            match arg {
+                Arg::Nothing => request.push(b'0'),
+                Arg::U32(value) => request.extend([&[b'u'][..], &value.to_le_bytes()].concat()),
+                Arg::F32(value) => request.extend([&[b'f'][..], &value.to_le_bytes()].concat()),
+                Arg::In(tensor) | Arg::Out(tensor) => {
+                    let memory = bytes(tensor)?;
+                    request.push(if matches!(arg, Arg::Out(_)) { b'o' } else { b'i' });
+                    request.extend((memory.len() as u64).to_le_bytes());
+                    request.extend(&memory);
+                    if matches!(arg, Arg::Out(_)) {
+                        sizes.push(memory.len());
+                    }
+                }
+            }
+        }
+        let mut process = self.process.lock().unwrap();
+        let requests = process.requests.as_mut().expect("the pipe is open until the end");
+        requests.write_all(&request)?;
+        requests.flush()?;
+        let mut written = Vec::new();
+        for size in sizes {
+            let mut memory = vec![0; size];
+            process.answers.read_exact(&mut memory)?;
+            written.push(memory);
+        }
+        Ok(written)
+    }
+}
+
+impl Launcher for Emulated {
+    fn launch(&self, launch: &Launch<'_>) -> Result<()> {
+        let written = self.run(launch, false)?;
+        if self.run(launch, true)? != written {
+            bail!("`{}` depends on the order of its threads", launch.kernel);
+        }
+        let outs = launch.args.iter().filter_map(|arg| match arg {
+            Arg::Out(tensor) => Some(tensor),
+            _ => None,
+        });
+        for (out, memory) in outs.zip(written) {
+            let values = Tensor::from_raw_buffer(&memory, out.dtype(), &[out.elem_count()], &Device::Cpu)?;
+            out.flatten_all()?.slice_set(&values, 0, 0)?;
+        }
+        Ok(())
+    }
+
+    fn empty(&self, shape: Shape, dtype: DType) -> Result<Tensor> {
+        match dtype {
+            DType::U32 => Tensor::full(u32::MAX, shape, &Device::Cpu),
+            _ => Tensor::full(f32::NAN, shape, &Device::Cpu)?.to_dtype(dtype),
+        }
+    }
+
+    fn product(&self, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
+        linear::plain_product(a, b, out, store)
+    }
+
+    fn capture(&self, _work: &mut dyn FnMut() -> Result<()>) -> Result<Replay> {
+        bail!("only a GPU records what it is asked")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The process ends when there is nothing more to read.
+        drop(self.requests.take());
+        drop(self.child.wait());
+    }
+}
+
+fn bytes(tensor: &Tensor) -> Result<Vec<u8>> {
+    if !tensor.is_contiguous() {
+        bail!("kernels take contiguous tensors, got {:?}", tensor.layout());
+    }
+    let flat = tensor.flatten_all()?;
+    Ok(match tensor.dtype() {
+        DType::F32 => flat.to_vec1::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect(),
+        DType::U32 => flat.to_vec1::<u32>()?.into_iter().flat_map(u32::to_le_bytes).collect(),
+        DType::BF16 => {
+            // The upper half of the f32 of the same value.
+            let wide = flat.to_dtype(DType::F32)?.to_vec1::<f32>()?;
+            wide.into_iter().flat_map(|value| ((value.to_bits() >> 16) as u16).to_le_bytes()).collect()
+        }
+        other => bail!("no kernel takes {other:?}"),
+    })
+}
+
+/// Compiles the kernels between what CUDA is to them and what runs them.
+fn compile(folder: &Path, definitions: &[String]) -> std::path::PathBuf {
+    let (source, program) = (folder.join("kernels.c"), folder.join("kernels"));
+    let parts = [include_str!("cuda/emulation.h"), SOURCE, include_str!("cuda/emulation.c")];
+    std::fs::write(&source, parts.concat()).unwrap();
+    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-function"])
+        .args(definitions)
+        .arg("-o")
+        .args([&program, &source])
+        .arg("-lm")
+        .output()
+        .expect("building the workspace's dependencies took a C compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    program
+}

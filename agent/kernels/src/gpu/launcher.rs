@@ -1,0 +1,294 @@
+//! Our kernels on an NVIDIA GPU: compiled by nvrtc when a model is loaded, launched through cudarc.
+//!
+//! [`open`] makes the one device with the one stream on which everything happens, in order: candle's operations, cuBLAS
+//! and our launches. [`CudaLauncher`] compiles the sources for a model's sizes and the GPU at hand, and carries out
+//! what [`crate::gpu::launch`] describes.
+//!
+//! `unsafe` is used to launch kernels, to call cuBLAS, to leave fresh memory unset and to set up the driver; every block
+//! says why it is sound. What they rest on together: memory is freed in the stream's order, so an address stays valid
+//! for everything that was enqueued while its tensor lived.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use candle_core::cuda_backend::cudarc::cublas::{CudaBlas, result as cublas, sys as cublas_sys};
+use candle_core::cuda_backend::cudarc::driver::{
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
+    result::mem_pool, sys,
+};
+use candle_core::cuda_backend::cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
+use candle_core::cuda_backend::{CudaStorageSlice, WrapErr};
+use candle_core::{CudaDevice, DType, Device, Result, Shape, Storage, Tensor, bail};
+
+use crate::gpu::launch::{Arg, Launch, Launcher, Replay, Specialization};
+use crate::cpu::matmul::Store;
+use crate::gpu::source::{SOURCE, definitions, kernel_names};
+
+/// Opens a GPU and computes something on it: one that is there but cannot be used fails here, with its reason.
+#[expect(unsafe_code, reason = "sets up the driver")]
+pub fn open(ordinal: usize) -> Result<Device> {
+    let n_devices = CudaContext::device_count().w()?;
+    if ordinal >= n_devices.max(0) as usize {
+        bail!("the driver knows {n_devices} devices");
+    }
+    let device = Device::new_cuda_with_stream(ordinal)?;
+    let cuda = device.as_cuda_device()?;
+    // SAFETY: events order accesses from several streams. This device has one, on which everything is enqueued.
+    unsafe { cuda.disable_event_tracking() };
+    keep_memory(&cuda.cuda_stream())?;
+    let probe = (Tensor::new(&[1.0_f32, 2.0], &device)? * 3.0)?.to_vec1::<f32>()?;
+    if probe != [3.0, 6.0] {
+        bail!("it computes 3 · (1, 2) as {probe:?}");
+    }
+    Ok(device)
+}
+
+/// The driver's pool of a device.
+#[expect(unsafe_code, reason = "calls the driver")]
+fn pool(stream: &CudaStream) -> Result<sys::CUmemoryPool> {
+    let mut pool = std::ptr::null_mut();
+    // SAFETY: the context is alive as long as its stream, and the driver writes one handle.
+    unsafe { sys::cuDeviceGetDefaultMemPool(&mut pool, stream.context().cu_device()) }.result().w()?;
+    Ok(pool)
+}
+
+/// Tells the driver to keep freed memory for the next allocation instead of handing it back whenever the host waits.
+#[expect(unsafe_code, reason = "calls the driver")]
+fn keep_memory(stream: &CudaStream) -> Result<()> {
+    let mut threshold = u64::MAX;
+    let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: the default pool lives as long as the device; this attribute is read as a u64.
+    unsafe { mem_pool::set_attribute(pool(stream)?, attribute, (&raw mut threshold).cast::<c_void>()) }.w()
+}
+
+/// The most bytes that were in use at one time since the last call of [`forget_peak`].
+#[expect(unsafe_code, reason = "calls the driver")]
+pub fn peak_bytes(device: &Device) -> Result<u64> {
+    let mut bytes = 0_u64;
+    let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    let pool = pool(&device.as_cuda_device()?.cuda_stream())?;
+    // SAFETY: as above; this attribute is written as a u64.
+    unsafe { mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast::<c_void>()) }.w()?;
+    Ok(bytes)
+}
+
+/// Begins to watch for the most bytes in use anew.
+#[expect(unsafe_code, reason = "calls the driver")]
+pub fn forget_peak(device: &Device) -> Result<()> {
+    let mut zero = 0_u64;
+    let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    let pool = pool(&device.as_cuda_device()?.cuda_stream())?;
+    // SAFETY: as above; zero is the one value this attribute can be set to.
+    unsafe { mem_pool::set_attribute(pool, attribute, (&raw mut zero).cast::<c_void>()) }.w()
+}
+
+/// What the GPU calls itself, and its memory in bytes.
+pub fn describe(device: &Device) -> Result<(String, usize)> {
+    let stream = device.as_cuda_device()?.cuda_stream();
+    Ok((stream.context().name().w()?, stream.context().total_mem().w()?))
+}
+
+/// The kernels of one model on one GPU.
+#[derive(Debug)]
+pub struct CudaLauncher {
+    device: CudaDevice,
+    stream: Arc<CudaStream>,
+    blas: Arc<CudaBlas>,
+    functions: HashMap<String, CudaFunction>,
+}
+
+impl CudaLauncher {
+    /// Compiles the sources for `device`, whose own architecture they are made for.
+    pub fn new(device: &Device, specialization: &Specialization) -> Result<Self> {
+        let device = device.as_cuda_device()?.clone();
+        let stream = device.cuda_stream();
+        let (major, minor) = stream.context().compute_capability().w()?;
+        let mut options = vec![format!("--gpu-architecture=compute_{major}{minor}")];
+        options.extend(definitions(specialization));
+        let options = CompileOptions { options, ..CompileOptions::default() };
+        let ptx = compile_ptx_with_opts(SOURCE, options).map_err(explain)?;
+        let module = stream.context().load_module(ptx).w()?;
+        let functions = kernel_names()
+            .map(|name| Ok((name.to_owned(), module.load_function(name).w()?)))
+            .collect::<Result<_>>()?;
+        Ok(Self { blas: device.cublas_handle(), device, stream, functions })
+    }
+
+    /// The address of a contiguous tensor's first value.
+    fn address(&self, tensor: &Tensor) -> Result<sys::CUdeviceptr> {
+        if !tensor.is_contiguous() {
+            bail!("kernels take contiguous tensors, got {:?}", tensor.layout());
+        }
+        self.start(tensor)
+    }
+
+    /// The address of a tensor's first value, whatever its strides.
+    fn start(&self, tensor: &Tensor) -> Result<sys::CUdeviceptr> {
+        let (storage, layout) = tensor.storage_and_layout();
+        let Storage::Cuda(storage) = &*storage else {
+            bail!("kernels take tensors on their GPU, got one on {:?}", tensor.device().location());
+        };
+        if storage.device.id() != self.device.id() {
+            bail!("kernels take tensors of their own stream");
+        }
+        let base = match &storage.slice {
+            CudaStorageSlice::F32(slice) => first(slice, &self.stream),
+            CudaStorageSlice::BF16(slice) => first(slice, &self.stream),
+            CudaStorageSlice::U32(slice) => first(slice, &self.stream),
+            _ => bail!("no kernel takes {:?}", tensor.dtype()),
+        };
+        Ok(base + (layout.start_offset() * tensor.dtype().size_in_bytes()) as u64)
+    }
+}
+
+fn first<T>(slice: &CudaSlice<T>, stream: &CudaStream) -> sys::CUdeviceptr {
+    slice.device_ptr(stream).0
+}
+
+/// An argument in the form in which the driver copies it.
+enum Word {
+    Address(sys::CUdeviceptr),
+    U32(u32),
+    F32(f32),
+}
+
+impl Launcher for CudaLauncher {
+    #[expect(unsafe_code, reason = "launches a kernel")]
+    fn launch(&self, launch: &Launch<'_>) -> Result<()> {
+        let Some(function) = self.functions.get(launch.kernel) else {
+            bail!("there is no kernel `{}`", launch.kernel);
+        };
+        let words = launch.args.iter().map(|arg| {
+            Ok(match arg {
+                Arg::In(tensor) | Arg::Out(tensor) => Word::Address(self.address(tensor)?),
+                Arg::Nothing => Word::Address(0),
+                Arg::U32(value) => Word::U32(*value),
+                Arg::F32(value) => Word::F32(*value),
+            })
+        });
+        let words = words.collect::<Result<Vec<_>>>()?;
+        let mut builder = self.stream.launch_builder(function);
+        for word in &words {
+            match word {
+                Word::Address(address) => builder.arg(address),
+                Word::U32(value) => builder.arg(value),
+                Word::F32(value) => builder.arg(value),
+            };
+        }
+        let [x, y, z] = launch.grid.map(|blocks| blocks as u32);
+        let config = LaunchConfig {
+            grid_dim: (x, y, z),
+            block_dim: (launch.threads as u32, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        // SAFETY: the arguments have the kinds and the order of the kernel's declaration, and the tensors the sizes it
+        // reads and writes: the same launches run in tests, in fenced memory. The tensors live until the launch is
+        // enqueued, and their memory is freed in the order of the same stream.
+        unsafe { builder.launch(config) }.w()?;
+        Ok(())
+    }
+
+    #[expect(unsafe_code, reason = "leaves fresh memory unset")]
+    fn empty(&self, shape: Shape, dtype: DType) -> Result<Tensor> {
+        // SAFETY: every bit pattern is a value of these formats, and whoever asks fills the memory first.
+        unsafe { Tensor::empty(shape, dtype, &Device::Cuda(self.device.clone())) }
+    }
+
+    fn product(&self, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
+        let ((m, k), (b_rows, n)) = (a.dims2()?, b.dims2()?);
+        if b_rows != k || out.dims() != [m, n] || out.dtype() != DType::F32 || a.dtype() != b.dtype() {
+            bail!("{a:?} times {b:?} does not go into {out:?}");
+        }
+        // cuBLAS counts columns first, in which a matrix of rows is its own transpose: outᵀ = bᵀ aᵀ.
+        let (a_turn, a_step) = turn(a)?;
+        let (b_turn, b_step) = turn(b)?;
+        let format = match a.dtype() {
+            DType::F32 => cublas_sys::cudaDataType_t::CUDA_R_32F,
+            DType::BF16 => cublas_sys::cudaDataType_t::CUDA_R_16BF,
+            other => bail!("no product of {other:?}"),
+        };
+        let (alpha, beta) = (1.0_f32, if store == Store::Add { 1.0_f32 } else { 0.0 });
+        let (a, b, out) = (self.start(a)?, self.start(b)?, self.address(out)?);
+        self.multiply(
+            [(b_turn, b, b_step), (a_turn, a, a_step)],
+            out,
+            [n, m, k].map(|size| size as i32),
+            format,
+            [alpha, beta],
+        )
+    }
+
+    fn capture(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Replay> {
+        self.stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).w()?;
+        let done = work();
+        // Ended in any case: a stream left in capture can be used for nothing else.
+        let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+        let graph = self.stream.end_capture(flags).w();
+        done?;
+        let Some(graph) = graph? else { bail!("nothing was recorded") };
+        Ok(Box::new(move || graph.launch().w()))
+    }
+}
+
+impl CudaLauncher {
+    /// outᵀ = beta outᵀ + bᵀ aᵀ, sums and results in f32.
+    #[expect(unsafe_code, reason = "calls cuBLAS")]
+    fn multiply(
+        &self,
+        [(turn_b, b, step_b), (turn_a, a, step_a)]: [(cublas_sys::cublasOperation_t, u64, i32); 2],
+        out: u64,
+        [n, m, k]: [i32; 3],
+        format: cublas_sys::cudaDataType_t,
+        [alpha, beta]: [f32; 2],
+    ) -> Result<()> {
+        let float = cublas_sys::cudaDataType_t::CUDA_R_32F;
+        // SAFETY: sizes and steps were taken from the tensors, which the caller holds until this is enqueued; alpha and
+        // beta are read before the call returns.
+        unsafe {
+            cublas::gemm_ex(
+                *self.blas.handle(),
+                turn_b,
+                turn_a,
+                n,
+                m,
+                k,
+                (&raw const alpha).cast(),
+                b as *const c_void,
+                format,
+                step_b,
+                a as *const c_void,
+                format,
+                step_a,
+                (&raw const beta).cast(),
+                out as *mut c_void,
+                float,
+                n,
+                cublas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+                cublas_sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
+            )
+        }
+        .w()
+    }
+}
+
+/// Whether cuBLAS must turn a matrix, and the step between its rows (or columns).
+fn turn(x: &Tensor) -> Result<(cublas_sys::cublasOperation_t, i32)> {
+    use cublas_sys::cublasOperation_t::{CUBLAS_OP_N, CUBLAS_OP_T};
+    let (rows, cols) = x.dims2()?;
+    match *x.stride() {
+        [step, 1] if step >= cols => Ok((CUBLAS_OP_N, step as i32)),
+        [1, step] if step >= rows => Ok((CUBLAS_OP_T, step as i32)),
+        _ => bail!("a product takes rows or columns without gaps, got {:?}", x.layout()),
+    }
+}
+
+/// What the compiler says, instead of the bytes of its log.
+fn explain(error: CompileError) -> candle_core::Error {
+    match error {
+        CompileError::CompileError { log, options, .. } => {
+            candle_core::Error::Msg(format!("nvrtc {options:?}: {}", log.to_string_lossy()))
+        }
+        other => candle_core::Error::Msg(format!("nvrtc: {other}")),
+    }
+}

@@ -1,0 +1,225 @@
+//! One side of the comparison with PyTorch: answers, round by round, how long a piece of work took.
+//!
+//! `scripts/bench_torch.py` starts this program and takes turns with it, so that both sides meet the same
+//! moments of the machine. Lines of standard input are cases, lines of standard output the seconds of one
+//! round; `done` frees what the last case kept and is answered with the peak memory so far, in bytes.
+//! Arguments: the model (`tiny`, or `0.5b` with the sizes of the published Qwen2.5-0.5B) and its weights
+//! (`bf16`, values that are exact in bfloat16, as checkpoints are published; `f32`, values that are not, as
+//! after training).
+//!
+//! ```text
+//! prefill B T     B texts of T tokens are read, and one token is drawn for each
+//! decode B C N    N tokens are drawn for each of B lanes that hold C
+//! train B T       forward and backward of the masked log-probabilities of B texts of T tokens; as in the
+//!                 trainer, micro-batches of a small model run side by side, those of a wide one in turn
+//!                 and into one set of sums
+//! snapshot        the weights are packed for generation
+//! ```
+//!
+//! Weights and tokens are arbitrary; speed does not depend on them. All threads of rayon are used
+//! (`RAYON_NUM_THREADS`). The allocator is the command line's.
+
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Instant;
+
+use candle_core::{Device, Tensor};
+use rayon::prelude::*;
+use webshop_lm::{Context, Generator, GeneratorConfig, KnownShape, PackedTokens, Qwen2, Qwen2Config, Request, Sampler, SamplingCoordinates};
+use webshop_products::Seed;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Tokens of a micro-batch of the small model, about what the trainer packs.
+const MICRO_BATCH: usize = 1024;
+
+fn config(model: &str) -> Qwen2Config {
+    let shape: KnownShape = model.parse().expect("a known shape");
+    let config = shape.config(2048);
+    // No more positions than are read: a table of angles takes memory for each.
+    Qwen2Config { max_position_embeddings: config.max_position_embeddings.min(4096), ..config }
+}
+
+fn model(config: &Qwen2Config, weights: &str) -> Qwen2 {
+    let model = Qwen2::random(config, Seed(0)).expect("the configuration is valid");
+    if weights == "bf16" {
+        for (_, var) in model.parameters() {
+            let values = var.flatten_all().and_then(|flat| flat.to_vec1::<f32>()).expect("f32 on the CPU");
+            let cut = values.iter().map(|value| f32::from_bits(value.to_bits() & 0xffff_0000));
+            let cut = Tensor::from_vec(cut.collect(), var.shape(), &Device::Cpu).expect("as many as before");
+            var.set(&cut).expect("the same shape");
+        }
+    }
+    model
+}
+
+/// Tokens that repeat in no short period.
+fn ids(count: usize, salt: usize, vocab_size: usize) -> Vec<u32> {
+    (0..count).map(|i| ((i * 7919 + i * i + salt * 104_729) % vocab_size) as u32).collect()
+}
+
+struct Server {
+    model: Qwen2,
+    /// Lanes that hold a context, for the case that made them.
+    lanes: Option<(String, Generator)>,
+    turn: u64,
+    /// Summed gradients, if the model is so wide that they are kept.
+    sums: Vec<Vec<f32>>,
+}
+
+impl Server {
+    fn generator(&self, n_lanes: usize, capacity: usize) -> Generator {
+        let config = GeneratorConfig {
+            n_lanes,
+            capacity,
+            sampler: Sampler::PLAIN,
+            seed: Seed(1),
+            stop_ids: vec![],
+            certainty: None,
+        };
+        let decoder = Arc::new(self.model.decoder().expect("parameters can be read"));
+        Generator::new(decoder, config).expect("memory of the CPU")
+    }
+
+    /// Every lane reads `n_new` tokens and draws `n_drawn`.
+    fn say(&mut self, generator: &mut Generator, n_new: usize, n_drawn: usize) -> f64 {
+        let vocab_size = self.model.config().vocab_size;
+        self.turn += 1;
+        let request = |lane| Request {
+            lane,
+            context: Context::Kept,
+            prompt_ids: ids(n_new, lane, vocab_size),
+            coordinates: SamplingCoordinates { goal: lane as u64, turn: self.turn, ..Default::default() },
+            constraint: None,
+            max_new_tokens: n_drawn,
+        };
+        let requests: Vec<Request> = (0..generator.config().n_lanes).map(request).collect();
+        let start = Instant::now();
+        let said = generator.generate(&requests).expect("the requests are valid");
+        let seconds = start.elapsed().as_secs_f64();
+        assert!(said.iter().all(|said| said.ids.len() == n_drawn), "a lane was cut");
+        seconds
+    }
+
+    fn prefill(&mut self, case: &str, n_lanes: usize, n_tokens: usize) -> f64 {
+        let mut generator = self.kept(case, n_lanes, n_tokens + 1, 0);
+        (0..n_lanes).for_each(|lane| generator.forget(lane));
+        let seconds = self.say(&mut generator, n_tokens, 1);
+        self.lanes = Some((case.to_owned(), generator));
+        seconds
+    }
+
+    /// The contexts grow from round to round; PyTorch's do as well.
+    fn decode(&mut self, case: &str, n_lanes: usize, context: usize, n_drawn: usize) -> f64 {
+        let mut generator = self.kept(case, n_lanes, context + 2048, context);
+        let seconds = self.say(&mut generator, 0, n_drawn);
+        self.lanes = Some((case.to_owned(), generator));
+        seconds
+    }
+
+    fn kept(&mut self, case: &str, n_lanes: usize, capacity: usize, context: usize) -> Generator {
+        match self.lanes.take() {
+            Some((of, generator)) if of == case => generator,
+            _ => {
+                let mut generator = self.generator(n_lanes, capacity);
+                if context > 0 {
+                    self.say(&mut generator, context, 1);
+                }
+                generator
+            }
+        }
+    }
+
+    fn train(&mut self, n_texts: usize, n_tokens: usize) -> f64 {
+        let per_micro = (MICRO_BATCH / n_tokens).max(1);
+        let vocab_size = self.model.config().vocab_size;
+        let all: Vec<Vec<u32>> = (0..n_texts).map(|text| ids(n_tokens, text, vocab_size)).collect();
+        let model = &self.model;
+        let one = |texts: &[Vec<u32>], put: &mut dyn FnMut(usize, Vec<f32>)| {
+            let (ids, lengths) = (texts.concat(), vec![n_tokens; texts.len()]);
+            // Every third token is the agent's.
+            let of_text =
+                |text: usize| (0..n_tokens - 1).step_by(3).map(move |at| (text * n_tokens + at) as u32);
+            let positions: Vec<u32> = (0..texts.len()).flat_map(of_text).collect();
+            let targets: Vec<u32> = positions.iter().map(|&at| ids[at as usize + 1]).collect();
+            let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
+            let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions");
+            let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
+            pass.backward_each(&loss, put).expect("the loss is a scalar");
+        };
+        let n_parameters = model.parameters().len();
+        self.sums.resize(n_parameters, Vec::new());
+        let sums = &mut self.sums;
+        let start = Instant::now();
+        if model.is_wide() {
+            for texts in all.chunks(per_micro) {
+                one(texts, &mut |place, gradient| add(&mut sums[place], gradient));
+            }
+            return start.elapsed().as_secs_f64();
+        }
+        let apart = |texts| {
+            let mut gradients = vec![Vec::new(); n_parameters];
+            one(texts, &mut |place, gradient| gradients[place] = gradient);
+            gradients
+        };
+        let gradients: Vec<_> = all.par_chunks(per_micro).map(apart).collect();
+        let seconds = start.elapsed().as_secs_f64();
+        drop(gradients);
+        seconds
+    }
+
+    fn answer(&mut self, case: &str) -> f64 {
+        let words: Vec<&str> = case.split(' ').collect();
+        let size = |place: usize| words[place].parse::<usize>().expect("sizes are numbers");
+        match words[0] {
+            "prefill" => self.prefill(case, size(1), size(2)),
+            "decode" => self.decode(case, size(1), size(2), size(3)),
+            "train" => self.train(size(1), size(2)),
+            "snapshot" => {
+                let start = Instant::now();
+                std::hint::black_box(self.model.decoder().expect("parameters can be read"));
+                start.elapsed().as_secs_f64()
+            }
+            other => panic!("no case is called `{other}`"),
+        }
+    }
+}
+
+fn add(sum: &mut Vec<f32>, gradient: Vec<f32>) {
+    const PIECE: usize = 1 << 18;
+    if sum.is_empty() {
+        *sum = gradient;
+        return;
+    }
+    let pieces = sum.par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
+    pieces.for_each(|(sum, gradient)| sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b));
+}
+
+/// Largest resident memory of this process so far, where Linux tells.
+fn peak_bytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok()).unwrap_or(0.0) * 1024.0
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
+    let (Some(name), Some(weights)) = (args.next(), args.next()) else {
+        println!("scripts/bench_torch.py starts this program with a model and its weights");
+        return;
+    };
+    let mut server = Server { model: model(&config(&name), &weights), lanes: None, turn: 0, sums: vec![] };
+    println!("{}", rayon::current_num_threads());
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("standard input is readable");
+        if line == "done" {
+            (server.lanes, server.sums) = (None, Vec::new());
+            println!("{}", peak_bytes());
+        } else {
+            println!("{}", server.answer(&line));
+        }
+    }
+}

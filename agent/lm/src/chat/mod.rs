@@ -1,0 +1,4 @@
+//! chat.
+
+pub mod message;
+pub mod template;

@@ -1,0 +1,314 @@
+//! Reading safetensors, tensor by tensor.
+//!
+//! [`WeightFiles::open`] reads the headers of a folder's `model.safetensors`, or of the shards that its
+//! index names, [`WeightFiles::check`] compares them with the model's shape, and [`WeightFiles::read`]
+//! then reads one tensor after the other, so that a folder is never in memory twice. Files are read, not
+//! mapped: a mapped file that shrinks ends the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Tensor};
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use serde::Deserialize;
+
+use crate::checkpoint::{HEAD, INDEX, WEIGHTS, read_json, unreadable};
+use crate::error::LmError;
+use crate::qwen2::{Qwen2Config, parameter_shapes};
+
+/// Bytes that state the length of the header.
+const LENGTH_BYTES: u64 = 8;
+
+/// The longest header that safetensors files may have.
+const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// How a weight is written in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightType {
+    /// 32 bits, IEEE 754 single.
+    F32,
+    /// 16 bits, the upper half of a single.
+    Bf16,
+    /// 16 bits, IEEE 754 half.
+    F16,
+}
+
+impl WeightType {
+    /// The name that Hugging Face's `dtype` has for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "float32",
+            Self::Bf16 => "bfloat16",
+            Self::F16 => "float16",
+        }
+    }
+
+    pub(super) fn dtype(self) -> DType {
+        match self {
+            Self::F32 => DType::F32,
+            Self::Bf16 => DType::BF16,
+            Self::F16 => DType::F16,
+        }
+    }
+
+    /// The name that safetensors has for it.
+    pub(super) fn in_file(self) -> Dtype {
+        match self {
+            Self::F32 => Dtype::F32,
+            Self::Bf16 => Dtype::BF16,
+            Self::F16 => Dtype::F16,
+        }
+    }
+
+    fn of(dtype: Dtype) -> Option<Self> {
+        match dtype {
+            Dtype::F32 => Some(Self::F32),
+            Dtype::BF16 => Some(Self::Bf16),
+            Dtype::F16 => Some(Self::F16),
+            _ => None,
+        }
+    }
+}
+
+/// `model.safetensors.index.json`: which shard holds which tensor.
+#[derive(Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
+/// The open weight files of a model folder.
+#[derive(Debug)]
+pub struct WeightFiles {
+    path: PathBuf,
+    shards: Vec<Shard>,
+    /// Which shard holds a tensor.
+    places: BTreeMap<String, usize>,
+}
+
+/// One safetensors file.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    path: PathBuf,
+    file: File,
+    header: Metadata,
+    /// Where the first tensor begins.
+    start: u64,
+}
+
+impl WeightFiles {
+    /// Opens `model.safetensors`, or without one the shards that the index names; reads their headers.
+    pub fn open(folder: &Path) -> Result<Self, LmError> {
+        let index = folder.join(INDEX);
+        if folder.join(WEIGHTS).exists() || !index.exists() {
+            let path = folder.join(WEIGHTS);
+            let shard = Shard::open(&path)?;
+            let places = shard.names().map(|name| (name, 0)).collect();
+            return Ok(Self { path, shards: vec![shard], places });
+        }
+        let Index { weight_map } = read_json(&index)?;
+        let names: BTreeSet<&String> = weight_map.values().collect();
+        let mut shards = Vec::new();
+        let mut places = BTreeMap::new();
+        for name in names {
+            if Path::new(name).components().count() != 1 {
+                return Err(unreadable(&index, format!("the shard `{name}` is not a plain file name")));
+            }
+            let shard = Shard::open(&folder.join(name))?;
+            check_against_index(&shard, name, &weight_map, &index)?;
+            places.extend(shard.names().map(|tensor| (tensor, shards.len())));
+            shards.push(shard);
+        }
+        Ok(Self { path: index, shards, places })
+    }
+
+    /// The file of all weights, or the index.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many files hold weights.
+    pub fn n_files(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// The type of all tensors, if it is one and the same.
+    pub fn weight_type(&self) -> Option<WeightType> {
+        let mut types = self.places.iter().map(|(name, &shard)| self.shards[shard].info(name).dtype);
+        let first = types.next()?;
+        types.all(|dtype| dtype == first).then(|| WeightType::of(first)).flatten()
+    }
+
+    /// Compares names, shapes and types with those that the configuration asks for.
+    pub fn check(&self, config: &Qwen2Config) -> Result<(), LmError> {
+        let shapes: BTreeMap<String, Vec<usize>> = parameter_shapes(config).into_iter().collect();
+        for (name, shape) in &shapes {
+            let Some(&shard) = self.places.get(name) else {
+                return Err(unfit(&self.path, format!("parameter `{name}` is missing")));
+            };
+            let (shard, found) = (&self.shards[shard], &self.shards[shard].info(name).shape);
+            if found != shape {
+                let reason = format!("parameter `{name}` has shape {found:?}, expected {shape:?}");
+                return Err(unfit(&shard.path, reason));
+            }
+        }
+        for (name, &shard) in &self.places {
+            let shard = &self.shards[shard];
+            // Some writers repeat the tied matrix under the head's name.
+            let is_head_again = config.tie_word_embeddings && name == HEAD;
+            if !is_head_again && !shapes.contains_key(name) {
+                let reason = format!("parameter `{name}` does not belong to this model");
+                return Err(unfit(&shard.path, reason));
+            }
+            shard.weight_type(name)?;
+        }
+        Ok(())
+    }
+
+    /// Reads every tensor and keeps none: whatever is cut short or is no number is found.
+    pub(super) fn look_through(&mut self) -> Result<(), LmError> {
+        self.places.iter().try_for_each(|(name, shard)| self.shards[*shard].read(name).map(|_| ()))
+    }
+
+    /// The tensors of a checked folder as f32, in order of name.
+    pub fn read(&mut self, config: &Qwen2Config) -> Result<Vec<(String, Tensor)>, LmError> {
+        let mut tensors = Vec::new();
+        for (name, shard) in &self.places {
+            if !(config.tie_word_embeddings && name == HEAD) {
+                tensors.push((name.clone(), self.shards[*shard].read(name)?));
+            }
+        }
+        if config.tie_word_embeddings
+            && let Some(&shard) = self.places.get(HEAD)
+        {
+            let is_embedding = |(name, _): &&(String, Tensor)| name == "model.embed_tokens.weight";
+            let embedding = tensors.iter().find(is_embedding).expect("the folder was checked");
+            check_repeated_head(&mut self.shards[shard], embedding)?;
+        }
+        Ok(tensors)
+    }
+}
+
+fn unfit(path: &Path, reason: String) -> LmError {
+    unreadable(path, LmError::Weights(reason))
+}
+
+/// A folder copied in part, or from two sources, has shards that are not those of its index.
+fn check_against_index(
+    shard: &Shard,
+    name: &str,
+    weight_map: &BTreeMap<String, String>,
+    index: &Path,
+) -> Result<(), LmError> {
+    let held: BTreeSet<String> = shard.names().collect();
+    let promised = weight_map.iter().filter(|(_, place)| *place == name).map(|(tensor, _)| tensor);
+    for tensor in promised {
+        if !held.contains(tensor) {
+            let reason = format!("the shard `{name}` does not hold `{tensor}`, as the index says it does");
+            return Err(unreadable(index, reason));
+        }
+    }
+    match held.iter().find(|tensor| weight_map.get(*tensor).is_none_or(|place| place != name)) {
+        Some(tensor) => {
+            let reason = format!("the shard `{name}` holds `{tensor}`, of which the index knows nothing");
+            Err(unreadable(index, reason))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A head that differs from the embedding says that the weights are not tied, whatever the configuration says.
+fn check_repeated_head(shard: &mut Shard, embedding: &(String, Tensor)) -> Result<(), LmError> {
+    let head = shard.read(HEAD)?;
+    let (name, embedding) = embedding;
+    let equal = head.dims() == embedding.dims()
+        && head.flatten_all()?.to_vec1::<f32>()? == embedding.flatten_all()?.to_vec1::<f32>()?;
+    if equal {
+        return Ok(());
+    }
+    let reason =
+        format!("`{HEAD}` differs from `{name}` although `tie_word_embeddings` is set; set it to false");
+    Err(unfit(&shard.path, reason))
+}
+
+impl Shard {
+    /// Reads the header, and refuses a file of another length than it promises.
+    pub(crate) fn open(path: &Path) -> Result<Self, LmError> {
+        let failed = |error: std::io::Error| unreadable(path, error);
+        let mut file = File::open(path).map_err(failed)?;
+        let n_bytes = file.metadata().map_err(failed)?.len();
+        let too_short = |needed: u64| {
+            let reason = format!("it has {n_bytes} bytes of {needed}: it was cut short, copy it again");
+            unreadable(path, reason)
+        };
+        let mut length = [0; LENGTH_BYTES as usize];
+        if n_bytes < LENGTH_BYTES {
+            return Err(too_short(LENGTH_BYTES));
+        }
+        file.read_exact(&mut length).map_err(failed)?;
+        let length = u64::from_le_bytes(length);
+        if length > MAX_HEADER_BYTES {
+            return Err(unreadable(path, "it does not begin like a safetensors file"));
+        }
+        let start = LENGTH_BYTES + length;
+        if n_bytes < start {
+            return Err(too_short(start));
+        }
+        let mut header = Vec::new();
+        file.by_ref().take(length).read_to_end(&mut header).map_err(failed)?;
+        let header: Metadata = serde_json::from_slice(&header)
+            .map_err(|error| unreadable(path, format!("its header is not that of safetensors: {error}")))?;
+        let needed = start + header.data_len() as u64;
+        if n_bytes < needed {
+            return Err(too_short(needed));
+        }
+        if n_bytes > needed {
+            return Err(unreadable(path, format!("it has {n_bytes} bytes, its header speaks of {needed}")));
+        }
+        Ok(Self { path: path.to_owned(), file, header, start })
+    }
+
+    /// The tensors, in the order in which they lie in the file.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        self.header.offset_keys().into_iter()
+    }
+
+    /// What the header says of a tensor that is there.
+    pub(crate) fn info(&self, name: &str) -> &TensorInfo {
+        self.header.info(name).expect("the name came from this header")
+    }
+
+    fn weight_type(&self, name: &str) -> Result<WeightType, LmError> {
+        let dtype = self.info(name).dtype;
+        WeightType::of(dtype).ok_or_else(|| {
+            let known = "only F32, BF16 and F16 are known";
+            unreadable(&self.path, format!("tensor `{name}` has the unsupported type {dtype:?}, {known}"))
+        })
+    }
+
+    /// Reads one tensor as f32 and refuses it if it holds what is no number.
+    pub(crate) fn read(&mut self, name: &str) -> Result<Tensor, LmError> {
+        let weight_type = self.weight_type(name)?;
+        let info = self.info(name);
+        let (shape, (begin, end)) = (info.shape.clone(), info.data_offsets);
+        let failed = |error: String| unreadable(&self.path, format!("tensor `{name}`: {error}"));
+        let mut bytes = vec![0; end - begin];
+        self.file
+            .seek(SeekFrom::Start(self.start + begin as u64))
+            .and_then(|_| self.file.read_exact(&mut bytes))
+            .map_err(|error| failed(error.to_string()))?;
+        let tensor = Tensor::from_raw_buffer(&bytes, weight_type.dtype(), &shape, &Device::Cpu)
+            .and_then(|tensor| tensor.to_dtype(DType::F32))
+            .map_err(|error| failed(error.to_string()))?;
+        drop(bytes);
+        let values = tensor.flatten_all()?.to_vec1::<f32>()?;
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(at) => {
+                let reason = format!("tensor `{name}` holds {} at element {at}", values[at]);
+                Err(unreadable(&self.path, reason))
+            }
+            None => Ok(tensor),
+        }
+    }
+}

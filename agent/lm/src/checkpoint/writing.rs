@@ -1,0 +1,266 @@
+//! Writing model folders.
+//!
+//! [`SaveOptions`] say in which type and how many bytes a file. A model of several files has the names and
+//! the index that transformers gives them. Tensors are converted one by one while they are written, so that
+//! saving needs no second copy of the model.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Tensor};
+use rayon::prelude::*;
+use safetensors::tensor::{Metadata, TensorInfo, View};
+use serde_json::{Map, json};
+use webshop_products::Seed;
+
+use crate::checkpoint::weights::WeightType;
+use crate::checkpoint::{CONFIG, INDEX, WEIGHTS, unwritable};
+use crate::error::LmError;
+use crate::qwen2::{Qwen2, Qwen2Config, parameter_shapes, random_parameter};
+
+/// Parameters of a random model in memory at one time: those of two layers.
+const DRAWN_TOGETHER: usize = 24;
+
+/// How weights are written.
+#[derive(Clone, Copy, Debug)]
+pub struct SaveOptions {
+    /// The type of every tensor.
+    pub weight_type: WeightType,
+    /// A file that would have more bytes of weights than this becomes several; one tensor is never divided.
+    pub file_limit_bytes: u64,
+}
+
+impl Default for SaveOptions {
+    /// f32, in files of up to 5 GB, which every file system and upload takes.
+    fn default() -> Self {
+        Self { weight_type: WeightType::F32, file_limit_bytes: 5_000_000_000 }
+    }
+}
+
+/// Writes the model into a folder, which is created if need be: `config.json` and the weights, as f32, with what an
+/// adapter adds to them.
+pub fn save(model: &Qwen2, folder: &Path) -> Result<(), LmError> {
+    save_as(model, folder, &SaveOptions::default())
+}
+
+/// As [`save`], with a choice. Weight files of an earlier model in the folder are replaced or removed.
+pub fn save_as(model: &Qwen2, folder: &Path, options: &SaveOptions) -> Result<(), LmError> {
+    write_folder(model.config(), folder, options, &mut |idx| Ok(model.weight(idx)))
+}
+
+/// Writes `config.json` alone, for a folder whose weights are elsewhere.
+pub fn save_config(config: &Qwen2Config, folder: &Path) -> Result<(), LmError> {
+    write_json(&folder.join(CONFIG), &stated(config, WeightType::F32))
+}
+
+/// Writes the model that [`Qwen2::random`] makes, without ever holding all of it. `written` is told the number of
+/// values after each parameter.
+pub fn save_random(
+    config: &Qwen2Config,
+    seed: Seed,
+    folder: &Path,
+    options: &SaveOptions,
+    written: &dyn Fn(u64),
+) -> Result<(), LmError> {
+    config.validate()?;
+    let shapes = parameter_shapes(config);
+    // Parameters do not depend on each other, so that a few are drawn side by side.
+    let mut ahead: VecDeque<Tensor> = VecDeque::new();
+    write_folder(config, folder, options, &mut |idx| {
+        if ahead.is_empty() {
+            let end = (idx + DRAWN_TOGETHER).min(shapes.len());
+            let draw = |idx: usize| random_parameter(config, seed, idx, &shapes[idx].0, &shapes[idx].1);
+            ahead = (idx..end).into_par_iter().map(draw).collect::<Result<_, _>>()?;
+        }
+        let tensor = ahead.pop_front().expect("just filled");
+        written(tensor.elem_count() as u64);
+        Ok(tensor)
+    })
+}
+
+/// Gives the values of a parameter by its place in the list; asked once for each, in order.
+type Source<'s> = dyn FnMut(usize) -> Result<Tensor, LmError> + 's;
+
+fn write_folder(
+    config: &Qwen2Config,
+    folder: &Path,
+    options: &SaveOptions,
+    tensor: &mut Source,
+) -> Result<(), LmError> {
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+    let shapes = parameter_shapes(config);
+    let files = divide(&shapes, options);
+    let earlier = weight_files(folder)?;
+    let mut written = Vec::new();
+    let mut weight_map = Map::new();
+    for (file_idx, range) in files.iter().enumerate() {
+        let name = match files.len() {
+            1 => WEIGHTS.to_owned(),
+            n_files => format!("model-{:05}-of-{n_files:05}.safetensors", file_idx + 1),
+        };
+        weight_map.extend(shapes[range.clone()].iter().map(|(of, _)| (of.clone(), name.as_str().into())));
+        let path = folder.join(&name);
+        let start = range.start;
+        write_file(&path, &shapes[range.clone()], options.weight_type, &mut |idx| tensor(start + idx))?;
+        written.push(path);
+    }
+    if files.len() > 1 {
+        let total_size: u64 = shapes.iter().map(|(_, shape)| n_bytes_of(shape, options.weight_type)).sum();
+        let index = json!({ "metadata": { "total_size": total_size }, "weight_map": weight_map });
+        write_json(&folder.join(INDEX), &index)?;
+        written.push(folder.join(INDEX));
+    }
+    write_json(&folder.join(CONFIG), &stated(config, options.weight_type))?;
+    for file in earlier.into_iter().filter(|file| !written.contains(file)) {
+        fs::remove_file(&file).map_err(|error| unwritable(&file, error))?;
+    }
+    Ok(())
+}
+
+/// Fills files in order of name, each up to the limit.
+fn divide(shapes: &[(String, Vec<usize>)], options: &SaveOptions) -> Vec<Range<usize>> {
+    let mut files = Vec::new();
+    let (mut start, mut n_bytes) = (0, 0);
+    for (idx, (_, shape)) in shapes.iter().enumerate() {
+        let more = n_bytes_of(shape, options.weight_type);
+        if n_bytes + more > options.file_limit_bytes && idx > start {
+            files.push(start..idx);
+            (start, n_bytes) = (idx, 0);
+        }
+        n_bytes += more;
+    }
+    files.push(start..shapes.len());
+    files
+}
+
+fn n_bytes_of(shape: &[usize], weight_type: WeightType) -> u64 {
+    (shape.iter().product::<usize>() * weight_type.dtype().size_in_bytes()) as u64
+}
+
+/// Writes one safetensors file of given tensors.
+pub(crate) fn write_tensors(
+    path: &Path,
+    tensors: &[(String, Tensor)],
+    weight_type: WeightType,
+) -> Result<(), LmError> {
+    let shapes: Vec<_> =
+        tensors.iter().map(|(name, tensor)| (name.clone(), tensor.dims().to_vec())).collect();
+    write_file(path, &shapes, weight_type, &mut |idx| Ok(tensors[idx].1.clone()))
+}
+
+/// Writes one safetensors file of named shapes, values as they are given.
+fn write_file(
+    path: &Path,
+    shapes: &[(String, Vec<usize>)],
+    weight_type: WeightType,
+    tensor: &mut Source,
+) -> Result<(), LmError> {
+    let header = header(shapes, weight_type).map_err(|error| unwritable(path, error))?;
+    atomically(path, |partial| {
+        let mut file = BufWriter::new(File::create(partial).map_err(told)?);
+        file.write_all(&(header.len() as u64).to_le_bytes()).map_err(told)?;
+        file.write_all(&header).map_err(told)?;
+        for (idx, (name, _)) in shapes.iter().enumerate() {
+            let tensor = tensor(idx).map_err(told)?;
+            let bytes = in_type(&tensor, weight_type).map_err(|error| format!("tensor `{name}` {error}"))?;
+            file.write_all(&bytes).map_err(told)?;
+        }
+        file.into_inner().map_err(told)?.sync_all().map_err(told)
+    })
+}
+
+/// What precedes the values: names, types, shapes and places as JSON, blank up to a multiple of 8 bytes so
+/// that the values are aligned.
+fn header(shapes: &[(String, Vec<usize>)], weight_type: WeightType) -> Result<Vec<u8>, String> {
+    let mut end = 0;
+    let infos = shapes.iter().map(|(name, shape)| {
+        let begin = end;
+        end += n_bytes_of(shape, weight_type) as usize;
+        let info =
+            TensorInfo { dtype: weight_type.in_file(), shape: shape.clone(), data_offsets: (begin, end) };
+        (name.clone(), info)
+    });
+    // Readers of old ask who wrote the file, and `pt` is the answer that all of them know.
+    let origin = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    let metadata = Metadata::new(Some(origin), infos.collect()).map_err(told)?;
+    let mut header = serde_json::to_vec(&metadata).map_err(told)?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    Ok(header)
+}
+
+/// The bytes of a tensor in a type. An f16 holds nothing beyond 65,504; such a weight is refused.
+fn in_type(tensor: &Tensor, weight_type: WeightType) -> Result<Vec<u8>, String> {
+    let narrow = tensor.to_dtype(weight_type.dtype()).map_err(told)?;
+    if weight_type != WeightType::F32 {
+        let values = narrow.to_dtype(DType::F32).and_then(|wide| wide.flatten_all()?.to_vec1::<f32>());
+        if let Some(at) = values.map_err(told)?.iter().position(|value| !value.is_finite()) {
+            return Err(format!("holds what {} cannot, at element {at}", weight_type.name()));
+        }
+    }
+    Ok(View::data(&narrow).into_owned())
+}
+
+/// The configuration with the type that the files have, where it speaks of one: transformers loads in that
+/// type.
+fn stated(config: &Qwen2Config, weight_type: WeightType) -> Qwen2Config {
+    let mut config = config.clone();
+    for field in ["torch_dtype", "dtype"] {
+        if let Some(value) = config.other.get_mut(field) {
+            *value = weight_type.name().into();
+        }
+    }
+    if weight_type != WeightType::F32 && !config.other.contains_key("torch_dtype") {
+        config.other.entry("dtype").or_insert_with(|| weight_type.name().into());
+    }
+    config
+}
+
+/// The weight files that a folder holds, those of an index too.
+fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, LmError> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| unwritable(folder, error))? {
+        let path = entry.map_err(|error| unwritable(folder, error))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_shard = name.starts_with("model-") && name.ends_with(".safetensors") && name.contains("-of-");
+        if is_shard || name == WEIGHTS || name == INDEX {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Writes a file under a temporary name beside its place, makes it durable, and renames it.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), LmError> {
+    atomically(path, |partial| {
+        let written =
+            File::create(partial).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+        written.map_err(told)
+    })
+}
+
+/// Has a file written beside its place and renames it.
+fn atomically(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), LmError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    let written = write(&partial).and_then(|()| fs::rename(&partial, path).map_err(told));
+    written.map_err(|error| {
+        // The half-written file is useless; that it may not be removable either adds nothing.
+        let _ = fs::remove_file(&partial);
+        unwritable(path, error)
+    })
+}
+
+pub(crate) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), LmError> {
+    let mut text = serde_json::to_string_pretty(value).map_err(|error| unwritable(path, error))?;
+    text.push('\n');
+    write_atomically(path, text.as_bytes())
+}
+
+fn told(error: impl ToString) -> String {
+    error.to_string()
+}

@@ -1,0 +1,192 @@
+//! Lanes that are computed together, and their turns while they are being said.
+
+use rayon::prelude::*;
+
+use crate::generation::generator::{Completion, Context, GeneratorConfig, Request, StopReason};
+use crate::generation::constraint::{Allowed, Constraint, ConstraintState};
+use crate::engine::{Engine, EngineCache};
+use crate::error::LmError;
+use webshop_kernels::cpu::threads::Threads;
+use crate::qwen2::LaneTokens;
+use crate::generation::sampler::{Draw, SamplingCoordinates, uniform};
+
+/// Lanes that are computed together.
+#[derive(Debug)]
+pub struct Group {
+    /// The generator's number of the first lane here.
+    pub first_lane: usize,
+    pub cache: EngineCache,
+    /// All tokens of each lane; the cache has read the first of them.
+    pub contexts: Vec<Vec<u32>>,
+}
+
+impl Group {
+    /// Says one turn for each request to this group, in their order.
+    pub fn generate<'r>(
+        &mut self,
+        engine: &Engine,
+        config: &GeneratorConfig,
+        requests: impl Iterator<Item = &'r Request>,
+    ) -> Result<Vec<Completion>, LmError> {
+        let mut turns = requests.map(|request| self.begin(config, request)).collect::<Result<Vec<_>, _>>()?;
+        loop {
+            let mut open: Vec<&mut Turn> = turns.iter_mut().filter(|turn| turn.stop.is_none()).collect();
+            if open.is_empty() {
+                break;
+            }
+            let lanes: Vec<LaneTokens<'_>> =
+                open.iter().map(|turn| LaneTokens { lane: turn.lane, ids: &turn.unread }).collect();
+            let is_free = config.sampler.top_p() == 1.0
+                && config.certainty.is_none()
+                && open.iter().all(|turn| turn.state.is_none());
+            if is_free {
+                let uniforms: Vec<f32> = open.iter().map(|turn| turn.uniform(config)).collect();
+                let temperature = config.sampler.temperature();
+                if let Some(draws) = engine.draw(&mut self.cache, &lanes, &uniforms, temperature)? {
+                    for (turn, draw) in open.iter_mut().zip(draws) {
+                        turn.unread.clear();
+                        turn.say(config, draw)?;
+                    }
+                    continue;
+                }
+            }
+            let logits = engine.decode(&mut self.cache, &lanes)?;
+            let answer = |(turn, logits): (&mut &mut Turn, &[f32])| {
+                turn.unread.clear();
+                turn.sample(config, logits)?;
+                turn.say_what_is_certain(config)
+            };
+            match engine.threads() {
+                Threads::One => open.iter_mut().zip(logits.rows()).try_for_each(answer)?,
+                Threads::All => {
+                    let answers = open.par_iter_mut().zip(logits.par_rows()).map(answer);
+                    // Of several failures, the first lane's is told, whichever came first.
+                    answers.collect::<Vec<_>>().into_iter().collect::<Result<(), _>>()?;
+                }
+            }
+        }
+        Ok(turns.into_iter().map(|turn| self.finish(turn)).collect())
+    }
+
+    /// Puts the prompt behind the lane's context, if at least one token of an answer fits behind it.
+    fn begin<'r>(&mut self, config: &GeneratorConfig, request: &'r Request) -> Result<Turn<'r>, LmError> {
+        let lane = request.lane - self.first_lane;
+        let kept = match request.context {
+            Context::Kept => self.contexts[lane].len(),
+            Context::Alone => 0,
+        };
+        let context_len = kept + request.prompt_ids.len();
+        if context_len == 0 {
+            return Err(LmError::Sampling(format!("lane `{}` has nothing to read", request.lane)));
+        }
+        let mut turn = Turn {
+            request,
+            lane,
+            room: self.cache.capacity().saturating_sub(context_len),
+            state: request.constraint.as_ref().map(Constraint::start),
+            unread: Vec::new(),
+            draws: Vec::new(),
+            certainty: Vec::new(),
+            stop: None,
+        };
+        if turn.room == 0 {
+            turn.stop = Some(StopReason::ContextFull);
+        } else if request.max_new_tokens == 0 {
+            turn.stop = Some(StopReason::Length);
+        }
+        if turn.room > 0 {
+            self.replace(lane, kept, &request.prompt_ids);
+            turn.unread.extend_from_slice(&self.contexts[lane][self.cache.len(lane)..]);
+            turn.say_what_is_certain(config)?;
+        }
+        Ok(turn)
+    }
+
+    /// Puts `ids` in the place of all but the first `kept` tokens of a lane. What stays as it was need not be read
+    /// again, but for the last token, after which the model is asked.
+    pub(super) fn replace(&mut self, lane: usize, kept: usize, ids: &[u32]) {
+        let context = &mut self.contexts[lane];
+        let same = context[kept..].iter().zip(ids).take_while(|(old, new)| old == new).count();
+        let len = kept + ids.len();
+        context.truncate(kept + same);
+        context.extend_from_slice(&ids[same..]);
+        self.cache.truncate_lane(lane, (kept + same).min(len - 1));
+    }
+
+    fn finish(&mut self, turn: Turn<'_>) -> Completion {
+        self.contexts[turn.lane].extend(turn.draws.iter().map(|draw| draw.id));
+        Completion {
+            ids: turn.draws.iter().map(|draw| draw.id).collect(),
+            log_probs: turn.draws.iter().map(|draw| draw.log_prob).collect(),
+            entropy: turn.draws.iter().map(|draw| draw.entropy).collect(),
+            certainty: turn.certainty,
+            stop: turn.stop.expect("turns are finished when they have stopped"),
+        }
+    }
+}
+
+/// A turn while it is being said.
+struct Turn<'r> {
+    request: &'r Request,
+    /// Within the group.
+    lane: usize,
+    /// Tokens that still fit into the context.
+    room: usize,
+    state: Option<ConstraintState<'r>>,
+    /// End of the context that the cache has not read; never empty while the turn is open.
+    unread: Vec<u32>,
+    draws: Vec<Draw>,
+    /// How sure the model was of them, where that is recorded.
+    certainty: Vec<f64>,
+    stop: Option<StopReason>,
+}
+
+impl Turn<'_> {
+    fn sample(&mut self, config: &GeneratorConfig, logits: &[f32]) -> Result<(), LmError> {
+        let allowed = self.state.map_or(Allowed::AllBut(&[]), |state| state.allowed());
+        let draw = config.sampler.sample(logits, allowed, config.seed, self.coordinates())?;
+        self.certainty.extend(config.certainty.map(|measure| measure.of_logits(logits)).transpose()?);
+        self.say(config, draw)
+    }
+
+    /// The number in [0, 1) behind the next draw.
+    fn uniform(&self, config: &GeneratorConfig) -> f32 {
+        uniform(config.seed, self.coordinates()) as f32
+    }
+
+    fn coordinates(&self) -> SamplingCoordinates {
+        let mut at = self.request.coordinates;
+        at.token += self.draws.len() as u64;
+        at
+    }
+
+    /// As long as a single token is possible, the model need not be asked.
+    fn say_what_is_certain(&mut self, config: &GeneratorConfig) -> Result<(), LmError> {
+        while let (None, Some(Allowed::Only([id]))) = (self.stop, self.state.map(|state| state.allowed())) {
+            self.certainty.extend(config.certainty.map(|_| 0.0));
+            self.say(config, Draw::certain(*id))?;
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, config: &GeneratorConfig, draw: Draw) -> Result<(), LmError> {
+        self.draws.push(draw);
+        self.unread.push(draw.id);
+        self.room -= 1;
+        let mut is_complete = config.stop_ids.contains(&draw.id);
+        if let Some(state) = &mut self.state {
+            state.advance(draw.id)?;
+            is_complete |= state.is_complete();
+        }
+        self.stop = if is_complete {
+            Some(StopReason::EndOfTurn)
+        } else if self.draws.len() == self.request.max_new_tokens {
+            Some(StopReason::Length)
+        } else if self.room == 0 {
+            Some(StopReason::ContextFull)
+        } else {
+            None
+        };
+        Ok(())
+    }
+}

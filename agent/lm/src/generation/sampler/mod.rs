@@ -1,0 +1,271 @@
+//! Drawing the next token from logits.
+//!
+//! A [`Sampler`] turns a row of logits `z` and the [`Allowed`] tokens into the distribution that is really
+//! drawn from, and one [`Draw`] of it:
+//!
+//! ```text
+//! p(i) ∝ exp(zᵢ / temperature)     over the allowed tokens,
+//! then the fewest most probable tokens that hold top_p of it, ties by the lower id, renormalized
+//! ```
+//!
+//! The log-probability and the entropy are those of this last distribution, so a constraint, a temperature
+//! and a nucleus are all accounted for. The number behind a draw is addressed by [`SamplingCoordinates`],
+//! never "the next one": what a lane says does not depend on its neighbours. Sums run in id order in f64.
+//!
+//! Repetition penalties and the like are deliberately absent: they have no place in a policy gradient. Training scores
+//! tokens under the same distribution (`scoring`), whose nucleus is found by the same code (`nucleus`).
+
+pub mod nucleus;
+pub mod scoring;
+#[cfg(test)]
+mod tests;
+
+
+use rand_chacha::rand_core::RngCore;
+use webshop_products::{Purpose, Seed};
+
+use crate::generation::sampler::nucleus::NucleusEnd;
+use crate::generation::constraint::Allowed;
+use crate::error::LmError;
+use webshop_kernels::cpu::rows::exp_all;
+
+/// How to draw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampler {
+    temperature: f32,
+    top_p: f32,
+}
+
+/// The address of one draw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SamplingCoordinates {
+    /// Training step, or whatever tells phases apart.
+    pub step: u64,
+    /// Which shop.
+    pub shop: u64,
+    /// Which goal of it.
+    pub goal: u64,
+    /// Which of several samples for the goal.
+    pub sample: u64,
+    /// Which turn of the trip.
+    pub turn: u64,
+    /// Which token of the turn, from 0.
+    pub token: u64,
+}
+
+/// A drawn token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Draw {
+    /// The token.
+    pub id: u32,
+    /// Its log-probability in nats under the distribution it was drawn from, at most 0.
+    pub log_prob: f32,
+    /// Entropy of that distribution in nats, at least 0.
+    pub entropy: f32,
+}
+
+impl Draw {
+    /// A token that was the only one possible.
+    pub fn certain(id: u32) -> Self {
+        Self { id, log_prob: 0.0, entropy: 0.0 }
+    }
+}
+
+impl Sampler {
+    /// A sampler of `temperature` ≥ 0, where 0 takes the most probable token, ties to the lowest id, and of
+    /// the nucleus `top_p` in (0, 1], where 1 is everything.
+    pub fn new(temperature: f32, top_p: f32) -> Result<Self, LmError> {
+        if !(temperature >= 0.0 && temperature.is_finite()) {
+            return Err(LmError::Sampling(format!(
+                "temperature `{temperature}` is not a number from 0 up"
+            )));
+        }
+        if !(top_p > 0.0 && top_p <= 1.0) {
+            return Err(LmError::Sampling(format!("top_p `{top_p}` is not above 0 and at most 1")));
+        }
+        Ok(Self { temperature, top_p })
+    }
+
+    /// Always the most probable token.
+    pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0 };
+
+    /// The model's own distribution.
+    pub const PLAIN: Self = Self { temperature: 1.0, top_p: 1.0 };
+
+    /// Divides the logits; 0 means greedy.
+    pub fn temperature(&self) -> f32 {
+        self.temperature
+    }
+
+    /// Share of the probability that is drawn from.
+    pub fn top_p(&self) -> f32 {
+        self.top_p
+    }
+
+    /// Draws one of the `allowed` tokens, given the logits of all V.
+    ///
+    /// Fails if a logit is not finite, if nothing is allowed, or if an allowed id has no logit.
+    ///
+    /// ```
+    /// use webshop_agent::{Allowed, Sampler, SamplingCoordinates};
+    /// use webshop_products::Seed;
+    ///
+    /// // The two allowed tokens have the odds e⁰ : e⁰, so either has the log-probability -ln 2.
+    /// let draw = Sampler::PLAIN.sample(&[0.0, 9.0, 0.0], Allowed::Only(&[0, 2]), Seed(1), Default::default())?;
+    /// assert_ne!(draw.id, 1);
+    /// assert!((draw.log_prob + 2f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), crate::error::LmError>(())
+    /// ```
+    pub fn sample(
+        &self,
+        logits: &[f32],
+        allowed: Allowed<'_>,
+        seed: Seed,
+        at: SamplingCoordinates,
+    ) -> Result<Draw, LmError> {
+        let distribution = self.distribution(logits, allowed)?;
+        let place = distribution.place_of(uniform(seed, at));
+        Ok(Draw {
+            id: distribution.id_of(place),
+            log_prob: distribution.log_prob(place) as f32,
+            entropy: distribution.entropy() as f32,
+        })
+    }
+
+    /// Log-probability of `id` under the distribution that [`Sampler::sample`] would draw from; minus
+    /// infinity if it would never draw it.
+    pub fn log_prob(&self, logits: &[f32], allowed: Allowed<'_>, id: u32) -> Result<f32, LmError> {
+        let distribution = self.distribution(logits, allowed)?;
+        let place = (0..distribution.weights.len()).find(|place| distribution.id_of(*place) == id);
+        Ok(place.map_or(f32::NEG_INFINITY, |place| distribution.log_prob(place) as f32))
+    }
+
+    fn distribution<'a>(&self, logits: &[f32], allowed: Allowed<'a>) -> Result<Distribution<'a>, LmError> {
+        let scores = scores(logits, allowed)?;
+        let (best, highest) = scores
+            .iter()
+            .copied()
+            .enumerate()
+            .reduce(|best, next| if next.1 > best.1 { next } else { best })
+            .filter(|(_, highest)| *highest > f32::NEG_INFINITY)
+            .ok_or_else(|| LmError::Sampling("no token is allowed".into()))?;
+        let mut weights = vec![0.0; scores.len()];
+        let mut exponents = scores;
+        if self.temperature == 0.0 {
+            exponents.fill(0.0);
+            weights[best] = 1.0;
+        } else {
+            for exponent in &mut exponents {
+                *exponent = (*exponent - highest) / self.temperature;
+            }
+            exp_all(&exponents, &mut weights);
+        }
+        let total = sum(&weights);
+        let mut distribution = Distribution { allowed, exponents, weights, total };
+        if self.top_p < 1.0 {
+            distribution.keep_nucleus(f64::from(self.top_p));
+        }
+        Ok(distribution)
+    }
+}
+
+/// The number in [0, 1) behind a draw.
+pub(crate) fn uniform(seed: Seed, at: SamplingCoordinates) -> f64 {
+    let coordinates = [at.step, at.shop, at.goal, at.sample, at.turn, at.token];
+    let bits = seed.rng(Purpose::Decoding, &coordinates).next_u64() >> 11;
+    bits as f64 / (1u64 << 53) as f64
+}
+
+/// Unnormalized probabilities of the candidates, which are in id order.
+struct Distribution<'a> {
+    allowed: Allowed<'a>,
+    /// ln of each weight before tokens were dropped.
+    exponents: Vec<f32>,
+    /// 0 for what is not drawn.
+    weights: Vec<f32>,
+    total: f64,
+}
+
+impl Distribution<'_> {
+    fn id_of(&self, place: usize) -> u32 {
+        match self.allowed {
+            Allowed::AllBut(_) => place as u32,
+            Allowed::Only(ids) => ids[place],
+        }
+    }
+
+    /// Drops all but the fewest most probable candidates that hold `top_p` of the whole.
+    fn keep_nucleus(&mut self, top_p: f64) {
+        let Some(end) = NucleusEnd::find(&self.weights, self.total, top_p) else {
+            return;
+        };
+        for (place, weight) in self.weights.iter_mut().enumerate() {
+            if !end.holds(*weight, place) {
+                *weight = 0.0;
+            }
+        }
+        self.total = sum(&self.weights);
+    }
+
+    /// The candidate at `quantile` in [0, 1) of the cumulated probability.
+    fn place_of(&self, quantile: f64) -> usize {
+        let target = quantile * self.total;
+        let mut passed = 0.0;
+        let mut last = 0;
+        for (place, weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+            passed += f64::from(*weight);
+            last = place;
+            if passed > target {
+                break;
+            }
+        }
+        last
+    }
+
+    fn log_prob(&self, place: usize) -> f64 {
+        if self.weights[place] == 0.0 {
+            return f64::NEG_INFINITY;
+        }
+        (f64::from(self.exponents[place]) - libm::log(self.total)).min(0.0)
+    }
+
+    /// −Σ p ln p, with ln p = exponent − ln total.
+    fn entropy(&self) -> f64 {
+        let moment: f64 = self
+            .weights
+            .iter()
+            .zip(&self.exponents)
+            .filter(|(weight, _)| **weight > 0.0)
+            .map(|(weight, exponent)| f64::from(*weight) * f64::from(*exponent))
+            .sum();
+        (libm::log(self.total) - moment / self.total).max(0.0)
+    }
+}
+
+/// Logits of the candidates in id order, minus infinity for those that are not allowed.
+fn scores(logits: &[f32], allowed: Allowed<'_>) -> Result<Vec<f32>, LmError> {
+    if let Some(id) = logits.iter().position(|logit| !logit.is_finite()) {
+        return Err(LmError::Sampling(format!("logit of token `{id}` is {}", logits[id])));
+    }
+    let logit = |id: &u32| logits.get(*id as usize).copied();
+    match allowed {
+        Allowed::Only(ids) => match ids.iter().find(|id| logit(id).is_none()) {
+            Some(id) => Err(LmError::Sampling(format!("token `{id}` is not in the model's vocabulary"))),
+            None => Ok(ids.iter().filter_map(logit).collect()),
+        },
+        Allowed::AllBut(forbidden) => {
+            let mut scores = logits.to_vec();
+            for id in forbidden {
+                if let Some(score) = scores.get_mut(*id as usize) {
+                    *score = f32::NEG_INFINITY;
+                }
+            }
+            Ok(scores)
+        }
+    }
+}
+
+fn sum(weights: &[f32]) -> f64 {
+    weights.iter().map(|weight| f64::from(*weight)).sum()
+}
+

@@ -1,0 +1,81 @@
+//! Adapter folders: `adapter_config.json` and `adapter_model.safetensors`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use candle_core::{Tensor, Var};
+
+use crate::lora::{Lora, LoraConfig, LoraModule, matrices, module_name};
+use crate::checkpoint::{Shard, WeightType, read_json, unreadable, unwritable, write_json, write_tensors};
+use crate::error::LmError;
+use crate::qwen2::Qwen2;
+
+const CONFIG: &str = "adapter_config.json";
+const WEIGHTS: &str = "adapter_model.safetensors";
+
+/// What PEFT puts before the name of a module.
+const PREFIX: &str = "base_model.model.";
+
+impl Lora {
+    /// Reads the adapter of a folder for a model of the shape of `base`. Fails, naming file and tensor, if a
+    /// module that the configuration means has no matrices of the right shape, or one it does not mean has.
+    pub fn load(folder: &Path, base: &Qwen2) -> Result<Self, LmError> {
+        let config: LoraConfig = read_json(&folder.join(CONFIG))?;
+        let in_config = |error: LmError| unreadable(&folder.join(CONFIG), error);
+        config.validate().map_err(in_config)?;
+        let path = folder.join(WEIGHTS);
+        let mut file = Shard::open(&path)?;
+        let mut unread: BTreeSet<String> = file.names().collect();
+        let mut modules = Vec::new();
+        for (parameter, out, inputs) in matrices(base) {
+            let adapted = config.rank_and_scale(module_name(&parameter)).map_err(in_config)?;
+            let Some((rank, scale)) = adapted else { continue };
+            let mut read = |side: &str, shape: [usize; 2]| {
+                let name = tensor_name(&parameter, side);
+                if !unread.remove(&name) {
+                    return Err(unreadable(&path, format!("it has no `{name}`")));
+                }
+                let found = &file.info(&name).shape;
+                if *found != shape {
+                    return Err(unreadable(
+                        &path,
+                        format!("`{name}` has shape {found:?}, expected {shape:?}"),
+                    ));
+                }
+                Ok(Var::from_tensor(&file.read(&name)?)?)
+            };
+            let (a, b) = (read("A", [rank, inputs])?, read("B", [out, rank])?);
+            modules.push(LoraModule { parameter, a, b, scale });
+        }
+        if let Some(name) = unread.first() {
+            return Err(unreadable(&path, format!("`{name}` belongs to no module that `{CONFIG}` means")));
+        }
+        if modules.is_empty() {
+            return Err(in_config(config.no_target()));
+        }
+        Ok(Self { config, modules })
+    }
+
+    /// What the adapter of a folder was made as, if the folder has one.
+    pub fn find(folder: &Path) -> Result<Option<LoraConfig>, LmError> {
+        let path = folder.join(CONFIG);
+        if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
+    }
+
+    /// Writes the adapter as f32 into a folder, which is created if need be.
+    pub fn save(&self, folder: &Path) -> Result<(), LmError> {
+        fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+        let mut tensors: Vec<(String, Tensor)> = Vec::new();
+        for LoraModule { parameter, a, b, .. } in &self.modules {
+            tensors.push((tensor_name(parameter, "A"), a.as_detached_tensor()));
+            tensors.push((tensor_name(parameter, "B"), b.as_detached_tensor()));
+        }
+        write_tensors(&folder.join(WEIGHTS), &tensors, WeightType::F32)?;
+        write_json(&folder.join(CONFIG), &self.config)
+    }
+}
+
+fn tensor_name(parameter: &str, side: &str) -> String {
+    format!("{PREFIX}{}.lora_{side}.weight", module_name(parameter))
+}

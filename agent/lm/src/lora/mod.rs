@@ -1,0 +1,187 @@
+//! Low-rank adapters ("LoRA: Low-Rank Adaptation of Large Language Models", arXiv 2106.09685), in PEFT's layout.
+//!
+//! A [`Lora`] adds to the weight of each module it adapts a product of two narrow matrices:
+//!
+//! ```text
+//! W' = W + s · B A      A [r, in], B [out, r];  s = alpha / r,  or alpha / √r with `use_rslora`
+//! dA = s · Bᵀ dW'       dB = s · dW' Aᵀ
+//! ```
+//!
+//! [`Qwen2::adapted`] puts it on a model, where it is trained; [`Lora::merged`] makes a model of its own with the sums
+//! for weights. [`Lora::load`] and [`Lora::save`] read and write `adapter_config.json` and
+//! `adapter_model.safetensors`; [`LoraConfig`] refuses by name whatever else PEFT can do that would change a number.
+//!
+//! Deviations: there is no dropout (PEFT's `lora_dropout` is kept and not applied), embeddings are not adapted, and
+//! a product B A is added to W before the model runs instead of beside it.
+
+pub mod config;
+pub mod files;
+#[cfg(test)]
+mod tests;
+
+
+use candle_core::{Device, Tensor, Var};
+use rand_chacha::rand_core::RngCore;
+use webshop_products::{Purpose, Seed};
+
+use crate::error::LmError;
+use webshop_kernels::{Store, View, matmul};
+use crate::qwen2::Qwen2;
+
+pub use crate::lora::config::LoraConfig;
+
+/// A set of low-rank additions to a model.
+#[derive(Clone, Debug)]
+pub struct Lora {
+    config: LoraConfig,
+    modules: Vec<LoraModule>,
+}
+
+/// The addition to one matrix.
+#[derive(Clone, Debug)]
+pub struct LoraModule {
+    /// The adapted parameter, as `model.layers.0.self_attn.q_proj.weight`.
+    pub parameter: String,
+    /// `[r, in]`
+    pub a: Var,
+    /// `[out, r]`
+    pub b: Var,
+    /// What the product is multiplied by.
+    pub scale: f32,
+}
+
+/// The gradients of one [`LoraModule`], flat.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LoraGradient {
+    /// `[r, in]`
+    pub a: Vec<f32>,
+    /// `[out, r]`
+    pub b: Vec<f32>,
+}
+
+impl Lora {
+    /// An adapter that does nothing yet: A uniform in ±1/√in as PEFT draws it, B zero. A function of the
+    /// model's shape, `config` and `seed` alone. Fails if no matrix of the model is meant.
+    pub fn random(base: &Qwen2, config: &LoraConfig, seed: Seed) -> Result<Self, LmError> {
+        config.validate()?;
+        let mut modules = Vec::new();
+        for (parameter, out, inputs) in matrices(base) {
+            let Some((rank, scale)) = config.rank_and_scale(module_name(&parameter))? else {
+                continue;
+            };
+            let mut rng = seed.rng(Purpose::Adapter, &[modules.len() as u64]);
+            // The bound of a uniform Kaiming initialization with a = √5: √(6 / ((1 + 5) · in)).
+            let bound = 1.0 / libm::sqrt(inputs as f64);
+            let uniform = |bits: u64| ((bits >> 11) as f64 / (1_u64 << 53) as f64 * 2.0 - 1.0) * bound;
+            let a: Vec<f32> = (0..rank * inputs).map(|_| uniform(rng.next_u64()) as f32).collect();
+            let a = Var::from_vec(a, (rank, inputs), &Device::Cpu)?;
+            let b = Var::from_vec(vec![0.0_f32; out * rank], (out, rank), &Device::Cpu)?;
+            modules.push(LoraModule { parameter, a, b, scale });
+        }
+        if modules.is_empty() {
+            return Err(config.no_target());
+        }
+        Ok(Self { config: config.clone(), modules })
+    }
+
+    /// What the adapter was made as.
+    pub fn config(&self) -> &LoraConfig {
+        &self.config
+    }
+
+    /// The additions, in the order of the model's parameters.
+    pub fn modules(&self) -> &[LoraModule] {
+        &self.modules
+    }
+
+    /// A model of its own with the additions made. The base stays as it is.
+    pub fn merged(&self, base: &Qwen2) -> Result<Qwen2, LmError> {
+        let adapted = base.adapted(self.clone())?;
+        let named = base.parameters().iter().enumerate();
+        Qwen2::new(base.config(), named.map(|(idx, (name, _))| (name.clone(), adapted.weight(idx))).collect())
+    }
+
+    /// A copy of the matrices as they are now, which later steps do not move.
+    pub(crate) fn copy(&self) -> Result<Self, LmError> {
+        let copied = |var: &Var| Var::from_tensor(&var.copy()?);
+        let modules = self
+            .modules
+            .iter()
+            .map(|module| Ok(LoraModule { a: copied(&module.a)?, b: copied(&module.b)?, ..module.clone() }));
+        Ok(Self { config: self.config.clone(), modules: modules.collect::<Result<_, LmError>>()? })
+    }
+
+    /// The addition to a parameter, with its place among all.
+    pub(crate) fn module(&self, parameter: &str) -> Option<(usize, &LoraModule)> {
+        let place = self.modules.binary_search_by(|module| module.parameter.as_str().cmp(parameter));
+        place.ok().map(|place| (place, &self.modules[place]))
+    }
+
+    /// Refuses a model that lacks an adapted matrix or has it in another shape.
+    pub(crate) fn check(&self, base: &Qwen2) -> Result<(), LmError> {
+        for LoraModule { parameter, a, b, .. } in &self.modules {
+            let expected = [b.dim(0)?, a.dim(1)?];
+            let found = base.parameters().iter().find(|(name, _)| name == parameter);
+            let refuse = |reason| Err(LmError::Adapter(reason));
+            match found.map(|(_, var)| var.dims()) {
+                None => return refuse(format!("the model has no `{parameter}`")),
+                Some(dims) if *dims != expected => {
+                    let reason = format!("`{parameter}` has shape {dims:?}, the adapter is for {expected:?}");
+                    return refuse(reason);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LoraModule {
+    /// (out, r, in)
+    fn sizes(&self) -> Result<(usize, usize, usize), LmError> {
+        let ((out, rank), inputs) = (self.b.dims2()?, self.a.dim(1)?);
+        Ok((out, rank, inputs))
+    }
+
+    /// W + s · B A, for a W of the right shape.
+    pub(crate) fn added_to(&self, weight: &Var) -> Result<Tensor, LmError> {
+        let (out, rank, inputs) = self.sizes()?;
+        let mut sum = values(weight)?;
+        let (a, b) = (values(&self.a)?, self.scaled(&self.b)?);
+        matmul(&mut sum, inputs, View::rows_of(&b, rank), View::rows_of(&a, inputs), Store::Add);
+        Ok(Tensor::from_vec(sum, (out, inputs), &Device::Cpu)?)
+    }
+
+    /// The gradients of A and B from that of W + s · B A, flat.
+    pub(crate) fn gradient(&self, d_weight: &[f32]) -> Result<LoraGradient, LmError> {
+        let (out, rank, inputs) = self.sizes()?;
+        let (a, b) = (self.scaled(&self.a)?, self.scaled(&self.b)?);
+        let d_weight = View::rows_of(d_weight, inputs);
+        let mut gradient = LoraGradient { a: vec![0.0; rank * inputs], b: vec![0.0; out * rank] };
+        matmul(&mut gradient.a, inputs, View::rows_of(&b, rank).t(), d_weight, Store::Set);
+        matmul(&mut gradient.b, rank, d_weight, View::rows_of(&a, inputs).t(), Store::Set);
+        Ok(gradient)
+    }
+
+    fn scaled(&self, var: &Var) -> Result<Vec<f32>, LmError> {
+        Ok(values(var)?.into_iter().map(|value| value * self.scale).collect())
+    }
+}
+
+fn values(var: &Var) -> Result<Vec<f32>, LmError> {
+    Ok(var.flatten_all()?.to_vec1::<f32>()?)
+}
+
+/// Every matrix that an adapter may be for, with its rows and columns: all but the embedding.
+fn matrices(base: &Qwen2) -> impl Iterator<Item = (String, usize, usize)> {
+    let is_adapted = |name: &str| name != "model.embed_tokens.weight";
+    base.parameters().iter().filter_map(move |(name, var)| match *var.dims() {
+        [out, inputs] if is_adapted(name) => Some((name.clone(), out, inputs)),
+        _ => None,
+    })
+}
+
+/// The module that a weight belongs to.
+fn module_name(parameter: &str) -> &str {
+    parameter.strip_suffix(".weight").unwrap_or(parameter)
+}

@@ -1,0 +1,95 @@
+//! The model's building blocks on tensors, each with its gradient written out.
+//!
+//! A file is one block: [`linear`], [`rms_norm`], [`swiglu`], [`attention`], [`log_prob`], and [`gather`]
+//! for picking rows. `forward` makes the output, `backward` takes the gradient of a loss with respect to
+//! that output to the gradients with respect to the inputs. They read f32 tensors in place and call
+//! [`webshop_kernels`]; which device computes is decided here and nowhere above.
+//!
+//! candle's own backward pass is not used below the loss: its fused `rms_norm`, `rope` and
+//! `softmax_last_dim` end the history silently, and it adds every large gradient to a tensor of zeros on
+//! a process-wide pool of spinning threads, one caller at a time, where micro-batches should run side by
+//! side. Only the CPU so far.
+
+pub mod attention;
+pub mod gather;
+pub mod linear;
+pub mod log_prob;
+pub mod rms_norm;
+pub mod swiglu;
+
+
+use candle_core::{CpuStorage, Device, Result, Shape, Storage, Tensor, bail};
+
+/// Calls `compute` with the values of contiguous f32 tensors on the CPU.
+pub fn read<const N: usize, R>(tensors: [&Tensor; N], compute: impl FnOnce([&[f32]; N]) -> R) -> Result<R> {
+    let guards = tensors.map(Tensor::storage_and_layout);
+    let mut values: [&[f32]; N] = [&[]; N];
+    for (slot, (storage, layout)) in values.iter_mut().zip(&guards) {
+        *slot = match (&**storage, layout.contiguous_offsets()) {
+            (Storage::Cpu(CpuStorage::F32(all)), Some((start, end))) => &all[start..end],
+            (storage, _) => bail!(
+                "the model computes on contiguous f32 tensors on the CPU, got {:?} {layout:?} on {:?}",
+                storage.dtype(),
+                storage.device().location()
+            ),
+        };
+    }
+    Ok(compute(values))
+}
+
+/// A tensor with the given values.
+fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> Result<Tensor> {
+    Tensor::from_vec(values, shape.into(), &Device::Cpu)
+}
+
+#[cfg(test)]
+mod checks {
+    //! Gradients against central differences.
+
+    use super::*;
+
+    /// A tensor of reproducible values between -1 and 1.
+    pub fn wave(salt: usize, shape: impl Into<Shape>) -> Tensor {
+        let shape = shape.into();
+        let values = (0..shape.elem_count()).map(|i| ((i * 37 + salt * 101) as f32 * 0.7).sin()).collect();
+        tensor(values, shape).unwrap()
+    }
+
+    /// Compares `gradients`, one for each of `inputs`, with differences of Σ `forward(inputs) · weights`.
+    pub fn gradients_match<const N: usize>(
+        inputs: [Tensor; N],
+        weights: &Tensor,
+        forward: impl Fn(&[Tensor; N]) -> Result<Tensor>,
+        gradients: [Tensor; N],
+    ) {
+        const STEP: f32 = 1e-2;
+        let loss = |inputs: &[Tensor; N]| {
+            let terms = (forward(inputs).unwrap() * weights).unwrap().flatten_all().unwrap().to_vec1::<f32>();
+            terms.unwrap().into_iter().map(f64::from).sum::<f64>()
+        };
+        for which in 0..N {
+            assert_eq!(gradients[which].dims(), inputs[which].dims());
+            let gradient = gradients[which].flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let values = inputs[which].flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            for i in 0..values.len() {
+                let at = |delta: f32| {
+                    let mut moved = values.clone();
+                    moved[i] += delta;
+                    let mut inputs = inputs.clone();
+                    inputs[which] = tensor(moved, inputs[which].shape()).unwrap();
+                    loss(&inputs)
+                };
+                // Two step widths cancel the third-order error (Richardson).
+                let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
+                let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
+                let numeric = (4.0 * fine - coarse) / 3.0;
+                let error = (f64::from(gradient[i]) - numeric).abs();
+                assert!(
+                    error < 1e-3 * numeric.abs().max(1.0),
+                    "input {which}, element {i}: gradient {} but differences give {numeric}",
+                    gradient[i]
+                );
+            }
+        }
+    }
+}

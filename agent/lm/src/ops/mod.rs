@@ -1,0 +1,4 @@
+//! ops.
+
+pub mod cpu;
+pub mod gpu;

@@ -1,0 +1,291 @@
+//! Generation: the function of [`Qwen2::score`](crate::qwen2::Qwen2::score) for texts that grow token by token.
+//!
+//! A [`Decoder`] is a snapshot of a model's weights in the order in which the inner loops read them;
+//! it is immutable, so threads share it. [`Decoder::decode`] reads any number of new tokens for each
+//! of several lanes of a [`KvCache`] (a whole prompt and a single token are the same call) and
+//! returns the [`Logits`] after each lane's last token.
+//!
+//! Results agree with the forward pass to about 1e-6. A lane's logits are the same bits whichever
+//! lanes are computed beside it, on however many threads, and in however many parts its text is read. Long
+//! texts are read [`CHUNK`] tokens at a time, so the memory for activations is bounded. Weights that are
+//! exact in bfloat16 are kept in it. Nothing here can be differentiated or samples; only the products of a
+//! wide model are divided among threads.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use candle_core::{Tensor, Var};
+use rayon::prelude::*;
+
+use crate::qwen2::lora::{Adapter, with_addition};
+use crate::qwen2::{LaneTokens, Logits, Qwen2, Qwen2Config, batch as lanes};
+use crate::qwen2::cpu::kv_cache::KvCache;
+use crate::error::LmError;
+use webshop_kernels::cpu::decode_attention::{append, attend};
+use webshop_kernels::cpu::matmul::{Packed, Right, matmul_packed};
+use webshop_kernels::{Store, View};
+use webshop_kernels::cpu::rope::Rope;
+use webshop_kernels::cpu::rows::{rms_norm, swiglu};
+use webshop_kernels::cpu::threads::Threads;
+use crate::ops::cpu as ops;
+
+/// Tokens that go through the layers together: as many as keep a wide weight busy, and as few as let the
+/// activations of a small model stay in the second-level cache.
+const CHUNK: usize = 256;
+/// Tokens whose attention is computed on one thread before it looks for others.
+const ATTENDED_TOGETHER: usize = 8;
+
+/// A model's weights at one moment, ready to generate.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    config: Qwen2Config,
+    rope: Arc<Rope>,
+    /// `[hidden, V]`, a column for each token; the head's if there is none.
+    embedding: Option<Packed>,
+    layers: Vec<Layer>,
+    norm: Vec<f32>,
+    head: Packed,
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    input_norm: Vec<f32>,
+    qkv: Packed,
+    qkv_bias: Vec<f32>,
+    o_proj: Packed,
+    post_norm: Vec<f32>,
+    gate_up: Packed,
+    down_proj: Packed,
+}
+
+/// A new token and its place.
+#[derive(Clone, Copy)]
+struct NewToken {
+    id: u32,
+    lane: usize,
+    position: usize,
+    /// Whether logits are wanted after it.
+    is_last: bool,
+}
+
+/// Activations of the tokens that go through a layer together, M of them.
+struct Rows {
+    /// The residual stream. `[M, hidden]`
+    x: Vec<f32>,
+    /// Normalized. `[M, hidden]`
+    y: Vec<f32>,
+    /// `[M, (H + 2K) D]`
+    qkv: Vec<f32>,
+    /// `[M, H D]`
+    attended: Vec<f32>,
+    /// `[M, 2 intermediate]`
+    gate_up: Vec<f32>,
+    /// `[M, intermediate]`
+    activated: Vec<f32>,
+}
+
+/// Parameters by name, each taken once, and what is added to them.
+struct Parameters {
+    vars: BTreeMap<String, Var>,
+    adapter: Option<Arc<Adapter>>,
+}
+
+impl Parameters {
+    fn take(&mut self, name: &str) -> Tensor {
+        let var = self.vars.remove(name).expect("a model has every parameter, and each is packed once");
+        with_addition(self.adapter.as_deref(), name, &var)
+    }
+
+    fn values(&mut self, name: &str) -> Result<Vec<f32>, LmError> {
+        Ok(self.take(name).flatten_all()?.to_vec1::<f32>()?)
+    }
+
+    /// The transpose of matrices `[out, in]`, one after the other.
+    fn packed<const N: usize>(&mut self, names: [&str; N]) -> Result<Packed, LmError> {
+        let parts = names.map(|name| self.take(name));
+        let tensors = parts.each_ref();
+        Ok(ops::read::<N, _>(tensors, |values| {
+            let inputs = tensors[0].dims()[1];
+            Packed::compact(Right::Beside(&values.map(|values| View::rows_of(values, inputs).t())))
+        })?)
+    }
+}
+
+impl Decoder {
+    /// Packs the parameters, releasing one after the other.
+    pub fn new(model: Qwen2) -> Result<Self, LmError> {
+        let Qwen2 { config, parameters, rope, adapter, .. } = model;
+        let mut parameters = Parameters { vars: parameters.into_iter().collect(), adapter };
+        let layers = (0..config.num_hidden_layers).map(|layer| Layer::new(&mut parameters, layer));
+        let layers = layers.collect::<Result<_, _>>()?;
+        let embedding = parameters.packed(["model.embed_tokens.weight"])?;
+        let (embedding, head) = if config.tie_word_embeddings {
+            (None, embedding)
+        } else {
+            (Some(embedding), parameters.packed(["lm_head.weight"])?)
+        };
+        Ok(Self { config, rope, embedding, layers, norm: parameters.values("model.norm.weight")?, head })
+    }
+
+    /// The shape of the model.
+    pub fn config(&self) -> &Qwen2Config {
+        &self.config
+    }
+
+    /// Reads the new tokens of each lane, appends them to the cache, and returns the logits after
+    /// each lane's last token, in the order of `lanes`.
+    ///
+    /// An error (a lane twice or without tokens, an id outside of the vocabulary, no room) leaves the
+    /// cache as it was.
+    pub fn decode(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
+        lanes::check(&self.config, lanes, cache.lanes(), |lane, n_new| {
+            cache.check(&self.config, lane, n_new)
+        })?;
+        Ok(match self.threads() {
+            Threads::One => self.read(cache, lanes),
+            // Handed to the pool once, not with every product.
+            Threads::All => rayon::scope(|_| self.read(cache, lanes)),
+        })
+    }
+
+    pub(crate) fn threads(&self) -> Threads {
+        Threads::for_width(self.config.hidden_size)
+    }
+
+    fn read(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Logits {
+        let hidden = self.config.hidden_size;
+        let tokens = new_tokens(cache, lanes);
+        let mut last = Vec::with_capacity(lanes.len() * hidden); // [lanes, hidden]
+        for tokens in tokens.chunks(CHUNK) {
+            let x = self.run(cache, tokens);
+            for (token, x) in tokens.iter().zip(x.chunks_exact(hidden)) {
+                if token.is_last {
+                    last.extend_from_slice(x);
+                }
+            }
+        }
+        for lane in lanes {
+            cache.advance(lane.lane, lane.ids.len());
+        }
+        let mut normed = vec![0.0; last.len()];
+        rms_norm(&last, &self.norm, self.eps(), &mut normed);
+        let vocab_size = self.config.vocab_size;
+        let mut values = vec![0.0; lanes.len() * vocab_size];
+        multiply(&normed, &self.head, Store::Set, &mut values);
+        Logits::new(values, vocab_size)
+    }
+
+    /// Takes tokens through all layers and returns the residual stream behind the last. `[M, hidden]`
+    fn run(&self, cache: &mut KvCache, tokens: &[NewToken]) -> Vec<f32> {
+        let (hidden, inner) = (self.config.hidden_size, self.config.intermediate_size);
+        let threads = self.threads();
+        let mut rows = self.rows(tokens);
+        for (layer_idx, layer) in self.layers.iter().enumerate() {
+            let norm = |weight: &[f32], x: &[f32], y: &mut [f32]| {
+                threads.each_part([(x, hidden)], (y, hidden), |[x], y| rms_norm(x, weight, self.eps(), y));
+            };
+            norm(&layer.input_norm, &rows.x, &mut rows.y);
+            for row in rows.qkv.chunks_exact_mut(layer.qkv_bias.len()) {
+                row.copy_from_slice(&layer.qkv_bias);
+            }
+            multiply(&rows.y, &layer.qkv, Store::Add, &mut rows.qkv);
+            self.attend(cache, layer_idx, tokens, &mut rows);
+            multiply(&rows.attended, &layer.o_proj, Store::Add, &mut rows.x);
+            norm(&layer.post_norm, &rows.x, &mut rows.y);
+            multiply(&rows.y, &layer.gate_up, Store::Set, &mut rows.gate_up);
+            let gate_up = [(&rows.gate_up[..], 2 * inner)];
+            threads.each_part(gate_up, (&mut rows.activated, inner), |[x], y| swiglu(x, inner, y));
+            multiply(&rows.activated, &layer.down_proj, Store::Add, &mut rows.x);
+        }
+        rows.x
+    }
+
+    /// Memory for the activations of `tokens`, and their embeddings in it.
+    fn rows(&self, tokens: &[NewToken]) -> Rows {
+        let (hidden, heads, inner) =
+            (self.config.hidden_size, self.config.heads(), self.config.intermediate_size);
+        let mut x = Vec::with_capacity(tokens.len() * hidden);
+        for token in tokens {
+            self.embedding.as_ref().unwrap_or(&self.head).push_column(token.id as usize, &mut x);
+        }
+        let zeros = |width: usize| vec![0.0; tokens.len() * width];
+        Rows {
+            x,
+            y: zeros(hidden),
+            qkv: zeros(heads.qkv_width()),
+            attended: zeros(heads.out_width()),
+            gate_up: zeros(2 * inner),
+            activated: zeros(inner),
+        }
+    }
+
+    /// Appends the keys and values of `tokens` to the cache and computes what their queries see.
+    fn attend(&self, cache: &mut KvCache, layer_idx: usize, tokens: &[NewToken], rows: &mut Rows) {
+        let (heads, layout) = (self.config.heads(), cache.layout());
+        for (token, qkv) in tokens.iter().zip(rows.qkv.chunks_exact(heads.qkv_width())) {
+            let block = cache.block_mut(token.lane, layer_idx);
+            append(qkv, token.position, heads, &self.rope, block, layout);
+        }
+        let cache = &*cache;
+        let some = |tokens: &[NewToken], qkv: &[f32], out: &mut [f32]| {
+            let mut work = Vec::new();
+            let rows = qkv.chunks_exact(heads.qkv_width()).zip(out.chunks_exact_mut(heads.out_width()));
+            for (token, (qkv, out)) in tokens.iter().zip(rows) {
+                let block = cache.block(token.lane, layer_idx);
+                attend(qkv, token.position, heads, &self.rope, block, &mut work, out);
+            }
+        };
+        match self.threads() {
+            Threads::One => some(tokens, &rows.qkv, &mut rows.attended),
+            Threads::All => tokens
+                .par_chunks(ATTENDED_TOGETHER)
+                .zip(rows.qkv.par_chunks(ATTENDED_TOGETHER * heads.qkv_width()))
+                .zip(rows.attended.par_chunks_mut(ATTENDED_TOGETHER * heads.out_width()))
+                .for_each(|((tokens, qkv), out)| some(tokens, qkv, out)),
+        }
+    }
+
+    fn eps(&self) -> f32 {
+        self.config.rms_norm_eps as f32
+    }
+}
+
+impl Layer {
+    fn new(parameters: &mut Parameters, layer_idx: usize) -> Result<Self, LmError> {
+        let name = |part: &str| format!("model.layers.{layer_idx}.{part}");
+        let attention = |part: &str, kind: &str| name(&format!("self_attn.{part}_proj.{kind}"));
+        let of_each = |kind: &str| ["q", "k", "v"].map(|part| attention(part, kind));
+        let mut qkv_bias = Vec::new();
+        for name in of_each("bias") {
+            qkv_bias.extend(parameters.values(&name)?);
+        }
+        let qkv = of_each("weight");
+        Ok(Self {
+            input_norm: parameters.values(&name("input_layernorm.weight"))?,
+            qkv: parameters.packed([&qkv[0], &qkv[1], &qkv[2]])?,
+            qkv_bias,
+            o_proj: parameters.packed([&attention("o", "weight")])?,
+            post_norm: parameters.values(&name("post_attention_layernorm.weight"))?,
+            gate_up: parameters.packed([&name("mlp.gate_proj.weight"), &name("mlp.up_proj.weight")])?,
+            down_proj: parameters.packed([&name("mlp.down_proj.weight")])?,
+        })
+    }
+}
+
+/// The new tokens of all lanes, in order.
+fn new_tokens(cache: &KvCache, lanes: &[LaneTokens]) -> Vec<NewToken> {
+    let of_lane = |tokens: &LaneTokens| {
+        let (lane, start, len) = (tokens.lane, cache.len(tokens.lane), tokens.ids.len());
+        let ids = tokens.ids.iter().enumerate();
+        let token = move |(i, &id)| NewToken { id, lane, position: start + i, is_last: i + 1 == len };
+        ids.map(token).collect::<Vec<_>>()
+    };
+    lanes.iter().flat_map(of_lane).collect()
+}
+
+/// `out` = (or +=) rows of `x` times a packed weight.
+fn multiply(x: &[f32], weight: &Packed, store: Store, out: &mut [f32]) {
+    let (inputs, outputs) = (weight.n_rows(), weight.n_cols());
+    let threads = Threads::for_width(inputs.min(outputs));
+    matmul_packed(out, outputs, View::rows_of(x, inputs), weight, outputs, store, threads);
+}

@@ -1,0 +1,363 @@
+//! One pass over packed sequences: forward, and backward with every gradient written out.
+//!
+//! [`Qwen2::record`] runs the model and keeps, in a [`Pass`], what the gradient needs; the loss is made
+//! from [`Pass::stats`] with candle, and [`Pass::backward`] takes it to one gradient for each parameter.
+//! [`Qwen2::score`] runs the same forward pass and keeps nothing.
+//!
+//! Only the asked positions go through the last feed-forward part and the head: the others would
+//! change no result. Weights that read the same rows (q, k, v; gate, up) are multiplied as one. A model that was
+//! asked to ([`Qwen2::recomputing`]) keeps the inputs of its layers and makes the rest again.
+
+use candle_core::{Tensor, Var};
+
+use crate::qwen2::Qwen2;
+use crate::error::LmError;
+use webshop_kernels::cpu::attention::Sequences;
+use webshop_kernels::cpu::rows::RowStats;
+use crate::ops::cpu::attention::Attended;
+use crate::ops::cpu::linear::Onto;
+use crate::ops::cpu::log_prob::Scores;
+use crate::ops::cpu::{attention, gather, linear, log_prob, rms_norm, swiglu};
+use crate::generation::sampler::Sampler;
+
+const QKV_WEIGHTS: [&str; 3] =
+    ["self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"];
+const QKV_BIASES: [&str; 3] = ["self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"];
+const EMBEDDING: &str = "model.embed_tokens.weight";
+const GATE_UP_WEIGHTS: [&str; 2] = ["mlp.gate_proj.weight", "mlp.up_proj.weight"];
+
+/// Sequences of token ids laid end to end; positions start at 0 in each.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedTokens<'a> {
+    /// All tokens. `[T]`
+    pub ids: &'a [u32],
+    /// Tokens of each sequence, none empty, T in all.
+    pub lengths: &'a [usize],
+    /// The position of the earlier sequence that each goes on from, seeing it and its own tokens; it goes on from none itself.
+    /// Empty if none does, as a device has it.
+    pub trunks: &'a [Option<usize>],
+}
+
+impl<'a> PackedTokens<'a> {
+    fn sequences(&self) -> Sequences<'a> {
+        Sequences { lengths: self.lengths, trunks: self.trunks }
+    }
+}
+
+/// What a model thinks of given tokens.
+#[derive(Clone, Debug)]
+pub struct TokenStats {
+    /// log p(target) at each asked position, in nats. `[N]`
+    pub log_prob: Tensor,
+    /// Entropy in nats of the distribution at each asked position. `[N]`
+    pub entropy: Vec<f32>,
+    /// Targets that the nucleus leaves out, which were counted in.
+    pub n_outside: usize,
+}
+
+/// A forward pass that can still be differentiated.
+#[derive(Debug)]
+pub struct Pass<'m> {
+    model: &'m Qwen2,
+    ids: Vec<u32>,
+    lengths: Vec<usize>,
+    trunks: Vec<Option<usize>>,
+    positions: Vec<u32>,
+    targets: Vec<u32>,
+    sampler: Sampler,
+    layers: Vec<Kept>,
+    end: End,
+    row_stats: Vec<RowStats>,
+    stats: TokenStats,
+}
+
+/// What is kept of a layer: its activations, or its input alone.
+#[derive(Debug)]
+enum Kept {
+    All(Layer),
+    Input(Tensor),
+}
+
+/// Activations of one layer. In the last one, rows from `attended_rows` on are those of the asked
+/// positions; in the others they are those of all tokens.
+#[derive(Debug)]
+pub(super) struct Layer {
+    x: Tensor,
+    normed: Tensor,
+    qkv: Tensor,
+    attended: Attended,
+    attended_rows: Tensor,
+    middle: Tensor,
+    normed_middle: Tensor,
+    gate_up: Tensor,
+    activated: Tensor,
+}
+
+/// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
+#[derive(Debug)]
+pub(super) struct End {
+    x: Tensor,
+    pub(super) hidden: Tensor,
+}
+
+impl Qwen2 {
+    /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the
+    /// packed tokens, under the distribution that `sampler` draws from. A target outside of its nucleus is
+    /// counted into it.
+    ///
+    /// Nothing here shifts: the target of a position is usually the token at the next one. A position's
+    /// result depends on the tokens up to it in its own sequence and its trunk, and on nothing else. Fails at temperature 0.
+    pub fn score(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        targets: &[u32],
+        sampler: Sampler,
+    ) -> Result<TokenStats, LmError> {
+        sampler.check_scoring()?;
+        let end = self.run(tokens, positions, |_| ())?;
+        let head = self.parameter(self.head_name());
+        TokenStats::of_rows(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
+    }
+
+    /// As [`score`](Self::score), keeping what [`Pass::backward`] needs.
+    pub fn record(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        targets: &[u32],
+        sampler: Sampler,
+    ) -> Result<Pass<'_>, LmError> {
+        sampler.check_scoring()?;
+        let mut layers = Vec::with_capacity(self.config.num_hidden_layers);
+        let end = self.run(tokens, positions, |layer| {
+            layers.push(if self.recomputes { Kept::Input(layer.x) } else { Kept::All(layer) });
+        })?;
+        let scores = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets, sampler)?;
+        let stats = TokenStats::of_rows(&scores)?;
+        Ok(Pass {
+            model: self,
+            ids: tokens.ids.to_vec(),
+            lengths: tokens.lengths.to_vec(),
+            trunks: tokens.trunks.to_vec(),
+            positions: positions.to_vec(),
+            targets: targets.to_vec(),
+            sampler,
+            layers,
+            end,
+            row_stats: scores.rows,
+            stats,
+        })
+    }
+
+    /// The forward pass up to the last norm; each layer's activations are handed to `keep`.
+    pub(super) fn run(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        mut keep: impl FnMut(Layer),
+    ) -> Result<End, LmError> {
+        self.check_tokens(tokens)?;
+        let n_layers = self.config.num_hidden_layers;
+        let mut x = gather::forward(&self.parameter(EMBEDDING), tokens.ids)?; // [T, hidden]
+        for layer_idx in 0..n_layers {
+            let layer = self.layer(layer_idx, x, tokens.sequences(), positions)?;
+            let down_proj = self.layer_parameter(layer_idx, "mlp.down_proj.weight");
+            x = linear::forward(&layer.activated, [&down_proj], Onto::Residual(&layer.middle))?;
+            keep(layer);
+        }
+        let hidden = rms_norm::forward(&x, &self.parameter("model.norm.weight"), self.eps())?;
+        Ok(End { x, hidden })
+    }
+
+    /// One layer of the rows `x` of all tokens, up to its last product; the last one goes on with the rows at
+    /// `positions` only.
+    fn layer(
+        &self,
+        layer_idx: usize,
+        x: Tensor,
+        sequences: Sequences<'_>,
+        positions: &[u32],
+    ) -> Result<Layer, LmError> {
+        let is_last = layer_idx + 1 == self.config.num_hidden_layers;
+        let weight = |name: &str| self.layer_parameter(layer_idx, name);
+        let (qkv_weights, gate_up_weights) = (QKV_WEIGHTS.map(weight), GATE_UP_WEIGHTS.map(weight));
+        let bias = Tensor::cat(&QKV_BIASES.map(weight), 0)?;
+
+        let normed = rms_norm::forward(&x, &weight("input_layernorm.weight"), self.eps())?;
+        let qkv = linear::forward(&normed, qkv_weights.each_ref(), Onto::Bias(&bias))?; // [T, (H + 2K) D]
+        let attended = attention::forward(&qkv, sequences, self.config.heads(), &self.rope)?; // [T, H D]
+        let (attended_rows, residual) = if is_last {
+            (gather::forward(&attended.out, positions)?, gather::forward(&x, positions)?) // [N, …]
+        } else {
+            (attended.out.clone(), x.clone())
+        };
+        let o_proj = weight("self_attn.o_proj.weight");
+        let middle = linear::forward(&attended_rows, [&o_proj], Onto::Residual(&residual))?;
+        let normed_middle =
+            rms_norm::forward(&middle, &weight("post_attention_layernorm.weight"), self.eps())?;
+        let gate_up = linear::forward(&normed_middle, gate_up_weights.each_ref(), Onto::Nothing)?; // [·, 2 intermediate]
+        let activated = swiglu::forward(&gate_up)?; // [·, intermediate]
+        Ok(Layer { x, normed, qkv, attended, attended_rows, middle, normed_middle, gate_up, activated })
+    }
+
+    fn eps(&self) -> f32 {
+        self.config.rms_norm_eps as f32
+    }
+}
+
+impl TokenStats {
+    /// The log-probabilities become a variable, so that a loss made from them has a gradient there.
+    pub fn new(log_prob: Vec<f32>, entropy: Vec<f32>, n_outside: usize) -> Result<Self, LmError> {
+        let n = log_prob.len();
+        let log_prob = Var::from_vec(log_prob, n, &candle_core::Device::Cpu)?.into_inner();
+        Ok(Self { log_prob, entropy, n_outside })
+    }
+
+    fn of_rows(scores: &Scores) -> Result<Self, LmError> {
+        Self::new(
+            scores.rows.iter().map(|row| row.log_prob).collect(),
+            scores.rows.iter().map(|row| row.entropy).collect(),
+            scores.is_outside.iter().filter(|is_outside| **is_outside).count(),
+        )
+    }
+
+    /// The gradient of `loss`, a scalar made from these log-probabilities, with respect to each of them. `[N]`
+    pub fn d_log_prob(&self, loss: &Tensor) -> Result<Vec<f32>, LmError> {
+        Ok(match loss.backward()?.remove(&self.log_prob) {
+            Some(gradient) => gradient.to_vec1::<f32>()?,
+            None => vec![0.0; self.entropy.len()],
+        })
+    }
+}
+
+impl Pass<'_> {
+    /// The answers of the forward pass.
+    pub fn stats(&self) -> &TokenStats {
+        &self.stats
+    }
+
+    /// The gradient of `loss`, a scalar made from the log-probabilities of [`stats`](Self::stats), with
+    /// respect to each parameter that learns, flat, in the order of [`Qwen2::learnable`].
+    pub fn backward(&self, loss: &Tensor) -> Result<Vec<Vec<f32>>, LmError> {
+        let mut gradients = vec![Vec::new(); self.model.learnable().len()];
+        self.backward_each(loss, |place, gradient| gradients[place] = gradient)?;
+        Ok(gradients)
+    }
+
+    /// As [`backward`](Self::backward), handing over each gradient when it is finished, with the parameter's
+    /// place in [`Qwen2::learnable`]: whoever adds them up need not hold a second set of all.
+    pub fn backward_each(&self, loss: &Tensor, put: impl FnMut(usize, Vec<f32>)) -> Result<(), LmError> {
+        let d_log_prob = self.stats.d_log_prob(loss)?;
+        let model = self.model;
+        let mut gradients = Gradients { model, put };
+        let head = model.parameter(model.head_name());
+        let scored = (&self.row_stats[..], self.sampler);
+        let zeros = |name| model.learns(name).then(|| model.embedding_zeros());
+        let mut d_head = zeros(model.head_name());
+        let (hidden, targets) = (&self.end.hidden, &self.targets);
+        let d_hidden =
+            log_prob::backward(hidden, &head, targets, scored, &d_log_prob, d_head.as_deref_mut())?;
+        let norm = model.parameter("model.norm.weight");
+        let (mut d_x, d_norm) = rms_norm::backward(&self.end.x, &norm, model.eps(), &d_hidden, None)?;
+        gradients.put("model.norm.weight", d_norm)?;
+        for (layer_idx, kept) in self.layers.iter().enumerate().rev() {
+            d_x = match kept {
+                Kept::All(layer) => self.layer_backward(layer_idx, layer, d_x, &mut gradients)?,
+                Kept::Input(x) => {
+                    let layer = model.layer(layer_idx, x.clone(), self.sequences(), &self.positions)?;
+                    self.layer_backward(layer_idx, &layer, d_x, &mut gradients)?
+                }
+            };
+        }
+        if !model.config.tie_word_embeddings {
+            if let Some(d_head) = d_head {
+                gradients.put(model.head_name(), d_head)?;
+            }
+            d_head = zeros(EMBEDDING);
+        }
+        if let Some(mut d_embedding) = d_head {
+            gather::backward(&self.ids, &d_x, &mut d_embedding)?;
+            gradients.put(EMBEDDING, d_embedding)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the gradient of a layer's output to that of its input. `[T, hidden]`
+    fn layer_backward(
+        &self,
+        layer_idx: usize,
+        layer: &Layer,
+        d_y: Tensor,
+        gradients: &mut Gradients<impl FnMut(usize, Vec<f32>)>,
+    ) -> Result<Tensor, LmError> {
+        let model = self.model;
+        let weight = |name: &str| model.layer_parameter(layer_idx, name);
+        let mut put =
+            |name: &str, gradient| gradients.put(&format!("model.layers.{layer_idx}.{name}"), gradient);
+
+        let down_proj = weight("mlp.down_proj.weight");
+        let (d_activated, [d_weight]) = linear::backward(&layer.activated, [&down_proj], &d_y)?;
+        put("mlp.down_proj.weight", d_weight)?;
+        let d_gate_up = swiglu::backward(&layer.gate_up, &d_activated)?;
+        let weights = GATE_UP_WEIGHTS.map(weight);
+        let (d_normed, d_weights) = linear::backward(&layer.normed_middle, weights.each_ref(), &d_gate_up)?;
+        for (name, d_weight) in GATE_UP_WEIGHTS.into_iter().zip(d_weights) {
+            put(name, d_weight)?;
+        }
+        let gain = weight("post_attention_layernorm.weight");
+        let (d_middle, d_gain) =
+            rms_norm::backward(&layer.middle, &gain, model.eps(), &d_normed, Some(&d_y))?;
+        put("post_attention_layernorm.weight", d_gain)?;
+        let o_proj = weight("self_attn.o_proj.weight");
+        let (d_attended, [d_weight]) = linear::backward(&layer.attended_rows, [&o_proj], &d_middle)?;
+        put("self_attn.o_proj.weight", d_weight)?;
+        let (d_attended, d_residual) = if layer_idx + 1 == self.layers.len() {
+            (self.scatter(&d_attended)?, self.scatter(&d_middle)?) // [T, …]
+        } else {
+            (d_attended, d_middle)
+        };
+        let (sequences, heads) = (self.sequences(), model.config.heads());
+        let d_qkv =
+            attention::backward(&layer.qkv, sequences, heads, &model.rope, &layer.attended, &d_attended)?;
+        let mut d_bias = &linear::bias_backward(&d_qkv)?[..];
+        let weights = QKV_WEIGHTS.map(weight);
+        let (d_normed, d_weights) = linear::backward(&layer.normed, weights.each_ref(), &d_qkv)?;
+        for ((weight, bias), (d_weight, of)) in
+            QKV_WEIGHTS.into_iter().zip(QKV_BIASES).zip(d_weights.into_iter().zip(&weights))
+        {
+            put(weight, d_weight)?;
+            let (own, rest) = d_bias.split_at(of.dim(0)?);
+            put(bias, own.to_vec())?;
+            d_bias = rest;
+        }
+        let gain = weight("input_layernorm.weight");
+        let (d_x, d_gain) = rms_norm::backward(&layer.x, &gain, model.eps(), &d_normed, Some(&d_residual))?;
+        put("input_layernorm.weight", d_gain)?;
+        Ok(d_x)
+    }
+
+    fn sequences(&self) -> Sequences<'_> {
+        Sequences { lengths: &self.lengths, trunks: &self.trunks }
+    }
+
+    /// Puts gradients of the asked rows where the rows came from, among zeros.
+    fn scatter(&self, d_rows: &Tensor) -> Result<Tensor, LmError> {
+        let shape = (self.ids.len(), d_rows.dim(1)?);
+        let mut all = vec![0.0; shape.0 * shape.1];
+        gather::backward(&self.positions, d_rows, &mut all)?;
+        Ok(Tensor::from_vec(all, shape, d_rows.device())?)
+    }
+}
+
+/// Finished gradients on their way out.
+struct Gradients<'m, F> {
+    model: &'m Qwen2,
+    put: F,
+}
+
+impl<F: FnMut(usize, Vec<f32>)> Gradients<'_, F> {
+    fn put(&mut self, name: &str, gradient: Vec<f32>) -> Result<(), LmError> {
+        self.model.put_gradient(self.model.position(name), gradient, &mut self.put)
+    }
+}

@@ -1,0 +1,145 @@
+//! Reading new tokens into a cache, on a device.
+
+use std::ops::Range;
+
+use candle_core::Tensor;
+
+use crate::qwen2::{LaneTokens, Logits, batch as lanes};
+use crate::qwen2::gpu::{DeviceCache, DeviceModel};
+use crate::error::LmError;
+use crate::ops::gpu::decode_attention as cached;
+use crate::ops::gpu::decode_attention::NewTokens;
+use crate::ops::gpu::{linear, log_prob as vocabulary, rms_norm, rows, swiglu};
+use crate::generation::sampler::Draw;
+
+/// New tokens that go through the layers together; more are read in several passes, so that memory is bounded.
+const TOKENS_AT_ONCE: usize = 16_384;
+
+/// New tokens of one pass.
+#[derive(Debug, Default)]
+struct Chunk {
+    ids: Vec<u32>,
+    runs: Vec<(usize, Range<usize>)>,
+    /// (place among the lanes of the call, row in this chunk) of the lanes that end here.
+    ends: Vec<(usize, u32)>,
+}
+
+impl DeviceModel {
+    /// As [`Decoder::decode`](crate::qwen2::cpu::decoder::Decoder::decode): reads the new tokens of each lane, appends them to the cache, and
+    /// returns the logits after each lane's last token, in the order of `lanes`. Waits for the device.
+    ///
+    /// An error (a lane twice or without tokens, an id outside of the vocabulary, no room) leaves the cache as it was.
+    pub fn decode(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
+        let logits = self.read(cache, lanes)?;
+        let values = logits.flatten_all()?.to_vec1::<f32>()?;
+        Ok(Logits::new(values, self.config().vocab_size))
+    }
+
+    /// As [`decode`](Self::decode), leaving the logits where they are. `[lanes, V]`, f32
+    pub fn read(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Tensor, LmError> {
+        self.read_by(cache, lanes, TOKENS_AT_ONCE)
+    }
+
+    /// As [`decode`](Self::decode), drawing a token for each lane on the device from softmax(logits / temperature), or
+    /// taking the most probable one at temperature 0; `uniforms` are numbers in [0, 1), one for each lane.
+    ///
+    /// Fails if a logit is not finite.
+    pub fn draw(
+        &self,
+        cache: &mut DeviceCache,
+        lanes: &[LaneTokens],
+        uniforms: &[f32],
+        temperature: f32,
+    ) -> Result<Vec<Draw>, LmError> {
+        let logits = self.read(cache, lanes)?;
+        let n = lanes.len();
+        let uniforms = Tensor::from_slice(uniforms, n, &self.compute().device)?;
+        let ids = self.tensor(&vec![0; n])?;
+        let draws = vocabulary::draw(self.kernels(), &logits, &uniforms, temperature, &ids)?;
+        let (ids, log_probs) = (draws.ids.to_vec1::<u32>()?, draws.log_prob.to_vec1::<f32>()?);
+        let entropies = draws.entropy.to_vec1::<f32>()?;
+        if let Some(lane) = log_probs.iter().position(|log_prob| log_prob.is_nan()) {
+            let lane = lanes[lane].lane;
+            return Err(LmError::Sampling(format!("a logit of lane `{lane}` is not finite")));
+        }
+        let drawn = ids.into_iter().zip(log_probs).zip(entropies);
+        Ok(drawn.map(|((id, log_prob), entropy)| Draw { id, log_prob, entropy }).collect())
+    }
+
+    pub(super) fn read_by(
+        &self,
+        cache: &mut DeviceCache,
+        lanes: &[LaneTokens],
+        tokens_at_once: usize,
+    ) -> Result<Tensor, LmError> {
+        if lanes.is_empty() {
+            return Err(LmError::Input("no lane is given".to_owned()));
+        }
+        lanes::check(self.config(), lanes, cache.lanes(), |lane, n_new| cache.check(self, lane, n_new))?;
+        let (mut last, mut order) = (Vec::new(), Vec::new());
+        for chunk in chunks(cache, lanes, tokens_at_once) {
+            let new = NewTokens::new(chunk.runs, &self.compute().device)?;
+            let hidden = self.hidden(cache, &self.tensor(&chunk.ids)?, &new)?; // [M, hidden]
+            let rows: Vec<u32> = chunk.ends.iter().map(|(_, row)| *row).collect();
+            order.extend(chunk.ends.iter().map(|(place, _)| *place));
+            if rows.len() == chunk.ids.len() {
+                last.push(hidden);
+            } else if !rows.is_empty() {
+                last.push(rows::gather(self.kernels(), &hidden, &self.tensor(&rows)?)?);
+            }
+        }
+        lanes.iter().for_each(|lane| cache.advance(lane.lane, lane.ids.len()));
+        debug_assert!(order.is_sorted(), "chunks keep the order of the lanes");
+        let last = if last.len() == 1 { last.remove(0) } else { Tensor::cat(&last, 0)? };
+        Ok(vocabulary::logits(self.kernels(), &last, self.weights().head())?)
+    }
+
+    /// The rows after the last norm of new tokens, whose keys and values are appended. `[M, hidden]`
+    pub(super) fn hidden(
+        &self,
+        cache: &DeviceCache,
+        ids: &Tensor,
+        new: &NewTokens,
+    ) -> Result<Tensor, LmError> {
+        let (kernels, weights, heads) = (self.kernels(), self.weights(), self.config().heads());
+        let mut x = rows::gather(kernels, weights.embedding(), ids)?;
+        let mut normed = rms_norm::forward(kernels, &x, weights.layer(0).input_norm, self.eps())?;
+        for (idx, of_layer) in cache.layers.iter().enumerate() {
+            let layer = weights.layer(idx);
+            let qkv = linear::forward(&normed, layer.qkv)?;
+            let q = cached::append(kernels, &qkv, layer.qkv_bias, new, &self.rope, heads, of_layer)?;
+            let attended = cached::attend(kernels, &q, new, heads, of_layer)?;
+            let written = linear::forward(&attended, layer.o_proj)?;
+            (x, normed) = rms_norm::add_forward(kernels, &x, &written, layer.post_norm, self.eps())?;
+            let gate_up = linear::forward(&normed, layer.gate_up)?;
+            let written = linear::forward(&swiglu::forward(kernels, &gate_up)?, layer.down_proj)?;
+            let is_last = idx + 1 == cache.layers.len();
+            let gain = if is_last { weights.norm() } else { weights.layer(idx + 1).input_norm };
+            (x, normed) = rms_norm::add_forward(kernels, &x, &written, gain, self.eps())?;
+        }
+        Ok(normed)
+    }
+}
+
+/// Divides the new tokens of the lanes, in their order, into passes of at most `limit` tokens.
+fn chunks(cache: &DeviceCache, lanes: &[LaneTokens], limit: usize) -> Vec<Chunk> {
+    let mut chunks = vec![Chunk::default()];
+    for (place, tokens) in lanes.iter().enumerate() {
+        let (mut rest, mut position) = (tokens.ids, cache.len(tokens.lane));
+        while !rest.is_empty() {
+            if chunks.last().is_some_and(|chunk| chunk.ids.len() == limit) {
+                chunks.push(Chunk::default());
+            }
+            let chunk = chunks.last_mut().expect("there is one from the start");
+            let (now, later) = rest.split_at(rest.len().min(limit - chunk.ids.len()));
+            chunk.ids.extend(now);
+            chunk.runs.push((tokens.lane, position..position + now.len()));
+            if later.is_empty() {
+                chunk.ends.push((place, chunk.ids.len() as u32 - 1));
+            }
+            position += now.len();
+            rest = later;
+        }
+    }
+    chunks
+}

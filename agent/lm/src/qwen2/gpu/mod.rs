@@ -1,0 +1,142 @@
+//! Qwen2 on any device, made of the operations in `crate::ops::gpu`: the second engine, for a GPU.
+//!
+//! A [`DeviceModel`] is a snapshot of a [`Qwen2`]'s weights in a compute dtype on a device. [`DeviceModel::decode`]
+//! continues the lanes of a [`DeviceCache`], a [`Stepper`] does it without leaving the device, and
+//! [`DeviceModel::record`] makes a [`DevicePass`] that has gradients. All of it also runs on the CPU, where tests
+//! compare it with the first engine: the orchestration is proved without a GPU, and only the kernels are left to be.
+//!
+//! Unlike the first engine, a lane's logits agree with those of another batch up to rounding only: cuBLAS chooses its
+//! order of summation by the shape.
+
+pub mod cache;
+pub mod decode;
+pub mod parameters;
+pub mod pass;
+pub mod stepper;
+#[cfg(test)]
+mod tests;
+
+
+use candle_core::Tensor;
+
+pub use crate::qwen2::gpu::cache::DeviceCache;
+pub use crate::qwen2::gpu::parameters::Parameters;
+pub use crate::qwen2::gpu::pass::DevicePass;
+pub use crate::qwen2::gpu::stepper::Stepper;
+
+use crate::qwen2::{Qwen2, Qwen2Config};
+use crate::device::Compute;
+use crate::error::LmError;
+use crate::ops::gpu::rope::RopeTable;
+use crate::ops::gpu::reference_check as twins;
+use crate::ops::gpu::reference_check::{TwinCheck, TwinSizes};
+use webshop_kernels::gpu::launch::{Kernels, Specialization};
+use webshop_kernels::cpu::rope::Rope;
+
+/// A model's weights on a device.
+#[derive(Clone, Debug)]
+pub struct DeviceModel {
+    config: Qwen2Config,
+    compute: Compute,
+    kernels: Kernels,
+    rope: RopeTable,
+    weights: Parameters,
+}
+
+impl DeviceModel {
+    /// The weights that `model` has now; later steps of an optimizer do not reach them.
+    pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self, LmError> {
+        let weights = Parameters::of(model, compute.dtype, &compute.device)?;
+        Self::with_weights(model.config(), compute, weights)
+    }
+
+    /// A model with weights that look random, a function of the configuration alone, made quickly on the device: for
+    /// measurements, where a random [`Qwen2`] of billions of parameters would take minutes.
+    pub fn for_measurement(config: &Qwen2Config, compute: &Compute) -> Result<Self, LmError> {
+        config.validate()?;
+        let weights = Parameters::for_measurement(config, compute.dtype, &compute.device)?;
+        Self::with_weights(config, compute, weights)
+    }
+
+    /// A model that computes with `weights`, which must have the compute dtype.
+    pub fn with_weights(
+        config: &Qwen2Config,
+        compute: &Compute,
+        weights: Parameters,
+    ) -> Result<Self, LmError> {
+        let heads = config.heads();
+        let specialization =
+            Specialization { dtype: compute.dtype, head_dim: heads.head_dim, group: heads.group() };
+        let kernels = compute.kernels(&specialization)?;
+        let rope = Rope::new(heads.head_dim, config.rope_theta, config.max_position_embeddings);
+        Ok(Self {
+            config: config.clone(),
+            compute: compute.clone(),
+            kernels,
+            rope: RopeTable::new(&rope, &compute.device)?,
+            weights,
+        })
+    }
+
+    /// The shape of the model.
+    pub fn config(&self) -> &Qwen2Config {
+        &self.config
+    }
+
+    /// Where and in which format it is computed.
+    pub fn compute(&self) -> &Compute {
+        &self.compute
+    }
+
+    /// The weights in the compute dtype, which an optimizer may change in place.
+    pub fn weights(&self) -> &Parameters {
+        &self.weights
+    }
+
+    /// The kernels it is computed with.
+    pub fn kernels(&self) -> &Kernels {
+        &self.kernels
+    }
+
+    /// The same model with other kernels.
+    #[cfg(test)]
+    fn with_kernels(mut self, kernels: Kernels) -> Self {
+        self.kernels = kernels;
+        self
+    }
+
+    fn eps(&self) -> f32 {
+        self.config.rms_norm_eps as f32
+    }
+
+    fn tensor(&self, values: &[u32]) -> Result<Tensor, LmError> {
+        Ok(Tensor::from_slice(values, values.len(), &self.compute.device)?)
+    }
+
+    /// Every kernel against its plain twin, at this model's sizes, on its device.
+    pub fn compare_kernels(&self, tokens: usize) -> Result<Vec<TwinCheck>, LmError> {
+        let sizes = TwinSizes {
+            heads: self.config.heads(),
+            hidden: self.config.hidden_size,
+            inner: self.config.intermediate_size,
+            vocab_size: self.config.vocab_size,
+            tokens,
+            capacity: (4 * tokens).min(self.config.max_position_embeddings),
+        };
+        Ok(twins::compare(&self.kernels, self.compute.dtype, &self.compute.device, sizes)?)
+    }
+
+    /// Bytes that a token takes in a cache.
+    pub fn cache_bytes_per_token(&self) -> usize {
+        let heads = self.config.heads();
+        2 * self.config.num_hidden_layers
+            * heads.n_kv_heads
+            * heads.head_dim
+            * self.compute.dtype.size_in_bytes()
+    }
+
+    /// Parameters in all.
+    pub fn n_parameters(&self) -> usize {
+        self.weights.named().map(|(_, tensor)| tensor.elem_count()).sum()
+    }
+}

@@ -1,0 +1,295 @@
+//! One pass over packed sequences on a device: forward, and backward with every gradient written out.
+//!
+//! The equations are those of [`crate::qwen2::cpu::pass::Pass`]. What differs is memory: of a layer only its input is kept, and the
+//! backward pass computes the layer again ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, with one
+//! segment a layer). Gradients are added to f32 tensors that stay on the device, so micro-batches accumulate there.
+
+use candle_core::{DType, Tensor};
+
+use crate::qwen2::{PackedTokens, TokenStats};
+use crate::qwen2::gpu::parameters::Layer;
+use crate::qwen2::gpu::{DeviceModel, Parameters};
+use crate::error::LmError;
+use crate::ops::gpu::attention;
+use crate::ops::gpu::attention::Sequence;
+use crate::ops::gpu::rows::Placement;
+use crate::ops::gpu::log_prob::Scored;
+use crate::ops::gpu::{linear, log_prob as vocabulary, rms_norm, rope, rows, swiglu};
+use crate::generation::sampler::Sampler;
+
+/// A forward pass that can still be differentiated.
+#[derive(Debug)]
+pub struct DevicePass<'m> {
+    model: &'m DeviceModel,
+    batch: Batch,
+    /// Input of each layer. `[T, hidden]`
+    inputs: Vec<Tensor>,
+    /// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
+    x: Tensor,
+    hidden: Tensor,
+    scored: Scored,
+}
+
+/// What was asked, on the device.
+#[derive(Debug)]
+struct Batch {
+    lengths: Vec<usize>,
+    ids: Placement,
+    /// Position of each token in its sequence. `[T]`
+    places: Tensor,
+    asked: Placement,
+    targets: Tensor,
+    sampler: Sampler,
+}
+
+/// Activations of one layer, made twice and kept never. `[T, ·]`
+struct Activations {
+    normed: Tensor,
+    rotated: Tensor,
+    attended: Tensor,
+    middle: Tensor,
+    normed_middle: Tensor,
+    gate_up: Tensor,
+    activated: Tensor,
+}
+
+impl DeviceModel {
+    /// As [`Qwen2::record`](crate::qwen2::Qwen2::record): log-probability and entropy of `targets[i]` after position
+    /// `positions[i]` of the packed tokens under the distribution that `sampler` draws from, and what their gradient needs.
+    pub fn record(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        targets: &[u32],
+        sampler: Sampler,
+    ) -> Result<DevicePass<'_>, LmError> {
+        let mut inputs = Vec::with_capacity(self.config().num_hidden_layers);
+        let batch = self.batch(tokens, positions, targets, sampler)?;
+        let (x, hidden, scored) = self.forward(&batch, |x| inputs.push(x.clone()))?;
+        Ok(DevicePass { model: self, batch, inputs, x, hidden, scored })
+    }
+
+    /// As [`Qwen2::score`](crate::qwen2::Qwen2::score): the answers alone, on the host. Waits for the device.
+    pub fn score(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        targets: &[u32],
+        sampler: Sampler,
+    ) -> Result<TokenStats, LmError> {
+        let (_, _, scored) = self.forward(&self.batch(tokens, positions, targets, sampler)?, |_| ())?;
+        on_host(&scored)
+    }
+
+    fn batch(
+        &self,
+        tokens: &PackedTokens,
+        positions: &[u32],
+        targets: &[u32],
+        sampler: Sampler,
+    ) -> Result<Batch, LmError> {
+        sampler.check_scoring()?;
+        let refuse = |reason: String| Err(LmError::Input(reason));
+        let n_tokens: usize = tokens.lengths.iter().sum();
+        if n_tokens != tokens.ids.len() || tokens.lengths.contains(&0) {
+            return refuse(format!("{} ids in sequences of {:?}", tokens.ids.len(), tokens.lengths));
+        }
+        if !tokens.trunks.is_empty() {
+            return refuse("a device computes whole sequences, and these go on from others".into());
+        }
+        let limit = self.config().max_position_embeddings;
+        if let Some(length) = tokens.lengths.iter().find(|&&length| length > limit) {
+            return refuse(format!("a sequence of {length} tokens exceeds the model's {limit} positions"));
+        }
+        if let Some(position) = positions.iter().find(|&&position| position as usize >= n_tokens) {
+            return refuse(format!("position {position} is asked of {n_tokens} tokens"));
+        }
+        if positions.len() != targets.len() {
+            return refuse(format!("{} positions with {} targets", positions.len(), targets.len()));
+        }
+        self.config().check_ids(tokens.ids)?;
+        self.config().check_ids(targets)?;
+        let places: Vec<u32> = tokens.lengths.iter().flat_map(|&length| 0..length as u32).collect();
+        let device = &self.compute().device;
+        Ok(Batch {
+            lengths: tokens.lengths.to_vec(),
+            ids: Placement::new(tokens.ids, device)?,
+            places: self.tensor(&places)?,
+            asked: Placement::new(positions, device)?,
+            targets: self.tensor(targets)?,
+            sampler,
+        })
+    }
+
+    fn forward(
+        &self,
+        batch: &Batch,
+        mut keep: impl FnMut(&Tensor),
+    ) -> Result<(Tensor, Tensor, Scored), LmError> {
+        let (kernels, weights) = (self.kernels(), self.weights());
+        let mut x = rows::gather(kernels, weights.embedding(), batch.ids.ids())?; // [T, hidden]
+        for idx in 0..self.config().num_hidden_layers {
+            keep(&x);
+            let layer = weights.layer(idx);
+            let activations = self.activations(&layer, &x, batch)?;
+            x = (activations.middle + linear::forward(&activations.activated, layer.down_proj)?)?;
+        }
+        let x = if batch.targets.elem_count() == 0 {
+            x.narrow(0, 0, 0)?
+        } else {
+            rows::gather(kernels, &x, batch.asked.ids())? // [N, hidden]
+        };
+        let hidden = if x.elem_count() == 0 {
+            x.clone()
+        } else {
+            rms_norm::forward(kernels, &x, weights.norm(), self.eps())?
+        };
+        let head = (&hidden, weights.head());
+        let scored = vocabulary::forward(kernels, head, &batch.targets, batch.sampler)?;
+        Ok((x, hidden, scored))
+    }
+
+    fn activations(&self, layer: &Layer, x: &Tensor, batch: &Batch) -> Result<Activations, LmError> {
+        let (kernels, heads) = (self.kernels(), self.config().heads());
+        let normed = rms_norm::forward(kernels, x, layer.input_norm, self.eps())?;
+        let qkv = linear::forward(&normed, layer.qkv)?;
+        let rotated = rope::forward(kernels, &qkv, layer.qkv_bias, &batch.places, &self.rope, heads)?;
+        let attended = self
+            .sequences(&rotated, &batch.lengths)?
+            .iter()
+            .map(|sequence| attention::forward(kernels, sequence, heads))
+            .collect::<candle_core::Result<Vec<_>>>()?;
+        let attended = Tensor::cat(&attended, 0)?; // [T, H D]
+        let written = linear::forward(&attended, layer.o_proj)?;
+        let (middle, normed_middle) =
+            rms_norm::add_forward(kernels, x, &written, layer.post_norm, self.eps())?;
+        let gate_up = linear::forward(&normed_middle, layer.gate_up)?;
+        let activated = swiglu::forward(kernels, &gate_up)?;
+        Ok(Activations { normed, rotated, attended, middle, normed_middle, gate_up, activated })
+    }
+
+    /// Queries, keys and values of each sequence, from rows of turned `q ‖ k ‖ v`.
+    fn sequences(&self, rotated: &Tensor, lengths: &[usize]) -> Result<Vec<Sequence>, LmError> {
+        let heads = self.config().heads();
+        let (n_tokens, kv_heads) = (rotated.dim(0)?, heads.n_kv_heads);
+        let by_head = rotated.reshape((n_tokens, heads.n_heads + 2 * kv_heads, heads.head_dim))?;
+        let mut start = 0;
+        let sequences = lengths.iter().map(|&length| {
+            let rows = by_head.narrow(0, start, length)?;
+            start += length;
+            let keys = |first| rows.narrow(1, first, kv_heads)?.transpose(0, 1)?.contiguous(); // [K, L, D]
+            Ok(Sequence {
+                q: rows.narrow(1, 0, heads.n_heads)?,
+                k: keys(heads.n_heads)?,
+                v: keys(heads.n_heads + kv_heads)?,
+                first: 0,
+            })
+        });
+        sequences.collect()
+    }
+}
+
+/// Brings the answers to the host, which waits for them.
+fn on_host(scored: &Scored) -> Result<TokenStats, LmError> {
+    let read = |x: &Tensor| x.to_vec1::<f32>();
+    let n_outside = read(&scored.outside)?.into_iter().filter(|is_outside| *is_outside > 0.0).count();
+    TokenStats::new(read(&scored.stats.log_prob)?, read(&scored.stats.entropy)?, n_outside)
+}
+
+impl DevicePass<'_> {
+    /// The answers of the forward pass on the host, where a loss is made from them; its gradient there
+    /// ([`TokenStats::d_log_prob`]) is what [`backward`](Self::backward) takes. Waits for the device.
+    pub fn stats(&self) -> Result<TokenStats, LmError> {
+        on_host(&self.scored)
+    }
+
+    /// log p(target) at each asked position, on the device. `[N]`
+    pub fn log_prob(&self) -> &Tensor {
+        &self.scored.stats.log_prob
+    }
+
+    /// Entropy in nats at each asked position, on the device. `[N]`
+    pub fn entropy(&self) -> &Tensor {
+        &self.scored.stats.entropy
+    }
+
+    /// 1 at each asked position whose target the nucleus leaves out and that was counted in, else 0; on the device. `[N]`
+    pub fn outside(&self) -> &Tensor {
+        &self.scored.outside
+    }
+
+    /// Adds to `gradients` those of a loss whose gradient with respect to the log-probabilities is `d_log_prob`.
+    pub fn backward(&self, d_log_prob: &[f32], gradients: &Parameters) -> Result<(), LmError> {
+        let model = self.model;
+        let (kernels, weights, device) = (model.kernels(), model.weights(), &model.compute().device);
+        if d_log_prob.len() != self.batch.targets.elem_count() {
+            let reason =
+                format!("{} gradients for {} targets", d_log_prob.len(), self.batch.targets.elem_count());
+            return Err(LmError::Input(reason));
+        }
+        if d_log_prob.is_empty() {
+            return Ok(());
+        }
+        let d_log_prob = Tensor::from_slice(d_log_prob, d_log_prob.len(), device)?;
+        let head = (&self.hidden, weights.head());
+        let (targets, d_head) = (&self.batch.targets, gradients.head());
+        let d_hidden = vocabulary::backward(kernels, head, targets, &self.scored, &d_log_prob, d_head)?;
+        let around = (&d_hidden, &self.x.zeros_like()?);
+        let d_rows =
+            rms_norm::backward(kernels, &self.x, weights.norm(), model.eps(), around, gradients.norm())?;
+        let n_tokens: usize = self.batch.lengths.iter().sum();
+        let sums = Tensor::zeros((n_tokens, model.config().hidden_size), DType::F32, device)?;
+        rows::scatter(kernels, &d_rows, &self.batch.asked, &sums)?;
+        let mut d_x = sums.to_dtype(self.x.dtype())?; // [T, hidden]
+        for (idx, x) in self.inputs.iter().enumerate().rev() {
+            d_x = self.layer_backward(&weights.layer(idx), &gradients.layer(idx), x, &d_x)?;
+        }
+        Ok(rows::scatter(kernels, &d_x, &self.batch.ids, gradients.embedding())?)
+    }
+
+    /// Takes the gradient of a layer's output to that of its input, computing the layer again. `[T, hidden]`
+    fn layer_backward(
+        &self,
+        layer: &Layer,
+        gradients: &Layer,
+        x: &Tensor,
+        d_y: &Tensor,
+    ) -> Result<Tensor, LmError> {
+        let (model, kernels) = (self.model, self.model.kernels());
+        let (heads, eps) = (model.config().heads(), model.eps());
+        let a = model.activations(layer, x, &self.batch)?;
+        let d_activated = linear::backward(kernels, &a.activated, layer.down_proj, d_y, gradients.down_proj)?;
+        let d_gate_up = swiglu::backward(kernels, &a.gate_up, &d_activated)?;
+        let d_normed =
+            linear::backward(kernels, &a.normed_middle, layer.gate_up, &d_gate_up, gradients.gate_up)?;
+        let around = (&d_normed, d_y);
+        let d_middle =
+            rms_norm::backward(kernels, &a.middle, layer.post_norm, eps, around, gradients.post_norm)?;
+        let d_attended = linear::backward(kernels, &a.attended, layer.o_proj, &d_middle, gradients.o_proj)?;
+        let d_rotated = self.attention_backward(&a.rotated, &d_attended)?;
+        let d_qkv = rope::backward(kernels, &d_rotated, &self.batch.places, &model.rope, heads)?;
+        linear::bias_backward(kernels, &d_qkv, gradients.qkv_bias)?;
+        let d_normed = linear::backward(kernels, &a.normed, layer.qkv, &d_qkv, gradients.qkv)?;
+        let around = (&d_normed, &d_middle);
+        Ok(rms_norm::backward(kernels, x, layer.input_norm, eps, around, gradients.input_norm)?)
+    }
+
+    /// `[T, H D]` → `[T, (H + 2K) D]`
+    fn attention_backward(&self, rotated: &Tensor, d_attended: &Tensor) -> Result<Tensor, LmError> {
+        let (model, heads) = (self.model, self.model.config().heads());
+        let d_attended = d_attended.reshape((rotated.dim(0)?, heads.n_heads, heads.head_dim))?;
+        let mut start = 0;
+        let mut parts = Vec::new();
+        for (sequence, &length) in
+            model.sequences(rotated, &self.batch.lengths)?.iter().zip(&self.batch.lengths)
+        {
+            let d_out = d_attended.narrow(0, start, length)?;
+            start += length;
+            let (d_q, d_k, d_v) = attention::backward(model.kernels(), sequence, heads, &d_out)?;
+            let kv_width = heads.n_kv_heads * heads.head_dim;
+            let by_row = |x: Tensor| x.transpose(0, 1)?.contiguous()?.reshape((length, kv_width));
+            parts.push(Tensor::cat(&[d_q, by_row(d_k)?, by_row(d_v)?], 1)?);
+        }
+        Ok(Tensor::cat(&parts, 0)?)
+    }
+}

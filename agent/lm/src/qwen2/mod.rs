@@ -1,0 +1,284 @@
+//! Our own Qwen2 ("Qwen2 Technical Report", arXiv 2407.10671), differentiable, for training.
+//!
+//! A [`Qwen2`] owns its parameters as candle `Var`s under their checkpoint names. [`Qwen2::record`] takes
+//! [`PackedTokens`], sequences laid end to end without padding, to the log-probabilities of given tokens,
+//! and its [`Pass`] takes a loss of them to gradients. A layer is
+//!
+//! ```text
+//! x = x + o_proj · attention(qkv_proj · rms_norm(x))       queries, keys and values with a bias
+//! x = x + down_proj · (silu(gate_proj · y) ∘ up_proj · y)   with y = rms_norm(x)
+//! ```
+//!
+//! and the head is the embedding's matrix (tied) or one of its own. Token by token generation is
+//! [`Decoder`], the same function with a cache; reading and writing folders is
+//! [`crate::checkpoint`]. There is no dropout, and no gradient step is taken here.
+
+pub mod batch;
+pub mod config;
+pub mod cpu;
+pub mod gpu;
+pub mod lora;
+pub mod shapes;
+#[cfg(test)]
+mod tests;
+
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor, Var};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+use sha2::{Digest, Sha256};
+use webshop_products::{Purpose, Seed};
+
+use crate::qwen2::lora::Adapter;
+pub use crate::qwen2::config::Qwen2Config;
+pub use crate::qwen2::cpu::decoder::Decoder;
+pub use crate::qwen2::batch::{LaneTokens, Logits};
+pub use crate::qwen2::cpu::pass::{PackedTokens, Pass, TokenStats};
+pub use crate::qwen2::shapes::KnownShape;
+
+use crate::error::LmError;
+use webshop_kernels::cpu::rope::Rope;
+use webshop_kernels::cpu::threads::Threads;
+
+/// A causal language model of the Qwen2 family. A clone shares the weights; [`Qwen2::frozen_copy`] does not.
+#[derive(Clone, Debug)]
+pub struct Qwen2 {
+    config: Qwen2Config,
+    parameters: Vec<(String, Var)>,
+    rope: Arc<Rope>,
+    adapter: Option<Arc<Adapter>>,
+    recomputes: bool,
+}
+
+impl Qwen2 {
+    /// A model with random weights, a function of `config` and `seed` alone.
+    ///
+    /// Matrices and the embedding are normal with deviation `initializer_range`, biases 0, gains 1.
+    /// The two projections that write to the residual stream (`o_proj`, `down_proj`) are divided by
+    /// √(2 · layers), as GPT-2 does, so that the stream does not grow with depth.
+    pub fn random(config: &Qwen2Config, seed: Seed) -> Result<Self, LmError> {
+        config.validate()?;
+        let shapes = parameter_shapes(config).into_iter().enumerate();
+        let parameters = shapes.map(|(idx, (name, shape))| {
+            let tensor = random_parameter(config, seed, idx, &name, &shape)?;
+            Ok((name, tensor))
+        });
+        Self::new(config, parameters.collect::<Result<_, LmError>>()?)
+    }
+
+    /// A model with the given weights, which must be exactly those the configuration asks for,
+    /// converted to f32. The error names a parameter that is missing, too many or of another shape.
+    pub fn new(config: &Qwen2Config, mut tensors: Vec<(String, Tensor)>) -> Result<Self, LmError> {
+        config.validate()?;
+        tensors.sort_by(|a, b| a.0.cmp(&b.0));
+        let shapes = parameter_shapes(config);
+        for (name, shape) in &shapes {
+            match tensors.binary_search_by(|(other, _)| other.cmp(name)) {
+                Ok(found) if tensors[found].1.dims() == shape => {}
+                Ok(found) => {
+                    let dims = tensors[found].1.dims();
+                    return Err(LmError::Weights(format!(
+                        "parameter `{name}` has shape {dims:?}, expected {shape:?}"
+                    )));
+                }
+                Err(_) => return Err(LmError::Weights(format!("parameter `{name}` is missing"))),
+            }
+        }
+        if let Some((name, _)) =
+            tensors.iter().find(|(name, _)| !shapes.iter().any(|(known, _)| known == name))
+        {
+            return Err(LmError::Weights(format!("parameter `{name}` does not belong to this model")));
+        }
+        let parameters = tensors
+            .into_iter()
+            .map(|(name, tensor)| Ok((name, Var::from_tensor(&tensor.to_dtype(DType::F32)?.contiguous()?)?)))
+            .collect::<Result<_, LmError>>()?;
+        let rope = Rope::new(config.heads().head_dim, config.rope_theta, config.max_position_embeddings);
+        Ok(Self {
+            config: config.clone(),
+            parameters,
+            rope: Arc::new(rope),
+            adapter: None,
+            recomputes: false,
+        })
+    }
+
+    /// A copy of what learns as it is now, which later steps do not move: a reference model. Weights that an adapter
+    /// leaves alone are shared.
+    pub fn frozen_copy(&self) -> Result<Self, LmError> {
+        if let Some(lora) = self.adapter() {
+            return self.adapted(lora.copy()?);
+        }
+        let tensors = self.parameters.iter().map(|(name, var)| Ok((name.clone(), var.copy()?)));
+        Self::new(&self.config, tensors.collect::<Result<_, LmError>>()?)
+    }
+
+    /// This model, whose recorded passes keep of each layer its input alone and compute the layer again for the
+    /// gradient ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, with one segment a layer). Less
+    /// memory, a third more time, the same bits.
+    pub fn recomputing(self) -> Self {
+        Self { recomputes: true, ..self }
+    }
+
+    /// The shape of the model.
+    pub fn config(&self) -> &Qwen2Config {
+        &self.config
+    }
+
+    /// The parameters with their checkpoint names, sorted by name; without what an adapter adds.
+    pub fn parameters(&self) -> &[(String, Var)] {
+        &self.parameters
+    }
+
+    /// SHA-256 in hex over the names, shapes and little-endian bytes of what is computed with, in order of name.
+    pub fn fingerprint(&self) -> Result<String, LmError> {
+        let mut hash = Sha256::new();
+        for (idx, (name, var)) in self.parameters.iter().enumerate() {
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name.as_bytes());
+            hash.update((var.rank() as u64).to_le_bytes());
+            for &dim in var.dims() {
+                hash.update((dim as u64).to_le_bytes());
+            }
+            for value in self.weight(idx).flatten_all()?.to_vec1::<f32>()? {
+                hash.update(value.to_le_bytes());
+            }
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// A snapshot of the weights for generation, which later steps do not move.
+    pub fn decoder(&self) -> Result<Decoder, LmError> {
+        self.clone().into_decoder()
+    }
+
+    /// As [`decoder`](Self::decoder) for a model that will not be trained. Unless a clone shares them, every
+    /// parameter is freed as soon as it has been packed, so that two copies never exist.
+    pub fn into_decoder(self) -> Result<Decoder, LmError> {
+        Decoder::new(self)
+    }
+
+    /// Whether one pass keeps all threads busy. Passes of such a model are run one after another; side by side
+    /// they would gain nothing and need their memory at the same time.
+    pub fn is_wide(&self) -> bool {
+        Threads::for_width(self.config.hidden_size) == Threads::All
+    }
+
+    /// Zeros for a gradient of the embedding, or of a head like it.
+    fn embedding_zeros(&self) -> Vec<f32> {
+        let (vocab_size, width) = (self.config.vocab_size, self.config.hidden_size);
+        Threads::for_width(width.min(vocab_size)).zeros(vocab_size * width)
+    }
+
+    fn head_name(&self) -> &'static str {
+        if self.config.tie_word_embeddings { "model.embed_tokens.weight" } else { "lm_head.weight" }
+    }
+
+    /// A parameter by name as it is computed with, without a history: gradients are written out, not traced.
+    fn parameter(&self, name: &str) -> Tensor {
+        self.weight(self.position(name))
+    }
+
+    fn layer_parameter(&self, layer_idx: usize, name: &str) -> Tensor {
+        self.parameter(&format!("model.layers.{layer_idx}.{name}"))
+    }
+
+    /// Where a parameter stands in the list.
+    fn position(&self, name: &str) -> usize {
+        self.parameters
+            .binary_search_by(|(other, _)| other.as_str().cmp(name))
+            .expect("the constructor checked that every parameter is there")
+    }
+
+    fn check_tokens(&self, tokens: &PackedTokens) -> Result<(), LmError> {
+        let total: usize = tokens.lengths.iter().sum();
+        if total != tokens.ids.len() || tokens.lengths.contains(&0) {
+            let (n, lengths) = (tokens.ids.len(), tokens.lengths);
+            return Err(LmError::Input(format!("{n} ids in sequences of {lengths:?}")));
+        }
+        let trunks = tokens.trunks;
+        let is_trunk = |trunk: usize, at: usize| trunk < at && trunks[trunk].is_none();
+        let fits = |(at, trunk): (usize, &Option<usize>)| trunk.is_none_or(|trunk| is_trunk(trunk, at));
+        if !(trunks.is_empty() || trunks.len() == tokens.lengths.len())
+            || !trunks.iter().enumerate().all(fits)
+        {
+            let n = tokens.lengths.len();
+            return Err(LmError::Input(format!("{n} sequences that go on from {trunks:?}")));
+        }
+        self.config.check_ids(tokens.ids)
+    }
+}
+
+/// Every parameter of a model with its shape, sorted by name.
+pub(crate) fn parameter_shapes(config: &Qwen2Config) -> Vec<(String, Vec<usize>)> {
+    let heads = config.heads();
+    let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+    let (q, kv) = (heads.out_width(), heads.n_kv_heads * heads.head_dim);
+    let mut shapes = vec![
+        ("model.embed_tokens.weight".to_owned(), vec![config.vocab_size, hidden]),
+        ("model.norm.weight".to_owned(), vec![hidden]),
+    ];
+    if !config.tie_word_embeddings {
+        shapes.push(("lm_head.weight".to_owned(), vec![config.vocab_size, hidden]));
+    }
+    for layer in 0..config.num_hidden_layers {
+        for (name, shape) in [
+            ("input_layernorm.weight", vec![hidden]),
+            ("self_attn.q_proj.weight", vec![q, hidden]),
+            ("self_attn.q_proj.bias", vec![q]),
+            ("self_attn.k_proj.weight", vec![kv, hidden]),
+            ("self_attn.k_proj.bias", vec![kv]),
+            ("self_attn.v_proj.weight", vec![kv, hidden]),
+            ("self_attn.v_proj.bias", vec![kv]),
+            ("self_attn.o_proj.weight", vec![hidden, q]),
+            ("post_attention_layernorm.weight", vec![hidden]),
+            ("mlp.gate_proj.weight", vec![inner, hidden]),
+            ("mlp.up_proj.weight", vec![inner, hidden]),
+            ("mlp.down_proj.weight", vec![hidden, inner]),
+        ] {
+            shapes.push((format!("model.layers.{layer}.{name}"), shape));
+        }
+    }
+    shapes.sort();
+    shapes
+}
+
+/// The first weights of parameter `idx`, as [`Qwen2::random`] draws them: none depends on another.
+pub(crate) fn random_parameter(
+    config: &Qwen2Config,
+    seed: Seed,
+    idx: usize,
+    name: &str,
+    shape: &[usize],
+) -> Result<Tensor, LmError> {
+    let writes_to_residual = name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
+    let deviation = if writes_to_residual {
+        config.initializer_range / libm::sqrt(2.0 * config.num_hidden_layers as f64)
+    } else {
+        config.initializer_range
+    };
+    let count = shape.iter().product();
+    let values = match shape.len() {
+        1 if name.ends_with(".bias") => vec![0.0; count],
+        1 => vec![1.0; count],
+        _ => normal(&mut seed.rng(Purpose::Init, &[idx as u64]), count, deviation),
+    };
+    Ok(Tensor::from_vec(values, shape, &Device::Cpu)?)
+}
+
+/// Normal numbers by the transform of Box and Muller, in double precision until the end.
+fn normal(rng: &mut ChaCha8Rng, count: usize, deviation: f64) -> Vec<f32> {
+    // 53 bits, shifted by half a step so that the logarithm never sees zero.
+    let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+    let mut values = Vec::with_capacity(count + 1);
+    while values.len() < count {
+        let radius = libm::sqrt(-2.0 * libm::log(uniform())) * deviation;
+        let angle = 2.0 * std::f64::consts::PI * uniform();
+        values.push((radius * libm::cos(angle)) as f32);
+        values.push((radius * libm::sin(angle)) as f32);
+    }
+    values.truncate(count);
+    values
+}

@@ -1,0 +1,338 @@
+//! The model against candle-transformers' Qwen2, against finite differences, and against itself.
+
+pub mod decoding;
+
+
+use std::path::Path;
+
+use candle_core::{DType, Device, IndexOp, Tensor};
+use candle_nn::VarBuilder;
+use candle_transformers::models::qwen2 as reference;
+use webshop_products::Seed;
+
+use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use crate::qwen2::cpu::kv_cache::KvCache;
+use crate::checkpoint;
+use webshop_kernels::levels;
+use crate::generation::sampler::Sampler;
+
+/// (query heads, key heads, head size if not hidden / heads, tied)
+const SHAPES: [(usize, usize, Option<usize>, bool); 4] =
+    [(2, 2, None, true), (4, 2, None, false), (3, 1, Some(8), true), (4, 1, None, true)];
+
+fn tiny((n_heads, n_kv_heads, head_dim, tied): (usize, usize, Option<usize>, bool)) -> Qwen2 {
+    let config = Qwen2Config {
+        hidden_size: 24,
+        intermediate_size: 20,
+        num_hidden_layers: 2,
+        num_attention_heads: n_heads,
+        num_key_value_heads: Some(n_kv_heads),
+        head_dim,
+        max_position_embeddings: 80,
+        tie_word_embeddings: tied,
+        initializer_range: 0.3,
+        ..Qwen2Config::small(37)
+    };
+    let model = Qwen2::random(&config, Seed(3)).unwrap();
+    // Zero biases and unit gains would hide a mistake in either.
+    for (name, var) in model.parameters().iter().filter(|(_, var)| var.rank() == 1) {
+        let values = (0..var.elem_count()).map(|i| ((i * 5 + name.len()) % 11) as f32 * 0.1 + 0.2);
+        var.set(&Tensor::from_iter(values, &Device::Cpu).unwrap()).unwrap();
+    }
+    model
+}
+
+fn ids(count: usize, salt: usize) -> Vec<u32> {
+    (0..count).map(|i| ((i * i + 7 * i + salt * 11) % 37) as u32).collect()
+}
+
+/// Logits after every token, as the packed forward pass has them. `[T, V]`
+fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
+    let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
+    let hidden = model.run(&PackedTokens { ids, lengths, trunks: &[] }, &everywhere, |_| ()).unwrap().hidden;
+    let head = model.parameter(model.head_name());
+    hidden.matmul(&head.t().unwrap()).unwrap().to_vec2::<f32>().unwrap()
+}
+
+fn assert_close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!((a - b).abs() <= tolerance, "{what}: element {i} is {a} against {b}");
+    }
+}
+
+/// Compares a model with candle-transformers' reading of the folder that we make of it.
+fn check_against_reference(model: &Qwen2, what: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    checkpoint::save(model, folder.path()).unwrap();
+    let mut config = serde_json::to_value(model.config()).unwrap();
+    for (field, value) in [("sliding_window", 80.into()), ("max_window_layers", 2.into())] {
+        config[field] = value;
+    }
+    config["use_sliding_window"] = false.into();
+    let config: reference::Config = serde_json::from_value(config).unwrap();
+    let file = std::fs::read(folder.path().join("model.safetensors")).unwrap();
+    let weights = VarBuilder::from_buffered_safetensors(file, DType::F32, &Device::Cpu).unwrap();
+    let mut theirs = reference::ModelForCausalLM::new(&config, weights).unwrap();
+
+    let ids = ids(61, 0);
+    let ours = packed_logits(model, &ids, &[61]);
+    let prefix = Tensor::new(&ids[..60], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+    let last = Tensor::new(&ids[60..], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+    for (row, theirs) in [(59, theirs.forward(&prefix, 0)), (60, theirs.forward(&last, 60))] {
+        let theirs = theirs.unwrap().i((0, 0)).unwrap().to_vec1::<f32>().unwrap();
+        assert_close(&ours[row], &theirs, 1e-5, &format!("{what}, row {row}"));
+    }
+}
+
+#[test]
+fn logits_equal_candle_transformers() {
+    for shape in SHAPES.into_iter().filter(|shape| shape.2.is_none()) {
+        check_against_reference(&tiny(shape), &format!("{shape:?}"));
+    }
+}
+
+#[test]
+fn logits_of_folders_that_transformers_wrote_equal_candle_transformers() {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/transformers/models");
+    // All but the one whose heads are no equal parts of its width, which candle-transformers cannot tell.
+    for name in ["tied", "untied", "grouped", "sharded-bf16", "f16"] {
+        check_against_reference(&checkpoint::load(&models.join(name)).unwrap(), name);
+    }
+}
+
+#[test]
+fn packing_does_not_show() {
+    let model = tiny(SHAPES[1]);
+    let ids = ids(70, 1);
+    let packed = packed_logits(&model, &ids, &[20, 1, 49]);
+    let mut apart = packed_logits(&model, &ids[..20], &[20]);
+    apart.extend(packed_logits(&model, &ids[20..21], &[1]));
+    apart.extend(packed_logits(&model, &ids[21..], &[49]));
+    for (packed, apart) in packed.iter().zip(&apart) {
+        assert_close(packed, apart, 1e-6, "packed against apart");
+    }
+}
+
+#[test]
+fn later_tokens_do_not_show() {
+    let model = tiny(SHAPES[0]);
+    let mut ids = ids(30, 2);
+    let before = packed_logits(&model, &ids, &[30]);
+    ids[20] = (ids[20] + 1) % 37;
+    let after = packed_logits(&model, &ids, &[30]);
+    assert_eq!(before[..20], after[..20]);
+    assert_ne!(before[20], after[20]);
+}
+
+/// Two sequences, and questions at most of their positions, out of order and one of them twice.
+fn questions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
+    let ids = ids(31, 3);
+    let positions: Vec<u32> = (0..30).rev().filter(|&p| p != 19 && p != 4).chain([7]).collect();
+    let targets = positions.iter().map(|&p| ids[p as usize + 1]).collect();
+    (ids, [20, 11], positions, targets)
+}
+
+/// A loss whose gradient differs from question to question.
+fn loss(log_prob: &Tensor) -> Tensor {
+    let weights =
+        Tensor::from_iter((0..log_prob.elem_count()).map(|i| 0.05 + 0.002 * i as f32), &Device::Cpu);
+    (log_prob * weights.unwrap()).unwrap().sum_all().unwrap()
+}
+
+fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
+    let (ids, lengths, positions, targets) = questions();
+    let pass = model
+        .record(
+            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &positions,
+            &targets,
+            Sampler::PLAIN,
+        )
+        .unwrap();
+    pass.backward(&loss(&pass.stats().log_prob)).unwrap()
+}
+
+fn score(model: &Qwen2) -> Tensor {
+    let (ids, lengths, positions, targets) = questions();
+    model
+        .score(
+            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &positions,
+            &targets,
+            Sampler::PLAIN,
+        )
+        .unwrap()
+        .log_prob
+}
+
+#[test]
+fn every_parameter_learns() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        for ((name, var), gradient) in model.parameters().iter().zip(gradients(&model)) {
+            assert_eq!(gradient.len(), var.elem_count());
+            assert!(gradient.iter().any(|g| g.abs() > 1e-6), "`{name}` has a zero gradient");
+        }
+    }
+}
+
+#[test]
+fn gradients_match_finite_differences() {
+    const STEP: f32 = 4e-3;
+    for shape in SHAPES {
+        let model = tiny(shape);
+        let gradients = gradients(&model);
+        for ((name, var), gradient) in model.parameters().iter().zip(&gradients) {
+            // The slope along a direction of mixed signs involves every element at once.
+            let values = var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let signs: Vec<f32> = (0..values.len()).map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 }).collect();
+            let at = |step: f32| {
+                let moved: Vec<f32> = values.iter().zip(&signs).map(|(v, s)| v + step * s).collect();
+                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap()).unwrap();
+                f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap())
+            };
+            let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
+            let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
+            let numeric = (4.0 * fine - coarse) / 3.0;
+            var.set(&Tensor::from_slice(&values, var.shape(), &Device::Cpu).unwrap()).unwrap();
+            let slope: f64 = gradient.iter().zip(&signs).map(|(g, s)| f64::from(g * s)).sum();
+            let error = (slope - numeric).abs();
+            assert!(error < 2e-3 * numeric.abs().max(0.3), "{shape:?} `{name}`: {slope} against {numeric}");
+        }
+    }
+}
+
+#[test]
+fn recomputed_layers_give_the_same_bits() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        assert_eq!(gradients(&model.clone().recomputing()), gradients(&model), "{shape:?}");
+    }
+}
+
+#[test]
+fn scoring_is_the_recorded_forward_pass() {
+    let model = tiny(SHAPES[1]);
+    let (ids, lengths, positions, targets) = questions();
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
+    let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let scored = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
+    assert_eq!(scored.entropy, pass.stats().entropy);
+    // Against the softmax of the logits.
+    let logits = packed_logits(&model, &ids, &lengths);
+    for (i, (&position, &target)) in positions.iter().zip(&targets).enumerate() {
+        let row = &logits[position as usize];
+        let mass: f64 = row.iter().map(|&l| f64::from(l).exp()).sum();
+        let log_p = |l: f32| f64::from(l) - mass.ln();
+        let entropy: f64 = row.iter().map(|&l| -log_p(l) * log_p(l).exp()).sum();
+        let log_prob = pass.stats().log_prob.to_vec1::<f32>().unwrap()[i];
+        assert!((f64::from(log_prob) - log_p(row[target as usize])).abs() < 1e-5);
+        assert!((f64::from(scored.entropy[i]) - entropy).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn a_loss_of_nothing_has_a_zero_gradient() {
+    let model = tiny(SHAPES[0]);
+    let pass = model
+        .record(&PackedTokens { ids: &[1, 2], lengths: &[2], trunks: &[] }, &[], &[], Sampler::PLAIN)
+        .unwrap();
+    let gradients = pass.backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap()).unwrap();
+    for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
+        assert_eq!(gradient, vec![0.0; var.elem_count()], "{name}");
+    }
+}
+
+#[test]
+fn a_frozen_copy_does_not_move() {
+    let model = tiny(SHAPES[0]);
+    let frozen = model.frozen_copy().unwrap();
+    assert_eq!(frozen.fingerprint().unwrap(), model.fingerprint().unwrap());
+    let before = score(&frozen).to_vec1::<f32>().unwrap();
+    for (_, var) in model.parameters() {
+        var.set(&(var.as_tensor() * 1.5).unwrap()).unwrap();
+    }
+    assert_eq!(score(&frozen).to_vec1::<f32>().unwrap(), before);
+    assert_ne!(score(&model).to_vec1::<f32>().unwrap(), before);
+    assert_ne!(frozen.fingerprint().unwrap(), model.fingerprint().unwrap());
+}
+
+#[test]
+fn random_weights_follow_from_the_seed() {
+    let config = Qwen2Config::small(50);
+    let print = |seed| Qwen2::random(&config, Seed(seed)).unwrap().fingerprint().unwrap();
+    assert_eq!(print(0), print(0));
+    assert_ne!(print(0), print(1));
+    let model = Qwen2::random(&config, Seed(0)).unwrap();
+    let deviation = |name: &str| {
+        let (_, var) = model.parameters().iter().find(|(other, _)| other == name).unwrap();
+        var.sqr().unwrap().mean_all().unwrap().to_scalar::<f32>().unwrap().sqrt()
+    };
+    assert!((deviation("model.layers.0.mlp.up_proj.weight") - 0.02).abs() < 3e-4);
+    // 0.02 / √6.
+    assert!((deviation("model.layers.0.mlp.down_proj.weight") - 0.008_165).abs() < 1.5e-4);
+}
+
+/// Log-probabilities, gradients and logits of a cached pass, as bits.
+fn everything(model: &Qwen2) -> Vec<u32> {
+    let mut values = score(model).to_vec1::<f32>().unwrap();
+    values.extend(gradients(model).concat());
+    let decoder = model.decoder().unwrap();
+    let mut cache = KvCache::new(model.config(), 1, 80);
+    for part in [&ids(70, 6)[..], &[3]] {
+        let logits = decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: part }]).unwrap();
+        values.extend(logits.row(0));
+    }
+    values.into_iter().map(f32::to_bits).collect()
+}
+
+#[test]
+fn the_width_of_vectors_does_not_show() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        let results = levels::at_each(|| everything(&model));
+        assert!(results.iter().all(|result| *result == results[0]), "{shape:?}");
+    }
+}
+
+#[test]
+fn the_bits_are_those_of_every_machine() {
+    // Recorded once on x86-64 with AVX-512. Another value on another machine breaks the promise of equal
+    // results; another value after a change of the arithmetic is a new version of every trained model.
+    let mut hash = sha2::Sha256::default();
+    for shape in SHAPES {
+        let bytes = everything(&tiny(shape)).into_iter().flat_map(u32::to_le_bytes);
+        sha2::Digest::update(&mut hash, bytes.collect::<Vec<u8>>());
+    }
+    let digest: String =
+        sha2::Digest::finalize(hash).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(digest, "ba983b1e748c8298");
+}
+
+/// Wide enough for products to be divided among threads, with texts of several chunks.
+fn wide() -> Qwen2 {
+    let config = Qwen2Config {
+        hidden_size: 512,
+        intermediate_size: 520,
+        num_hidden_layers: 2,
+        num_attention_heads: 8,
+        max_position_embeddings: 700,
+        initializer_range: 0.1,
+        ..Qwen2Config::small(640)
+    };
+    Qwen2::random(&config, Seed(4)).unwrap()
+}
+
+#[test]
+fn threads_do_not_show_in_a_wide_model() {
+    let model = wide();
+    assert!(model.is_wide() && !tiny(SHAPES[0]).is_wide());
+    let on_threads = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        pool.install(|| everything(&model))
+    };
+    let expected = on_threads(1);
+    assert!(on_threads(2) == expected && on_threads(3) == expected);
+}

@@ -1,0 +1,234 @@
+//! Training, words and their tokens, what survives, and what is refused.
+
+use rand_chacha::rand_core::RngCore;
+use webshop_products::{Purpose, Seed};
+
+use super::*;
+
+const PAGES: [&str; 6] = [
+    "instruction: i need a black t-shirt in size 3x-large, price lower than $40.00",
+    "[back to search] page 1 (total results: 50) [next >]",
+    "men's black long-sleeve t-shirt, 100% cotton; black/red $34.5",
+    "women's red long sleeve blouse; size: small, medium, large; color: black, red",
+    "buy now < prev description features reviews click search black red large size",
+    "buy now < prev description features reviews click search black red large size",
+];
+
+fn shop_tokenizer() -> ShopTokenizer {
+    ShopTokenizer::train(PAGES, 400, &["<|1|>"]).unwrap()
+}
+
+fn on_threads(n_threads: usize, texts: &[&str]) -> String {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+    pool.install(|| ShopTokenizer::train(texts.iter().copied(), 400, &[]).unwrap().to_json())
+}
+
+#[test]
+fn training_ignores_order_and_threads() {
+    let mut backwards = PAGES;
+    backwards.reverse();
+    let expected = on_threads(1, &PAGES);
+    for n_threads in [1, 2, 4] {
+        assert!(on_threads(n_threads, &PAGES) == expected, "{n_threads} threads");
+        assert!(on_threads(n_threads, &backwards) == expected, "{n_threads} threads, backwards");
+    }
+}
+
+#[test]
+fn merges_are_the_same_in_every_process() {
+    // By hand, with the space before every word: (a a) 3·2 = 6 of "aaaa"; then three pairs of " abc" occur
+    // 3 times, and (a b) has the lowest ids, since the space's letter Ġ comes after all of ASCII; then
+    // (Ġ ab) before (ab c), since ab is new; then (Ġab c); then (Ġ aa) before (aa aa), 2 each; (Ġaa aa).
+    let tokenizer = ShopTokenizer::train(["abc abc abc aaaa aaaa"], 5 + 256 + 6, &[]).unwrap();
+    let learned: Vec<String> = (261..267).map(|id| tokenizer.token(id).unwrap()).collect();
+    assert_eq!(learned, ["aa", "ab", "Ġab", "Ġabc", "Ġaa", "Ġaaaa"]);
+}
+
+#[test]
+fn special_tokens_have_the_first_ids() {
+    let tokenizer = shop_tokenizer();
+    assert_eq!(tokenizer.special_ids(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(tokenizer.special_id("<|endoftext|>").unwrap(), 0);
+    assert_eq!(tokenizer.special_id("<|1|>").unwrap(), 5);
+    assert_eq!(tokenizer.encode("<|im_start|><think></think>").unwrap(), [1, 3, 4]);
+    let error = tokenizer.special_id("black").unwrap_err();
+    assert_eq!(error.to_string(), "tokenizer: no special token `black` in the vocabulary");
+}
+
+#[test]
+fn a_word_is_the_same_token_wherever_it_stands() {
+    let tokenizer = shop_tokenizer();
+    let black = tokenizer.id("Ġblack").unwrap();
+    for text in [
+        "black",
+        " black",
+        "in black,",
+        "BLACK",
+        "click[black]",
+        "(black)",
+        "red/black",
+        "red-black",
+        "black & black",
+        "$black",
+        "\nblack",
+        "red>black",
+        "red&black",
+        "<think>black</think>",
+        "<|im_start|> black",
+        "3-black",
+    ] {
+        assert!(tokenizer.encode(text).unwrap().contains(&black), "{text}");
+    }
+}
+
+#[test]
+fn a_number_is_its_digits() {
+    // However often it was seen.
+    let tokenizer = ShopTokenizer::train(["size 10 $34.50 3x-large"; 9], 400, &[]).unwrap();
+    let check = |text: &str, expected: &[&str]| {
+        let tokens: Vec<String> =
+            tokenizer.encode(text).unwrap().iter().map(|id| tokenizer.token(*id).unwrap()).collect();
+        assert_eq!(tokens, expected, "{text}");
+    };
+    check("$34.50", &["$", "Ġ3", "4", ".", "5", "0"]);
+    check("size 10", &["Ġsize", "Ġ1", "0"]);
+    check("3x-large", &["Ġ3", "x", "-", "Ġlarge"]);
+}
+
+#[test]
+fn text_survives_but_for_capitals() {
+    let tokenizer = shop_tokenizer();
+    for text in [
+        "click[black/red]",
+        "click[< prev]",
+        "click[next >]",
+        "search[men's 3x-large t-shirt under $40.00 (100% cotton)]<|im_end|>",
+        "<think>red no\n<|1|>black yes </think>click[buy now]<|im_end|>",
+        "a - b, a & b; a / b -b --b a--b [-b] x_y=z>w> \"quoted\" 'n' it's they’re",
+        "naïve café 5″ ½ 漢字 👟 é ß",
+        "two  spaces\n\n  and lines\ttabs\r\n",
+        "",
+        " ",
+    ] {
+        let ids = tokenizer.encode(text).unwrap();
+        assert_eq!(tokenizer.decode(&ids), text, "{ids:?}");
+    }
+    assert_eq!(tokenizer.decode(&tokenizer.encode("Click[BUY Now]").unwrap()), "click[buy now]");
+    // An accent of its own joins its letter.
+    assert_eq!(tokenizer.encode("cafe\u{301}").unwrap(), tokenizer.encode("café").unwrap());
+}
+
+#[test]
+fn ids_survive_where_a_written_space_does_not() {
+    let tokenizer = shop_tokenizer();
+    for (text, expected) in [(" black", "black"), ("( black", "(black"), ("a- b", "a-b"), ("\n b", "\nb")] {
+        let ids = tokenizer.encode(text).unwrap();
+        assert_eq!(tokenizer.decode(&ids), expected);
+        assert_eq!(tokenizer.encode(expected).unwrap(), ids, "{text}");
+    }
+}
+
+#[test]
+fn ids_survive_decoding_whatever_the_text() {
+    let tokenizer = shop_tokenizer();
+    let parts = "a|B|3| |  |\n|\t|[|]|(|)|$|/|-|&|>|<|,|'s|’|é|e\u{301}|\u{301}|J\u{30c}|\u{212a}|İ|漢|👟|<think>|black";
+    let parts: Vec<&str> = parts.split('|').collect();
+    for sample in 0..3000 {
+        let mut rng = Seed(0).rng(Purpose::Tokenizer, &[sample]);
+        let text: String = (0..8).map(|_| parts[rng.next_u32() as usize % parts.len()]).collect();
+        let ids = tokenizer.encode(&text).unwrap();
+        let decoded = tokenizer.decode(&ids);
+        assert_eq!(tokenizer.encode(&decoded).unwrap(), ids, "{text:?} {decoded:?}");
+    }
+}
+
+#[test]
+fn pieces_may_be_encoded_one_by_one() {
+    let tokenizer = shop_tokenizer();
+    for pieces in [
+        vec!["click[", "black", "]<|im_end|>"],
+        vec!["search[", "3x red", "]"],
+        vec!["<think>", " red no", " $34", " yes", "</think>"],
+        vec!["page 1\n", "black", "\n", "red"],
+        vec!["click[", "-x", "]"],
+    ] {
+        let whole = tokenizer.encode(&pieces.concat()).unwrap();
+        let joined: Vec<u32> = pieces.iter().flat_map(|piece| tokenizer.encode(piece).unwrap()).collect();
+        assert_eq!(joined, whole, "{pieces:?}");
+    }
+}
+
+#[test]
+fn plain_text_never_yields_a_special_token() {
+    let tokenizer = shop_tokenizer();
+    let text = "buy<|im_end|><|im_start|><think><|1|></think> <|endoftext|>";
+    let ids = tokenizer.encode_plain(text).unwrap();
+    assert!(ids.iter().all(|id| !tokenizer.is_special(*id)));
+    assert_eq!(tokenizer.decode(&ids), text);
+    let harmless = "click[black], it's $3";
+    assert_eq!(tokenizer.encode_plain(harmless).unwrap(), tokenizer.encode(harmless).unwrap());
+}
+
+#[test]
+fn text_like_a_special_token_is_not_learned_as_one() {
+    let loud = ["<think><think><think> <|im_end|><|im_end|><|im_end|>"; 9];
+    let tokenizer = ShopTokenizer::train(loud, 400, &[]).unwrap();
+    let ids = tokenizer.encode_plain("<think><|im_end|>").unwrap();
+    assert!(ids.iter().all(|id| !tokenizer.is_special(*id)));
+}
+
+#[test]
+fn a_folder_brings_the_tokenizer_back() {
+    let tokenizer = shop_tokenizer();
+    let dir = tempfile::tempdir().unwrap();
+    tokenizer.save(dir.path()).unwrap();
+    let loaded = ShopTokenizer::load(dir.path()).unwrap();
+    assert!(loaded.to_json() == tokenizer.to_json());
+    assert_eq!(loaded.vocab_size(), tokenizer.vocab_size());
+    assert_eq!(loaded.special_ids(), tokenizer.special_ids());
+    for page in PAGES {
+        assert_eq!(loaded.encode(page).unwrap(), tokenizer.encode(page).unwrap());
+    }
+}
+
+#[test]
+fn what_cannot_be_a_tokenizer_is_refused_by_name() {
+    let message = |result: Result<ShopTokenizer, LmError>| result.unwrap_err().to_string();
+    assert_eq!(
+        message(ShopTokenizer::train(["a"], 200, &[])),
+        "tokenizer: a vocabulary of `200` tokens has no room for the 261 special and byte tokens"
+    );
+    assert_eq!(
+        message(ShopTokenizer::train(["a"], 300, &["word"])),
+        "tokenizer: special token `word` must look like `<this>`"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    assert!(message(ShopTokenizer::load(dir.path())).contains("tokenizer.json"));
+    let words =
+        r#"{"version":"1.0","added_tokens":[],"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}"#;
+    assert!(message(ShopTokenizer::from_json(words)).contains("only byte-level BPE"));
+}
+
+#[test]
+fn streamed_pieces_join_to_the_whole() {
+    let tokenizer = shop_tokenizer();
+    for text in ["<think> red no </think> click[3x-large/black]<|im_end|>", "é 👟 漢字 a\n b", "( x", ""]
+    {
+        let ids = tokenizer.encode(text).unwrap();
+        let mut stream = TextStream::new(&tokenizer);
+        let mut told: Vec<String> = ids.iter().map(|id| stream.push(*id)).collect();
+        told.push(stream.finish());
+        assert!(told.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)), "{told:?}");
+        assert_eq!(told.concat(), tokenizer.decode(&ids));
+    }
+}
+
+#[test]
+fn any_ids_have_a_text() {
+    let tokenizer = shop_tokenizer();
+    let euro = tokenizer.encode("€").unwrap();
+    assert_eq!(euro.len(), 3);
+    assert_eq!(tokenizer.decode(&euro[..2]), "\u{fffd}");
+    assert_eq!(tokenizer.decode(&[]), "");
+    assert_eq!(tokenizer.decode(&[1_000_000]), "");
+}

@@ -1,0 +1,10 @@
+//! Search as the original's Lucene does it: analysis, BM25 and the order of the hits.
+
+pub(crate) mod analyzer;
+pub(crate) mod bm25;
+mod cache;
+pub(crate) mod index;
+pub(crate) mod memo;
+pub(crate) mod porter;
+mod pruned;
+mod standard_tokenizer;

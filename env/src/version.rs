@@ -1,0 +1,15 @@
+//! Versions of everything that decides about a result or a record.
+
+/// The name of the environment; it changes when an action does something else or a page looks different.
+///
+/// - `webshop-1`: the first version.
+/// - `webshop-2`: searches split text in every script, and emoji, as the original's engine does.
+pub const ENVIRONMENT_ID: &str = "webshop-2";
+
+/// The version of the reward rules.
+pub(crate) const REWARD_VERSION: &str = "reward-1";
+
+/// The format of a recorded [`Episode`](crate::Episode).
+///
+/// - `webshop-episode-1`: the first version under this name. Its predecessor `webshop-trip-2` differs in the name.
+pub const EPISODE_FORMAT: &str = "webshop-episode-1";

@@ -1,0 +1,241 @@
+//! What is sold: the products of a shop in their order.
+//!
+//! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order
+//! of the search index and the last tie-break everywhere.
+
+pub(crate) mod embedded;
+pub(crate) mod price;
+pub(crate) mod product;
+pub(crate) mod report;
+pub(crate) mod source;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::error::{DataError, FieldProblem};
+use crate::catalog::price::{Price, Pricing};
+use crate::catalog::product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx};
+use webshop_pycompat::strip;
+use crate::raw::{RawData, RawInstruction, RawItem, RawOption};
+use crate::seed::Seed;
+use crate::interned::Texts;
+
+/// The attribute that the original gives a product which has no list of attributes.
+const NO_ATTRIBUTES: &str = "DUMMY_ATTR";
+
+/// Validated products in a fixed order.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    products: Vec<Product>,
+    positions: HashMap<ProductId, ProductIdx>,
+}
+
+impl Catalog {
+    /// Cleans the products of `data` as the original does (names `nan` or longer than ten
+    /// characters and repeated ASINs are skipped), and draws what ranges cost from `seed`.
+    pub fn from_raw(data: &RawData, seed: Seed) -> Result<Self, DataError> {
+        Self::charged(data, |pricing, position| pricing.charged_by_seed(seed, position.0))
+    }
+
+    /// [`Catalog::from_raw`] with what each product costs decided by `charge`, called in catalog order.
+    pub(crate) fn charged(
+        data: &RawData,
+        mut charge: impl FnMut(Pricing, ProductIdx) -> Price,
+    ) -> Result<Self, DataError> {
+        let mut maker = CatalogMaker::default();
+        for (at, item) in data.items.iter().enumerate() {
+            maker.add(item, &mut charge).map_err(|problem| DataError::Record {
+                file: "items_shuffle".into(),
+                record: at + 1,
+                asin: item.asin.clone(),
+                problem,
+            })?;
+        }
+        for (asin, entry) in &data.instructions {
+            maker.describe(asin, entry);
+        }
+        Ok(maker.finish())
+    }
+
+    /// All products in catalog order.
+    pub fn products(&self) -> &[Product] {
+        &self.products
+    }
+
+    /// The product at a position of this catalog; a position of another catalog may panic.
+    pub fn get(&self, position: ProductIdx) -> &Product {
+        &self.products[position.as_usize()]
+    }
+
+    /// Where the product called `asin` stands; upper and lower case are told apart.
+    pub fn find(&self, asin: &str) -> Option<ProductIdx> {
+        self.positions.get(&ProductId::new(asin)?).copied()
+    }
+
+    /// How many products there are.
+    pub fn len(&self) -> usize {
+        self.products.len()
+    }
+
+    /// Whether nothing is sold.
+    pub fn is_empty(&self) -> bool {
+        self.products.is_empty()
+    }
+}
+
+/// Makes a catalog of records that come one by one.
+pub(crate) struct CatalogMaker {
+    catalog: Catalog,
+    texts: Texts,
+    /// What a product has until it is described.
+    no_attributes: Box<[Arc<str>]>,
+}
+
+impl Default for CatalogMaker {
+    fn default() -> Self {
+        let mut texts = Texts::default();
+        Self { no_attributes: [texts.share(NO_ATTRIBUTES)].into(), texts, catalog: Catalog::default() }
+    }
+}
+
+impl CatalogMaker {
+    /// Puts `item` behind the others, unless the original skips it.
+    pub fn add(
+        &mut self,
+        item: &RawItem,
+        charge: impl FnOnce(Pricing, ProductIdx) -> Price,
+    ) -> Result<(), FieldProblem> {
+        let Some(id) = ProductId::of_record(&item.asin) else { return Ok(()) };
+        if self.catalog.positions.contains_key(&id) {
+            return Ok(());
+        }
+        let position = ProductIdx(self.catalog.products.len() as u32);
+        let price = charge(item.price()?, position);
+        let texts = &mut self.texts;
+        let product = Product {
+            id: id.clone(),
+            title: item.name.as_str().into(),
+            description: item.full_description.as_str().into(),
+            bullets: texts.share_all(&item.small_description),
+            attributes: self.no_attributes.clone(),
+            department: texts.share(&item.category),
+            query: texts.share(strip(&item.query.to_lowercase())),
+            product_category: texts.share(&item.product_category),
+            options: options(&item.customization_options, texts),
+            price: Price { tag: texts.share(&price.tag), ..price },
+            image: item.images.first().map(String::as_str).unwrap_or_default().into(),
+        };
+        self.catalog.positions.insert(id, position);
+        self.catalog.products.push(product);
+        Ok(())
+    }
+
+    /// Gives the product called `asin` the attributes that its instruction lists, and says where it stands; none if
+    /// there is no such product as yet.
+    pub fn describe(&mut self, asin: &str, entry: &RawInstruction) -> Option<ProductIdx> {
+        let position = self.catalog.find(asin)?;
+        if let Some(attributes) = &entry.attributes {
+            self.catalog.products[position.as_usize()].attributes = self.texts.share_all(attributes);
+        }
+        Some(position)
+    }
+
+    /// The products so far.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The catalog, with no room left for more products.
+    pub fn finish(mut self) -> Catalog {
+        self.catalog.products.shrink_to_fit();
+        self.catalog
+    }
+}
+
+/// Lower-cases names (the last of two equal ones gives the values) and cleans values.
+fn options(raw: &IndexMap<String, Option<Vec<RawOption>>>, texts: &mut Texts) -> Box<[OptionGroup]> {
+    let mut groups: IndexMap<String, Box<[OptionValue]>> = IndexMap::new();
+    // As in the original, one table of pictures serves all groups of a product.
+    let mut images: IndexMap<Arc<str>, Option<&str>> = IndexMap::new();
+    for (name, values) in raw {
+        let Some(values) = values else { continue };
+        let values = values.iter().map(|value| {
+            let text = texts.share(&option_text(&value.value));
+            images.insert(Arc::clone(&text), value.image.as_deref());
+            OptionValue { text, image: None }
+        });
+        groups.insert(name.to_lowercase(), values.collect());
+    }
+    for value in groups.values_mut().flatten() {
+        value.image = images.get(&value.text).copied().flatten().map(Into::into);
+    }
+    groups.into_iter().map(|(name, values)| OptionGroup { name: texts.share(&name), values }).collect()
+}
+
+/// An option value as pages show it.
+fn option_text(value: &str) -> String {
+    strip(value).replace('/', " | ").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(asin: &str) -> RawItem {
+        RawItem { asin: asin.into(), images: vec!["a".into()], ..RawItem::default() }
+    }
+
+    fn load(items: Vec<RawItem>) -> Result<Catalog, DataError> {
+        Catalog::from_raw(&RawData { items, ..RawData::default() }, Seed(0))
+    }
+
+    #[test]
+    fn unusable_names_and_repeats_are_skipped() {
+        let items = ["B1", "nan", "B0123456789", "B2", "B1"].map(item);
+        let catalog = load(items.into()).unwrap();
+        let names: Vec<_> = catalog.products().iter().map(|p| p.id.as_str()).collect();
+        assert_eq!(names, ["B1", "B2"]);
+        assert_eq!(catalog.find("B2"), Some(ProductIdx(1)));
+        assert_eq!(catalog.find("nan"), None);
+    }
+
+    #[test]
+    fn option_values_are_spelled_as_pages_show_them() {
+        let cases = [("Black/White", "black | white"), ("/", " | "), ("\u{1c} Ab ", "ab")];
+        for (raw, text) in cases {
+            assert_eq!(option_text(raw), text);
+        }
+    }
+
+    #[test]
+    fn of_two_names_equal_in_lower_case_the_last_values_stay_in_the_first_place() {
+        let value =
+            |text: &str, image: Option<&str>| RawOption { value: text.into(), image: image.map(Into::into) };
+        let raw = IndexMap::from([
+            ("Color".to_owned(), Some(vec![value("Red", Some("first"))])),
+            ("Size".to_owned(), Some(vec![value("Red", Some("last"))])),
+            ("Style".to_owned(), None),
+            ("COLOR".to_owned(), Some(vec![value("Blue", None), value("red", None)])),
+        ]);
+        let groups = options(&raw, &mut Texts::default());
+        let shown: Vec<_> = groups
+            .iter()
+            .map(|g| (&*g.name, g.values.iter().map(|v| &*v.text).collect::<Vec<_>>()))
+            .collect();
+        assert_eq!(shown, [("color", vec!["blue", "red"]), ("size", vec!["red"])]);
+        // The picture of `red` is the one given last, for whichever group.
+        assert_eq!(groups[1].values[0].image, None);
+    }
+
+    #[test]
+    fn a_bad_record_is_named() {
+        let bad = RawItem { pricing: "cheap".into(), ..item("B2") };
+        let message = load(vec![item("B1"), bad]).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "`items_shuffle`, record 2 (`B2`): field `pricing`: `cheap` has no amount in dollars"
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! From the name of a catalog to what is sold and what is wanted.
+//!
+//! [`Stock::open`] reads a catalog of any size: every record becomes a product, or part of one, as soon as it is read,
+//! and of the instructions only those stay that [`Stock::goals`] will ask for. What comes of it is what [`RawData`]
+//! would give through [`Catalog::from_raw`] and [`GoalSet::from_raw`], whose room for a million products would be
+//! several times that of the products themselves.
+
+use std::path::Path;
+
+use crate::catalog::{Catalog, CatalogMaker};
+use crate::catalog::embedded::EmbeddedCatalog;
+use crate::error::{DataError, FieldProblem};
+use crate::goal::GoalKind;
+use crate::goal::make::seeded_goals;
+use crate::goal::set::GoalSet;
+use crate::raw::{BadRecords, RawData, RawRecord, Skipped, read_files};
+use crate::seed::Seed;
+
+/// What to take of a catalog, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StockConfig {
+    /// Keep only so many of the first products.
+    pub limit: Option<usize>,
+    /// Leave malformed records of a folder out, and count them, instead of refusing the first.
+    pub skips_bad: bool,
+    /// Which goals will be made.
+    pub goals: GoalKind,
+    /// Draws what ranges cost, and price limits.
+    pub seed: Seed,
+}
+
+/// An open catalog, with the instructions that its goals are yet to be made of.
+#[derive(Debug)]
+pub struct Stock {
+    catalog: Catalog,
+    /// Without products.
+    instructions: RawData,
+    skipped: Skipped,
+    config: StockConfig,
+}
+
+impl Stock {
+    /// Opens the catalog that `source` names: `100` and `1000` are embedded, anything else is a folder (see
+    /// [`RawData::read_dir`]).
+    pub fn open(source: &str, config: StockConfig) -> Result<Self, DataError> {
+        let mut bad = match config.skips_bad {
+            true => BadRecords::Skipped(Skipped::default()),
+            false => BadRecords::Refused,
+        };
+        let mut reader = Reader { config, maker: CatalogMaker::default(), instructions: RawData::default() };
+        match EmbeddedCatalog::named(source) {
+            Some(which) => reader.take_all(RawData::first_of(which, config.limit)),
+            None => read_files(Path::new(source), config.limit, &mut bad, |record| reader.take(record))?,
+        }
+        let Reader { maker, instructions, .. } = reader;
+        Ok(Self { catalog: maker.finish(), instructions, skipped: bad.into_skipped(), config })
+    }
+
+    /// What was left out.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// What is sold, without any goals.
+    pub fn into_catalog(self) -> Catalog {
+        self.catalog
+    }
+
+    /// What is sold and what is wanted.
+    pub fn into_goals(self) -> Result<(Catalog, GoalSet), DataError> {
+        let Self { catalog, instructions, config, .. } = self;
+        let goals = seeded_goals(&instructions, &catalog, config.goals, config.seed)?;
+        // Parting the goals takes room too.
+        drop(instructions);
+        let goals = GoalSet::numbered(&catalog, goals);
+        Ok((catalog, goals))
+    }
+}
+
+/// Takes records in the order of the files.
+struct Reader {
+    config: StockConfig,
+    maker: CatalogMaker,
+    instructions: RawData,
+}
+
+impl Reader {
+    fn take_all(&mut self, data: RawData) {
+        let items = data.items.into_iter().map(RawRecord::Item);
+        let instructions =
+            data.instructions.into_iter().map(|(asin, entry)| RawRecord::Instruction(asin, entry));
+        let human = data.human.into_iter().map(|(asin, entries)| RawRecord::Human(asin, entries));
+        for record in items.chain(instructions).chain(human) {
+            self.take(record).expect("the embedded catalogs are sound");
+        }
+    }
+
+    fn take(&mut self, record: RawRecord) -> Result<(), FieldProblem> {
+        let Self { config, maker, instructions } = self;
+        match record {
+            RawRecord::Item(item) => {
+                maker.add(&item, |pricing, position| pricing.charged_by_seed(config.seed, position.0))?;
+            }
+            RawRecord::Malformed(asin, problem) => {
+                if maker.catalog().find(&asin).is_none() {
+                    return Err(problem);
+                }
+            }
+            RawRecord::Instruction(asin, mut entry) => {
+                let makes_goals = config.goals != GoalKind::Human;
+                let is_sold = maker.catalog().find(&asin).is_some();
+                if config.skips_bad || (makes_goals && is_sold) {
+                    entry.synthetic()?;
+                }
+                maker.describe(&asin, &entry);
+                if makes_goals && is_sold {
+                    entry.attributes = None;
+                    instructions.instructions.insert(asin, entry);
+                }
+            }
+            RawRecord::Human(asin, entries) => {
+                if config.goals != GoalKind::Synthetic && maker.catalog().find(&asin).is_some() {
+                    instructions.human.insert(asin, entries);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate;
+
+    #[test]
+    fn a_stream_of_records_makes_what_the_whole_data_makes() {
+        let data = generate(Seed(3), 40);
+        let dir = tempfile::tempdir().unwrap();
+        data.write_dir(dir.path()).unwrap();
+        let source = dir.path().to_str().unwrap();
+        for goals in [GoalKind::Both, GoalKind::Human, GoalKind::Synthetic] {
+            for limit in [None, Some(7)] {
+                let config = StockConfig { limit, goals, seed: Seed(1), ..StockConfig::default() };
+                let (catalog, streamed) = Stock::open(source, config).unwrap().into_goals().unwrap();
+                let part = RawData { items: data.items[..limit.unwrap_or(40)].to_vec(), ..data.clone() };
+                let whole = Catalog::from_raw(&part, Seed(1)).unwrap();
+                assert_eq!(catalog.products(), whole.products());
+                let whole = GoalSet::from_raw(&part, &whole, goals, Seed(1)).unwrap();
+                assert_eq!(streamed.fingerprint(), whole.fingerprint(), "{goals:?} {limit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_is_that_of_the_whole_data() {
+        let mut data = generate(Seed(0), 6);
+        data.items[2].pricing = "cheap".into();
+        data.instructions[4].instruction_attributes = None;
+        let dir = tempfile::tempdir().unwrap();
+        data.write_dir(dir.path()).unwrap();
+        let source = dir.path().to_str().unwrap();
+        let strict = StockConfig::default();
+        let message = Stock::open(source, strict).unwrap_err().to_string();
+        assert!(message.contains("items_shuffle.json`, record 3"), "{message}");
+        let lenient = Stock::open(source, StockConfig { skips_bad: true, ..strict }).unwrap();
+        let (whole, skipped) = RawData::read_dir_skipping(dir.path(), None).unwrap();
+        assert_eq!(lenient.skipped().to_string(), skipped.to_string());
+        assert_eq!(lenient.skipped().n_records, 2);
+        let catalog = Catalog::from_raw(&whole, strict.seed).unwrap();
+        let goals = GoalSet::from_raw(&whole, &catalog, strict.goals, strict.seed).unwrap();
+        assert_eq!(lenient.into_goals().unwrap().1.fingerprint(), goals.fingerprint());
+    }
+}

@@ -1,0 +1,96 @@
+//! The goals of a catalog with their split and fingerprint.
+
+use crate::catalog::Catalog;
+use crate::error::DataError;
+use crate::goal::fingerprint::{GoalDigests, fingerprint};
+use crate::goal::make::seeded_goals;
+use crate::goal::split::{Split, Splits};
+use crate::goal::split_rule::SplitRule;
+use crate::goal::{Goal, GoalId, GoalKind};
+use crate::raw::RawData;
+use crate::seed::Seed;
+
+/// The goals of a catalog, split into training, validation and test.
+#[derive(Clone, Debug)]
+pub struct GoalSet {
+    goals: Vec<Goal>,
+    split_rule: SplitRule,
+    splits: Splits,
+    fingerprint: String,
+}
+
+impl GoalSet {
+    /// Makes the goals of `kind`. `catalog` must come from the same `data`; a product without an
+    /// instruction has no goals. Price limits are drawn from `seed`.
+    pub fn from_raw(
+        data: &RawData,
+        catalog: &Catalog,
+        kind: GoalKind,
+        seed: Seed,
+    ) -> Result<Self, DataError> {
+        Ok(Self::numbered(catalog, seeded_goals(data, catalog, kind, seed)?))
+    }
+
+    /// Numbers `goals`, which were made for products of `catalog`, in the order given.
+    pub fn numbered(catalog: &Catalog, mut goals: Vec<Goal>) -> Self {
+        for (at, goal) in goals.iter_mut().enumerate() {
+            goal.id = GoalId(at as u32);
+        }
+        Self::with_rule(catalog, goals, SplitRule::ByProduct)
+    }
+
+    /// The same goals, split by `rule`. The fingerprint covers the split.
+    ///
+    /// # Errors
+    /// [`DataError::TooFewGoals`] below [`SplitRule::min_goals`].
+    pub fn split_by(self, rule: SplitRule, catalog: &Catalog) -> Result<Self, DataError> {
+        let n_goals = self.goals.len();
+        if n_goals < rule.min_goals() {
+            return Err(DataError::TooFewGoals { rule, n_goals });
+        }
+        if rule == self.split_rule {
+            return Ok(self);
+        }
+        Ok(Self::with_rule(catalog, self.goals, rule))
+    }
+
+    fn with_rule(catalog: &Catalog, goals: Vec<Goal>, split_rule: SplitRule) -> Self {
+        let splits = Splits::by(split_rule, &goals);
+        let fingerprint = fingerprint(catalog, &goals, &splits);
+        Self { goals, split_rule, splits, fingerprint }
+    }
+
+    /// All goals, in the order of their ids.
+    pub fn goals(&self) -> &[Goal] {
+        &self.goals
+    }
+
+    /// The goal with this id.
+    ///
+    /// # Panics
+    /// If `id` exceeds the ids of this set.
+    pub fn get(&self, id: GoalId) -> &Goal {
+        &self.goals[id.0 as usize]
+    }
+
+    /// The rule of the split; [`SplitRule::ByProduct`] unless [`GoalSet::split_by`] changed it.
+    pub fn split_rule(&self) -> SplitRule {
+        self.split_rule
+    }
+
+    /// The goals of a split, ascending. Under [`SplitRule::ByProduct`] training, validation and test are
+    /// disjoint by product.
+    pub fn split(&self, split: Split) -> &[GoalId] {
+        self.splits.get(split)
+    }
+
+    /// SHA-256 in hexadecimal over the catalog with its prices, the goals and their split.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// One digest for each part that the fingerprint covers; `catalog` must be that of the goals.
+    pub fn digests(&self, catalog: &Catalog) -> GoalDigests {
+        GoalDigests::new(catalog, &self.goals, &self.splits)
+    }
+}

@@ -1,0 +1,52 @@
+//! What is sold in the shop and what its customers want.
+//!
+//! [`RawData`] is the original's three JSON files, read from disk, embedded, or made by
+//! [`generate()`]; a [`Stock`] opens those of any size. A [`Catalog`] is the products in them, cleaned and ordered; a [`GoalSet`] is the
+//! wishes, each a [`Goal`] with the criteria that its purchase is judged by. Every random choice
+//! follows from a [`Seed`].
+//!
+//! ```
+//! use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed, Split};
+//!
+//! let data = RawData::embedded(EmbeddedCatalog::Hundred);
+//! let catalog = Catalog::from_raw(&data, Seed(0))?;
+//! let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
+//! assert_eq!(catalog.len(), 100);
+//! assert!(goals.split(Split::Test).len() >= 300);
+//! # Ok::<(), webshop_products::DataError>(())
+//! ```
+//!
+//! This crate knows no page, no search and no clock.
+
+mod digest;
+mod error;
+mod interned;
+mod seed;
+
+mod raw;
+
+mod catalog;
+mod goal;
+mod original;
+
+mod generate;
+
+pub use catalog::Catalog;
+pub use catalog::embedded::EmbeddedCatalog;
+pub use catalog::price::{Cents, Price};
+pub use catalog::product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
+pub use catalog::report::CatalogReport;
+pub use catalog::source::{Stock, StockConfig};
+pub use digest::{Digest, NoDigest, hex};
+pub use error::{DataError, FieldProblem};
+pub use goal::fingerprint::GoalDigests;
+pub use generate::{generate, write_generated};
+pub use goal::set::GoalSet;
+pub use goal::{Goal, GoalId, GoalKind, GoalStyle, WantedOption};
+pub use original::goal_record::{GoalRecord, RecordedOptions};
+pub use original::world::{GoalDraw, OriginalWorld};
+pub use webshop_pycompat::PythonRandom;
+pub use raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption, Skipped, open_text};
+pub use seed::{Purpose, Seed};
+pub use goal::split::{Split, UnknownSplit};
+pub use goal::split_rule::{SplitRule, UnknownSplitRule};

@@ -1,0 +1,259 @@
+//! Reads and writes the three files.
+//!
+//! Records are read one at a time and converted to their types at once: the JSON of a file is never held
+//! completely, and records beyond a limit take no memory.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use indexmap::IndexMap;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::record::read_record;
+use super::skipped::{BadRecords, Skipped};
+use super::writing::{DirWriter, RecordWriter};
+use super::{HUMAN, INSTRUCTIONS, ITEMS, RawData, RawHumanInstruction, RawInstruction, RawItem, io_error};
+use crate::catalog::product::ProductId;
+use crate::error::{DataError, FieldProblem};
+
+/// Marks the files with the original's first thousand products.
+const THOUSAND: &str = "_1000";
+
+impl RawData {
+    /// Reads the three files in `dir`, plain or gzipped: `items_shuffle*.json`,
+    /// `items_ins_v2*.json`, `items_human_ins*.json`.
+    ///
+    /// With a `limit`, only the first `limit` product records are kept (before any is skipped, as
+    /// in the original) and only their instructions. Where a folder holds both the original's full
+    /// file and its `_1000` one, a limit of at most 1,000 reads the short one.
+    pub fn read_dir(dir: &Path, limit: Option<usize>) -> Result<Self, DataError> {
+        Self::read(dir, limit, &mut BadRecords::Refused)
+    }
+
+    /// Like [`RawData::read_dir`], but drops malformed records: those that cannot be read and those of which no
+    /// [`crate::Catalog`] or [`crate::GoalSet`] can be made. A limit counts them. Instructions for a dropped
+    /// product make no goals.
+    pub fn read_dir_skipping(dir: &Path, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
+        let mut bad = BadRecords::Skipped(Skipped::default());
+        let data = Self::read(dir, limit, &mut bad)?;
+        Ok((data, bad.into_skipped()))
+    }
+
+    fn read(dir: &Path, limit: Option<usize>, bad: &mut BadRecords) -> Result<Self, DataError> {
+        let is_checked = bad.are_skipped();
+        let mut data = Self::default();
+        read_files(dir, limit, bad, |record| {
+            match record {
+                RawRecord::Item(item) => {
+                    if is_checked && ProductId::of_record(&item.asin).is_some() {
+                        item.price()?;
+                    }
+                    data.items.push(item);
+                }
+                RawRecord::Malformed(asin, problem) => {
+                    if data.items.iter().all(|item| item.asin != asin) {
+                        return Err(problem);
+                    }
+                }
+                RawRecord::Instruction(asin, entry) => {
+                    if is_checked {
+                        entry.synthetic()?;
+                    }
+                    data.instructions.insert(asin, entry);
+                }
+                RawRecord::Human(asin, entries) => {
+                    data.human.insert(asin, entries);
+                }
+            }
+            Ok(())
+        })?;
+        if limit.is_some() {
+            data.drop_instructions_without_product();
+        }
+        Ok(data)
+    }
+
+    /// Writes `items_shuffle.json`, `items_ins_v2.json` and `items_human_ins.json` into `dir`, one record a
+    /// line, and creates `dir` if necessary. Existing files are an error. Incomplete files keep the suffix
+    /// `.partial`.
+    pub fn write_dir(&self, dir: &Path) -> Result<(), DataError> {
+        let mut writer = DirWriter::create(dir)?;
+        self.items.iter().try_for_each(|item| writer.item(item))?;
+        self.instructions.iter().try_for_each(|(asin, entry)| writer.instruction(asin, entry))?;
+        self.human.iter().try_for_each(|(asin, entries)| writer.human(asin, entries))?;
+        writer.finish()
+    }
+
+    /// Writes all three parts as one JSON object, one record a line: the form of the embedded
+    /// catalogs.
+    pub fn write_one(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(b"{\"items\":")?;
+        let mut items = RecordWriter::list(&mut *out)?;
+        self.items.iter().try_for_each(|item| items.add(None, item))?;
+        items.finish()?.write_all(b",\"instructions\":")?;
+        let mut instructions = RecordWriter::map(&mut *out)?;
+        self.instructions.iter().try_for_each(|(asin, entry)| instructions.add(Some(asin), entry))?;
+        instructions.finish()?.write_all(b",\"human\":")?;
+        let mut human = RecordWriter::map(&mut *out)?;
+        self.human.iter().try_for_each(|(asin, entries)| human.add(Some(asin), entries))?;
+        human.finish()?.write_all(b"}\n")
+    }
+
+    fn drop_instructions_without_product(&mut self) {
+        let known: IndexMap<&str, ()> = self.items.iter().map(|item| (item.asin.as_str(), ())).collect();
+        self.instructions.retain(|asin, _| known.contains_key(asin.as_str()));
+        self.human.retain(|asin, _| known.contains_key(asin.as_str()));
+    }
+}
+
+/// One record of one of the three files.
+pub(crate) enum RawRecord {
+    Item(RawItem),
+    /// A malformed product with its ASIN. The original skips it if the ASIN is a repeated one.
+    Malformed(String, FieldProblem),
+    /// The synthetic instruction for an ASIN.
+    Instruction(String, RawInstruction),
+    /// The human instructions for an ASIN.
+    Human(String, Vec<RawHumanInstruction>),
+}
+
+/// Passes the records in `dir` to `sink`: at most `limit` products, then the synthetic instructions, then the
+/// human ones.
+pub(crate) fn read_files(
+    dir: &Path,
+    limit: Option<usize>,
+    bad: &mut BadRecords,
+    mut sink: impl FnMut(RawRecord) -> Result<(), FieldProblem>,
+) -> Result<(), DataError> {
+    let short = limit.is_some_and(|limit| limit <= 1_000);
+    let [items, instructions, human] = [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| find(dir, stem, short));
+    read_records(&items?, limit, bad, |asin, record| {
+        sink(
+            RawItem::from_record(record)
+                .map_or_else(|problem| RawRecord::Malformed(asin, problem), RawRecord::Item),
+        )
+    })?;
+    read_records(&instructions?, None, bad, |asin, record| {
+        sink(RawRecord::Instruction(asin, read_record(record)?))
+    })?;
+    read_records(&human?, None, bad, |asin, record| sink(RawRecord::Human(asin, read_record(record)?)))
+}
+
+/// The file in `dir` whose name begins with `stem`.
+fn find(dir: &Path, stem: &'static str, short: bool) -> Result<PathBuf, DataError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).map_err(io_error("read", dir))? {
+        let name = entry.map_err(io_error("read", dir))?.file_name();
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with(stem) && (name.ends_with(".json") || name.ends_with(".json.gz")) {
+            names.push(name);
+        }
+    }
+    // The name breaks ties, because a folder lists its files in no particular order.
+    names.sort_by_key(|name| (name.contains(THOUSAND) != short, name.clone()));
+    let name = names.first().ok_or(DataError::MissingFile { dir: dir.into(), stem })?;
+    Ok(dir.join(name))
+}
+
+/// Opens a text file for reading, decompressed if its name ends in `.gz`.
+pub fn open_text(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
+    let file = File::open(path).map_err(io_error("open", path))?;
+    let gzipped = path.extension().is_some_and(|extension| extension == "gz");
+    let reader: Box<dyn Read> = if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
+}
+
+/// Passes the records of a JSON list or object to `sink` with their key (the ASIN, in a list).
+fn read_records(
+    path: &Path,
+    limit: Option<usize>,
+    bad: &mut BadRecords,
+    sink: impl FnMut(String, Value) -> Result<(), FieldProblem>,
+) -> Result<(), DataError> {
+    let mut json = serde_json::Deserializer::from_reader(open_text(path)?);
+    let mut problem = None;
+    let records = Receiver { path, limit, sink, bad, problem: &mut problem };
+    let outcome = records.deserialize(&mut json).and_then(|()| json.end());
+    match (problem, outcome) {
+        (Some(problem), _) => Err(problem),
+        (None, Ok(())) => Ok(()),
+        (None, Err(source)) if source.is_io() => {
+            Err(DataError::Io { action: "read", path: path.into(), source: source.into() })
+        }
+        (None, Err(source)) => Err(DataError::Json { path: path.into(), source }),
+    }
+}
+
+/// The visitor of [`read_records`]; a refused record ends the reading and is stored in `problem`.
+struct Receiver<'a, F> {
+    path: &'a Path,
+    limit: Option<usize>,
+    sink: F,
+    bad: &'a mut BadRecords,
+    problem: &'a mut Option<DataError>,
+}
+
+impl<F: FnMut(String, Value) -> Result<(), FieldProblem>> Receiver<'_, F> {
+    fn accept<E: serde::de::Error>(&mut self, record: usize, asin: String, value: Value) -> Result<(), E> {
+        let Err(problem) = (self.sink)(asin.clone(), value) else { return Ok(()) };
+        let file = self.path.display().to_string();
+        let problem = DataError::Record { file, record, asin, problem };
+        self.bad.meet(problem).map_err(|problem| {
+            *self.problem = Some(problem);
+            E::custom("a record breaks the format")
+        })
+    }
+}
+
+impl<'de, F> DeserializeSeed<'de> for Receiver<'_, F>
+where
+    F: FnMut(String, Value) -> Result<(), FieldProblem>,
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, F> Visitor<'de> for Receiver<'_, F>
+where
+    F: FnMut(String, Value) -> Result<(), FieldProblem>,
+{
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list or an object of records")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let mut n_read = 0;
+        while n_read < limit {
+            let Some(value) = list.next_element::<Value>()? else {
+                return Ok(());
+            };
+            n_read += 1;
+            let asin = value.get("asin").and_then(Value::as_str).unwrap_or("?").to_owned();
+            self.accept(n_read, asin, value)?;
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let mut n_read = 0;
+        while let Some((asin, value)) = map.next_entry::<String, Value>()? {
+            n_read += 1;
+            self.accept(n_read, asin, value)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Flags that choose the device a model is computed on.
+
+use webshop_agent::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+
+/// Device, number format and kernels.
+#[derive(clap::Args, Clone)]
+pub(crate) struct ComputeArgs {
+    /// Device: `cpu`, `cuda`, `cuda:N`, or `auto` for the first GPU if one is usable, else the CPU
+    #[arg(long, default_value = "cpu", value_name = "DEVICE")]
+    device: DeviceRequest,
+    /// Number format of weights and activations: `f32` or `bf16` [default: f32 on the CPU, bf16 on a GPU]
+    #[arg(long, value_name = "FORMAT")]
+    dtype: Option<ComputeDtype>,
+    /// Implementation of the tensor operations
+    #[arg(long, value_enum, default_value = "custom", value_name = "NAME")]
+    kernels: KernelsArg,
+}
+
+/// [`KernelChoice`] as a flag.
+#[derive(clap::ValueEnum, Clone, Copy)]
+enum KernelsArg {
+    /// The program's own kernels, optimized for the device
+    Custom,
+    /// candle's operations, for testing: slower, and on the CPU they follow the GPU's code path
+    Reference,
+}
+
+impl ComputeArgs {
+    /// The device. Logged, with the reason for it, unless it is the default.
+    pub(crate) fn choose(&self) -> anyhow::Result<Compute> {
+        let kernels = match self.kernels {
+            KernelsArg::Custom => KernelChoice::Own,
+            KernelsArg::Reference => KernelChoice::Plain,
+        };
+        let compute = Compute::choose(self.device, self.dtype, kernels)?;
+        if self.device != DeviceRequest::Cpu || !compute.is_first_engine() {
+            tracing::info!("computing on: {compute}");
+        }
+        Ok(compute)
+    }
+}

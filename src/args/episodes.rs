@@ -1,0 +1,109 @@
+//! Flags of the verbs that run episodes: which goals, how many steps, and how a language model generates.
+
+use webshop_agent::Dialect;
+use webshop_training::Manners;
+
+use super::compute::ComputeArgs;
+use super::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
+
+/// Which episodes, shared by `rollout` and `eval`.
+#[derive(clap::Args)]
+pub(crate) struct EpisodesArgs {
+    #[command(flatten)]
+    pub(crate) shop: RuledShopArgs,
+    /// Split that the goals are taken from
+    #[arg(long, value_enum, default_value = "test")]
+    pub(crate) split: SplitArg,
+    #[command(flatten)]
+    pub(crate) split_rule: SplitRuleArgs,
+    /// Number of episodes, one per goal, in the split's fixed order; at most one for each goal of the split
+    #[arg(long, default_value_t = 300, value_name = "N")]
+    pub(crate) episodes: usize,
+    /// Seed of all random draws of the policy
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Actions after which an episode without a purchase is truncated
+    #[arg(long, default_value_t = 15, value_name = "N")]
+    pub(crate) max_steps: u32,
+    #[command(flatten)]
+    pub(crate) generation: GenerationArgs,
+    /// Print one JSON object instead of text; `webshop compare` reads it
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How a language model generates an action.
+#[derive(clap::Args, Clone)]
+#[command(next_help_heading = "Language models")]
+pub(crate) struct GenerationArgs {
+    /// Format of prompts and completions: compact, verl-agent, ragen, agentgym-react, tool-call, shop-r1,
+    /// shop-r1-latest or shop-r1-minimal [default: compact if the tokenizer has its special tokens, else
+    /// verl-agent]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) prompt_format: Option<Dialect>,
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+    /// Mask tokens during decoding so that every completion is an admissible action
+    #[arg(long)]
+    pub(crate) constrained: bool,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
+}
+
+/// How tokens are sampled, and how many.
+#[derive(clap::Args, Clone)]
+pub(crate) struct SamplingArgs {
+    /// Sampling temperature; 0 is greedy [default: the checkpoint's; 1 for a model behind a server]
+    #[arg(long, value_name = "T")]
+    pub(crate) temperature: Option<f64>,
+    /// Maximum context in tokens: prompts and completions together [default: the checkpoint's; 8192 for a
+    /// chat model]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_context: Option<u32>,
+    /// Maximum tokens of one completion [default: the checkpoint's; 256 for a chat model]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turn_tokens: Option<u32>,
+}
+
+impl GenerationArgs {
+    /// The options of a local model.
+    pub(crate) fn options(&self) -> Manners {
+        Manners { constrained: self.constrained, ..self.sampling.options(self.prompt_format) }
+    }
+}
+
+impl SamplingArgs {
+    /// The options of a local model, unconstrained.
+    pub(crate) fn options(&self, prompt_format: Option<Dialect>) -> Manners {
+        Manners {
+            dialect: prompt_format,
+            temperature: self.temperature,
+            max_context: self.max_context.map(|n| n as usize),
+            max_turn_tokens: self.max_turn_tokens.map(|n| n as usize),
+            constrained: false,
+        }
+    }
+}
+
+/// The policies of the command line.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq)]
+pub(crate) enum PolicyName {
+    /// Draws uniformly from the admissible actions
+    Random,
+    /// Searches for the whole instruction, opens the first result, buys it
+    Rule,
+    /// Reads the hidden goal: an upper bound
+    Oracle,
+    /// A local language model; needs `--checkpoint`
+    Lm,
+    /// A language model behind a server; needs `--base-url` and `--model`
+    Remote,
+    /// Exploit check: buys the listed product with the longest title
+    LongestTitle,
+    /// Exploit check: clicks every option of the first result, then buys it
+    AllOptions,
+    /// Exploit check: adds words that most listings contain to the query, buys the first result
+    QueryStuffing,
+    /// Exploit check: repeats the same search until the episode is truncated
+    RepeatForever,
+}

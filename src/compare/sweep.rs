@@ -1,0 +1,46 @@
+//! `webshop compare --config`: the runs of a comparison, and its report.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use webshop_training::{
+    Comparison, ComparisonFolder, TrainingError, compare as train_arms, write_comparison,
+};
+
+use crate::args::cache::CacheArgs;
+use crate::ctrl_c::stop_on_ctrl_c;
+use crate::output::outln;
+use crate::progress::Observers;
+
+/// Makes the missing runs of the comparison `file` in the folder `out`, and writes the report. `set`
+/// overrides configuration values in all arms.
+pub(crate) fn compare(
+    file: &Path,
+    set: &[String],
+    out: &Path,
+    n_jobs: usize,
+    cache: CacheArgs,
+) -> Result<ExitCode> {
+    let mut comparison = Comparison::load(file, set)?;
+    let source = comparison.warm_start(0).catalog.source;
+    if let Some(cache) = cache.folder_for(&source) {
+        comparison.keep_index_in(&cache);
+    }
+    let folder = ComparisonFolder::new(out);
+    let stop = stop_on_ctrl_c("stopping after this step")?;
+    let observers = Observers::default();
+    match train_arms(&comparison, &folder, n_jobs, &|name| observers.named(name), &stop) {
+        Ok(()) => (),
+        Err(TrainingError::Interrupted { .. }) => {
+            eprintln!("interrupted; the same command continues");
+            return Ok(ExitCode::from(130));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let report = write_comparison(&comparison, &folder)?;
+    outln!("{}", fs::read_to_string(out.join("table.md"))?.trim_end())?;
+    outln!("report  {}", report.display())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,29 @@
+//! Standard output, which carries data only; logs and progress go to stderr.
+//!
+//! `outln!` is `println!` that returns an error instead of panicking, so that a full disk is reported like
+//! any other error. A closed pipe (`webshop … | head`) is no error: see [`is_closed_by_reader`].
+
+use std::fmt;
+use std::io::{ErrorKind, Write, stdout};
+
+use anyhow::Context;
+
+/// Prints a line on standard output; evaluates to `anyhow::Result<()>`.
+macro_rules! outln {
+    ($($text:tt)*) => { $crate::output::write_line(format_args!($($text)*)) };
+}
+pub(crate) use outln;
+
+/// The function behind `outln!`.
+pub(crate) fn write_line(text: fmt::Arguments<'_>) -> anyhow::Result<()> {
+    writeln!(stdout(), "{text}").context(CANNOT_WRITE)
+}
+
+/// Context of every failed write to standard output.
+pub(crate) const CANNOT_WRITE: &str = "cannot write to standard output";
+
+/// Whether `error` means that the reader of standard output closed the pipe.
+pub(crate) fn is_closed_by_reader(error: &anyhow::Error) -> bool {
+    let cause = error.root_cause().downcast_ref::<std::io::Error>();
+    cause.is_some_and(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}

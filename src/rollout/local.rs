@@ -1,0 +1,60 @@
+//! Episodes of a policy that runs in this process.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use webshop_agent::{InOrder, Policy, RolloutConfig, TripFile, rollout_each};
+use webshop_products::Seed;
+use webshop_training::{Tally, Trained};
+
+use super::tasks::Tasks;
+use crate::args::episodes::EpisodesArgs;
+use crate::progress::observer;
+
+/// Concurrent episodes of a policy that needs no memory for them.
+const LANES: usize = 128;
+
+/// Runs a trained model.
+pub(crate) fn run_model(model: Trained, args: &EpisodesArgs, out: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let compute = args.generation.compute.choose()?;
+    let loaded = model.into_shopper(args.generation.options(), &compute)?;
+    run_lanes(&mut loaded.policy(Seed(args.seed))?, loaded.lanes(), args, out)
+}
+
+/// Runs a policy without a model.
+pub(crate) fn run_policy(
+    policy: &mut dyn Policy,
+    args: &EpisodesArgs,
+    out: Option<&Path>,
+) -> anyhow::Result<ExitCode> {
+    run_lanes(policy, LANES, args, out)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the result states the duration")]
+fn run_lanes(
+    policy: &mut dyn Policy,
+    lanes: usize,
+    args: &EpisodesArgs,
+    out: Option<&Path>,
+) -> anyhow::Result<ExitCode> {
+    let mut file = out.map(TripFile::create).transpose()?;
+    let tasks = Tasks::open(args)?;
+    let start = std::time::Instant::now();
+    let observer = observer();
+    observer.begin(policy.name(), tasks.tasks.len() as u64, 0);
+    let config = RolloutConfig { max_steps: args.max_steps, lanes };
+    // Episodes end in any order; file and statistics take them in the order of the tasks.
+    let (mut order, mut tally) = (InOrder::default(), Tally::default());
+    let outcome = rollout_each(policy, &tasks.tasks, config, &mut |task_idx, episode| {
+        observer.advance(1, "");
+        order.take(task_idx, episode).try_for_each(|episode| {
+            tally.count(&episode);
+            file.as_mut().map_or(Ok(()), |file| file.append(&episode.record(tasks.shop())))
+        })
+    });
+    observer.end();
+    outcome?;
+    let seconds = start.elapsed().as_secs_f64();
+    tasks.result(policy.name(), args, tally.summary(), seconds).print(args.json)?;
+    Ok(ExitCode::SUCCESS)
+}

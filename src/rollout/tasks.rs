@@ -1,0 +1,73 @@
+//! The episodes that the flags name in a shop of this process, and the result over them.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use webshop_agent::{EpisodeCoordinates, Task};
+use webshop_env::Shop;
+use webshop_products::{GoalSet, Split};
+use webshop_training::{Ground, Summary};
+
+use crate::args::episodes::EpisodesArgs;
+use crate::result_file::RolloutResult;
+
+/// A shop, and one task for each of the chosen goals.
+pub(crate) struct Tasks {
+    ground: Ground,
+    pub(crate) tasks: Vec<Task>,
+}
+
+impl Tasks {
+    /// Opens the shop and takes the first goals of the split's fixed order; at least one.
+    pub(crate) fn open(args: &EpisodesArgs) -> anyhow::Result<Self> {
+        let shop = args.shop.open_split_by(args.split_rule.rule())?;
+        let ground = Ground::new(shop, 0, 1)?;
+        let split = Split::from(args.split);
+        let goals = ground.held_out(split, args.episodes);
+        if goals.is_empty() {
+            bail!("there is no episode to run: `--episodes` is 0, or the split `{split}` has no goals");
+        }
+        let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let tasks =
+            goals.into_iter().map(|goal| Task::new(ground.shop().clone(), coordinates(goal))).collect();
+        Ok(Self { ground, tasks })
+    }
+
+    /// The shop.
+    pub(crate) fn shop(&self) -> &Arc<Shop> {
+        self.ground.shop()
+    }
+
+    /// The result of these episodes.
+    pub(crate) fn result(
+        &self,
+        policy: &str,
+        args: &EpisodesArgs,
+        summary: Summary,
+        seconds: f64,
+    ) -> RolloutResult {
+        let goals = self.shop().goals();
+        RolloutResult {
+            policy: policy.into(),
+            seed: args.seed,
+            summary,
+            split: Some(args.split.into()),
+            split_rule: Some(goals.split_rule()),
+            leak: leak(goals),
+            goal_fingerprint: Some(goals.fingerprint().into()),
+            site: None,
+            remote: None,
+            fingerprint: Some(self.shop().fingerprint().clone()),
+            seconds,
+        }
+    }
+}
+
+/// The number of test goals that are training goals too, if the split rule allows that.
+fn leak(goals: &GoalSet) -> Option<String> {
+    let [train, test] = [Split::Train, Split::Test].map(|split| goals.split(split));
+    let n_shared = test.iter().filter(|goal| train.binary_search(goal).is_ok()).count();
+    let is_leaky = goals.split_rule().is_leaky();
+    is_leaky
+        .then(|| format!("{n_shared} of {} test goals may occur in training, as in verl-agent", test.len()))
+}

@@ -1,0 +1,349 @@
+//! How a key finds its place: overlaying, overriding, and the answer to a key that does not exist.
+//!
+//! The serialized defaults are the schema: a key exists if they have it, and a value fits if it has the same TOML
+//! type. Two conversions are made because people write them: an integer where a float is due, and a bare number
+//! where a text is due (`source = 100`). Every leaf is tried on the whole configuration as it is set, so that an
+//! error always names its key.
+
+use std::collections::BTreeSet;
+
+use toml::{Table, Value};
+
+use crate::config::Config;
+use crate::error::{Result, TrainingError};
+
+/// A value in which two configurations differ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyDifference {
+    /// The full dotted key.
+    pub key: String,
+    /// Its value in the one that was asked, as TOML; empty if that one has no such key.
+    pub here: String,
+    /// Its value in the other.
+    pub there: String,
+}
+
+impl Config {
+    /// All values in which the two differ, by key.
+    pub fn differences(&self, other: &Self) -> Vec<KeyDifference> {
+        let [here, there] = [self, other].map(|config| Table::try_from(config).expect("it serializes"));
+        let written = |table: &Table, key: &str| lookup(table, key).map(Value::to_string).unwrap_or_default();
+        let keys: BTreeSet<String> = leaves(&here).into_iter().chain(leaves(&there)).collect();
+        keys.into_iter()
+            .map(|key| KeyDifference { here: written(&here, &key), there: written(&there, &key), key })
+            .filter(|difference| difference.here != difference.there)
+            .collect()
+    }
+}
+
+/// A configuration while files and overrides are being laid over it.
+pub(super) struct Resolver {
+    config: Config,
+    table: Table,
+}
+
+impl Resolver {
+    /// Starts from a configuration that has every key.
+    pub(super) fn new(defaults: Config) -> Self {
+        let table = Table::try_from(&defaults).expect("the defaults serialize");
+        Self { config: defaults, table }
+    }
+
+    /// The configuration with everything that was laid over it.
+    pub(super) fn finish(self) -> Config {
+        self.config
+    }
+
+    /// Lays a parsed file over the configuration, key by key.
+    pub(super) fn overlay(&mut self, file: &Table) -> Result<()> {
+        self.overlay_section("", file)
+    }
+
+    fn overlay_section(&mut self, prefix: &str, section: &Table) -> Result<()> {
+        for (name, value) in section {
+            let key = join(prefix, name);
+            match (lookup(&self.table, &key), value) {
+                (None, _) => return Err(self.unknown(&key)),
+                (Some(Value::Table(_)), Value::Table(inner)) => {
+                    self.overlay_section(&key, inner)?;
+                }
+                (Some(_), _) => self.set_leaf(&key, value.clone())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies one `key=value`. The key is a full dotted one or any unique end of one (`loss`); the value is TOML,
+    /// and a text when it is not.
+    pub(super) fn set(&mut self, text: &str) -> Result<()> {
+        let Some((key, value)) = text.split_once('=') else {
+            return Err(TrainingError::ConfigSyntax {
+                origin: format!("override `{text}`"),
+                problem: "expected `key=value`".into(),
+            });
+        };
+        let (key, value) = (self.full_key(key.trim())?, value.trim());
+        let parsed = toml::from_str::<Table>(&format!("value = {value}"))
+            .ok()
+            .and_then(|mut table| table.remove("value"))
+            .unwrap_or_else(|| Value::String(value.into()));
+        self.set_leaf(&key, parsed)
+    }
+
+    fn full_key(&self, key: &str) -> Result<String> {
+        if lookup(&self.table, key).is_some() {
+            return Ok(key.into());
+        }
+        let end = format!(".{key}");
+        let found: Vec<String> =
+            leaves(&self.table).into_iter().filter(|full| full.ends_with(&end)).collect();
+        match found.as_slice() {
+            [] => Err(self.unknown(key)),
+            [one] => Ok(one.clone()),
+            several => Err(TrainingError::AmbiguousKey {
+                key: key.into(),
+                candidates: several.iter().map(|full| format!("`{full}`")).collect::<Vec<_>>().join(" or "),
+            }),
+        }
+    }
+
+    fn set_leaf(&mut self, key: &str, value: Value) -> Result<()> {
+        let slot = lookup_mut(&mut self.table, key).expect("callers looked the key up");
+        *slot = fit(slot, value).map_err(|problem| invalid(key, problem))?;
+        self.config =
+            self.table.clone().try_into().map_err(|e: toml::de::Error| invalid(key, refusal(e.message())))?;
+        Ok(())
+    }
+
+    fn unknown(&self, key: &str) -> TrainingError {
+        TrainingError::UnknownKey {
+            key: key.into(),
+            hint: nearest(key, &names(&self.table))
+                .map(|near| format!(" (did you mean `{near}`?)"))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+fn invalid(key: &str, problem: String) -> TrainingError {
+    TrainingError::InvalidValue { key: key.into(), problem }
+}
+
+/// Our own messages already read as the end of a sentence; serde's are put after a colon.
+fn refusal(message: &str) -> String {
+    match message.starts_with("must be ") {
+        true => message.into(),
+        false => format!("was refused: {message}"),
+    }
+}
+
+/// The value to store where `old` stood, or why `new` does not fit there.
+fn fit(old: &Value, new: Value) -> Result<Value, String> {
+    match (old, new) {
+        (Value::Float(_), Value::Integer(n)) => Ok(Value::Float(n as f64)),
+        (Value::String(_), Value::Integer(n)) => Ok(Value::String(n.to_string())),
+        (Value::Table(_), _) => Err("is a section; set one of its keys".into()),
+        (old, new) if old.same_type(&new) => Ok(new),
+        (old, new) => Err(format!("must be {}, not `{new}`", kind(old))),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "a text",
+        Value::Integer(_) => "an integer",
+        Value::Float(_) => "a number",
+        Value::Boolean(_) => "true or false",
+        Value::Array(_) => "a list",
+        Value::Datetime(_) | Value::Table(_) => "of another kind",
+    }
+}
+
+fn join(prefix: &str, name: &str) -> String {
+    match prefix {
+        "" => name.into(),
+        _ => format!("{prefix}.{name}"),
+    }
+}
+
+fn lookup<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
+    match key.split_once('.') {
+        None => table.get(key),
+        Some((section, rest)) => lookup(table.get(section)?.as_table()?, rest),
+    }
+}
+
+fn lookup_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
+    match key.split_once('.') {
+        None => table.get_mut(key),
+        Some((section, rest)) => lookup_mut(table.get_mut(section)?.as_table_mut()?, rest),
+    }
+}
+
+/// The full dotted keys of all values, in the table's order.
+fn leaves(table: &Table) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, value) in table {
+        match value {
+            Value::Table(inner) => {
+                found.extend(leaves(inner).into_iter().map(|leaf| join(name, &leaf)));
+            }
+            _ => found.push(name.clone()),
+        }
+    }
+    found
+}
+
+/// The sections, then all values: everything that may be named.
+fn names(table: &Table) -> Vec<String> {
+    let sections = table.iter().filter(|(_, value)| value.is_table());
+    let mut names: Vec<String> = sections.map(|(name, _)| name.clone()).collect();
+    names.extend(leaves(table));
+    names
+}
+
+/// The key most like `wrong`, compared in full and by last name alone, if at most a third of it must change.
+/// Ties go to the first in table order.
+fn nearest<'a>(wrong: &str, keys: &'a [String]) -> Option<&'a String> {
+    let last = |key: &'a str| key.rsplit('.').next().unwrap_or(key);
+    let wrong_last = wrong.rsplit('.').next().unwrap_or(wrong);
+    keys.iter()
+        .map(|key| {
+            let by_name = edit_distance(wrong_last, last(key));
+            let in_full = edit_distance(wrong, key);
+            // A right name in a wrong section is nearer than any misspelling elsewhere.
+            (by_name, in_full, key)
+        })
+        .filter(|(by_name, ..)| *by_name <= wrong_last.chars().count().div_ceil(3))
+        .min_by_key(|(by_name, in_full, _)| (*by_name, *in_full))
+        .map(|(.., key)| key)
+}
+
+/// Levenshtein's distance in characters: insertions, deletions and replacements cost 1 each.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{CatalogSize, Config, LossName};
+    use super::*;
+
+    fn check(file: &str, overrides: &[&str], expected: &str) {
+        let overrides: Vec<String> = overrides.iter().map(|s| s.to_string()).collect();
+        let error = Config::resolve("file", file, &overrides).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn overrides_are_toml_and_bare_words_are_texts() {
+        let overrides = [
+            "learner.lr=1e-5",
+            "loss=wsft",
+            "optimizer.betas=[0.8, 0.95]",
+            "catalog.source=1000",
+            "size = 10",
+            "value.beta1=1",
+        ]
+        .map(String::from);
+        let config = Config::resolve("none", "", &overrides).unwrap();
+        assert_eq!(config.learner.lr, 1e-5);
+        assert_eq!(config.learner.loss, LossName::Wsft);
+        assert_eq!(config.optimizer.betas, [0.8, 0.95]);
+        assert_eq!(config.catalog.source, "1000");
+        assert_eq!(config.catalog.size, CatalogSize::First(10));
+        assert_eq!(config.value.beta1, 1.0);
+    }
+
+    #[test]
+    fn later_overrides_win_over_earlier_and_over_the_file() {
+        let overrides = ["seed=2".to_string(), "seed=3".to_string()];
+        assert_eq!(Config::resolve("file", "seed = 1", &overrides).unwrap().seed, 3);
+    }
+
+    #[test]
+    fn unknown_keys_name_the_nearest_one() {
+        check(
+            "",
+            &["learner.bta2=1"],
+            "unknown configuration key `learner.bta2` (did you mean `learner.beta2`?)",
+        );
+        check("[learnr]\nlr = 1.0", &[], "unknown configuration key `learnr` (did you mean `learner`?)");
+        check(
+            "[learner]\nmicro_batch_tokns = 1",
+            &[],
+            "unknown configuration key `learner.micro_batch_tokns` (did you mean `learner.micro_batch_tokens`?)",
+        );
+        // The right name in the wrong section: the nearest section in full.
+        check(
+            "",
+            &["warm_start.think_shar=1"],
+            "unknown configuration key `warm_start.think_shar` (did you mean `warm_start.think_share`?)",
+        );
+        check(
+            "",
+            &["model.beta1=1"],
+            "unknown configuration key `model.beta1` (did you mean `value.beta1`?)",
+        );
+        check("", &["zzz=1"], "unknown configuration key `zzz`");
+    }
+
+    #[test]
+    fn values_that_do_not_fit_name_their_key() {
+        check(
+            "",
+            &["learner.steps=many"],
+            "configuration key `learner.steps` must be an integer, not `\"many\"`",
+        );
+        check(
+            "seed = -1",
+            &[],
+            "configuration key `seed` was refused: invalid value: integer `-1`, expected u64",
+        );
+        check(
+            "",
+            &["kl=k4"],
+            "configuration key `learner.kl` was refused: unknown variant `k4`, expected `k2` or `k3`",
+        );
+        check(
+            "",
+            &["catalog.size=0"],
+            "configuration key `catalog.size` must be `all` or a number of products from 1, not `0`",
+        );
+        check("learner = 3", &[], "configuration key `learner` is a section; set one of its keys");
+        check(
+            "",
+            &["lr=1"],
+            "configuration key `lr` could mean `learner.lr` or `warm_start.lr`; write it in full",
+        );
+        check("", &["lr"], "cannot read the configuration override `lr`: expected `key=value`");
+    }
+
+    #[test]
+    fn differences_are_named_with_both_values() {
+        let overrides = ["learner.lr=2e-4", "catalog.size=30"].map(String::from);
+        let other = Config::resolve("none", "", &overrides).unwrap();
+        let found = Config::default().differences(&other);
+        let told: Vec<_> = found.iter().map(|one| [one.key.as_str(), &one.here, &one.there]).collect();
+        assert_eq!(told, [["catalog.size", "\"all\"", "\"30\""], ["learner.lr", "0.0001", "0.0002"]]);
+        assert_eq!(other.differences(&other), []);
+    }
+
+    #[test]
+    fn edit_distance_counts_single_changes() {
+        for (a, b, expected) in [("", "abc", 3), ("kitten", "sitting", 3), ("lr", "lr", 0)] {
+            assert_eq!(edit_distance(a, b), expected, "{a} {b}");
+        }
+    }
+}

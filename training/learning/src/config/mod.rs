@@ -1,0 +1,147 @@
+//! Every number of an experiment, in one typed value.
+//!
+//! A [`Config`] is read from a TOML file laid over the defaults, then changed by `key=value` overrides, then
+//! validated; whatever survives is saved with the run as TOML and reads back to the same value. The defaults are
+//! those of `configs/tiny.toml`, in which each has its unit and its source beside it. `sections` and `learning` hold the
+//! values and their defaults, `preset` experiments by name, `keys` the rules by which keys are found, `validate` the ranges.
+//!
+//! It does not look at the disk beyond the one file, and holds no derived value: a number that follows from others
+//! is computed where it is used.
+
+pub mod keys;
+pub mod learning;
+pub mod preset;
+pub mod sections;
+pub mod shop_r1;
+pub mod validate;
+
+
+pub use crate::config::keys::KeyDifference;
+pub use crate::config::learning::*;
+pub use crate::config::preset::Preset;
+pub use crate::config::sections::*;
+pub use crate::config::shop_r1::{Judge, Mix, ShopR1Config};
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use webshop_agent::Dialect;
+
+use crate::error::{Result, TrainingError};
+
+/// One experiment: which shop, which model, how it is taught, how it is measured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The root of all randomness; at most `i64::MAX`, since TOML has no larger integer.
+    pub seed: u64,
+    /// What is sold and what is wanted.
+    pub catalog: CatalogConfig,
+    /// The shape of a model made from random weights.
+    pub model: ModelConfig,
+    /// What the model sees of a page and how much it may write.
+    pub prompt: PromptConfig,
+    /// Reading exercises, then cloning of demonstrated trips.
+    pub warm_start: WarmStartConfig,
+    /// V* from reference rollouts.
+    pub value: ValueConfig,
+    /// In which shops learning begins.
+    pub curriculum: CurriculumConfig,
+    /// Learning from own trips.
+    pub learner: LearnerConfig,
+    /// Single steps, where those are what is learned from or judged by.
+    pub shop_r1: ShopR1Config,
+    /// What warm start and learner share: the constants of AdamW, and clipping.
+    pub optimizer: OptimizerConfig,
+    /// How success is measured.
+    pub evaluation: EvaluationConfig,
+    /// How often a state to resume from is written.
+    pub checkpoint: CheckpointConfig,
+    /// The episode itself.
+    pub run: RunConfig,
+}
+
+impl Config {
+    /// The defaults, overlaid by `file` if one is given, then by each `key=value` of `overrides` in order,
+    /// validated. Nothing else is read.
+    pub fn load(file: Option<&Path>, overrides: &[String]) -> Result<Self> {
+        let text = match file {
+            Some(path) => std::fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?,
+            None => String::new(),
+        };
+        let origin = file.map_or("defaults".into(), |path| path.display().to_string());
+        Self::resolve(&origin, &text, overrides)
+    }
+
+    /// As [`Config::load`], on a text that is already read; `origin` names it in messages.
+    ///
+    /// ```
+    /// use webshop_training::{Config, LossName};
+    /// let config = Config::resolve("example", "seed = 7", &["loss=wsft".into()]).unwrap();
+    /// assert_eq!((config.seed, config.learner.loss), (7, LossName::Wsft));
+    /// let error = Config::resolve("example", "", &["learner.lrr=1".into()]).unwrap_err();
+    /// assert_eq!(error.to_string(), "unknown configuration key `learner.lrr` (did you mean `learner.lr`?)");
+    /// ```
+    pub fn resolve(origin: &str, text: &str, overrides: &[String]) -> Result<Self> {
+        let file = toml::from_str(text).map_err(|e: toml::de::Error| TrainingError::ConfigSyntax {
+            origin: format!("`{origin}`"),
+            problem: e.to_string().trim_end().to_string(),
+        })?;
+        let mut resolved = keys::Resolver::new(Self::default());
+        resolved.overlay(&file)?;
+        for text in overrides {
+            resolved.set(text)?;
+        }
+        let config = resolved.finish();
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// What each malformed answer takes off a trip's reward: nothing in `plain`, where what is not understood passes the
+    /// turn and costs that.
+    pub fn malformed_penalty(&self) -> f64 {
+        if self.prompt.dialect == Dialect::Plain { 0.0 } else { self.learner.malformed_penalty }
+    }
+
+    /// The whole configuration as TOML; [`Config::resolve`] reads it back to an equal value.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a validated configuration has no value TOML cannot hold")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: &str = include_str!("../../../configs/tiny.toml");
+    const WSFT: &str = include_str!("../../../configs/wsft.toml");
+
+    #[test]
+    fn tiny_states_every_default() {
+        let tiny: Config = toml::from_str(TINY).unwrap();
+        assert_eq!(tiny, Config::default());
+    }
+
+    #[test]
+    fn tiny_comments_every_key() {
+        for line in TINY.lines().filter(|line| line.contains(" = ")) {
+            assert!(line.contains(" # "), "`{line}` says nothing about itself");
+        }
+    }
+
+    #[test]
+    fn wsft_is_valid_and_founding() {
+        let config = Config::resolve("wsft.toml", WSFT, &[]).unwrap();
+        assert_eq!(config.learner.loss, LossName::Wsft);
+        assert_eq!((config.learner.kl_coefficient, config.learner.advantage_clip), (0.02, 3.0));
+        assert_eq!((config.value.beta1, config.value.samples), (0.5, 8));
+    }
+
+    #[test]
+    fn what_is_saved_reads_back_equal() {
+        let mut config = Config { seed: 42, ..Config::default() };
+        config.learner.lr = 0.1 + 0.2; // 0.30000000000000004: no digit may be lost
+        config.catalog.size = CatalogSize::First(25);
+        assert_eq!(Config::resolve("saved", &config.to_toml(), &[]).unwrap(), config);
+    }
+}

@@ -1,0 +1,48 @@
+//! Experiments that come with the program, by name.
+
+use crate::config::Config;
+use crate::error::Result;
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// `configs/quick.toml`: a few minutes, all parts at work.
+    Quick,
+    /// The defaults, as `configs/tiny.toml` states them.
+    Medium,
+    /// `configs/full.toml`: the 1000-product shop.
+    Full,
+    /// `configs/shop_r1_tiny.toml`: single steps, and Shop-R1's reward.
+    ShopR1,
+}
+
+impl Config {
+    /// The experiment of this name, changed by each `key=value` of `overrides` in order, validated.
+    pub fn preset(preset: Preset, overrides: &[String]) -> Result<Self> {
+        let (name, text) = match preset {
+            Preset::Quick => ("quick.toml", include_str!("../../../configs/quick.toml")),
+            Preset::Medium => ("tiny.toml", ""),
+            Preset::ShopR1 => ("shop_r1_tiny.toml", include_str!("../../../configs/shop_r1_tiny.toml")),
+            Preset::Full => ("full.toml", include_str!("../../../configs/full.toml")),
+        };
+        Self::resolve(name, text, overrides)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{LossName, Practice};
+
+    #[test]
+    fn presets_are_valid_and_rise_in_effort() {
+        let [quick, medium, full] =
+            [Preset::Quick, Preset::Medium, Preset::Full].map(|preset| Config::preset(preset, &[]).unwrap());
+        assert_eq!(medium, Config::default());
+        let steps = |config: &Config| config.warm_start.all_steps() + config.learner.steps;
+        assert!(steps(&quick) < steps(&medium) && steps(&medium) < steps(&full));
+        assert_eq!(full.catalog.source, "1000");
+        let shop_r1 = Config::preset(Preset::ShopR1, &[]).unwrap();
+        assert_eq!((shop_r1.learner.practice, shop_r1.learner.loss), (Practice::Steps, LossName::Grpo));
+    }
+}

@@ -1,0 +1,71 @@
+//! Steps to learn from that lie in a file, as `webshop shop-r1 data` writes them.
+//!
+//! Only those of the split `train` are taken: what a file holds of validation and test is for judging.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use webshop_agent::next_action::Sample;
+use webshop_products::GoalId;
+
+use crate::error::{Result, TrainingError};
+use crate::data::task_set::GroundGoal;
+
+/// The split that is learned from.
+const TRAIN: &str = "train";
+
+/// The training steps of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedSteps {
+    samples: Vec<Sample>,
+    addresses: Vec<GroundGoal>,
+    digest: String,
+}
+
+impl RecordedSteps {
+    /// Reads the file, a step a line.
+    ///
+    /// # Errors
+    /// If it cannot be read, a line is no step, or none is of the split `train`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|e| TrainingError::io("read", path, e))?;
+        let (mut samples, mut hash) = (Vec::new(), Sha256::new());
+        for (line, number) in BufReader::new(file).lines().zip(1..) {
+            let line = line.map_err(|e| TrainingError::io("read", path, e))?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let sample: Sample = serde_json::from_str(&line)
+                .map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))?;
+            if sample.split == TRAIN {
+                hash.update(&line);
+                hash.update("\n");
+                samples.push(sample);
+            }
+        }
+        if samples.is_empty() {
+            return Err(TrainingError::bad_file(path, "it has no step of the split `train` to learn from"));
+        }
+        let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let address = |number| GroundGoal { shop: 0, goal: GoalId(number) };
+        let addresses = (0..samples.len() as u32).map(address).collect();
+        Ok(Self { samples, addresses, digest })
+    }
+
+    /// Over the steps that are learned from.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// An address for each step, in the place of a goal.
+    pub fn addresses(&self) -> &[GroundGoal] {
+        &self.addresses
+    }
+
+    /// The step at this address.
+    pub(super) fn at(&self, address: GroundGoal) -> Option<&Sample> {
+        self.samples.get(address.goal.0 as usize)
+    }
+}

@@ -1,0 +1,141 @@
+//! A*-PO: regress the log-ratio to the reference on the optimal advantage.
+//!
+//! Paper: "Accelerating RL for LLM Reasoning with Optimal Advantage Regression", arXiv 2505.20686, section 4, stage 2.
+//! With one trajectory y per goal x, sampled on policy:
+//!
+//! ```text
+//! L = mean_b ( β₂ · ( Σₜ log π(yₜ) − Σₜ log π_ref(yₜ) ) − ( r − V*(x) ) )² / (2β₂)
+//!
+//! β₂ — `beta2`    Σₜ over sampled tokens only    r − V*(x) — `Segment::advantage`
+//! ```
+//!
+//! Deviations from the paper: the division by 2β₂. Its gradient is (β₂ log-ratio − A) ∇ log π(y): REINFORCE with V* as
+//! the baseline and the KL inside the reward, at a scale on which clipping and step sizes compare with other losses; at
+//! the paper's β₂ = 0.001 the bare square shrinks gradients five-hundredfold. Log-probabilities are summed, not averaged;
+//! no clip, no ratio, no group, no standard deviation, as in the paper.
+//!
+//! A trip that earned exactly what was expected (A = 0: always won, or never) weighs nothing and is left out of the
+//! pass, which drops its pull towards the reference, at most β₂ · |log-ratio|. At the paper's β₂ that is a thousandth of
+//! what a surprise weighs, and half of all trips need no backward pass. A batch of such trips alone is no signal.
+//!
+//! With credit by state (ours) each run of turns between two states of known V* has its own square, with
+//! A = V*(s′) − V*(s); their A add up to r − V*(x).
+
+use candle_core::Tensor;
+
+use crate::loss::terms::{KlTerm, LogProbs, Term};
+use crate::loss::{Judged, Learner, Prepared, Scored, Target, by_value};
+use crate::error::Result;
+
+/// The loss of A*-PO; the default.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Apo {
+    /// β₂ > 0, the price of leaving the reference.
+    pub beta2: f64,
+}
+
+impl Learner for Apo {
+    fn name(&self) -> &'static str {
+        "apo"
+    }
+
+    fn judged(&self) -> Judged {
+        Judged::ByValue
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        by_value(self.name(), batch, KlTerm::NONE)
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        Ok(squares(target, log_probs, self.beta2)?.into())
+    }
+}
+
+/// share · Σ over segments of (β₂ · Σₜ (lpₜ − refₜ) − A)² / (2β₂), leaving out what weighs nothing.
+pub(super) fn squares(target: &Target, log_probs: &LogProbs, beta2: f64) -> Result<Tensor> {
+    let log_ratios = (&log_probs.policy - &log_probs.reference)?; // [T]
+    let mut total = Tensor::zeros((), log_ratios.dtype(), log_ratios.device())?;
+    let mut start = 0;
+    for segment in &target.segments {
+        if segment.weight != 0.0 {
+            let log_ratio = log_ratios.narrow(0, start, segment.n_tokens)?.sum_all()?; // []
+            total = (total + log_ratio.affine(beta2, -segment.advantage)?.sqr()?)?;
+        }
+        start += segment.n_tokens;
+    }
+    Ok((total * (target.share / (2.0 * beta2)))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loss::ScoredTurn;
+    use crate::loss::tests::{differentiate, scored, targets, targets_of};
+    use super::*;
+
+    #[test]
+    fn the_loss_is_the_papers_divided_by_twice_beta2() {
+        let apo = Apo { beta2: 0.1 };
+        let batch = [Scored::whole(0, 1.0, 0.4, 2), Scored::whole(1, 0.0, 0.3, 1)];
+        let targets = targets_of(&apo, &batch);
+        let (loss, gradient) =
+            differentiate(&apo, &targets, &[-1.0, -0.5, -2.0], &[-1.5, -1.0, -1.0], &[0.0; 3]);
+        // First: log-ratio 1, residual .1 − .6 = −.5; second: log-ratio −1, residual −.1 + .3 = .2.
+        // (.25 + .04)/2/(.2) = .725. Gradients: residual/2 for each token: −.25, −.25, .1.
+        assert!((loss - 0.725).abs() < 1e-12, "{loss}");
+        for (given, expected) in gradient.iter().zip([-0.25, -0.25, 0.1]) {
+            assert!((given - expected).abs() < 1e-12, "{gradient:?}");
+        }
+    }
+
+    #[test]
+    fn rewards_as_expected_are_no_signal() {
+        let apo = Apo { beta2: 1e-3 };
+        assert_eq!(apo.prepare(&scored(&[(0.7, 0.7), (0.0, 0.0)])).unwrap(), Prepared::NoSignal);
+    }
+
+    #[test]
+    fn a_reward_as_expected_weighs_nothing_beside_a_surprise() {
+        let apo = Apo { beta2: 1e-3 };
+        let targets = targets(&apo, &[(0.7, 0.7), (1.0, 0.7)]);
+        assert_eq!([targets[0].weight(), targets[1].weight()], [0.0, 1.0]);
+        // What is left out of the pass has a gradient of zero at the reference.
+        let (loss, gradient) = differentiate(&apo, &targets[..1], &[-1.0], &[-1.0], &[-1.0]);
+        assert_eq!((loss, gradient), (0.0, vec![0.0]));
+    }
+
+    #[test]
+    fn one_trip_learns() {
+        let apo = Apo { beta2: 1e-3 };
+        let targets = targets(&apo, &[(1.0, 0.25)]);
+        // At the reference the gradient of the mean is −A for each token: better than expected is made more likely.
+        let (_, gradient) = differentiate(&apo, &targets, &[-1.0], &[-1.0], &[-1.0]);
+        assert!((gradient[0] + 0.75).abs() < 1e-12, "{gradient:?}");
+    }
+
+    #[test]
+    fn as_many_failures_as_successes_teach_both_ways() {
+        let apo = Apo { beta2: 1e-3 };
+        let mut pairs = [(1.0, 0.8); 8];
+        pairs[7] = (0.0, 0.8);
+        let (_, gradient) = differentiate(&apo, &targets(&apo, &pairs), &[-1.0; 8], &[-1.0; 8], &[-1.0; 8]);
+        // Seven times −.2/8 and once +.8/8: negative evidence counts as much as its advantage says.
+        assert!((gradient[0] + 0.025).abs() < 1e-12 && (gradient[7] - 0.1).abs() < 1e-12, "{gradient:?}");
+    }
+
+    #[test]
+    fn credit_by_state_has_a_square_for_each_run_of_turns() {
+        let apo = Apo { beta2: 0.1 };
+        let turn = |(state, v_next)| ScoredTurn { n_tokens: 1, state, v_next };
+        let turns = [(0, Some(0.75)), (1, Some(0.75)), (2, None)].map(turn).into();
+        let targets = targets_of(&apo, &[Scored { group: 0, reward: 1.0, v_star: 0.25, turns }]);
+        let (loss, gradient) =
+            differentiate(&apo, &targets, &[-1.0, -2.0, -1.0], &[-1.0, -1.0, -2.0], &[0.0; 3]);
+        // A = .5, 0 and .25. The second changed nothing and is left out, whatever its log-ratio; the residuals of the others
+        // are −.5 and .1 − .25 = −.15: (.25 + .0225)/.2.
+        assert!((loss - 1.3625).abs() < 1e-12, "{loss}");
+        for (given, expected) in gradient.iter().zip([-0.5, 0.0, -0.15]) {
+            assert!((given - expected).abs() < 1e-12, "{gradient:?}");
+        }
+    }
+}

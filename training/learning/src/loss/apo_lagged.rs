@@ -1,0 +1,77 @@
+//! A*-PO from a policy that lags behind: the reference is the policy that made the trips, and follows every K steps.
+//!
+//! Paper: OAPL, "LLMs Can Learn to Reason Via Off-Policy RL", arXiv 2602.19362. G trips for each goal x are sampled from
+//! a snapshot π_lag of the policy, which is the reference as well:
+//!
+//! ```text
+//! V*(x) = β₁ · log( (1/G) Σᵢ exp(rᵢ/β₁) )
+//! L = mean_b ( β₂ · ( Σₜ log π(yₜ) − Σₜ log π_lag(yₜ) ) − ( r − V*(x) ) )² / (2β₂)
+//!
+//! β₁ — `beta1`    β₂ — `beta2`    G — `learner.group_size`    K — `value.refresh`
+//! ```
+//!
+//! The regression does not ask for trips of the policy itself, so that lagging costs no bias; and since the reference
+//! moves, pass@K of the first policy is no ceiling.
+//!
+//! Deviations: the division by 2β₂, for which see [`crate::loss::Apo`]. β₁ and β₂ are set apart, as in A*-PO. Trips are made by
+//! the snapshot of the last refresh (so the trainer does with this loss); the paper's lag comes from an asynchronous
+//! inference engine. A group whose V* is each trip's reward (all equal) is left out of the pass.
+
+use crate::loss::apo::squares;
+use crate::loss::terms::{LogProbs, Term};
+use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of};
+use crate::error::Result;
+use crate::value::optimal_value;
+
+/// The loss of A*-PO with a lagging reference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ApoLagged {
+    /// β₁ > 0 of V* within the group.
+    pub beta1: f64,
+    /// β₂ > 0, the price of leaving the snapshot.
+    pub beta2: f64,
+}
+
+impl Learner for ApoLagged {
+    fn name(&self) -> &'static str {
+        "apo-lagged"
+    }
+
+    fn judged(&self) -> Judged {
+        Judged::InGroups
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let share = share_of(self.name(), batch)?;
+        group::of_each(self.name(), batch)?;
+        let advantage = |scored: &Scored| {
+            let group = batch.iter().filter(|other| other.group == scored.group);
+            let rewards: Vec<f64> = group.map(|other| other.reward).collect();
+            if rewards.iter().all(|reward| *reward == scored.reward) {
+                return 0.0;
+            }
+            scored.reward - optimal_value(&rewards, self.beta1)
+        };
+        Ok(by_trip(batch, batch.iter().map(advantage), share, KlTerm::NONE))
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        Ok(squares(target, log_probs, self.beta2)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loss::tests::{scored_in_groups, targets_of};
+    use super::*;
+
+    #[test]
+    fn advantages_are_against_the_soft_maximum_of_the_group() {
+        let loss = ApoLagged { beta1: 0.5, beta2: 1e-3 };
+        let targets = targets_of(&loss, &scored_in_groups(&[(0, 1.0), (0, 0.0), (1, 0.3), (1, 0.3)]));
+        // .5 · ln((e² + 1)/2) = .716890; equal rewards are as expected.
+        assert!((targets[0].advantage() - 0.283_110).abs() < 1e-6);
+        assert!((targets[1].advantage() + 0.716_890).abs() < 1e-6);
+        assert!(!targets[2].is_taught() && !targets[3].is_taught());
+    }
+}

@@ -1,0 +1,65 @@
+//! GRPO done right: neither long failures nor easy goals count more than they should.
+//!
+//! Paper: "Understanding R1-Zero-Like Training: A Critical Perspective", arXiv 2503.20783, section 3.2.
+//!
+//! ```text
+//! A_i = r_i − mean r                                       over the G trips of a goal; `Segment::advantage`
+//! L = −mean_b Σ_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A )  +  KL term,    ρ_t = exp(lp_t − old_t)
+//! ```
+//!
+//! Against [`crate::loss::Grpo`]: no division by the deviation, which favours goals that are nearly always or nearly never won,
+//! and none by the trip's length, which favours long failures. Deviations from the paper: its sum over tokens is divided by
+//! the constant that generation is limited to; here by 1, which is a matter of the learning rate. The KL term, which it
+//! leaves out, is off with a coefficient of 0.
+
+use crate::loss::group::GroupStatistics;
+use crate::loss::terms::{Clip, LogProbs, Term};
+use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::error::Result;
+
+/// The loss of Dr. GRPO.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DrGrpo {
+    /// ε below and above 1.
+    pub clip: Clip,
+    /// Its KL term.
+    pub kl: KlTerm,
+}
+
+impl Learner for DrGrpo {
+    fn name(&self) -> &'static str {
+        "dr-grpo"
+    }
+
+    fn judged(&self) -> Judged {
+        Judged::InGroups
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        by_group(self.name(), batch, self.kl, GroupStatistics::centred)
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        let log_ratios = (&log_probs.policy - &log_probs.behaviour)?; // [T]
+        let mut loss = self.clip.surrogate(&log_ratios, &target.per_token(|segment| segment.advantage))?;
+        loss.value = (loss.value * -target.share)?;
+        with_kl(loss, self.kl, log_probs, target.share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loss::tests::{CLIP, NO_KL, differentiate, scored_in_groups, targets_of};
+    use super::*;
+
+    #[test]
+    fn neither_deviation_nor_length_divides() {
+        let loss = DrGrpo { clip: CLIP, kl: NO_KL };
+        let targets = targets_of(&loss, &scored_in_groups(&[(0, 1.0), (0, 0.0), (0, 0.0), (0, 0.0)]));
+        let advantages: Vec<f64> = targets.iter().map(Target::advantage).collect();
+        assert_eq!(advantages, [0.75, -0.25, -0.25, -0.25]);
+        let long = Target::whole(3, -0.25, 1.0, 0.25);
+        let (_, gradient) = differentiate(&loss, &[long], &[-1.0; 3], &[0.0; 3], &[-1.0; 3]);
+        assert!(gradient.iter().all(|g| (g - 0.0625).abs() < 1e-12), "{gradient:?}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Groups: trips of one step that were made for the same goal.
+//!
+//! Their mean reward stands in for a value function. A goal whose trips all earned the same teaches nothing here.
+
+use std::collections::BTreeMap;
+
+use crate::loss::Scored;
+use crate::error::{Result, TrainingError};
+
+/// Added to a deviation before it divides, and the deviation below which there is none.
+const EPSILON: f64 = 1e-6;
+
+/// The rewards of a group about their mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GroupStatistics {
+    /// Trips in it.
+    pub n: usize,
+    /// Mean reward.
+    pub mean: f64,
+    /// Standard deviation over n − 1; 0 for one.
+    pub std: f64,
+}
+
+impl GroupStatistics {
+    /// Of these numbers, at least one.
+    pub fn of(rewards: &[f64]) -> Self {
+        let n = rewards.len();
+        let mean = rewards.iter().sum::<f64>() / n as f64;
+        let squares: f64 = rewards.iter().map(|r| (r - mean).powi(2)).sum();
+        Self { n, mean, std: (squares / (n.max(2) - 1) as f64).sqrt() }
+    }
+
+    /// (r − mean) / (std + ε), and 0 where rewards deviate by less than `min_std`, or not at all.
+    pub fn normalized(&self, reward: f64, min_std: f64) -> f64 {
+        if self.std < min_std.max(EPSILON) { 0.0 } else { (reward - self.mean) / (self.std + EPSILON) }
+    }
+
+    /// r − mean, and 0 where nothing deviates.
+    pub fn centred(&self, reward: f64) -> f64 {
+        if self.std < EPSILON { 0.0 } else { reward - self.mean }
+    }
+}
+
+/// The statistics of each trip's group, in the order of `batch`.
+///
+/// Fails if no group has two trips: then nothing is relative to anything. A trip that is left alone, because the others of
+/// its group had no room to say anything, has a deviation of 0.
+pub fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
+    let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for scored in batch {
+        groups.entry(scored.group).or_default().push(scored.reward);
+    }
+    if groups.values().all(|rewards| rewards.len() < 2) {
+        let problem =
+            "no goal has two trips, so that none can be compared; set `learner.group_size` to 2 or more";
+        return Err(TrainingError::InvalidBatch { loss, problem: problem.into() });
+    }
+    let statistics: BTreeMap<usize, GroupStatistics> =
+        groups.iter().map(|(&group, rewards)| (group, GroupStatistics::of(rewards))).collect();
+    Ok(batch.iter().map(|scored| statistics[&scored.group]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_told_apart_wherever_their_trips_lie() {
+        let batch = [(0, 1.0), (1, 0.5), (0, 0.0), (1, 0.5), (2, 0.3)];
+        let batch = batch.map(|(group, reward)| Scored::whole(group, reward, 0.0, 1));
+        let each = of_each("grpo", &batch).unwrap();
+        // 1 and 0: mean .5, deviation √(2 · .25 / 1).
+        assert_eq!((each[0].mean, each[0].std, each[0]), (0.5, 0.5_f64.sqrt(), each[2]));
+        assert!((each[0].normalized(1.0, 0.7) - 0.5_f64.sqrt()).abs() < 1e-5);
+        assert_eq!(each[0].normalized(1.0, 0.71), 0.0, "they deviate too little");
+        assert_eq!((each[1].std, each[1].normalized(0.5, 0.0), each[1].centred(0.5)), (0.0, 0.0, 0.0));
+        assert_eq!((each[4].n, each[4].centred(0.3)), (1, 0.0));
+    }
+
+    #[test]
+    fn trips_that_have_no_other_are_refused() {
+        let alone = [Scored::whole(0, 1.0, 0.0, 1), Scored::whole(1, 0.0, 0.0, 1)];
+        let error = of_each("grpo", &alone).unwrap_err().to_string();
+        assert!(error.contains("`grpo`") && error.contains("`learner.group_size`"), "{error}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Group-relative policy optimization: PPO's clip, with the group in place of a value function.
+//!
+//! Paper: "DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models", arXiv 2402.03300,
+//! equation 3 with outcome supervision (section 4.1.2); the two bounds of the clip are those of
+//! "DAPO: An Open-Source LLM Reinforcement Learning System at Scale", arXiv 2503.14476, section 3.1.
+//!
+//! ```text
+//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G trips of a goal; `Segment::advantage`
+//! ρ_t = exp(lp_t − old_t)
+//! L = −mean_b [ mean_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A ) − k · mean_t KL_t ]
+//! ```
+//!
+//! ε — `clip`; k and the estimate of the KL — `kl`. With one optimizer step for each batch of trips every ρ is 1 up to
+//! rounding and the clip never acts. Goals whose trips all earned the same have A = 0 and are left out of the pass unless
+//! there is a KL term; a batch of such goals alone is no signal.
+//!
+//! Deviations: none from the equation with a `min_std` of 0. Dividing by std r makes the least difference in a group as
+//! loud as the greatest; from a `min_std` on, groups in which rewards differ by less have A = 0 too.
+
+use crate::loss::terms::{Clip, LogProbs, Term};
+use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::error::Result;
+
+/// The loss of GRPO.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Grpo {
+    /// ε below and above 1.
+    pub clip: Clip,
+    /// Its KL term.
+    pub kl: KlTerm,
+    /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
+    pub min_std: f64,
+}
+
+impl Learner for Grpo {
+    fn name(&self) -> &'static str {
+        "grpo"
+    }
+
+    fn judged(&self) -> Judged {
+        Judged::InGroups
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        by_group(self.name(), batch, self.kl, |group, reward| group.normalized(reward, self.min_std))
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        token_mean(self.clip, self.kl, target, log_probs)
+    }
+}
+
+/// share · ( −mean_t min( ρ_t A_t, clip(ρ_t) A_t ) + KL term ), with the advantage of each token's segment.
+pub(super) fn token_mean(clip: Clip, kl: KlTerm, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+    let scale = -target.share / target.n_tokens() as f64;
+    let log_ratios = (&log_probs.policy - &log_probs.behaviour)?; // [T]
+    let mut loss = clip.surrogate(&log_ratios, &target.per_token(|segment| segment.advantage))?;
+    loss.value = (loss.value * scale)?;
+    with_kl(loss, kl, log_probs, target.share)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loss::tests::{CLIP, NO_KL, differentiate, scored_in_groups, targets_of};
+    use super::*;
+    use crate::loss::KlEstimator;
+
+    #[test]
+    fn advantages_are_normalized_within_the_group() {
+        let batch = scored_in_groups(&[(0, 1.0), (0, 0.0), (0, 0.0), (0, 0.0), (1, 1.0), (1, 1.0)]);
+        let targets = targets_of(&Grpo { clip: CLIP, kl: NO_KL, min_std: 0.0 }, &batch);
+        let advantages: Vec<f64> = targets.iter().map(Target::advantage).collect();
+        // Mean .25, deviation √((.5625 + 3 · .0625)/3) = .5: 1.5 and −.5, less a millionth.
+        for (given, expected) in advantages.iter().zip([1.5, -0.5, -0.5, -0.5, 0.0, 0.0]) {
+            assert!((given - expected).abs() < 1e-5, "{advantages:?}");
+        }
+        assert!(!targets[4].is_taught());
+    }
+
+    #[test]
+    fn a_group_that_all_but_agrees_is_silent_if_told_so() {
+        // All have bought the right thing, one is surer of it by a thousandth; and a group in which one has not.
+        let batch = scored_in_groups(&[(0, 1000.8), (0, 1000.801), (1, 1000.8), (1, 0.8)]);
+        let advantages = |min_std| {
+            let targets = targets_of(&Grpo { clip: CLIP, kl: NO_KL, min_std }, &batch);
+            targets.iter().map(Target::advantage).collect::<Vec<_>>()
+        };
+        let z = 0.5_f64.sqrt();
+        for (min_std, expected) in [(0.0, [-z, z, z, -z]), (0.05, [0.0, 0.0, z, -z])] {
+            let given = advantages(min_std);
+            assert!(given.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-3), "{min_std}: {given:?}");
+        }
+    }
+
+    #[test]
+    fn a_trip_is_averaged_over_its_tokens() {
+        let grpo = Grpo { clip: CLIP, kl: NO_KL, min_std: 0.0 };
+        let target = Target::whole(2, 1.5, 1.0, 0.25);
+        let (loss, gradient) = differentiate(&grpo, &[target], &[-1.0, -2.0], &[0.0; 2], &[-1.0, -2.0]);
+        // Ratios of 1: −.25 · 1.5; each token's gradient is −.25 · 1.5/2.
+        assert!((loss + 0.375).abs() < 1e-12 && gradient.iter().all(|g| (g + 0.1875).abs() < 1e-12));
+    }
+
+    #[test]
+    fn the_kl_pulls_at_trips_that_are_as_expected_too() {
+        let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
+        let batch = scored_in_groups(&[(0, 1.0), (0, 0.0), (1, 1.0), (1, 1.0)]);
+        let targets = targets_of(&Grpo { clip: CLIP, kl, min_std: 0.0 }, &batch);
+        assert!(targets.iter().all(Target::is_taught));
+        let (loss, _) =
+            differentiate(&Grpo { clip: CLIP, kl, min_std: 0.0 }, &targets[2..3], &[-1.0], &[-1.5], &[-1.0]);
+        // d = .5: .25 · .1 · (e^−.5 − 1 + .5)
+        assert!((loss - 0.025 * ((-0.5_f64).exp() - 0.5)).abs() < 1e-12, "{loss}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Filtered fine-tuning: imitate the own trips that went well, forget the others.
+//!
+//! Paper: RAFT, "Reward rAnked FineTuning for Generative Foundation Model Alignment", arXiv 2304.06767, algorithm 1.
+//!
+//! ```text
+//! w_b = 1[ r_b ≥ threshold ]                 `Segment::weight`
+//! L = −(1/B) Σ_b w_b · Σₜ lpₜ
+//! ```
+//!
+//! Deviations: a trip is kept by a threshold on its reward, not as the best of several for its goal; the mean is over all
+//! B trips, kept or not, so that a step with few good ones is a small one. No V*, no reference, no KL. A batch without a
+//! kept trip is no signal.
+
+use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
+use crate::loss::{Judged, Learner, Prepared, Scored, Target, share_of};
+use crate::error::Result;
+
+/// The loss of filtered fine-tuning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Raft {
+    /// The least reward of a trip that is imitated.
+    pub threshold: f64,
+}
+
+impl Learner for Raft {
+    fn name(&self) -> &'static str {
+        "raft"
+    }
+
+    fn judged(&self) -> Judged {
+        Judged::Alone
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let share = share_of(self.name(), batch)?;
+        let target = |scored: &Scored| {
+            let weight = f64::from(u8::from(scored.reward >= self.threshold));
+            Target::whole(scored.n_tokens(), scored.reward, weight, share)
+        };
+        Ok(Prepared::unless_silent(batch.iter().map(target).collect()))
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        let factors = target.per_token(|segment| -target.share * segment.weight);
+        Ok(weighted_likelihood(&factors, log_probs)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loss::tests::{differentiate, scored, targets, weights};
+    use super::*;
+
+    #[test]
+    fn what_reaches_the_threshold_is_imitated() {
+        let raft = Raft { threshold: 0.5 };
+        let pairs = [(1.0, 0.0), (0.5, 0.0), (0.25, 0.0), (0.0, 0.0)];
+        assert_eq!(weights(&raft, &pairs), [1.0, 1.0, 0.0, 0.0]);
+        let (loss, gradient) =
+            differentiate(&raft, &targets(&raft, &pairs), &[-1.0; 4], &[0.0; 4], &[0.0; 4]);
+        assert_eq!((loss, gradient), (0.5, vec![-0.25, -0.25, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn a_batch_of_failures_is_no_signal() {
+        assert_eq!(
+            Raft { threshold: 1.0 }.prepare(&scored(&[(0.0, 0.0), (0.9, 0.0)])).unwrap(),
+            Prepared::NoSignal
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! REINFORCE: make what went better than a baseline more likely, and what went worse less.
+//!
+//! Paper: Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning", 1992: the
+//! estimator of its theorem 1, with a trip as one action.
+//!
+//! ```text
+//! L = −mean_b (r − b) · Σₜ lpₜ          r − b — `Segment::advantage`
+//! b — `baseline`: 0, the mean reward of the batch, or V* of the goal
+//! ```
+//!
+//! With [`Baseline::Value`] this is A*-PO on policy without its KL ([`crate::loss::Apo`]). Deviations: none. Trips with r = b are
+//! left out of the pass, since they have no gradient. Without a baseline, equal rewards other than 0 do teach: all that was
+//! done is made more likely, whatever it was. With [`Baseline::Value`] credit may be by state.
+
+use serde::{Deserialize, Serialize};
+
+use crate::loss::group::GroupStatistics;
+use crate::loss::terms::{KlTerm, LogProbs, Term, weighted_likelihood};
+use crate::loss::{Judged, Learner, Prepared, Scored, Target, by_trip, by_value, share_of};
+use crate::error::Result;
+
+/// What a reward is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Baseline {
+    /// Nothing.
+    None,
+    /// The mean of the batch.
+    Batch,
+    /// V* of the goal.
+    Value,
+}
+
+/// The loss of REINFORCE.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reinforce {
+    /// b.
+    pub baseline: Baseline,
+}
+
+impl Learner for Reinforce {
+    fn name(&self) -> &'static str {
+        "reinforce"
+    }
+
+    fn judged(&self) -> Judged {
+        match self.baseline {
+            Baseline::Value => Judged::ByValue,
+            Baseline::None | Baseline::Batch => Judged::Alone,
+        }
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let share = share_of(self.name(), batch)?;
+        let rewards: Vec<f64> = batch.iter().map(|scored| scored.reward).collect();
+        let of_batch = GroupStatistics::of(&rewards);
+        match self.baseline {
+            Baseline::None => Ok(by_trip(batch, rewards, share, KlTerm::NONE)),
+            Baseline::Batch => {
+                Ok(by_trip(batch, rewards.into_iter().map(|r| of_batch.centred(r)), share, KlTerm::NONE))
+            }
+            Baseline::Value => by_value(self.name(), batch, KlTerm::NONE),
+        }
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        let factors = target.per_token(|segment| -target.share * segment.advantage);
+        Ok(weighted_likelihood(&factors, log_probs)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loss::tests::{differentiate, scored, targets};
+    use super::*;
+
+    #[track_caller]
+    fn check(baseline: Baseline, expected: [f64; 3]) {
+        let loss = Reinforce { baseline };
+        let targets = targets(&loss, &[(1.0, 0.75), (0.5, 0.5), (0.0, 0.25)]);
+        let (_, gradient) = differentiate(&loss, &targets, &[-1.0; 3], &[0.0; 3], &[0.0; 3]);
+        // The gradient of −(1/3) Σ A lp is −A/3.
+        for (given, advantage) in gradient.iter().zip(expected) {
+            assert!((given + advantage / 3.0).abs() < 1e-12, "{gradient:?}");
+        }
+    }
+
+    #[test]
+    fn the_baseline_is_what_was_asked_for() {
+        check(Baseline::None, [1.0, 0.5, 0.0]);
+        check(Baseline::Batch, [0.5, 0.0, -0.5]);
+        check(Baseline::Value, [0.25, 0.0, -0.25]);
+    }
+
+    #[test]
+    fn failures_alone_teach_nothing() {
+        for baseline in [Baseline::None, Baseline::Batch, Baseline::Value] {
+            assert_eq!(
+                Reinforce { baseline }.prepare(&scored(&[(0.0, 0.0); 4])).unwrap(),
+                Prepared::NoSignal
+            );
+        }
+        let equal = scored(&[(0.5, 0.0); 4]);
+        assert_eq!(Reinforce { baseline: Baseline::Batch }.prepare(&equal).unwrap(), Prepared::NoSignal);
+    }
+}

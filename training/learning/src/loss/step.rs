@@ -1,0 +1,233 @@
+//! One learner step on trips that were just made.
+//!
+//! targets → current and reference log-probabilities → loss → gradient. What the log shows of a step is measured here,
+//! once.
+
+use candle_core::Tensor;
+use webshop_lm::Sampler;
+
+use crate::error::Result;
+use crate::model::gradient::{Gradients, accumulate};
+use crate::loss::{Learner, LogProbs, Target, TargetStatistics, Term, summed_loss};
+use crate::model::network::Network;
+use crate::data::trajectory::{MicroBatch, Trajectory};
+
+/// Measurements of a learner step; see the metrics of the same names.
+#[derive(Clone, Copy, Debug)]
+pub struct LearnTerms {
+    /// The loss.
+    pub loss: f64,
+    /// Mean over trips of Σₜ (log π − log π_ref), nats.
+    pub kl: f64,
+    /// Mean over tokens of the k3 estimate, nats.
+    pub kl_k3: f64,
+    /// Share of tokens whose gradient a clip took.
+    pub clip_frac: f64,
+    /// Largest difference between a token's log-probability in training and in sampling, nats.
+    pub log_prob_gap: f64,
+    /// Mean of those differences, nats.
+    pub log_prob_gap_mean: f64,
+    /// Share of tokens that the nucleus of the policy leaves out in training, and that of the reference; counted in.
+    pub outside_nucleus: [f64; 2],
+    /// The batch's advantages and weights.
+    pub targets: TargetStatistics,
+}
+
+impl LearnTerms {
+    /// The mean of the measurements of several optimizer steps, at least one; of the gaps the largest and the mean.
+    pub fn mean(all: &[Self]) -> Self {
+        let mean = |field: fn(&Self) -> f64| all.iter().map(field).sum::<f64>() / all.len() as f64;
+        Self {
+            loss: mean(|terms| terms.loss),
+            kl: mean(|terms| terms.kl),
+            kl_k3: mean(|terms| terms.kl_k3),
+            clip_frac: mean(|terms| terms.clip_frac),
+            log_prob_gap: all.iter().map(|terms| terms.log_prob_gap).fold(0.0, f64::max),
+            log_prob_gap_mean: mean(|terms| terms.log_prob_gap_mean),
+            outside_nucleus: [mean(|terms| terms.outside_nucleus[0]), mean(|terms| terms.outside_nucleus[1])],
+            targets: TargetStatistics {
+                adv_mean: mean(|terms| terms.targets.adv_mean),
+                adv_std: mean(|terms| terms.targets.adv_std),
+                effective_samples: mean(|terms| terms.targets.effective_samples),
+            },
+        }
+    }
+}
+
+/// Sums over one micro-batch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    loss: f64,
+    kl: f64,
+    k3: f64,
+    clipped: f64,
+    gap: f64,
+    gap_max: f64,
+    outside: [usize; 2],
+}
+
+/// The gradient of `learner`'s loss on the trips of `batch`, of which each is to teach what stands at its place in
+/// `targets`; `None` if none of them teaches anything. Their tokens were drawn by `sampler`: policy and reference are
+/// scored under the same temperature and nucleus.
+///
+/// Trips whose target weighs nothing are left out of the passes and of what is measured in them. On the CPU a question is
+/// computed once for all its answers in a micro-batch.
+pub fn learn_step(
+    policy: &Network,
+    reference: &Network,
+    learner: &dyn Learner,
+    batch: &[Trajectory],
+    targets: &[Target],
+    (sampler, limit_tokens): (Sampler, usize),
+) -> Result<Option<(Gradients, LearnTerms)>> {
+    let pairs = batch.iter().zip(targets).filter(|(_, target)| target.is_taught());
+    let (taught, of_taught): (Vec<Trajectory>, Vec<Target>) =
+        pairs.map(|(trip, target)| (trip.clone(), target.clone())).unzip();
+    if taught.is_empty() {
+        return Ok(None);
+    }
+    let packed = match policy {
+        Network::Cpu(_) => MicroBatch::pack_sharing(&taught, limit_tokens),
+        Network::Device(_) => MicroBatch::pack(&taught, limit_tokens),
+    };
+    let (gradients, sums) = accumulate(policy, &packed, sampler, |micro, stats| {
+        let scored = reference.score(micro, sampler)?;
+        let reference = scored.log_prob.detach();
+        let of_members: Vec<_> = micro.members.iter().map(|&member| of_taught[member].clone()).collect();
+        let behaviour = micro.members.iter().flat_map(|&member| &taught[member].behaviour_log_probs);
+        let behaviour: Vec<f32> = behaviour.copied().collect();
+        let behaviour = Tensor::from_vec(behaviour, micro.targets.len(), reference.device())?;
+        let log_probs = LogProbs { policy: stats.log_prob.clone(), reference, behaviour };
+        let loss = summed_loss(learner, &of_members, &log_probs)?;
+        let outside = [stats.n_outside, scored.n_outside];
+        let sums = Sums { outside, ..measure(&loss, &log_probs)? };
+        Ok((loss.value, sums))
+    })?;
+    let n_tokens: usize = taught.iter().map(Trajectory::n_sampled).sum();
+    let total = |field: fn(&Sums) -> f64| sums.iter().map(field).sum::<f64>();
+    let terms = LearnTerms {
+        loss: total(|sums| sums.loss),
+        kl: total(|sums| sums.kl) / taught.len() as f64,
+        kl_k3: total(|sums| sums.k3) / n_tokens as f64,
+        clip_frac: total(|sums| sums.clipped) / n_tokens as f64,
+        log_prob_gap: sums.iter().map(|sums| sums.gap_max).fold(0.0, f64::max),
+        log_prob_gap_mean: total(|sums| sums.gap) / n_tokens as f64,
+        outside_nucleus: [total(|sums| sums.outside[0] as f64), total(|sums| sums.outside[1] as f64)]
+            .map(|count| count / n_tokens as f64),
+        targets: TargetStatistics::of(targets),
+    };
+    Ok(Some((gradients, terms)))
+}
+
+fn measure(loss: &Term, log_probs: &LogProbs) -> Result<Sums> {
+    let mut sums = Sums {
+        loss: f64::from(loss.value.to_scalar::<f32>()?),
+        clipped: loss.n_clipped as f64,
+        ..Sums::default()
+    };
+    let read = |tensor: &Tensor| tensor.to_vec1::<f32>();
+    let (policy, reference) = (read(&log_probs.policy)?, read(&log_probs.reference)?);
+    for ((log_prob, reference), sampled) in policy.iter().zip(&reference).zip(read(&log_probs.behaviour)?) {
+        let ratio = f64::from(*log_prob) - f64::from(*reference);
+        let gap = (f64::from(*log_prob) - f64::from(sampled)).abs();
+        sums.kl += ratio;
+        sums.k3 += (-ratio).exp() - 1.0 + ratio;
+        sums.gap += gap;
+        sums.gap_max = sums.gap_max.max(gap);
+    }
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use webshop_lm::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+    use webshop_lm::{Qwen2, Qwen2Config};
+    use webshop_products::Seed;
+
+    use super::*;
+    use crate::config::{Method, OptimizerConfig};
+    use crate::loss::{Apo, Clip, Grpo, KlEstimator, KlTerm};
+    use crate::optimizer::{StepOutcome, Stride};
+    use crate::model::learner_state::Student;
+
+    fn trip(salt: u32, log_prob: f32) -> Trajectory {
+        let ids = |n: u32, by: u32| (0..n).map(|at| (at * by + salt) % 50).collect::<Vec<u32>>();
+        let mut trip = Trajectory::new();
+        for turn in 1..3 {
+            trip.push_observation(&ids(5 * turn, 7));
+            trip.push_utterance(&ids(4, 11 * turn), &[log_prob; 4]);
+        }
+        trip
+    }
+
+    /// A step of learning on the engine of `choice`, and one of its optimizer: what was measured, the norm of the
+    /// gradient, and the weights.
+    fn step(choice: KernelChoice, learner: &dyn Learner) -> (LearnTerms, f64, Qwen2) {
+        let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
+        let [model, reference] = [1, 2].map(|seed| Qwen2::random(&config, Seed(seed)).unwrap());
+        let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
+        let optimizer = OptimizerConfig { epsilon: 1e-4, ..OptimizerConfig::default() };
+        let mut student = Student::new(&model, &compute, Method::Adamw, &optimizer).unwrap();
+        let reference = Network::new(&reference, &compute).unwrap();
+        let batch: Vec<Trajectory> = (0..4).map(|salt| trip(salt, -3.5 - salt as f32 * 0.3)).collect();
+        let targets: Vec<Target> = [0.5, -0.4, 0.0, 1.0]
+            .map(|advantage| Target::whole(8, advantage, f64::from(u8::from(advantage != 0.0)), 0.25))
+            .into();
+        let how = (Sampler::new(0.9, 0.7).unwrap(), 60);
+        let (gradients, terms) =
+            learn_step(student.network(), &reference, learner, &batch, &targets, how).unwrap().unwrap();
+        let stride = Stride { lr: 1e-2, grad_clip: 0.5 };
+        let StepOutcome::Stepped { grad_norm } = student.step(gradients, stride).unwrap() else {
+            panic!("refused");
+        };
+        student.bring_home(&model).unwrap();
+        (terms, grad_norm, model)
+    }
+
+    #[test]
+    fn a_step_is_the_same_on_either_engine() {
+        let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
+        let learners: [&dyn Learner; 2] =
+            [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl, min_std: 0.0 }];
+        for learner in learners {
+            let (ours, our_norm, our_weights) = step(KernelChoice::Plain, learner);
+            let (theirs, their_norm, their_weights) = step(KernelChoice::Own, learner);
+            // Log-probabilities of a few nats are told to 1e-6; what is summed from them is to 1e-4 of itself.
+            for (name, ours, theirs) in [
+                ("loss", ours.loss, theirs.loss),
+                ("kl", ours.kl, theirs.kl),
+                ("k3", ours.kl_k3, theirs.kl_k3),
+                ("gap", ours.log_prob_gap, theirs.log_prob_gap),
+                ("norm", our_norm, their_norm),
+            ] {
+                let name = format!("{}, {name}", learner.name());
+                assert!((ours - theirs).abs() < 1e-4 * theirs.abs(), "{name}: {ours} against {theirs}");
+            }
+            assert_eq!(ours.clip_frac, theirs.clip_frac);
+            assert_eq!(ours.outside_nucleus, theirs.outside_nucleus);
+            assert!(theirs.outside_nucleus[0] > 0.0, "the nucleus leaves something out");
+            for ((name, a), (_, b)) in our_weights.parameters().iter().zip(their_weights.parameters()) {
+                let apart = (a.as_tensor() - b.as_tensor()).unwrap().abs().unwrap().flatten_all().unwrap();
+                let apart = apart.max(0).unwrap().to_scalar::<f32>().unwrap();
+                // A step of .01 at most: an ε above the noise of the gradient keeps its sign from deciding.
+                assert!(apart < 1e-4, "{}, `{name}`: {apart}", learner.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_is_taken_with_the_gradient_of_the_same_engine() {
+        let model = Qwen2::random(&Qwen2Config::small(50), Seed(1)).unwrap();
+        let [mut cpu, device] = [KernelChoice::Own, KernelChoice::Plain].map(|choice| {
+            let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
+            Student::new(&model, &compute, Method::Adamw, &OptimizerConfig::default()).unwrap()
+        });
+        let packed = MicroBatch::pack(&[trip(1, -1.0)], 100);
+        let (gradients, _) = accumulate(device.network(), &packed, Sampler::PLAIN, |_, stats| {
+            Ok((stats.log_prob.sum_all()?, ()))
+        })
+        .unwrap();
+        let error = cpu.step(gradients, Stride { lr: 0.1, grad_clip: 0.0 }).unwrap_err().to_string();
+        assert!(error.contains("the other engine"), "{error}");
+    }
+}

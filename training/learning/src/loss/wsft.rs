@@ -1,0 +1,270 @@
+//! Weighted supervised fine-tuning: imitate every own trip, the better ones more.
+//!
+//! No paper; the variant this method's shopping agent was first described with. For a batch of B trips:
+//!
+//! ```text
+//! A = r − V*                                        `Segment::advantage`
+//! z = clip( (A − mean A) / (std A + 1e-6), ±c )     c — `advantage_clip`; std over B − 1
+//! w = clamp( z + 1, 0.1, 5 )                        `Segment::weight`
+//! L = mean_b w_b · ( CE_b + k · KL_b )              k — `kl_coefficient`
+//!
+//! CE_b = −mean_t lp_t       over the trip's sampled tokens, teacher forcing
+//! KL_b = mean_t ½ (lp_t − ref_t)²     the k2 estimate of KL(π‖π_ref) for each token
+//! ```
+//!
+//! Two other schemes of weights were described with it ([`Weighting`]): w = z + c, never below 0, which keeps the order
+//! of all trips; and w = exp(min(A/β, 20)) over its mean. With credit by state a run of turns stands where a trip does.
+//!
+//! Deviations from the bare formula, each where it would ignore the rewards; `is_guarded` off restores it:
+//!
+//! | batch | bare formula | here |
+//! |---|---|---|
+//! | one trip | w = 1 | w = clamp(1 + A/β), said once in the log; `NoSignal` if A = 0 |
+//! | all advantages equal (std below 1e-6) | w = 1: self-imitation, or amplified noise | `NoSignal`: skipped and counted |
+//!
+//! And three that stay as founded, to be known: two trips always get w = 1.707 and .293 whatever their gap (take
+//! batches of 8 or more); seven wins and one failure clamp the failure to .1, so negative evidence is lost (`apo` keeps
+//! it); of two failures the one on the hopeless goal is imitated 5.8 times more, because its A is nearer to 0. With
+//! [`Center::Prompt`] the last does not happen: no batch mean is subtracted, since V* already centres each goal; the
+//! deviation is taken about 0, over B; and a trip with A = 0 carries no evidence and gets w = 0.
+
+use std::sync::Once;
+
+use serde::{Deserialize, Serialize};
+
+use crate::loss::awr::exponential_weights;
+use crate::loss::terms::{LogProbs, Term, constant};
+use crate::loss::{Judged, Learner, Prepared, Scored, Target, credited};
+use crate::config::Center;
+use crate::error::Result;
+
+/// Added to the deviation, and the deviation below which there is none.
+const EPSILON: f64 = 1e-6;
+/// Bounds of w.
+const WEIGHTS: (f64, f64) = (0.1, 5.0);
+
+/// How an advantage becomes a weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weighting {
+    /// clamp(z + 1, 0.1, 5).
+    Normalized,
+    /// exp(min(A/β, 20)), divided by its mean.
+    Exponential,
+    /// z + c, from 0 to 2c.
+    Shifted,
+}
+
+/// The loss of weighted supervised fine-tuning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wsft {
+    /// The scheme.
+    pub weighting: Weighting,
+    /// k ≥ 0, the factor of the KL term.
+    pub kl_coefficient: f64,
+    /// c > 0, the largest |z|.
+    pub advantage_clip: f64,
+    /// β > 0, the scale of the advantage in a batch of one, and of the exponential scheme.
+    pub beta: f64,
+    /// What z is measured from.
+    pub center: Center,
+    /// Whether batches whose rewards say nothing are skipped.
+    pub is_guarded: bool,
+}
+
+impl Learner for Wsft {
+    fn name(&self) -> &'static str {
+        "wsft"
+    }
+
+    fn judged(&self) -> Judged {
+        Judged::ByValue
+    }
+
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let mut targets = credited(self.name(), batch)?;
+        let is_told = match self.weighting {
+            Weighting::Exponential => exponential_weights(&mut targets, self.beta),
+            Weighting::Normalized | Weighting::Shifted => self.set_weights(&mut targets),
+        };
+        Ok(if is_told || !self.is_guarded { Prepared::Learn(targets) } else { Prepared::NoSignal })
+    }
+
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        let kl = ((&log_probs.policy - &log_probs.reference)?.sqr()? * 0.5)?; // [T]
+        let objective = (&log_probs.policy - (kl * self.kl_coefficient)?)?; // [T]
+        let scale = -target.share / target.n_tokens() as f64;
+        let factors = target.per_token(|segment| scale * segment.weight);
+        Ok((objective * constant(&factors, &log_probs.policy)?)?.sum_all()?.into())
+    }
+}
+
+impl Wsft {
+    /// Sets w of each segment; `false` where the advantages do not tell them apart, and the weights are those of the bare
+    /// formula.
+    fn set_weights(&self, targets: &mut [Target]) -> bool {
+        let advantages: Vec<f64> =
+            targets.iter().flat_map(|target| &target.segments).map(|segment| segment.advantage).collect();
+        let (weights, is_told) = self.weights(&advantages);
+        let segments = targets.iter_mut().flat_map(|target| &mut target.segments);
+        segments.zip(weights).for_each(|(segment, weight)| segment.weight = weight);
+        is_told
+    }
+
+    /// w of each advantage, and whether the advantages tell trips apart.
+    fn weights(&self, advantages: &[f64]) -> (Vec<f64>, bool) {
+        if let ([only], true) = (advantages, self.is_guarded) {
+            static SAID: Once = Once::new();
+            SAID.call_once(|| tracing::warn!("`wsft` on a batch of one weighs by 1 + A/β instead of z + 1"));
+            return (vec![(1.0 + only / self.beta).clamp(WEIGHTS.0, WEIGHTS.1)], only.abs() >= EPSILON);
+        }
+        let (center, deviation) = self.center_and_deviation(advantages);
+        let weight = |&advantage: &f64| match self.center {
+            Center::Prompt if advantage.abs() < EPSILON => 0.0,
+            _ => self.weight((advantage - center) / (deviation + EPSILON)),
+        };
+        (advantages.iter().map(weight).collect(), deviation >= EPSILON)
+    }
+
+    fn weight(&self, z: f64) -> f64 {
+        let z = z.clamp(-self.advantage_clip, self.advantage_clip);
+        match self.weighting {
+            Weighting::Shifted => z + self.advantage_clip,
+            _ => (z + 1.0).clamp(WEIGHTS.0, WEIGHTS.1),
+        }
+    }
+
+    fn center_and_deviation(&self, advantages: &[f64]) -> (f64, f64) {
+        let n = advantages.len() as f64;
+        let squares = |center: f64| advantages.iter().map(|a| (a - center).powi(2)).sum::<f64>();
+        match self.center {
+            Center::Batch => {
+                let mean = advantages.iter().sum::<f64>() / n;
+                (mean, (squares(mean) / (n - 1.0).max(1.0)).sqrt())
+            }
+            Center::Prompt => (0.0, (squares(0.0) / n).sqrt()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loss::tests::{differentiate, scored, weights};
+    use super::*;
+
+    const FOUNDED: Wsft = Wsft {
+        weighting: Weighting::Normalized,
+        kl_coefficient: 0.02,
+        advantage_clip: 3.0,
+        beta: 0.5,
+        center: Center::Batch,
+        is_guarded: true,
+    };
+    const BY_PROMPT: Wsft = Wsft { center: Center::Prompt, ..FOUNDED };
+
+    #[track_caller]
+    fn check(learner: Wsft, pairs: &[(f64, f64)], expected: &[f64]) {
+        let weights = weights(&learner, pairs);
+        let close = weights.iter().zip(expected).all(|(a, b)| (a - b).abs() < 5e-4);
+        assert!(close && weights.len() == expected.len(), "{weights:?}");
+    }
+
+    #[track_caller]
+    fn check_no_signal(learner: Wsft, pairs: &[(f64, f64)]) {
+        assert_eq!(learner.prepare(&scored(pairs)).unwrap(), Prepared::NoSignal);
+    }
+
+    #[test]
+    fn weights_follow_the_normalized_advantage() {
+        // A = .6, −.4, 0, −.2: mean 0, squares .36 + .16 + 0 + .04 = .56, std = √(.56/3) = .43205.
+        // z = 1.3887, −.9258, 0, −.4629.
+        check(FOUNDED, &[(1.0, 0.4), (0.0, 0.4), (0.4, 0.4), (0.2, 0.4)], &[2.3887, 0.1, 1.0, 0.5371]);
+    }
+
+    #[test]
+    fn one_trip_is_weighed_by_its_raw_advantage() {
+        // 1 + .25/.5; 1 − .9/.5 is clamped.
+        check(FOUNDED, &[(1.0, 0.75)], &[1.5]);
+        check(FOUNDED, &[(0.0, 0.9)], &[0.1]);
+        check(BY_PROMPT, &[(1.0, 0.75)], &[1.5]);
+        check_no_signal(FOUNDED, &[(0.5, 0.5)]);
+    }
+
+    #[test]
+    fn two_trips_get_the_same_weights_whatever_their_gap() {
+        // ± half the gap over a deviation of half the gap times √2.
+        for gap in [0.01, 1.0] {
+            check(FOUNDED, &[(gap, 0.0), (0.0, 0.0)], &[1.7071, 0.2929]);
+        }
+    }
+
+    #[test]
+    fn equal_advantages_are_no_signal() {
+        check_no_signal(FOUNDED, &[(1.0, 0.3); 8]);
+        check_no_signal(FOUNDED, &[(0.0, 0.0); 8]);
+        check_no_signal(BY_PROMPT, &[(0.5, 0.5); 8]);
+        // All better than their goals' values: by prompt that is evidence, z = 1.
+        check(BY_PROMPT, &[(1.0, 0.3); 2], &[2.0, 2.0]);
+    }
+
+    #[test]
+    fn a_deviation_below_epsilon_is_never_divided_by() {
+        check_no_signal(FOUNDED, &[(0.5, 0.0), (0.5 + 1e-7, 0.0), (0.5, 0.0)]);
+    }
+
+    #[test]
+    fn the_hopeless_goals_failure_counts_more_unless_centred_by_prompt() {
+        let failures = [(0.0, 0.29), (0.0, 0.0)];
+        check(FOUNDED, &failures, &[0.2929, 1.7071]);
+        assert!((1.7071_f64 / 0.2929 - 5.8).abs() < 0.05);
+        check(BY_PROMPT, &failures, &[0.1, 0.0]);
+    }
+
+    #[test]
+    fn one_failure_among_wins_is_clamped() {
+        let mut pairs = [(1.0, 0.5); 8];
+        pairs[7] = (0.0, 0.5);
+        // mean A = .375, deviations .125 and −.875, std = √((7 · .015625 + .765625)/7) = .35355: z = .35355, −2.4749.
+        let mut expected = [1.3536; 8];
+        expected[7] = 0.1;
+        check(FOUNDED, &pairs, &expected);
+    }
+
+    #[test]
+    fn far_advantages_are_clipped() {
+        let clipped = Wsft { advantage_clip: 0.5, ..FOUNDED };
+        check(clipped, &[(1.0, 0.0), (0.0, 0.0)], &[1.5, 0.5]);
+    }
+
+    #[test]
+    fn the_loss_is_weighted_cross_entropy_with_kl() {
+        let learner = Wsft { kl_coefficient: 0.5, ..FOUNDED };
+        let target = Target::whole(2, 0.6, 2.0, 0.25);
+        let (loss, gradient) = differentiate(&learner, &[target], &[-1.0, -2.0], &[-1.2, -2.6], &[0.0; 2]);
+        // CE = 1.5; KL = (.04 + .36)/2/2 = .1; .25 · 2 · (1.5 + .05) = .775.
+        assert!((loss - 0.775).abs() < 1e-12, "{loss}");
+        // d/dlp₁ = .5 · (−1/2 + .5 · .2/2) = −.225; d/dlp₂ = .5 · (−1/2 + .5 · .6/2) = −.175
+        assert!((gradient[0] + 0.225).abs() < 1e-12 && (gradient[1] + 0.175).abs() < 1e-12, "{gradient:?}");
+    }
+
+    #[test]
+    fn the_bare_formula_imitates_whatever_was_done() {
+        let bare = Wsft { is_guarded: false, ..FOUNDED };
+        check(bare, &[(0.0, 0.0); 4], &[1.0; 4]);
+        check(bare, &[(0.0, 0.9)], &[1.0]);
+        // Failures that were expected to be failures have a gradient: −1/4 for each trip's mean log-likelihood.
+        let targets = crate::loss::tests::targets(&bare, &[(0.0, 0.0); 4]);
+        let (_, gradient) = differentiate(&bare, &targets, &[-1.0; 4], &[-1.0; 4], &[-1.0; 4]);
+        assert!(gradient.iter().all(|g| (g + 0.25).abs() < 1e-12), "{gradient:?}");
+    }
+
+    #[test]
+    fn other_schemes_weigh_otherwise() {
+        let pairs = [(1.0, 0.5), (0.0, 0.5)];
+        // z = ±.70711.
+        check(Wsft { weighting: Weighting::Shifted, ..FOUNDED }, &pairs, &[3.7071, 2.2929]);
+        // e and 1/e over their mean 1.54308.
+        check(Wsft { weighting: Weighting::Exponential, ..FOUNDED }, &pairs, &[1.7616, 0.2384]);
+        check_no_signal(Wsft { weighting: Weighting::Exponential, ..FOUNDED }, &[(1.0, 0.3); 8]);
+    }
+}

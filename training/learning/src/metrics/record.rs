@@ -1,0 +1,99 @@
+//! Figures into records: which number of a summary goes under which metric.
+
+use webshop_agent::Episode;
+
+use webshop_evaluation::Summary;
+use crate::loss::step::LearnTerms;
+use crate::metrics::{Metric, Record};
+use crate::reward::malformed_turns;
+use webshop_evaluation::next_action::NextActionScores;
+use crate::data::trajectory::Trajectory;
+
+/// The figures of the trips a learner step is made from.
+pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
+    record
+        .set(Metric::RolloutSuccessRate, summary.success_rate)
+        .set(Metric::RolloutTaskScore, summary.score)
+        .set(Metric::RolloutEpisodeLen, summary.mean_turns)
+        .set(Metric::RolloutValidActionRate, 1.0 - summary.inadmissible_rate)
+        .set(Metric::RolloutTokens, summary.mean_sampled_tokens)
+        .set(Metric::RolloutThinkingRate, summary.thinking_rate)
+        .set(Metric::TrainEntropy, mean_entropy(batch));
+    if let Some(parts) = &summary.reward_parts {
+        record
+            .set(Metric::RolloutRewardType, parts.product_type)
+            .set(Metric::RolloutRewardAttributes, parts.attributes)
+            .set(Metric::RolloutRewardOptions, parts.options)
+            .set(Metric::RolloutRewardPrice, parts.price);
+    }
+}
+
+/// Mean entropy over the tokens that were sampled, nats.
+pub fn mean_entropy(trips: &[Trajectory]) -> f64 {
+    let n_tokens: usize = trips.iter().map(Trajectory::n_sampled).sum();
+    let entropy: f64 = trips.iter().map(|trip| trip.mean_entropy * trip.n_sampled() as f64).sum();
+    entropy / n_tokens.max(1) as f64
+}
+
+/// What malformed answers of a learner step came to, at `penalty` each.
+pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64) {
+    let malformed: usize = episodes.iter().map(malformed_turns).sum();
+    let n_turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
+    record
+        .set(Metric::RolloutMalformedRate, malformed as f64 / n_turns.max(1) as f64)
+        .set(Metric::RolloutMalformedPenalty, penalty * malformed as f64 / episodes.len().max(1) as f64);
+}
+
+/// What was measured while learning from them.
+pub fn record_learning(record: &mut Record, terms: &LearnTerms) {
+    record
+        .set(Metric::TrainLoss, terms.loss)
+        .set(Metric::TrainKl, terms.kl)
+        .set(Metric::TrainKlK3, terms.kl_k3)
+        .set(Metric::TrainClipFrac, terms.clip_frac)
+        .set(Metric::TrainLogProbGap, terms.log_prob_gap)
+        .set(Metric::TrainLogProbGapMean, terms.log_prob_gap_mean)
+        .set(Metric::TrainOutsideNucleus, terms.outside_nucleus[0])
+        .set(Metric::TrainOutsideReference, terms.outside_nucleus[1])
+        .set(Metric::TrainAdvMean, terms.targets.adv_mean)
+        .set(Metric::TrainAdvStd, terms.targets.adv_std)
+        .set(Metric::TrainEffectiveSamples, terms.targets.effective_samples);
+}
+
+/// The figures of a held-out evaluation.
+pub fn record_evaluation(record: &mut Record, summary: &Summary) {
+    let share = |count: usize| count as f64 / summary.episodes.max(1) as f64;
+    record
+        .set(Metric::EvalSuccessRate, summary.success_rate)
+        .set(Metric::EvalSuccessLow, summary.success_ci95[0])
+        .set(Metric::EvalSuccessHigh, summary.success_ci95[1])
+        .set(Metric::EvalTaskScore, summary.score)
+        .set(Metric::EvalScoreLow, summary.score_ci95[0])
+        .set(Metric::EvalScoreHigh, summary.score_ci95[1])
+        .set(Metric::EvalEpisodeLen, summary.mean_turns)
+        .set(Metric::EvalValidActionRate, 1.0 - summary.inadmissible_rate)
+        .set(Metric::EvalThinkingRate, summary.thinking_rate)
+        .set(Metric::EvalNeverBought, share(summary.failures.never_bought))
+        .set(Metric::EvalWrongProduct, share(summary.failures.wrong_product))
+        .set(Metric::EvalMissingOption, share(summary.failures.missing_option))
+        .set(Metric::EvalOverPrice, share(summary.failures.over_price))
+        .set(Metric::EvalTokens, summary.mean_sampled_tokens);
+    if let Some(parts) = &summary.reward_parts {
+        record
+            .set(Metric::EvalRewardType, parts.product_type)
+            .set(Metric::EvalRewardAttributes, parts.attributes)
+            .set(Metric::EvalRewardOptions, parts.options)
+            .set(Metric::EvalRewardPrice, parts.price);
+    }
+}
+
+/// The figures of answers at held-out steps.
+pub fn record_next_action(record: &mut Record, scores: &NextActionScores, reward: f64) {
+    record
+        .set(Metric::EvalReward, reward)
+        .set(Metric::EvalExactAction, scores.exact_soft.value)
+        .set(Metric::EvalTypeAccuracy, scores.type_acc.value)
+        .set(Metric::EvalMacroF1, scores.macro_f1.value)
+        .set(Metric::EvalWeightedF1, scores.weighted_f1.value)
+        .set(Metric::EvalInvalidRate, scores.invalid_rate.value);
+}

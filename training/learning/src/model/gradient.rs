@@ -1,0 +1,308 @@
+//! Gradients of a batch, on either engine.
+//!
+//! [`accumulate`] adds up the gradients of micro-batches, whose split is fixed by the batch alone
+//! ([`MicroBatch::pack`]), in their order. On the CPU micro-batches are independent: each is computed on one thread,
+//! forward and backward, so the thread count cannot show. A wide model divides its products among the threads instead,
+//! one micro-batch after another, and adds each parameter's gradient as soon as it is finished: what is held at once is
+//! the sum and one gradient, and the sums are the same. On a device the sum stays there, and each pass adds to it.
+//!
+//! A loss is a matter of the host on either engine: it is made from log-probabilities, a few numbers for each token.
+
+use candle_core::Tensor;
+use rayon::prelude::*;
+use webshop_lm::device::{DeviceModel, Parameters};
+use webshop_lm::{Qwen2, Sampler, TokenStats};
+
+use crate::error::{Result, TrainingError};
+use crate::model::network::Network;
+use crate::data::trajectory::MicroBatch;
+
+/// The gradient of everything that learns, where the weights are.
+#[derive(Debug)]
+pub enum Gradients {
+    /// One flat f32 gradient per parameter that learns, in the order of [`Qwen2::learnable`].
+    Cpu(Vec<Vec<f32>>),
+    /// f32, joined as the weights are.
+    Device(Parameters),
+}
+
+impl Gradients {
+    /// Puts (1 − share) · self + share · other in the place of self.
+    pub fn mix(&mut self, share: f64, other: &Self) -> Result<()> {
+        match (self, other) {
+            (Self::Cpu(own), Self::Cpu(other)) => {
+                for (own, other) in own.iter_mut().flatten().zip(other.iter().flatten()) {
+                    *own = (1.0 - share) as f32 * *own + share as f32 * other;
+                }
+            }
+            (Self::Device(own), Self::Device(other)) => {
+                for ((_, own), (_, other)) in own.named().zip(other.named()) {
+                    own.slice_set(&((own * (1.0 - share))? + (other * share)?)?, 0, 0)?;
+                }
+            }
+            _ => {
+                let problem = "the two gradients were taken on different engines".into();
+                return Err(TrainingError::ParameterMismatch { name: "*".into(), problem });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Micro-batches of a small model whose gradients are held at once; bounds memory, not the result.
+pub(crate) const WAVE: usize = 8;
+
+/// Values that one thread adds at a time.
+const PIECE: usize = 1 << 18;
+
+/// The summed gradient of `loss` over all micro-batches, with what it reports of each, in order.
+///
+/// `loss` is given a micro-batch and the log-probabilities of its targets `[N]` under the distribution of `sampler`,
+/// and returns its share of the batch's loss as a scalar tensor with whatever should be kept of it. A parameter that
+/// does not take part has a zero gradient.
+pub fn accumulate<F, R>(
+    network: &Network,
+    micro_batches: &[MicroBatch],
+    sampler: Sampler,
+    loss: F,
+) -> Result<(Gradients, Vec<R>)>
+where
+    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)> + Sync,
+    R: Send,
+{
+    match network {
+        Network::Cpu(model) => {
+            let (total, reports) = on_cpu(model, micro_batches, sampler, loss)?;
+            Ok((Gradients::Cpu(total), reports))
+        }
+        Network::Device(model) => {
+            let (total, reports) = on_device(model, micro_batches, sampler, loss)?;
+            Ok((Gradients::Device(total), reports))
+        }
+    }
+}
+
+fn on_device<F, R>(
+    model: &DeviceModel,
+    micro_batches: &[MicroBatch],
+    sampler: Sampler,
+    loss: F,
+) -> Result<(Parameters, Vec<R>)>
+where
+    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
+{
+    let total = model.weights().zeros_like()?;
+    let reports = micro_batches.iter().map(|micro| {
+        let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets, sampler)?;
+        let stats = pass.stats()?;
+        let (loss, report) = loss(micro, &stats)?;
+        pass.backward(&stats.d_log_prob(&loss)?, &total)?;
+        Ok(report)
+    });
+    let reports = reports.collect::<Result<_>>()?;
+    Ok((total, reports))
+}
+
+fn on_cpu<F, R>(
+    model: &Qwen2,
+    micro_batches: &[MicroBatch],
+    sampler: Sampler,
+    loss: F,
+) -> Result<(Vec<Vec<f32>>, Vec<R>)>
+where
+    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)> + Sync,
+    R: Send,
+{
+    let mut total: Vec<Vec<f32>> =
+        model.learnable().iter().map(|(_, var)| vec![0.0; var.elem_count()]).collect();
+    let mut reports = Vec::with_capacity(micro_batches.len());
+    if model.is_wide() {
+        for micro in micro_batches {
+            let report = one(model, micro, sampler, &loss, |place, gradient| {
+                let pieces = total[place].par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
+                pieces.for_each(|(sum, gradient)| add(sum, gradient));
+            })?;
+            reports.push(report);
+        }
+        return Ok((total, reports));
+    }
+    for wave in micro_batches.chunks(WAVE) {
+        let apart = |micro| {
+            let mut gradients = vec![Vec::new(); total.len()];
+            let report = one(model, micro, sampler, &loss, |place, gradient| gradients[place] = gradient)?;
+            Ok((gradients, report))
+        };
+        let parts: Vec<Result<(Vec<Vec<f32>>, R)>> = wave.par_iter().map(apart).collect();
+        for part in parts {
+            let (gradients, report) = part?;
+            for (sum, gradient) in total.iter_mut().zip(&gradients) {
+                add(sum, gradient);
+            }
+            reports.push(report);
+        }
+    }
+    Ok((total, reports))
+}
+
+fn add(sum: &mut [f32], gradient: &[f32]) {
+    sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b);
+}
+
+/// Hands over the gradients of one micro-batch, parameter by parameter.
+fn one<F, R>(
+    model: &Qwen2,
+    micro: &MicroBatch,
+    sampler: Sampler,
+    loss: &F,
+    put: impl FnMut(usize, Vec<f32>),
+) -> Result<R>
+where
+    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
+{
+    let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets, sampler)?;
+    let (loss, report) = loss(micro, pass.stats())?;
+    pass.backward_each(&loss, put)?;
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use webshop_lm::Qwen2Config;
+    use webshop_lm::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+    use webshop_products::Seed;
+
+    use super::*;
+    use crate::data::trajectory::Trajectory;
+
+    fn micro(salt: u32) -> MicroBatch {
+        MicroBatch {
+            members: vec![0],
+            ids: (0..9).map(|i| (i * 7 + salt) % 50).collect(),
+            lengths: vec![9],
+            trunks: vec![],
+            positions: (2..8).collect(),
+            targets: (3..9).map(|i| (i * 7 + salt) % 50).collect(),
+            n_targets: vec![6],
+        }
+    }
+
+    fn loss(micro: &MicroBatch, stats: &TokenStats) -> Result<(Tensor, u32)> {
+        Ok((stats.log_prob.sum_all()?, micro.ids[0]))
+    }
+
+    #[test]
+    fn gradients_are_added_in_the_order_of_the_micro_batches() {
+        let micro_batches: Vec<MicroBatch> = (0..11).map(micro).collect();
+        for hidden_size in [64, 512] {
+            let config = Qwen2Config { hidden_size, num_hidden_layers: 1, ..Qwen2Config::small(50) };
+            let model = Qwen2::random(&config, Seed(2)).unwrap();
+            assert_eq!(model.is_wide(), hidden_size == 512);
+            let (total, reports) = on_cpu(&model, &micro_batches, Sampler::PLAIN, loss).unwrap();
+            assert_eq!(reports, (0..11).collect::<Vec<u32>>());
+            let mut expected = vec![Vec::new(); total.len()];
+            for micro in &micro_batches {
+                let pass =
+                    model.record(&micro.tokens(), &micro.positions, &micro.targets, Sampler::PLAIN).unwrap();
+                let gradients = pass.backward(&loss(micro, pass.stats()).unwrap().0).unwrap();
+                for (sum, gradient) in expected.iter_mut().zip(gradients) {
+                    sum.resize(gradient.len(), 0.0_f32);
+                    sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b);
+                }
+            }
+            assert!(total == expected, "hidden size {hidden_size}");
+        }
+    }
+
+    #[test]
+    fn what_answers_share_is_computed_once_to_the_same_gradient() {
+        let answer = |salt: u32| {
+            let prompt: Vec<u32> = (0..70).map(|i| (i * 11 + 3) % 50).collect();
+            let ids: Vec<u32> = (0..9 + salt).map(|i| (i * 7 + salt) % 50).collect();
+            Trajectory::answer(&prompt, &ids, &vec![0.0; ids.len()])
+        };
+        let batch: Vec<Trajectory> = (0..4).map(answer).collect();
+        let (apart, together) = (MicroBatch::pack(&batch, 1000), MicroBatch::pack_sharing(&batch, 1000));
+        assert_eq!((apart[0].ids.len(), together[0].ids.len()), (4 * 70 + 42, 70 + 42));
+        // The second is wide: its heads are shared among threads.
+        for hidden_size in [64, 512] {
+            let config = Qwen2Config { hidden_size, num_hidden_layers: 2, ..Qwen2Config::small(50) };
+            let model = Qwen2::random(&config, Seed(2)).unwrap();
+            let loss = |_: &MicroBatch, stats: &TokenStats| {
+                let log_probs = stats.log_prob.to_vec1::<f32>()?;
+                Ok((stats.log_prob.sqr()?.sum_all()?, log_probs))
+            };
+            let [(apart, said_apart), (together, said_together)] =
+                [&apart, &together].map(|micros| on_cpu(&model, micros, Sampler::PLAIN, loss).unwrap());
+            for (a, b) in said_apart[0].iter().zip(&said_together[0]) {
+                assert!((a - b).abs() < 1e-4, "{a} and {b}");
+            }
+            for ((name, _), (a, b)) in model.learnable().iter().zip(apart.iter().zip(&together)) {
+                let norm = |values: &mut dyn Iterator<Item = f32>| values.map(|v| v * v).sum::<f32>().sqrt();
+                let error = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
+                let size = norm(&mut a.iter().copied());
+                // The same sums in another order.
+                assert!(size > 0.0 && error < 1e-4 * size, "`{name}`: {error:e} of {size:e}");
+            }
+        }
+    }
+
+    /// The network on the CPU's own engine and, in f32, on the one for a GPU.
+    fn both() -> (Qwen2, [Network; 2]) {
+        let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
+        let model = Qwen2::random(&config, Seed(2)).unwrap();
+        let networks = [KernelChoice::Own, KernelChoice::Plain].map(|choice| {
+            let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
+            Network::new(&model, &compute).unwrap()
+        });
+        (model, networks)
+    }
+
+    fn of_device(gradients: &Gradients) -> &Parameters {
+        let Gradients::Device(gradients) = gradients else { panic!("taken on the CPU's own engine") };
+        gradients
+    }
+
+    #[test]
+    fn a_device_adds_up_what_the_cpu_does() {
+        let micro_batches: Vec<MicroBatch> = (0..3).map(micro).collect();
+        let (model, [cpu, device]) = both();
+        let (expected, _) = accumulate(&cpu, &micro_batches, Sampler::PLAIN, loss).unwrap();
+        let Gradients::Cpu(expected) = expected else { panic!("taken on a device") };
+        let (found, reports) = accumulate(&device, &micro_batches, Sampler::PLAIN, loss).unwrap();
+        assert_eq!(reports, [0, 1, 2]);
+        let apart = of_device(&found).apart(model.config()).unwrap();
+        assert_eq!(apart.len(), expected.len());
+        for ((name, found), expected) in apart.iter().zip(&expected) {
+            let found = found.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let square = |values: &mut dyn Iterator<Item = f32>| values.map(|v| v * v).sum::<f32>();
+            let error = square(&mut found.iter().zip(expected).map(|(a, b)| a - b));
+            let size = square(&mut expected.iter().copied());
+            // Sums of some hundred products in another order: relative errors of 1e-6, with room for cancellation.
+            assert!(size > 0.0 && error.sqrt() < 1e-4 * size.sqrt(), "`{name}`: {error:e} of {size:e}");
+        }
+    }
+
+    #[test]
+    fn gradients_mix_on_either_engine_and_never_across() {
+        let (_, networks) = both();
+        let of =
+            |network: &Network, salt| accumulate(network, &[micro(salt)], Sampler::PLAIN, loss).unwrap().0;
+        let first = |gradients: &Gradients| match gradients {
+            Gradients::Cpu(values) => values[0][..3].to_vec(),
+            Gradients::Device(values) => {
+                let (_, tensor) = values.named().next().unwrap();
+                tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap()[..3].to_vec()
+            }
+        };
+        for network in &networks {
+            let (mut own, other) = (of(network, 1), of(network, 2));
+            let (a, b) = (first(&own), first(&other));
+            own.mix(0.25, &other).unwrap();
+            for ((mixed, a), b) in first(&own).iter().zip(a).zip(b) {
+                assert!((mixed - (0.75 * a + 0.25 * b)).abs() < 1e-6, "{mixed}");
+            }
+        }
+        let error = of(&networks[0], 1).mix(0.5, &of(&networks[1], 1)).unwrap_err().to_string();
+        assert!(error.contains("different engines"), "{error}");
+    }
+}

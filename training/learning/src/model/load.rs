@@ -1,0 +1,189 @@
+//! A trained model, ready to shop: what `eval` and `rollout` load, and `shop-r1 eval` asks about single steps.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use webshop_lm::checkpoint;
+use webshop_lm::checkpoint::StopTokens;
+use webshop_lm::device::Compute;
+use webshop_lm::lora::Lora;
+use webshop_agent::prompt_format::compact_renderer::{THINK, mark};
+use webshop_agent::next_action::Sample;
+use webshop_agent::{AgentError, ChatFormat, Dialect, Interviewer, LmConfig, LmPolicy, Question};
+use webshop_lm::{Engine, Qwen2, Sampler, SamplingCoordinates, ShopTokenizer};
+use webshop_products::Seed;
+
+use crate::run::folder::find_checkpoint;
+use crate::config::Config;
+use crate::error::{Result, TrainingError};
+use crate::setup::{lanes_within, prompt_config};
+use crate::trainer::{CONFIG, MODEL};
+
+/// What every model folder has.
+const MODEL_CONFIG: &str = "config.json";
+/// Tokens of a context in a chat: enough for pages as text, within what lanes have room for.
+const CHAT_CONTEXT: usize = 8192;
+/// Tokens of an answer in a chat.
+const CHAT_TURN: usize = 256;
+/// Memory for the contexts of all lanes, in bytes.
+const CACHE_BYTES: usize = 2 << 30;
+
+/// A model with its tokenizer and the configuration it was trained under.
+#[derive(Debug)]
+pub struct Trained {
+    /// How pages are read and turns are bounded; the defaults if the folder is a bare model.
+    pub config: Config,
+    /// What text becomes.
+    pub tokenizer: ShopTokenizer,
+    /// The weights.
+    pub model: Qwen2,
+    /// Where its files are.
+    pub(crate) folder: PathBuf,
+}
+
+/// How a model is to shop, where that is not as it was trained.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Manners {
+    /// The format of prompts and answers.
+    pub dialect: Option<Dialect>,
+    /// Sampling temperature; 0 is greedy.
+    pub temperature: Option<f64>,
+    /// Tokens of a context.
+    pub max_context: Option<usize>,
+    /// Tokens of an answer.
+    pub max_turn_tokens: Option<usize>,
+    /// Whether only admissible actions can be said.
+    pub constrained: bool,
+}
+
+/// A model that is ready to shop.
+#[derive(Debug)]
+pub struct Shopper {
+    engine: Engine,
+    tokenizer: ShopTokenizer,
+    config: LmConfig,
+    format: Option<ChatFormat>,
+    fingerprint: Arc<str>,
+}
+
+impl Trained {
+    /// Loads what `path` names: a run folder, its `checkpoints/last`, a checkpoint, or a bare model folder.
+    pub fn load(path: &Path) -> Result<Self> {
+        if path.join(MODEL_CONFIG).is_file() {
+            return Self::from_model(Config::default(), path);
+        }
+        // Not the configuration: a run folder has one too.
+        let folder = find_checkpoint(path, &format!("{MODEL}/{MODEL_CONFIG}"))?;
+        Self::from_model(Config::load(Some(&folder.join(CONFIG)), &[])?, &folder.join(MODEL))
+    }
+
+    fn from_model(config: Config, folder: &Path) -> Result<Self> {
+        let tokenizer = ShopTokenizer::load(folder)?;
+        // Before the weights, which take longer to read than to find wrong.
+        StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
+        Ok(Self { config, tokenizer, model: load_weights(folder)?, folder: folder.to_owned() })
+    }
+
+    /// The dialect it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
+    /// has the marks of that layout, or one whose prompts every chat template can tell.
+    pub fn dialect(&self) -> Dialect {
+        match self.config.prompt.dialect {
+            Dialect::Plain if !knows_plain(&self.tokenizer) => Dialect::VerlAgent,
+            dialect => dialect,
+        }
+    }
+
+    /// The model as a customer who is computed where `compute` says; its training weights are let go.
+    pub fn into_shopper(self, manners: Manners, compute: &Compute) -> Result<Shopper> {
+        let dialect = manners.dialect.unwrap_or_else(|| self.dialect());
+        let positions = self.model.config().max_position_embeddings;
+        let (max_context, max_turn_tokens, format) = match dialect {
+            Dialect::Plain => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
+            _ => {
+                let config = self.model.config();
+                let format = ChatFormat::load(&self.folder, dialect, config, &self.tokenizer)?;
+                let prompt = &self.config.prompt;
+                let (context, turn) = match prompt.dialect == dialect {
+                    true => (prompt.max_context, prompt.max_turn_tokens),
+                    false => (CHAT_CONTEXT, CHAT_TURN),
+                };
+                (context, turn, Some(format))
+            }
+        };
+        let evaluation = &self.config.evaluation;
+        let temperature = manners.temperature.unwrap_or(evaluation.temperature);
+        let config = LmConfig {
+            prompt: prompt_config(&self.config),
+            sampler: Sampler::new(temperature as f32, evaluation.top_p as f32)?,
+            max_context: manners.max_context.unwrap_or(max_context).min(positions),
+            max_turn_tokens: manners.max_turn_tokens.unwrap_or(max_turn_tokens),
+            constrained: manners.constrained,
+        };
+        let fingerprint = self.model.fingerprint()?.into();
+        let engine = Engine::new(&self.model, compute)?;
+        Ok(Shopper { engine, tokenizer: self.tokenizer, config, format, fingerprint })
+    }
+}
+
+/// Whether a vocabulary has the marks of the plain dialect.
+pub(crate) fn knows_plain(tokenizer: &ShopTokenizer) -> bool {
+    let knows = |token: &str| tokenizer.special_id(token).is_ok();
+    knows(THINK) && knows(&mark(1))
+}
+
+/// The model of `folder`: its weights, or those of the base that its adapter names, with the adapter on them.
+pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
+    let Some(adapter) = Lora::find(folder)? else {
+        return Ok(checkpoint::load(folder)?);
+    };
+    let Some(base) = adapter.base() else {
+        let problem = "its adapter names no base model in `base_model_name_or_path`; merge it into one with \
+                       `webshop model merge`";
+        return Err(TrainingError::bad_file(folder, problem));
+    };
+    let base = Trained::load(Path::new(base))?.model.merged()?;
+    Ok(base.adapted(Lora::load(folder, &base)?)?)
+}
+
+impl Shopper {
+    /// The policy, drawing from `seed`.
+    pub fn policy(&self, seed: Seed) -> Result<LmPolicy<'_>> {
+        let (engine, tokenizer) = (self.engine.clone(), &self.tokenizer);
+        let policy = match &self.format {
+            None => LmPolicy::new(engine, tokenizer, self.config, seed)?,
+            Some(format) => LmPolicy::in_chat(engine, tokenizer, format, self.config, seed)?,
+        };
+        Ok(policy.named(self.fingerprint.clone()))
+    }
+
+    /// What it answers at each step, in the order of the steps; `None` where the prompt leaves no room for an answer even
+    /// without past pages. An answer depends on the step, its place and the seed alone. `ended` is told how many more answers
+    /// have come.
+    ///
+    /// # Errors
+    /// If its dialect is not one of Shop-R1's, or the model cannot be computed.
+    pub fn answers(&self, steps: &[Sample], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
+        let format = self.format.as_ref().ok_or(AgentError::SingleSteps(Dialect::Plain))?;
+        let interviewer = Interviewer::new(&self.tokenizer, format, &self.config)?;
+        let prompts = steps.iter().map(|step| interviewer.ask(step)).collect::<Result<Vec<_>, _>>()?;
+        let asked = prompts.iter().enumerate().filter_map(|(place, prompt)| {
+            let coordinates = SamplingCoordinates { goal: place as u64, ..SamplingCoordinates::default() };
+            Some(Question { prompt_ids: prompt.as_ref()?, coordinates })
+        });
+        let asked: Vec<Question<'_>> = asked.collect();
+        ended((steps.len() - asked.len()) as u64);
+        let (lanes, engine) = ((1, self.lanes()), self.engine.clone());
+        let completions = interviewer.answers(engine, &asked, lanes, (seed, None), ended)?;
+        let mut texts = completions.iter().map(|completion| interviewer.text_of(&completion.ids));
+        Ok(prompts.iter().map(|prompt| prompt.as_ref().and_then(|_| texts.next())).collect())
+    }
+
+    /// Episodes to play side by side: as many as keep the processor busy and memory within bounds.
+    pub fn lanes(&self) -> usize {
+        let (token, bytes) = match &self.engine {
+            Engine::Cpu(decoder) => (decoder.config().cached_bytes(), CACHE_BYTES),
+            Engine::Device(model) => (model.cache_bytes_per_token(), model.compute().cache_bytes()),
+        };
+        lanes_within(bytes, token, self.config.max_context)
+    }
+}

@@ -1,0 +1,75 @@
+//! Weights on one of the two engines, and what the trainer asks of them whichever it is.
+//!
+//! A [`Network`] is a policy or a reference. It makes an [`Engine`] for rollouts and scores tokens; gradients of it are
+//! [`crate::model::gradient`]'s, steps the [`Student`](crate::model::learner_state::Student)'s. On a device rollouts, scores and gradients
+//! are computed with one set of weights. It knows no loss and no optimizer.
+
+use std::sync::Arc;
+
+use webshop_lm::device::{Compute, DeviceModel};
+use webshop_lm::{Engine, Qwen2, Sampler, TokenStats};
+
+use crate::config::ModelConfig;
+use crate::error::{Result, TrainingError};
+use crate::setup::{LANES, lanes_within};
+use crate::data::trajectory::MicroBatch;
+
+/// A model where it is computed. A clone shares the weights.
+#[derive(Clone, Debug)]
+pub enum Network {
+    /// On the CPU's own engine, f32.
+    Cpu(Arc<Qwen2>),
+    /// On the engine of [`webshop_lm::device`].
+    Device(Arc<DeviceModel>),
+}
+
+impl Network {
+    /// The weights of `model` where `compute` says: shared on the CPU's own engine, else those that it has now.
+    pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self> {
+        Ok(match compute.is_first_engine() {
+            true => Self::Cpu(Arc::new(model.clone())),
+            false => Self::Device(Arc::new(DeviceModel::new(model, compute)?)),
+        })
+    }
+
+    /// What rollouts are made by until the weights move: packed for it on the CPU, the weights themselves on a device.
+    pub fn engine(&self) -> Result<Engine> {
+        Ok(match self {
+            Self::Cpu(model) => Arc::new(model.decoder()?).into(),
+            Self::Device(model) => model.clone().into(),
+        })
+    }
+
+    /// The log-probabilities of a micro-batch's targets under the distribution of `sampler`, on the host.
+    pub fn score(&self, micro: &MicroBatch, sampler: Sampler) -> Result<TokenStats> {
+        let (tokens, positions, targets) = (micro.tokens(), &micro.positions, &micro.targets);
+        Ok(match self {
+            Self::Cpu(model) => model.score(&tokens, positions, targets, sampler)?,
+            Self::Device(model) => model.score(&tokens, positions, targets, sampler)?,
+        })
+    }
+
+    /// Episodes to play side by side with contexts of so many tokens: on a device as many as it has memory for.
+    pub fn lanes(&self, max_context: usize) -> usize {
+        match self {
+            Self::Cpu(_) => LANES,
+            Self::Device(model) => {
+                lanes_within(model.compute().cache_bytes(), model.cache_bytes_per_token(), max_context)
+            }
+        }
+    }
+}
+
+/// Refuses what is learned on the CPU's own engine only.
+pub(crate) fn check(config: &ModelConfig, compute: &Compute) -> Result<()> {
+    if config.lora_rank == 0 || compute.is_first_engine() {
+        return Ok(());
+    }
+    let problem = format!(
+        "must be 0 on `{}`, not {}: adapters learn on the CPU in f32 only; leave out `--device` and `--dtype`, or let \
+         all weights learn",
+        compute.kind(),
+        config.lora_rank
+    );
+    Err(TrainingError::InvalidValue { key: "model.lora_rank".into(), problem })
+}

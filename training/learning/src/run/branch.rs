@@ -1,0 +1,113 @@
+//! A run that begins where another one's warm start ended.
+//!
+//! [`branch`] copies the folder of a warm start ([`crate::trainer::warm_up`]) with its last checkpoint under another
+//! configuration. Resumed, the copy goes on as a run of that configuration would have gone on from there: a warm start
+//! reads nothing of `[learner]` and `[value]`, so that the branch has the bytes of a run that was made alone. Which keys
+//! may differ is [`is_read_by_warm_start`]'s to say. It neither trains nor measures.
+
+use std::fs;
+use std::path::Path;
+
+use crate::run::folder::{Link, RunFolder, set};
+use crate::config::{Config, KeyDifference};
+use crate::run::atomic::{PARTIAL, remove_if_there, sync_folder, write_atomically};
+use crate::error::{Result, TrainingError};
+use crate::trainer::CONFIG;
+
+/// What a branch has of its own, or will have.
+const NOT_COPIED: [&str; 3] = [CONFIG, "summary.json", CHECKPOINTS];
+const CHECKPOINTS: &str = "checkpoints";
+
+/// Whether the warm start, or an evaluation during it, depends on the value of this full dotted key. Keys that are not
+/// known not to matter do.
+pub fn is_read_by_warm_start(key: &str) -> bool {
+    let (section, _) = key.split_once('.').unwrap_or((key, ""));
+    match section {
+        // Gradients of cloning are summed in these portions, which decides their rounding.
+        "learner" => key == "learner.micro_batch_tokens",
+        "value" | "checkpoint" => false,
+        // What is drawn is; what an answer is worth, and how judged, is the learner's alone.
+        "shop_r1" => {
+            !["shop_r1.judge", "shop_r1.reward_scale"].contains(&key) && !key.starts_with("shop_r1.reward.")
+        }
+        _ => !["evaluation.every", "optimizer.grad_clip_quantile"].contains(&key),
+    }
+}
+
+/// The values of which a warm start would differ between the two configurations.
+pub fn warm_start_differences(one: &Config, other: &Config) -> Vec<KeyDifference> {
+    one.differences(other).into_iter().filter(|found| is_read_by_warm_start(&found.key)).collect()
+}
+
+/// Makes the folder `root` of a run of `config` that has the finished warm start `from` behind it. Killed at any
+/// instant, there is the whole folder or none.
+pub fn branch(from: &RunFolder, root: &Path, config: &Config) -> Result<RunFolder> {
+    let Some(checkpoint) = from.last_checkpoint()? else {
+        let problem = "its warm start is not at its end".into();
+        return Err(TrainingError::NoCheckpoint { path: from.root().into(), problem });
+    };
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    let partial = root.with_file_name(format!("{PARTIAL}{name}"));
+    remove_if_there(&partial)?;
+    copy_but(from.root(), &partial, &NOT_COPIED)?;
+    write_atomically(&partial.join(CONFIG), config.to_toml().as_bytes())?;
+    let checkpoints = partial.join(CHECKPOINTS);
+    let step = checkpoint.file_name().unwrap_or_default().to_string_lossy();
+    copy_but(&checkpoint, &checkpoints.join(&*step), &[])?;
+    write_atomically(&checkpoints.join(&*step).join(CONFIG), config.to_toml().as_bytes())?;
+    set(&checkpoints, Link::Last, &step)?;
+    sync_folder(&partial)?;
+    fs::rename(&partial, root).map_err(|e| TrainingError::io("rename", &partial, e))?;
+    Ok(RunFolder::resume(root)?.0)
+}
+
+/// Copies a folder of files and folders, without the entries of these names directly in it.
+fn copy_but(from: &Path, to: &Path, left_out: &[&str]) -> Result<()> {
+    fs::create_dir_all(to).map_err(|e| TrainingError::io("create", to, e))?;
+    for entry in fs::read_dir(from).map_err(|e| TrainingError::io("read", from, e))? {
+        let path = entry.map_err(|e| TrainingError::io("read", from, e))?.path();
+        let name = path.file_name().unwrap_or_default();
+        if left_out.iter().any(|left_out| name == *left_out) {
+            continue;
+        }
+        let copy = to.join(name);
+        match path.is_dir() {
+            true => copy_but(&path, &copy, &[])?,
+            false => fs::copy(&path, &copy).map(drop).map_err(|e| TrainingError::io("write", &copy, e))?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_a_learner_reads_may_differ() {
+        for key in
+            ["learner.loss", "value.samples", "evaluation.every", "checkpoint.keep", "shop_r1.reward.dars"]
+        {
+            assert!(!is_read_by_warm_start(key), "{key}");
+        }
+        for key in [
+            "seed",
+            "learner.micro_batch_tokens",
+            "warm_start.lr",
+            "optimizer.betas",
+            "shop_r1.mix",
+            "new.key",
+        ] {
+            assert!(is_read_by_warm_start(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_warm_start_that_is_not_over_has_no_branches() {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = RunFolder::create(&folder.path().join("begun"), &Config::default()).unwrap();
+        let error = branch(&begun, &folder.path().join("branch"), &Config::default()).unwrap_err();
+        assert!(matches!(error, TrainingError::NoCheckpoint { .. }), "{error}");
+        assert!(!folder.path().join("branch").exists());
+    }
+}

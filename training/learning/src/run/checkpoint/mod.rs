@@ -1,0 +1,6 @@
+//! checkpoint.
+
+pub mod names;
+pub mod saving;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! What checkpoints are called, and the links that name two of them: the newest and the best.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::run::folder::RunFolder;
+use crate::run::atomic::{PARTIAL, remove_if_there, sync};
+use crate::error::{Result, TrainingError};
+
+/// A link among the checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// The newest.
+    Last,
+    /// That of the best evaluation.
+    Best,
+}
+
+impl Link {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Best => "best",
+        }
+    }
+
+    fn of(name: &OsStr) -> Option<Self> {
+        [Self::Last, Self::Best].into_iter().find(|link| name == link.name())
+    }
+
+    /// The checkpoint it names, if it is there.
+    fn checkpoint(self, checkpoints: &Path) -> Result<Option<PathBuf>> {
+        let Some(name) = named(checkpoints, self)? else {
+            return Ok(None);
+        };
+        let path = checkpoints.join(name);
+        match path.is_dir() {
+            true => Ok(Some(path)),
+            false => {
+                let problem = format!("`{}` names it but it is gone", self.name());
+                Err(TrainingError::NoCheckpoint { path, problem })
+            }
+        }
+    }
+}
+
+impl RunFolder {
+    /// The newest complete checkpoint, or `None` if the run was stopped before its first.
+    pub fn last_checkpoint(&self) -> Result<Option<PathBuf>> {
+        Link::Last.checkpoint(&self.checkpoints())
+    }
+
+    /// Makes `best` name the checkpoint of `step`, which is there.
+    pub fn set_best(&self, step: u64) -> Result<()> {
+        set(&self.checkpoints(), Link::Best, &step_name(step))
+    }
+}
+
+/// Makes a link in the folder `checkpoints` name this one of them.
+pub(crate) fn set(checkpoints: &Path, link: Link, name: &str) -> Result<()> {
+    let place = checkpoints.join(link.name());
+    let fresh = checkpoints.join(format!("{PARTIAL}{}", link.name()));
+    remove_if_there(&fresh)?;
+    make_link(name, &fresh).map_err(|e| TrainingError::io("write", &fresh, e))?;
+    fs::rename(&fresh, &place).map_err(|e| TrainingError::io("rename", &fresh, e))?;
+    sync(checkpoints)
+}
+
+/// The name behind a link, if it is there.
+pub(super) fn named(checkpoints: &Path, link: Link) -> Result<Option<String>> {
+    let place = checkpoints.join(link.name());
+    match fs::read_link(&place) {
+        Ok(target) => Ok(Some(target.to_string_lossy().into_owned())),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        // Not a link: a text file that holds the name, where links are not to be had.
+        Err(_) => match fs::read_to_string(&place) {
+            Ok(name) => Ok(Some(name.trim().into())),
+            Err(e) => Err(TrainingError::io("read", &place, e)),
+        },
+    }
+}
+
+/// `step-000100`; wider from a million steps on.
+pub fn step_name(step: u64) -> String {
+    format!("step-{step:06}")
+}
+
+/// The step in a [`step_name`].
+pub(super) fn step_of(name: &str) -> Option<u64> {
+    name.strip_prefix("step-")?.parse().ok()
+}
+
+/// The checkpoint a person means by `path`: a checkpoint, a link to one, or a run folder, whose `checkpoints/last` it is.
+/// A folder that holds a file named `marker` is a checkpoint.
+pub fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
+    let missing = |problem: String| TrainingError::NoCheckpoint { path: path.into(), problem };
+    let link = path.file_name().and_then(Link::of);
+    if !path.exists() && link.is_none() {
+        return Err(missing("there is no such path".into()));
+    }
+    let linked = match (link, path.parent()) {
+        (Some(link), Some(checkpoints)) => link.checkpoint(checkpoints)?,
+        _ => Link::Last.checkpoint(&RunFolder { root: path.into() }.checkpoints())?,
+    };
+    let candidates = [Some(path.to_path_buf()), linked];
+    candidates
+        .into_iter()
+        .flatten()
+        .find(|candidate| candidate.join(marker).is_file())
+        .ok_or_else(|| missing(format!("it has no `{marker}`, and no `checkpoints/last` that has one")))
+}
+
+#[cfg(unix)]
+pub(super) fn make_link(target: &str, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+#[cfg(not(unix))]
+pub(super) fn make_link(target: &str, link: &Path) -> std::io::Result<()> {
+    fs::write(link, target)
+}

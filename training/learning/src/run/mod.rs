@@ -1,0 +1,7 @@
+//! run.
+
+pub mod atomic;
+pub mod branch;
+pub mod checkpoint;
+pub mod clock;
+pub mod folder;

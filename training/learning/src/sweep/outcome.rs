@@ -1,0 +1,183 @@
+//! What the runs of a comparison left behind, read back and found to be about the same.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use webshop_env::RewardBreakdown;
+use webshop_products::GoalId;
+
+use crate::sweep::plan::Comparison;
+use crate::sweep::run::{ComparisonFolder, stages};
+use crate::run::folder::{RunFolder, step_name};
+use crate::run::atomic::read_json;
+use crate::error::{Result, TrainingError};
+use webshop_evaluation::{FailureKind, Summary};
+use crate::metrics::{Record, Timing, read_records, read_timings};
+use crate::setup::Fingerprint;
+use webshop_evaluation::next_action::Verdict;
+
+/// The folder of the weights at the end of the warm start, in a run's folder.
+const REFERENCE: &str = "reference";
+
+/// An arm with what came of it under each seed, in the order of the comparison.
+pub struct ArmOutcome {
+    pub name: String,
+    pub runs: Vec<RunOutcome>,
+}
+
+/// A finished run.
+pub struct RunOutcome {
+    /// The last evaluation's figures.
+    pub summary: Summary,
+    /// Its trips, in the order of the goals.
+    pub trips: Vec<TripOutcome>,
+    /// Its answers at held-out steps, where those are judged.
+    pub verdicts: Vec<Verdict>,
+    /// All that was recorded, with the seconds at which it was.
+    pub records: Vec<(Record, Timing)>,
+    pub fingerprint: Fingerprint,
+    /// Digest of the model folder at the end of the warm start.
+    pub reference: String,
+}
+
+/// How a held-out trip ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TripOutcome {
+    pub goal: GoalId,
+    pub reward: f64,
+    pub failure: Option<FailureKind>,
+}
+
+impl TripOutcome {
+    /// 1 for a success, else 0.
+    pub fn success(&self) -> f64 {
+        f64::from(u8::from(self.failure.is_none()))
+    }
+}
+
+/// All runs of `comparison`. A run that has not come to its end is an error, and so is one that is about something else
+/// than the others: another shop, other goals, or under the same seed another warm start.
+pub fn read(comparison: &Comparison, folder: &ComparisonFolder) -> Result<Vec<ArmOutcome>> {
+    let split = comparison.warm_start(0).evaluation.split.to_string();
+    let mut arms: Vec<ArmOutcome> = Vec::new();
+    for arm in &comparison.arms {
+        let mut runs = Vec::new();
+        for (number, seed) in comparison.seeds.iter().enumerate() {
+            let root = folder.run(&arm.name, *seed);
+            let run = RunOutcome::read(&root, &split)?;
+            let first = arms.first().map(|arm| &arm.runs);
+            if let Some(first) = first.map_or(runs.first(), |runs| runs.first()) {
+                run.must_be_about_the_same_as(first, arm.is_alone, &root)?;
+            }
+            if let Some(sibling) = first.map(|runs| &runs[number]).filter(|_| !arm.is_alone) {
+                run.must_begin_as(sibling, &root)?;
+            }
+            runs.push(run);
+        }
+        arms.push(ArmOutcome { name: arm.name.clone(), runs });
+    }
+    Ok(arms)
+}
+
+impl RunOutcome {
+    fn read(root: &Path, split: &str) -> Result<Self> {
+        let (run, _) = RunFolder::look(root)?;
+        let Some(learned) = stages(&run)?.and_then(|stages| stages.learned) else {
+            return Err(TrainingError::bad_file(root, "the run has not come to its end"));
+        };
+        let file = format!("{}.jsonl", step_name(learned.step));
+        let answers = run.answers().join(&file);
+        Ok(Self {
+            summary: learned.summary,
+            trips: read_trips(&run.episodes().join(&file))?,
+            verdicts: if learned.next_action.is_some() { read_lines(&answers)? } else { Vec::new() },
+            records: read_records(root, split)?.into_iter().zip(read_timings(root)?).collect(),
+            fingerprint: read_json(&run.fingerprint())?,
+            reference: digest(&root.join(REFERENCE))?,
+        })
+    }
+
+    fn goals(&self) -> impl Iterator<Item = GoalId> {
+        self.trips.iter().map(|trip| trip.goal)
+    }
+
+    /// Whoever stands alone may have been told pages in other words, and have practised in other shops.
+    fn must_be_about_the_same_as(&self, other: &Self, is_alone: bool, root: &Path) -> Result<()> {
+        // The tokenizer is made from the goals that a seed draws.
+        let mut shop =
+            Fingerprint { tokenizer: other.fingerprint.tokenizer.clone(), ..self.fingerprint.clone() };
+        if is_alone {
+            shop.prompt.clone_from(&other.fingerprint.prompt);
+            shop.ground.clone_from(&other.fingerprint.ground);
+        }
+        let steps =
+            |run: &Self| run.verdicts.iter().map(|verdict| verdict.ground_truth.clone()).collect::<Vec<_>>();
+        let is_same =
+            shop == other.fingerprint && self.goals().eq(other.goals()) && steps(self) == steps(other);
+        match is_same {
+            true => Ok(()),
+            false => Err(TrainingError::bad_file(
+                root,
+                "its shop, rewards, prompts or goals are not those of the other runs; remove it and compare again",
+            )),
+        }
+    }
+
+    fn must_begin_as(&self, sibling: &Self, root: &Path) -> Result<()> {
+        let is_same = self.reference == sibling.reference
+            && self.fingerprint.tokenizer == sibling.fingerprint.tokenizer;
+        match is_same {
+            true => Ok(()),
+            false => Err(TrainingError::bad_file(
+                root,
+                "its warm start is not that of the other runs of its seed; remove it and compare again",
+            )),
+        }
+    }
+}
+
+/// The digest of a folder of files: of their names and bytes, by name.
+fn digest(folder: &Path) -> Result<String> {
+    let failed = |e| TrainingError::io("read", folder, e);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        files.push(entry.map_err(failed)?.path());
+    }
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in files {
+        let bytes = fs::read(&file).map_err(|e| TrainingError::io("read", &file, e))?;
+        hash.update(file.file_name().unwrap_or_default().as_encoded_bytes());
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// What counts of a recorded trip.
+#[derive(Deserialize)]
+struct TripLine {
+    goal: GoalId,
+    reward: f64,
+    breakdown: Option<RewardBreakdown>,
+}
+
+fn read_trips(path: &Path) -> Result<Vec<TripOutcome>> {
+    let trip = |trip: TripLine| {
+        let failure = FailureKind::of_purchase(trip.breakdown.as_ref());
+        TripOutcome { goal: trip.goal, reward: trip.reward, failure }
+    };
+    Ok(read_lines(path)?.into_iter().map(trip).collect())
+}
+
+/// The JSON objects of a file, one a line.
+fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
+    let read = |(line, number): (&str, usize)| {
+        serde_json::from_str(line).map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))
+    };
+    text.lines().zip(1..).map(read).collect()
+}

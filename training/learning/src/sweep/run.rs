@@ -1,0 +1,198 @@
+//! Making the runs of a comparison, each where it was left.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sweep::plan::{Arm, Comparison};
+use crate::sweep::queue::work_off;
+use crate::run::branch::{branch, warm_start_differences};
+use crate::run::folder::RunFolder;
+use crate::config::{Config, KeyDifference};
+use crate::run::atomic::read_json;
+use crate::error::{Result, TrainingError};
+use crate::observer::Observer;
+use crate::trainer::{Stages, train, warm_up};
+
+/// Where the runs of a comparison lie, and what is made of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparisonFolder {
+    root: PathBuf,
+}
+
+impl ComparisonFolder {
+    /// The folder at `root`, which need not be there yet.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the warm starts lie.
+    pub fn warm_starts(&self) -> PathBuf {
+        self.root.join("warm-start")
+    }
+
+    /// Where the arms lie.
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Where V* of the goals is kept for all arms that would find the same.
+    pub fn values(&self) -> PathBuf {
+        self.root.join("values")
+    }
+
+    /// The page of the report.
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+
+    /// The run that the runs under `seed` begin with.
+    pub fn warm_start(&self, seed: u64) -> PathBuf {
+        self.warm_starts().join(format!("seed-{seed}"))
+    }
+
+    /// The run of the arm of this name under `seed`.
+    pub fn run(&self, arm: &str, seed: u64) -> PathBuf {
+        self.runs().join(arm).join(format!("seed-{seed}"))
+    }
+}
+
+/// Makes what is missing of the runs of `comparison` in `folder`, `n_jobs` at a time, each on its share of the threads.
+/// `observe` makes the observer of the named run; `write_report` writes the report of a finished run. When `stop` is set, the runs under way write a checkpoint and
+/// [`TrainingError::Interrupted`] is returned; called again, it goes on. The runs have the same bytes for any number of
+/// jobs and threads and any interruption.
+///
+/// A run in the folder that was made under another configuration is an error that names the key, before anything is made.
+pub fn compare(
+    comparison: &Comparison,
+    folder: &ComparisonFolder,
+    n_jobs: usize,
+    observe: &(dyn Fn(&str) -> Box<dyn Observer> + Sync),
+    write_report: &(dyn Fn(&RunFolder) -> Result<PathBuf> + Sync),
+    stop: &AtomicBool,
+) -> Result<()> {
+    let work = Work { comparison, folder, observe, write_report, stop };
+    work.check()?;
+    let n_seeds = comparison.seeds.len();
+    // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the second run of a
+    // seed finds the V* of its first.
+    let n_runs = comparison.arms.len() * n_seeds;
+    let waits_for: Vec<Option<usize>> =
+        (0..n_seeds + n_runs).map(|item| (item >= n_seeds).then(|| (item - n_seeds) % n_seeds)).collect();
+    let n_threads = (rayon::current_num_threads() / n_jobs).max(1);
+    let mut errors = work_off(n_jobs, &waits_for, |item| {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build();
+        let threads = threads.map_err(|e| TrainingError::Threads { n_threads, problem: e.to_string() })?;
+        let made = threads.install(|| match item.checked_sub(n_seeds) {
+            None => work.warm_start(comparison.seeds[item]),
+            Some(run) => work.run(&comparison.arms[run / n_seeds], comparison.seeds[run % n_seeds]),
+        });
+        if made.is_err() {
+            // What is under way is kept, not finished.
+            stop.store(true, Ordering::Relaxed);
+        }
+        made
+    });
+    // What failed is told, not what was interrupted by it.
+    errors.sort_by_key(|error| matches!(error, TrainingError::Interrupted { .. }));
+    errors.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// What all workers share.
+struct Work<'a> {
+    comparison: &'a Comparison,
+    folder: &'a ComparisonFolder,
+    observe: &'a (dyn Fn(&str) -> Box<dyn Observer> + Sync),
+    write_report: &'a (dyn Fn(&RunFolder) -> Result<PathBuf> + Sync),
+    stop: &'a AtomicBool,
+}
+
+impl Work<'_> {
+    /// An error if anything in the folder is not of this comparison.
+    fn check(&self) -> Result<()> {
+        for &seed in &self.comparison.seeds {
+            self.begun_warm_start(seed)?;
+            for arm in &self.comparison.arms {
+                self.begun_run(arm, seed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The warm start of `seed`, if it was begun.
+    fn begun_warm_start(&self, seed: u64) -> Result<Option<RunFolder>> {
+        let config = self.comparison.warm_start(seed);
+        begun(&self.folder.warm_start(seed), |begun| warm_start_differences(begun, &config))
+    }
+
+    /// The run of `arm` under `seed`, if it was begun.
+    fn begun_run(&self, arm: &Arm, seed: u64) -> Result<Option<RunFolder>> {
+        let config = self.config(arm, seed);
+        begun(&self.folder.run(&arm.name, seed), |begun| begun.differences(&config))
+    }
+
+    /// What the run of `arm` under `seed` is made with.
+    fn config(&self, arm: &Arm, seed: u64) -> Config {
+        let mut config = arm.config(seed);
+        // Where N falls with the steps, V* of a goal depends on when an arm first met it.
+        config.value.cache = (!config.value.adaptive).then(|| self.folder.values());
+        config
+    }
+
+    fn warm_start(&self, seed: u64) -> Result<()> {
+        let config = self.comparison.warm_start(seed);
+        let run = match self.begun_warm_start(seed)? {
+            Some(run) if stages(&run)?.is_some_and(|stages| stages.warm_start.is_some()) => return Ok(()),
+            Some(run) => run,
+            None => RunFolder::create(&self.folder.warm_start(seed), &config)?,
+        };
+        let observer = (self.observe)(&format!("warm start, seed {seed}"));
+        warm_up(&config, &run, observer.as_ref(), self.stop).map(drop)
+    }
+
+    fn run(&self, arm: &Arm, seed: u64) -> Result<()> {
+        let config = self.config(arm, seed);
+        let root = self.folder.run(&arm.name, seed);
+        let run = match self.begun_run(arm, seed)? {
+            Some(run) if stages(&run)?.is_some_and(|stages| stages.learned.is_some()) => return Ok(()),
+            Some(run) => run,
+            None if arm.is_alone => RunFolder::create(&root, &config)?,
+            None => {
+                let (warm_start, _) = RunFolder::look(&self.folder.warm_start(seed))?;
+                branch(&warm_start, &root, &config)?
+            }
+        };
+        run.save_command(&self.comparison.command(arm, seed))?;
+        let observer = (self.observe)(&format!("{}, seed {seed}", arm.name));
+        train(&config, &run, observer.as_ref(), self.stop)?;
+        (self.write_report)(&run).map(drop)
+    }
+}
+
+/// The run at `root`, if one was begun there; an error if that was under a configuration with such differences.
+fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Result<Option<RunFolder>> {
+    let (run, config) = match RunFolder::resume(root) {
+        Err(TrainingError::NoRun(_)) => return Ok(None),
+        resumed => resumed?,
+    };
+    match differences(&config).first() {
+        None => Ok(Some(run)),
+        Some(found) => Err(TrainingError::bad_file(
+            root,
+            format!(
+                "it was made with `{} = {}`, and this comparison says `{}`; remove it, or name another folder with \
+                 `--out`",
+                found.key, found.here, found.there
+            ),
+        )),
+    }
+}
+
+/// What a run found out, if it came to its end.
+pub(super) fn stages(run: &RunFolder) -> Result<Option<Stages>> {
+    run.summary().exists().then(|| read_json(&run.summary())).transpose()
+}

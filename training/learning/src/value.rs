@@ -1,0 +1,380 @@
+//! V*: what the reference policy could expect of a goal if it were steered towards reward.
+//!
+//! Paper: "Accelerating RL for LLM Reasoning with Optimal Advantage Regression", arXiv 2505.20686, section 4,
+//! stage 1. From N rollouts of the frozen reference on goal x, with rewards r₁…r_N:
+//!
+//! ```text
+//! V*(x) = β₁ · log( (1/N) Σᵢ exp(rᵢ/β₁) )        `optimal_value(rewards, beta1)`
+//! ```
+//!
+//! [`ValueTable`] keeps V* of every goal with the rewards that made it and the [`ValueKey`] under which they may be
+//! used again. Deviations from the paper: none in V*(x).
+//!
+//! A rollout passes states, and its reward is a sample for each of them too. So the same rollouts give V* of every state
+//! that some of them passed ([`GoalValue::v_state`]), at no cost: the shop is deterministic, and a state is named by what
+//! it shows. Rollouts that are forked from a state are samples of it as well; the trainer makes them where it is asked to,
+//! and keeps them with its own state, since it was its own trip that led there. All that is ours, untested in the
+//! literature, and an approximation: neither what the model read before it came to a state nor how many actions are left is
+//! part of the name, so that there is one V* for a goal and a state, from whichever way there was valued first.
+//!
+//! A goal whose samples all fail is kept, where TRL's `a2po` leaves it out:
+//! V* = 0 makes a later success count in full. It rolls nothing out.
+//!
+//! The estimate is biased low, since the logarithm is concave: for success probability .2 and β₁ = .5 by .042 at
+//! N = 8. On policy that costs variance only; [`ValueTable::mean_bias`] reports it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::run::atomic::{read_json, write_json};
+use crate::error::Result;
+
+/// β₁ · log of the mean of exp(r/β₁), between the mean of `rewards` and their maximum.
+///
+/// The maximum is subtracted first, so that no reward overflows. `beta1` is positive. No rewards give NaN.
+///
+/// ```
+/// use crate::value::optimal_value;
+/// // Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
+/// assert!((optimal_value(&[1.0, 0.0], 0.5) - 0.716_890).abs() < 1e-6);
+/// assert_eq!(optimal_value(&[0.25; 8], 0.5), 0.25);
+/// ```
+pub fn optimal_value(rewards: &[f64], beta1: f64) -> f64 {
+    let Some(max) = rewards.iter().copied().reduce(f64::max) else {
+        return f64::NAN;
+    };
+    let mean = rewards.iter().map(|r| ((r - max) / beta1).exp()).sum::<f64>() / rewards.len() as f64;
+    max + beta1 * mean.ln()
+}
+
+/// Under which conditions a table of values was made; values are used again only under equal ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueKey {
+    /// Fingerprint of the reference policy's weights.
+    pub reference: String,
+    /// Version of the prompt and the action dialect.
+    pub prompt: String,
+    /// Digest of all shops, their goals and prices.
+    pub ground: String,
+    /// What else decides about a rollout: seed, limits, reward, N, β₁, and how tokens are drawn.
+    pub conditions: String,
+}
+
+impl ValueKey {
+    /// 64 hexadecimal digits that differ where the conditions do.
+    pub fn digest(&self) -> String {
+        let parts = [&self.reference, &self.prompt, &self.ground, &self.conditions].map(String::as_str);
+        Sha256::digest(parts.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// A rollout of the reference, as far as values go.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferenceTrip {
+    /// What it earned.
+    pub reward: f64,
+    /// Tokens it took to write.
+    pub n_tokens: usize,
+    /// Names of the states that it passed after its first turn, the last excepted.
+    pub states: Vec<u64>,
+}
+
+/// V* of one goal with its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GoalValue {
+    /// Number of the shop, 0 being the one that is judged.
+    pub shop: u32,
+    /// The goal in that shop.
+    pub goal: u32,
+    /// Rewards of the reference's rollouts, in sample order; at least one.
+    pub rewards: Vec<f64>,
+    /// The estimate from these rewards.
+    pub v_star: f64,
+    /// Tokens that the rollouts took.
+    pub n_tokens: u64,
+    /// Rewards of the rollouts that passed a state, by its name; a rollout counts once at each.
+    pub states: BTreeMap<u64, Vec<f64>>,
+}
+
+impl GoalValue {
+    /// From the reference's rollouts, at least one.
+    fn of(shop: u32, goal: u32, trips: &[ReferenceTrip], beta1: f64) -> Self {
+        let rewards: Vec<f64> = trips.iter().map(|trip| trip.reward).collect();
+        let mut states: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for trip in trips {
+            for state in trip.states.iter().collect::<BTreeSet<_>>() {
+                states.entry(*state).or_default().push(trip.reward);
+            }
+        }
+        let n_tokens = trips.iter().map(|trip| trip.n_tokens as u64).sum();
+        Self { shop, goal, v_star: optimal_value(&rewards, beta1), rewards, n_tokens, states }
+    }
+
+    /// V* of a state on the way, from the rollouts that passed it and the rewards of those that were `forked` there; `None`
+    /// if they are fewer than `least`, which is at least 1.
+    pub fn v_state(&self, state: u64, forked: &[f64], beta1: f64, least: usize) -> Option<f64> {
+        let passed = self.states.get(&state).map_or(&[][..], Vec::as_slice);
+        let rewards = [passed, forked].concat();
+        (rewards.len() >= least).then(|| optimal_value(&rewards, beta1))
+    }
+
+    /// Whether any sample earned the whole reward.
+    pub fn has_success(&self) -> bool {
+        self.rewards.contains(&1.0)
+    }
+
+    /// How far the samples differ: their standard deviation over N.
+    pub fn spread(&self) -> f64 {
+        let n = self.rewards.len() as f64;
+        let mean = self.rewards.iter().sum::<f64>() / n;
+        (self.rewards.iter().map(|reward| (reward - mean).powi(2)).sum::<f64>() / n).sqrt()
+    }
+
+    /// The jackknife's estimate of how far `v_star` lies from what infinitely many samples would give, negative
+    /// where it is too low: (N − 1) · (mean of the N leave-one-out values − V*). 0 for a single sample.
+    pub fn bias(&self, beta1: f64) -> f64 {
+        let n = self.rewards.len();
+        if n < 2 {
+            return 0.0;
+        }
+        let without = |i: usize| {
+            let mut rest = self.rewards.clone();
+            rest.remove(i);
+            optimal_value(&rest, beta1)
+        };
+        let mean = (0..n).map(without).sum::<f64>() / n as f64;
+        (n - 1) as f64 * (mean - self.v_star)
+    }
+}
+
+/// V* of the goals that were asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueTable {
+    key: ValueKey,
+    beta1: f64,
+    goals: Vec<GoalValue>,
+}
+
+impl ValueTable {
+    /// An empty table; `beta1` is positive.
+    pub fn new(key: ValueKey, beta1: f64) -> Self {
+        Self { key, beta1, goals: Vec::new() }
+    }
+
+    /// Sets the rollouts of a goal, replacing earlier ones.
+    ///
+    /// Panics if there are none: no rollout, no value.
+    pub fn insert(&mut self, shop: u32, goal: u32, trips: &[ReferenceTrip]) {
+        assert!(!trips.is_empty(), "a value needs at least one rollout");
+        self.put(GoalValue::of(shop, goal, trips, self.beta1));
+    }
+
+    /// Takes over the value of a goal from a table of equal conditions.
+    pub fn put(&mut self, value: GoalValue) {
+        match self.position(value.shop, value.goal) {
+            Ok(at) => self.goals[at] = value,
+            Err(at) => self.goals.insert(at, value),
+        }
+    }
+
+    /// The value of a goal, if it has one.
+    pub fn get(&self, shop: u32, goal: u32) -> Option<&GoalValue> {
+        self.position(shop, goal).ok().map(|at| &self.goals[at])
+    }
+
+    fn position(&self, shop: u32, goal: u32) -> Result<usize, usize> {
+        self.goals.binary_search_by_key(&(shop, goal), |value| (value.shop, value.goal))
+    }
+
+    /// All values, by shop, then by goal.
+    pub fn goals(&self) -> &[GoalValue] {
+        &self.goals
+    }
+
+    /// The conditions of these values.
+    pub fn key(&self) -> &ValueKey {
+        &self.key
+    }
+
+    /// β₁ of these values.
+    pub fn beta1(&self) -> f64 {
+        self.beta1
+    }
+
+    /// Share of goals none of whose samples earned the whole reward; 0 for an empty table.
+    pub fn share_without_success(&self) -> f64 {
+        self.mean_of(|value| f64::from(!value.has_success()))
+    }
+
+    /// Mean V*; 0 for an empty table.
+    pub fn mean_v_star(&self) -> f64 {
+        self.mean_of(|value| value.v_star)
+    }
+
+    /// Mean of [`GoalValue::bias`] over goals; 0 for an empty table.
+    pub fn mean_bias(&self) -> f64 {
+        self.mean_of(|value| value.bias(self.beta1))
+    }
+
+    fn mean_of(&self, what: impl Fn(&GoalValue) -> f64) -> f64 {
+        self.goals.iter().map(what).sum::<f64>() / self.goals.len().max(1) as f64
+    }
+
+    /// Writes the table as JSON.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        write_json(path, self)
+    }
+
+    /// Reads the table of these conditions; an empty one if there is no file or it was made under others.
+    pub fn load(path: &Path, key: &ValueKey, beta1: f64) -> Result<Self> {
+        let kept = if path.exists() { Some(read_json::<Self>(path)?) } else { None };
+        let kept = kept.filter(|table| table.key == *key && table.beta1 == beta1);
+        Ok(kept.unwrap_or_else(|| Self::new(key.clone(), beta1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BETA1: f64 = 0.5;
+
+    fn key() -> ValueKey {
+        ValueKey {
+            reference: "abc".into(),
+            prompt: "1".into(),
+            ground: "shops".into(),
+            conditions: "N = 2".into(),
+        }
+    }
+
+    /// Σₖ C(n, k) pᵏ (1 − p)ⁿ⁻ᵏ · f(k): the exact mean of f over n trials.
+    fn binomial_mean(n: usize, p: f64, f: impl Fn(usize) -> f64) -> f64 {
+        let mut coefficient = 1.0;
+        let mut mean = 0.0;
+        for k in 0..=n {
+            mean += coefficient * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32) * f(k);
+            coefficient *= (n - k) as f64 / (k + 1) as f64;
+        }
+        mean
+    }
+
+    fn trips(rewards: &[f64]) -> Vec<ReferenceTrip> {
+        rewards.iter().map(|&reward| ReferenceTrip { reward, n_tokens: 10, states: vec![] }).collect()
+    }
+
+    fn outcomes(successes: usize, n: usize) -> Vec<f64> {
+        (0..n).map(|i| f64::from(i < successes)).collect()
+    }
+
+    /// V* of a coin with success probability p: β₁ ln(p e² + 1 − p).
+    fn exact(p: f64) -> f64 {
+        BETA1 * (p * (1.0 / BETA1).exp() + 1.0 - p).ln()
+    }
+
+    #[test]
+    fn the_bias_of_n_samples_is_as_tabulated() {
+        // Rows: p, V*, then for N = 2, 4, 8, 16, 32 the bias and the chance that all samples fail, to three and two
+        // digits as the method's notes state them.
+        let table: [(f64, f64, [f64; 5], [f64; 5]); 5] = [
+            (0.02, 0.060, [-0.032, -0.023, -0.014, -0.008, -0.005], [0.96, 0.92, 0.85, 0.72, 0.52]),
+            (0.05, 0.139, [-0.068, -0.047, -0.028, -0.016, -0.008], [0.90, 0.81, 0.66, 0.44, 0.19]),
+            (0.10, 0.247, [-0.108, -0.070, -0.040, -0.021, -0.011], [0.81, 0.66, 0.43, 0.19, 0.03]),
+            (0.20, 0.412, [-0.142, -0.082, -0.042, -0.021, -0.010], [0.64, 0.41, 0.17, 0.03, 0.00]),
+            (0.50, 0.717, [-0.108, -0.047, -0.020, -0.010, -0.005], [0.25, 0.06, 0.00, 0.00, 0.00]),
+        ];
+        for (p, v_star, biases, all_fail) in table {
+            assert!((exact(p) - v_star).abs() < 5.01e-4, "V*({p}) = {}", exact(p));
+            for (i, n) in [2, 4, 8, 16, 32].into_iter().enumerate() {
+                let mean = binomial_mean(n, p, |k| optimal_value(&outcomes(k, n), BETA1));
+                let bias = mean - exact(p);
+                assert!((bias - biases[i]).abs() < 5.01e-4, "bias at p = {p}, N = {n}: {bias}");
+                let fail = binomial_mean(n, p, |k| f64::from(k == 0));
+                assert!((fail - all_fail[i]).abs() < 5.01e-3, "all fail at p = {p}, N = {n}: {fail}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_beta_is_the_maximum_and_large_beta_the_mean() {
+        let rewards = [0.0, 0.25, 1.0, 0.75];
+        assert!((optimal_value(&rewards, 1e-6) - 1.0).abs() < 1e-5);
+        assert!((optimal_value(&rewards, 1e6) - 0.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn large_rewards_do_not_overflow() {
+        // exp(1000/.5) is far beyond f64; 1000 + .5 · ln(1/2) is not.
+        assert!((optimal_value(&[1000.0, 0.0], BETA1) - (1000.0 + 0.5 * 0.5_f64.ln())).abs() < 1e-9);
+        assert!(optimal_value(&[], BETA1).is_nan());
+    }
+
+    #[test]
+    fn the_jackknife_points_the_right_way() {
+        let mean_bias = binomial_mean(8, 0.2, |k| {
+            let mut table = ValueTable::new(key(), BETA1);
+            table.insert(0, 0, &trips(&outcomes(k, 8)));
+            table.mean_bias()
+        });
+        // The true bias is −.042; the jackknife is itself approximate.
+        assert!((-0.055..-0.030).contains(&mean_bias), "{mean_bias}");
+    }
+
+    #[test]
+    fn a_table_keeps_goals_in_order_and_replaces() {
+        let mut table = ValueTable::new(key(), BETA1);
+        table.insert(1, 0, &trips(&[0.0]));
+        table.insert(0, 7, &trips(&[0.0, 0.5]));
+        table.insert(0, 7, &trips(&[1.0, 0.0]));
+        let order: Vec<_> = table.goals().iter().map(|value| (value.shop, value.goal)).collect();
+        assert_eq!(order, [(0, 7), (1, 0)]);
+        assert!((table.get(0, 7).unwrap().v_star - exact(0.5)).abs() < 1e-12);
+        assert_eq!(table.get(0, 8), None);
+        assert_eq!(table.share_without_success(), 0.5);
+    }
+
+    #[test]
+    fn a_state_is_worth_what_the_rollouts_that_passed_it_earned() {
+        let trip = |reward, states: &[u64]| ReferenceTrip { reward, n_tokens: 5, states: states.into() };
+        let mut table = ValueTable::new(key(), BETA1);
+        table.insert(0, 0, &[trip(1.0, &[1, 2, 1]), trip(0.0, &[1]), trip(0.0, &[3])]);
+        let value = table.get(0, 0).unwrap();
+        // State 1 was passed by a success and a failure, twice by the former.
+        assert!((value.v_state(1, &[], BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
+        assert_eq!((value.v_state(2, &[], BETA1, 1), value.v_state(2, &[], BETA1, 2)), (Some(1.0), None));
+        assert_eq!((value.v_state(4, &[], BETA1, 1), value.n_tokens), (None, 15));
+        // Nobody passed state 4, and one of four forks succeeded: .5 · ln((e² + 3)/4) = .5 · ln 2.597264.
+        assert!((value.v_state(4, &[0.0, 1.0, 0.0, 0.0], BETA1, 2).unwrap() - 0.477_229).abs() < 1e-6);
+        // A success passed state 2 and a fork of it failed.
+        assert!((value.v_state(2, &[0.0], BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
+        assert!((value.spread() - (2.0_f64 / 9.0).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_table_is_used_again_only_under_equal_conditions() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("value.json");
+        let empty = ValueTable::new(key(), BETA1);
+        assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), empty);
+        let mut table = empty.clone();
+        table.insert(0, 3, &trips(&[1.0 / 3.0, 0.1]));
+        table.save(&path).unwrap();
+        assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), table);
+        let changes: [fn(&mut ValueKey) -> &mut String; 4] = [
+            |key| &mut key.reference,
+            |key| &mut key.prompt,
+            |key| &mut key.ground,
+            |key| &mut key.conditions,
+        ];
+        for change in changes {
+            let mut other = key();
+            change(&mut other).push('x');
+            assert!(ValueTable::load(&path, &other, BETA1).unwrap().goals().is_empty());
+            assert_ne!(other.digest(), key().digest());
+        }
+        assert!(ValueTable::load(&path, &key(), 0.25).unwrap().goals().is_empty());
+    }
+}

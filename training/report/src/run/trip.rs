@@ -1,0 +1,84 @@
+//! A whole trip as a drawing: what was asked, thought and done, line by line.
+
+use std::fmt::Write;
+
+use webshop_evaluation::table::escape;
+
+/// Width of the drawing, in pixels.
+const WIDTH: usize = 760;
+/// Height of a line of text, in pixels.
+const LINE: usize = 19;
+/// Margin around the text, in pixels.
+const MARGIN: usize = 18;
+/// Characters that fit on a line of the monospaced face.
+const COLUMNS: usize = 92;
+
+/// The drawing of `trip`, as [`webshop_agent::Episode::tell`] writes it, under a title.
+pub(super) fn svg(title: &str, trip: &str) -> String {
+    let mut rows = vec![(title.to_string(), "title")];
+    for line in trip.lines() {
+        let class = match line.trim_start().chars().next() {
+            Some('>') => "act",
+            Some('(') => "thought",
+            _ => "told",
+        };
+        rows.extend(wrap(line).into_iter().map(|row| (row, class)));
+    }
+    let height = rows.len() * LINE + 2 * MARGIN;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" role=\"img\">\n\
+         <title>{}</title>\n",
+        escape(title)
+    );
+    for (row, (text, class)) in rows.iter().enumerate() {
+        let y = MARGIN + (row + 1) * LINE - 5;
+        let _ = writeln!(
+            svg,
+            "<text x=\"{MARGIN}\" y=\"{y}\" class=\"{class}\" xml:space=\"preserve\">{}</text>",
+            escape(text)
+        );
+    }
+    svg + "</svg>\n"
+}
+
+/// Breaks a line between words where it does not fit; what follows is indented.
+fn wrap(line: &str) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    for word in line.split_inclusive(' ') {
+        if row.chars().count() + word.trim_end().chars().count() > COLUMNS && !row.trim().is_empty() {
+            rows.push(std::mem::replace(&mut row, "    ".into()));
+        }
+        row.push_str(word);
+    }
+    rows.push(row);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_does_not_fit_is_broken_between_words() {
+        let line = "word ".repeat(30);
+        let rows = wrap(line.trim_end());
+        assert_eq!(rows.len(), 2);
+        assert!(rows.iter().all(|row| row.trim_end().chars().count() <= COLUMNS));
+        let words: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
+        assert_eq!(words.len(), 30);
+    }
+
+    #[test]
+    fn every_kind_of_line_has_its_own_look() {
+        let drawing = svg("a trip", "“a <lamp>”\n  (the first)\n> click[x]\n1.0000 = …");
+        for (class, text) in
+            [("told", "“a &lt;lamp&gt;”"), ("thought", "  (the first)"), ("act", "&gt; click[x]")]
+        {
+            assert!(
+                drawing.contains(&format!("class=\"{class}\" xml:space=\"preserve\">{text}<")),
+                "{drawing}"
+            );
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The figures of a comparison as tables.
+
+use webshop_products::Seed;
+
+use crate::sweep::curve::{Spent, at, total};
+use webshop_training::sweep::outcome::{ArmOutcome, RunOutcome};
+use webshop_training::Comparison;
+use webshop_evaluation::FailureKind;
+use webshop_training::Metric;
+use webshop_evaluation::{crossed_bootstrap, mean, paired_bootstrap};
+use webshop_evaluation::Table;
+use webshop_evaluation::table::{interval, percent};
+
+/// From which the bootstraps draw.
+pub(super) const BOOTSTRAP_SEED: Seed = Seed(0);
+
+/// Why held-out trips fail, as figures and charts name it, with the colour of the chart.
+pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
+    ("over price", FailureKind::OverPrice, 4),
+    ("missing option", FailureKind::MissingOption, 2),
+    ("wrong product", FailureKind::WrongProduct, 1),
+    ("never bought", FailureKind::NeverBought, 5),
+];
+
+/// The figures of an arm over all its runs. Rates are shares from 0 to 1.
+pub(super) struct Figures {
+    /// Mean over runs and goals.
+    pub success: f64,
+    /// Its interval, were other seeds run and other goals tried.
+    pub success_interval: [f64; 2],
+    /// Of each run.
+    pub success_by_run: Vec<f64>,
+    pub score: f64,
+    pub score_interval: [f64; 2],
+    /// By how much success exceeds the baseline's, with the interval were other goals tried; none of the baseline.
+    pub difference: Option<(f64, [f64; 2])>,
+    /// Shares of [`FAILURES`].
+    pub failures: Vec<f64>,
+    /// Mean over runs of what the learner's model wrote.
+    pub tokens: f64,
+    /// Of held-out trips, as everything that follows.
+    pub kl: Option<f64>,
+    pub entropy: Option<f64>,
+    pub trip_tokens: f64,
+    pub turns: f64,
+    pub inadmissible: f64,
+}
+
+/// The figures of every arm, in order.
+pub(super) fn figures(arms: &[ArmOutcome], baseline: usize) -> Vec<Figures> {
+    let of = |(number, arm): (usize, &ArmOutcome)| {
+        let baseline = (number != baseline).then(|| &arms[baseline]);
+        Figures::of(arm, baseline)
+    };
+    arms.iter().enumerate().map(of).collect()
+}
+
+impl Figures {
+    fn of(arm: &ArmOutcome, baseline: Option<&ArmOutcome>) -> Self {
+        let (successes, scores) = (successes(arm), scores(arm));
+        let over_runs =
+            |figure: fn(&RunOutcome) -> f64| mean(&arm.runs.iter().map(figure).collect::<Vec<_>>());
+        let failures = FAILURES.map(|(_, kind, _)| {
+            let n =
+                arm.runs.iter().flat_map(|run| &run.trips).filter(|trip| trip.failure == Some(kind)).count();
+            n as f64 / arm.runs.iter().map(|run| run.trips.len()).sum::<usize>().max(1) as f64
+        });
+        Self {
+            success: mean(&successes.concat()),
+            success_interval: crossed_bootstrap(&successes, BOOTSTRAP_SEED),
+            success_by_run: successes.iter().map(|run| mean(run)).collect(),
+            score: mean(&scores.concat()),
+            score_interval: crossed_bootstrap(&scores, BOOTSTRAP_SEED),
+            difference: baseline.map(|baseline| {
+                let (before, after) = (by_goal(&self::successes(baseline)), by_goal(&successes));
+                (mean(&after) - mean(&before), paired_bootstrap(&before, &after, BOOTSTRAP_SEED))
+            }),
+            failures: failures.into(),
+            tokens: over_runs(|run| total(run, Spent::Tokens)),
+            kl: last(arm, Metric::EvalKl),
+            entropy: last(arm, Metric::EvalEntropy),
+            trip_tokens: over_runs(|run| run.summary.mean_sampled_tokens),
+            turns: over_runs(|run| run.summary.mean_turns),
+            inadmissible: over_runs(|run| run.summary.inadmissible_rate),
+        }
+    }
+
+    /// Whether the interval of the difference leaves out zero.
+    pub(super) fn differs(&self) -> bool {
+        self.difference.is_some_and(|(_, [low, high])| low > 0.0 || high < 0.0)
+    }
+}
+
+/// A row a run, a column a goal.
+fn successes(arm: &ArmOutcome) -> Vec<Vec<f64>> {
+    arm.runs.iter().map(|run| run.trips.iter().map(|trip| trip.success()).collect()).collect()
+}
+
+fn scores(arm: &ArmOutcome) -> Vec<Vec<f64>> {
+    arm.runs.iter().map(|run| run.trips.iter().map(|trip| trip.reward).collect()).collect()
+}
+
+/// The mean of every column.
+pub(super) fn by_goal(rows: &[Vec<f64>]) -> Vec<f64> {
+    let n_goals = rows.first().map_or(0, Vec::len);
+    (0..n_goals).map(|goal| mean(&rows.iter().map(|row| row[goal]).collect::<Vec<_>>())).collect()
+}
+
+/// The mean over runs of what the last evaluation measured; none if that of a run did not.
+fn last(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
+    let of_run = |run: &RunOutcome| run.records.last().and_then(|(record, _)| record.get(metric));
+    let all: Option<Vec<f64>> = arm.runs.iter().map(of_run).collect();
+    all.map(|all| mean(&all))
+}
+
+/// What every arm came to.
+pub(super) fn results_table(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Table {
+    let against = format!("against {}", comparison.arms[comparison.baseline].name);
+    let head = [
+        "arm",
+        "success, %",
+        "of each seed",
+        &against,
+        "score",
+        "tokens written",
+        "KL",
+        "entropy",
+        "tokens a trip",
+        "actions",
+        "inadmissible, %",
+    ];
+    let row = |(arm, of): (&ArmOutcome, &Figures)| {
+        let runs: Vec<String> = of.success_by_run.iter().map(|share| percent(*share)).collect();
+        let [score_low, score_high] = of.score_interval;
+        vec![
+            arm.name.clone(),
+            format!("{} {}", percent(of.success), interval(of.success_interval)),
+            runs.join(", "),
+            of.difference.map_or("baseline".into(), |(points, [low, high])| {
+                let mark = if of.differs() { " *" } else { "" };
+                format!("{} [{}, {}]{mark}", signed(points), signed(low), signed(high))
+            }),
+            format!("{:.3} [{score_low:.3}, {score_high:.3}]", of.score),
+            thousands(of.tokens),
+            of.kl.map_or_else(String::new, |kl| decimals(kl, 2)),
+            of.entropy.map_or_else(String::new, |entropy| decimals(entropy, 3)),
+            format!("{:.1}", of.trip_tokens),
+            format!("{:.2}", of.turns),
+            percent(of.inadmissible),
+        ]
+    };
+    Table { head: head.map(String::from).into(), rows: arms.iter().zip(figures).map(row).collect() }
+}
+
+/// How held-out trips end.
+pub(super) fn failures_table(arms: &[ArmOutcome], figures: &[Figures]) -> Table {
+    let head = ["arm", "success, %"].into_iter().map(String::from);
+    let row = |(arm, of): (&ArmOutcome, &Figures)| {
+        let shares = [of.success].into_iter().chain(of.failures.iter().copied());
+        [arm.name.clone()].into_iter().chain(shares.map(percent)).collect()
+    };
+    Table {
+        head: head.chain(FAILURES.map(|(name, ..)| format!("{name}, %"))).collect(),
+        rows: arms.iter().zip(figures).map(row).collect(),
+    }
+}
+
+/// How long it took, and what all arms had reached when the first of the runs that learn ended.
+pub(super) fn seconds_table(arms: &[ArmOutcome]) -> Table {
+    let seconds =
+        |arm: &ArmOutcome| arm.runs.iter().map(|run| total(run, Spent::Seconds)).collect::<Vec<f64>>();
+    let learning = arms.iter().filter(|arm| arm.runs.iter().any(|run| total(run, Spent::Tokens) > 0.0));
+    let shortest = learning.flat_map(&seconds).fold(f64::INFINITY, f64::min);
+    let reached = |(name, metric)| -> (&str, Vec<Vec<f64>>) {
+        let of_arm = |arm| at(arm, metric, Spent::Seconds, shortest).into_iter().flatten().collect();
+        (name, arms.iter().map(of_arm).collect())
+    };
+    let then =
+        [("success", Metric::EvalSuccessRate), ("exact action", Metric::EvalExactAction)].map(reached);
+    let then: Vec<_> =
+        then.into_iter().filter(|(_, of_arms)| of_arms.iter().any(|runs| !runs.is_empty())).collect();
+    let head = ["arm".into(), "seconds".into()]
+        .into_iter()
+        .chain(then.iter().map(|(name, _)| format!("{name} after {shortest:.0} s, %")));
+    let row = |(number, arm): (usize, &ArmOutcome)| {
+        let seconds = seconds(arm);
+        let (low, high) =
+            seconds.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), s| (low.min(*s), high.max(*s)));
+        let spent = format!("{:.0} [{low:.0}, {high:.0}]", mean(&seconds));
+        let reached = |(_, of_arms): &(&str, Vec<Vec<f64>>)| match &of_arms[number][..] {
+            [] => String::new(),
+            runs => percent(mean(runs)),
+        };
+        [arm.name.clone(), spent].into_iter().chain(then.iter().map(reached)).collect()
+    };
+    Table { head: head.collect(), rows: arms.iter().enumerate().map(row).collect() }
+}
+
+/// A difference of shares in percentage points, with its sign.
+pub(super) fn signed(difference: f64) -> String {
+    format!("{:+.1}", 100.0 * difference).replace('-', "−")
+}
+
+/// With `n` digits after the point; what rounds to 0 has no sign.
+pub(super) fn decimals(value: f64, n: usize) -> String {
+    let digits = format!("{value:.n$}");
+    match digits.strip_prefix('-') {
+        Some(digits) if digits.contains(|digit| ('1'..='9').contains(&digit)) => format!("−{digits}"),
+        Some(digits) => digits.into(),
+        None => digits,
+    }
+}
+
+/// A count with its thousands apart.
+fn thousands(count: f64) -> String {
+    let digits = format!("{count:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_numbers() {
+        assert_eq!([0.0, 999.6, 1234.0, 1_234_567.0].map(thousands), ["0", "1,000", "1,234", "1,234,567"]);
+        assert_eq!([signed(-0.012), signed(0.2), percent(0.5)], ["−1.2", "+20.0", "50.0"]);
+        assert_eq!([decimals(-1.25, 1), decimals(-0.004, 2), decimals(-0.006, 2)], ["−1.2", "0.00", "−0.01"]);
+    }
+
+    #[test]
+    fn goals_are_averaged_over_runs() {
+        assert_eq!(by_goal(&[vec![0.0, 1.0, 1.0], vec![0.0, 0.0, 1.0]]), [0.0, 0.5, 1.0]);
+        assert_eq!(by_goal(&[]), Vec::<f64>::new());
+    }
+}
