@@ -87,7 +87,7 @@ fn results_about_different_things_are_not_compared() {
     let compared = answer(&["compare", &rule, &oracle]);
     in_area("cli", || insta::assert_snapshot!("compare", compared));
     let others = [
-        measure("paper.json", "oracle", &["--splits", "paper"]),
+        measure("paper.json", "oracle", &["--split-rule", "paper"]),
         measure("train.json", "oracle", &["--split", "train"]),
         measure("fewer.json", "oracle", &["--size", "90"]),
         measure("original.json", "oracle", &["--compat", "original"]),
@@ -127,7 +127,7 @@ fn episodes_under_the_original_rules_are_replayed() {
 
 #[test]
 fn a_split_rule_that_leaks_says_so() {
-    let rollout = ["rollout", "--policy", "rule", "--episodes", "10", "--splits"];
+    let rollout = ["rollout", "--policy", "rule", "--episodes", "10", "--split-rule"];
     let leak = json(&[&rollout[..], &["verl-agent", "--json"]].concat())["leak"].clone();
     assert_eq!(leak, "1507 of 1507 test goals may be trained on, as in verl-agent");
     let told = answer(&[&rollout[..], &["verl-agent"]].concat());
@@ -178,7 +178,7 @@ fn recorded_episodes_are_replayed() {
     let replayed = answer(&["replay", path(&trips)]);
     assert!(replayed.starts_with("5 trips, 15 turns: all as recorded\ngoals "), "{replayed}");
     let as_json = json(&["replay", "--json", path(&trips)]);
-    assert_eq!((&as_json["trips"], &as_json["difference"]), (&5.into(), &Value::Null));
+    assert_eq!((&as_json["episodes"], &as_json["difference"]), (&5.into(), &Value::Null));
     edit(&trips, "click[buy now]", "click[< prev]");
     let differs = webshop(&["replay", path(&trips)], "");
     assert_eq!(differs.code, Some(1), "{}", differs.stderr);

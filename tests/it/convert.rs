@@ -9,14 +9,15 @@ use crate::common::command::{CORNER_SHOP, answer, path, temporary, webshop};
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
-use webshop_agent::convert::{Format, Listener, Teller, Told};
 use webshop_agent::{
-    AgentError, Dialect, Episode, EpisodeCoordinates, History, LaneView, Message, Move, OraclePolicy, Policy,
-    PromptStamp, RandomPolicy, Role, RolloutConfig, RulePolicy, Task, rollout,
+    AgentError, Dialect, Episode, EpisodeCoordinates, History, LaneView, Move, OraclePolicy, Policy,
+    PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, Task, convert::Format, convert::Listener,
+    convert::Teller, convert::Told, rollout,
 };
 use webshop_env::Shop;
+use webshop_lm::{Message, Role};
 use webshop_products::{GoalId, Seed};
-use webshop_training::{CatalogConfig, open_shop};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 const FORMATS: [Format; 3] = [Format::Messages, Format::Sharegpt, Format::Agenttraj];
 
@@ -311,7 +312,7 @@ fn files_are_the_same_after_export_and_import() {
     let shop = ["--catalog", CORNER_SHOP];
     let run = |args: &[&str]| answer(&[args, &shop[..]].concat());
     run(&["rollout", "--policy", "oracle", "--split", "all", "--out", path(&trips)]);
-    let to = ["convert", path(&trips), "--to", "messages", "--dialect", "tool-call"];
+    let to = ["convert", path(&trips), "--to", "messages", "--prompt-format", "tool-call"];
     assert_eq!(run(&[&to[..], &["--out", path(&chats)]].concat()), "");
     assert_eq!(run(&to), fs::read_to_string(&chats).expect("a file"), "standard output has the same");
     run(&["convert", path(&chats), "--from", "messages", "--out", path(&back)]);
@@ -334,8 +335,16 @@ fn episodes_that_are_left_out_are_counted() {
     let mut all = records(&shop, &episodes_of(&shop, &[GoalId(0)], &mut { leaving }));
     all.push(sneakers(&shop));
     fs::write(&trips_file, all.join("\n")).expect("a written file");
-    let args =
-        ["convert", path(&trips_file), "--to", "sharegpt", "--dialect", "ragen", "--catalog", CORNER_SHOP];
+    let args = [
+        "convert",
+        path(&trips_file),
+        "--to",
+        "sharegpt",
+        "--prompt-format",
+        "ragen",
+        "--catalog",
+        CORNER_SHOP,
+    ];
     let answer = webshop(&args, "");
     assert_eq!((answer.code, answer.stdout.lines().count()), (Some(2), 1));
     let message = answer.stderr.replace(path(dir.path()), "DIR");

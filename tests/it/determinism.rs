@@ -38,7 +38,7 @@ fn run(n_threads: usize) -> Bytes {
         let (products, goals) = stock.into_goals().expect("with sound goals");
         let config = ShopConfig { index_cache: Some(cache.path().to_owned()), ..ShopConfig::default() };
         let shop = Arc::new(Shop::with_config(products, goals, config).expect("the shop opens"));
-        let digests = GoalDigests::new(shop.catalog(), shop.goals());
+        let digests = shop.goals().digests(shop.catalog());
         bytes.insert(format!("digests, {index}"), format!("{digests:?} {}", shop.world()).into_bytes());
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
         bytes.insert(format!("steps, {index}"), threads.install(|| steps(&shop)));
@@ -55,8 +55,8 @@ fn steps(shop: &Arc<Shop>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for turn in 0..N_TURNS {
         let act = |(lane, goal): (usize, &GoalId)| {
-            let available = &lanes.steps()[lane].observation.available_actions;
-            let mut rng = Seed(0).rng(Purpose::Policy, &[lane as u64, turn as u64]);
+            let available = lanes.steps()[lane].observation.available_actions();
+            let mut rng = Seed(0).rng(Purpose::new("policy"), &[lane as u64, turn as u64]);
             let n_clicks = available.clicks().count();
             match available.has_search_bar {
                 true => Action::Search(shop.goals().get(*goal).instruction.to_lowercase()),

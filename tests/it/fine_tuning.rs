@@ -8,12 +8,11 @@ use std::sync::atomic::AtomicBool;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::lora::Lora;
-use webshop_agent::{Qwen2, checkpoint};
+use webshop_lm::{Qwen2, checkpoint, lora::Lora};
 use webshop_products::Seed;
 use webshop_training::{
-    Config, Ground, Metric, Phase, RunFolder, Silent, Trained, TrainingError, qwen2_config, read_records,
-    train, train_tokenizer,
+    Config, Ground, Metric, Phase, Silent, Trained, TrainingError, qwen2_config, read_records,
+    run::folder::RunFolder, train, train_tokenizer,
 };
 
 /// The small experiment, shorter and deeper, with more keys.

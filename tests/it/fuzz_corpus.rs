@@ -30,7 +30,7 @@ fn play(target: &str, function: fn(&[u8])) {
         eprintln!("{}", file.display());
         function(&bytes);
         for nearby in 0..N_NEARBY {
-            let mut rng = Seed(0).rng(Purpose::Policy, &[at as u64, nearby]);
+            let mut rng = Seed(0).rng(Purpose::new("policy"), &[at as u64, nearby]);
             let bytes = altered(bytes.clone(), &mut rng);
             eprintln!("near it: {}", bytes.escape_ascii());
             function(&bytes);

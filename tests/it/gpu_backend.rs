@@ -11,11 +11,13 @@ use crate::common::cases;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
-use webshop_agent::{Qwen2, checkpoint};
+use webshop_lm::{
+    Qwen2, checkpoint, device::Compute, device::ComputeDtype, device::DeviceRequest, device::KernelChoice,
+};
 use webshop_products::Seed;
 use webshop_training::{
-    Config, Metric, Phase, RunFolder, Silent, TrainingError, qwen2_config, read_records, train, train_on,
+    Config, Metric, Phase, Silent, TrainingError, qwen2_config, read_records, run::folder::RunFolder, train,
+    train_on,
 };
 
 /// Copy tasks and demonstrations.

@@ -5,8 +5,11 @@ use std::path::Path;
 
 use crate::common::command::{CORNER_SHOP, MODEL, answer, copy, edit, json, path, temporary, webshop};
 use crate::common::in_area;
-use webshop_agent::checkpoint::{self, WeightType};
-use webshop_agent::lora::Lora;
+use webshop_lm::{
+    checkpoint::WeightType,
+    checkpoint::{self},
+    lora::Lora,
+};
 
 const MODELS: &str = "tests/data/transformers/models";
 const ADAPTER: &str = "tests/data/transformers/adapters/plain";

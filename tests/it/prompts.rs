@@ -10,12 +10,14 @@ use std::sync::Arc;
 use crate::common::in_area;
 use rand::Rng;
 use serde_json::json;
-use webshop_agent::dialect::plain::{parse, utterance};
-use webshop_agent::prompt::{Piece, PromptConfig, encode, marks};
 use webshop_agent::{
-    DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Message, Role, ShopTokenizer, Utterance,
+    DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Utterance, prompt_format::compact::parse,
+    prompt_format::compact::utterance, prompt_format::compact_renderer::Piece,
+    prompt_format::compact_renderer::PromptConfig, prompt_format::compact_renderer::encode,
+    prompt_format::compact_renderer::marks,
 };
 use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
+use webshop_lm::{Message, Role, ShopTokenizer};
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
 };
@@ -123,7 +125,7 @@ fn the_expert_without_thoughts_buys_the_first_result() {
 fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
     let goals = shop.goals().goals();
     for episode in 0..100 {
-        let mut rng = Seed(3).rng(Purpose::Policy, &[episode]);
+        let mut rng = Seed(3).rng(Purpose::new("policy"), &[episode]);
         let goal = &goals[rng.random_range(0..goals.len() as u64) as usize];
         let mut session = Session::start(goal.id);
         for _ in 0..10 {

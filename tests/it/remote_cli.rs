@@ -55,7 +55,7 @@ fn a_served_model_is_measured_as_a_local_policy_is() {
     let [mut there, here] = [there, here].map(without_time);
     let remote = there.as_object_mut().expect("an object").remove("remote").expect("the requests");
     assert_eq!(remote["url"], format!("{address}chat/completions"));
-    assert_eq!((&remote["model"], &remote["failed"]), (&"parrot".into(), &0.into()));
+    assert_eq!((&remote["model"], &remote["failed_episodes"]), (&"parrot".into(), &0.into()));
     there["policy"] = here["policy"].clone();
     // The model writes thoughts; the oracle does not.
     there["thinking_rate"] = here["thinking_rate"].clone();
@@ -127,7 +127,7 @@ fn failed_episodes_are_left_out_counted_and_tried_again() {
     let Output { code, stdout, stderr } = webshop(&rollout(&address, &["--json", "--out", path(&file)]), "");
     assert_eq!(code, Some(2), "{stderr}");
     let first: Value = serde_json::from_str(&stdout).expect("one JSON object");
-    assert_eq!((&first["remote"]["failed"], &first["success_rate"]), (&1.into(), &1.0.into()));
+    assert_eq!((&first["remote"]["failed_episodes"], &first["success_rate"]), (&1.into(), &1.0.into()));
     let failure = &first["remote"]["failures"][0];
     assert_eq!((&failure["coordinates"]["goal"], &failure["attempts"]), (&1.into(), &2.into()));
     let message: Vec<&str> = stderr.lines().filter(|line| line.contains("failed")).collect();
@@ -139,7 +139,10 @@ fn failed_episodes_are_left_out_counted_and_tried_again() {
     n_asked.store(0, Ordering::SeqCst);
     let resumed = json(&rollout(&address, &["--json", "--out", path(&file), "--resume"]));
     assert!((1..16).contains(&n_asked.load(Ordering::SeqCst)), "one episode runs, the others are kept");
-    assert_eq!((&resumed["remote"]["failed"], &resumed["episodes"]), (&0.into(), &(n_made + 1).into()));
+    assert_eq!(
+        (&resumed["remote"]["failed_episodes"], &resumed["episodes"]),
+        (&0.into(), &(n_made + 1).into())
+    );
     assert_eq!(lines(&file), lines(&whole));
     let results = ["first", "resumed"].map(|name| dir.path().join(name));
     for (file, result) in results.iter().zip([first, resumed]) {

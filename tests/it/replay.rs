@@ -9,7 +9,7 @@ use webshop_agent::{
 };
 use webshop_env::{Replay, ReplayError, Shop, replay};
 use webshop_products::{GoalId, Seed};
-use webshop_training::{CatalogConfig, open_shop};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 /// The episodes for some goals of a shop, as `webshop rollout --out` writes them.
 fn recorded(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> String {
@@ -50,7 +50,7 @@ fn the_episodes_of_every_policy_are_replayed() {
             let episodes = recorded(&shop, &goals, policy);
             let replayed = replayed(&shop, &episodes).expect("episodes of this shop");
             assert_eq!(replayed.difference, None, "{}", policy.name());
-            assert_eq!(replayed.trips, episodes.lines().count());
+            assert_eq!(replayed.episodes, episodes.lines().count());
         }
     }
 }
@@ -117,7 +117,7 @@ fn an_episode_of_another_shop_is_refused() {
 
 #[test]
 fn a_line_that_is_no_episode_is_refused() {
-    check("format", "webshop-trip-2", "webshop-trip-9");
+    check("format", "webshop-episode-1", "webshop-episode-9");
     check("cut_short", "\"rules\":\"repaired\",", "");
     let shop = Arc::new(corner_shop());
     for nothing in ["", "\n \n"] {

@@ -7,11 +7,12 @@ use std::time::Duration;
 use crate::common::server::{Request, Response, decoded, goal_of, our_site, serve};
 use webshop_agent::{
     AgentError, Episode, EpisodeCoordinates, LaneView, Move, PagePolicy, Policy, RandomPolicy, RolloutConfig,
-    RulePolicy, Site, SiteConfig, SiteTrip, SiteTurn, Task, rollout, shop_at,
+    RulePolicy, SiteTrip, SiteTurn, Task, rollout,
 };
 use webshop_env::{Action, Detail, DonePage, NodeKind, Page, SearchPage, Session, Shop};
 use webshop_products::{GoalId, Seed, Selection};
-use webshop_training::{CatalogConfig, open_shop};
+use webshop_remote::{Site, SiteConfig, shop_at};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 const MAX_STEPS: u32 = 15;
 

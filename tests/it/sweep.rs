@@ -12,9 +12,9 @@ use crate::common::cases;
 use crate::common::command::{Output, answered, command, path};
 use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
+use webshop_report::write_comparison;
 use webshop_training::{
-    Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train,
-    write_comparison,
+    Comparison, ComparisonFolder, Observer, Silent, TrainingError, compare, run::folder::RunFolder, train,
 };
 
 /// Two losses under two seeds.

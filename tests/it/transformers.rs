@@ -12,10 +12,15 @@ use candle_core::{Device, Tensor};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use webshop_agent::chat_template::{ChatTemplate, Conversation};
-use webshop_agent::checkpoint::{self, SaveOptions, WeightType};
-use webshop_agent::lora::Lora;
-use webshop_agent::{KvCache, LaneTokens, PackedTokens, Qwen2, Sampler, ShopTokenizer};
+use webshop_lm::{
+    KvCache, LaneTokens, PackedTokens, Qwen2, Sampler, ShopTokenizer,
+    chat::template::ChatTemplate,
+    chat::template::Conversation,
+    checkpoint::SaveOptions,
+    checkpoint::WeightType,
+    checkpoint::{self},
+    lora::Lora,
+};
 
 /// Every recorded model, with the type of its files.
 const MODELS: [(&str, WeightType); 6] = [

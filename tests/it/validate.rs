@@ -1,8 +1,8 @@
 //! The shops of the embedded catalogs pass every check of the environment.
 
 use std::sync::Arc;
-
-use webshop_training::{CatalogConfig, Check, open_shop, validate};
+use webshop_evaluation::{Check, validate};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 fn checks(catalog: &str) -> Vec<Check> {
     let config = CatalogConfig { source: catalog.into(), ..CatalogConfig::default() };

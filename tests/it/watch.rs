@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::common::command::{answer, path, temporary};
 use crate::common::in_area;
 use webshop_training::{
-    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunFolder, Stages, Timing, write_json,
+    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, Stages, Timing, run::folder::RunFolder,
+    write_json,
 };
 
 /// A run of 20 steps of warm start and 40 of RL, of which some are recorded: success rises, the loss falls.

@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicBool;
 
 use crate::common::cases;
 use crate::common::experiment::{WARM_START, toy};
-use webshop_agent::{Qwen2, Qwen2Config, Sampler};
+use webshop_lm::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 use webshop_training::{
-    Gradients, LossName, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, read_records,
-    train,
+    Gradients, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, config::LossName,
+    read_records, train,
 };
 
 /// The weights before and after four batches under `settings`, all rewards 0, and the number of skipped steps.

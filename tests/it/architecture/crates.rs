@@ -9,7 +9,7 @@ use super::{CRATES, Crate, read, root};
 const CONFINED: [(&str, &[&str]); 3] = [
     ("reqwest", &["webshop-remote"]),
     ("tokio", &["webshop-remote"]),
-    ("candle-core", &["webshop-kernels", "webshop-lm", "webshop-training"]),
+    ("candle-core", &["webshop-kernels", "webshop-lm", "webshop-agent", "webshop-training"]),
 ];
 
 fn manifest(folder: &str) -> Table {

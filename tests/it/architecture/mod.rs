@@ -43,17 +43,31 @@ const CRATES: [Crate; 11] = [
     Crate {
         name: "webshop-evaluation",
         folder: "training/evaluation",
-        uses: &["webshop-pycompat", "webshop-products", "webshop-env", "webshop-agent"],
+        uses: &["webshop-pycompat", "webshop-products", "webshop-env", "webshop-lm", "webshop-agent"],
     },
     Crate {
         name: "webshop-training",
         folder: "training/learning",
-        uses: &["webshop-products", "webshop-env", "webshop-lm", "webshop-agent", "webshop-evaluation"],
+        uses: &[
+            "webshop-products",
+            "webshop-env",
+            "webshop-kernels",
+            "webshop-lm",
+            "webshop-agent",
+            "webshop-evaluation",
+        ],
     },
     Crate {
         name: "webshop-report",
         folder: "training/report",
-        uses: &["webshop-products", "webshop-env", "webshop-agent", "webshop-evaluation", "webshop-training"],
+        uses: &[
+            "webshop-products",
+            "webshop-env",
+            "webshop-lm",
+            "webshop-agent",
+            "webshop-evaluation",
+            "webshop-training",
+        ],
     },
     Crate {
         name: "webshop",

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
-use webshop_training::{Config, RunFolder, Silent, warm_up};
+use webshop_training::{Config, Silent, run::folder::RunFolder, warm_up};
 
 /// What the experiments of the tests have in common.
 pub(crate) const TOY: &str = r#"

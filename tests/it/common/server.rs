@@ -5,7 +5,6 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-
 use webshop_env::{Action, Session, Shop};
 use webshop_products::GoalId;
 

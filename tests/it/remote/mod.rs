@@ -15,11 +15,10 @@ use crate::common::corner_shop::corner_shop;
 use crate::common::model::{MAX_STEPS, Model, completion, error, local_episodes, tasks};
 use crate::common::server::{Request, Response, serve};
 use serde_json::{Map, Value, json};
-use webshop_agent::{
-    AskConfig, Dialect, Endpoint, Episode, FailedTrip, OraclePolicy, RemoteConfig, RemotePolicy, Retries,
-    Sampling, StopReason, Task, TripFile,
-};
+use webshop_agent::{Dialect, Episode, OraclePolicy, Sampling, Task, TripFile};
 use webshop_env::{Shop, replay};
+use webshop_lm::StopReason;
+use webshop_remote::{AskConfig, Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
 
 /// The requests to the server; requests and episodes are tried twice.
 fn config(dialect: Dialect) -> RemoteConfig {
@@ -117,7 +116,7 @@ fn a_served_model_acts_as_the_oracle_in_every_format() {
             assert!(there.turns.iter().all(|turn| turn.is_well_formed), "{dialect}");
         }
         let replayed = replay(lines(&shop, &there).as_bytes(), &shop).expect("episodes of this shop");
-        assert_eq!((replayed.trips, replayed.difference), (10, None), "{dialect}");
+        assert_eq!((replayed.episodes, replayed.difference), (10, None), "{dialect}");
     }
 }
 

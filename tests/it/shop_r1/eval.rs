@@ -96,7 +96,7 @@ fn check(table: &Value, row: usize, name: &str, expected: [f64; 6]) {
 fn baselines_are_counted_by_hand() {
     let (_dir, data) = file(&steps());
     let table = json(&eval(&data, &["--json"]));
-    assert_eq!((&table["steps"], &table["model"]), (&json!(5), &Value::Null));
+    assert_eq!((&table["examples"], &table["model"]), (&json!(5), &Value::Null));
     // Of 5 steps 1 terminates: F1 = 2·1 / (1 + 5), over three types, and of weight 1/5.
     check(&table, 0, "always terminate", [0.2, 0.2, 0.2, 1.0 / 9.0, 1.0 / 15.0, 0.0]);
     // 2 buy, 3 click: F1 = 2·3 / (3 + 5).
@@ -109,9 +109,9 @@ fn baselines_are_counted_by_hand() {
     assert_eq!(table["rows"].as_array().map(Vec::len), Some(4));
     // Three clicks and a search: terminate is never right, and none of their types.
     let table = json(&eval(&data, &["--split", "test", "--json"]));
-    assert_eq!((&table["steps"], &table["origin"]["file"]["split"]), (&json!(4), &json!("test")));
+    assert_eq!((&table["examples"], &table["origin"]["file"]["split"]), (&json!(4), &json!("test")));
     check(&table, 0, "always terminate", [0.0; 6]);
-    assert_eq!(json(&eval(&data, &["--steps", "2", "--json"]))["steps"], 2);
+    assert_eq!(json(&eval(&data, &["--examples", "2", "--json"]))["examples"], 2);
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn completions_are_counted_by_hand() {
     assert_eq!((scored.code, scored.stdout.lines().count()), (Some(0), 5), "{}", scored.stderr);
     for (line, exact) in scored.stdout.lines().zip([true, true, false, false, false]) {
         let row: Value = serde_json::from_str(line).expect("JSON");
-        assert_eq!((&row["is_exact"], &row["judged"]["exact_match_soft_gt"]), (&exact.into(), &exact.into()));
-        assert_eq!(row["problem"], row["judged"]["problem"]);
+        assert_eq!((&row["is_exact"], &row["result"]["exact_match_soft_gt"]), (&exact.into(), &exact.into()));
+        assert_eq!(row["problem"], row["result"]["problem"]);
     }
 }
 
@@ -184,12 +184,12 @@ fn a_prompt_that_is_too_long_loses_its_history() {
 fn prompts_are_chosen_by_name() {
     let (_dir, data) = file(&steps()[3..4]);
     for (prompt, version, has_past) in [
-        ("paper", "shop-r1-v3", true),
-        ("latest", "shop-r1-latest-v1", false),
-        ("minimal", "shop-r1-minimal-v1", false),
+        ("shop-r1", "shop-r1-v3", true),
+        ("shop-r1-latest", "shop-r1-latest-v1", false),
+        ("shop-r1-minimal", "shop-r1-minimal-v1", false),
     ] {
         let (address, asked_for) = served(mixed);
-        let server = ["--base-url", &address, "--model", "parrot", "--prompt", prompt, "--json"];
+        let server = ["--base-url", &address, "--model", "parrot", "--prompt-format", prompt, "--json"];
         let table = json(&eval(&data, &server));
         assert_eq!(table["model"]["prompt_version"], version);
         let asked_for = asked_for.lock().expect("no thread panics");
@@ -215,21 +215,24 @@ fn completions_of_a_local_model_are_the_same_on_any_number_of_threads() {
     assert_ne!(asked("other", "2", "1").1, answers);
     // Random weights have no valid completion.
     assert_eq!(table["rows"][0]["invalid_rate"]["value"], 1.0);
-    assert_eq!((&table["model"]["dialect"], &table["model"]["too_long"]), (&json!("shop-r1"), &json!(0)));
+    assert_eq!(
+        (&table["model"]["prompt_format"], &table["model"]["too_long"]),
+        (&json!("shop-r1"), &json!(0))
+    );
     let narrow = ["--max-turn-tokens", "8", "--max-context", "16", "--checkpoint", path(&model), "--json"];
     assert_eq!(json(&eval(&data, &narrow))["model"]["too_long"], 5);
 }
 
 #[test]
 fn held_out_steps_are_those_of_the_split() {
-    let shop = |more: &[&str]| json(&[&["shop-r1", "eval", "--json", "--steps", "60"][..], more].concat());
+    let shop = |more: &[&str]| json(&[&["shop-r1", "eval", "--json", "--examples", "60"][..], more].concat());
     let table = shop(&[]);
-    assert_eq!((&table["steps"], &table["origin"]["shop"]["split"]), (&json!(60), &json!("test")));
+    assert_eq!((&table["examples"], &table["origin"]["shop"]["split"]), (&json!(60), &json!("test")));
     assert_eq!(shop(&["--split", "test"]), table);
     assert_ne!(shop(&["--split", "validation"])["rows"], table["rows"]);
     // Without terminate examples terminate is never right; with nothing else it always is.
-    check(&shop(&["--dead-ends", "0"]), 0, "always terminate", [0.0; 6]);
-    let terminate = &shop(&["--dead-ends", "1"])["rows"][0]["exact_soft"]["value"];
+    check(&shop(&["--terminate-share", "0"]), 0, "always terminate", [0.0; 6]);
+    let terminate = &shop(&["--terminate-share", "1"])["rows"][0]["exact_soft"]["value"];
     assert_eq!(terminate, 1.0);
     // 512 of the paper's 1879 steps terminate; of 60 that is 16.3, give or take four deviations of 3.4.
     let share = shop(&["--mix", "paper"])["rows"][0]["exact_soft"]["value"].as_f64().expect("a share");
@@ -244,7 +247,7 @@ fn what_cannot_be_evaluated_is_refused() {
         refused.row(dir.path(), &eval(&data, &["--out", "answers.jsonl"]));
         refused.row(dir.path(), &eval(&data, &["--split", "train"]));
         refused.row(dir.path(), &eval(&data, &["--mix", "paper"]));
-        refused.row(dir.path(), &["shop-r1", "eval", "--dead-ends", "1.5"]);
+        refused.row(dir.path(), &["shop-r1", "eval", "--terminate-share", "1.5"]);
         let broken = dir.path().join("broken.jsonl");
         fs::write(&broken, "{\"id\": \"s1\", \"source\": \"nobody\"}\n").expect("a written file");
         refused.row(dir.path(), &eval(&broken, &[]));

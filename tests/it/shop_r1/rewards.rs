@@ -6,9 +6,11 @@ use std::path::Path;
 
 use crate::common::command::webshop;
 use serde_json::{Value, json};
-use webshop_agent::shop_r1::{NextAction, WrittenAction};
+use webshop_agent::{next_action::NextAction, next_action::WrittenAction};
+use webshop_evaluation::{
+    next_action::Similarity, next_action::always, next_action::evaluate, next_action::majority_type,
+};
 use webshop_products::Seed;
-use webshop_training::shop_r1::{Similarity, always, evaluate, majority_type};
 
 fn recorded(name: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/shop-r1/{name}.jsonl"));
@@ -58,7 +60,7 @@ fn rewards_are_as_recorded() {
             sum += if part == "total" { 0.0 } else { expected.as_f64().expect("a number") };
         }
         near(&sum.into(), &answer["breakdown"]["total"], "the parts sum to the total");
-        let judged = &answer["judged"];
+        let judged = &answer["result"];
         for (field, expected) in [
             ("sim_name", &row["debug"]["sim_name"]),
             ("sim_text", &row["debug"]["sim_text"]),

@@ -10,13 +10,16 @@ use std::sync::atomic::AtomicBool;
 use crate::common::experiment::{begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::Manner;
-use webshop_agent::shop_r1::{ActionType, NextAction, Sample, SampleSource};
+use webshop_agent::{
+    Manner, next_action::ActionType, next_action::NextAction, next_action::Sample, next_action::SampleSource,
+};
+use webshop_evaluation::{next_action::Verdict, next_action::judge, next_action::scores_of};
 use webshop_products::{GoalId, Seed, Split};
-use webshop_training::shop_r1::{Steps, Verdict, judge, scores_of};
+use webshop_report::write_comparison;
 use webshop_training::{
-    Comparison, ComparisonFolder, Config, Ground, LossName, Metric, Observer, Phase, Record, RunFolder,
-    Silent, Stages, TrainingError, branch, compare, read_records, train, warm_up, write_comparison,
+    Comparison, ComparisonFolder, Config, Ground, Metric, Observer, Phase, Record, Silent, Stages,
+    TrainingError, branch, compare, config::LossName, data::single_steps::Steps, read_records,
+    run::folder::RunFolder, train, warm_up,
 };
 
 const WARM_STEPS: u64 = 155;

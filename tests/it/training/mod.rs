@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::common::experiment::{WARM_START, begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::{Qwen2, checkpoint};
 use webshop_env::replay;
+use webshop_lm::{Qwen2, checkpoint};
 use webshop_products::{Goal, Seed, Split};
 use webshop_training::{
-    Config, Ground, LossName, Metric, Observer, Phase, Record, RunFolder, Silent, Trained, TrainingError,
-    branch, qwen2_config, read_records, train,
+    Config, Ground, Metric, Observer, Phase, Record, Silent, Trained, TrainingError, branch,
+    config::LossName, qwen2_config, read_records, run::folder::RunFolder, train,
 };
 
 const WARM_STEPS: u64 = 60;

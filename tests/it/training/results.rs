@@ -187,6 +187,6 @@ fn the_episodes_of_a_run_can_be_replayed() {
         let episodes =
             fs::read(REFERENCE.folder.join(format!("episodes/{step}.jsonl"))).expect("recorded episodes");
         let replayed = replay(&episodes[..], ground.shop()).expect("episodes of the evaluated shop");
-        assert_eq!((replayed.trips, replayed.difference), (8, None), "{step}");
+        assert_eq!((replayed.episodes, replayed.difference), (8, None), "{step}");
     }
 }
