@@ -3,7 +3,7 @@
 use std::io::stdout;
 use std::process::ExitCode;
 
-use webshop_agent::KnownShape;
+use webshop_lm::KnownShape;
 use webshop_training::{GpuCheck, GpuPart};
 
 use crate::args::compute::ComputeArgs;

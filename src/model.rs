@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use webshop_agent::checkpoint::{self, Companions, SaveOptions, Survey, WeightType};
-use webshop_agent::lora::Lora;
-use webshop_agent::{KnownShape, Qwen2, ShopTokenizer};
+use webshop_lm::checkpoint;
+use webshop_lm::checkpoint::{Companions, SaveOptions, Survey, WeightType};
+use webshop_lm::lora::Lora;
+use webshop_lm::{KnownShape, Qwen2, ShopTokenizer};
 use webshop_products::{Catalog, Seed};
 
 use crate::args::shop::ShopArgs;

@@ -1,10 +1,11 @@
 //! The result of a rollout or an evaluation: printed by `--json`, read by `webshop compare`.
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{FailedTrip, PromptStamp, Sampling};
+use webshop_remote::FailedTrip;
+use webshop_agent::{PromptStamp, Sampling};
 use webshop_env::ShopFingerprint;
 use webshop_products::{Split, SplitRule};
-use webshop_training::{Failures, Summary};
+use webshop_evaluation::{Failures, Summary};
 
 use crate::output::outln;
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use webshop_training::{Config, Practice, Preset, RunFolder, Stage, TrainingError, train_on, write_report};
+use webshop_training::{Config, Practice, Preset, RunFolder, Stage, TrainingError, train_on};
+use webshop_report::write_report;
 
 use crate::args::cache::CacheArgs;
 use crate::args::compute::ComputeArgs;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use console::Term;
-use webshop_training::{Paint, View};
+use webshop_report::{Paint, View};
 
 use crate::ctrl_c::stop_on_ctrl_c;
 use crate::output::{CANNOT_WRITE, outln};

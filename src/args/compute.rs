@@ -1,6 +1,6 @@
 //! Flags that choose the device a model is computed on.
 
-use webshop_agent::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+use webshop_lm::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 
 /// Device, number format and kernels.
 #[derive(clap::Args, Clone)]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use webshop_agent::shop_r1::Sample;
+use webshop_agent::next_action::Sample;
 use webshop_env::{RESULTS_PER_PAGE, ShopFingerprint};
 use webshop_products::{Split, SplitRule};
-use webshop_training::shop_r1::Steps;
+use webshop_training::data::single_steps::Steps;
 use webshop_training::{Ground, Mix, ShopR1Config};
 
 use super::shop::{ShopArgs, SplitArg, SplitRuleArgs};

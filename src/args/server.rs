@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use serde_json::{Map, Value};
-use webshop_agent::{AskConfig, Dialect, Endpoint, Retries, Sampling};
+use webshop_remote::{AskConfig, Endpoint, Retries};
+use webshop_agent::{Dialect, Sampling};
 
 use super::episodes::SamplingArgs;
 

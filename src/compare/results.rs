@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use webshop_training::difference_interval;
+use webshop_evaluation::difference_interval;
 
 use crate::output::outln;
 use crate::result_file::RolloutResult;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use webshop_agent::{InOrder, Policy, RolloutConfig, TripFile, rollout_each};
 use webshop_products::Seed;
-use webshop_training::{Tally, Trained};
+use webshop_evaluation::Tally;
+use webshop_training::Trained;
 
 use super::tasks::Tasks;
 use crate::args::episodes::EpisodesArgs;

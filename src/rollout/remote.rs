@@ -7,9 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
-use webshop_agent::remote::REMOTE;
-use webshop_agent::{AgentError, Dialect, Episode, FailedTrip, RemoteConfig, RemotePolicy, Task, TripFile};
-use webshop_training::{Observer, summarize};
+use webshop_remote::openai::policy::REMOTE;
+use webshop_agent::{AgentError, Dialect, Episode, Task, TripFile};
+use webshop_remote::{FailedTrip, RemoteConfig, RemotePolicy};
+use webshop_training::Observer;
+use webshop_evaluation::summarize;
 
 use super::tasks::Tasks;
 use crate::args::episodes::EpisodesArgs;
@@ -113,7 +115,7 @@ struct Progress<'a> {
 impl Progress<'_> {
     /// Takes the episodes of an earlier file, to which further ones are appended.
     fn resume(&mut self, path: &Path, policy: &RemotePolicy) -> anyhow::Result<()> {
-        let (file, earlier) = TripFile::resume(path, policy, &self.tasks.tasks, self.tasks.shop())?;
+        let (file, earlier) = webshop_remote::resume_file(path, policy, &self.tasks.tasks, self.tasks.shop())?;
         if earlier.dropped_bytes > 0 {
             let (path, n) = (path.display(), earlier.dropped_bytes);
             let warning =

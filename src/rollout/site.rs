@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
-use webshop_agent::{AgentError, PagePolicy, RandomPolicy, RulePolicy, Site, SiteConfig, SiteTrip, shop_at};
+use webshop_agent::{AgentError, PagePolicy, RandomPolicy, RulePolicy};
+use webshop_remote::{Site, SiteConfig, SiteTrip, shop_at};
 use webshop_products::Seed;
-use webshop_training::summarize_at_site;
+use webshop_evaluation::summarize_at_site;
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 use crate::progress::observer;

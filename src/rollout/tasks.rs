@@ -6,7 +6,8 @@ use anyhow::bail;
 use webshop_agent::{EpisodeCoordinates, Task};
 use webshop_env::Shop;
 use webshop_products::{GoalSet, Split};
-use webshop_training::{Ground, Summary};
+use webshop_training::Ground;
+use webshop_evaluation::Summary;
 
 use crate::args::episodes::EpisodesArgs;
 use crate::result_file::RolloutResult;

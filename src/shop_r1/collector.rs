@@ -7,15 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use webshop_agent::prompt::Piece;
-use webshop_agent::shop_r1::{
-    About, BuyNowAs, Recordings, Sample, SampleSource, dead_ends, n_dead_ends, n_dead_ends_of_paper,
-    samples_of, split_of, visit_of,
-};
-use webshop_agent::{
-    AgentError, Demonstrator, Episode, EpisodeCoordinates, Manner, OraclePolicy, RolloutConfig, Task, remake,
-    rollout,
-};
+use webshop_agent::prompt_format::compact_renderer::Piece;
+use webshop_agent::next_action::{About, BuyNowAs, Recordings, Sample, SampleSource, dead_ends, n_dead_ends, n_dead_ends_of_paper, samples_of, split_of, visit_of};
+use webshop_agent::{AgentError, Demonstrator, Episode, EpisodeCoordinates, Manner, OraclePolicy, RolloutConfig, Task, rollout};
+use webshop_agent::episode::replay as remake;
 use webshop_env::{Action, RESULTS_PER_PAGE, Shop};
 use webshop_products::{GoalId, Seed, Split};
 
@@ -41,7 +36,7 @@ pub(crate) struct CollectionOptions {
 pub(crate) enum TerminateShare {
     /// This share of all examples, at least 0 and below 1.
     Of(f64),
-    /// As many as [`webshop_agent::shop_r1::paper_mix`] needs.
+    /// As many as [`webshop_agent::next_action::paper_mix`] needs.
     PaperMix,
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
-use webshop_agent::shop_r1::{BuyNowAs, Census, Sample, paper_mix};
+use webshop_agent::next_action::{BuyNowAs, Census, Sample, paper_mix};
 use webshop_products::{Seed, open_text};
 use webshop_training::Ground;
 

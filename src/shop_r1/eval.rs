@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use webshop_agent::shop_r1::Sample;
-use webshop_agent::{Dialect, Policy, PromptStamp, RemoteInterviewer, Sampling};
+use webshop_agent::next_action::Sample;
+use webshop_agent::{Dialect, Policy, PromptStamp, Sampling};
+use webshop_remote::RemoteInterviewer;
 use webshop_products::Seed;
-use webshop_training::shop_r1::{
-    ScoredRow, Verdict, baselines, by_type, confusion, instruction_of, judge, overview, scores_of,
-};
+use webshop_evaluation::next_action::{ScoredRow, Verdict, baselines, by_type, confusion, instruction_of, judge, overview, scores_of};
 use webshop_training::{Trained, write_atomically};
 
 use crate::args::compute::ComputeArgs;

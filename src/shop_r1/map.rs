@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use webshop_agent::shop_r1::{BuyNowAs, NextAction, WrittenAction};
+use webshop_agent::next_action::{BuyNowAs, NextAction, WrittenAction};
 use webshop_env::{Action, AvailableActions};
 
 use crate::jsonl;

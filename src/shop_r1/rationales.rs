@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Deserialize;
-use webshop_agent::shop_r1::{Answer, FormatMode, NextAction, Sample};
-use webshop_training::shop_r1::{Exactness, is_exact};
+use webshop_agent::next_action::{Answer, FormatMode, NextAction, Sample};
+use webshop_evaluation::next_action::{Exactness, is_exact};
 
 use crate::jsonl;
 

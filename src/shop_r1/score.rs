@@ -5,11 +5,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use webshop_agent::shop_r1::{NextAction, WrittenAction};
-use webshop_training::mean;
-use webshop_training::shop_r1::{
-    Attempt, Exactness, RepoConfig, RewardConfig, ShopR1Breakdown, ShopR1Reward, Similarity, is_exact,
-};
+use webshop_agent::next_action::{NextAction, WrittenAction};
+use webshop_evaluation::mean;
+use webshop_evaluation::next_action::{Attempt, Exactness, RepoConfig, RewardConfig, ShopR1Breakdown, ShopR1Reward, Similarity, is_exact};
 
 use crate::jsonl;
 use crate::output::outln;

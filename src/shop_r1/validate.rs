@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use webshop_agent::shop_r1::Checker;
+use webshop_agent::next_action::Checker;
 use webshop_products::open_text;
 
 use crate::output::outln;

@@ -33,7 +33,7 @@ fn a_file_of_episodes_is_continued() {
             "read and written again, it is the same line"
         );
     }
-    let second = TripFile::resume(file.path(), &policy, &tasks, &shop).expect_err("it is being written to");
+    let second = webshop_remote::resume_file(file.path(), &policy, &tasks, &shop).expect_err("it is being written to");
     assert!(second.to_string().ends_with("another program writes to it"), "{second}");
     trips.append(&made[0].record(&shop)).expect("a written line");
     let whole: String = [3, 1, 0].map(|place| line(&shop, &made[place])).concat();
@@ -53,7 +53,7 @@ fn a_file_of_other_episodes_is_refused() {
         let file = file_of(&shop, episodes, more);
         let before = fs::read(file.path()).expect("a file");
         let refusal =
-            TripFile::resume(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
+            webshop_remote::resume_file(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
         let told = refusal.replace(file.path().to_str().expect("a plain name"), "FILE");
         assert_eq!(told, format!("cannot read `FILE`: {expected}"));
         assert_eq!(fs::read(file.path()).expect("a file"), before, "it is left alone");
@@ -73,7 +73,7 @@ fn a_file_of_other_episodes_is_refused() {
     check(&differs("max_steps `15` then, `9` now"), &steps, &tasks, &made, "");
     let oracles = local_episodes(&tasks, &mut OraclePolicy);
     let file = file_of(&shop, &oracles, "");
-    let refusal = TripFile::resume(file.path(), &first, &tasks, &shop).expect_err("the oracle's").to_string();
+    let refusal = webshop_remote::resume_file(file.path(), &first, &tasks, &shop).expect_err("the oracle's").to_string();
     assert!(refusal.contains("policy `oracle` then, `remote` now"), "{refusal}");
     check("line 2: a trip for goal 1 (0), which is not asked for", &first, &tasks[..1], &made, "");
     let twice = [made[0].clone(), made[1].clone(), made[0].clone()];
@@ -84,6 +84,6 @@ fn a_file_of_other_episodes_is_refused() {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), forged).expect("a written file");
     let refusal =
-        TripFile::resume(file.path(), &first, &tasks, &shop).expect_err("it went otherwise").to_string();
+        webshop_remote::resume_file(file.path(), &first, &tasks, &shop).expect_err("it went otherwise").to_string();
     assert!(refusal.contains("line 1: turn ") && refusal.contains("is not as recorded"), "{refusal}");
 }
