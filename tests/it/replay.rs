@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
-use webshop_agent::{EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout};
+use webshop_agent::{
+    EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout,
+};
 use webshop_env::{Replay, ReplayError, Shop, replay};
 use webshop_products::{GoalId, Seed};
 use webshop_training::{config::CatalogConfig, open_shop};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::server::{Request, Response};
 use serde_json::{Value, json};
-use webshop_agent::{Dialect, Episode, EpisodeCoordinates, OraclePolicy, Policy, RolloutConfig, Task, rollout};
+use webshop_agent::{
+    Dialect, Episode, EpisodeCoordinates, OraclePolicy, Policy, RolloutConfig, Task, rollout,
+};
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
 

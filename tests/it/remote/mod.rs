@@ -15,7 +15,7 @@ use crate::common::corner_shop::corner_shop;
 use crate::common::model::{MAX_STEPS, Model, completion, error, local_episodes, tasks};
 use crate::common::server::{Request, Response, serve};
 use serde_json::{Map, Value, json};
-use webshop_agent::{Dialect, Episode, OraclePolicy, Sampling, Task, TripFile};
+use webshop_agent::{Dialect, Episode, OraclePolicy, Sampling, Task};
 use webshop_env::{Shop, replay};
 use webshop_lm::StopReason;
 use webshop_remote::{AskConfig, Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};

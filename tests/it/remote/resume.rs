@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use webshop_remote::resume_file;
 
 /// A file with the records of these episodes, and `more` behind them.
 fn file_of(shop: &Shop, episodes: &[Episode], more: &str) -> tempfile::NamedTempFile {
@@ -21,7 +22,7 @@ fn a_file_of_episodes_is_continued() {
     // The episodes of the second and the last task, and the beginning of another.
     let half = &line(&shop, &made[0])[..300];
     let file = file_of(&shop, &[made[3].clone(), made[1].clone()], half);
-    let (mut trips, kept) = TripFile::resume(file.path(), &policy, &tasks, &shop).expect("its own episodes");
+    let (mut trips, kept) = resume_file(file.path(), &policy, &tasks, &shop).expect("its own episodes");
     assert_eq!(kept.dropped_bytes, 300);
     let places: Vec<usize> = (0..4).filter(|&place| kept.episodes[place].is_some()).collect();
     assert_eq!(places, [1, 3]);
@@ -33,7 +34,7 @@ fn a_file_of_episodes_is_continued() {
             "read and written again, it is the same line"
         );
     }
-    let second = webshop_remote::resume_file(file.path(), &policy, &tasks, &shop).expect_err("it is being written to");
+    let second = resume_file(file.path(), &policy, &tasks, &shop).expect_err("it is being written to");
     assert!(second.to_string().ends_with("another program writes to it"), "{second}");
     trips.append(&made[0].record(&shop)).expect("a written line");
     let whole: String = [3, 1, 0].map(|place| line(&shop, &made[place])).concat();
@@ -53,7 +54,7 @@ fn a_file_of_other_episodes_is_refused() {
         let file = file_of(&shop, episodes, more);
         let before = fs::read(file.path()).expect("a file");
         let refusal =
-            webshop_remote::resume_file(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
+            resume_file(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
         let told = refusal.replace(file.path().to_str().expect("a plain name"), "FILE");
         assert_eq!(told, format!("cannot read `FILE`: {expected}"));
         assert_eq!(fs::read(file.path()).expect("a file"), before, "it is left alone");
@@ -73,7 +74,7 @@ fn a_file_of_other_episodes_is_refused() {
     check(&differs("max_steps `15` then, `9` now"), &steps, &tasks, &made, "");
     let oracles = local_episodes(&tasks, &mut OraclePolicy);
     let file = file_of(&shop, &oracles, "");
-    let refusal = webshop_remote::resume_file(file.path(), &first, &tasks, &shop).expect_err("the oracle's").to_string();
+    let refusal = resume_file(file.path(), &first, &tasks, &shop).expect_err("the oracle's").to_string();
     assert!(refusal.contains("policy `oracle` then, `remote` now"), "{refusal}");
     check("line 2: a trip for goal 1 (0), which is not asked for", &first, &tasks[..1], &made, "");
     let twice = [made[0].clone(), made[1].clone(), made[0].clone()];
@@ -83,7 +84,6 @@ fn a_file_of_other_episodes_is_refused() {
     let forged = lines(&shop, &made).replacen("click[buy now]", "click[description]", 1);
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), forged).expect("a written file");
-    let refusal =
-        webshop_remote::resume_file(file.path(), &first, &tasks, &shop).expect_err("it went otherwise").to_string();
+    let refusal = resume_file(file.path(), &first, &tasks, &shop).expect_err("it went otherwise").to_string();
     assert!(refusal.contains("line 1: turn ") && refusal.contains("is not as recorded"), "{refusal}");
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::common::command::{CORNER_SHOP, answer, path, temporary};
 use crate::common::in_area;
 use serde_json::{Value, json};
-use webshop_agent::next_action::{Sample, SampleSource};
 
 use super::data::{all_done, data};
+use webshop_agent::{next_action::Sample, next_action::SampleSource};
 
 const TEA: &str =
     "my aunt cannot have sugar, so i am after a sugar free green tea, ideally the creme brulee one";
