@@ -1,6 +1,6 @@
 """Records what Hugging Face transformers and PEFT make of small random Qwen2 folders, on the CPU.
 
-`tests/transformers.rs` compares this project with the recordings, which are committed, so that the tests need
+`tests/it/transformers.rs` compares this project with the recordings, which are committed, so that the tests need
 neither Python nor these libraries. Anew:
 
     python scripts/record_transformers.py record tests/data/transformers
@@ -285,7 +285,7 @@ def record(out):
     record_chats(out, tokenizer)
     lines = ["# What transformers and PEFT say", "",
              "Written by `python scripts/record_transformers.py record tests/data/transformers`; read by",
-             "`tests/transformers.rs`. The weights are random, the templates and texts were made for this.", "",
+             "`tests/it/transformers.rs`. The weights are random, the templates and texts were made for this.", "",
              *[f"- {version}" for version in versions()], ""]
     (out / "README.md").write_text("\n".join(lines))
 

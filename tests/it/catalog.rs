@@ -1,4 +1,4 @@
-//! The embedded catalogs are worth shopping in: hard for the careless, never unfair.
+//! The embedded catalogs make goals that can be reached, and not by buying the first result.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ fn shop(which: EmbeddedCatalog) -> Shop {
     Shop::new(catalog, goals).expect("embedded catalogs make a shop")
 }
 
-/// What a customer who knows the goal clicks: each wanted value in the group that offers it.
+/// The options of a goal: each wanted value in the group that offers it.
 fn wanted(goal: &Goal, product: &Product) -> Selection {
     let group_of = |value: &str| {
         let offers =
@@ -133,10 +133,10 @@ fn the_goals_of_one_product() {
 }
 
 #[test]
-fn one_request_each_of_many_voices() {
+fn instructions_vary() {
     let (_, goals) = load(EmbeddedCatalog::Thousand);
     // A prime step walks through the catalog without favouring a place in a product's list.
     let sample = goals.goals().iter().step_by(397).map(|goal| &*goal.instruction);
     let sample: Vec<_> = sample.collect();
-    in_area("catalog", || insta::assert_snapshot!("voices", sample.join("\n")));
+    in_area("catalog", || insta::assert_snapshot!("instructions", sample.join("\n")));
 }

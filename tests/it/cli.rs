@@ -1,5 +1,4 @@
-//! The command line keeps its word: help that a stranger understands, answers on stdout, one clear message
-//! and exit code 2 for what cannot be done, and nothing lost.
+//! The command line: help, results on stdout, exit codes, and files that are written whole or not at all.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +58,7 @@ fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
 }
 
 #[test]
-fn rollouts_and_evaluations_answer_in_the_same_words() {
+fn rollouts_and_evaluations_report_the_same_fields() {
     let rollout = ["rollout", "--policy", "oracle", "--episodes", "20", "--json"];
     let eval = ["eval", "--checkpoint", path(MODEL.path()), "--episodes", "20", "--constrained", "--json"];
     let fingerprint = json(&["catalog", "inspect", "--json"])["fingerprint"].clone();
@@ -88,7 +87,7 @@ fn results_about_different_things_are_not_compared() {
     let compared = answer(&["compare", &rule, &oracle]);
     in_area("cli", || insta::assert_snapshot!("compare", compared));
     let others = [
-        measure("paper.json", "oracle", &["--splits", "paper"]),
+        measure("paper.json", "oracle", &["--split-rule", "paper"]),
         measure("train.json", "oracle", &["--split", "train"]),
         measure("fewer.json", "oracle", &["--size", "90"]),
         measure("original.json", "oracle", &["--compat", "original"]),
@@ -105,7 +104,7 @@ fn results_about_different_things_are_not_compared() {
 }
 
 #[test]
-fn the_originals_shop_is_shopped_in_and_trips_there_are_replayed() {
+fn episodes_under_the_original_rules_are_replayed() {
     let dir = temporary();
     let trips = dir.path().join("trips.jsonl");
     let original = ["--catalog", CORNER_SHOP, "--compat", "original"];
@@ -128,7 +127,7 @@ fn the_originals_shop_is_shopped_in_and_trips_there_are_replayed() {
 
 #[test]
 fn a_split_rule_that_leaks_says_so() {
-    let rollout = ["rollout", "--policy", "rule", "--episodes", "10", "--splits"];
+    let rollout = ["rollout", "--policy", "rule", "--episodes", "10", "--split-rule"];
     let leak = json(&[&rollout[..], &["verl-agent", "--json"]].concat())["leak"].clone();
     assert_eq!(leak, "1507 of 1507 test goals may be trained on, as in verl-agent");
     let told = answer(&[&rollout[..], &["verl-agent"]].concat());
@@ -137,28 +136,28 @@ fn a_split_rule_that_leaks_says_so() {
 }
 
 #[test]
-fn a_rollout_records_the_same_trips_on_any_number_of_threads() {
+fn a_rollout_records_the_same_episodes_on_any_number_of_threads() {
     let dir = temporary();
     let trips = |threads: &str| {
         let out = dir.path().join(threads);
         let policy = ["--policy", "lm", "--checkpoint", path(MODEL.path()), "--constrained"];
         let common = ["rollout", "--threads", threads, "--episodes", "40", "--out", path(&out)];
         answer(&[&common[..], &policy[..]].concat());
-        fs::read_to_string(&out).expect("the trips")
+        fs::read_to_string(&out).expect("the episodes")
     };
     let one = trips("1");
     assert_eq!(one.lines().count(), 40);
-    assert!(one == trips("2"), "threads show in the trips");
+    assert!(one == trips("2"), "episodes depend on the threads");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_rollout_that_cannot_write_says_so_and_leaves_the_first_trips() {
+fn a_rollout_that_cannot_write_keeps_the_first_episodes() {
     let dir = temporary();
     let (all, some) = (dir.path().join("all.jsonl"), dir.path().join("some.jsonl"));
     let rollout = ["rollout", "--policy", "random", "--episodes", "20", "--out"];
     answer(&[&rollout[..], &[path(&all)]].concat());
-    // Files may have 16 blocks of 512 bytes, or of 1024; whoever writes more is told so.
+    // Files may have 16 blocks of 512 bytes, or of 1024.
     let script = "trap '' XFSZ && ulimit -f 16 && exec \"$0\" \"$@\"";
     let mut shell = Command::new("sh");
     shell.args(["-c", script, env!("CARGO_BIN_EXE_webshop")]).args(rollout).arg(&some);
@@ -167,19 +166,19 @@ fn a_rollout_that_cannot_write_says_so_and_leaves_the_first_trips() {
     let told = String::from_utf8_lossy(&refused.stderr);
     assert!(told.ends_with(&message) && !told.contains("20/20"), "{told}");
     assert_eq!(refused.status.code(), Some(2));
-    let [all, some] = [all, some].map(|file| fs::read_to_string(file).expect("the trips"));
+    let [all, some] = [all, some].map(|file| fs::read_to_string(file).expect("the episodes"));
     assert!(some.lines().count() > 2 && some.len() < all.len() && all.starts_with(&some));
 }
 
 #[test]
-fn recorded_trips_are_made_again() {
+fn recorded_episodes_are_replayed() {
     let dir = temporary();
     let trips = dir.path().join("trips.jsonl");
     answer(&["rollout", "--policy", "rule", "--episodes", "5", "--out", path(&trips)]);
     let replayed = answer(&["replay", path(&trips)]);
     assert!(replayed.starts_with("5 trips, 15 turns: all as recorded\ngoals "), "{replayed}");
     let as_json = json(&["replay", "--json", path(&trips)]);
-    assert_eq!((&as_json["trips"], &as_json["difference"]), (&5.into(), &Value::Null));
+    assert_eq!((&as_json["episodes"], &as_json["difference"]), (&5.into(), &Value::Null));
     edit(&trips, "click[buy now]", "click[< prev]");
     let differs = webshop(&["replay", path(&trips)], "");
     assert_eq!(differs.code, Some(1), "{}", differs.stderr);
@@ -198,17 +197,17 @@ fn recorded_trips_are_made_again() {
 }
 
 #[test]
-fn a_shop_is_judged_with_its_numbers() {
-    let judged = answer(&["validate", "--catalog", CORNER_SHOP]);
-    in_area("cli", || insta::assert_snapshot!("validate", judged));
+fn validate_reports_every_check() {
+    let report = answer(&["validate", "--catalog", CORNER_SHOP]);
+    in_area("cli", || insta::assert_snapshot!("validate", report));
     let as_json = json(&["validate", "--json", "--catalog", CORNER_SHOP]);
     assert_eq!((&as_json["passed"], as_json["checks"].as_array().map(Vec::len)), (&true.into(), Some(13)));
-    // A wish that its product does not meet.
+    // A requirement that its product does not meet.
     let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
     edit(&dir.path().join("items_human_ins.json"), "[\"crème brûlée\"]", "[\"chocolate\"]");
-    let judged = webshop(&["validate", "--catalog", path(dir.path())], "");
-    assert_eq!((judged.code, judged.stderr.as_str()), (Some(1), ""));
-    let failed: Vec<&str> = judged.stdout.lines().filter(|line| !line.starts_with("PASS")).collect();
+    let report = webshop(&["validate", "--catalog", path(dir.path())], "");
+    assert_eq!((report.code, report.stderr.as_str()), (Some(1), ""));
+    let failed: Vec<&str> = report.stdout.lines().filter(|line| !line.starts_with("PASS")).collect();
     in_area("cli", || insta::assert_snapshot!("validate_fails", failed.join("\n")));
 }
 
@@ -224,7 +223,7 @@ fn an_index_is_kept_until_its_catalog_changes() {
     let n_kept = || fs::read_dir(CACHE.path()).map_or(0, |entries| entries.count());
     let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
     let items = dir.path().join("items_shuffle.json");
-    // A word of its own makes a catalog that no other test keeps an index of.
+    // A word of its own makes a catalog that no other test caches an index of.
     edit(&items, "\"name\": \"", "\"name\": \"Zyzzyva ");
     let search = ["search", "--catalog", path(dir.path()), "--explain", "zyzzyva"];
     let without = answer(&[&search[..], &["--no-cache"]].concat());
@@ -252,7 +251,7 @@ fn deviations_from_the_original_are_counted() {
         let deviations = counted["deviations"].as_array().expect("a list");
         deviations.iter().find(|one| one["name"] == name).expect("a deviation")["n_goals"].clone()
     };
-    // As the README says.
+    // The numbers of the documentation.
     assert_eq!([of("reachable reward"), of("marks of choices"), of("drawing by weight")], [40, 28, 299]);
 }
 
@@ -262,7 +261,7 @@ fn a_person_shops_in_the_terminal() {
     let trip = webshop(&["play", "--catalog", CORNER_SHOP], said);
     assert_eq!((trip.code, trip.stderr.as_str()), (Some(0), ""));
     in_area("cli", || insta::assert_snapshot!("play", trip.stdout));
-    // Input that ends, and a customer who leaves, end the visit without complaint.
+    // The end of the input and `quit` end the session without an error.
     for said in ["search[sneakers]\n", "quit\n", ""] {
         assert_eq!(webshop(&["play", "--catalog", CORNER_SHOP], said).code, Some(0));
     }

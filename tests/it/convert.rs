@@ -1,4 +1,5 @@
-//! Recorded trips are told as training data and made again from it; what does not go so is refused by line and turn.
+//! Recorded episodes are exported as training data and imported from it; what cannot be replayed is refused by line and
+//! turn.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,17 +9,20 @@ use crate::common::command::{CORNER_SHOP, answer, path, temporary, webshop};
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
-use webshop_agent::convert::{Format, Listener, Teller, Told};
-use webshop_agent::{AgentError, Dialect, Episode, EpisodeCoordinates, History, LaneView, Move, OraclePolicy, Policy, PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout};
-use webshop_lm::{Message, Role};
+use webshop_agent::{
+    AgentError, Dialect, Episode, EpisodeCoordinates, History, LaneView, Move, OraclePolicy, Policy,
+    PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, Task, convert::Format, convert::Listener,
+    convert::Teller, convert::Told, rollout,
+};
 use webshop_env::Shop;
+use webshop_lm::{Message, Role};
 use webshop_products::{GoalId, Seed};
-use webshop_training::{CatalogConfig, open_shop};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 const FORMATS: [Format; 3] = [Format::Messages, Format::Sharegpt, Format::Agenttraj];
 
-/// The trips of a policy for some goals, two for each.
-fn trips(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Vec<Episode> {
+/// The episodes of a policy for some goals, two for each.
+fn episodes_of(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Vec<Episode> {
     let coordinates = |goal, sample| EpisodeCoordinates { step: 0, shop: 0, goal, sample };
     let task = |(goal, sample)| Task::new(shop.clone(), coordinates(goal, sample));
     let tasks: Vec<Task> = goals.iter().flat_map(|&goal| [(goal, 0), (goal, 1)]).map(task).collect();
@@ -26,20 +30,20 @@ fn trips(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Vec<Epi
     rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail")
 }
 
-/// The trips as a rollout file has them.
+/// The episodes as lines of a rollout file.
 fn records(shop: &Shop, episodes: &[Episode]) -> Vec<String> {
     episodes.iter().map(|episode| serde_json::to_string(&episode.record(shop)).expect("JSON")).collect()
 }
 
-/// All lines that tell a trip.
-fn told(teller: &Teller, record: &str) -> Vec<Value> {
-    match teller.tell(record, 1).expect("a trip of this shop") {
+/// All lines of an exported episode.
+fn exported(teller: &Teller, record: &str) -> Vec<Value> {
+    match teller.tell(record, 1).expect("an episode of this shop") {
         Told::Lines(lines) => lines,
         Told::Nothing(reason) => panic!("{reason}"),
     }
 }
 
-fn heard(mut listener: Listener, lines: &[Value]) -> Result<Vec<Episode>, AgentError> {
+fn imported(mut listener: Listener, lines: &[Value]) -> Result<Vec<Episode>, AgentError> {
     let mut episodes = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         episodes.extend(listener.hear(&line.to_string(), at + 1)?);
@@ -48,7 +52,7 @@ fn heard(mut listener: Listener, lines: &[Value]) -> Result<Vec<Episode>, AgentE
     Ok(episodes)
 }
 
-/// What must be the same after there and back.
+/// The parts of an episode that export and import keep.
 fn done(episode: &Episode) -> impl PartialEq + std::fmt::Debug {
     let turns: Vec<_> = episode
         .turns
@@ -59,25 +63,25 @@ fn done(episode: &Episode) -> impl PartialEq + std::fmt::Debug {
     (turns, *coordinates, *config, *start, *reward, *breakdown, *terminated, *truncated)
 }
 
-fn has_room(format: Format, dialect: Dialect) -> bool {
+fn is_expressible(format: Format, dialect: Dialect) -> bool {
     format != Format::Agenttraj || dialect.history() == History::Kept
 }
 
-/// Asserts that these trips survive every format in every dialect.
-fn check_there_and_back(shop: &Arc<Shop>, episodes: &[Episode]) {
+/// Asserts that these episodes are the same after export and import in every file format and prompt format.
+fn check_round_trip(shop: &Arc<Shop>, episodes: &[Episode]) {
     let records = records(shop, episodes);
     for format in FORMATS {
-        for dialect in Dialect::ALL.into_iter().filter(|&dialect| has_room(format, dialect)) {
+        for dialect in Dialect::ALL.into_iter().filter(|&dialect| is_expressible(format, dialect)) {
             let teller = Teller::new(shop.clone(), format, Some(dialect));
-            let lines: Vec<Value> = records.iter().flat_map(|record| told(&teller, record)).collect();
+            let lines: Vec<Value> = records.iter().flat_map(|record| exported(&teller, record)).collect();
             let n_turns = episodes.iter().map(|episode| episode.turns.len()).sum();
             let is_retold = dialect.history() == History::Retold;
             assert_eq!(lines.len(), if is_retold { n_turns } else { episodes.len() });
-            // AgentGym's own lines say neither dialect nor limit.
+            // AgentGym's own lines have neither prompt format nor step limit.
             let said = (format == Format::Agenttraj).then_some((dialect, 9));
             let listener =
                 Listener::new(shop.clone(), format, said.map(|said| said.0), said.map(|said| said.1));
-            let back = heard(listener, &lines).expect("what was told is understood");
+            let back = imported(listener, &lines).expect("what was exported is imported");
             assert_eq!(back.len(), episodes.len(), "{format}, {dialect}");
             for (back, there) in back.iter().zip(episodes) {
                 assert_eq!(done(back), done(there), "{format}, {dialect}");
@@ -87,19 +91,19 @@ fn check_there_and_back(shop: &Arc<Shop>, episodes: &[Episode]) {
 }
 
 #[test]
-fn trips_go_there_and_back_in_every_format_and_dialect() {
+fn episodes_are_the_same_after_export_and_import() {
     let embedded = CatalogConfig { source: "100".into(), ..CatalogConfig::default() };
     for shop in [Arc::new(corner_shop()), Arc::new(open_shop(&embedded).expect("the shop opens"))] {
         let goals: Vec<GoalId> = shop.goals().goals().iter().map(|goal| goal.id).take(12).collect();
         let policies: [&mut dyn Policy; 3] =
             [&mut RandomPolicy::new(Seed(5)), &mut RulePolicy, &mut OraclePolicy];
         for policy in policies {
-            check_there_and_back(&shop, &trips(&shop, &goals, policy));
+            check_round_trip(&shop, &episodes_of(&shop, &goals, policy));
         }
     }
 }
 
-/// A customer who says what is written, turn by turn, in a dialect.
+/// A policy with scripted completions in a prompt format.
 struct Scripted(Dialect, &'static [&'static str]);
 
 impl Policy for Scripted {
@@ -124,7 +128,7 @@ impl Policy for Scripted {
     }
 }
 
-/// Thoughts, an answer without form, one that cannot be done, and a trip that is given up.
+/// Thoughts, a malformed completion, an unavailable action, and a terminated episode.
 const REACT: Scripted = Scripted(
     Dialect::AgentgymReact,
     &[
@@ -136,15 +140,15 @@ const REACT: Scripted = Scripted(
 );
 
 #[test]
-fn answers_stay_as_they_were_written() {
+fn completions_are_exported_as_they_were_written() {
     let shop = Arc::new(corner_shop());
-    let made = trips(&shop, &[GoalId(0)], &mut { REACT });
+    let made = episodes_of(&shop, &[GoalId(0)], &mut { REACT });
     let teller = |format| Teller::new(shop.clone(), format, None);
     for format in FORMATS {
         let lines: Vec<Value> =
-            records(&shop, &made).iter().flat_map(|record| told(&teller(format), record)).collect();
+            records(&shop, &made).iter().flat_map(|record| exported(&teller(format), record)).collect();
         let back =
-            heard(Listener::new(shop.clone(), format, None, Some(9)), &lines).expect("it is understood");
+            imported(Listener::new(shop.clone(), format, None, Some(9)), &lines).expect("it is imported");
         for (back, there) in back.iter().zip(&made) {
             assert_eq!(done(back), done(there), "{format}");
             let written = |episode: &Episode| -> Vec<_> {
@@ -158,75 +162,76 @@ fn answers_stay_as_they_were_written() {
         assert_eq!(stamp.model.as_deref(), known.then_some("parrot"));
         assert_eq!(&*back[0].policy, if known { "scripted" } else { "imported" });
     }
-    check_there_and_back(&shop, &made);
+    check_round_trip(&shop, &made);
 }
 
 #[test]
-fn what_a_dialect_has_no_words_for_is_not_told() {
+fn episodes_that_a_format_cannot_express_are_left_out() {
     let shop = Arc::new(corner_shop());
     let leaving = Scripted(Dialect::ShopR1, &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#]);
-    let made = trips(&shop, &[GoalId(0)], &mut { leaving });
+    let made = episodes_of(&shop, &[GoalId(0)], &mut { leaving });
     let record = &records(&shop, &made)[0];
     let own = Teller::new(shop.clone(), Format::Messages, None);
-    let back = heard(Listener::new(shop.clone(), Format::Messages, None, None), &told(&own, record));
-    assert_eq!(done(&back.expect("it is understood")[0]), done(&made[0]));
+    let back = imported(Listener::new(shop.clone(), Format::Messages, None, None), &exported(&own, record));
+    assert_eq!(done(&back.expect("it is imported")[0]), done(&made[0]));
     let other = Teller::new(shop.clone(), Format::Messages, Some(Dialect::Ragen));
-    let Told::Nothing(reason) = other.tell(record, 1).expect("a trip of this shop") else {
+    let Told::Nothing(reason) = other.tell(record, 1).expect("an episode of this shop") else {
         panic!("it is told")
     };
     assert_eq!(
         reason,
         "turn 1: leaving cannot be said in `ragen`; not as `<think>dear</think><answer>noop</answer>`"
     );
-    let nothing = records(&shop, &trips(&shop, &[GoalId(0)], &mut Scripted(Dialect::Ragen, &[])));
-    let Told::Nothing(reason) = other.tell(&nothing[0], 1).expect("a trip of this shop") else {
+    let nothing = records(&shop, &episodes_of(&shop, &[GoalId(0)], &mut Scripted(Dialect::Ragen, &[])));
+    let Told::Nothing(reason) = other.tell(&nothing[0], 1).expect("an episode of this shop") else {
         panic!("it is told")
     };
     assert_eq!(reason, "it has no turns");
 }
 
-/// The rule agent's trip for the sneakers, which it buys as they are.
+/// The rule agent's episode for the sneakers, which it buys without options.
 fn sneakers(shop: &Arc<Shop>) -> String {
     let goal = goal(shop, "B0SNEAK001", &["navy blue", "9"]).id;
-    records(shop, &trips(shop, &[goal], &mut RulePolicy)).remove(0)
+    records(shop, &episodes_of(shop, &[goal], &mut RulePolicy)).remove(0)
 }
 
-/// Snapshots a trip as a format has it.
+/// Snapshots an exported episode.
 fn check(name: &str, format: Format, dialect: Dialect) {
     let shop = Arc::new(corner_shop());
-    let lines = told(&Teller::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
+    let lines = exported(&Teller::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
     let lines = lines.iter().map(|line| serde_json::to_string_pretty(line).expect("JSON"));
     let text = lines.collect::<Vec<_>>().join("\n").replace(shop.goals().fingerprint(), "GOALS");
     in_area("convert", || insta::assert_snapshot!(name, text));
 }
 
 #[test]
-fn a_trip_as_messages() {
+fn an_episode_as_messages() {
     check("messages", Format::Messages, Dialect::ToolCall);
 }
 
 #[test]
-fn a_trip_as_sharegpt() {
+fn an_episode_as_sharegpt() {
     check("sharegpt", Format::Sharegpt, Dialect::VerlAgent);
 }
 
 #[test]
-fn a_trip_as_agenttraj() {
+fn an_episode_as_agenttraj() {
     check("agenttraj", Format::Agenttraj, Dialect::AgentgymReact);
 }
 
-/// The trip of the sneakers with one thing changed is refused so.
+/// Asserts the refusal of the episode of the sneakers with one change.
 fn check_refused(format: Format, dialect: Dialect, change: impl Fn(&mut Vec<Value>), expected: &str) {
     let shop = Arc::new(corner_shop());
-    let mut lines = told(&Teller::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
+    let mut lines = exported(&Teller::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
     change(&mut lines);
-    let refusal =
-        heard(Listener::new(shop, format, None, None), &lines).expect_err("it does not go so").to_string();
+    let refusal = imported(Listener::new(shop, format, None, None), &lines)
+        .expect_err("it cannot be replayed")
+        .to_string();
     assert!(refusal.starts_with(expected), "{refusal}");
 }
 
 #[test]
-fn what_does_not_happen_here_is_refused_by_line_and_turn() {
+fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
     let react = |change: &dyn Fn(&mut Value), expected| {
         check_refused(Format::Agenttraj, Dialect::AgentgymReact, |lines| change(&mut lines[0]), expected);
     };
@@ -238,7 +243,7 @@ fn what_does_not_happen_here_is_refused_by_line_and_turn() {
             *value = text.replacen(from, to, 1).into();
         }
     };
-    // Rules and agreement, then page and answer in turn: the second answer is the sixth message.
+    // Rules and agreement, then page and completion in turn: the second completion is the sixth message.
     let page = "line 1, turn 2: it was not said on the page";
     let page = page.replace("line 1, ", "line 1: ");
     react(&edit(4, "Page 1", "Page 2"), &page);
@@ -278,16 +283,17 @@ fn what_does_not_happen_here_is_refused_by_line_and_turn() {
 }
 
 #[test]
-fn trajectories_of_others_are_understood() {
+fn trajectories_of_other_programs_are_imported() {
     let shop = Arc::new(corner_shop());
     let record = sneakers(&shop);
     let mut line =
-        told(&Teller::new(shop.clone(), Format::Agenttraj, Some(Dialect::AgentgymReact)), &record).remove(0);
+        exported(&Teller::new(shop.clone(), Format::Agenttraj, Some(Dialect::AgentgymReact)), &record)
+            .remove(0);
     line["conversations"][0]["value"] = json!("These are the rules.");
     line["conversations"][1]["value"] = json!("OK. I agree.");
     line["by"] = json!("somebody");
-    let back =
-        heard(Listener::new(shop.clone(), Format::Agenttraj, None, None), &[line]).expect("it is understood");
+    let back = imported(Listener::new(shop.clone(), Format::Agenttraj, None, None), &[line])
+        .expect("it is imported");
     let actions: Vec<String> = back[0].turns.iter().map(|turn| turn.action.to_string()).collect();
     let recorded: Value = serde_json::from_str(&record).expect("JSON");
     let recorded: Vec<&str> = recorded["turns"]
@@ -300,13 +306,13 @@ fn trajectories_of_others_are_understood() {
 }
 
 #[test]
-fn files_are_converted_there_and_back() {
+fn files_are_the_same_after_export_and_import() {
     let dir = temporary();
     let [trips, chats, back] = ["trips.jsonl", "chats.jsonl", "back.jsonl"].map(|name| dir.path().join(name));
     let shop = ["--catalog", CORNER_SHOP];
     let run = |args: &[&str]| answer(&[args, &shop[..]].concat());
     run(&["rollout", "--policy", "oracle", "--split", "all", "--out", path(&trips)]);
-    let to = ["convert", path(&trips), "--to", "messages", "--dialect", "tool-call"];
+    let to = ["convert", path(&trips), "--to", "messages", "--prompt-format", "tool-call"];
     assert_eq!(run(&[&to[..], &["--out", path(&chats)]].concat()), "");
     assert_eq!(run(&to), fs::read_to_string(&chats).expect("a file"), "standard output has the same");
     run(&["convert", path(&chats), "--from", "messages", "--out", path(&back)]);
@@ -317,20 +323,28 @@ fn files_are_converted_there_and_back() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["custom_id"].to_string())
         .collect();
-    assert_eq!(names.len(), corner_shop().goals().goals().len(), "every trip has a name of its own");
+    assert_eq!(names.len(), corner_shop().goals().goals().len(), "every episode has an id of its own");
 }
 
 #[test]
-fn trips_that_are_left_out_are_counted() {
+fn episodes_that_are_left_out_are_counted() {
     let dir = temporary();
     let trips_file = dir.path().join("trips.jsonl");
     let shop = Arc::new(corner_shop());
     let leaving = Scripted(Dialect::ShopR1, &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#]);
-    let mut all = records(&shop, &trips(&shop, &[GoalId(0)], &mut { leaving }));
+    let mut all = records(&shop, &episodes_of(&shop, &[GoalId(0)], &mut { leaving }));
     all.push(sneakers(&shop));
     fs::write(&trips_file, all.join("\n")).expect("a written file");
-    let args =
-        ["convert", path(&trips_file), "--to", "sharegpt", "--dialect", "ragen", "--catalog", CORNER_SHOP];
+    let args = [
+        "convert",
+        path(&trips_file),
+        "--to",
+        "sharegpt",
+        "--prompt-format",
+        "ragen",
+        "--catalog",
+        CORNER_SHOP,
+    ];
     let answer = webshop(&args, "");
     assert_eq!((answer.code, answer.stdout.lines().count()), (Some(2), 1));
     let message = answer.stderr.replace(path(dir.path()), "DIR");

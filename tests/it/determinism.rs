@@ -1,5 +1,5 @@
-//! The same shop is the same bytes: its files, its kept index, its fingerprints and whatever its customers see, in two
-//! runs and on any number of threads.
+//! The same shop is the same bytes: its files, its cached index, its fingerprints and all observations, in two runs and on
+//! any number of threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,11 +11,11 @@ use tempfile::TempDir;
 use webshop_env::{Action, EnvConfig, ObservationMode, Shop, ShopConfig, VecEnv};
 use webshop_products::{GoalDigests, GoalId, Purpose, Seed, Stock, StockConfig, write_generated};
 
-/// Enough for some to be full of trips and others to be over, and for every thread to have some.
+/// Enough for some episodes to end and others to go on, and for every thread to have some.
 const N_LANES: usize = 1_024;
 const N_TURNS: usize = 20;
 
-/// All that there is to see of one run, by name.
+/// All bytes of one run, by name.
 type Bytes = BTreeMap<String, Vec<u8>>;
 
 fn files(prefix: &str, folder: &Path) -> Bytes {
@@ -27,7 +27,7 @@ fn files(prefix: &str, folder: &Path) -> Bytes {
     entries.map(file).collect()
 }
 
-/// Makes a catalog, opens it twice, the second time with its index from the first, and lets customers wander in it.
+/// Generates a catalog, opens it twice, the second time with the cached index, and takes random actions in it.
 fn run(n_threads: usize) -> Bytes {
     let [catalog, cache] = [(); 2].map(|()| TempDir::new().expect("a temporary folder"));
     write_generated(Seed(5), 400, 300, catalog.path()).expect("an empty folder");
@@ -38,44 +38,44 @@ fn run(n_threads: usize) -> Bytes {
         let (products, goals) = stock.into_goals().expect("with sound goals");
         let config = ShopConfig { index_cache: Some(cache.path().to_owned()), ..ShopConfig::default() };
         let shop = Arc::new(Shop::with_config(products, goals, config).expect("the shop opens"));
-        let digests = GoalDigests::new(shop.catalog(), shop.goals());
+        let digests = shop.goals().digests(shop.catalog());
         bytes.insert(format!("digests, {index}"), format!("{digests:?} {}", shop.world()).into_bytes());
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
-        bytes.insert(format!("trips, {index}"), threads.install(|| trips(&shop)));
+        bytes.insert(format!("steps, {index}"), threads.install(|| steps(&shop)));
     }
     bytes.extend(files("index", cache.path()));
     bytes
 }
 
 /// Every step of every lane, as JSON.
-fn trips(shop: &Arc<Shop>) -> Vec<u8> {
+fn steps(shop: &Arc<Shop>) -> Vec<u8> {
     let goals: Vec<GoalId> = shop.goals().goals().iter().map(|goal| goal.id).take(N_LANES).collect();
     let config = EnvConfig { observation: ObservationMode::TextRich, ..EnvConfig::default() };
     let mut lanes = VecEnv::new(shop, config, &goals);
-    let mut told = Vec::new();
+    let mut bytes = Vec::new();
     for turn in 0..N_TURNS {
         let act = |(lane, goal): (usize, &GoalId)| {
-            let available = &lanes.steps()[lane].observation.available_actions;
-            let mut rng = Seed(0).rng(Purpose::Policy, &[lane as u64, turn as u64]);
+            let available = lanes.steps()[lane].observation.available_actions();
+            let mut rng = Seed(0).rng(Purpose::new("policy"), &[lane as u64, turn as u64]);
             let n_clicks = available.clicks().count();
             match available.has_search_bar {
                 true => Action::Search(shop.goals().get(*goal).instruction.to_lowercase()),
-                false if n_clicks == 0 => Action::Click("nothing is left".into()),
+                false if n_clicks == 0 => Action::Click("no label".into()),
                 false => available.clicks().nth(rng.random_range(0..n_clicks)).expect("there are so many"),
             }
         };
         let actions: Vec<Action> = goals.iter().enumerate().map(act).collect();
-        serde_json::to_writer(&mut told, lanes.step(&actions)).expect("steps are data");
+        serde_json::to_writer(&mut bytes, lanes.step(&actions)).expect("steps are data");
     }
-    told
+    bytes
 }
 
 #[test]
 fn two_runs_on_one_and_on_eight_threads_make_the_same_bytes() {
     let first = run(1);
     assert!(first.len() == 8, "three files, an index, and two looks at it twice: {:?}", first.keys());
-    assert!(first["trips, built"] == first["trips, loaded"], "a loaded index shows");
-    assert!(first["trips, built"].len() > 10_000_000, "the customers saw something");
+    assert!(first["steps, built"] == first["steps, loaded"], "the loaded index gives other steps");
+    assert!(first["steps, built"].len() > 10_000_000, "there are observations");
     for n_threads in [1, 8, 8] {
         let again = run(n_threads);
         assert!(again.keys().eq(first.keys()), "{:?} and {:?}", again.keys(), first.keys());

@@ -1,11 +1,12 @@
 //! Shopping is as hard as in the original: the oracle never fails, the rule agent of its paper seldom
 //! succeeds but scores about half, and chance gets nowhere.
 
-use webshop_agent::rollout;
-use webshop_agent::{EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task};
-use webshop_products::{Seed, Split};
-use webshop_training::{CatalogConfig, Ground, open_shop};
+use webshop_agent::{
+    EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout,
+};
 use webshop_evaluation::{Summary, summarize};
+use webshop_products::{Seed, Split};
+use webshop_training::{Ground, config::CatalogConfig, open_shop};
 
 /// How `policy` does on every test goal of both embedded catalogs.
 fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {

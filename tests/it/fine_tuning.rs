@@ -1,5 +1,5 @@
-//! A run may begin with a model that there is, and teach an adapter in the place of its weights: the weights stay as
-//! they were, the adapter learns, and what is kept of it resumes exactly.
+//! A run may begin with a given model and train an adapter instead of its weights: the weights stay as they were, the
+//! adapter learns, and its checkpoints resume exactly.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,12 @@ use std::sync::atomic::AtomicBool;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_lm::lora::Lora;
-use webshop_lm::{Qwen2, checkpoint};
+use webshop_lm::{Qwen2, checkpoint, lora::Lora};
 use webshop_products::Seed;
-use webshop_training::{Config, Ground, Metric, Phase, RunFolder, Silent, Trained, TrainingError, qwen2_config, read_records, train, train_tokenizer};
+use webshop_training::{
+    Config, Ground, Metric, Phase, Silent, Trained, TrainingError, qwen2_config, read_records,
+    run::folder::RunFolder, train, train_tokenizer,
+};
 
 /// The small experiment, shorter and deeper, with more keys.
 fn config(more: &[&str]) -> Config {
@@ -33,7 +35,7 @@ fn config(more: &[&str]) -> Config {
 /// A model folder of random weights, and the configuration of a run that begins with it.
 fn begun(more: &[&str]) -> (TempDir, Config) {
     let (config_of_base, folder) = (config(&[]), tempfile::tempdir().expect("a temporary folder"));
-    let ground = Ground::open(&config_of_base).expect("a small ground");
+    let ground = Ground::open(&config_of_base).expect("a small task set");
     let tokenizer = train_tokenizer(&ground, &config_of_base).expect("a tokenizer");
     let shape = qwen2_config(&config_of_base.model, tokenizer.vocab_size(), 8192);
     let model = Qwen2::random(&shape, Seed(7)).expect("a valid shape");
@@ -44,7 +46,7 @@ fn begun(more: &[&str]) -> (TempDir, Config) {
     (folder, config)
 }
 
-/// The same for a run that teaches an adapter.
+/// The same for a run that trains an adapter.
 fn base() -> (TempDir, Config) {
     begun(&["lora_rank=4", "lora_alpha=8"])
 }
@@ -109,7 +111,7 @@ fn a_stopped_run_of_an_adapter_resumes_to_the_same_bytes() {
     let (_from, config) = base();
     let keep = tempfile::tempdir().expect("a temporary folder");
     let whole = run(&config, &keep.path().join("whole"));
-    // In the warm start, and after the first step of learning from own trips, behind eight for V*.
+    // In the warm start, and after the first RL step, behind eight episodes for V*.
     for n_advances in [5, 10 + 8 + 1] {
         let folder = keep.path().join(n_advances.to_string());
         let stopped = RunFolder::create(&folder, &config).expect("an empty folder");
@@ -124,7 +126,7 @@ fn a_stopped_run_of_an_adapter_resumes_to_the_same_bytes() {
 }
 
 #[test]
-fn chats_are_learned_from() {
+fn chat_formats_are_trained_on() {
     // Prompts that stand alone, and one growing chat. A token is about a byte, so that pages are long.
     for dialect in ["verl-agent", "ragen"] {
         let (_from, config) = begun(&[
@@ -147,8 +149,8 @@ fn chats_are_learned_from() {
         assert!(losses.len() == 2 && losses.iter().all(|loss| (3.0..9.0).contains(loss)), "{losses:?}");
         let learned = records.iter().find(|record| record.get(Metric::RolloutMalformedRate).is_some());
         let learned = learned.expect("a learner step");
-        let get = |metric| learned.get(metric).expect("recorded with the trips");
-        // Random weights never find the form; two answers a trip at .1 each, which no score is told of.
+        let get = |metric| learned.get(metric).expect("recorded with the episodes");
+        // Random weights never find the format; two completions an episode at .1 each, which the score leaves out.
         assert_eq!((get(Metric::RolloutMalformedRate), get(Metric::RolloutTaskScore)), (1.0, 0.0));
         assert!((get(Metric::RolloutMalformedPenalty) - 0.2).abs() < 1e-12);
         let loaded = Trained::load(run.root()).expect("a trained model");
@@ -169,7 +171,7 @@ fn recomputation_changes_no_byte() {
 }
 
 #[test]
-fn other_weights_than_those_begun_with_are_refused() {
+fn a_changed_base_model_is_refused() {
     let (from, config) = base();
     let keep = tempfile::tempdir().expect("a temporary folder");
     let folder = keep.path().join("run");

@@ -30,7 +30,7 @@ fn play(target: &str, function: fn(&[u8])) {
         eprintln!("{}", file.display());
         function(&bytes);
         for nearby in 0..N_NEARBY {
-            let mut rng = Seed(0).rng(Purpose::Policy, &[at as u64, nearby]);
+            let mut rng = Seed(0).rng(Purpose::new("policy"), &[at as u64, nearby]);
             let bytes = altered(bytes.clone(), &mut rng);
             eprintln!("near it: {}", bytes.escape_ascii());
             function(&bytes);
@@ -65,17 +65,17 @@ fn any_file_is_a_catalog_or_refused() {
 }
 
 #[test]
-fn any_document_has_texts_and_moves() {
+fn any_document_has_texts_and_actions() {
     play("html", fuzz::html);
 }
 
 #[test]
-fn any_file_of_trips_is_judged_or_refused() {
+fn any_file_of_episodes_is_replayed_or_refused() {
     play("replay", fuzz::replay);
 }
 
 #[test]
-fn any_lines_of_trips_are_told_or_refused() {
+fn any_lines_of_episodes_are_traced_or_refused() {
     play("trace", fuzz::trace);
 }
 

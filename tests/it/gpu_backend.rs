@@ -1,5 +1,5 @@
-//! The trainer learns on the engine for a GPU as on the CPU's own, in the same files: here on the CPU, where that engine
-//! runs as well, with candle's operations in the place of its kernels.
+//! The trainer learns on the GPU backend as on the CPU backend, in the same files: here on the CPU, where that backend runs
+//! as well, with candle's operations instead of its kernels.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +11,22 @@ use crate::common::cases;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_lm::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
-use webshop_lm::{Qwen2, checkpoint};
+use webshop_lm::{
+    Qwen2, checkpoint, device::Compute, device::ComputeDtype, device::DeviceRequest, device::KernelChoice,
+};
 use webshop_products::Seed;
-use webshop_training::{Config, Metric, Phase, RunFolder, Silent, TrainingError, qwen2_config, read_records, train, train_on};
+use webshop_training::{
+    Config, Metric, Phase, Silent, TrainingError, qwen2_config, read_records, run::folder::RunFolder, train,
+    train_on,
+};
 
-/// Exercises and demonstrations.
+/// Copy tasks and demonstrations.
 const WARM_STEPS: u64 = 18;
 /// Rollouts for V*: two goals, two samples each.
-const VALUE_TRIPS: u64 = 4;
+const VALUE_EPISODES: u64 = 4;
 
-/// The small experiment, shorter, with more keys. What has seen so little seldom buys anything: every trip is imitated,
-/// whatever it earned.
+/// The small experiment, shorter, with more keys. After so few steps purchases are rare: every episode is imitated,
+/// whatever its reward.
 fn config(more: &[&str]) -> Config {
     let shorter = [
         "exercise_steps=3",
@@ -44,7 +48,7 @@ fn config(more: &[&str]) -> Config {
     toy(&[&shorter, more].concat())
 }
 
-/// The second engine on the CPU.
+/// The GPU backend on the CPU.
 fn second(dtype: ComputeDtype) -> Compute {
     Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Plain).expect("a CPU")
 }
@@ -94,14 +98,14 @@ fn values(model: &Qwen2) -> Vec<(String, Vec<f32>)> {
 }
 
 #[test]
-fn losses_fall_as_on_the_first_engine() {
+fn losses_fall_as_on_the_cpu_backend() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let first = RunFolder::create(&keep.path().join("run"), &config(&[])).expect("an empty folder");
     train(&config(&[]), &first, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let of = |run| metrics(run, Phase::WarmStart, Metric::TrainLoss);
     let (ours, theirs) = (of(&F32.1), of(&first));
     assert_eq!((ours.len(), theirs.len()), (WARM_STEPS as usize, WARM_STEPS as usize));
-    // Demonstrations begin after three exercises.
+    // Demonstrations begin after three steps of copy tasks.
     assert!(ours[17] < 0.8 * ours[3], "{ours:?}");
     for (step, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
         assert!((ours - theirs).abs() < 0.01 * theirs, "step {step}: {ours} against {theirs}");
@@ -130,8 +134,8 @@ fn every_parameter_learns() {
 fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
     let compute = second(ComputeDtype::Bf16);
     let config = config(&[]);
-    // In the warm start, during V*, after the first learner step.
-    for n_advances in cases(&[7, WARM_STEPS + 1, WARM_STEPS + VALUE_TRIPS + 1], &[2]) {
+    // In the warm start, during V*, after the first RL step.
+    for n_advances in cases(&[7, WARM_STEPS + 1, WARM_STEPS + VALUE_EPISODES + 1], &[2]) {
         let keep = tempfile::tempdir().expect("a temporary folder");
         let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
         let stop = AtomicBool::new(false);
@@ -147,21 +151,21 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
 }
 
 #[test]
-fn steps_that_bf16_cannot_tell_add_up_in_the_masters() {
+fn updates_below_the_precision_of_bf16_add_up_in_the_master_weights() {
     // Weights of about .02 are 1e-4 apart in bf16, and the gains of 1 are 4e-3.
     let (_keep, run) =
         whole(&second(ComputeDtype::Bf16), &config(&["learner.lr=1e-6", "optimizer.weight_decay=0"]));
     let before = weights(&run.root().join("reference"));
     let after = weights(&run.root().join("checkpoints/last/model"));
     let rounded = |value: f32| value.to_bits().wrapping_add(0x7fff + (value.to_bits() >> 16 & 1)) >> 16;
-    let (mut n_moved, mut n_told, mut n_all) = (0, 0, 0);
+    let (mut n_moved, mut n_visible, mut n_all) = (0, 0, 0);
     for (before, after) in before.iter().flat_map(|(_, row)| row).zip(after.iter().flat_map(|(_, row)| row)) {
         n_all += 1;
         n_moved += usize::from(before != after);
-        n_told += usize::from(rounded(*before) != rounded(*after));
+        n_visible += usize::from(rounded(*before) != rounded(*after));
     }
     assert!(n_moved * 2 > n_all, "{n_moved} of {n_all} moved");
-    assert!(n_told * 10 < n_moved, "{n_told} of {n_moved} would have moved in bf16");
+    assert!(n_visible * 10 < n_moved, "{n_visible} of {n_moved} would have moved in bf16");
     // What is saved is not what is computed with.
     let is_bf16 = |value: &f32| value.to_bits() & 0xffff == 0;
     assert!(after.iter().flat_map(|(_, row)| row).filter(|value| is_bf16(value)).count() * 10 < n_all);
@@ -173,14 +177,14 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
     for (run, most, mean) in [(&F32.1, 1e-4, 1e-5), (&BF16.1, 0.5, 0.05)] {
         let [gaps, means] = [Metric::TrainLogProbGap, Metric::TrainLogProbGapMean]
             .map(|metric| metrics(run, Phase::Learn, metric));
-        assert!(!gaps.is_empty(), "no trip surprised anyone");
+        assert!(!gaps.is_empty(), "no gap was recorded");
         assert!(gaps.iter().all(|gap| *gap < most), "{gaps:?}");
         assert!(means.iter().all(|gap| *gap < mean), "{means:?}");
     }
 }
 
 #[test]
-fn a_run_is_continued_only_where_it_was_begun() {
+fn a_run_is_resumed_only_on_its_own_backend() {
     let (config, never) = (config(&[]), AtomicBool::new(false));
     let refusal = |compute: &Compute| {
         train_on(compute, &config, &BF16.1, &Silent, &never).expect_err("begun elsewhere").to_string()
@@ -209,7 +213,7 @@ fn adapters_are_refused_by_key() {
 }
 
 #[test]
-fn the_command_line_says_where_to_compute() {
+fn the_command_line_chooses_the_backend() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let file = keep.path().join("experiment.toml");
     let short = config(&["exercise_steps=1", "warm_start.steps=1", "learner.steps=1"]);
@@ -221,14 +225,14 @@ fn the_command_line_says_where_to_compute() {
         (output.status.code(), String::from_utf8(output.stderr).expect("text"))
     };
     let file = file.to_str().expect("a plain name");
-    let (code, said) = train("run", &["--config", file, "--dtype", "bf16"]);
-    assert!(code == Some(0) && said.contains("CPU, BF16, plain operations"), "{said}");
-    let (code, said) = train("run", &["--resume"]);
-    assert!(code == Some(2) && said.contains("not on `CPU, F32, its own engine`"), "{said}");
-    let (code, said) = train("run", &["--resume", "--device", "cpu", "--dtype", "bf16"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, log) = train("run", &["--config", file, "--dtype", "bf16"]);
+    assert!(code == Some(0) && log.contains("CPU, BF16, plain operations"), "{log}");
+    let (code, log) = train("run", &["--resume"]);
+    assert!(code == Some(2) && log.contains("not on `CPU, F32, its own engine`"), "{log}");
+    let (code, log) = train("run", &["--resume", "--device", "cpu", "--dtype", "bf16"]);
+    assert_eq!(code, Some(0), "{log}");
     // No machine has a GPU of this number; nothing is begun that could not go on.
-    let (code, said) = train("other", &["--config", file, "--device", "cuda:4711"]);
-    assert!(code == Some(2) && said.contains("`cuda:4711`"), "{said}");
+    let (code, log) = train("other", &["--config", file, "--device", "cuda:4711"]);
+    assert!(code == Some(2) && log.contains("`cuda:4711`"), "{log}");
     assert!(!keep.path().join("other").exists());
 }

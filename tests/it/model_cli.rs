@@ -1,13 +1,15 @@
-//! Model folders on the command line: made, looked at, merged and converted, whole or not at all.
+//! `model`: folders are created, inspected, merged and converted, whole or not at all.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::command::{CORNER_SHOP, MODEL, answer, copy, edit, json, path, temporary, webshop};
 use crate::common::in_area;
-use webshop_lm::checkpoint;
-use webshop_lm::checkpoint::WeightType;
-use webshop_lm::lora::Lora;
+use webshop_lm::{
+    checkpoint::WeightType,
+    checkpoint::{self},
+    lora::Lora,
+};
 
 const MODELS: &str = "tests/data/transformers/models";
 const ADAPTER: &str = "tests/data/transformers/adapters/plain";
@@ -35,7 +37,7 @@ fn a_new_model_is_whole_and_follows_from_its_seed() {
 }
 
 #[test]
-fn a_new_model_shops() {
+fn a_new_model_can_be_evaluated() {
     let dir = temporary();
     let out = dir.path().join("model");
     let shop = ["--catalog", CORNER_SHOP];
@@ -73,7 +75,7 @@ fn types_and_files_are_converted() {
 }
 
 #[test]
-fn a_look_is_told_as_json() {
+fn an_inspection_is_printed_as_json() {
     let survey = json(&["model", "inspect", path(MODEL.path()), "--json"]);
     assert_eq!(survey["shape"]["hidden_size"], 16);
     assert_eq!(survey["weight_type"], "float32");
@@ -82,11 +84,11 @@ fn a_look_is_told_as_json() {
 }
 
 #[test]
-fn everything_in_the_way_is_told_at_once() {
+fn all_problems_are_listed_at_once() {
     let dir = copy(Path::new(&model("tied")));
     edit(&dir.path().join("config.json"), "\"vocab_size\": 131", "\"vocab_size\": 132");
-    let told = webshop(&["model", "inspect", path(dir.path())], "");
-    assert_eq!(told.code, Some(1), "{}", told.stderr);
-    let told = told.stdout.replace(path(dir.path()), "DIR");
-    in_area("cli", || insta::assert_snapshot!("model_inspect_problems", told));
+    let output = webshop(&["model", "inspect", path(dir.path())], "");
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let output = output.stdout.replace(path(dir.path()), "DIR");
+    in_area("cli", || insta::assert_snapshot!("model_inspect_problems", output));
 }

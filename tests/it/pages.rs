@@ -1,17 +1,17 @@
 //! Each kind of page, as agents and as browsers see it.
 //!
-//! `snapshots/pages/<page>.snap` holds the address, both texts and the legal moves;
+//! `snapshots/pages/<page>.snap` holds the address, both texts and the available actions;
 //! `<page>_html.snap` the body of the document.
 
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use webshop_env::{Action, Compat, Page, Session, read_html};
 
-/// Says everything in turn, then snapshots the page.
-fn check(name: &str, asin: &str, options: &[&str], said: &[&str]) {
+/// Takes the actions, then snapshots the page.
+fn check(name: &str, asin: &str, options: &[&str], actions: &[&str]) {
     let shop = corner_shop();
     let mut session = Session::start(goal(&shop, asin, options).id);
-    for text in said {
+    for text in actions {
         let action = Action::parse(text, Compat::Repaired);
         assert_eq!(session.act(&shop, &action).noop, None, "{text}");
     }
@@ -50,24 +50,24 @@ fn the_search_page() {
 
 #[test]
 fn a_page_of_results_with_a_visited_product() {
-    let said = ["search[desk lamp with usb]", "click[b0lamp0002]", "click[< prev]"];
-    check("results", "B0LAMP0001", &[], &said);
+    let actions = ["search[desk lamp with usb]", "click[b0lamp0002]", "click[< prev]"];
+    check("results", "B0LAMP0001", &[], &actions);
 }
 
 #[test]
 fn an_item_page_with_a_choice() {
-    let said = ["search[sneakers]", "click[b0sneak001]", "click[black | white]"];
-    check("item", "B0SNEAK001", &["black | white", "8"], &said);
+    let actions = ["search[sneakers]", "click[b0sneak001]", "click[black | white]"];
+    check("item", "B0SNEAK001", &["black | white", "8"], &actions);
 }
 
 #[test]
 fn a_detail_page() {
-    let said = ["search[sheet]", "click[b0sheet001]", "click[queen [60x80]]", "click[features]"];
-    check("detail", "B0SHEET001", &["queen [60x80]"], &said);
+    let actions = ["search[sheet]", "click[b0sheet001]", "click[queen [60x80]]", "click[features]"];
+    check("detail", "B0SHEET001", &["queen [60x80]"], &actions);
 }
 
 #[test]
 fn the_receipt() {
-    let said = ["search[sheet]", "click[b0sheet001]", "click[queen [60x80]]", "click[buy now]"];
-    check("done", "B0SHEET001", &["queen [60x80]"], &said);
+    let actions = ["search[sheet]", "click[b0sheet001]", "click[queen [60x80]]", "click[buy now]"];
+    check("done", "B0SHEET001", &["queen [60x80]"], &actions);
 }

@@ -1,8 +1,7 @@
-//! What the model reads and is shown to say.
+//! Prompts and completions of every format.
 //!
-//! `snapshots/prompts/` holds demonstrated trips as the model meets them, in the plain dialect whole and in the
-//! others as the messages before the fourth turn; and whatever may be done on a page can be said in every dialect,
-//! and is understood.
+//! `snapshots/prompts/` holds episodes of the expert as the model reads them, in the compact format whole and in the
+//! chat formats as the messages before the fourth turn; and every available action is rendered and parsed back.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,11 +10,14 @@ use std::sync::Arc;
 use crate::common::in_area;
 use rand::Rng;
 use serde_json::json;
-use webshop_agent::prompt_format::compact::{parse, utterance};
-use webshop_agent::prompt_format::compact_renderer::{Piece, PromptConfig, encode, marks};
-use webshop_agent::{DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Utterance};
-use webshop_lm::{Message, Role, ShopTokenizer};
+use webshop_agent::{
+    DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Utterance, prompt_format::compact::parse,
+    prompt_format::compact::utterance, prompt_format::compact_renderer::Piece,
+    prompt_format::compact_renderer::PromptConfig, prompt_format::compact_renderer::encode,
+    prompt_format::compact_renderer::marks,
+};
 use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
+use webshop_lm::{Message, Role, ShopTokenizer};
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
 };
@@ -43,21 +45,21 @@ fn text(pieces: &[Piece]) -> String {
     pieces.iter().map(Piece::text).collect()
 }
 
-/// The first training goal with a choice to make whose careful trip refuses a candidate.
-fn refusing_goal(shop: &Shop) -> &Goal {
-    let refuses = |goal: &&Goal| {
+/// The first training goal with options for which the thinking expert opens and rejects a candidate.
+fn goal_with_a_rejection(shop: &Shop) -> &Goal {
+    let rejects = |goal: &&Goal| {
         let trip = Demonstrator::new(shop, PROMPT.results_shown).trip(goal.id, Manner::Careful);
         let thoughts = trip.iter().flatten().flat_map(|turn| &turn.thought);
         !goal.options.is_empty() && thoughts.into_iter().any(|piece| piece.text().ends_with(" no"))
     };
     let goals = shop.goals().split(Split::Train).iter().map(|&goal| shop.goals().get(goal));
-    goals.into_iter().find(refuses).expect("not every first result is right")
+    goals.into_iter().find(rejects).expect("not every first result is right")
 }
 
-/// The messages of `dialect` after a search, a click on nothing and a look at the first product.
-fn asked(dialect: Dialect) -> String {
+/// The messages of a format after a search, a click on a missing label and one on the first product.
+fn messages_of(dialect: Dialect) -> String {
     let shop = Arc::new(hundred());
-    let goal = refusing_goal(&shop).id;
+    let goal = goal_with_a_rejection(&shop).id;
     let mut env = ShopEnv::new(Arc::clone(&shop), EnvConfig { max_steps: 15, ..EnvConfig::default() });
     env.reset(goal);
     let mut dialogue = Dialogue::new(dialect, shop.goals().get(goal).instruction.clone(), 15);
@@ -80,50 +82,50 @@ fn asked(dialect: Dialect) -> String {
     dialogue.messages().into_iter().map(told).collect()
 }
 
-/// Snapshots the trip that `manner` makes for [`refusing_goal`], and returns how it was judged.
+/// Snapshots the expert's episode for [`goal_with_a_rejection`], and returns its reward.
 fn check(name: &str, manner: Manner) -> RewardBreakdown {
     let shop = hundred();
-    let goal = refusing_goal(&shop);
-    let turns = Demonstrator::new(&shop, PROMPT.results_shown).trip(goal.id, manner).expect("a trip");
+    let goal = goal_with_a_rejection(&shop);
+    let turns = Demonstrator::new(&shop, PROMPT.results_shown).trip(goal.id, manner).expect("an episode");
     let mut story = String::new();
     for (read, said) in recount(PROMPT, &shop, goal.id, &turns) {
         // A line for each candidate, as a reader would set it.
         let read = text(&read).replace(" $", "\n         $").replace("<|", "\n        <|");
-        writeln!(story, "reads {read}\nsays  {}\n", text(&said)).expect("memory");
+        writeln!(story, "prompt      {read}\ncompletion  {}\n", text(&said)).expect("memory");
     }
-    let judged = judge(&shop, goal.id, &turns);
-    in_area("prompts", || insta::assert_snapshot!(name, format!("{story}{judged}")));
-    judged
+    let reward = reward_of(&shop, goal.id, &turns);
+    in_area("prompts", || insta::assert_snapshot!(name, format!("{story}{reward}")));
+    reward
 }
 
-fn judge(shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> RewardBreakdown {
+fn reward_of(shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> RewardBreakdown {
     let mut session = Session::start(goal);
     let mut outcomes = turns.iter().map(|turn| session.act(shop, &turn.action));
-    outcomes.find_map(|outcome| outcome.breakdown).expect("the trip ends in a purchase")
+    outcomes.find_map(|outcome| outcome.breakdown).expect("the episode ends in a purchase")
 }
 
 #[test]
-fn chats_are_told_as_recorded() {
+fn chats_are_rendered_as_recorded() {
     for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Plain) {
-        in_area("prompts", || insta::assert_snapshot!(dialect.name(), asked(dialect)));
+        in_area("prompts", || insta::assert_snapshot!(dialect.name(), messages_of(dialect)));
     }
 }
 
 #[test]
-fn a_careful_trip_thinks_and_succeeds() {
-    assert!(check("careful", Manner::Careful).is_success());
+fn the_thinking_expert_succeeds() {
+    assert!(check("expert_thinking", Manner::Careful).is_success());
 }
 
 #[test]
-fn a_hasty_trip_takes_the_first() {
-    assert!(!check("hasty", Manner::Hasty).is_success());
+fn the_expert_without_thoughts_buys_the_first_result() {
+    assert!(!check("expert_no_thinking", Manner::Hasty).is_success());
 }
 
-/// Every page of some random trips.
+/// Every page of some random episodes.
 fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
     let goals = shop.goals().goals();
-    for trip in 0..100 {
-        let mut rng = Seed(3).rng(Purpose::Policy, &[trip]);
+    for episode in 0..100 {
+        let mut rng = Seed(3).rng(Purpose::new("policy"), &[episode]);
         let goal = &goals[rng.random_range(0..goals.len() as u64) as usize];
         let mut session = Session::start(goal.id);
         for _ in 0..10 {
@@ -141,7 +143,7 @@ fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
 }
 
 #[test]
-fn what_may_be_done_can_be_said() {
+fn every_available_action_is_rendered_and_parsed_back() {
     for shop in [hundred(), difficult()] {
         let titles = shop.catalog().products().iter().map(|product| &*product.title);
         let marks = marks();

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::common::command::{CORNER_SHOP, MODEL, Refusals, answer, copy, edit, path, refusals, temporary};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use webshop_training::{Config, RunFolder};
+use webshop_training::{Config, run::folder::RunFolder};
 
 /// In the place of a temporary folder, for commands without one.
 const NO_DIR: &str = "no-such-folder";
@@ -184,13 +184,13 @@ fn convert() {
         };
         row(&[path(&file)]);
         row(&[path(&file), "--to", "messages"]);
-        row(&[path(&file), "--to", "agenttraj", "--dialect", "shop-r1"]);
+        row(&[path(&file), "--to", "agenttraj", "--prompt-format", "shop-r1"]);
         row(&[path(&file), "--to", "messages", "--out", path(&file)]);
         row(&[path(&file), "--from", "messages"]);
         row(&[path(&empty), "--to", "messages"]);
         row(&[path(&dir.path().join("none.jsonl")), "--to", "messages"]);
         let elsewhere =
-            ["convert", path(&file), "--to", "messages", "--dialect", "ragen", "--catalog", "100"];
+            ["convert", path(&file), "--to", "messages", "--prompt-format", "ragen", "--catalog", "100"];
         refused.row(dir.path(), &elsewhere);
     });
 }
@@ -200,7 +200,7 @@ fn rollout() {
     refusals("rollout", |refused| {
         let mut row = |args: &[&str]| refused.row(nowhere(), &[&["rollout", "--policy"], args].concat());
         row(&["lm"]);
-        row(&["rule", "--episodes", "10", "--splits", "paper", "--catalog", CORNER_SHOP]);
+        row(&["rule", "--episodes", "10", "--split-rule", "paper", "--catalog", CORNER_SHOP]);
         row(&["rule", "--base-url", "http://127.0.0.1:9/v1", "--model", "parrot"]);
     });
 }
@@ -224,8 +224,8 @@ fn rollout_of_a_remote_model() {
         row(&["--constrained"]);
         row(&["--max-context", "99"]);
         row(&["--top-p", "0"]);
-        row(&["--dialect", "klingon"]);
-        row(&["--body", "[1]"]);
+        row(&["--prompt-format", "klingon"]);
+        row(&["--extra-body", "[1]"]);
     });
     assert_eq!(fs::read_to_string(&kept).expect("still there"), "kept");
 }
@@ -279,7 +279,7 @@ fn shop_r1_data_and_validate() {
     let dir = temporary();
     let file = dir.path().join("people.jsonl");
     refusals("shop_r1_data_and_validate", |refused| {
-        refused.row(dir.path(), &["shop-r1", "data", "--from", "trips"]);
+        refused.row(dir.path(), &["shop-r1", "data", "--from", "episodes"]);
         for text in [
             "\n{\"prompt\": \"a\"}\n",
             "{\"page\": \n",
@@ -287,7 +287,7 @@ fn shop_r1_data_and_validate() {
             "{\"states\": [], \"actions\": [\"search[a]\"]}\n",
         ] {
             fs::write(&file, text).expect("a written file");
-            refused.row(dir.path(), &["shop-r1", "data", "--from", "human", "--trips", path(&file)]);
+            refused.row(dir.path(), &["shop-r1", "data", "--from", "human", "--input", path(&file)]);
         }
         fs::write(&file, "\n").expect("a written file");
         refused.row(dir.path(), &["shop-r1", "validate", path(&file)]);

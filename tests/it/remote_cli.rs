@@ -1,4 +1,4 @@
-//! `rollout --policy remote` answers as a local rollout does, keeps what it has, and says what it could not do.
+//! `rollout --policy remote` reports as a local rollout does, keeps finished episodes, and names those that failed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,20 +9,20 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use crate::common::command::{
-    Answer, CORNER_SHOP, MODEL, answer, answered, command, json, path, refusal, temporary, webshop,
+    CORNER_SHOP, MODEL, Output, answer, answered, command, json, path, refusal, temporary, webshop,
 };
 use crate::common::corner_shop::corner_shop;
 use crate::common::in_area;
 use crate::common::model::{Model, error};
 use crate::common::server;
-use crate::common::server::{Asked, serve};
+use crate::common::server::{Request, serve};
 use serde_json::Value;
 use webshop_agent::Dialect;
 
 const DIALECT: Dialect = Dialect::VerlAgent;
 
-/// A model that knows the corner shop, with another answer where `instead` has one.
-fn served(instead: impl Fn(&str, &Asked) -> Option<server::Answer> + Send + Sync + 'static) -> String {
+/// A model that knows the corner shop, with another response where `instead` has one.
+fn served(instead: impl Fn(&str, &Request) -> Option<server::Response> + Send + Sync + 'static) -> String {
     let model = Model::new(&Arc::new(corner_shop()), DIALECT);
     serve(move |asked| {
         let (instruction, _) = model.place(asked);
@@ -37,7 +37,7 @@ fn rollout<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&whom[..], &what[..], more].concat()
 }
 
-/// The lines of a file, in an order that does not depend on who was served first.
+/// The lines of a file, in an order that does not depend on the server.
 fn lines(file: &Path) -> BTreeSet<String> {
     fs::read_to_string(file).expect("a file").lines().map(str::to_owned).collect()
 }
@@ -53,11 +53,11 @@ fn a_served_model_is_measured_as_a_local_policy_is() {
     let there = json(&rollout(&address, &["--json"]));
     let here = json(&["rollout", "--policy", "oracle", "--catalog", CORNER_SHOP, "--split", "all", "--json"]);
     let [mut there, here] = [there, here].map(without_time);
-    let remote = there.as_object_mut().expect("an object").remove("remote").expect("what was asked");
+    let remote = there.as_object_mut().expect("an object").remove("remote").expect("the requests");
     assert_eq!(remote["url"], format!("{address}chat/completions"));
-    assert_eq!((&remote["model"], &remote["failed"]), (&"parrot".into(), &0.into()));
+    assert_eq!((&remote["model"], &remote["failed_episodes"]), (&"parrot".into(), &0.into()));
     there["policy"] = here["policy"].clone();
-    // A model thinks in writing; the oracle does not.
+    // The model writes thoughts; the oracle does not.
     there["thinking_rate"] = here["thinking_rate"].clone();
     assert_eq!(there, here);
     let told = answer(&rollout(&address, &[]));
@@ -80,7 +80,7 @@ fn keys(value: &Value, prefix: &str, keys: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn its_records_have_the_form_of_a_local_models() {
+fn its_records_have_the_fields_of_a_local_models() {
     let dir = temporary();
     let address = served(|_, _| None);
     let [there, here] = ["there.jsonl", "here.jsonl"].map(|name| dir.path().join(name));
@@ -92,7 +92,7 @@ fn its_records_have_the_form_of_a_local_models() {
         for line in lines(file) {
             keys(&serde_json::from_str(&line).expect("JSON"), "", &mut all);
         }
-        // What a local model says is kept token by token, what was bought is kept where something was.
+        // Completions of a local model have tokens, and rewards have a breakdown only after a purchase.
         all.retain(|key| !key.starts_with(".turns.completion.") && !key.starts_with(".breakdown."));
         all.retain(|key| !key.starts_with(".sampling."));
         all
@@ -112,7 +112,7 @@ fn its_records_have_the_form_of_a_local_models() {
 }
 
 #[test]
-fn trips_that_failed_are_left_out_counted_and_tried_again() {
+fn failed_episodes_are_left_out_counted_and_tried_again() {
     let dir = temporary();
     let (whole, file) = (dir.path().join("whole.jsonl"), dir.path().join("trips.jsonl"));
     let goals = corner_shop();
@@ -124,22 +124,25 @@ fn trips_that_failed_are_left_out_counted_and_tried_again() {
         asked.fetch_add(1, Ordering::SeqCst);
         (broken.load(Ordering::SeqCst) && instruction == unlucky).then(|| error(503, "", "overloaded"))
     });
-    let Answer { code, stdout, stderr } = webshop(&rollout(&address, &["--json", "--out", path(&file)]), "");
+    let Output { code, stdout, stderr } = webshop(&rollout(&address, &["--json", "--out", path(&file)]), "");
     assert_eq!(code, Some(2), "{stderr}");
     let first: Value = serde_json::from_str(&stdout).expect("one JSON object");
-    assert_eq!((&first["remote"]["failed"], &first["success_rate"]), (&1.into(), &1.0.into()));
+    assert_eq!((&first["remote"]["failed_episodes"], &first["success_rate"]), (&1.into(), &1.0.into()));
     let failure = &first["remote"]["failures"][0];
     assert_eq!((&failure["coordinates"]["goal"], &failure["attempts"]), (&1.into(), &2.into()));
     let message: Vec<&str> = stderr.lines().filter(|line| line.contains("failed")).collect();
-    in_area("cli", || insta::assert_snapshot!("failed_trips", message.join("\n")));
+    in_area("cli", || insta::assert_snapshot!("failed_episodes", message.join("\n")));
     let n_made = lines(&file).len();
     assert_eq!(n_made + 1, goals.goals().goals().len());
     is_broken.store(false, Ordering::SeqCst);
     answer(&rollout(&address, &["--out", path(&whole)]));
     n_asked.store(0, Ordering::SeqCst);
     let resumed = json(&rollout(&address, &["--json", "--out", path(&file), "--resume"]));
-    assert!((1..16).contains(&n_asked.load(Ordering::SeqCst)), "one trip is made, the others stand");
-    assert_eq!((&resumed["remote"]["failed"], &resumed["episodes"]), (&0.into(), &(n_made + 1).into()));
+    assert!((1..16).contains(&n_asked.load(Ordering::SeqCst)), "one episode runs, the others are kept");
+    assert_eq!(
+        (&resumed["remote"]["failed_episodes"], &resumed["episodes"]),
+        (&0.into(), &(n_made + 1).into())
+    );
     assert_eq!(lines(&file), lines(&whole));
     let results = ["first", "resumed"].map(|name| dir.path().join(name));
     for (file, result) in results.iter().zip([first, resumed]) {
@@ -153,7 +156,7 @@ fn trips_that_failed_are_left_out_counted_and_tried_again() {
 
 #[test]
 #[cfg(unix)]
-fn an_interrupted_rollout_goes_on_where_it_stopped() {
+fn an_interrupted_rollout_is_resumed() {
     let dir = temporary();
     let (whole, file) = (dir.path().join("whole.jsonl"), dir.path().join("trips.jsonl"));
     let slow = corner_shop().goals().goals()[2].instruction.to_string();
@@ -176,20 +179,20 @@ fn an_interrupted_rollout_goes_on_where_it_stopped() {
         command(&args.iter().map(String::as_str).collect::<Vec<_>>()).spawn().expect("the binary starts")
     };
     let child = run(args(path(&file), &[]));
-    reached.recv().expect("the slow trip is reached");
+    reached.recv().expect("the slow episode is reached");
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(kill.expect("there is `kill`").success());
-    let Answer { code, stdout, stderr } = answered(child);
+    let Output { code, stdout, stderr } = answered(child);
     assert_eq!((code, stdout.as_str()), (Some(130), ""), "{stderr}");
     assert!(stderr.contains("trips made; `--resume` goes on from there"), "{stderr}");
     let n_made = lines(&file).len();
-    assert!(n_made > 0, "trips were made before the slow one");
+    assert!(n_made > 0, "episodes ended before the slow one");
     // As if it had been stopped within a line, too.
     let mut torn = fs::read(&file).expect("a file");
     torn.extend_from_slice(b"{\"format\":");
     fs::write(&file, torn).expect("a written file");
     is_slow.store(false, Ordering::SeqCst);
-    let Answer { code, stderr, .. } = answered(run(args(path(&file), &["--resume"])));
+    let Output { code, stderr, .. } = answered(run(args(path(&file), &["--resume"])));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("ends within a line; its last 10 bytes are dropped"), "{stderr}");
     assert_eq!(answered(run(args(path(&whole), &[]))).code, Some(0));
@@ -218,7 +221,7 @@ fn the_key_goes_to_the_server_and_nowhere_else() {
         )
     };
     let answer = run(&args, "OPENAI_API_KEY");
-    assert_eq!(answer.code, Some(2), "one trip is refused");
+    assert_eq!(answer.code, Some(2), "one episode is refused");
     assert_eq!(*seen.lock().expect("no thread panics"), BTreeSet::from(["Bearer s3cret-key".to_owned()]));
     assert!(answer.stderr.contains("HTTP status 400 Bad Request: no, Bearer …"), "{}", answer.stderr);
     let told = [answer.stdout, answer.stderr, fs::read_to_string(&file).expect("a file")];

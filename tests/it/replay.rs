@@ -1,15 +1,17 @@
-//! A recorded trip can be made again, turn by turn, and what differs is found.
+//! A recorded episode is replayed turn by turn, and the first difference is found.
 
 use std::sync::Arc;
 
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
-use webshop_agent::{EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout};
+use webshop_agent::{
+    EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout,
+};
 use webshop_env::{Replay, ReplayError, Shop, replay};
 use webshop_products::{GoalId, Seed};
-use webshop_training::{CatalogConfig, open_shop};
+use webshop_training::{config::CatalogConfig, open_shop};
 
-/// The trips for some goals of a shop, as `webshop rollout --out` writes them.
+/// The episodes for some goals of a shop, as `webshop rollout --out` writes them.
 fn recorded(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> String {
     let tasks: Vec<Task> = goals
         .iter()
@@ -18,12 +20,12 @@ fn recorded(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Stri
     let limits = RolloutConfig { max_steps: 15, lanes: 16 };
     let episodes =
         rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail");
-    let line = |episode| serde_json::to_string(&episode).expect("a trip is data") + "\n";
+    let line = |episode| serde_json::to_string(&episode).expect("an episode is data") + "\n";
     episodes.iter().map(|episode| line(episode.record(shop))).collect()
 }
 
-fn replayed(shop: &Arc<Shop>, trips: &str) -> Result<Replay, ReplayError> {
-    replay(trips.as_bytes(), shop)
+fn replayed(shop: &Arc<Shop>, episodes: &str) -> Result<Replay, ReplayError> {
+    replay(episodes.as_bytes(), shop)
 }
 
 fn embedded() -> Arc<Shop> {
@@ -33,79 +35,80 @@ fn embedded() -> Arc<Shop> {
     )
 }
 
-/// The record of the rule agent's trip for one goal of the corner shop.
+/// The record of the rule agent's episode for one goal of the corner shop.
 fn sneakers(shop: &Arc<Shop>) -> String {
     recorded(shop, &[goal(shop, "B0SNEAK001", &["navy blue", "9"]).id], &mut RulePolicy)
 }
 
 #[test]
-fn every_policys_trips_go_as_recorded() {
+fn the_episodes_of_every_policy_are_replayed() {
     for shop in [Arc::new(corner_shop()), embedded()] {
         let goals: Vec<GoalId> = shop.goals().goals().iter().map(|goal| goal.id).take(60).collect();
         let policies: [&mut dyn Policy; 3] =
             [&mut RandomPolicy::new(Seed(3)), &mut RulePolicy, &mut OraclePolicy];
         for policy in policies {
-            let trips = recorded(&shop, &goals, policy);
-            let replayed = replayed(&shop, &trips).expect("trips of this shop");
+            let episodes = recorded(&shop, &goals, policy);
+            let replayed = replayed(&shop, &episodes).expect("episodes of this shop");
             assert_eq!(replayed.difference, None, "{}", policy.name());
-            assert_eq!(replayed.trips, trips.lines().count());
+            assert_eq!(replayed.episodes, episodes.lines().count());
         }
     }
 }
 
-/// Replays the first trip of the rule agent with one thing changed, and snapshots what is found.
+/// Replays an episode of the rule agent with one change, and snapshots the difference.
 fn check(name: &str, from: &str, to: &str) {
     let shop = Arc::new(corner_shop());
-    let trips = sneakers(&shop);
-    let changed = trips.replacen(from, to, 1);
-    assert_ne!(changed, trips, "`{from}` is in the record");
-    let told = match replayed(&shop, &changed) {
+    let episodes = sneakers(&shop);
+    let changed = episodes.replacen(from, to, 1);
+    assert_ne!(changed, episodes, "`{from}` is in the record");
+    let found = match replayed(&shop, &changed) {
         Ok(Replay { difference: Some(difference), .. }) => difference.to_string(),
         Ok(replayed) => panic!("nothing was found: {replayed:?}"),
         Err(error) => error.to_string(),
     };
-    in_area("replay", || insta::assert_snapshot!(name, told));
+    in_area("replay", || insta::assert_snapshot!(name, found));
 }
 
 #[test]
 fn an_observation_that_differs_is_shown() {
     let shop = Arc::new(corner_shop());
-    let trips = sneakers(&shop);
+    let episodes = sneakers(&shop);
     // The first of that name is the form of the observations.
-    let (at, _) = trips.match_indices("\"observation\":\"").nth(1).expect("a digest before the first turn");
-    let digest = &trips[at + 15..at + 31];
+    let (at, _) =
+        episodes.match_indices("\"observation\":\"").nth(1).expect("a digest before the first turn");
+    let digest = &episodes[at + 15..at + 31];
     check("observation", digest, "0123456789abcdef");
 }
 
 #[test]
 fn a_list_of_actions_that_differs_is_shown() {
     let shop = Arc::new(corner_shop());
-    let trips = sneakers(&shop);
-    let (at, _) = trips.match_indices("\"actions\":\"").nth(1).expect("a digest after the first turn");
-    let digest = &trips[at + 11..at + 27];
+    let episodes = sneakers(&shop);
+    let (at, _) = episodes.match_indices("\"actions\":\"").nth(1).expect("a digest after the first turn");
+    let digest = &episodes[at + 11..at + 27];
     check("actions", digest, "0123456789abcdef");
 }
 
 #[test]
 fn a_reward_that_differs_is_shown() {
     let shop = Arc::new(corner_shop());
-    let trips = sneakers(&shop);
-    let first = trips.lines().next().expect("a trip");
-    let at = first.rfind("\"reward\":").expect("the last is the trip's");
+    let episodes = sneakers(&shop);
+    let first = episodes.lines().next().expect("an episode");
+    let at = first.rfind("\"reward\":").expect("the last is the episode's");
     let at = first[..at].rfind("\"reward\":").expect("the one before it the last turn's");
     let end = at + first[at..].find(',').expect("a field follows");
     check("reward", &first[at..end], "\"reward\":0.125");
 }
 
 #[test]
-fn what_was_said_counts() {
+fn an_action_that_differs_is_shown() {
     check("action", "click[buy now]", "click[description]");
 }
 
 #[test]
-fn a_trip_of_another_shop_is_refused() {
-    let trips = recorded(&embedded(), &[GoalId(0)], &mut RulePolicy);
-    let refused = replayed(&Arc::new(corner_shop()), &trips).expect_err("another catalog");
+fn an_episode_of_another_shop_is_refused() {
+    let episodes = recorded(&embedded(), &[GoalId(0)], &mut RulePolicy);
+    let refused = replayed(&Arc::new(corner_shop()), &episodes).expect_err("another catalog");
     assert!(refused.to_string().starts_with("line 1: recorded with the goals `"), "{refused}");
     check("rules", "\"rules\":\"repaired\"", "\"rules\":\"original\"");
     check("environment", "webshop-2", "webshop-0");
@@ -113,14 +116,14 @@ fn a_trip_of_another_shop_is_refused() {
 }
 
 #[test]
-fn what_is_no_trip_is_refused() {
-    check("format", "webshop-trip-2", "webshop-trip-9");
+fn a_line_that_is_no_episode_is_refused() {
+    check("format", "webshop-episode-1", "webshop-episode-9");
     check("cut_short", "\"rules\":\"repaired\",", "");
     let shop = Arc::new(corner_shop());
     for nothing in ["", "\n \n"] {
         assert!(matches!(replayed(&shop, nothing), Err(ReplayError::Empty)));
     }
-    let trips = sneakers(&shop);
-    let refused = replayed(&shop, &(trips.clone() + "{\n")).expect_err("a broken line at the end");
+    let episodes = sneakers(&shop);
+    let refused = replayed(&shop, &(episodes.clone() + "{\n")).expect_err("a broken line at the end");
     assert_eq!(refused.to_string(), "line 2: no recorded trip: EOF while parsing an object at column 1");
 }

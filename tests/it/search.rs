@@ -6,20 +6,20 @@ use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use webshop_env::Shop;
 
-/// Snapshots the ranking for some words, and why the product called `explained` stands where it does.
-fn check(name: &str, words: &str, explained: &str) {
+/// Snapshots the ranking for a query, and the explanation of the rank of the product `explained`.
+fn check(name: &str, query: &str, explained: &str) {
     let shop = corner_shop();
     let product = shop.catalog().find(explained).expect("a product of the corner shop");
-    let explanation = shop.explain(words, product).expect("few words");
-    let ranking = ranking(&shop, words);
+    let explanation = shop.explain(query, product).expect("few terms");
+    let ranking = ranking(&shop, query);
     in_area("search", || {
-        insta::assert_snapshot!(name, format!("{words}\n\n{ranking}\n{explanation}"));
+        insta::assert_snapshot!(name, format!("{query}\n\n{ranking}\n{explanation}"));
     });
 }
 
-fn ranking(shop: &Shop, words: &str) -> String {
+fn ranking(shop: &Shop, query: &str) -> String {
     let mut text = String::new();
-    for hit in shop.search(words) {
+    for hit in shop.search(query) {
         let product = shop.catalog().get(hit.product);
         writeln!(text, "{:>7.4}  {}  {}", hit.score, product.id, product.title).expect("memory");
     }
@@ -32,7 +32,7 @@ fn the_best_match_explains_itself() {
 }
 
 #[test]
-fn a_product_without_the_words_says_so() {
+fn a_product_without_the_query_terms_says_so() {
     check("not_listed", "energy efficient desk lamp", "B0CREAM001");
 }
 

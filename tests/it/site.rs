@@ -1,15 +1,18 @@
-//! A trip at a site is the trip in our own shop, and a site that fails is never taken for a bad purchase.
+//! An episode at a site is the episode in our own shop, and a site that fails is no reward of 0.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::server::{Answer, Asked, decoded, goal_of, our_site, serve};
-use webshop_agent::{AgentError, Episode, EpisodeCoordinates, LaneView, Move, PagePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout};
-use webshop_remote::{Site, SiteConfig, SiteTrip, SiteTurn, shop_at};
+use crate::common::server::{Request, Response, decoded, goal_of, our_site, serve};
+use webshop_agent::{
+    AgentError, Episode, EpisodeCoordinates, LaneView, Move, PagePolicy, Policy, RandomPolicy, RolloutConfig,
+    RulePolicy, SiteTrip, SiteTurn, Task, rollout,
+};
 use webshop_env::{Action, Detail, DonePage, NodeKind, Page, SearchPage, Session, Shop};
 use webshop_products::{GoalId, Seed, Selection};
-use webshop_training::{CatalogConfig, open_shop};
+use webshop_remote::{Site, SiteConfig, shop_at};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 const MAX_STEPS: u32 = 15;
 
@@ -18,7 +21,7 @@ fn shop() -> Arc<Shop> {
     Arc::new(open_shop(&config).expect("the shop opens"))
 }
 
-/// Somebody who needs no more than pages, let into our own shop.
+/// A policy of pages as a policy of our own shop.
 struct ByPages<P>(P);
 
 impl<P: PagePolicy> Policy for ByPages<P> {
@@ -36,18 +39,18 @@ impl<P: PagePolicy> Policy for ByPages<P> {
     }
 }
 
-/// The trips for the first goals in our own shop, as they would be told of a site.
-fn trips_here(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Vec<SiteTrip> {
+/// The episodes for the first goals in our own shop, in the form of those at a site.
+fn local_episodes(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Vec<SiteTrip> {
     let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
     let task = |goal| Task::new(shop.clone(), coordinates(goal));
     let tasks: Vec<Task> = (0..n_goals).map(task).collect();
     let limits = RolloutConfig { max_steps: MAX_STEPS, lanes: 7 };
     let episodes =
         rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail");
-    episodes.iter().map(|episode| told(shop, episode)).collect()
+    episodes.iter().map(|episode| at_a_site(shop, episode)).collect()
 }
 
-fn told(shop: &Shop, episode: &Episode) -> SiteTrip {
+fn at_a_site(shop: &Shop, episode: &Episode) -> SiteTrip {
     let mut session = Session::start(episode.coordinates.goal);
     let start = session.page(shop).text();
     let turns = episode.turns.iter().map(|turn| {
@@ -63,7 +66,7 @@ fn told(shop: &Shop, episode: &Episode) -> SiteTrip {
     }
 }
 
-fn trips_at<P: PagePolicy + Clone + Send + Sync + 'static>(
+fn episodes_at<P: PagePolicy + Clone + Send + Sync + 'static>(
     address: &str,
     policy: &P,
     n_sessions: usize,
@@ -76,15 +79,15 @@ fn trips_at<P: PagePolicy + Clone + Send + Sync + 'static>(
     Ok(trips.into_iter().map(|trip| trip.map_err(|error| error.to_string())).collect())
 }
 
-/// Asserts that a policy does at both sites what it does here, and returns the trips.
+/// Asserts that a policy has the same episodes at both sites and here, and returns them.
 fn check<P>(policy: P, here: &mut dyn Policy, n_goals: u32) -> Vec<SiteTrip>
 where
     P: PagePolicy + Clone + Send + Sync + 'static,
 {
     let shop = shop();
-    let expected = trips_here(&shop, here, n_goals);
+    let expected = local_episodes(&shop, here, n_goals);
     for address in [our_site(shop.clone()), originals_site(shop.clone())] {
-        let trips = trips_at(&address, &policy, n_goals as usize).expect("the site is there");
+        let trips = episodes_at(&address, &policy, n_goals as usize).expect("the site is there");
         for (goal, (trip, expected)) in trips.into_iter().zip(&expected).enumerate() {
             let trip = trip.expect("no session fails");
             for (turn, (done, expected)) in trip.turns.iter().zip(&expected.turns).enumerate() {
@@ -97,14 +100,14 @@ where
 }
 
 #[test]
-fn the_rule_agent_shops_there_as_here() {
+fn the_rule_agent_has_the_same_episodes_at_a_site() {
     let trips = check(RulePolicy, &mut RulePolicy, 40);
     assert!(trips.iter().all(|trip| trip.terminated && trip.n_inadmissible() == 0));
     assert!(trips.iter().any(|trip| trip.reward > 0.0 && !trip.is_success()));
 }
 
 #[test]
-fn random_customers_shop_there_as_here() {
+fn random_policies_have_the_same_episodes_at_a_site() {
     let mut trips = Vec::new();
     for seed in 0..3 {
         let policy = RandomPolicy::new(Seed(seed));
@@ -116,17 +119,17 @@ fn random_customers_shop_there_as_here() {
         trips.iter().flat_map(|trip| &trip.turns).any(|turn| turn.action == action)
     };
     for label in ["next >", "< prev", "back to search", "description", "features", "reviews", "buy now"] {
-        assert!(does(label), "nobody clicks `{label}`");
+        assert!(does(label), "no click on `{label}`");
     }
     let shop = shop();
     let mut products = shop.catalog().products().iter();
     let has_choice = |values: &[webshop_products::OptionGroup]| {
         values.iter().flat_map(|group| &group.values).any(|value| does(&value.text))
     };
-    assert!(products.any(|product| has_choice(&product.options)), "nobody chooses anything");
+    assert!(products.any(|product| has_choice(&product.options)), "no option is chosen");
 }
 
-/// The documents and addresses of the original: all that is known of a trip stands in the address, searches are posted
+/// The documents and addresses of the original: the address holds the whole state of an episode, searches are posted
 /// and redirected, buttons are forms, and choices lead to the address in their `data-url`.
 fn originals_site(shop: Arc<Shop>) -> String {
     serve(move |asked| {
@@ -135,27 +138,27 @@ fn originals_site(shop: Arc<Shop>) -> String {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         if let ([name], [(field, words)]) = (&segments[..], &asked.fields[..]) {
             assert_eq!(field, "search_query");
-            return Answer::Redirect(path(&["search_results", name, words, "1"]));
+            return Response::Redirect(path(&["search_results", name, words, "1"]));
         }
         let name = if segments.len() == 1 { segments[0] } else { segments[1] };
         match (goal_of(&shop, name), &segments[..]) {
             (Some(goal), ["done", _, asin, choices]) => {
-                Answer::Page(in_the_originals_manner(&bought(&shop, goal, asin, choices), |_| unreachable!()))
+                Response::Page(original_document(&bought(&shop, goal, asin, choices), |_| unreachable!()))
             }
             (Some(goal), segments) => match session_at(&shop, goal, segments) {
-                Some(session) => Answer::Page(in_the_originals_manner(&session.page(&shop), |label| {
+                Some(session) => Response::Page(original_document(&session.page(&shop), |label| {
                     let mut next = session.clone();
                     next.act(&shop, &Action::Click(label.to_lowercase()));
                     address(name, &next.page(&shop))
                 })),
-                None => Answer::Error(404),
+                None => Response::Error(404),
             },
-            (None, _) => Answer::Error(500),
+            (None, _) => Response::Error(500),
         }
     })
 }
 
-/// The way to a page is gone anew for every request.
+/// The session of an address, by all its actions from the start.
 fn session_at(shop: &Shop, goal: GoalId, segments: &[&str]) -> Option<Session> {
     let mut session = Session::start(goal);
     let mut go = |action: Action| assert_eq!(session.act(shop, &action).noop, None, "{action}");
@@ -208,7 +211,7 @@ fn selection(choices: &str) -> Selection {
     selection
 }
 
-/// Where a page of the customer `name` is.
+/// The address of a page of the session `name`.
 fn address(name: &str, page: &Page) -> String {
     let choices = |selection: &Selection| {
         let pairs: Vec<(&str, &str)> = selection.iter().collect();
@@ -241,7 +244,7 @@ fn path(segments: &[&str]) -> String {
 }
 
 /// A document in the original's markup, with `leads_to` a label's address.
-fn in_the_originals_manner(page: &Page, leads_to: impl Fn(&str) -> String) -> String {
+fn original_document(page: &Page, leads_to: impl Fn(&str) -> String) -> String {
     if let Page::Search(SearchPage { instruction }) = page {
         // The form of the search bar leads to the page itself.
         return document(&format!(
@@ -279,65 +282,65 @@ fn escaped(text: &str) -> String {
     pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// A first page with a search bar whose form leads where it is told.
-fn door(action: &str) -> Answer {
-    Answer::Page(document(&format!(
+/// A first page with a search bar whose form has the address `action`.
+fn first_page(action: &str) -> Response {
+    Response::Page(document(&format!(
         "<h4>Instruction: buy a lamp</h4><form action=\"{action}\"><input id=\"search_input\" name=\"words\">\
          <button class=\"btn\">Search</button></form>"
     )))
 }
 
-/// Why nobody shops at a site that answers so, with `SITE` for its address.
-fn check_refused(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static, expected: &str) {
+/// Asserts the error of a site that answers so, with `SITE` for its address.
+fn check_refused(answer: impl Fn(&Request) -> Response + Send + Sync + 'static, expected: &str) {
     let address = serve(answer);
-    let refusal = trips_at(&address, &RulePolicy, 3).expect_err("nobody shops here");
+    let refusal = episodes_at(&address, &RulePolicy, 3).expect_err("no shop");
     assert_eq!(refusal.replace(&address, "SITE/"), expected);
 }
 
 #[test]
-fn a_site_that_is_none_is_refused_at_once() {
+fn a_server_that_is_no_shop_ends_the_rollout() {
     check_refused(
-        |_| Answer::Error(503),
+        |_| Response::Error(503),
         "cannot shop at `SITE/fixed_0`: HTTP status 503 Service Unavailable",
     );
     check_refused(
-        |_| Answer::Page("<h1>It works!</h1>".into()),
+        |_| Response::Page("<h1>It works!</h1>".into()),
         "cannot shop at `SITE/fixed_0`: no page of a WebShop, as it shows neither instruction nor score",
     );
     check_refused(
-        |_| Answer::Page("<h3>Your score (min 0.0, max 1.0)<pre>1.0</pre></h3>".into()),
+        |_| Response::Page("<h3>Your score (min 0.0, max 1.0)<pre>1.0</pre></h3>".into()),
         "cannot shop at `SITE/fixed_0`: the first page does not say what to buy",
     );
     check_refused(
-        |_| Answer::Page("x".repeat(5 << 20)),
+        |_| Response::Page("x".repeat(5 << 20)),
         "cannot shop at `SITE/fixed_0`: a document of more than 4194304 bytes",
     );
 }
 
 #[test]
-fn nobody_is_redirected_for_ever_or_elsewhere() {
+fn redirects_are_few_and_stay_at_the_site() {
     check_refused(
-        |asked| Answer::Redirect(asked.path.clone()),
+        |asked| Response::Redirect(asked.path.clone()),
         "cannot shop at `SITE/fixed_0`: redirected more than 10 times",
     );
     check_refused(
-        |_| Answer::Redirect("http://localhost:1/fixed_0".into()),
+        |_| Response::Redirect("http://localhost:1/fixed_0".into()),
         "cannot shop at `SITE/fixed_0`: redirected away from the site, to `http://localhost:1/fixed_0`",
     );
 }
 
 #[test]
-fn a_site_that_is_not_there_is_refused_at_once() {
+fn an_unreachable_site_ends_the_rollout() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = format!("http://{}/", listener.local_addr().expect("a bound address"));
     drop(listener);
-    let refusal = trips_at(&address, &RulePolicy, 3).expect_err("nobody is there");
+    let refusal = episodes_at(&address, &RulePolicy, 3).expect_err("no site");
     assert!(refusal.starts_with(&format!("cannot reach `{address}fixed_0`: ")), "{refusal}");
     assert!(refusal.ends_with("; is the site running"), "{refusal}");
 }
 
 #[test]
-fn a_site_that_does_not_answer_is_given_up() {
+fn a_site_that_does_not_answer_ends_the_rollout() {
     let address = serve(|_| {
         loop {
             std::thread::park();
@@ -346,48 +349,49 @@ fn a_site_that_does_not_answer_is_given_up() {
     let site = Site::parse(&address).expect("an address");
     // The limit runs out on any machine, fast or slow: the outcome does not depend on its speed.
     let config = SiteConfig { n_sessions: 1, max_steps: 1, patience: Duration::from_millis(20) };
-    let refusal = shop_at(&site, &RulePolicy, config, &mut |_| ()).expect_err("nobody answers").to_string();
+    let refusal = shop_at(&site, &RulePolicy, config, &mut |_| ()).expect_err("no answer").to_string();
     assert_eq!(refusal, format!("cannot reach `{address}fixed_0`: no answer within 0.02 s"));
 }
 
 #[test]
-fn a_site_that_goes_away_is_not_shopped_at() {
-    let address = serve(|asked| if asked.path == "/fixed_0" { door("/gone") } else { Answer::Nothing });
-    let refusal = trips_at(&address, &RulePolicy, 3).expect_err("the site is gone");
+fn a_site_that_goes_away_ends_the_rollout() {
+    let address =
+        serve(|asked| if asked.path == "/fixed_0" { first_page("/gone") } else { Response::Nothing });
+    let refusal = episodes_at(&address, &RulePolicy, 3).expect_err("the site is gone");
     assert!(refusal.starts_with("cannot reach `"), "{refusal}");
 }
 
 /// Asserts that of three sessions only the second fails, and why.
 fn check_second(address: &str, expected: &str) {
-    let trips = trips_at(address, &RulePolicy, 3).expect("the site is there");
+    let trips = episodes_at(address, &RulePolicy, 3).expect("the site is there");
     assert!(trips[0].is_ok() && trips[2].is_ok(), "{trips:?}");
     let failure = trips[1].as_ref().expect_err("the second session fails");
     assert_eq!(failure.replace(address, "SITE/"), expected);
 }
 
 #[test]
-fn a_session_fails_alone_and_is_worth_nothing_rather_than_zero() {
+fn a_session_fails_alone_and_has_no_reward() {
     let shop = shop();
-    let page = move |asked: &Asked| {
+    let page = move |asked: &Request| {
         let session = Session::start(goal_of(&shop, "fixed_0").expect("a goal"));
-        // Whatever is searched for, the customer stays at the door.
-        (asked.path != "/fixed_1").then(|| Answer::Page(session.page(&shop).html()))
+        // Every search leads back to the first page.
+        (asked.path != "/fixed_1").then(|| Response::Page(session.page(&shop).html()))
     };
     let page = Arc::new(page);
-    let or = |other: fn() -> Answer| {
+    let or = |other: fn() -> Response| {
         let page = page.clone();
         serve(move |asked| page(asked).unwrap_or_else(other))
     };
     check_second(
-        &or(|| Answer::Error(500)),
+        &or(|| Response::Error(500)),
         "cannot shop at `SITE/fixed_1`: HTTP status 500 Internal Server Error",
     );
     check_second(
-        &or(|| door("http://example.org/")),
+        &or(|| first_page("http://example.org/")),
         "cannot shop at `SITE/fixed_1`: its link `http://example.org/` leads away from the site",
     );
     check_second(
-        &or(|| door("javascript:void(0)")),
+        &or(|| first_page("javascript:void(0)")),
         "cannot shop at `SITE/fixed_1`: its link `javascript:void(0)` leads away from the site",
     );
 }

@@ -1,4 +1,4 @@
-//! `rollout --site` answers as a local rollout does, says what it could not do, and is compared with nothing.
+//! `rollout --site` reports as a local rollout does, names the sessions that failed, and is compared with nothing.
 
 use std::fs;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::common::command::{CORNER_SHOP, answer, json, path, refusal, temporary
 use crate::common::in_area;
 use crate::common::server;
 use serde_json::Value;
-use webshop_training::{CatalogConfig, open_shop};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 /// A site that shows the pages of our own shop, and how many goals it has.
 fn site(catalog: &str) -> (String, usize) {
@@ -18,7 +18,7 @@ fn site(catalog: &str) -> (String, usize) {
 }
 
 #[test]
-fn a_site_is_shopped_at_and_not_compared() {
+fn a_rollout_at_a_site_is_reported_and_not_compared() {
     let dir = temporary();
     let (address, n_goals) = site(CORNER_SHOP);
     let n_goals = n_goals.to_string();
@@ -76,10 +76,15 @@ fn sessions_that_fail_are_left_out_and_counted() {
 }
 
 #[test]
-fn what_needs_our_own_shop_is_not_done_at_a_site() {
-    for flag in
-        ["--size=9", "--goals=human", "--split=all", "--splits=paper", "--checkpoint=DIR", "--temperature=1"]
-    {
+fn flags_of_the_local_shop_are_refused_at_a_site() {
+    for flag in [
+        "--size=9",
+        "--goals=human",
+        "--split=all",
+        "--split-rule=paper",
+        "--checkpoint=DIR",
+        "--temperature=1",
+    ] {
         let refused = webshop(&["rollout", "--site", "http://127.0.0.1:9", "--policy", "rule", flag], "");
         assert_eq!(refused.code, Some(2), "{flag}");
         assert!(refused.stderr.contains("'--site <URL>' cannot be used with"), "{flag}: {}", refused.stderr);

@@ -1,5 +1,5 @@
-//! A comparison of learners is exact: its runs have the bytes of runs that were made alone, whatever is made at the
-//! same time and wherever it was interrupted; and nothing is made twice.
+//! A sweep over settings and seeds is exact: its runs have the bytes of runs that were made alone, whatever runs beside
+//! them and wherever the sweep was interrupted; and no run is made twice.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::common::cases;
-use crate::common::command::{Answer, answered, command, path};
+use crate::common::command::{Output, answered, command, path};
 use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
-use webshop_training::{Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train};
 use webshop_report::write_comparison;
+use webshop_training::{
+    Comparison, ComparisonFolder, Observer, Silent, TrainingError, compare, run::folder::RunFolder, train,
+};
 
 /// Two losses under two seeds.
 const TWO: &str = r#"
@@ -87,8 +89,8 @@ fn collect(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let relative = path.strip_prefix(root).expect("below").to_path_buf();
         if path.is_dir() {
-            // An interruption leaves a checkpoint of its own; the last is everybody's. What is kept of V* depends on
-            // who came first, what is taken from there does not.
+            // An interruption leaves a checkpoint of its own; only the last is common to all. The cache of V* depends on
+            // which run came first, the values that are read from it do not.
             let is_earlier = name.starts_with("step-") && folder.ends_with("checkpoints");
             if !is_earlier && relative != Path::new("values") {
                 collect(root, &path, found);
@@ -143,7 +145,7 @@ fn two_jobs_leave_the_bytes_of_one() {
     check(Compared::whole(2).folder.root(), REFERENCE.folder.root(), "two jobs");
 }
 
-/// What all observers of a comparison were told: the stages that were begun. Asks for a stop once the work has
+/// Records the stages that the observers of a sweep saw begin. Asks for a stop once the work has
 /// advanced so often.
 #[derive(Clone)]
 struct Witness {
@@ -247,7 +249,7 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
 }
 
 #[test]
-fn a_report_says_what_was_measured() {
+fn a_report_shows_the_measured_rates() {
     let root = REFERENCE.folder.root();
     let table = fs::read_to_string(root.join("table.md")).expect("the tables");
     let rows: Vec<Vec<&str>> = table
@@ -256,13 +258,13 @@ fn a_report_says_what_was_measured() {
         .map(|line| line.trim_matches(['|', ' ']).split(" | ").collect())
         .collect();
     assert_eq!(rows.len(), 4, "two arms in two tables: {table}");
-    // Success, then the four ways to fail: all trips end in one of five ways.
+    // Success, then the four ways to fail: all episodes end in one of five ways.
     for row in &rows[2..] {
         let shares: Vec<f64> = row[1..].iter().map(|share| share.parse().expect("a number")).collect();
         assert!((shares.iter().sum::<f64>() - 100.0).abs() < 0.3, "{shares:?}");
     }
     assert_eq!((rows[0][3], rows[0].len()), ("baseline", 11));
-    // What the table says of the trips is what the runs' own evaluations say.
+    // The table has the success rates of the runs' own evaluations.
     let success = |arm: &str| {
         let of_run = |seed| {
             let summary =
@@ -311,16 +313,16 @@ fn an_interrupted_command_goes_on_when_it_is_given_again() {
     };
     let mut child = begin();
     let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
-    let mut told = String::new();
-    stderr.read_line(&mut told).expect("a line");
-    assert!(told.starts_with("warm start, seed "), "{told}");
+    let mut log = String::new();
+    stderr.read_line(&mut log).expect("a line");
+    assert!(log.starts_with("warm start, seed "), "{log}");
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(kill.expect("there is `kill`").success());
-    stderr.read_to_string(&mut told).expect("text");
-    let Answer { code, stdout, .. } = answered(child);
-    assert_eq!((code, stdout.as_str()), (Some(130), ""), "{told}");
-    assert!(told.ends_with("interrupted; the same command goes on\n"), "{told}");
-    let Answer { code, stdout, stderr } = answered(begin());
+    stderr.read_to_string(&mut log).expect("text");
+    let Output { code, stdout, .. } = answered(child);
+    assert_eq!((code, stdout.as_str()), (Some(130), ""), "{log}");
+    assert!(log.ends_with("interrupted; the same command goes on\n"), "{log}");
+    let Output { code, stdout, stderr } = answered(begin());
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.starts_with("# Two losses\n") && stdout.contains("\n| wsft | "), "{stdout}");
     check(&out, REFERENCE.folder.root(), "interrupted by a signal");

@@ -1,8 +1,8 @@
-//! What Hugging Face transformers makes of a model folder is what we make of it.
+//! Logits, losses, texts and chats of a model folder are those of Hugging Face transformers.
 //!
 //! `scripts/record_transformers.py` made small random Qwen2 folders (tied and untied heads, grouped heads, odd
 //! sizes, several files of bf16, f16) and recorded what transformers computes with them on the CPU in f32, how
-//! it cuts texts, and what it makes of conversations. `tests/data/transformers/README.md` tells the versions.
+//! it cuts texts, and what it makes of conversations. `tests/data/transformers/README.md` has the versions.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,11 +12,15 @@ use candle_core::{Device, Tensor};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use webshop_lm::chat::template::{ChatTemplate, Conversation};
-use webshop_lm::checkpoint;
-use webshop_lm::checkpoint::{SaveOptions, WeightType};
-use webshop_lm::lora::Lora;
-use webshop_lm::{KvCache, LaneTokens, PackedTokens, Qwen2, Sampler, ShopTokenizer};
+use webshop_lm::{
+    KvCache, LaneTokens, PackedTokens, Qwen2, Sampler, ShopTokenizer,
+    chat::template::ChatTemplate,
+    chat::template::Conversation,
+    checkpoint::SaveOptions,
+    checkpoint::WeightType,
+    checkpoint::{self},
+    lora::Lora,
+};
 
 /// Every recorded model, with the type of its files.
 const MODELS: [(&str, WeightType); 6] = [
@@ -330,7 +334,7 @@ fn chats_are_rendered_as_by_transformers() {
             }
             (None, Some((kind, message))) => {
                 let ours = text.expect_err(&what).to_string();
-                // A template's own words are kept; how Python words its errors is its own affair.
+                // A template's own message is kept; the wording of Python's errors is not reproduced.
                 assert!(kind != "TemplateError" || ours.contains(message), "{what}: {ours}");
             }
             _ => panic!("{what}: a text or an error"),

@@ -1,9 +1,8 @@
-//! The embedded catalogs make shops that are fit to learn in, and a shop that is not is found out.
+//! The shops of the embedded catalogs pass every check of the environment.
 
 use std::sync::Arc;
-
-use webshop_training::{CatalogConfig, open_shop};
-use webshop_evaluation::{Check, env_checks as validate};
+use webshop_evaluation::{Check, validate};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 fn checks(catalog: &str) -> Vec<Check> {
     let config = CatalogConfig { source: catalog.into(), ..CatalogConfig::default() };
@@ -11,7 +10,7 @@ fn checks(catalog: &str) -> Vec<Check> {
     validate(&Arc::new(shop)).expect("policies without a model do not fail")
 }
 
-/// Asserts that a catalog passes every check, under the names by which others know them.
+/// Asserts that a catalog passes every check, by the names of the checks.
 fn assert_all_pass(catalog: &str) {
     let checks = checks(catalog);
     let failed: Vec<String> = checks.iter().filter(|check| !check.passed).map(Check::to_string).collect();

@@ -1,13 +1,16 @@
-//! A run can be looked on at while it is made: what is shown is what is recorded so far.
+//! `watch` shows what a running experiment has recorded so far.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::command::{answer, path, temporary};
 use crate::common::in_area;
-use webshop_training::{Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunFolder, Stages, Timing, write_json};
+use webshop_training::{
+    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, Stages, Timing, run::folder::RunFolder,
+    write_json,
+};
 
-/// A run of 20 steps of cloning and 40 on own trips, of which some are taken: success rises, the loss falls.
+/// A run of 20 steps of warm start and 40 of RL, of which some are recorded: success rises, the loss falls.
 fn record_run(root: &Path, steps: u64) -> RunFolder {
     let overrides = ["exercise_steps=5", "warm_start.steps=15", "learner.steps=40"].map(String::from);
     let config = Config::resolve("a test", "", &overrides).expect("a valid experiment");
@@ -32,7 +35,7 @@ fn record_run(root: &Path, steps: u64) -> RunFolder {
     run
 }
 
-/// What is shown of `folder`, in the words of one that is called RUN.
+/// What `watch` prints of `folder`, which is written RUN.
 fn shown(folder: &Path) -> String {
     answer(&["watch", path(folder)]).replace(path(folder), "RUN")
 }
@@ -51,7 +54,7 @@ fn a_comparison_is_shown_run_by_run() {
     let finished = record_run(&dir.path().join("runs/apo/seed-0"), 60);
     write_json(&finished.summary(), &Stages::default()).expect("a written file");
     record_run(&dir.path().join("runs/weighted-sft-at-batch-64/seed-0"), 30);
-    // A run that is being made of its warm start is not there yet.
+    // A run that is being copied from its warm start is not shown yet.
     fs::create_dir_all(dir.path().join("runs/wsft/.partial-seed-0")).expect("a folder");
     in_area("watch", || insta::assert_snapshot!("comparison", shown(dir.path())));
 }

@@ -1,6 +1,6 @@
-//! Where nothing is to be learned, nothing is: no learner moves the policy when every trip earns 0, but for the bare formula
-//! of weighted imitation, which takes its own trips for something to imitate, and for a policy that is sampled under one
-//! distribution and scored under another, which sharpens.
+//! Without rewards there is no gradient: no loss moves the policy when the reward of every episode is 0, but for the
+//! unguarded formula of weighted imitation, which imitates the policy's own episodes, and for a policy that is sampled
+//! under one distribution and scored under another, which sharpens.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,12 @@ use crate::common::cases;
 use crate::common::experiment::{WARM_START, toy};
 use webshop_lm::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
-use webshop_training::{Gradients, LossName, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, read_records, train};
-use webshop_training::run::branch;
+use webshop_training::{
+    Gradients, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, config::LossName,
+    read_records, train,
+};
 
-/// The weights before and after four batches under `settings`, all trips worth 0, and the steps that were skipped.
+/// The weights before and after four batches under `settings`, all rewards 0, and the number of skipped steps.
 fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
     let mut all = vec!["learner.reward=nothing"];
     all.extend(settings.iter().map(String::as_str));
@@ -33,8 +35,8 @@ fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
 }
 
 #[test]
-fn no_guarded_learner_moves_without_a_reward() {
-    // With the reference of V*, of groups, of ratios, and of a batch.
+fn no_guarded_loss_moves_the_policy_without_a_reward() {
+    // A loss by V*, a weighted imitation, a loss by groups, and one with ratios.
     let representative = [0, 2, 7, 11];
     for loss in cases(&LossName::ALL, &representative) {
         let group_size = if loss.is_by_group() { 4 } else { 1 };
@@ -46,17 +48,17 @@ fn no_guarded_learner_moves_without_a_reward() {
         ];
         let (before, after, skipped) = learned(&settings);
         assert!(before == after, "`{loss}` moved");
-        assert_eq!(skipped, 4.0, "`{loss}` counts the batches that taught nothing");
+        assert_eq!(skipped, 4.0, "`{loss}` counts the batches without a signal");
     }
 }
 
 #[test]
-fn the_bare_formula_moves_without_a_reward() {
+fn the_unguarded_formula_moves_the_policy_without_a_reward() {
     for weighting in cases(&["normalized", "exponential", "shifted"], &[0]) {
         let bare = ["learner.loss=wsft".into(), "learner.guarded=false".into()];
         let (before, after, skipped) =
             learned(&[&bare[..], &[format!("learner.weighting={weighting}")]].concat());
-        assert!(before != after, "{weighting}: the bare formula stood still");
+        assert!(before != after, "{weighting}: the policy did not move");
         assert_eq!(skipped, 0.0, "{weighting}");
     }
 }
@@ -64,7 +66,7 @@ fn the_bare_formula_moves_without_a_reward() {
 const VOCABULARY: u32 = 50;
 const PROMPT: [u32; 3] = [3, 1, 4];
 
-/// A policy that has something to be sure of.
+/// A policy whose distribution is not uniform.
 fn policy() -> Qwen2 {
     let model = Qwen2::random(&Qwen2Config::small(VOCABULARY as usize), Seed(0)).expect("a small shape");
     for (_, parameter) in model.learnable().iter().filter(|(name, _)| name.contains("embed")) {
@@ -73,20 +75,20 @@ fn policy() -> Qwen2 {
     model
 }
 
-/// One answer of each token to the same prompt.
-fn answers() -> Vec<MicroBatch> {
-    let answer = |id| {
-        let mut trip = Trajectory::new();
-        trip.push_observation(&PROMPT);
-        trip.push_utterance(&[id], &[0.0]);
-        trip
+/// One completion of each token to the same prompt.
+fn completions() -> Vec<MicroBatch> {
+    let completion = |id| {
+        let mut trajectory = Trajectory::new();
+        trajectory.push_observation(&PROMPT);
+        trajectory.push_utterance(&[id], &[0.0]);
+        trajectory
     };
-    MicroBatch::pack(&(0..VOCABULARY).map(answer).collect::<Vec<_>>(), usize::MAX)
+    MicroBatch::pack(&(0..VOCABULARY).map(completion).collect::<Vec<_>>(), usize::MAX)
 }
 
-/// The probability of each answer under `sampler`; those that it never draws have 0.
+/// The probability of each completion under `sampler`; those that it never draws have 0.
 fn probabilities(model: &Qwen2, sampler: Sampler) -> Vec<f64> {
-    let micro = &answers()[0];
+    let micro = &completions()[0];
     let scored = model
         .score(&micro.tokens(), &micro.positions, &micro.targets, sampler)
         .expect("scores of one prompt")
@@ -112,11 +114,11 @@ fn entropy(p: &[f64]) -> f64 {
     -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
 }
 
-/// Imitates what `drawn` would draw, each answer as often as it would, scored under `scored`; returns the gradient's norm.
+/// Imitates what `drawn` would draw, each completion as often as it would, scored under `scored`; returns the gradient's norm.
 fn imitate(model: &Qwen2, drawn: Sampler, scored: Sampler, lr: f32) -> f64 {
     let often = probabilities(model, drawn);
     let network = Network::Cpu(Arc::new(model.clone()));
-    let (gradients, _) = accumulate(&network, &answers(), scored, |_, stats| {
+    let (gradients, _) = accumulate(&network, &completions(), scored, |_, stats| {
         let often: Vec<f32> = often.iter().map(|p| -*p as f32).collect();
         let often = candle_core::Tensor::new(often, stats.log_prob.device())?;
         Ok(((&stats.log_prob * often)?.sum_all()?, ()))
@@ -134,17 +136,17 @@ fn imitate(model: &Qwen2, drawn: Sampler, scored: Sampler, lr: f32) -> f64 {
 
 #[test]
 fn scoring_under_another_distribution_than_the_sampling_one_sharpens_the_policy() {
-    let founded = Sampler::new(0.9, 0.95).expect("a sampler");
-    // Scored as it was drawn, imitating oneself has no gradient: E_q[∇ log q] = 0.
-    let honest = imitate(&policy(), founded, founded, 0.0);
-    let dishonest = imitate(&policy(), founded, Sampler::PLAIN, 0.0);
-    assert!(honest < 1e-4 && dishonest > 0.1, "{honest} and {dishonest}");
+    let nucleus = Sampler::new(0.9, 0.95).expect("a sampler");
+    // Scored as it was drawn, imitation of the policy itself has no gradient: E_q[∇ log q] = 0.
+    let consistent = imitate(&policy(), nucleus, nucleus, 0.0);
+    let inconsistent = imitate(&policy(), nucleus, Sampler::PLAIN, 0.0);
+    assert!(consistent < 1e-4 && inconsistent > 0.1, "{consistent} and {inconsistent}");
 
     let (sharpened, kept) = (policy(), policy());
     let before = entropy(&probabilities(&kept, Sampler::PLAIN));
     for _ in 0..100 {
-        imitate(&sharpened, founded, Sampler::PLAIN, 1e-3);
-        imitate(&kept, founded, founded, 1e-3);
+        imitate(&sharpened, nucleus, Sampler::PLAIN, 1e-3);
+        imitate(&kept, nucleus, nucleus, 1e-3);
     }
     let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::PLAIN)));
     assert!(before > 0.8 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);

@@ -1,4 +1,4 @@
-//! Running `webshop` as a person would, and looking at what it answers.
+//! Runs the built `webshop` and reads what it prints.
 
 use std::fs;
 use std::io::Write;
@@ -12,28 +12,28 @@ use webshop_agent::prompt_format::compact_renderer::marks;
 use webshop_lm::{Qwen2, Qwen2Config, ShopTokenizer, checkpoint};
 use webshop_products::Seed;
 
-/// A catalog that fits on a page, as the tests name it.
+/// A catalog of eleven products, relative to the repository.
 pub(crate) const CORNER_SHOP: &str = "tests/data/corner-shop";
 
-/// What came of a command.
-pub(crate) struct Answer {
+/// What a command printed, and its exit code.
+pub(crate) struct Output {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// Where the tests' commands keep their indexes.
+/// The folder of search indexes of all commands.
 pub(crate) static CACHE: LazyLock<TempDir> = LazyLock::new(temporary);
 
 /// Runs `webshop` in the repository with `input` on stdin.
-pub(crate) fn webshop(args: &[&str], input: &str) -> Answer {
+pub(crate) fn webshop(args: &[&str], input: &str) -> Output {
     webshop_into(args, input, Stdio::piped())
 }
 
-/// As [`webshop`], with its standard output going where it is told.
-pub(crate) fn webshop_into(args: &[&str], input: &str, stdout: impl Into<Stdio>) -> Answer {
+/// As [`webshop`], with `stdout` as its standard output.
+pub(crate) fn webshop_into(args: &[&str], input: &str, stdout: impl Into<Stdio>) -> Output {
     let mut child = command(args).stdout(stdout).spawn().expect("the binary starts");
-    // A command that ends without reading closes its end; that is its right.
+    // A command may end without reading its input.
     let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
     answered(child)
 }
@@ -56,11 +56,11 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command
 }
 
-/// What comes of a command once it has ended.
-pub(crate) fn answered(child: Child) -> Answer {
+/// The output of a command once it has ended.
+pub(crate) fn answered(child: Child) -> Output {
     let output = child.wait_with_output().expect("the binary ends");
     let text = |bytes| String::from_utf8(bytes).expect("text");
-    Answer { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Output { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 /// The stdout of a command that succeeds.
@@ -70,7 +70,7 @@ pub(crate) fn answer(args: &[&str]) -> String {
     answer.stdout
 }
 
-/// As [`answer`], of a command that answers in JSON.
+/// As [`answer`], of a command that prints one JSON object.
 pub(crate) fn json(args: &[&str]) -> Value {
     serde_json::from_str(&answer(args)).expect("one JSON object")
 }
@@ -106,14 +106,14 @@ impl Refusals {
 pub(crate) fn refusal(dir: &Path, args: &[&str], input: &str) -> String {
     let answer = webshop(args, input);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{args:?}: {}", answer.stderr);
-    // How far the work was told to be before depends on the time it took.
+    // The progress that is shown before depends on the time it takes.
     let lines = answer.stderr.split_inclusive('\n').filter(|line| !is_progress(line));
     let message = lines.collect::<String>().replace(path(dir), "DIR");
     assert_eq!(message.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{message}");
     message
 }
 
-/// Whether a line of stderr says how much is done, as `steps: 2/5`.
+/// Whether a line of stderr shows progress, as `steps: 2/5`.
 fn is_progress(line: &str) -> bool {
     let is_count = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (_, counts) = line.trim().rsplit_once(": ").unwrap_or_default();

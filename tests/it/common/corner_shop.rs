@@ -1,7 +1,6 @@
 //! A shop of eleven products that a reader can keep in mind, in the original's three files.
 
 use std::path::Path;
-
 use webshop_env::Shop;
 use webshop_products::{Catalog, Goal, GoalKind, GoalSet, RawData, Seed};
 

@@ -1,12 +1,12 @@
 //! A small experiment, with every stage and every kind of file: a model of two heads, far too small to be any good, in a
-//! shop of thirty products. Its warm start is just long enough for some trips to end in a purchase, so that there is
-//! something to learn from.
+//! shop of thirty products. Its warm start is just long enough for some episodes to end in a purchase, so that some
+//! rewards are not 0.
 
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
-use webshop_training::{Config, RunFolder, Silent, warm_up};
+use webshop_training::{Config, Silent, run::folder::RunFolder, warm_up};
 
 /// What the experiments of the tests have in common.
 pub(crate) const TOY: &str = r#"

@@ -1,73 +1,76 @@
-//! A model on this machine, behind a server: it says what the oracle would do, in the words it is asked for.
+//! A model server on this machine: it answers with the actions of the oracle, in the prompt format of the request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::server::{Answer, Asked};
+use super::server::{Request, Response};
 use serde_json::{Value, json};
-use webshop_agent::{Dialect, Episode, EpisodeCoordinates, OraclePolicy, Policy, RolloutConfig, Task, rollout};
+use webshop_agent::{
+    Dialect, Episode, EpisodeCoordinates, OraclePolicy, Policy, RolloutConfig, Task, rollout,
+};
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
 
-/// Where the trips are cut.
+/// Actions after which an episode is truncated.
 pub(crate) const MAX_STEPS: u32 = 15;
 
-/// One trip for each of the first goals.
+/// One task for each of the first goals.
 pub(crate) fn tasks(shop: &Arc<Shop>, n_goals: u32) -> Vec<Task> {
     let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
     (0..n_goals).map(|goal| Task::new(shop.clone(), coordinates(goal))).collect()
 }
 
-/// What a policy does here.
-pub(crate) fn made_here(tasks: &[Task], policy: &mut dyn Policy) -> Vec<Episode> {
+/// The episodes of a local policy.
+pub(crate) fn local_episodes(tasks: &[Task], policy: &mut dyn Policy) -> Vec<Episode> {
     let limits = RolloutConfig { max_steps: MAX_STEPS, lanes: 8 };
     rollout(policy, tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail")
 }
 
-/// A model that has learned every trip by heart.
+/// A model that knows the episode of the oracle for every goal.
 pub(crate) struct Model {
     dialect: Dialect,
-    /// What to do turn by turn, by the instruction.
-    trips: BTreeMap<String, Vec<Action>>,
+    /// The actions turn by turn, by the instruction.
+    actions: BTreeMap<String, Vec<Action>>,
 }
 
 impl Model {
     pub(crate) fn new(shop: &Arc<Shop>, dialect: Dialect) -> Model {
         let n_goals = shop.goals().goals().len() as u32;
-        let trips = made_here(&tasks(shop, n_goals), &mut OraclePolicy).into_iter().map(|episode| {
+        let actions = local_episodes(&tasks(shop, n_goals), &mut OraclePolicy).into_iter().map(|episode| {
             let instruction = shop.goals().get(episode.coordinates.goal).instruction.to_string();
             (instruction, episode.turns.into_iter().map(|turn| turn.action).collect())
         });
-        Model { dialect, trips: trips.collect() }
+        Model { dialect, actions: actions.collect() }
     }
 
     /// The instruction that a request is about, and the number of its turn.
-    pub(crate) fn place(&self, asked: &Asked) -> (String, usize) {
+    pub(crate) fn place(&self, asked: &Request) -> (String, usize) {
         let body: Value = serde_json::from_str(&asked.body).expect("a request is JSON");
         let messages = body["messages"].as_array().expect("a request has messages");
         let content = |message: &Value| message["content"].as_str().expect("contents are texts").to_owned();
         let text: String = messages.iter().map(content).collect();
-        let told = self.trips.keys().filter(|instruction| text.contains(*instruction));
-        // One instruction may be the beginning of another.
-        let instruction = told.max_by_key(|instruction| instruction.len()).expect("an instruction is told");
+        let named = self.actions.keys().filter(|instruction| text.contains(*instruction));
+        // One instruction may be the prefix of another.
+        let instruction =
+            named.max_by_key(|instruction| instruction.len()).expect("a request names an instruction");
         let turn = match self.dialect {
             Dialect::VerlAgent => text.split("This is step ").nth(1).map(|rest| leading_number(rest) - 1),
             dialect if dialect.is_shop_r1() => {
                 (0..usize::MAX).find(|turn| !text.contains(&format!("Action {}: {{", turn + 1)))
             }
-            // In ReAct, the first answer agrees to the rules.
+            // In ReAct, the first reply agrees to the rules.
             dialect => {
                 let said = messages.iter().filter(|message| message["role"] == "assistant").count();
                 Some(said - usize::from(dialect == Dialect::AgentgymReact))
             }
         };
-        (instruction.clone(), turn.expect("a request says its turn"))
+        (instruction.clone(), turn.expect("a request shows its turn"))
     }
 
-    /// What the model says.
-    pub(crate) fn answer(&self, asked: &Asked) -> Answer {
+    /// The reply of the model.
+    pub(crate) fn answer(&self, asked: &Request) -> Response {
         let (instruction, turn) = self.place(asked);
-        let action = &self.trips[&instruction][turn];
+        let action = &self.actions[&instruction][turn];
         let said = self.dialect.answered(&self.dialect.say("I do what helps.", action), "call_of_the_server");
         completion(said.to_server(), "stop")
     }
@@ -79,16 +82,16 @@ fn leading_number(text: &str) -> usize {
 }
 
 /// A reply, in the interface's own form.
-pub(crate) fn completion(message: Value, finish_reason: &str) -> Answer {
+pub(crate) fn completion(message: Value, finish_reason: &str) -> Response {
     let choice = json!({ "index": 0, "message": message, "finish_reason": finish_reason });
     let usage = json!({ "prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2 });
     let reply = json!({ "id": "1", "object": "chat.completion", "model": "parrot", "choices": [choice], "usage": usage });
-    Answer::Json(200, "", reply.to_string())
+    Response::Json(200, "", reply.to_string())
 }
 
 /// An error, in the interface's own form.
-pub(crate) fn error(status: u16, headers: &'static str, message: &str) -> Answer {
-    Answer::Json(
+pub(crate) fn error(status: u16, headers: &'static str, message: &str) -> Response {
+    Response::Json(
         status,
         headers,
         json!({ "error": { "message": message, "type": "test", "code": null } }).to_string(),

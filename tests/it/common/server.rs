@@ -1,62 +1,61 @@
-//! A site on this machine: a web server of as many lines as the tests need.
+//! A small web server on this machine.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-
 use webshop_env::{Action, Session, Shop};
 use webshop_products::GoalId;
 
-/// What is asked for.
-pub(crate) struct Asked {
+/// A request.
+pub(crate) struct Request {
     /// The path as it was sent.
     pub(crate) path: String,
     /// Names, in lower case, and values of the headers.
     pub(crate) headers: BTreeMap<String, String>,
     /// Names and values of the query, then of the form.
     pub(crate) fields: Vec<(String, String)>,
-    /// What was sent that is no form.
+    /// The body that is no form.
     pub(crate) body: String,
 }
 
-/// What is answered.
-pub(crate) enum Answer {
+/// A response.
+pub(crate) enum Response {
     /// A document.
     Page(String),
     /// Another address.
     Redirect(String),
     /// An error, by its number.
     Error(u16),
-    /// A status, further headers, and a document of JSON or what is taken for it.
+    /// A status, further headers, and a body of the type JSON.
     Json(u16, &'static str, String),
     /// Nothing: the connection is closed.
     Nothing,
 }
 
 /// Serves `answer` until the tests end, and returns the address.
-pub(crate) fn serve(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> String {
+pub(crate) fn serve(answer: impl Fn(&Request) -> Response + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("a bound address");
     let answer = Arc::new(answer);
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
             let answer = answer.clone();
-            // Whoever asked may have gone.
+            // The client may have closed the connection.
             thread::spawn(move || attend(connection, &*answer).ok());
         }
     });
     format!("http://{address}/")
 }
 
-/// Our shop's own documents, whose links say what is clicked; the server remembers each session.
+/// The documents of our own shop, whose forms name the action; the server keeps each session.
 pub(crate) fn our_site(shop: Arc<Shop>) -> String {
     let sessions: Mutex<BTreeMap<String, Session>> = Mutex::default();
     serve(move |asked| {
         let mut sessions = sessions.lock().expect("no thread panics");
         let Some(goal) = goal_of(&shop, asked.path.trim_start_matches('/')) else {
-            return Answer::Error(500);
+            return Response::Error(500);
         };
         let session = sessions.entry(asked.path.clone()).or_insert_with(|| Session::start(goal));
         if asked.fields.is_empty() {
@@ -65,7 +64,7 @@ pub(crate) fn our_site(shop: Arc<Shop>) -> String {
         if let Some(action) = action_of(session, &asked.fields) {
             session.act(&shop, &action);
         }
-        Answer::Page(session.page(&shop).html())
+        Response::Page(session.page(&shop).html())
     })
 }
 
@@ -75,7 +74,7 @@ pub(crate) fn goal_of(shop: &Shop, session: &str) -> Option<GoalId> {
     ((number as usize) < shop.goals().goals().len()).then_some(GoalId(number))
 }
 
-/// What was done on the page of `session`, by the fields of its form: a button, a search, or a new choice.
+/// The action on the page of `session`, by the fields of its form: a button, a search, or a new option.
 fn action_of(session: &Session, fields: &[(String, String)]) -> Option<Action> {
     let named = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
     let chosen = fields.iter().find(|(name, value)| session.selection().get(name) != Some(value));
@@ -84,7 +83,7 @@ fn action_of(session: &Session, fields: &[(String, String)]) -> Option<Action> {
     click.or(chosen.map(|(_, value)| Action::Click(value.clone())))
 }
 
-fn attend(connection: TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Result<()> {
+fn attend(connection: TcpStream, answer: &dyn Fn(&Request) -> Response) -> io::Result<()> {
     let mut reader = BufReader::new(&connection);
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -107,14 +106,14 @@ fn attend(connection: TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Resul
         [query, &form].into_iter().flat_map(|fields| fields.split('&')).filter(|field| !field.is_empty());
     let fields = fields.map(|field| field.split_once('=').unwrap_or((field, "")));
     let fields = fields.map(|(name, value)| (decoded(name, true), decoded(value, true))).collect();
-    let (head, body) = match answer(&Asked { path: path.to_owned(), headers, fields, body }) {
-        Answer::Page(document) => ("200 OK\r\nContent-Type: text/html; charset=utf-8".into(), document),
-        Answer::Redirect(to) => (format!("302 Found\r\nLocation: {to}"), String::new()),
-        Answer::Error(status) => (format!("{status} As It Is"), "<h1>Something is wrong</h1>".into()),
-        Answer::Json(status, headers, json) => {
+    let (head, body) = match answer(&Request { path: path.to_owned(), headers, fields, body }) {
+        Response::Page(document) => ("200 OK\r\nContent-Type: text/html; charset=utf-8".into(), document),
+        Response::Redirect(to) => (format!("302 Found\r\nLocation: {to}"), String::new()),
+        Response::Error(status) => (format!("{status} As It Is"), "<h1>Something is wrong</h1>".into()),
+        Response::Json(status, headers, json) => {
             (format!("{status} As It Is\r\nContent-Type: application/json{headers}"), json)
         }
-        Answer::Nothing => return Ok(()),
+        Response::Nothing => return Ok(()),
     };
     let n_bytes = body.len();
     write!(&connection, "HTTP/1.1 {head}\r\nContent-Length: {n_bytes}\r\nConnection: close\r\n\r\n{body}")

@@ -1,7 +1,6 @@
 //! An observer that asks for a stop.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use webshop_training::Observer;
 
 /// Asks for a stop once the work has advanced so often.

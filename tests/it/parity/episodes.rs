@@ -1,4 +1,4 @@
-//! Episodes: sessions, goals, pages and rewards after every action, and the verbs that answer for them line by line.
+//! Episodes: sessions, goals, pages and rewards after every action, and the verbs that compute them line by line.
 
 use std::io::{Seek, Write};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 
 #[test]
-fn customers_are_called_and_sent_as_there() {
+fn sessions_are_named_and_get_goals_as_in_the_original() {
     everywhere(|recordings| {
         for name in recordings.set("reset_sequence_") {
             let world = world(recordings, catalog_of(&name), style(&name));
@@ -15,7 +15,7 @@ fn customers_are_called_and_sent_as_there() {
             let mut tracer = Tracer::new(&shop, n_goals, random, 0);
             for row in list(&recordings.whole_file(&name).expect("just found")["rows"]) {
                 let traced =
-                    tracer.trace(&serde_json::from_value(json!({})).expect("a trip")).expect("a goal");
+                    tracer.trace(&serde_json::from_value(json!({})).expect("an episode")).expect("a goal");
                 assert_eq!(json!([traced.session, traced.goal_idx]), *row, "{name}");
             }
         }
@@ -23,7 +23,7 @@ fn customers_are_called_and_sent_as_there() {
 }
 
 #[test]
-fn trips_go_as_they_went_there() {
+fn episodes_are_those_of_the_original() {
     everywhere(|recordings| {
         for name in recordings.set("episodes_") {
             let catalog = catalog_of(&name);
@@ -40,14 +40,14 @@ fn trips_go_as_they_went_there() {
             for record in records {
                 let actions: Vec<&Value> =
                     list(&record["steps"]).iter().map(|step| &step["action"]).collect();
-                let trip = serde_json::from_value(asked(&record, &actions)).expect("a trip");
-                let traced = json!(tracer.trace(&trip).expect("a goal"));
+                let request = serde_json::from_value(request_of(&record, &actions)).expect("an episode");
+                let traced = json!(tracer.trace(&request).expect("a goal"));
                 for field in ["session", "goal", "instruction_text"] {
                     assert_eq!(traced[field], record[field], "{name}");
                 }
                 same_page(&traced["reset"], &record["reset"], &name);
                 for (ours, theirs) in list(&traced["steps"]).iter().zip(list(&record["steps"])) {
-                    // Where the original failed, the trip was recorded no further.
+                    // Where the original failed, the recording of the episode ends.
                     match theirs.get("error") {
                         Some(error) => {
                             assert!(ours["noop"].is_string(), "{name}: {error} after {}", theirs["action"])
@@ -60,41 +60,41 @@ fn trips_go_as_they_went_there() {
     });
 }
 
-/// How the customer of a recorded trip was received, and what they said.
-fn asked(record: &Value, actions: &[&Value]) -> Value {
+/// The request of a recorded episode: its session, its goal and its actions.
+fn request_of(record: &Value, actions: &[&Value]) -> Value {
     let number = record["goal_idx"].to_string();
-    let mut trip = match record.get("asked") {
+    let mut request = match record.get("asked") {
         Some(asked) => asked.clone(),
-        // Whoever was not called by the goal's number had their goal drawn.
+        // A session that is not named by a goal's number has its goal drawn.
         None if text(&record["session"]) == number => {
             json!({"session": record["session"], "goal_idx": record["goal_idx"]})
         }
         None => json!({"session": record["session"]}),
     };
-    trip["actions"] = json!(actions);
-    trip
+    request["actions"] = json!(actions);
+    request
 }
 
 #[test]
-fn odd_moves_end_as_they_did_there() {
+fn odd_actions_end_as_in_the_original() {
     let Some(whole) = Recordings::whole() else { return };
     let world = world(&whole, "real", GoalStyle::Synthetic);
     let (n_goals, random) = (world.goals.goals().len(), world.random);
     let shop = whole.shop("real", world.catalog, world.goals, false);
     let mut tracer = Tracer::new(&shop, n_goals, random, 0);
     let mut trace = |session: &str, seed: Option<u64>, actions: &[Value]| {
-        let trip = json!({"session": session, "seed": seed, "actions": actions});
-        json!(tracer.trace(&serde_json::from_value(trip).expect("a trip")).expect("a goal"))
+        let request = json!({"session": session, "seed": seed, "actions": actions});
+        json!(tracer.trace(&serde_json::from_value(request).expect("an episode")).expect("a goal"))
     };
-    // The first customers, `c1` and `c2`, met a failure, and so did the first `c6`; each had drawn a goal.
-    let failing = |said: &str| vec![json!(said)];
+    // The first sessions, `c1` and `c2`, failed, and so did the first `c6`; each had drawn a goal.
+    let failing = |action: &str| vec![json!(action)];
     trace("c1", None, &failing("search[<a> x]"));
     trace("c2", None, &failing("search[<c>]"));
     let probes = whole.whole_file("edge_behaviours").expect("recorded");
     for probe in list(&probes) {
         let recorded = probe["result"].as_array().filter(|steps| steps[0].is_object());
         let Some(recorded) = recorded else { continue };
-        let session = text(&recorded[0]["url"]).split('/').nth(4).expect("an address names the customer");
+        let session = text(&recorded[0]["url"]).split('/').nth(4).expect("an address names the session");
         if session == "c6b" {
             trace("c6", None, &[]);
         }
@@ -114,7 +114,7 @@ fn odd_moves_end_as_they_did_there() {
     }
 }
 
-/// What `webshop` answers to lines on standard input, under the original's rules over the committed catalog.
+/// The rows that a verb of `webshop` writes for lines on standard input, under the original's rules over the committed catalog.
 fn answers(verb: &str, flags: &[&str], lines: &[Value]) -> Vec<Value> {
     let mut input = tempfile::tempfile().expect("a temporary file");
     for line in lines {
@@ -135,7 +135,7 @@ fn answers(verb: &str, flags: &[&str], lines: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn other_programs_check_us_line_by_line() {
+fn batches_of_lines_are_those_of_the_original() {
     let recordings = Recordings::committed();
     let queries = recordings.records("search_synth1k");
     let found = answers("search", &["--batch"], &queries);
@@ -145,22 +145,22 @@ fn other_programs_check_us_line_by_line() {
         assert_eq!([&ours["ids"], &ours["scores"]], [&theirs["ids"], &theirs["raw_scores"]]);
     }
     let purchases = recordings.records("rewards_synth");
-    let judged = answers("explain", &["--batch"], &purchases);
-    assert_eq!(judged.len(), purchases.len());
-    for (ours, theirs) in judged.iter().zip(&purchases) {
+    let explained = answers("explain", &["--batch"], &purchases);
+    assert_eq!(explained.len(), purchases.len());
+    for (ours, theirs) in explained.iter().zip(&purchases) {
         for (field, ours) in ours.as_object().expect("an object") {
             assert_eq!(*ours, theirs[field], "{field} of {theirs}");
         }
     }
-    // Told with the goals that the trips were recorded for, instead of goals drawn here.
-    let trips = recordings.records("episodes_synth_prev2");
-    let asked = trips.iter().map(|trip| {
-        let actions: Vec<&Value> = list(&trip["steps"]).iter().map(|step| &step["action"]).collect();
-        json!({"session": trip["session"], "goal": trip["goal"], "actions": actions})
+    // Traced with the goals of the recorded episodes, instead of goals drawn here.
+    let episodes = recordings.records("episodes_synth_prev2");
+    let asked = episodes.iter().map(|episode| {
+        let actions: Vec<&Value> = list(&episode["steps"]).iter().map(|step| &step["action"]).collect();
+        json!({"session": episode["session"], "goal": episode["goal"], "actions": actions})
     });
     let traced = answers("trace", &["--prev", "2"], &asked.collect::<Vec<_>>());
-    assert_eq!(traced.len(), trips.len());
-    for (ours, theirs) in traced.iter().zip(&trips) {
+    assert_eq!(traced.len(), episodes.len());
+    for (ours, theirs) in traced.iter().zip(&episodes) {
         for (ours, theirs) in list(&ours["steps"]).iter().zip(list(&theirs["steps"])) {
             same_page(ours, theirs, "episodes_synth_prev2");
         }

@@ -1,4 +1,4 @@
-//! The shop is WebShop: under `Compat::Original` it draws, finds, shows and pays what the original did.
+//! Under `Compat::Original` the shop draws goals, finds products, shows pages and gives rewards as the original does.
 //!
 //! The recordings in `tests/data/parity` (its README says where they come from) are part of a larger one,
 //! which holds real products too and cannot be committed. Where the environment variable `WEBSHOP_GOLDEN`
@@ -40,7 +40,7 @@ fn world(recordings: &Recordings, catalog: &str, style: GoalStyle) -> OriginalWo
     OriginalWorld::load(&recordings.catalog(catalog), style, 0).expect("sound products and goals")
 }
 
-/// The original's shop with nobody in it, for searches and rewards.
+/// The original's shop without a session, for searches and rewards.
 fn shop(recordings: &Recordings, catalog: &str) -> Shop {
     let world = world(recordings, catalog, GoalStyle::Human);
     recordings.shop(catalog, world.catalog, world.goals, false)
@@ -88,7 +88,7 @@ fn the_generator_is_cpythons() {
 }
 
 #[test]
-fn products_cost_what_they_cost_there() {
+fn prices_are_those_of_the_original() {
     everywhere(|recordings| {
         for name in recordings.set("product_prices_") {
             let recorded = recordings.whole_file(&name).expect("just found");
@@ -106,7 +106,7 @@ fn products_cost_what_they_cost_there() {
 }
 
 #[test]
-fn goals_are_wished_in_the_same_words_and_order() {
+fn goals_have_the_same_instructions_and_order() {
     everywhere(|recordings| {
         for name in recordings.set("goals_") {
             let world = world(recordings, catalog_of(&name), style(&name));
@@ -150,7 +150,7 @@ fn queries_have_the_recorded_terms_and_results() {
 }
 
 #[test]
-fn the_collection_is_measured_as_there() {
+fn index_statistics_are_those_of_the_original() {
     everywhere(|recordings| {
         for name in recordings.set("index_stats_") {
             let recorded = recordings.whole_file(&name).expect("just found");
@@ -164,7 +164,7 @@ fn the_collection_is_measured_as_there() {
 }
 
 #[test]
-fn purchases_are_worth_what_was_recorded() {
+fn rewards_are_those_of_the_original() {
     everywhere(|recordings| {
         for name in recordings.set("rewards_") {
             let shop = shop(recordings, catalog_of(&name));
@@ -191,23 +191,23 @@ fn purchases_are_worth_what_was_recorded() {
 }
 
 #[test]
-fn actions_are_read_as_there() {
+fn actions_are_parsed_as_in_the_original() {
     everywhere(|recordings| {
         for case in list(&recordings.whole_file("parse_action").expect("recorded everywhere")) {
-            let (said, verb, argument) = (text(&case[0]), text(&case[1][0]), case[1][1].as_str());
+            let (action, verb, argument) = (text(&case[0]), text(&case[1][0]), case[1][1].as_str());
             let expected = match (verb, argument.map(str::to_lowercase)) {
                 (_, None) => Action::Noop(NoopReason::Malformed),
                 ("search", Some(words)) => Action::Search(words),
                 ("click", Some(label)) => Action::Click(label),
                 (_, Some(_)) => Action::Noop(NoopReason::UnknownVerb),
             };
-            assert_eq!(Action::parse(said, Compat::Original), expected, "{said:?}");
+            assert_eq!(Action::parse(action, Compat::Original), expected, "{action:?}");
         }
     });
 }
 
 #[test]
-fn words_are_cut_and_compared_as_there() {
+fn texts_are_analyzed_and_compared_as_in_the_original() {
     everywhere(|recordings| {
         for line in recordings.lines("porter_vocab.tsv.gz") {
             let (word, stemmed) = line.split_once('\t').expect("a pair");

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Asserts that the first trip is made all the same if its n-th request is answered so, and asked so often.
-fn check_passes(n_asked: usize, answer: impl Fn(usize) -> Option<Answer> + Send + Sync + 'static) {
+/// Asserts that the first episode ends well if its n-th request is answered so, after so many more requests.
+fn check_passes(n_asked: usize, answer: impl Fn(usize) -> Option<Response> + Send + Sync + 'static) {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 3);
     let count = Arc::new(AtomicUsize::new(0));
@@ -14,24 +14,24 @@ fn check_passes(n_asked: usize, answer: impl Fn(usize) -> Option<Answer> + Send 
         if is_first { answer(n) } else { None }
     });
     let trips = play(&policy(&address, config(Dialect::VerlAgent)), &tasks).expect("the server is there");
-    let here = made_here(&tasks, &mut OraclePolicy);
+    let here = local_episodes(&tasks, &mut OraclePolicy);
     for (trip, here) in trips.iter().zip(&here) {
-        assert_eq!(trip.as_ref().expect("no trip fails").turns.len(), here.turns.len());
+        assert_eq!(trip.as_ref().expect("no episode fails").turns.len(), here.turns.len());
     }
     assert_eq!(count.load(Ordering::Relaxed), here[0].turns.len() + n_asked);
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn requests_that_may_succeed_later_are_sent_again() {
     // One more request where one fails.
     for status in [408, 409, 429, 500, 503] {
         check_passes(1, move |n| (n == 2).then(|| error(status, "", "not now")));
     }
     check_passes(1, |n| (n == 1).then(|| error(429, "\r\nRetry-After: 0", "not now")));
-    check_passes(1, |n| (n == 1).then(|| Answer::Json(200, "", "{\"choices\": [".into())));
-    check_passes(1, |n| (n == 1).then(|| Answer::Json(200, "", "<h1>busy</h1>".into())));
-    check_passes(1, |n| (n == 2).then_some(Answer::Nothing));
-    // Two failures of one request are a failure of the trip, which is begun anew: all its requests come again.
+    check_passes(1, |n| (n == 1).then(|| Response::Json(200, "", "{\"choices\": [".into())));
+    check_passes(1, |n| (n == 1).then(|| Response::Json(200, "", "<h1>busy</h1>".into())));
+    check_passes(1, |n| (n == 2).then_some(Response::Nothing));
+    // Two failures of one request are a failure of the episode, which starts again with its first request.
     check_passes(3, |n| (2..=3).contains(&n).then(|| error(500, "", "not now")));
 }
 
@@ -65,16 +65,16 @@ fn requests_and_episodes_have_time_limits() {
     let limit = Duration::from_millis(20);
     let of_request = unanswered(asking(Dialect::VerlAgent, |asking| asking.answer_limit = limit));
     assert_eq!((of_request.reason.as_str(), of_request.attempts), ("no answer within 0.02 s", 2));
-    let of_trip = unanswered(RemoteConfig { trip_limit: limit, ..config(Dialect::VerlAgent) });
-    assert_eq!((of_trip.reason.as_str(), of_trip.attempts), ("the trip had not ended after 0.02 s", 2));
+    let of_episode = unanswered(RemoteConfig { trip_limit: limit, ..config(Dialect::VerlAgent) });
+    assert_eq!((of_episode.reason.as_str(), of_episode.attempts), ("the trip had not ended after 0.02 s", 2));
 }
 
-/// Asserts that of three trips only the second fails, why, and after how many requests.
+/// Asserts that of three episodes only the second fails, why, and after how many requests.
 fn check_second(
     reason: &str,
     n_asked: usize,
     config: RemoteConfig,
-    answer: impl Fn() -> Answer + Send + Sync + 'static,
+    answer: impl Fn() -> Response + Send + Sync + 'static,
 ) {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 3);
@@ -88,66 +88,66 @@ fn check_second(
     });
     let trips = play(&policy(&address, config), &tasks).expect("the server is there");
     assert!(trips[0].is_ok() && trips[2].is_ok(), "{trips:?}");
-    let failed = trips[1].as_ref().expect_err("the second trip fails");
+    let failed = trips[1].as_ref().expect_err("the second episode fails");
     assert_eq!((failed.reason.as_str(), failed.coordinates), (reason, tasks[1].coordinates));
     assert_eq!(count.load(Ordering::Relaxed), n_asked);
 }
 
 #[test]
-fn a_trip_fails_alone_and_for_a_reason() {
+fn an_episode_fails_alone_and_with_a_reason() {
     let config = || config(Dialect::VerlAgent);
-    // Two requests in each of two trips.
-    let told = "HTTP status 500 Internal Server Error: out of order";
-    check_second(told, 4, config(), || error(500, "", "out of order"));
-    check_second("HTTP status 502 Bad Gateway", 4, config(), || Answer::Json(502, "", String::new()));
+    // Two requests in each of two attempts.
+    let expected = "HTTP status 500 Internal Server Error: out of order";
+    check_second(expected, 4, config(), || error(500, "", "out of order"));
+    check_second("HTTP status 502 Bad Gateway", 4, config(), || Response::Json(502, "", String::new()));
     let garbage = "no chat completion, expected value at line 1 column 1: `hello`";
-    check_second(garbage, 4, config(), || Answer::Json(200, "", "hello".into()));
-    // What is refused is not asked again.
-    let told = "HTTP status 422 Unprocessable Entity: no such field";
-    check_second(told, 1, config(), || error(422, "", "no such field"));
-    let told = "HTTP status 400 Bad Request: too hot";
-    check_second(told, 1, config(), || error(400, "", "too hot"));
+    check_second(garbage, 4, config(), || Response::Json(200, "", "hello".into()));
+    // A refused request is not sent again.
+    let expected = "HTTP status 422 Unprocessable Entity: no such field";
+    check_second(expected, 1, config(), || error(422, "", "no such field"));
+    let expected = "HTTP status 400 Bad Request: too hot";
+    check_second(expected, 1, config(), || error(400, "", "too hot"));
 }
 
-/// Why nobody shops where all is answered so.
+/// Asserts the error of a server that answers every request so.
 fn check_closed(
     expected: &str,
     key: Option<&str>,
-    answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+    answer: impl Fn(&Request) -> Response + Send + Sync + 'static,
 ) {
     let shop = Arc::new(corner_shop());
     let address = serve(answer);
     let endpoint = Endpoint::parse(&address, key.map(str::to_owned)).expect("an address");
     let policy = RemotePolicy::new(endpoint, config(Dialect::VerlAgent)).expect("a client");
-    let refusal = play(&policy, &tasks(&shop, 3)).expect_err("nobody is served");
+    let refusal = play(&policy, &tasks(&shop, 3)).expect_err("no request is answered");
     assert_eq!(refusal.replace(&address, "SERVER/"), expected);
 }
 
 #[test]
-fn a_server_that_refuses_everybody_is_given_up_at_once() {
+fn a_server_that_refuses_every_request_ends_the_rollout() {
     let at = "cannot ask the model at `SERVER/chat/completions`";
     check_closed(&format!("{at}: HTTP status 404 Not Found: no model `parrot`"), None, |_| {
         error(404, "", "no model `parrot`")
     });
-    // The key goes where it belongs, and nowhere else.
+    // The key is sent in its header and removed from messages.
     check_closed(
         &format!("{at}: HTTP status 401 Unauthorized: bad key Bearer …"),
         Some("s3cret"),
         |asked| error(401, "", &format!("bad key {}", asked.headers["authorization"])),
     );
     check_closed(&format!("{at}: HTTP status 403 Forbidden: not you"), None, |_| {
-        Answer::Json(403, "", json!({ "detail": "not you" }).to_string())
+        Response::Json(403, "", json!({ "detail": "not you" }).to_string())
     });
 }
 
 #[test]
-fn a_server_that_is_not_there_is_given_up() {
+fn an_unreachable_server_ends_the_rollout() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = format!("http://{}/", listener.local_addr().expect("a bound address"));
     drop(listener);
     let shop = Arc::new(corner_shop());
     let refusal =
-        play(&policy(&address, config(Dialect::VerlAgent)), &tasks(&shop, 3)).expect_err("nobody is there");
+        play(&policy(&address, config(Dialect::VerlAgent)), &tasks(&shop, 3)).expect_err("no server");
     assert!(
         refusal.starts_with(&format!("cannot ask the model at `{address}v1/chat/completions`: ")),
         "{refusal}"

@@ -4,7 +4,7 @@ use std::sync::Condvar;
 
 use super::*;
 
-/// How many requests are being answered, and the most at one time so far.
+/// How many requests are open, and the most at one time so far.
 #[derive(Default)]
 struct Load {
     now: usize,
@@ -23,7 +23,7 @@ fn most_at_once(concurrency: usize) -> usize {
         locked.now += 1;
         locked.most = locked.most.max(locked.now);
         arrived.notify_all();
-        // Where fewer come, nobody goes on, and the episodes fail at their time limit.
+        // Where fewer come, no request is answered, and the episodes fail at their time limit.
         drop(arrived.wait_while(locked, |load| load.most < concurrency).expect("no thread panics"));
         let answer = model.answer(asked);
         load.lock().expect("no thread panics").now -= 1;
@@ -43,7 +43,7 @@ fn exactly_as_many_episodes_as_allowed_run_at_one_time() {
 }
 
 #[test]
-fn trips_under_way_are_given_up_when_asked_to_stop() {
+fn running_episodes_are_abandoned_at_a_stop() {
     let shop = Arc::new(corner_shop());
     let tasks: Vec<(usize, Task)> = tasks(&shop, 6).into_iter().enumerate().collect();
     let slow = instruction(&shop, &tasks[1].1);
@@ -57,7 +57,7 @@ fn trips_under_way_are_given_up_when_asked_to_stop() {
     let (stop, mut n_ended) = (AtomicBool::new(false), 0);
     let config = asking(Dialect::VerlAgent, |asking| asking.concurrency = 2);
     let played = policy(&address, config).play(&tasks, &stop, &mut |_, outcome| {
-        outcome.expect("no trip fails");
+        outcome.expect("no episode fails");
         n_ended += 1;
         stop.store(n_ended == 3, Ordering::Relaxed);
         Ok(())

@@ -1,5 +1,5 @@
-//! A model behind a server shops as one of ours does; what may pass is tried again, and what fails is worth nothing
-//! rather than zero.
+//! Episodes of a model server are those of a local policy; requests that may succeed later are sent again, and an episode
+//! that fails has no reward rather than reward 0.
 
 mod failures;
 mod limits;
@@ -12,15 +12,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::corner_shop::corner_shop;
-use crate::common::model::{MAX_STEPS, Model, completion, error, made_here, tasks};
-use crate::common::server::{Answer, Asked, serve};
+use crate::common::model::{MAX_STEPS, Model, completion, error, local_episodes, tasks};
+use crate::common::server::{Request, Response, serve};
 use serde_json::{Map, Value, json};
-use webshop_remote::{AskConfig, Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
-use webshop_agent::{Dialect, Episode, OraclePolicy, Sampling, Task, TripFile};
-use webshop_lm::StopReason;
+use webshop_agent::{Dialect, Episode, OraclePolicy, Sampling, Task};
 use webshop_env::{Shop, replay};
+use webshop_lm::StopReason;
+use webshop_remote::{AskConfig, Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
 
-/// What is asked of the server; requests and trips are tried twice.
+/// The requests to the server; requests and episodes are tried twice.
 fn config(dialect: Dialect) -> RemoteConfig {
     let asking = AskConfig {
         model: "parrot".into(),
@@ -34,7 +34,7 @@ fn config(dialect: Dialect) -> RemoteConfig {
     RemoteConfig { asking, max_steps: MAX_STEPS, trip_limit: Duration::from_secs(60), trip_retries: 1 }
 }
 
-/// The same, asked in another way.
+/// The same with other requests.
 fn asking(dialect: Dialect, change: impl Fn(&mut AskConfig)) -> RemoteConfig {
     let mut config = config(dialect);
     change(&mut config.asking);
@@ -48,12 +48,12 @@ fn policy(address: &str, config: RemoteConfig) -> RemotePolicy {
 
 type Outcomes = Vec<Result<Episode, FailedTrip>>;
 
-/// What comes of the tasks, in their order.
+/// The outcomes of the tasks, in their order.
 fn play(policy: &RemotePolicy, tasks: &[Task]) -> Result<Outcomes, String> {
     let places: Vec<(usize, Task)> = tasks.iter().cloned().enumerate().collect();
     let mut outcomes = BTreeMap::new();
     let ended = policy.play(&places, &AtomicBool::new(false), &mut |place, outcome| {
-        assert!(outcomes.insert(place, outcome).is_none(), "a trip ends once");
+        assert!(outcomes.insert(place, outcome).is_none(), "an episode ends once");
         Ok(())
     });
     ended.map_err(|error| error.to_string())?;
@@ -61,7 +61,7 @@ fn play(policy: &RemotePolicy, tasks: &[Task]) -> Result<Outcomes, String> {
     Ok(outcomes.into_values().collect())
 }
 
-/// The trip as a line of a file.
+/// The episode as a line of a file.
 fn line(shop: &Shop, episode: &Episode) -> String {
     serde_json::to_string(&episode.record(shop)).expect("a record is data") + "\n"
 }
@@ -70,11 +70,11 @@ fn lines(shop: &Shop, episodes: &[Episode]) -> String {
     episodes.iter().map(|episode| line(shop, episode)).collect()
 }
 
-/// A server whose model answers in a dialect, unless `instead` has another answer for the n-th request about a trip.
+/// A server whose model answers in a format, unless `instead` has another response to the n-th request of an episode.
 fn served(
     shop: &Arc<Shop>,
     dialect: Dialect,
-    instead: impl Fn(&str, usize) -> Option<Answer> + Send + Sync + 'static,
+    instead: impl Fn(&str, usize) -> Option<Response> + Send + Sync + 'static,
 ) -> String {
     let model = Model::new(shop, dialect);
     let asked_for: Mutex<BTreeMap<String, usize>> = Mutex::default();
@@ -95,14 +95,14 @@ fn instruction(shop: &Shop, task: &Task) -> String {
 }
 
 #[test]
-fn a_served_model_shops_as_the_oracle_does_in_every_dialect() {
+fn a_served_model_acts_as_the_oracle_in_every_format() {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 10);
-    let here = made_here(&tasks, &mut OraclePolicy);
+    let here = local_episodes(&tasks, &mut OraclePolicy);
     for dialect in Dialect::ALL {
         let policy = policy(&served(&shop, dialect, |_, _| None), config(dialect));
         let there = play(&policy, &tasks).expect("the server is there");
-        let there: Vec<Episode> = there.into_iter().map(|trip| trip.expect("no trip fails")).collect();
+        let there: Vec<Episode> = there.into_iter().map(|trip| trip.expect("no episode fails")).collect();
         for (there, here) in there.iter().zip(&here) {
             let done = |episode: &Episode| -> Vec<_> {
                 episode
@@ -115,13 +115,13 @@ fn a_served_model_shops_as_the_oracle_does_in_every_dialect() {
             assert_eq!((there.reward, there.terminated, there.truncated), (here.reward, true, false));
             assert!(there.turns.iter().all(|turn| turn.is_well_formed), "{dialect}");
         }
-        let replayed = replay(lines(&shop, &there).as_bytes(), &shop).expect("trips of this shop");
-        assert_eq!((replayed.trips, replayed.difference), (10, None), "{dialect}");
+        let replayed = replay(lines(&shop, &there).as_bytes(), &shop).expect("episodes of this shop");
+        assert_eq!((replayed.episodes, replayed.difference), (10, None), "{dialect}");
     }
 }
 
 #[test]
-fn requests_say_what_is_asked_for() {
+fn requests_have_the_fields_of_the_configuration() {
     let shop = Arc::new(corner_shop());
     let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
     let requests = |config: RemoteConfig| {
@@ -166,22 +166,22 @@ fn requests_say_what_is_asked_for() {
 }
 
 #[test]
-fn a_chat_that_no_longer_fits_is_cut_and_counts() {
+fn a_chat_that_no_longer_fits_truncates_its_episode() {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 2);
     let message = "This model's maximum context length is 99 tokens.";
     let address = served(&shop, Dialect::Ragen, move |_, n| (n == 3).then(|| error(400, "", message)));
     let trips = play(&policy(&address, config(Dialect::Ragen)), &tasks).expect("the server is there");
     for trip in trips {
-        let trip = trip.expect("no trip fails");
+        let trip = trip.expect("no episode fails");
         assert_eq!((trip.turns.len(), trip.truncated, trip.terminated, trip.reward), (2, true, false, 0.0));
-        let replayed = replay(line(&shop, &trip).as_bytes(), &shop).expect("a trip of this shop");
+        let replayed = replay(line(&shop, &trip).as_bytes(), &shop).expect("an episode of this shop");
         assert_eq!(replayed.difference, None);
     }
 }
 
 #[test]
-fn it_is_on_record_why_an_answer_ended_and_what_was_no_call() {
+fn records_hold_the_stop_reason_and_malformed_calls() {
     let shop = Arc::new(corner_shop());
     let call = |arguments: &str| {
         let function = json!({ "name": "click", "arguments": arguments });
@@ -194,7 +194,7 @@ fn it_is_on_record_why_an_answer_ended_and_what_was_no_call() {
     });
     let config = RemoteConfig { max_steps: 2, ..config(Dialect::ToolCall) };
     let trips = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
-    let trip = trips[0].as_ref().expect("no trip fails");
+    let trip = trips[0].as_ref().expect("no episode fails");
     let turns: Vec<_> =
         trip.turns.iter().map(|turn| (turn.stop, turn.is_well_formed, turn.answer.as_deref())).collect();
     let cut = |answer| (Some(StopReason::Length), false, Some(answer));

@@ -3,8 +3,9 @@
 use std::fs;
 
 use super::*;
+use webshop_remote::resume_file;
 
-/// A file with the records of these trips, and `more` behind them.
+/// A file with the records of these episodes, and `more` behind them.
 fn file_of(shop: &Shop, episodes: &[Episode], more: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), lines(shop, episodes) + more).expect("a written file");
@@ -12,16 +13,16 @@ fn file_of(shop: &Shop, episodes: &[Episode], more: &str) -> tempfile::NamedTemp
 }
 
 #[test]
-fn a_file_of_trips_is_gone_on_with() {
+fn a_file_of_episodes_is_continued() {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 4);
     let policy = policy(&served(&shop, Dialect::Ragen, |_, _| None), config(Dialect::Ragen));
     let made = play(&policy, &tasks).expect("the server is there");
-    let made: Vec<Episode> = made.into_iter().map(|trip| trip.expect("no trip fails")).collect();
-    // The trips of the second and the last task, and the beginning of another.
+    let made: Vec<Episode> = made.into_iter().map(|trip| trip.expect("no episode fails")).collect();
+    // The episodes of the second and the last task, and the beginning of another.
     let half = &line(&shop, &made[0])[..300];
     let file = file_of(&shop, &[made[3].clone(), made[1].clone()], half);
-    let (mut trips, kept) = webshop_remote::resume_file(file.path(), &policy, &tasks, &shop).expect("its own trips");
+    let (mut trips, kept) = resume_file(file.path(), &policy, &tasks, &shop).expect("its own episodes");
     assert_eq!(kept.dropped_bytes, 300);
     let places: Vec<usize> = (0..4).filter(|&place| kept.episodes[place].is_some()).collect();
     assert_eq!(places, [1, 3]);
@@ -33,7 +34,7 @@ fn a_file_of_trips_is_gone_on_with() {
             "read and written again, it is the same line"
         );
     }
-    let second = webshop_remote::resume_file(file.path(), &policy, &tasks, &shop).expect_err("it is being written to");
+    let second = resume_file(file.path(), &policy, &tasks, &shop).expect_err("it is being written to");
     assert!(second.to_string().ends_with("another program writes to it"), "{second}");
     trips.append(&made[0].record(&shop)).expect("a written line");
     let whole: String = [3, 1, 0].map(|place| line(&shop, &made[place])).concat();
@@ -41,19 +42,19 @@ fn a_file_of_trips_is_gone_on_with() {
 }
 
 #[test]
-fn a_file_of_other_trips_is_not_gone_on_with() {
+fn a_file_of_other_episodes_is_refused() {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 2);
     let address = served(&shop, Dialect::Ragen, |_, _| None);
     let as_configured = |config: RemoteConfig| policy(&address, config);
     let first = as_configured(config(Dialect::Ragen));
     let made = play(&first, &tasks).expect("the server is there");
-    let made: Vec<Episode> = made.into_iter().map(|trip| trip.expect("no trip fails")).collect();
+    let made: Vec<Episode> = made.into_iter().map(|trip| trip.expect("no episode fails")).collect();
     let check = |expected: &str, policy: &RemotePolicy, tasks: &[Task], episodes: &[Episode], more: &str| {
         let file = file_of(&shop, episodes, more);
         let before = fs::read(file.path()).expect("a file");
         let refusal =
-            webshop_remote::resume_file(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
+            resume_file(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
         let told = refusal.replace(file.path().to_str().expect("a plain name"), "FILE");
         assert_eq!(told, format!("cannot read `FILE`: {expected}"));
         assert_eq!(fs::read(file.path()).expect("a file"), before, "it is left alone");
@@ -71,9 +72,9 @@ fn a_file_of_other_trips_is_not_gone_on_with() {
     check(&differs(expected), &dialect, &tasks, &made, "");
     let steps = other(&|config| config.max_steps = 9);
     check(&differs("max_steps `15` then, `9` now"), &steps, &tasks, &made, "");
-    let oracles = made_here(&tasks, &mut OraclePolicy);
+    let oracles = local_episodes(&tasks, &mut OraclePolicy);
     let file = file_of(&shop, &oracles, "");
-    let refusal = webshop_remote::resume_file(file.path(), &first, &tasks, &shop).expect_err("the oracle's").to_string();
+    let refusal = resume_file(file.path(), &first, &tasks, &shop).expect_err("the oracle's").to_string();
     assert!(refusal.contains("policy `oracle` then, `remote` now"), "{refusal}");
     check("line 2: a trip for goal 1 (0), which is not asked for", &first, &tasks[..1], &made, "");
     let twice = [made[0].clone(), made[1].clone(), made[0].clone()];
@@ -83,7 +84,6 @@ fn a_file_of_other_trips_is_not_gone_on_with() {
     let forged = lines(&shop, &made).replacen("click[buy now]", "click[description]", 1);
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), forged).expect("a written file");
-    let refusal =
-        webshop_remote::resume_file(file.path(), &first, &tasks, &shop).expect_err("it went otherwise").to_string();
+    let refusal = resume_file(file.path(), &first, &tasks, &shop).expect_err("it went otherwise").to_string();
     assert!(refusal.contains("line 1: turn ") && refusal.contains("is not as recorded"), "{refusal}");
 }

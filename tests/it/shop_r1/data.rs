@@ -1,5 +1,5 @@
-//! Single steps are made of trips, of recordings in each of the formats in use, and of dead ends; and what others made is
-//! checked field by field.
+//! Single steps are made of episodes, of recordings in each of the formats in use, and of pages to terminate on; and files
+//! of steps are checked field by field.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,13 @@ use crate::common::command::{CORNER_SHOP, answer, path, temporary, webshop};
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
-use webshop_agent::next_action::{About, ActionType, BuyNowAs, NextAction, Sample, SampleSource, dead_end, samples_of};
+use webshop_agent::{
+    next_action::About, next_action::ActionType, next_action::BuyNowAs, next_action::NextAction,
+    next_action::Sample, next_action::SampleSource, next_action::dead_end, next_action::samples_of,
+};
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
-use webshop_training::{CatalogConfig, open_shop};
+use webshop_training::{config::CatalogConfig, open_shop};
 
 const ABOUT: About<'_> = About { source: SampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };
 
@@ -21,7 +24,7 @@ fn embedded() -> Shop {
 }
 
 fn tea(shop: &Shop) -> GoalId {
-    shop.goals().goals().iter().find(|goal| goal.asin.as_str() == "B0TEA00001").expect("tea is wanted").id
+    shop.goals().goals().iter().find(|goal| goal.asin.as_str() == "B0TEA00001").expect("a goal for tea").id
 }
 
 fn steps(said: &[&str]) -> Vec<(String, Action)> {
@@ -32,7 +35,7 @@ fn samples(lines: &str) -> Vec<Sample> {
     lines.lines().map(|line| serde_json::from_str(line).expect("a sample")).collect()
 }
 
-/// What was done in a sample, as Shop-R1 says it in short.
+/// The action of an example in short.
 fn done(sample: &Sample) -> String {
     match &sample.action {
         NextAction::Click { name } => format!("{} {name}", sample.id),
@@ -41,19 +44,19 @@ fn done(sample: &Sample) -> String {
     }
 }
 
-fn all_done(samples: &[Sample]) -> Vec<String> {
+pub(super) fn all_done(samples: &[Sample]) -> Vec<String> {
     samples.iter().map(done).collect()
 }
 
 /// The samples that `data` writes with these flags, and the table.
-fn data(flags: &[&str]) -> (Vec<Sample>, String) {
+pub(super) fn data(flags: &[&str]) -> (Vec<Sample>, String) {
     let answer = webshop(&[&["shop-r1", "data"], flags].concat(), "");
     assert_eq!(answer.code, Some(0), "{flags:?}: {}", answer.stderr);
     (samples(&answer.stdout), answer.stderr)
 }
 
 #[test]
-fn each_step_of_a_trip_is_a_sample_if_its_page_offers_it() {
+fn each_step_of_an_episode_is_an_example_if_its_action_is_available() {
     let shop = corner_shop();
     let tea = tea(&shop);
     let said = [
@@ -67,16 +70,20 @@ fn each_step_of_a_trip_is_a_sample_if_its_page_offers_it() {
     ];
     let made = samples_of(&shop, tea, &steps(&said), ABOUT);
     let id = |step: usize| format!("policy-{}-{step}", tea.0);
-    // Step 1 is no move, step 2 has no search bar, and step 6 is behind the purchase.
+    // Step 1 is no available action, step 2 has no search bar, and step 6 is behind the purchase.
     let expected = ["search green tea", "b0tea00001", "crème brûlée", "buy now"];
     let expected: Vec<String> =
         [0, 3, 4, 5].into_iter().zip(expected).map(|(at, done)| format!("{} {done}", id(at))).collect();
     assert_eq!(all_done(&made), expected);
     let last = &made[3];
     assert_eq!((last.step, last.context.len(), last.rationale.as_str()), (5, 5, "I buy it."));
-    assert_eq!(last.context[1].action, None, "what the shop let pass is no action");
+    assert_eq!(last.context[1].action, None, "an unavailable action is left out of the context");
     let search = last.context[2].action.as_ref().map(NextAction::action_type);
-    assert_eq!(search, Some(ActionType::TypeAndSubmit), "what was done is told though it makes no sample");
+    assert_eq!(
+        search,
+        Some(ActionType::TypeAndSubmit),
+        "an action is in the context though it makes no example"
+    );
     assert!(last.page.contains("<option name=\"crème brûlée\" clicked>"), "{}", last.page);
     let about = About { buy_now_as: BuyNowAs::Terminate, ..ABOUT };
     let made = samples_of(&shop, tea, &steps(&said), about);
@@ -84,24 +91,24 @@ fn each_step_of_a_trip_is_a_sample_if_its_page_offers_it() {
 }
 
 #[test]
-fn a_dead_end_lists_nothing_that_could_be_bought() {
+fn a_terminate_example_lists_nothing_worth_buying() {
     let shop = corner_shop();
     let (tea, sheet) = (tea(&shop), goal(&shop, "B0SHEET001", &["twin [38x75]"]).id);
     // The sheets alone are listed. Their title shares no noun with the tea's, so that the reward's factor is 0.
-    let left = dead_end(&shop, tea, sheet, ABOUT).expect("a dead end");
-    assert_eq!(left.page.matches("<a name=").count(), 1, "{}", left.page);
-    assert_eq!(done(&left), format!("dead_end-{}-{}-1 leave", tea.0, sheet.0));
-    assert_eq!((left.source, left.context.len()), (SampleSource::DeadEnd, 1));
-    assert_eq!(left.rationale, "I find nothing that I want.");
-    assert_eq!(dead_end(&shop, tea, tea, ABOUT), None, "what is wanted is listed");
-    // Sneakers without laces are worth more than a tenth to who wants some with: the kind is right.
+    let example = dead_end(&shop, tea, sheet, ABOUT).expect("a terminate example");
+    assert_eq!(example.page.matches("<a name=").count(), 1, "{}", example.page);
+    assert_eq!(done(&example), format!("dead_end-{}-{}-1 leave", tea.0, sheet.0));
+    assert_eq!((example.source, example.context.len()), (SampleSource::DeadEnd, 1));
+    assert_eq!(example.rationale, "I find nothing that I want.");
+    assert_eq!(dead_end(&shop, tea, tea, ABOUT), None, "the wanted product is listed");
+    // Sneakers without laces earn more than a tenth of a goal for some with: the kind is right.
     let [laced, plain] =
         [["white", "8"], ["white", "9"]].map(|options| goal(&shop, "B0SNEAK001", &options).id);
     assert_eq!(dead_end(&shop, laced, plain, ABOUT), None);
     let shop = embedded();
     // Of 8 results for curtains none is a drink, nor are the brushes among them.
-    let left = dead_end(&shop, GoalId(41), GoalId(1226), ABOUT).expect("a dead end");
-    assert!(left.page.contains("(Total results: 8)"), "{}", left.page);
+    let example = dead_end(&shop, GoalId(41), GoalId(1226), ABOUT).expect("a terminate example");
+    assert!(example.page.contains("(Total results: 8)"), "{}", example.page);
     assert_eq!(dead_end(&shop, GoalId(41), GoalId(41), ABOUT), None);
 }
 
@@ -113,26 +120,26 @@ fn data_is_the_same_every_time_and_checks_out() {
         let file = dir.path().join(name);
         let flags = ["shop-r1", "data", "--episodes", "30", "--threads", threads, "--out", path(&file)];
         let table = answer(&flags);
-        assert_eq!(answer(&["shop-r1", "validate", path(&file)]), told_of_samples(&table));
+        assert_eq!(answer(&["shop-r1", "validate", path(&file)]), counts_of(&table));
         written.push(fs::read_to_string(&file).expect("samples"));
     }
     assert_eq!(written[0], written[1]);
     let made = samples(&written[0]);
-    let n_left = made.iter().filter(|sample| sample.source == SampleSource::DeadEnd).count();
+    let n_terminate = made.iter().filter(|sample| sample.source == SampleSource::DeadEnd).count();
     // A tenth of all, to the nearest whole sample.
-    assert_eq!(n_left, ((made.len() - n_left) as f64 / 9.0).round() as usize);
+    assert_eq!(n_terminate, ((made.len() - n_terminate) as f64 / 9.0).round() as usize);
     assert!(made.iter().all(|sample| sample.split == "train" && !sample.rationale.is_empty()));
     let (elsewhere, _) = data(&["--episodes", "30", "--split", "test"]);
     assert!(elsewhere.iter().all(|sample| sample.split == "test"));
 }
 
 /// The rows of the table that `validate` prints too.
-fn told_of_samples(table: &str) -> String {
+fn counts_of(table: &str) -> String {
     table.lines().filter(|line| !line.starts_with("left out")).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn a_models_reason_stands_where_it_would_do_the_same() {
+fn a_models_rationale_is_taken_where_its_action_is_the_recorded_one() {
     let (before, _) = data(&["--episodes", "4"]);
     let answers = |step: &Sample| {
         // The first step for a reason of its own, the second done otherwise, the others not readable.
@@ -153,7 +160,7 @@ fn a_models_reason_stands_where_it_would_do_the_same() {
     let (after, told) = data(&["--episodes", "4", "--rationales", path(&file)]);
     assert_eq!(before.len(), after.len());
     let n_first = before.iter().filter(|step| step.step == 0).count();
-    // A dead end is the second step of its visit, and is left indeed.
+    // A terminate example is the second step of its session, and its action is right.
     let dead_ends = before.iter().filter(|step| step.source == SampleSource::DeadEnd).count();
     let n = n_first + dead_ends;
     assert!(told.contains(&format!("rationales by a model: {n} of {}", before.len())), "{told}");
@@ -179,13 +186,13 @@ fn the_papers_mix_has_its_proportions() {
     let mut counts: BTreeMap<ActionType, usize> = BTreeMap::new();
     made.iter().for_each(|sample| *counts.entry(sample.action.action_type()).or_default() += 1);
     // There are 60 searches, so that all others are 60/677 of the paper's 690 and 512, but for rounding.
-    let [clicks, searches, leavings] = ActionType::ALL.map(|kind| counts[&kind]);
+    let [clicks, searches, terminations] = ActionType::ALL.map(|kind| counts[&kind]);
     assert!((59..=60).contains(&searches), "{searches}");
-    assert!((60..=61).contains(&clicks) && (44..=45).contains(&leavings), "{clicks} and {leavings}");
+    assert!((60..=61).contains(&clicks) && (44..=45).contains(&terminations), "{clicks} and {terminations}");
 }
 
 #[test]
-fn of_recorded_trips_those_that_succeeded_are_taken() {
+fn only_successful_recorded_episodes_are_taken() {
     let dir = temporary();
     let file = dir.path().join("trips.jsonl");
     let flags = ["--catalog", CORNER_SHOP, "--split", "all"];
@@ -196,11 +203,11 @@ fn of_recorded_trips_those_that_succeeded_are_taken() {
     });
     let again = oracle.lines().next().expect("a trip");
     fs::write(&file, format!("{oracle}{rule}{again}\n")).expect("a written file");
-    let trips = ["--from", "trips", "--trips", path(&file), "--dead-ends", "0"];
+    let trips = ["--from", "episodes", "--input", path(&file), "--terminate-share", "0"];
     let (made, told) = data(&[&trips, &flags[..]].concat());
     let began: Vec<&str> =
         made.iter().filter(|sample| sample.step == 0).map(|sample| sample.id.as_str()).collect();
-    // All 17 of the oracle, and one of them again. The rule agent buys the first result as it is, which is never right.
+    // All 17 of the oracle, and one of them again. The rule agent buys the first result without options, which never succeeds.
     assert_eq!(began.len(), 18, "{told}");
     assert!(told.contains("\nleft out: 17 trips, as the reward is below 1 (the first: line 18)"), "{told}");
     let goal = made[0].goal.expect("a goal of this shop");
@@ -209,138 +216,8 @@ fn of_recorded_trips_those_that_succeeded_are_taken() {
     assert_eq!(few.iter().filter(|sample| sample.step == 0).count(), 3);
 }
 
-const TEA: &str =
-    "my aunt cannot have sugar, so i am after a sugar free green tea, ideally the creme brulee one";
-
-/// A line of the log of the original's site.
-fn opened(page: &str, instruction: &str, content: &Value) -> Value {
-    let goal =
-        json!({ "asin": "B0TEA00001", "instruction_text": instruction, "goal_options": [], "weight": 1.0 });
-    json!({ "page": page, "url": format!("http://127.0.0.1:3000/{page}/x"), "goal": goal, "content": content })
-}
-
-/// Writes a session's log into a folder.
-fn log(dir: &Path, name: &str, lines: &[Value]) {
-    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    fs::write(dir.join(name), lines.join("\n")).expect("a written log");
-}
-
 #[test]
-fn logs_of_the_originals_site_are_followed() {
-    let dir = temporary();
-    let wish = format!("{TEA}, and price lower than 40.00 dollars");
-    let found = json!({ "keywords": ["green", "tea"], "search_result_asins": ["B0TEA00001"], "page": 1 });
-    let item = |options| json!({ "keywords": ["green", "tea"], "page": 1, "asin": "B0TEA00001", "options": options });
-    let open = |page, content: &Value| opened(page, &wish, content);
-    let mut texts = open("item_sub_page", &item(json!({})));
-    texts["url"] = "http://127.0.0.1:3000/item_sub_page/x/B0TEA00001/['green', 'tea']/1/Features/{}".into();
-    let whole = [
-        open("index", &Value::Null),
-        open("search_results", &found),
-        open("search_results", &found),
-        open("item_page", &item(json!({}))),
-        texts,
-        open("item_page", &item(json!({}))),
-        open("item_page", &item(json!({ "flavor": "crème brûlée" }))),
-        open("done", &json!({ "asin": "B0TEA00001", "options": {}, "price": 5.0 })),
-        open("index", &Value::Null),
-    ];
-    let whole = whole.map(|mut line| {
-        if line["content"].is_null() {
-            line.as_object_mut().expect("an object").remove("content");
-        }
-        line
-    });
-    log(dir.path(), "a.jsonl", &whole);
-    log(dir.path(), "b.jsonl", &[whole[0].clone(), whole[3].clone()]);
-    let stranger = [opened("index", "a kite", &json!({})), opened("search_results", "a kite", &found)];
-    log(dir.path(), "c.jsonl", &stranger);
-    let mut elsewhere = whole[3].clone();
-    elsewhere["content"]["asin"] = "B0KITE0001".into();
-    log(dir.path(), "d.jsonl", &[whole[0].clone(), whole[1].clone(), elsewhere]);
-    let flags = ["--from", "human", "--trips", path(dir.path()), "--catalog", CORNER_SHOP, "--split", "all"];
-    let (made, told) = data(&[&flags[..], &["--dead-ends", "0"]].concat());
-    let expected = [
-        "human-10-0 search green tea",
-        "human-10-1 b0tea00001",
-        "human-10-2 features",
-        "human-10-3 < prev",
-        "human-10-4 crème brûlée",
-        "human-10-5 buy now",
-    ];
-    assert_eq!(all_done(&made), expected);
-    let told = told.replace(path(dir.path()), "DIR");
-    in_area("cli", || insta::assert_snapshot!("shop_r1_data_of_logs", told));
-}
-
-#[test]
-fn recordings_at_other_shops_are_told_from_their_own_pages() {
-    let dir = temporary();
-    let file = dir.path().join("people.jsonl");
-    let kite = "Instruction:\nfind me a red kite, and price lower than 30.00 dollars\n";
-    let imitation = json!({
-        "states": [
-            format!("Amazon Shopping Game\n{kite}[button] Search [button_]\n"),
-            format!("{kite}[button] Back to Search [button_]\nPage 1 (Total results: 50)\n[button] Next > [button_]\n\n\
-                     [button] B07KITE001 [button_]\nKite, Red\n$20.00\n"),
-            format!("{kite}[button] Back to Search [button_]\n[button] < Prev [button_]\ncolor\n  [button] red [button_]\n\
-                     Kite, Red\nPrice: $20.00\nRating: N.A.\n[button] Buy Now [button_]\n"),
-            "Thank you for shopping with us!",
-        ],
-        "actions": ["search[red kite]", "click[item - kite, red]", "click[red]"],
-        "available_actions": [[], [], []],
-    });
-    fs::write(&file, imitation.to_string()).expect("a written file");
-    let flags = |file| ["--from", "human", "--trips", file, "--split", "all", "--dead-ends", "0"];
-    let (made, _) = data(&flags(path(&file)));
-    let expected =
-        ["human-people:1-0 search red kite", "human-people:1-1 b07kite001", "human-people:1-2 red"];
-    assert_eq!(all_done(&made), expected);
-    assert_eq!((made[2].goal, made[2].rationale.as_str()), (None, "I choose red."));
-    let option = "<p>color</p>\n<option name=\"red\">\n<p>Kite, Red</p>\n";
-    assert!(made[2].page.contains(option), "{}", made[2].page);
-
-    let head = "Instruction: [SEP] find me a red kite [SEP] Back to Search";
-    let said = |from: &str, value: &str| json!({ "from": from, "loss": null, "value": value });
-    let chat = json!([{ "item_id": "webshop_6", "conversations": [
-        said("human", "You are web shopping."),
-        said("gpt", "Ok."),
-        said("human", "WebShop [SEP] Instruction: [SEP] find me a red kite [SEP] Search"),
-        said("gpt", "Thought:\nI need a kite.\n\nAction:\nsearch[red kite]"),
-        said("human", &format!("{head} [SEP] Page 1 (Total results: 50) [SEP] Next > [SEP] B07KITE001 [SEP] Kite [SEP] $9")),
-        said("gpt", "Thought:\n\n\nAction:\nclick[B07KITE001]"),
-    ] }]);
-    let list = dir.path().join("list.json");
-    fs::write(&list, serde_json::to_string_pretty(&chat).expect("JSON")).expect("a written file");
-    let (chatted, _) = data(&flags(path(&list)));
-    assert_eq!(all_done(&chatted), ["human-list:1-0 search red kite", "human-list:1-1 b07kite001"]);
-    let reasons: Vec<&str> = chatted.iter().map(|sample| sample.rationale.as_str()).collect();
-    assert_eq!(reasons, ["I need a kite.", "I look at this one."]);
-    assert_eq!(chatted[0].split, made[0].split, "one wish is in one split, whatever it may cost");
-}
-
-#[test]
-fn chats_about_this_shop_are_made_again_in_it() {
-    let dir = temporary();
-    let [trips, chats] = ["trips.jsonl", "chats.jsonl"].map(|name| dir.path().join(name));
-    let shop = ["--catalog", CORNER_SHOP];
-    let rollout = ["rollout", "--policy", "oracle", "--split", "all", "--out", path(&trips)];
-    answer(&[&rollout, &shop[..]].concat());
-    let convert = ["--to", "agenttraj", "--dialect", "agentgym-react", "--out", path(&chats)];
-    answer(&[&["convert", path(&trips)], &convert[..], &shop].concat());
-    let flags = ["--split", "all", "--dead-ends", "0", "--catalog", CORNER_SHOP];
-    let (there, _) = data(&[&["--from", "trips", "--trips", path(&trips)], &flags[..]].concat());
-    let (back, _) = data(&[&["--from", "human", "--trips", path(&chats)], &flags[..]].concat());
-    let as_human = |sample: &Sample| Sample {
-        id: sample.id.replacen("policy", "human", 1),
-        source: SampleSource::Human,
-        ..sample.clone()
-    };
-    assert_eq!(back, there.iter().map(as_human).collect::<Vec<_>>());
-}
-
-#[test]
-fn each_problem_of_a_sample_is_named() {
+fn each_problem_of_an_example_is_named() {
     let door = "<p>a lamp</p>\n<input name=\"search_input\">\n";
     let lamp = "<button name=\"< prev\">\n<option name=\"24&quot; inch\">\n";
     let search = json!({ "type": "type_and_submit", "name": "search_input", "text": "lamp" });
@@ -355,8 +232,8 @@ fn each_problem_of_a_sample_is_named() {
         changes.iter().for_each(|(field, value)| row[*field] = value.clone());
         row.to_string()
     };
-    let mut stranger = good.clone();
-    stranger.as_object_mut().expect("an object").retain(|field, _| field != "goal" && field != "page");
+    let mut incomplete = good.clone();
+    incomplete.as_object_mut().expect("an object").retain(|field, _| field != "goal" && field != "page");
     let click = |name: &str| json!({ "type": "click", "name": name });
     let rows = [
         good.to_string(),
@@ -364,7 +241,7 @@ fn each_problem_of_a_sample_is_named() {
         with("no-reason", &[("rationale", "".into())]),
         "{\"id\": ".into(),
         "[]".into(),
-        stranger.to_string(),
+        incomplete.to_string(),
         with("mood", &[("mood", 1.into())]),
         with("split", &[("split", "test".into())]),
         with("dev", &[("split", "dev".into()), ("goal", 8.into())]),
@@ -376,7 +253,7 @@ fn each_problem_of_a_sample_is_named() {
         with("long", &[("step", 0.into())]),
         with("short", &[("step", 2.into())]),
         with("broken", &[("context", json!([{ "page": door, "action": null }, { "page": 1 }]))]),
-        // A cut context, and leaving, which takes nothing on the page.
+        // A cut context, and terminate, which needs nothing on the page.
         with("cut", &[("step", 9.into()), ("context", json!([{ "page": lamp, "action": null }]))]),
         with("left", &[("action", json!({ "type": "terminate" }))]),
     ];

@@ -1,4 +1,4 @@
-//! `shop-r1 eval` counts what a model answers at single steps, beside what needs no model; steps are few enough here to be
+//! `shop-r1 eval` scores completions of single steps beside baselines without a model; steps are few enough here to be
 //! counted by hand.
 
 use std::fs;
@@ -10,11 +10,11 @@ use crate::common::command::{
 };
 use crate::common::in_area;
 use crate::common::model::{completion, error};
-use crate::common::server::{Answer, serve};
+use crate::common::server::{Response, serve};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Five steps: a search, three clicks of which two buy, and a leaving on a page without instruction.
+/// Five steps: a search, three clicks of which two buy, and a terminate on a page without instruction.
 fn steps() -> [Value; 5] {
     let page = |number: u32| format!("<p>Instruction:</p>\n<p>a red lamp</p>\n<p>step {number}</p>\n");
     let step = |number: u32, page: String, action: Value| {
@@ -46,8 +46,10 @@ fn eval<'a>(data: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     [&["shop-r1", "eval", "--data", path(data)], more].concat()
 }
 
-/// A server whose model answers at step n with `said(n)`; the texts of all questions.
-fn served(said: impl Fn(usize, &str) -> Answer + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<String>>>) {
+/// A server whose model answers at step n with `reply(n)`; the texts of all prompts.
+fn served(
+    reply: impl Fn(usize, &str) -> Response + Send + Sync + 'static,
+) -> (String, Arc<Mutex<Vec<String>>>) {
     let asked_for: Arc<Mutex<Vec<String>>> = Arc::default();
     let kept = asked_for.clone();
     let address = serve(move |asked| {
@@ -55,25 +57,25 @@ fn served(said: impl Fn(usize, &str) -> Answer + Send + Sync + 'static) -> (Stri
         let content = body["messages"][1]["content"].as_str().expect("a text");
         kept.lock().expect("no thread panics").push(content.to_owned());
         let number = (1..=5).find(|number| content.contains(&format!("<p>step {number}</p>")));
-        said(number.expect("a step"), content)
+        reply(number.expect("a step"), content)
     });
     (address, asked_for)
 }
 
-fn said(content: &str) -> Answer {
+fn reply(content: &str) -> Response {
     completion(json!({ "role": "assistant", "content": content }), "stop")
 }
 
 /// Right but for the case, right, a wrong name, no JSON, a type that does not exist.
-fn mixed(number: usize, _: &str) -> Answer {
+fn mixed(number: usize, _: &str) -> Response {
     let action = match number {
         1 => json!({ "type": "type_and_submit", "name": "search_input", "text": "Red lamp!" }),
         2 => json!({ "type": "click", "name": "buy now" }),
         3 => json!({ "type": "click", "name": "< prev" }),
-        4 => return said("I click on b000000004."),
+        4 => return reply("I click on b000000004."),
         _ => json!({ "type": "scroll" }),
     };
-    said(&json!({ "rationale": "I do.", "action": action }).to_string())
+    reply(&json!({ "rationale": "I do.", "action": action }).to_string())
 }
 
 const FIGURES: [&str; 6] =
@@ -91,11 +93,11 @@ fn check(table: &Value, row: usize, name: &str, expected: [f64; 6]) {
 }
 
 #[test]
-fn what_needs_no_model_is_counted_by_hand() {
+fn baselines_are_counted_by_hand() {
     let (_dir, data) = file(&steps());
     let table = json(&eval(&data, &["--json"]));
-    assert_eq!((&table["steps"], &table["model"]), (&json!(5), &Value::Null));
-    // Of 5 steps 1 leaves: F1 = 2·1 / (1 + 5), over three types, and of weight 1/5.
+    assert_eq!((&table["examples"], &table["model"]), (&json!(5), &Value::Null));
+    // Of 5 steps 1 terminates: F1 = 2·1 / (1 + 5), over three types, and of weight 1/5.
     check(&table, 0, "always terminate", [0.2, 0.2, 0.2, 1.0 / 9.0, 1.0 / 15.0, 0.0]);
     // 2 buy, 3 click: F1 = 2·3 / (3 + 5).
     let buying = [0.4, 0.4, 0.6, 0.25, 0.45, 0.0];
@@ -105,26 +107,26 @@ fn what_needs_no_model_is_counted_by_hand() {
     // `a red lamp` is like `red lamp` by 2·2 / (3 + 2) = .8. The last page has no instruction: F1 = 2·1 / (1 + 4).
     check(&table, 3, "copied instruction", [0.2, 0.0, 0.2, 0.4 / 3.0, 0.08, 0.2]);
     assert_eq!(table["rows"].as_array().map(Vec::len), Some(4));
-    // Three clicks and a search: always leaving is never right, and no type of theirs.
+    // Three clicks and a search: terminate is never right, and none of their types.
     let table = json(&eval(&data, &["--split", "test", "--json"]));
-    assert_eq!((&table["steps"], &table["origin"]["file"]["split"]), (&json!(4), &json!("test")));
+    assert_eq!((&table["examples"], &table["origin"]["file"]["split"]), (&json!(4), &json!("test")));
     check(&table, 0, "always terminate", [0.0; 6]);
-    assert_eq!(json(&eval(&data, &["--steps", "2", "--json"]))["steps"], 2);
+    assert_eq!(json(&eval(&data, &["--examples", "2", "--json"]))["examples"], 2);
 }
 
 #[test]
-fn answers_are_counted_as_they_were_given() {
+fn completions_are_counted_by_hand() {
     let (dir, data) = file(&steps());
     let (address, _) = served(mixed);
     let out = dir.path().join("answers.jsonl");
     let server = ["--base-url", &address, "--model", "parrot", "--concurrency", "3"];
     let kept = eval(&data, &[&server[..], &["--out", path(&out)]].concat());
     let table = json(&eval(&data, &[&server[..], &["--json"]].concat()));
-    // F1 of clicks 2·2 / (3 + 2) = .8, of searches 1, of leaving 0.
+    // F1 of clicks 2·2 / (3 + 2) = .8, of searches 1, of terminate 0.
     check(&table, 0, "parrot", [0.4, 0.2, 0.6, 0.6, (3.0 * 0.8 + 1.0) / 5.0, 0.2]);
     assert_eq!(table["rows"][0]["confusion"], json!([[2, 0, 0, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 1, 0]]));
     assert_eq!(table["model"]["too_long"], 0);
-    let told = answer(&kept);
+    let table_text = answer(&kept);
     for row in table["rows"].as_array().expect("rows") {
         let percent = |share: &Value| format!("{:.1}", 100.0 * share.as_f64().expect("a share"));
         let [name, cells] = [row["name"].as_str().expect("a name").to_owned(), String::new()];
@@ -135,39 +137,42 @@ fn answers_are_counted_as_they_were_given() {
         });
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert!(
-            told.lines().any(|line| words(line) == words(&(name.clone() + &cells))),
-            "{name}{cells}:\n{told}"
+            table_text.lines().any(|line| words(line) == words(&(name.clone() + &cells))),
+            "{name}{cells}:\n{table_text}"
         );
     }
-    // The same bytes each time, whoever is served first.
+    // The same bytes each time, in whatever order the server answers.
     let first = fs::read_to_string(&out).expect("a file");
     fs::remove_file(&out).expect("a file");
-    assert_eq!((answer(&kept), fs::read_to_string(&out).expect("a file")), (told.clone(), first.clone()));
-    let told = told.replace(path(dir.path()), "DIR");
-    in_area("cli", || insta::assert_snapshot!("shop_r1_eval_of_a_served_model", told));
-    // A kept row is one that can be scored, with the same verdict.
+    assert_eq!(
+        (answer(&kept), fs::read_to_string(&out).expect("a file")),
+        (table_text.clone(), first.clone())
+    );
+    let table_text = table_text.replace(path(dir.path()), "DIR");
+    in_area("cli", || insta::assert_snapshot!("shop_r1_eval_of_a_served_model", table_text));
+    // A kept row can be scored, with the same result.
     let scored = webshop(&["shop-r1", "score"], &first);
     assert_eq!((scored.code, scored.stdout.lines().count()), (Some(0), 5), "{}", scored.stderr);
     for (line, exact) in scored.stdout.lines().zip([true, true, false, false, false]) {
         let row: Value = serde_json::from_str(line).expect("JSON");
-        assert_eq!((&row["is_exact"], &row["judged"]["exact_match_soft_gt"]), (&exact.into(), &exact.into()));
-        assert_eq!(row["problem"], row["judged"]["problem"]);
+        assert_eq!((&row["is_exact"], &row["result"]["exact_match_soft_gt"]), (&exact.into(), &exact.into()));
+        assert_eq!(row["problem"], row["result"]["problem"]);
     }
 }
 
 #[test]
-fn a_question_that_is_too_long_loses_what_lies_behind() {
+fn a_prompt_that_is_too_long_loses_its_history() {
     let (_dir, data) = file(&steps()[3..]);
     let (address, asked_for) = served(|number, content| {
         let is_too_long = number == 5 || content.contains("what lies behind");
         match is_too_long {
             true => error(400, "", "This model's maximum context length is 5"),
-            false => said(r#"{"rationale": "I do.", "action": {"type": "click", "name": "b000000004"}}"#),
+            false => reply(r#"{"rationale": "I do.", "action": {"type": "click", "name": "b000000004"}}"#),
         }
     });
     let server = ["--base-url", &address, "--model", "parrot", "--concurrency", "1", "--json"];
     let table = json(&eval(&data, &server));
-    // The first step is asked about again and answered rightly; the second has nothing to lose and counts as invalid.
+    // The first step is sent again without its history and answered rightly; the second has no history and is invalid.
     check(&table, 0, "parrot", [0.5, 0.5, 0.5, 1.0 / 3.0, 0.5, 0.5]);
     assert_eq!(table["model"]["too_long"], 1);
     let asked_for = asked_for.lock().expect("no thread panics");
@@ -179,12 +184,12 @@ fn a_question_that_is_too_long_loses_what_lies_behind() {
 fn prompts_are_chosen_by_name() {
     let (_dir, data) = file(&steps()[3..4]);
     for (prompt, version, has_past) in [
-        ("paper", "shop-r1-v3", true),
-        ("latest", "shop-r1-latest-v1", false),
-        ("minimal", "shop-r1-minimal-v1", false),
+        ("shop-r1", "shop-r1-v3", true),
+        ("shop-r1-latest", "shop-r1-latest-v1", false),
+        ("shop-r1-minimal", "shop-r1-minimal-v1", false),
     ] {
         let (address, asked_for) = served(mixed);
-        let server = ["--base-url", &address, "--model", "parrot", "--prompt", prompt, "--json"];
+        let server = ["--base-url", &address, "--model", "parrot", "--prompt-format", prompt, "--json"];
         let table = json(&eval(&data, &server));
         assert_eq!(table["model"]["prompt_version"], version);
         let asked_for = asked_for.lock().expect("no thread panics");
@@ -193,7 +198,7 @@ fn prompts_are_chosen_by_name() {
 }
 
 #[test]
-fn a_model_of_ours_answers_the_same_on_any_number_of_threads() {
+fn completions_of_a_local_model_are_the_same_on_any_number_of_threads() {
     let (dir, data) = file(&steps());
     let model = dir.path().join("model");
     let new = ["model", "new", "--shape", "tiny", "--layers", "1", "--catalog", CORNER_SHOP];
@@ -208,25 +213,28 @@ fn a_model_of_ours_answers_the_same_on_any_number_of_threads() {
     let (table, answers) = asked("first", "1", "0");
     assert_eq!(asked("again", "2", "0"), (table.clone(), answers.clone()));
     assert_ne!(asked("other", "2", "1").1, answers);
-    // Whoever has learned nothing says nothing.
+    // Random weights have no valid completion.
     assert_eq!(table["rows"][0]["invalid_rate"]["value"], 1.0);
-    assert_eq!((&table["model"]["dialect"], &table["model"]["too_long"]), (&json!("shop-r1"), &json!(0)));
+    assert_eq!(
+        (&table["model"]["prompt_format"], &table["model"]["too_long"]),
+        (&json!("shop-r1"), &json!(0))
+    );
     let narrow = ["--max-turn-tokens", "8", "--max-context", "16", "--checkpoint", path(&model), "--json"];
     assert_eq!(json(&eval(&data, &narrow))["model"]["too_long"], 5);
 }
 
 #[test]
 fn held_out_steps_are_those_of_the_split() {
-    let shop = |more: &[&str]| json(&[&["shop-r1", "eval", "--json", "--steps", "60"][..], more].concat());
+    let shop = |more: &[&str]| json(&[&["shop-r1", "eval", "--json", "--examples", "60"][..], more].concat());
     let table = shop(&[]);
-    assert_eq!((&table["steps"], &table["origin"]["shop"]["split"]), (&json!(60), &json!("test")));
+    assert_eq!((&table["examples"], &table["origin"]["shop"]["split"]), (&json!(60), &json!("test")));
     assert_eq!(shop(&["--split", "test"]), table);
     assert_ne!(shop(&["--split", "validation"])["rows"], table["rows"]);
-    // Without dead ends leaving is never right; with nothing else it always is.
-    check(&shop(&["--dead-ends", "0"]), 0, "always terminate", [0.0; 6]);
-    let leaving = &shop(&["--dead-ends", "1"])["rows"][0]["exact_soft"]["value"];
-    assert_eq!(leaving, 1.0);
-    // 512 of the paper's 1879 steps leave; of 60 that is 16.3, give or take four deviations of 3.4.
+    // Without terminate examples terminate is never right; with nothing else it always is.
+    check(&shop(&["--terminate-share", "0"]), 0, "always terminate", [0.0; 6]);
+    let terminate = &shop(&["--terminate-share", "1"])["rows"][0]["exact_soft"]["value"];
+    assert_eq!(terminate, 1.0);
+    // 512 of the paper's 1879 steps terminate; of 60 that is 16.3, give or take four deviations of 3.4.
     let share = shop(&["--mix", "paper"])["rows"][0]["exact_soft"]["value"].as_f64().expect("a share");
     assert!((share * 60.0 - 16.3).abs() < 14.0, "{share}");
 }
@@ -239,7 +247,7 @@ fn what_cannot_be_evaluated_is_refused() {
         refused.row(dir.path(), &eval(&data, &["--out", "answers.jsonl"]));
         refused.row(dir.path(), &eval(&data, &["--split", "train"]));
         refused.row(dir.path(), &eval(&data, &["--mix", "paper"]));
-        refused.row(dir.path(), &["shop-r1", "eval", "--dead-ends", "1.5"]);
+        refused.row(dir.path(), &["shop-r1", "eval", "--terminate-share", "1.5"]);
         let broken = dir.path().join("broken.jsonl");
         fs::write(&broken, "{\"id\": \"s1\", \"source\": \"nobody\"}\n").expect("a written file");
         refused.row(dir.path(), &eval(&broken, &[]));

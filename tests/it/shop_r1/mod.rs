@@ -2,5 +2,6 @@
 
 mod data;
 mod eval;
+mod recordings;
 mod rewards;
 mod training;

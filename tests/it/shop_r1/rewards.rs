@@ -1,4 +1,4 @@
-//! Next actions are judged, counted and translated as they were recorded: `tests/data/shop-r1`, whose README says where
+//! Next actions are scored, counted and mapped as they were recorded: `tests/data/shop-r1`, whose README says where
 //! the recordings come from. Numbers are compared to 1e-6.
 
 use std::fs;
@@ -6,9 +6,11 @@ use std::path::Path;
 
 use crate::common::command::webshop;
 use serde_json::{Value, json};
-use webshop_agent::next_action::{NextAction, WrittenAction};
+use webshop_agent::{next_action::NextAction, next_action::WrittenAction};
+use webshop_evaluation::{
+    next_action::Similarity, next_action::always, next_action::evaluate, next_action::majority_type,
+};
 use webshop_products::Seed;
-use webshop_evaluation::next_action::{Similarity, always, evaluate, majority_type};
 
 fn recorded(name: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/shop-r1/{name}.jsonl"));
@@ -21,8 +23,8 @@ fn rows(lines: &str) -> Vec<Value> {
     rows
 }
 
-/// The recorded rows, each with what the verb answers.
-fn answered(verb: &str, name: &str) -> Vec<(Value, Value)> {
+/// The recorded rows, each with the row that the verb writes.
+fn written(verb: &str, name: &str) -> Vec<(Value, Value)> {
     let recorded = recorded(name);
     let answer = webshop(&["shop-r1", verb], &recorded);
     assert_eq!((answer.code, answer.stderr.as_str()), (Some(0), ""));
@@ -30,13 +32,13 @@ fn answered(verb: &str, name: &str) -> Vec<(Value, Value)> {
     assert_eq!(rows.len(), answers.len());
     for (row, answer) in rows.iter().zip(&answers) {
         for (field, value) in row.as_object().expect("an object") {
-            assert_eq!(answer[field], *value, "`{field}` comes back as it was");
+            assert_eq!(answer[field], *value, "`{field}` is kept");
         }
     }
     rows.into_iter().zip(answers).collect()
 }
 
-/// Equal, numbers to 1e-6 and whatever else exactly.
+/// Asserts equality: of numbers to 1e-6, of other values exactly.
 #[track_caller]
 fn near(value: &Value, expected: &Value, what: &str) {
     match (value.as_f64(), expected.as_f64()) {
@@ -49,7 +51,7 @@ fn near(value: &Value, expected: &Value, what: &str) {
 
 #[test]
 fn rewards_are_as_recorded() {
-    for (row, answer) in answered("score", "golden_rewards") {
+    for (row, answer) in written("score", "golden_rewards") {
         let expected = row["expected"].as_object().expect("parts");
         assert_eq!(expected.len(), answer["breakdown"].as_object().expect("parts").len());
         let mut sum = 0.0;
@@ -58,7 +60,7 @@ fn rewards_are_as_recorded() {
             sum += if part == "total" { 0.0 } else { expected.as_f64().expect("a number") };
         }
         near(&sum.into(), &answer["breakdown"]["total"], "the parts sum to the total");
-        let judged = &answer["judged"];
+        let judged = &answer["result"];
         for (field, expected) in [
             ("sim_name", &row["debug"]["sim_name"]),
             ("sim_text", &row["debug"]["sim_text"]),
@@ -76,7 +78,7 @@ fn rewards_are_as_recorded() {
 
 #[test]
 fn rewards_of_the_re_implementation_are_as_recorded() {
-    for (row, answer) in answered("score", "golden_repo_rewards") {
+    for (row, answer) in written("score", "golden_repo_rewards") {
         let (expected, breakdown) = (&row["expected"], &answer["breakdown"]);
         let part = |name: &str| breakdown[name].as_f64().expect("a number");
         let raw = |name: &str| expected[name].as_f64().expect("a number");
@@ -97,7 +99,7 @@ fn rewards_of_the_re_implementation_are_as_recorded() {
 }
 
 #[test]
-fn likenesses_of_the_re_implementation_are_as_recorded() {
+fn similarities_of_the_re_implementation_are_as_recorded() {
     for row in rows(&recorded("golden_repo_similarity")) {
         let [pred, gold] = ["pred", "gold"].map(|field| row[field].as_str().expect("a text"));
         let alike = Similarity::character_blocks(pred, gold).ratio();
@@ -106,8 +108,8 @@ fn likenesses_of_the_re_implementation_are_as_recorded() {
 }
 
 #[test]
-fn actions_are_translated_as_recorded() {
-    for (row, answer) in answered("map", "golden_webshop_mapping") {
+fn actions_are_mapped_as_recorded() {
+    for (row, answer) in written("map", "golden_webshop_mapping") {
         assert_eq!(answer["mapped"], row["expected"], "{row}");
         if let Some(there_and_back) = row.get("round_trip") {
             assert_eq!(answer["mapped_back"], *there_and_back, "{row}");
@@ -117,12 +119,12 @@ fn actions_are_translated_as_recorded() {
 }
 
 #[test]
-fn what_can_be_done_decides_about_a_translation() {
+fn available_actions_decide_about_a_mapping() {
     let door = json!({ "has_search_bar": true, "clickables": ["search"] });
     let item = json!({ "has_search_bar": false, "clickables": ["back to search", "buy now"] });
     let as_end = json!({ "buy_now_as": "terminate" });
     let search = json!({ "type": "type_and_submit", "name": "search_input", "text": "lamp" });
-    let leave = json!({ "type": "terminate" });
+    let terminate = json!({ "type": "terminate" });
     let check = |row: Value, mapped: Value, problem: Value| {
         let answer = webshop(&["shop-r1", "map"], &row.to_string());
         let answer: Value = serde_json::from_str(&answer.stdout).expect("a row");
@@ -133,12 +135,12 @@ fn what_can_be_done_decides_about_a_translation() {
         "INVALID".into(),
         "the page has no `search_input`".into(),
     );
-    check(json!({ "action": leave, "page": item }), "END".into(), Value::Null);
-    check(json!({ "action": leave, "page": item, "opts": as_end }), "click[buy now]".into(), Value::Null);
-    check(json!({ "action": leave, "page": door, "opts": as_end }), "END".into(), Value::Null);
-    check(json!({ "webshop": "click[Buy Now]", "opts": as_end }), leave.clone(), Value::Null);
-    let unsaid = "`think[lamp]` is neither `search[…]` nor `click[…]`";
-    check(json!({ "webshop": "think[lamp]", "page": door }), "INVALID".into(), unsaid.into());
+    check(json!({ "action": terminate, "page": item }), "END".into(), Value::Null);
+    check(json!({ "action": terminate, "page": item, "opts": as_end }), "click[buy now]".into(), Value::Null);
+    check(json!({ "action": terminate, "page": door, "opts": as_end }), "END".into(), Value::Null);
+    check(json!({ "webshop": "click[Buy Now]", "opts": as_end }), terminate.clone(), Value::Null);
+    let problem = "`think[lamp]` is neither `search[…]` nor `click[…]`";
+    check(json!({ "webshop": "think[lamp]", "page": door }), "INVALID".into(), problem.into());
     let scroll = json!({ "type": "scroll" });
     check(
         json!({ "action": scroll, "page": door }),

@@ -1,4 +1,5 @@
-//! Learning from single steps: exact, resumable, of the weights that answer, and without a step that is lost unseen.
+//! Training in single-step mode: exact, resumable, on completions of the current weights, and no step is dropped without
+//! being counted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,17 +10,20 @@ use std::sync::atomic::AtomicBool;
 use crate::common::experiment::{begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::Manner;
-use webshop_agent::next_action::{ActionType, NextAction, Sample, SampleSource};
+use webshop_agent::{
+    Manner, next_action::ActionType, next_action::NextAction, next_action::Sample, next_action::SampleSource,
+};
+use webshop_evaluation::{next_action::Verdict, next_action::judge, next_action::scores_of};
 use webshop_products::{GoalId, Seed, Split};
-use webshop_training::data::single_steps::Steps;
-use webshop_evaluation::next_action::{Verdict, judge, scores_of};
-use webshop_training::{Comparison, ComparisonFolder, Config, Ground, LossName, Metric, Observer, Phase, Record, RunFolder, Silent, Stages, TrainingError, compare, read_records, train, warm_up};
-use webshop_training::run::branch;
 use webshop_report::write_comparison;
+use webshop_training::{
+    Comparison, ComparisonFolder, Config, Ground, Metric, Observer, Phase, Record, Silent, Stages,
+    TrainingError, branch, compare, config::LossName, data::single_steps::Steps, read_records,
+    run::folder::RunFolder, train, warm_up,
+};
 
 const WARM_STEPS: u64 = 155;
-const LEARNER_STEPS: u64 = 4;
+const RL_STEPS: u64 = 4;
 
 /// The small experiment, in single steps.
 const IN_STEPS: [&str; 10] = [
@@ -60,7 +64,7 @@ fn whole(config: &Config) -> (TempDir, Stages) {
 }
 
 fn last_step() -> String {
-    format!("step-{:06}", WARM_STEPS + LEARNER_STEPS)
+    format!("step-{:06}", WARM_STEPS + RL_STEPS)
 }
 
 static GRPO: LazyLock<(TempDir, Stages)> = LazyLock::new(|| whole(&config(&[])));
@@ -92,29 +96,29 @@ fn bytes(keep: &TempDir) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_loop_learns_from_single_answers() {
+fn the_loop_learns_from_single_steps() {
     let all = records(&GRPO.0);
     let learned = learned(&all);
-    assert_eq!(learned.len() as u64, LEARNER_STEPS);
+    assert_eq!(learned.len() as u64, RL_STEPS);
     for record in &learned {
         let get = |metric| record.get(metric).unwrap_or_else(|| panic!("{metric:?} is recorded"));
         assert!((0.0..=1.0).contains(&get(Metric::RolloutExactAction)));
         assert!(
             get(Metric::RolloutReward) > 0.3,
-            "most answers have the form: {}",
+            "most completions have the format: {}",
             get(Metric::RolloutReward)
         );
         assert!(get(Metric::TrainGradNorm) > 0.0);
-        assert_eq!(record.get(Metric::RolloutSuccessRate), None, "no trips were made");
+        assert_eq!(record.get(Metric::RolloutSuccessRate), None, "no episodes ran");
     }
-    // 32 answers a step, 4 to each of 8 questions; a token or more each.
+    // 32 completions a step, 4 of each of 8 prompts; a token or more each.
     assert!(learned[0].get(Metric::RolloutTokensTotal) > Some(31.0));
 }
 
 #[test]
-fn answers_are_made_by_the_weights_that_learn() {
+fn completions_are_sampled_from_the_current_weights() {
     // Were the sampler's weights those of an earlier step, its log-probabilities would be, too: after a step they are off by
-    // what the step changed, which is what `train/kl` tells of the reference.
+    // what the step changed, which is what the KL to the reference measures.
     let all = records(&GRPO.0);
     let learned = learned(&all);
     let moved = learned.last().and_then(|record| record.get(Metric::TrainKlK3)).expect("a distance");
@@ -129,7 +133,7 @@ fn answers_are_made_by_the_weights_that_learn() {
 fn a_stopped_run_resumes_to_the_same_bytes() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let folder = keep.path().join("run");
-    // In the warm start, behind a learner step, and wherever that leaves it.
+    // In the warm start, behind an RL step, and not again.
     for n_advances in [20, WARM_STEPS - 20 + 2, 0] {
         let stop = AtomicBool::new(false);
         match run_in(&folder, &config(&[]), &StopAfter::new(n_advances, &stop), &stop) {
@@ -156,7 +160,7 @@ fn every_loss_learns_from_single_steps() {
             &*format!("learner.loss={loss}"),
             &*format!("learner.group_size={group_size}"),
             &*format!("value.refresh={refresh}"),
-            // Rewards of single steps go up to a thousand, and those of most completions are below 1.
+            // Unscaled, rewards of single steps go up to a thousand.
             "shop_r1.reward_scale=0.000999",
             "learner.threshold=0",
             "learner.steps=1",
@@ -173,7 +177,7 @@ fn every_loss_learns_from_single_steps() {
 }
 
 #[test]
-fn other_judges_and_mixes_of_steps_are_learned_from() {
+fn other_rewards_and_mixes_of_steps_are_learned_from() {
     for more in [
         &["shop_r1.judge=binary", "learner.steps=1"][..],
         &["learner.loss=reinforce", "learner.baseline=batch", "shop_r1.mix=paper", "learner.steps=1"],
@@ -216,15 +220,15 @@ fn steps_that_are_too_long_are_left_out_and_counted() {
     let dropped: f64 = learned.iter().filter_map(|record| record.get(Metric::RolloutDroppedSteps)).sum();
     assert!(dropped > 0.0, "nothing was dropped");
     assert!(learned.iter().all(|record| record.get(Metric::RolloutTokens) > Some(0.0)), "something was left");
-    let scores = stages.learned.and_then(|stage| stage.next_action).expect("held-out steps were judged");
-    assert_eq!(scores.n, 24, "held-out steps without room count as answered by nothing");
+    let scores = stages.learned.and_then(|stage| stage.next_action).expect("held-out steps were scored");
+    assert_eq!(scores.n, 24, "held-out steps without room count as invalid");
     assert!(scores.invalid_rate.value > 0.0);
 }
 
 #[test]
 fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     let config = config(&[]);
-    let ground = Ground::open(&config).expect("a small ground");
+    let ground = Ground::open(&config).expect("a small task set");
     let held_out = || Steps::held_out(&ground, 10, &config.shop_r1, Split::Test, 24);
     let steps = held_out();
     assert_eq!(steps.len(), 24);
@@ -234,13 +238,13 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     );
     assert_eq!(steps, held_out());
     let met: BTreeSet<&str> = steps.iter().map(|(_, step)| step.id.as_str()).collect();
-    assert_eq!(met.len(), steps.len(), "no step is judged twice");
+    assert_eq!(met.len(), steps.len(), "no step is evaluated twice");
     let file = GRPO.0.path().join(format!("run/answers/{}.jsonl", last_step()));
-    let kept = fs::read_to_string(file).expect("the last answers");
+    let kept = fs::read_to_string(file).expect("the last completions");
     let verdicts: Vec<Verdict> =
-        kept.lines().map(|line| serde_json::from_str(line).expect("an answer")).collect();
+        kept.lines().map(|line| serde_json::from_str(line).expect("a completion")).collect();
     assert!(verdicts.iter().map(|verdict| &verdict.id).eq(steps.iter().map(|(_, step)| &step.id)));
-    // What was told of them is what they amount to.
+    // The evaluation of the run is that of these completions.
     let learned = GRPO.1.learned.as_ref().and_then(|stage| stage.next_action.as_ref());
     assert_eq!(learned, Some(&scores_of(&verdicts, Seed(0))));
     let samples: Vec<Sample> = steps.into_iter().map(|(_, step)| step).collect();
@@ -249,9 +253,9 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
 }
 
 #[test]
-fn nobody_is_led_astray_by_what_another_split_wants() {
+fn terminate_examples_stay_within_their_split() {
     let config = config(&["shop_r1.dead_ends=1"]);
-    let ground = Ground::open(&config).expect("a small ground");
+    let ground = Ground::open(&config).expect("a small task set");
     let goals = ground.shop().goals();
     for split in [Split::Train, Split::Test] {
         let steps = Steps::held_out(&ground, 10, &config.shop_r1, split, 24);
@@ -262,38 +266,38 @@ fn nobody_is_led_astray_by_what_another_split_wants() {
             GoalId(number.parse().expect("a number"))
         });
         assert!(others.clone().all(|other| goals.split(split).contains(&other)), "{split}");
-        assert!(others.collect::<BTreeSet<_>>().len() > 1, "always the same goal's search");
+        assert!(others.collect::<BTreeSet<_>>().len() > 1, "always the search of the same goal");
     }
 }
 
-/// The losses of five exercises and five batches that are cloned.
+/// The losses of five batches of copy tasks and five of the warm start.
 fn losses_of_cloning(more: &str) -> Vec<f64> {
     let all = records(&whole(&config(&[more, "warm_start.steps=10", "learner.steps=1"])).0);
     all.iter().filter_map(|record| record.get(Metric::TrainLoss)).take(10).collect()
 }
 
 #[test]
-fn past_rationales_are_cloned_only_where_that_is_asked_for() {
-    // What is asked, learned from and judged is the same; what is cloned is not.
+fn past_rationales_are_in_the_prompt_only_with_their_key() {
+    // Copy tasks are the same; the prompts of the warm start are not.
     let [without, recalled] =
         ["shop_r1.history_rationales=false", "shop_r1.history_rationales=true"].map(losses_of_cloning);
-    assert_eq!(without[..5], recalled[..5], "exercises come first");
+    assert_eq!(without[..5], recalled[..5], "copy tasks come first");
     assert!(without[5..] != recalled[5..]);
 }
 
 #[test]
-fn two_customers_are_cloned() {
+fn both_experts_are_cloned() {
     let [hasty, careful] = ["warm_start.think_share=0", "warm_start.think_share=1"].map(losses_of_cloning);
-    assert_eq!(hasty[..5], careful[..5], "exercises come first");
+    assert_eq!(hasty[..5], careful[..5], "copy tasks come first");
     assert!(hasty[5..] != careful[5..]);
     let config = config(&["shop_r1.dead_ends=0"]);
-    let ground = Ground::open(&config).expect("a small ground");
+    let ground = Ground::open(&config).expect("a small task set");
     let steps =
         Steps { ground: &ground, results_shown: 10, config: &config.shop_r1, recorded: None, seed: Seed(0) };
     let of = |manner| -> Vec<Sample> {
         ground.training().iter().filter_map(|&goal| steps.sample(goal, manner, 0)).collect()
     };
-    // The hasty one searches, opens the first result and buys it; only the careful one writes what a title says.
+    // The expert without thoughts searches, opens the first result and buys it; only the thinking one quotes the title.
     let hasty = of(Manner::Hasty);
     let does = |sample: &Sample| match sample.step {
         0 => sample.action.action_type() == ActionType::TypeAndSubmit,
@@ -307,10 +311,10 @@ fn two_customers_are_cloned() {
 }
 
 #[test]
-fn steps_of_a_file_are_learned_from() {
+fn steps_of_a_file_are_trained_on() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let file = keep.path().join("steps.jsonl");
-    let ground = Ground::open(&config(&[])).expect("a small ground");
+    let ground = Ground::open(&config(&[])).expect("a small task set");
     let steps = Steps::held_out(&ground, 10, &config(&[]).shop_r1, Split::Train, 30);
     let lines = |split: &str| {
         let line = |(_, step): &(_, Sample)| {
@@ -323,7 +327,7 @@ fn steps_of_a_file_are_learned_from() {
     let more = [&data, "warm_start.steps=40", "learner.steps=1", "value.goals=1000"];
     let (run, _) = whole(&config(&more));
     let all = records(&run);
-    // 30 steps of the split `train`, each with its own answer: what is cloned is learned by heart.
+    // 30 steps of the split `train`, each with its own completion: the model memorizes them.
     let losses: Vec<f64> = all.iter().filter_map(|record| record.get(Metric::TrainLoss)).collect();
     assert!(losses[40] < 0.5 * losses[6], "{losses:?}");
     fs::write(&file, lines("test")).expect("a file");
@@ -333,7 +337,7 @@ fn steps_of_a_file_are_learned_from() {
 }
 
 #[test]
-fn steps_and_trips_are_compared_on_the_same_ground() {
+fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let base = keep.path().join("base.toml");
     fs::write(

@@ -15,7 +15,7 @@ fn the_same_seed_gives_the_same_bytes_on_one_thread_and_on_two() {
 #[test]
 fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
     // Between checkpoints, at the end of the warm start, during V*, at an evaluation, at the last step.
-    let learning = WARM_STEPS + VALUE_TRIPS;
+    let learning = WARM_STEPS + VALUE_EPISODES;
     for n_advances in cases(&[1, WARM_STEPS, WARM_STEPS + 1, learning + 2, learning + 4], &[1, 3]) {
         let config = toy(&[]);
         let (_keep, run) = begin(&config);
@@ -27,19 +27,19 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
     }
 }
 
-/// Keeps what the disk holds when the trainer says something: what would be left if it were killed there.
-/// Keeps few moments of the warm start and of V*, which are all alike, then every other one, or every sixth.
+/// Copies the run folder when the trainer reports progress: what would be left if it were killed there. It copies few
+/// moments of the warm start and of V*, which are all alike, then every second one, or every sixth.
 struct Witness {
     run: PathBuf,
     copies: PathBuf,
-    n_words: AtomicU64,
+    n_reports: AtomicU64,
 }
 
 impl Witness {
     fn copy(&self) {
-        let at = self.n_words.fetch_add(1, Ordering::Relaxed);
+        let at = self.n_reports.fetch_add(1, Ordering::Relaxed);
         let (early, late) = if EXHAUSTIVE { (28, 2) } else { (56, 6) };
-        if at.is_multiple_of(if at < WARM_STEPS + VALUE_TRIPS { early } else { late }) {
+        if at.is_multiple_of(if at < WARM_STEPS + VALUE_EPISODES { early } else { late }) {
             copy_folder(&self.run, &self.copies.join(at.to_string()));
         }
     }
@@ -85,17 +85,17 @@ fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
     let config = toy(&[]);
     let (keep, run) = begin(&config);
     let copies = keep.path().join("copies");
-    let witness = Witness { run: run.root().into(), copies: copies.clone(), n_words: AtomicU64::new(0) };
+    let witness = Witness { run: run.root().into(), copies: copies.clone(), n_reports: AtomicU64::new(0) };
     train(&config, &run, &witness, &AtomicBool::new(false)).expect("a run to the end");
-    // Six begins and ends, a word for each step and each trip for V*, five evaluations.
-    assert_eq!(witness.n_words.into_inner(), 6 + WARM_STEPS + VALUE_TRIPS + LEARNER_STEPS + 5);
+    // Six begins and ends, a report for each step and each episode for V*, five evaluations.
+    assert_eq!(witness.n_reports.into_inner(), 6 + WARM_STEPS + VALUE_EPISODES + RL_STEPS + 5);
     for copy in fs::read_dir(&copies).expect("some copies") {
         let killed = copy.expect("a copy").path();
         check(&Run::resumed(&killed), &format!("killed at {}", killed.display()));
     }
 }
 
-/// The bytes of a learner's run, which is stopped after `n_advances` and resumed, or not stopped for 0.
+/// The bytes of a run that branches from the warm start and is stopped after `n_advances` and resumed, or not stopped for 0.
 fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static str, Vec<u8>)> {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(more);
@@ -106,7 +106,7 @@ fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static st
     match threads.install(|| train(&config, &run, &observer, &stop)) {
         Ok(stages) => {
             let learned = stages.learned.as_ref().expect("the last evaluation");
-            assert_eq!((learned.step, learned.summary.episodes), (WARM_STEPS + LEARNER_STEPS, 8), "{more:?}");
+            assert_eq!((learned.step, learned.summary.episodes), (WARM_STEPS + RL_STEPS, 8), "{more:?}");
             Run { folder: run.root().into(), _keep: None }
         }
         Err(TrainingError::Interrupted { .. }) => Run::resumed(run.root()),
@@ -155,7 +155,7 @@ fn every_loss_leaves_the_same_bytes_interrupted_or_not() {
         // The third advance is a step of a loss without V*, and a rollout for the V* of the others, whose third step comes
         // after all of those.
         let in_learning = usize::from(!setting.contains(&"learner.loss=grpo"));
-        for (n_threads, n_advances) in cases(&[(1, 3), (2, VALUE_TRIPS + 2)], &[in_learning]) {
+        for (n_threads, n_advances) in cases(&[(1, 3), (2, VALUE_EPISODES + 2)], &[in_learning]) {
             for ((name, found), (_, expected)) in learned(&setting, n_threads, n_advances).iter().zip(&whole)
             {
                 assert!(found == expected, "{setting:?} stopped after {n_advances}: `{name}` differs");

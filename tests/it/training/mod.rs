@@ -1,5 +1,5 @@
-//! Learning is exact: same seed, same bytes, whatever the threads and the interruptions; and honest: what
-//! is judged is not trained on.
+//! Training is exact: same seed, same bytes, whatever the threads and the interruptions; and what it is evaluated on
+//! is not trained on.
 //!
 //! Every run here is a whole one, from random weights to the last evaluation, of a model that is far too
 //! small to be any good.
@@ -17,16 +17,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::common::experiment::{WARM_START, begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_lm::{Qwen2, checkpoint};
 use webshop_env::replay;
+use webshop_lm::{Qwen2, checkpoint};
 use webshop_products::{Goal, Seed, Split};
-use webshop_training::{Config, Ground, LossName, Metric, Observer, Phase, Record, RunFolder, Silent, Trained, TrainingError, qwen2_config, read_records, train};
-use webshop_training::run::branch;
+use webshop_training::{
+    Config, Ground, Metric, Observer, Phase, Record, Silent, Trained, TrainingError, branch,
+    config::LossName, qwen2_config, read_records, run::folder::RunFolder, train,
+};
 
 const WARM_STEPS: u64 = 60;
 /// Rollouts for V*: eight goals, four samples each.
-const VALUE_TRIPS: u64 = 32;
-const LEARNER_STEPS: u64 = 4;
+const VALUE_EPISODES: u64 = 32;
+const RL_STEPS: u64 = 4;
 
 /// A run that came to its end.
 struct Run {
@@ -67,7 +69,7 @@ impl Run {
             "checkpoints/last/optimizer.safetensors",
         ];
         let read = |name| match fs::read(self.folder.join(name)) {
-            // Learners that ask for no V* write none.
+            // Losses without V* write none.
             Err(error) if error.kind() == ErrorKind::NotFound && name == "value.json" => Vec::new(),
             read => read.expect(name),
         };

@@ -53,18 +53,18 @@ fn every_parameter_learns() {
 }
 
 #[test]
-fn nothing_that_is_judged_is_trained_on() {
+fn no_goal_of_the_evaluation_is_trained_on() {
     let config = toy(&["catalog.size=all", "practice_shops=2", "practice_products=30"]);
-    let ground = Ground::open(&config).expect("a shop and two for practice");
-    let judged = ground.held_out(Split::Test, usize::MAX);
-    assert_eq!(judged.len(), ground.shop().goals().split(Split::Test).len());
-    let judged: Vec<&Goal> = judged.iter().map(|&goal| ground.shop().goals().get(goal)).collect();
-    let asins: BTreeSet<&str> = judged.iter().map(|goal| goal.asin.as_str()).collect();
-    let titles: BTreeSet<&str> = judged.iter().map(|goal| &*goal.title).collect();
+    let ground = Ground::open(&config).expect("a shop and two auxiliary shops");
+    let held_out = ground.held_out(Split::Test, usize::MAX);
+    assert_eq!(held_out.len(), ground.shop().goals().split(Split::Test).len());
+    let held_out: Vec<&Goal> = held_out.iter().map(|&goal| ground.shop().goals().get(goal)).collect();
+    let asins: BTreeSet<&str> = held_out.iter().map(|goal| goal.asin.as_str()).collect();
+    let titles: BTreeSet<&str> = held_out.iter().map(|goal| &*goal.title).collect();
     assert!(asins.len() >= 10, "there is something to protect");
     for goal in ground.training() {
         let trained = ground.shop_of(*goal).goals().get(goal.goal);
-        // Practice shops have names of their own, in which an id may stand for something else.
+        // Auxiliary shops have product ids of their own, which may equal those of the shop.
         match goal.shop {
             0 => assert!(!asins.contains(trained.asin.as_str()), "{}", trained.instruction),
             _ => assert!(!titles.contains(&*trained.title), "{}", trained.instruction),
@@ -83,7 +83,7 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
     let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
     let stop = AtomicBool::new(false);
     // Stopped after two steps, so that the best so far is known from a checkpoint.
-    let observer = StopAfter::new(VALUE_TRIPS + 2, &stop);
+    let observer = StopAfter::new(VALUE_EPISODES + 2, &stop);
     let interrupted = train(&config, &run, &observer, &stop);
     assert!(matches!(interrupted, Err(TrainingError::Interrupted { .. })));
     Run::resumed(run.root());
@@ -91,7 +91,7 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
     let evaluated = records.iter().filter(|record| record.phase == Phase::Learn);
     let evaluated = evaluated.filter_map(|record| Some((record.step, record.get(Metric::EvalSuccessRate)?)));
     let evaluated: Vec<(u64, f64)> = evaluated.collect();
-    assert_eq!(evaluated.len() as u64, LEARNER_STEPS);
+    assert_eq!(evaluated.len() as u64, RL_STEPS);
     let (mut best, mut most) = (0, f64::NEG_INFINITY);
     for (step, success) in evaluated {
         if success > most {
@@ -114,13 +114,13 @@ fn forks_make_every_state_known_and_their_tokens_count_once() {
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let steps: Vec<&Record> = records.iter().filter(|r| r.get(Metric::ValueForkTokens).is_some()).collect();
-    assert_eq!(steps.len() as u64, LEARNER_STEPS);
+    assert_eq!(steps.len() as u64, RL_STEPS);
     let get = |step: &Record, metric: Metric| step.get(metric).unwrap_or_else(|| panic!("{}", metric.name()));
     let hit_rates: Vec<f64> = steps.iter().map(|step| get(step, Metric::ValueStateHitRate)).collect();
-    // Two reference trips pass few of the states that four trips for the same goal pass; forks remain.
+    // Two reference episodes pass few of the states that four episodes for the same goal pass; forks remain.
     assert!(hit_rates[0] < 0.9 && hit_rates[3] > hit_rates[0], "{hit_rates:?}");
     for pair in steps.windows(2) {
-        // All eight goals were valued before the first step, so that nothing is written but trips and forks.
+        // All eight goals were valued before the first step, so that only episodes and forks have tokens.
         let [total, forked] = [Metric::RolloutTokensTotal, Metric::ValueForkTokens]
             .map(|metric| get(pair[1], metric) - get(pair[0], metric));
         assert!(forked > 0.0, "{hit_rates:?}");
@@ -160,9 +160,9 @@ fn learning_ends_when_its_tokens_are_spent() {
     let (last, before) = totals.split_last().expect("some steps");
     assert!(*last >= 12000.0 && before.iter().all(|total| *total < 12000.0), "{totals:?}");
     assert!(totals.len() > 1 && totals.len() < 50, "{totals:?}");
-    // Reference rollouts count: the first step has written more than its own trips.
+    // Reference rollouts count: the first step has more tokens than its own episodes.
     let mean = records.iter().find_map(|r| r.get(Metric::RolloutTokens)).expect("a first step");
-    assert!(totals[0] > 1.5 * 32.0 * mean, "{} after 32 trips of {mean}", totals[0]);
+    assert!(totals[0] > 1.5 * 32.0 * mean, "{} after 32 episodes of {mean}", totals[0]);
     let learning = records.iter().filter(|record| record.phase == Phase::Learn);
     let evaluated = learning.filter(|record| record.get(Metric::EvalSuccessRate).is_some()).count();
     assert_eq!(evaluated, totals.len(), "each step once, the last one too");
@@ -173,7 +173,7 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
     let records = REFERENCE.records();
     let learning = records.iter().filter(|record| record.phase == Phase::Learn);
     let gaps: Vec<f64> = learning.filter_map(|record| record.get(Metric::TrainLogProbGap)).collect();
-    assert!(!gaps.is_empty(), "no trip surprised anyone");
+    assert!(!gaps.is_empty(), "no gap was recorded");
     for gap in gaps {
         // Twice the same number by other kernels: some units in the last place of a few nats.
         assert!(gap < 1e-4, "a token's log-probability differs by {gap} nats");
@@ -181,12 +181,12 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
 }
 
 #[test]
-fn the_trips_of_a_run_can_be_made_again() {
-    let ground = Ground::open(&toy(&[])).expect("a small ground");
+fn the_episodes_of_a_run_can_be_replayed() {
+    let ground = Ground::open(&toy(&[])).expect("a small task set");
     for step in ["step-000060", "step-000064"] {
-        let trips =
-            fs::read(REFERENCE.folder.join(format!("episodes/{step}.jsonl"))).expect("recorded trips");
-        let replayed = replay(&trips[..], ground.shop()).expect("trips of the judged shop");
-        assert_eq!((replayed.trips, replayed.difference), (8, None), "{step}");
+        let episodes =
+            fs::read(REFERENCE.folder.join(format!("episodes/{step}.jsonl"))).expect("recorded episodes");
+        let replayed = replay(&episodes[..], ground.shop()).expect("episodes of the evaluated shop");
+        assert_eq!((replayed.episodes, replayed.difference), (8, None), "{step}");
     }
 }
