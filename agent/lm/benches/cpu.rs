@@ -75,7 +75,7 @@ impl Server {
         let config = GeneratorConfig {
             n_lanes,
             capacity,
-            sampler: Sampler::PLAIN,
+            sampler: Sampler::UNTEMPERED,
             seed: Seed(1),
             stop_ids: vec![],
             certainty: None,
@@ -90,9 +90,9 @@ impl Server {
         self.turn += 1;
         let request = |lane| Request {
             lane,
-            context: Context::Kept,
+            context: Context::Continue,
             prompt_ids: ids(n_new, lane, vocab_size),
-            coordinates: SamplingCoordinates { goal: lane as u64, turn: self.turn, ..Default::default() },
+            coordinates: SamplingCoordinates { task: lane as u64, turn: self.turn, ..Default::default() },
             constraint: None,
             max_new_tokens: n_drawn,
         };
@@ -106,7 +106,7 @@ impl Server {
 
     fn prefill(&mut self, case: &str, n_lanes: usize, n_tokens: usize) -> f64 {
         let mut generator = self.kept(case, n_lanes, n_tokens + 1, 0);
-        (0..n_lanes).for_each(|lane| generator.forget(lane));
+        (0..n_lanes).for_each(|lane| generator.clear_lane(lane));
         let seconds = self.say(&mut generator, n_tokens, 1);
         self.lanes = Some((case.to_owned(), generator));
         seconds
@@ -145,8 +145,8 @@ impl Server {
                 |text: usize| (0..n_tokens - 1).step_by(3).map(move |at| (text * n_tokens + at) as u32);
             let positions: Vec<u32> = (0..texts.len()).flat_map(of_text).collect();
             let targets: Vec<u32> = positions.iter().map(|&at| ids[at as usize + 1]).collect();
-            let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-            let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions");
+            let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
+            let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid questions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward_each(&loss, put).expect("the loss is a scalar");
         };

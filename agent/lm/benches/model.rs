@@ -30,7 +30,7 @@ fn ids(count: usize) -> Vec<u32> {
 
 fn training(criterion: &mut Criterion) {
     let (model, ids) = (model(), ids(LENGTHS.iter().sum()));
-    let tokens = PackedTokens { ids: &ids, lengths: &LENGTHS, trunks: &[] };
+    let tokens = PackedTokens { ids: &ids, lengths: &LENGTHS, prefix_of: &[] };
     let positions: Vec<u32> = (0..ids.len() as u32 - 1).step_by(3).collect();
     let targets: Vec<u32> = positions.iter().map(|&position| ids[position as usize + 1]).collect();
     let mut group = criterion.benchmark_group("packed");
@@ -38,13 +38,13 @@ fn training(criterion: &mut Criterion) {
     group.sample_size(20);
     group.bench_function("train", |bencher| {
         bencher.iter(|| {
-            let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions");
+            let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid questions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward(&loss).expect("the loss is a scalar")
         });
     });
     group.bench_function("score", |bencher| {
-        bencher.iter(|| model.score(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions"));
+        bencher.iter(|| model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid questions"));
     });
     group.finish();
 }

@@ -57,7 +57,7 @@ fn play(decoder: &Arc<Decoder>, trip: &[(usize, usize)], is_kept: bool) -> (usiz
     let config = GeneratorConfig {
         n_lanes: 1,
         capacity,
-        sampler: Sampler::PLAIN,
+        sampler: Sampler::UNTEMPERED,
         seed: Seed(1),
         stop_ids: vec![],
         certainty: None,
@@ -71,7 +71,7 @@ fn play(decoder: &Arc<Decoder>, trip: &[(usize, usize)], is_kept: bool) -> (usiz
         let prompt_ids = if is_kept {
             page
         } else {
-            generator.forget(0);
+            generator.clear_lane(0);
             context.clone()
         };
         // The last token of a turn is read with the next prompt, if at all.
@@ -79,7 +79,7 @@ fn play(decoder: &Arc<Decoder>, trip: &[(usize, usize)], is_kept: bool) -> (usiz
         let coordinates = SamplingCoordinates { turn: turn as u64, ..Default::default() };
         let request = Request {
             lane: 0,
-            context: Context::Kept,
+            context: Context::Continue,
             prompt_ids,
             coordinates,
             constraint: None,

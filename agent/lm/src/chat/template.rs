@@ -1,7 +1,7 @@
 //! A checkpoint's own chat template, rendered as Hugging Face's `apply_chat_template` renders it.
 //!
 //! A [`ChatTemplate`] is the Jinja source that a model folder brings along, in `chat_template.jinja` or in
-//! `tokenizer_config.json`; a [`Conversation`] is what it is shown. minijinja runs it, with what transformers
+//! `tokenizer_config.json`; a [`TemplateInput`] is what it is shown. minijinja runs it, with what transformers
 //! gives to Jinja2: blocks trimmed, loop controls, `{% generation %}`, `tojson` without HTML in mind,
 //! `raise_exception`, `strftime_now`, and Python's way of printing. Messages lose the fields that are null,
 //! and reasoning is found under each of its three names, as there.
@@ -38,7 +38,7 @@ const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 /// What a template turns into text. Everything that is not a choice of the template is here, so that equal
 /// conversations give equal bytes.
 #[derive(Clone, Debug, Default)]
-pub struct Conversation {
+pub struct TemplateInput {
     /// The messages, at least one, each with a `role` and most with a `content`.
     pub messages: Vec<Value>,
     /// JSON schemas of the functions that may be called. `None` and none at all are different to templates.
@@ -68,12 +68,12 @@ impl ChatTemplate {
     ///
     /// ```
     /// use serde_json::{Map, json};
-    /// use crate::chat::template::{ChatTemplate, Conversation};
+    /// use crate::chat::{ChatTemplate, TemplateInput};
     ///
     /// let source = "{% for m in messages %}{{ m.role }}: {{ m.content | tojson }}{{ eos_token }}{% endfor %}";
     /// let tokens = Map::from_iter([("eos_token".to_owned(), json!("<|end|>"))]);
     /// let messages = vec![json!({"role": "user", "content": "a <b> \"lamp\""})];
-    /// let text = ChatTemplate::new(source, tokens)?.render(&Conversation { messages, ..Default::default() })?;
+    /// let text = ChatTemplate::new(source, tokens)?.render(&TemplateInput { messages, ..Default::default() })?;
     /// assert_eq!(text, r#"user: "a <b> \"lamp\""<|end|>"#);
     /// # Ok::<(), crate::error::LmError>(())
     /// ```
@@ -104,27 +104,27 @@ impl ChatTemplate {
         Ok(source.expect("the name was chosen among them"))
     }
 
-    /// The text of a conversation, as the model was taught to read it. A failing template, one that raises
+    /// The text of a input, as the model was taught to read it. A failing template, one that raises
     /// an exception among them, is an error with its message.
-    pub fn render(&self, conversation: &Conversation) -> Result<String, LmError> {
+    pub fn render(&self, input: &TemplateInput) -> Result<String, LmError> {
         let refuse = |reason: &str| Err(LmError::ChatTemplate(reason.to_owned()));
-        if conversation.messages.is_empty() {
-            return refuse("a conversation needs at least one message");
+        if input.messages.is_empty() {
+            return refuse("a input needs at least one message");
         }
-        let messages = conversation.messages.iter().map(message).collect::<Option<Vec<Value>>>();
+        let messages = input.messages.iter().map(message).collect::<Option<Vec<Value>>>();
         let Some(messages) = messages else {
             return refuse("every message must be an object");
         };
         let list = |values: &Option<Vec<Value>>| values.clone().map_or(Value::Null, Value::Array);
         let mut variables = self.special_tokens.clone();
-        variables.extend(conversation.extra.clone());
+        variables.extend(input.extra.clone());
         variables.insert("messages".to_owned(), messages.into());
-        variables.insert("tools".to_owned(), list(&conversation.tools));
-        variables.insert("documents".to_owned(), list(&conversation.documents));
-        variables.insert("add_generation_prompt".to_owned(), conversation.add_generation_prompt.into());
-        let name = self.choose(conversation.tools.is_some())?;
+        variables.insert("tools".to_owned(), list(&input.tools));
+        variables.insert("documents".to_owned(), list(&input.documents));
+        variables.insert("add_generation_prompt".to_owned(), input.add_generation_prompt.into());
+        let name = self.choose(input.tools.is_some())?;
         let template = self.environment.get_template(name).map_err(|error| told(name, &error))?;
-        let context = environment::context(variables, conversation.now);
+        let context = environment::context(variables, input.now);
         template.render(context).map_err(|error| told(name, &error))
     }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use webshop_products::Seed;
 
 use super::*;
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
 fn tiny(tied: bool) -> Qwen2 {
     let config = Qwen2Config {
@@ -346,8 +346,8 @@ fn generation_config_is_kept_as_it_is() {
 }
 
 /// A tokenizer of 300 ids that ends a turn with id 2.
-fn tokenizer() -> ShopTokenizer {
-    ShopTokenizer::train(["a lamp and a black lamp"], 300, &[]).unwrap()
+fn tokenizer() -> BpeTokenizer {
+    BpeTokenizer::train(["a lamp and a black lamp"], 300, &[]).unwrap()
 }
 
 /// What ends a turn where the files state these ids and this `eos_token`.

@@ -51,7 +51,7 @@ fn generator_of(decoder: Arc<Decoder>, n_lanes: usize, stop_ids: &[u32]) -> Gene
     let config = GeneratorConfig {
         n_lanes,
         capacity: CAPACITY,
-        sampler: Sampler::PLAIN,
+        sampler: Sampler::UNTEMPERED,
         seed: Seed(11),
         stop_ids: stop_ids.to_vec(),
         certainty: None,
@@ -63,9 +63,9 @@ fn generator_of(decoder: Arc<Decoder>, n_lanes: usize, stop_ids: &[u32]) -> Gene
 fn request(lane: usize, turn: u64) -> Request {
     Request {
         lane,
-        context: Context::Kept,
+        context: Context::Continue,
         prompt_ids: (0..lane % 5 + 1).map(|i| (7 * lane + 3 * i + turn as usize) as u32 % V).collect(),
-        coordinates: SamplingCoordinates { goal: lane as u64, turn, ..Default::default() },
+        coordinates: SamplingCoordinates { task: lane as u64, turn, ..Default::default() },
         constraint: None,
         max_new_tokens: 7,
     }
@@ -142,7 +142,7 @@ fn a_kept_context_is_the_whole_context() {
 
 #[test]
 fn a_prompt_that_stands_alone_is_the_whole_context() {
-    let prompt = |ids: &[u32]| Request { context: Context::Alone, prompt_ids: ids.to_vec(), ..request(0, 0) };
+    let prompt = |ids: &[u32]| Request { context: Context::Fresh, prompt_ids: ids.to_vec(), ..request(0, 0) };
     let fresh = |ids: &[u32]| generator(1, &[]).generate(&[prompt(ids)]).unwrap().remove(0);
     let mut kept = generator(1, &[]);
     // Another end, the same again, a beginning, a longer one, and one that goes on where the answer went.
@@ -158,7 +158,7 @@ fn a_prompt_that_stands_alone_is_the_whole_context() {
 fn of_a_prompt_that_stands_alone_what_is_known_is_not_read_again() {
     let mut kept = generator(1, &[]);
     let prompt = |ids: &[u32]| Request {
-        context: Context::Alone,
+        context: Context::Fresh,
         prompt_ids: ids.to_vec(),
         max_new_tokens: 1,
         ..request(0, 0)
@@ -178,7 +178,7 @@ fn log_probs_are_those_of_the_distribution_after_the_prefix() {
         let decoder = decoder();
         let mut cache = KvCache::new(decoder.config(), 1, CAPACITY);
         let logits = decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: &context }]).unwrap();
-        let expected = Sampler::PLAIN.log_prob(logits.row(0), Allowed::AllBut(&[]), *id).unwrap();
+        let expected = Sampler::UNTEMPERED.log_prob(logits.row(0), Allowed::AllBut(&[]), *id).unwrap();
         assert!((expected - log_prob).abs() < 1e-5, "{expected} {log_prob}");
         context.push(*id);
     }
@@ -271,10 +271,10 @@ fn a_single_possible_turn_needs_no_model() {
 fn a_forgotten_lane_starts_anew() {
     let mut generator = generator(2, &[STOP]);
     let first = generator.generate(&requests(0..2, 0)).unwrap();
-    generator.forget(1);
+    generator.clear_lane(1);
     assert_eq!(generator.context_len(1), 0);
     assert_eq!(generator.generate(&requests(1..2, 0)).unwrap()[0], first[1]);
-    generator.renew(decoder());
+    generator.set_engine(decoder());
     assert_eq!(generator.generate(&requests(0..2, 0)).unwrap(), first);
 }
 
@@ -293,10 +293,10 @@ fn senseless_requests_are_refused() {
 #[test]
 fn either_engine_says_the_same() {
     let model = Qwen2::random(decoder().config(), Seed(5)).unwrap();
-    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Own).unwrap();
+    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
     let device = Arc::new(DeviceModel::new(&model, &compute).unwrap());
     // Drawn on the device, drawn on the host from its logits, and taken greedily.
-    let samplers = [Sampler::PLAIN, Sampler::new(0.8, 0.9).unwrap(), Sampler::GREEDY];
+    let samplers = [Sampler::UNTEMPERED, Sampler::new(0.8, 0.9).unwrap(), Sampler::GREEDY];
     for sampler in samplers {
         let config = GeneratorConfig { sampler, ..generator(20, &[STOP]).config().clone() };
         let mut first = Generator::new(decoder(), config.clone()).unwrap();

@@ -81,13 +81,13 @@ fn gradients_match_finite_differences() {
     let base = base();
     let lora = adapter(&base);
     let (ids, positions, targets) = ([3, 1, 4, 1, 5, 9, 2, 6], [1, 3, 6], [4, 5, 6]);
-    let tokens = PackedTokens { ids: &ids, lengths: &[5, 3], trunks: &[] };
+    let tokens = PackedTokens { ids: &ids, lengths: &[5, 3], prefix_of: &[] };
     let model = base.adapted(lora.clone()).unwrap();
     let loss_at = || {
-        let stats = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+        let stats = model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
         f64::from(stats.log_prob.sum_all().unwrap().to_scalar::<f32>().unwrap())
     };
-    let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
     let gradients = pass.backward(&pass.stats().log_prob.sum_all().unwrap()).unwrap();
     let names: Vec<&str> = model.learnable().iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names[..2], ["lm_head.lora_A.weight", "lm_head.lora_B.weight"]);
@@ -118,9 +118,9 @@ fn an_adapted_model_is_the_merged_one_bit_for_bit_and_shares_the_weights() {
     let lora = adapter(&base);
     let model = base.adapted(lora.clone()).unwrap();
     let merged = lora.merged(&base).unwrap();
-    let tokens = PackedTokens { ids: &[3, 1, 4, 1, 5], lengths: &[5], trunks: &[] };
+    let tokens = PackedTokens { ids: &[3, 1, 4, 1, 5], lengths: &[5], prefix_of: &[] };
     let log_probs = |model: &Qwen2| {
-        let stats = model.score(&tokens, &[1, 3], &[4, 5], Sampler::PLAIN).unwrap();
+        let stats = model.score(&tokens, &[1, 3], &[4, 5], Sampler::UNTEMPERED).unwrap();
         stats.log_prob.to_vec1::<f32>().unwrap()
     };
     assert_eq!(log_probs(&model), log_probs(&merged));

@@ -49,7 +49,7 @@ fn ids(count: usize, salt: usize) -> Vec<u32> {
 /// Logits after every token, as the packed forward pass has them. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
     let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
-    let hidden = model.run(&PackedTokens { ids, lengths, trunks: &[] }, &everywhere, |_| ()).unwrap().hidden;
+    let hidden = model.run(&PackedTokens { ids, lengths, prefix_of: &[] }, &everywhere, |_| ()).unwrap().hidden;
     let head = model.parameter(model.head_name());
     hidden.matmul(&head.t().unwrap()).unwrap().to_vec2::<f32>().unwrap()
 }
@@ -144,10 +144,10 @@ fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
     let (ids, lengths, positions, targets) = questions();
     let pass = model
         .record(
-            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
             &positions,
             &targets,
-            Sampler::PLAIN,
+            Sampler::UNTEMPERED,
         )
         .unwrap();
     pass.backward(&loss(&pass.stats().log_prob)).unwrap()
@@ -157,10 +157,10 @@ fn score(model: &Qwen2) -> Tensor {
     let (ids, lengths, positions, targets) = questions();
     model
         .score(
-            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
             &positions,
             &targets,
-            Sampler::PLAIN,
+            Sampler::UNTEMPERED,
         )
         .unwrap()
         .log_prob
@@ -215,9 +215,9 @@ fn recomputed_layers_give_the_same_bits() {
 fn scoring_is_the_recorded_forward_pass() {
     let model = tiny(SHAPES[1]);
     let (ids, lengths, positions, targets) = questions();
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-    let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
-    let scored = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
+    let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
+    let scored = model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
     assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
     assert_eq!(scored.entropy, pass.stats().entropy);
     // Against the softmax of the logits.
@@ -237,7 +237,7 @@ fn scoring_is_the_recorded_forward_pass() {
 fn a_loss_of_nothing_has_a_zero_gradient() {
     let model = tiny(SHAPES[0]);
     let pass = model
-        .record(&PackedTokens { ids: &[1, 2], lengths: &[2], trunks: &[] }, &[], &[], Sampler::PLAIN)
+        .record(&PackedTokens { ids: &[1, 2], lengths: &[2], prefix_of: &[] }, &[], &[], Sampler::UNTEMPERED)
         .unwrap();
     let gradients = pass.backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap()).unwrap();
     for ((name, var), gradient) in model.parameters().iter().zip(gradients) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::chat::template::DEFAULT;
-use crate::checkpoint::{read_json, special_token, unreadable};
+use crate::checkpoint::{invalid, read_json, special_token, unreadable};
 use crate::error::LmError;
 
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
@@ -25,7 +25,7 @@ pub(super) fn read(folder: &Path) -> Result<Sources, LmError> {
         && let Some(templates) = config.get("chat_template").filter(|templates| !templates.is_null())
     {
         sources = listed(templates).ok_or_else(|| {
-            unreadable(&config_path, "`chat_template` is neither a text nor a list of named texts")
+            invalid(&config_path, "`chat_template` is neither a text nor a list of named texts")
         })?;
     }
     if sources.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn read(folder: &Path) -> Result<Sources, LmError> {
             "the folder has no chat template: no `{TEMPLATE}`, and no `chat_template` in `{TOKENIZER_CONFIG}`; a \
              base model has none and cannot be talked to in turns"
         );
-        return Err(unreadable(folder, reason));
+        return Err(invalid(folder, reason));
     }
     Ok((sources, special_tokens(&config)))
 }

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::*;
 
-fn render(source: &str, conversation: Conversation) -> Result<String, String> {
+fn render(source: &str, conversation: TemplateInput) -> Result<String, String> {
     let conversation = match conversation.messages.is_empty() {
-        true => Conversation { messages: vec![json!({"role": "user", "content": "x"})], ..conversation },
+        true => TemplateInput { messages: vec![json!({"role": "user", "content": "x"})], ..conversation },
         false => conversation,
     };
     let template = ChatTemplate::new(source, Map::new()).map_err(|error| error.to_string())?;
@@ -16,7 +16,7 @@ fn render(source: &str, conversation: Conversation) -> Result<String, String> {
 /// What a template makes of a `value`.
 fn check(source: &str, value: Value, expected: &str) {
     let extra = Map::from_iter([("value".to_owned(), value)]);
-    let text = render(source, Conversation { extra, ..Conversation::default() });
+    let text = render(source, TemplateInput { extra, ..TemplateInput::default() });
     assert_eq!(text.as_deref(), Ok(expected), "{source}");
 }
 
@@ -57,7 +57,7 @@ fn json_is_laid_out_as_python_lays_it_out() {
         value,
         "{\"a\":\"<\\u00e9> \\\"\\u0007\\\"\",\"b\":[1,2.0,{}]}",
     );
-    let refused = render("{{ nothing | tojson }}", Conversation::default()).unwrap_err();
+    let refused = render("{{ nothing | tojson }}", TemplateInput::default()).unwrap_err();
     assert!(refused.contains("cannot be written as JSON") && refused.contains("line 1"), "{refused}");
 }
 
@@ -92,29 +92,29 @@ fn blocks_leave_no_space_and_generation_blocks_no_trace() {
 #[test]
 fn dates_are_given_and_never_read() {
     let now = chrono::NaiveDate::from_ymd_opt(2024, 7, 6).unwrap().and_hms_opt(9, 5, 0);
-    let conversation = || Conversation { now, ..Conversation::default() };
+    let conversation = || TemplateInput { now, ..TemplateInput::default() };
     let text = render("{{ strftime_now('%d %b %Y, %A %-d, %H:%M') }}", conversation());
     assert_eq!(text.as_deref(), Ok("06 Jul 2024, Saturday 6, 09:05"));
     assert!(render("{{ strftime_now('%Q') }}", conversation()).unwrap_err().contains("no format of a date"));
-    let refused = render("{{ strftime_now('%Y') }}", Conversation::default()).unwrap_err();
+    let refused = render("{{ strftime_now('%Y') }}", TemplateInput::default()).unwrap_err();
     assert!(refused.contains("asks for the date"), "{refused}");
 }
 
 #[test]
 fn a_template_may_refuse() {
-    let refused = render("\n{{ raise_exception('no ' ~ 1) }}", Conversation::default()).unwrap_err();
+    let refused = render("\n{{ raise_exception('no ' ~ 1) }}", TemplateInput::default()).unwrap_err();
     assert!(refused.contains("the template refuses: no 1 in line 2"), "{refused}");
-    assert!(render("{% if %}", Conversation::default()).unwrap_err().contains("line 1"));
-    let empty = ChatTemplate::new("x", Map::new()).unwrap().render(&Conversation::default()).unwrap_err();
+    assert!(render("{% if %}", TemplateInput::default()).unwrap_err().contains("line 1"));
+    let empty = ChatTemplate::new("x", Map::new()).unwrap().render(&TemplateInput::default()).unwrap_err();
     assert!(empty.to_string().contains("at least one message"), "{empty}");
-    let text = Conversation { messages: vec![json!("hello")], ..Conversation::default() };
+    let text = TemplateInput { messages: vec![json!("hello")], ..TemplateInput::default() };
     assert!(render("x", text).unwrap_err().contains("must be an object"));
 }
 
 #[test]
 fn null_fields_are_absent_and_reasoning_has_three_names() {
     let messages = vec![json!({"role": "assistant", "content": null, "reasoning": "r", "x": 1})];
-    let text = render("{{ messages }}", Conversation { messages, ..Conversation::default() });
+    let text = render("{{ messages }}", TemplateInput { messages, ..TemplateInput::default() });
     let expected =
         "[{'thinking': 'r', 'role': 'assistant', 'reasoning': 'r', 'x': 1, 'reasoning_content': 'r'}]";
     assert_eq!(text.as_deref(), Ok(expected));
@@ -125,10 +125,10 @@ fn templates_are_found_where_folders_keep_them() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let says = |with_tools: bool| {
-        let conversation = Conversation {
+        let conversation = TemplateInput {
             messages: vec![json!({"role": "user"})],
             tools: with_tools.then(Vec::new),
-            ..Conversation::default()
+            ..TemplateInput::default()
         };
         ChatTemplate::load(folder.path())
             .and_then(|template| template.render(&conversation))

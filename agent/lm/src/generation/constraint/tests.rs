@@ -1,46 +1,48 @@
 //! What can be said, what cannot, and that nothing else has probability.
 
 use rand_chacha::rand_core::RngCore;
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use super::*;
 use crate::generation::sampler::{Sampler, SamplingCoordinates};
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
 const END: &str = "<|im_end|>";
 const TWO_OF_EACH: Budget = Budget { thought: 2, words: 2 };
 
-fn tokenizer() -> ShopTokenizer {
+fn tokenizer() -> BpeTokenizer {
     let pages = ["search click buy now red black red/black < prev next > yes no [ ]\n"; 4];
-    ShopTokenizer::train(pages, 330, &["<|1|>"]).unwrap()
+    BpeTokenizer::train(pages, 330, &["<|1|>"]).unwrap()
 }
 
-fn clicks(tokenizer: &ShopTokenizer, labels: &[&str]) -> Vec<Vec<u32>> {
+fn clicks(tokenizer: &BpeTokenizer, labels: &[&str]) -> Vec<Vec<u32>> {
     labels.iter().map(|label| tokenizer.encode(&format!("click[{label}]{END}")).unwrap()).collect()
 }
 
-fn search(tokenizer: &ShopTokenizer) -> Option<Arc<FreeText>> {
+fn search(tokenizer: &BpeTokenizer) -> Option<Arc<FreeText>> {
     Some(Arc::new(FreeText::new(tokenizer, ("search[", "]<|im_end|>"), &['[', ']']).unwrap()))
 }
 
-fn thought(tokenizer: &ShopTokenizer, start: ThoughtStart) -> Option<Arc<Thought>> {
+fn thought(tokenizer: &BpeTokenizer, start: ThoughtStart) -> Option<Arc<Thought>> {
     let marks = [tokenizer.special_id("<|1|>").unwrap()];
     Some(Arc::new(Thought::new(tokenizer, ("<think>", "</think>"), start, &marks, &[]).unwrap()))
 }
 
 fn random_logits(n: usize, at: u64) -> Vec<f32> {
-    let mut rng = Seed(1).rng(Purpose::Init, &[at]);
+    let mut rng = Seed(1).rng(purpose::INIT, &[at]);
     (0..n).map(|_| (rng.next_u32() as f32 / u32::MAX as f32) * 4.0).collect()
 }
 
 /// A turn as a model without any sense says it.
-fn say(tokenizer: &ShopTokenizer, constraint: &Constraint, sample: u64) -> Vec<u32> {
+fn say(tokenizer: &BpeTokenizer, constraint: &Constraint, sample: u64) -> Vec<u32> {
     let mut state = constraint.start();
     let mut ids = Vec::new();
     while !state.is_complete() {
         let logits = random_logits(tokenizer.vocab_size(), 1000 * sample + ids.len() as u64);
         let at = SamplingCoordinates { sample, token: ids.len() as u64, ..Default::default() };
-        let draw = Sampler::PLAIN.sample(&logits, state.allowed(), Seed(2), at).unwrap();
+        let draw = Sampler::UNTEMPERED.sample(&logits, state.allowed(), Seed(2), at).unwrap();
         state.advance(draw.id).unwrap();
         ids.push(draw.id);
     }
@@ -92,7 +94,7 @@ fn probabilities_of_all_turns_sum_to_one() {
         let thought =
             start.map(|start| Arc::new(Thought { start, opening: vec![5], inside: run(&[6, 0], 0) }));
         let constraint = Constraint::new(&completions, Some(text.clone()), thought, TWO_OF_EACH).unwrap();
-        for sampler in [Sampler::PLAIN, Sampler::new(0.7, 0.8).unwrap(), Sampler::GREEDY] {
+        for sampler in [Sampler::UNTEMPERED, Sampler::new(0.7, 0.8).unwrap(), Sampler::GREEDY] {
             let sum = total(&constraint.start(), sampler, 0);
             assert!((sum - 1.0).abs() < 1e-5, "{start:?} {sampler:?}: {sum}");
         }

@@ -14,7 +14,7 @@ use crate::error::LmError;
 use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::cpu::decode_attention::{Block, Layout, TILE};
 use webshop_kernels::cpu::math::LANES;
-use crate::qwen2::Qwen2Config;
+use crate::qwen2::config::Qwen2Config;
 
 /// Keys and values of several texts.
 #[derive(Clone, Debug)]

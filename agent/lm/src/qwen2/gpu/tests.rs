@@ -36,7 +36,7 @@ fn tiny((n_heads, n_kv_heads): (usize, usize), tied: bool) -> Qwen2 {
 }
 
 fn compute(dtype: ComputeDtype) -> Compute {
-    Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Own).unwrap()
+    Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Custom).unwrap()
 }
 
 /// The model with the plain twins, and with the kernels.
@@ -153,10 +153,10 @@ fn weights(n: usize) -> Vec<f32> {
 #[test]
 fn log_probabilities_and_gradients_equal_the_first_engine() {
     let shaped = Sampler::new(0.9, 0.8).unwrap();
-    for (heads, tied, sampler) in [(HEADS[1], false, Sampler::PLAIN), (HEADS[2], true, shaped)] {
+    for (heads, tied, sampler) in [(HEADS[1], false, Sampler::UNTEMPERED), (HEADS[2], true, shaped)] {
         let model = tiny(heads, tied);
         let (ids, lengths, positions, targets) = questions();
-        let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
+        let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
         let theirs = model.record(&tokens, &positions, &targets, sampler).unwrap();
         assert_eq!(theirs.stats().n_outside > 0, sampler == shaped);
         let d = weights(targets.len());
@@ -200,10 +200,10 @@ fn gradients_add_up_over_passes() {
     let (ids, lengths, positions, targets) = questions();
     let pass = device
         .record(
-            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
             &positions,
             &targets,
-            Sampler::PLAIN,
+            Sampler::UNTEMPERED,
         )
         .unwrap();
     let flat = |gradients: &Parameters| -> Vec<f32> {
@@ -226,10 +226,10 @@ fn bf16_is_near() {
     let model = tiny(HEADS[1], true);
     let device = DeviceModel::new(&model, &compute(ComputeDtype::Bf16)).unwrap();
     let (ids, lengths, positions, targets) = questions();
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-    let log_prob = device.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap().log_prob;
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
+    let log_prob = device.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap().log_prob;
     let expected = model
-        .score(&tokens, &positions, &targets, Sampler::PLAIN)
+        .score(&tokens, &positions, &targets, Sampler::UNTEMPERED)
         .unwrap()
         .log_prob
         .to_vec1::<f32>()
@@ -294,7 +294,7 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
     ] {
         assert!(
             device
-                .score(&PackedTokens { ids, lengths, trunks: &[] }, positions, targets, Sampler::PLAIN)
+                .score(&PackedTokens { ids, lengths, prefix_of: &[] }, positions, targets, Sampler::UNTEMPERED)
                 .is_err()
         );
     }

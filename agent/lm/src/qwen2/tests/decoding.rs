@@ -87,10 +87,10 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
     assert!(decoder.decode(&mut other, &[good]).unwrap_err().to_string().contains("another shape"));
     for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
         assert!(
-            model.score(&PackedTokens { ids, lengths, trunks: &[] }, &[0], &[1], Sampler::PLAIN).is_err()
+            model.score(&PackedTokens { ids, lengths, prefix_of: &[] }, &[0], &[1], Sampler::UNTEMPERED).is_err()
         );
     }
-    let tokens = PackedTokens { ids: &[1, 2], lengths: &[2], trunks: &[] };
+    let tokens = PackedTokens { ids: &[1, 2], lengths: &[2], prefix_of: &[] };
     assert!(
         model.score(&tokens, &[0], &[1], Sampler::GREEDY).unwrap_err().to_string().contains("temperature")
     );
