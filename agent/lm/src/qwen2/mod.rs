@@ -16,6 +16,7 @@
 pub(crate) mod config;
 mod shapes;
 mod batch;
+mod lane_lengths;
 pub mod cpu;
 pub mod gpu;
 mod lora;

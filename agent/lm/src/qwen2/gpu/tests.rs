@@ -106,38 +106,6 @@ fn passes_of_any_size_read_the_same() {
     }
 }
 
-#[test]
-fn steps_on_the_device_are_greedy_decoding() {
-    let model = tiny(HEADS[1], true);
-    let decoder = model.decoder().unwrap();
-    for device in both(&model) {
-        let prompts = [ids(5, 1), ids(2, 2)];
-        let lanes: Vec<LaneTokens> =
-            prompts.iter().enumerate().map(|(lane, ids)| LaneTokens { lane, ids }).collect();
-        let mut theirs = KvCache::new(model.config(), 2, 64);
-        let mut ours = DeviceCache::new(&device, 2, 64).unwrap();
-        let best = |row: &[f32]| {
-            row.iter()
-                .enumerate()
-                .fold((0, f32::MIN), |best, (id, &l)| if l > best.1 { (id as u32, l) } else { best })
-                .0
-        };
-        let mut expected: Vec<u32> = decoder.decode(&mut theirs, &lanes).unwrap().rows().map(best).collect();
-        device.decode(&mut ours, &lanes).unwrap();
-        let mut stepper = device.stepper(&mut ours, &expected, 0.0).unwrap();
-        for _ in 0..12 {
-            let lanes: Vec<LaneTokens> =
-                expected.chunks(1).enumerate().map(|(lane, ids)| LaneTokens { lane, ids }).collect();
-            let next = decoder.decode(&mut theirs, &lanes).unwrap().rows().map(best).collect();
-            stepper.step().unwrap();
-            expected = next;
-            assert_eq!(stepper.ids().unwrap(), expected);
-        }
-        assert_eq!(stepper.n_steps(), 12);
-        assert_eq!((ours.len(0), ours.len(1)), (17, 14));
-    }
-}
-
 /// Two sequences, and questions at most of their positions, out of order and one of them twice.
 fn questions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
     let ids = ids(31, 3);
