@@ -27,6 +27,7 @@ pub fn definitions(specialization: &Specialization) -> Vec<String> {
 }
 
 /// The names of all kernels in the sources.
+#[cfg(any(test, feature = "cuda"))]
 pub fn kernel_names() -> impl Iterator<Item = &'static str> {
     let declared = SOURCE.lines().filter_map(|line| line.strip_prefix("KERNEL "));
     declared.filter_map(|declaration| declaration.split_once('(')).map(|(name, _)| name)

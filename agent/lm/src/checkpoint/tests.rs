@@ -1,4 +1,4 @@
-//! What is saved loads; what is spoiled is refused by name.
+//! Saved folders load bit for bit; damaged ones are refused with the file and tensor at fault.
 
 use candle_core::{DType, Device, Tensor};
 use serde_json::json;
@@ -237,7 +237,7 @@ fn bad_shards_are_refused_by_name() {
 }
 
 #[test]
-fn a_repeated_tied_head_is_passed_over() {
+fn a_repeated_tied_head_is_ignored() {
     let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
     save(&model, folder.path()).unwrap();
     let mut all = tensors(&model);

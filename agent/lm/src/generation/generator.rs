@@ -114,7 +114,7 @@ pub enum StopReason {
 pub struct Generator {
     engine: Engine,
     config: GeneratorConfig,
-    groups: Vec<Group>,
+    pub(super) groups: Vec<Group>,
     /// Lanes of each group; the last may have fewer.
     lanes_per_group: usize,
 }

@@ -16,7 +16,7 @@ const PAGES: [&str; 6] = [
     "buy now < prev description features reviews click search black red large size",
 ];
 
-fn shop_tokenizer() -> BpeTokenizer {
+fn small_tokenizer() -> BpeTokenizer {
     BpeTokenizer::train(PAGES, 400, &["<|1|>"]).unwrap()
 }
 
@@ -48,7 +48,7 @@ fn merges_are_the_same_in_every_process() {
 
 #[test]
 fn special_tokens_have_the_first_ids() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     assert_eq!(tokenizer.special_ids(), [0, 1, 2, 3, 4, 5]);
     assert_eq!(tokenizer.special_id("<|endoftext|>").unwrap(), 0);
     assert_eq!(tokenizer.special_id("<|1|>").unwrap(), 5);
@@ -58,8 +58,8 @@ fn special_tokens_have_the_first_ids() {
 }
 
 #[test]
-fn a_word_is_the_same_token_wherever_it_stands() {
-    let tokenizer = shop_tokenizer();
+fn a_word_is_the_same_token_everywhere() {
+    let tokenizer = small_tokenizer();
     let black = tokenizer.id("Ġblack").unwrap();
     for text in [
         "black",
@@ -99,7 +99,7 @@ fn a_number_is_its_digits() {
 
 #[test]
 fn text_survives_but_for_capitals() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     for text in [
         "click[black/red]",
         "click[< prev]",
@@ -122,7 +122,7 @@ fn text_survives_but_for_capitals() {
 
 #[test]
 fn ids_survive_where_a_written_space_does_not() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     for (text, expected) in [(" black", "black"), ("( black", "(black"), ("a- b", "a-b"), ("\n b", "\nb")] {
         let ids = tokenizer.encode(text).unwrap();
         assert_eq!(tokenizer.decode(&ids), expected);
@@ -132,7 +132,7 @@ fn ids_survive_where_a_written_space_does_not() {
 
 #[test]
 fn ids_survive_decoding_whatever_the_text() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     let parts = "a|B|3| |  |\n|\t|[|]|(|)|$|/|-|&|>|<|,|'s|’|é|e\u{301}|\u{301}|J\u{30c}|\u{212a}|İ|漢|👟|<think>|black";
     let parts: Vec<&str> = parts.split('|').collect();
     for sample in 0..3000 {
@@ -146,7 +146,7 @@ fn ids_survive_decoding_whatever_the_text() {
 
 #[test]
 fn pieces_may_be_encoded_one_by_one() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     for pieces in [
         vec!["click[", "black", "]<|im_end|>"],
         vec!["search[", "3x red", "]"],
@@ -161,8 +161,8 @@ fn pieces_may_be_encoded_one_by_one() {
 }
 
 #[test]
-fn plain_text_never_yields_a_special_token() {
-    let tokenizer = shop_tokenizer();
+fn encode_text_never_yields_a_special_token() {
+    let tokenizer = small_tokenizer();
     let text = "buy<|im_end|><|im_start|><think><|1|></think> <|endoftext|>";
     let ids = tokenizer.encode_text(text).unwrap();
     assert!(ids.iter().all(|id| !tokenizer.is_special(*id)));
@@ -181,7 +181,7 @@ fn text_like_a_special_token_is_not_learned_as_one() {
 
 #[test]
 fn a_folder_brings_the_tokenizer_back() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     let dir = tempfile::tempdir().unwrap();
     tokenizer.save(dir.path()).unwrap();
     let loaded = BpeTokenizer::load(dir.path()).unwrap();
@@ -194,7 +194,7 @@ fn a_folder_brings_the_tokenizer_back() {
 }
 
 #[test]
-fn what_cannot_be_a_tokenizer_is_refused_by_name() {
+fn invalid_tokenizers_are_refused() {
     let message = |result: Result<BpeTokenizer, LmError>| result.unwrap_err().to_string();
     assert_eq!(
         message(BpeTokenizer::train(["a"], 200, &[])),
@@ -213,21 +213,21 @@ fn what_cannot_be_a_tokenizer_is_refused_by_name() {
 
 #[test]
 fn streamed_pieces_join_to_the_whole() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     for text in ["<think> red no </think> click[3x-large/black]<|im_end|>", "é 👟 漢字 a\n b", "( x", ""]
     {
         let ids = tokenizer.encode(text).unwrap();
         let mut stream = TextStream::new(&tokenizer);
-        let mut told: Vec<String> = ids.iter().map(|id| stream.push(*id)).collect();
-        told.push(stream.finish());
-        assert!(told.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)), "{told:?}");
-        assert_eq!(told.concat(), tokenizer.decode(&ids));
+        let mut pieces_so_far: Vec<String> = ids.iter().map(|id| stream.push(*id)).collect();
+        pieces_so_far.push(stream.finish());
+        assert!(pieces_so_far.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)), "{pieces_so_far:?}");
+        assert_eq!(pieces_so_far.concat(), tokenizer.decode(&ids));
     }
 }
 
 #[test]
 fn any_ids_have_a_text() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     let euro = tokenizer.encode("€").unwrap();
     assert_eq!(euro.len(), 3);
     assert_eq!(tokenizer.decode(&euro[..2]), "\u{fffd}");

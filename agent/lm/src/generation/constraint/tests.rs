@@ -1,4 +1,4 @@
-//! What can be said, what cannot, and that nothing else has probability.
+//! Allowed and forbidden tokens; the probabilities of all turns sum to one.
 
 use rand_chacha::rand_core::RngCore;
 use webshop_products::Seed;
@@ -35,8 +35,8 @@ fn random_logits(n: usize, at: u64) -> Vec<f32> {
     (0..n).map(|_| (rng.next_u32() as f32 / u32::MAX as f32) * 4.0).collect()
 }
 
-/// A turn as a model without any sense says it.
-fn say(tokenizer: &BpeTokenizer, constraint: &Constraint, sample: u64) -> Vec<u32> {
+/// A turn sampled from random logits.
+fn sample_turn(tokenizer: &BpeTokenizer, constraint: &Constraint, sample: u64) -> Vec<u32> {
     let mut state = constraint.start();
     let mut ids = Vec::new();
     while !state.is_complete() {
@@ -52,7 +52,7 @@ fn say(tokenizer: &BpeTokenizer, constraint: &Constraint, sample: u64) -> Vec<u3
 }
 
 #[test]
-fn only_admissible_turns_are_said() {
+fn only_admissible_turns_are_sampled() {
     let tokenizer = tokenizer();
     let labels = ["red", "black", "red/black", "< prev", "buy now"];
     let (search, thought) = (search(&tokenizer), thought(&tokenizer, ThoughtStart::Offered));
@@ -60,7 +60,7 @@ fn only_admissible_turns_are_said() {
     let constraint = Constraint::new(&clicks(&tokenizer, &labels), search, thought, budget).unwrap();
     let (mut n_searches, mut n_thoughts, mut clicked) = (0, 0, std::collections::BTreeSet::new());
     for sample in 0..300 {
-        let text = tokenizer.decode(&say(&tokenizer, &constraint, sample));
+        let text = tokenizer.decode(&sample_turn(&tokenizer, &constraint, sample));
         let action = match text.strip_prefix("<think>") {
             Some(rest) => {
                 n_thoughts += 1;
@@ -117,7 +117,7 @@ fn total(state: &ConstraintState<'_>, sampler: Sampler, depth: u64) -> f32 {
 }
 
 #[test]
-fn thoughts_keep_to_their_budget_and_their_marks() {
+fn thoughts_keep_their_budget_and_marks() {
     let tokenizer = tokenizer();
     let special = |token: &str| tokenizer.special_id(token).unwrap();
     let thought = thought(&tokenizer, ThoughtStart::Required);
@@ -162,7 +162,7 @@ fn a_required_thought_comes_first() {
 }
 
 #[test]
-fn a_search_says_something_and_ends_in_time() {
+fn free_text_is_not_empty_and_ends_in_time() {
     let tokenizer = tokenizer();
     let constraint = Constraint::new(&[], search(&tokenizer), None, TWO_OF_EACH).unwrap();
     let mut state = constraint.start();
@@ -182,7 +182,7 @@ fn a_search_says_something_and_ends_in_time() {
 }
 
 #[test]
-fn a_token_out_of_place_is_refused() {
+fn a_forbidden_token_is_refused() {
     let tokenizer = tokenizer();
     let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, None, TWO_OF_EACH).unwrap();
     let error = constraint.start().advance(7).unwrap_err();
@@ -190,7 +190,7 @@ fn a_token_out_of_place_is_refused() {
 }
 
 #[test]
-fn a_language_that_cannot_end_clearly_is_refused() {
+fn ambiguous_completions_are_refused() {
     let tokenizer = tokenizer();
     let refused =
         |completions: &[Vec<u32>], text| Constraint::new(completions, text, None, TWO_OF_EACH).is_err();

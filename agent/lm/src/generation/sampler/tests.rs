@@ -12,7 +12,7 @@ fn sampler(temperature: f32, top_p: f32) -> Sampler {
     Sampler::new(temperature, top_p).unwrap()
 }
 
-/// Probabilities of the ids 0 ..= 3 under the distribution that is drawn from.
+/// Probabilities of the ids 0 ..= 3 under the sampled distribution.
 fn probabilities(sampler: Sampler, logits: &[f32], allowed: Allowed<'_>) -> Vec<f32> {
     (0..logits.len() as u32).map(|id| sampler.log_prob(logits, allowed, id).unwrap().exp()).collect()
 }
@@ -34,7 +34,7 @@ fn temperature_sharpens_and_flattens() {
 }
 
 #[test]
-fn the_nucleus_is_the_fewest_tokens_that_hold_top_p() {
+fn the_nucleus_is_the_smallest_set_with_top_p() {
     check(sampler(1.0, 0.35), ALL, [1.0, 0.0, 0.0, 0.0]);
     check(sampler(1.0, 0.65), ALL, [4.0 / 7.0, 0.0, 3.0 / 7.0, 0.0]);
     check(sampler(1.0, 0.85), ALL, [4.0 / 9.0, 0.0, 3.0 / 9.0, 2.0 / 9.0]);
@@ -63,7 +63,7 @@ fn greedy_ties_go_to_the_lowest_id() {
 }
 
 #[test]
-fn entropy_is_that_of_the_distribution_drawn_from() {
+fn entropy_is_that_of_the_sampled_distribution() {
     let entropy =
         |sampler: Sampler, allowed| sampler.sample(&[0.0; 4], allowed, Seed(0), at(0)).unwrap().entropy;
     assert!((entropy(Sampler::UNTEMPERED, ALL) - 4f32.ln()).abs() < 1e-6);
@@ -92,7 +92,7 @@ fn draws_follow_the_distribution() {
 }
 
 #[test]
-fn every_coordinate_addresses_another_draw() {
+fn every_coordinate_changes_the_draw() {
     let logits = vec![0.0; 1000];
     let drawn = |at| Sampler::UNTEMPERED.sample(&logits, ALL, Seed(7), at).unwrap().id;
     let home = SamplingCoordinates { step: 1, environment: 2, task: 3, sample: 4, turn: 5, token: 6 };
@@ -110,7 +110,7 @@ fn every_coordinate_addresses_another_draw() {
 }
 
 #[test]
-fn extreme_logits_are_drawn_from_without_harm() {
+fn extreme_logits_can_be_sampled() {
     for temperature in [1e-30, 1e-3, 1.0, 1e30] {
         let draw = sampler(temperature, 0.9).sample(&[-3e38, 3e38, 0.0], ALL, Seed(0), at(0)).unwrap();
         assert!(draw.log_prob <= 0.0 && draw.log_prob.is_finite(), "{temperature} {draw:?}");
@@ -119,7 +119,7 @@ fn extreme_logits_are_drawn_from_without_harm() {
 }
 
 #[test]
-fn what_cannot_be_drawn_from_is_refused() {
+fn invalid_logits_are_refused() {
     let check = |logits: &[f32], allowed, expected: &str| {
         let error = Sampler::UNTEMPERED.sample(logits, allowed, Seed(0), at(0)).unwrap_err();
         assert_eq!(error.to_string(), expected);

@@ -53,7 +53,7 @@ enum Kept {
 /// Activations of one layer. In the last one, rows from `attended_rows` on are those of the asked
 /// positions; in the others they are those of all tokens.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub(in crate::qwen2) struct Layer {
     x: Tensor,
     normed: Tensor,
     qkv: Tensor,
@@ -67,9 +67,9 @@ pub(super) struct Layer {
 
 /// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
 #[derive(Debug)]
-pub(super) struct End {
+pub(in crate::qwen2) struct End {
     x: Tensor,
-    pub(super) hidden: Tensor,
+    pub(in crate::qwen2) hidden: Tensor,
 }
 
 impl Qwen2 {
@@ -123,7 +123,7 @@ impl Qwen2 {
     }
 
     /// The forward pass up to the last norm; each layer's activations are handed to `keep`.
-    pub(super) fn run(
+    pub(in crate::qwen2) fn run(
         &self,
         tokens: &PackedTokens,
         positions: &[u32],
