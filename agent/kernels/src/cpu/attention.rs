@@ -8,7 +8,7 @@
 //! [`BLOCK`] queries, so memory is linear in the number of tokens.
 //!
 //! A sequence starts where its predecessor ends and sees nothing of it; positions restart at 0. A branch
-//! ([`Sequences::trunks`]) goes on where another sequence ends, sees all of it and leaves it as it is, so that what several
+//! ([`Sequences::prefix_of`]) goes on where another sequence ends, sees all of it and leaves it as it is, so that what several
 //! have in common is computed once; its gradient is added to theirs. There is no padding and no other mask. Where the
 //! layer is wide, threads share the key heads.
 //!
@@ -75,13 +75,13 @@ pub struct Sequences<'a> {
     /// Tokens of each.
     pub lengths: &'a [usize],
     /// The position of the earlier sequence that each goes on from, which goes on from none; empty if none does.
-    pub trunks: &'a [Option<usize>],
+    pub prefix_of: &'a [Option<usize>],
 }
 
 impl Sequences<'_> {
     /// The position of the sequence that this one goes on from.
     pub fn trunk_of(&self, sequence: usize) -> Option<usize> {
-        self.trunks.get(sequence).copied().flatten()
+        self.prefix_of.get(sequence).copied().flatten()
     }
 
     /// Tokens that the last of this one's sees, itself included.
@@ -209,7 +209,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// In the order of the sequences, so that trunks come before their branches.
+    /// In the order of the sequences, so that prefix_of come before their branches.
     fn all(sequences: Sequences<'_>, heads: Heads) -> Vec<Self> {
         let lengths = sequences.lengths;
         let starts = lengths.iter().scan(0, |end, len| Some(std::mem::replace(end, *end + len)));

@@ -8,17 +8,16 @@
 //! files beside the weights, which go with a model made from another. The tokenizer's files in the same folder are
 //! [`crate::tokenizer`]'s. Nothing is downloaded.
 
-pub mod companions;
-pub mod stop_tokens;
-pub mod survey;
+mod weights;
+mod writing;
+mod stop_tokens;
+mod companions;
+mod survey;
 #[cfg(test)]
 mod tests;
-pub mod weights;
-pub mod writing;
 
-
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::{fs, io};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -55,14 +54,14 @@ pub fn load_with_type(folder: &Path) -> Result<(Qwen2, Option<WeightType>), LmEr
     let mut files = WeightFiles::open(folder)?;
     files.check(&config)?;
     let tensors = files.read(&config)?;
-    let model = Qwen2::new(&config, tensors).map_err(|error| unreadable(files.path(), error))?;
+    let model = Qwen2::new(&config, tensors).map_err(|error| invalid(files.path(), error))?;
     Ok((model, files.weight_type()))
 }
 
 /// Reads the shape of a folder's model, refusing one that is not supported.
 pub fn load_config(folder: &Path) -> Result<Qwen2Config, LmError> {
     let config: Qwen2Config = read_json(&folder.join(CONFIG))?;
-    config.validate().map_err(|error| unreadable(&folder.join(CONFIG), error))?;
+    config.validate().map_err(|error| invalid(&folder.join(CONFIG), error))?;
     Ok(config)
 }
 
@@ -79,13 +78,17 @@ pub fn save_generation_config(folder: &Path, values: &Map<String, Value>) -> Res
 
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LmError> {
     let text = fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
-    serde_json::from_str(&text).map_err(|error| unreadable(path, error))
+    serde_json::from_str(&text).map_err(|source| LmError::Json { path: path.to_owned(), source })
 }
 
-pub(crate) fn unreadable(path: &Path, reason: impl ToString) -> LmError {
-    LmError::Read { path: PathBuf::from(path), reason: reason.to_string() }
+pub(crate) fn unreadable(path: &Path, source: io::Error) -> LmError {
+    LmError::Read { path: path.to_owned(), source }
 }
 
-pub(crate) fn unwritable(path: &Path, reason: impl ToString) -> LmError {
-    LmError::Write { path: PathBuf::from(path), reason: reason.to_string() }
+pub(crate) fn invalid(path: &Path, reason: impl ToString) -> LmError {
+    LmError::Invalid { path: path.to_owned(), reason: reason.to_string() }
+}
+
+pub(crate) fn unwritable(path: &Path, source: io::Error) -> LmError {
+    LmError::Write { path: path.to_owned(), source }
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::checkpoint::{StopTokens, WeightFiles, WeightType, load_config};
-use crate::chat::template::ChatTemplate;
+use crate::chat::ChatTemplate;
 use crate::error::LmError;
 use crate::qwen2::Qwen2Config;
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
 /// What a folder holds. A part that cannot be read is absent and has its problem told.
 #[derive(Debug, Default, Serialize)]
@@ -56,8 +56,8 @@ impl Survey {
                 files.check(config).and_then(|()| if reads_weights { files.look_through() } else { Ok(()) });
             survey.note(fit);
         }
-        let tokenizer = survey.note(ShopTokenizer::load(folder));
-        survey.n_token_ids = tokenizer.as_ref().map(ShopTokenizer::vocab_size);
+        let tokenizer = survey.note(BpeTokenizer::load(folder));
+        survey.n_token_ids = tokenizer.as_ref().map(BpeTokenizer::vocab_size);
         if let Some((config, tokenizer)) = config.as_ref().zip(tokenizer.as_ref())
             && let Some(stop) = survey.note(StopTokens::load(folder, config, tokenizer))
         {

@@ -14,7 +14,7 @@ use candle_core::{DType, Device, Tensor};
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use serde::Deserialize;
 
-use crate::checkpoint::{HEAD, INDEX, WEIGHTS, read_json, unreadable};
+use crate::checkpoint::{HEAD, INDEX, WEIGHTS, invalid, read_json, unreadable};
 use crate::error::LmError;
 use crate::qwen2::{Qwen2Config, parameter_shapes};
 
@@ -113,7 +113,7 @@ impl WeightFiles {
         let mut places = BTreeMap::new();
         for name in names {
             if Path::new(name).components().count() != 1 {
-                return Err(unreadable(&index, format!("the shard `{name}` is not a plain file name")));
+                return Err(invalid(&index, format!("the shard `{name}` is not a plain file name")));
             }
             let shard = Shard::open(&folder.join(name))?;
             check_against_index(&shard, name, &weight_map, &index)?;
@@ -191,7 +191,7 @@ impl WeightFiles {
 }
 
 fn unfit(path: &Path, reason: String) -> LmError {
-    unreadable(path, LmError::Weights(reason))
+    invalid(path, LmError::Weights(reason))
 }
 
 /// A folder copied in part, or from two sources, has shards that are not those of its index.
@@ -206,13 +206,13 @@ fn check_against_index(
     for tensor in promised {
         if !held.contains(tensor) {
             let reason = format!("the shard `{name}` does not hold `{tensor}`, as the index says it does");
-            return Err(unreadable(index, reason));
+            return Err(invalid(index, reason));
         }
     }
     match held.iter().find(|tensor| weight_map.get(*tensor).is_none_or(|place| place != name)) {
         Some(tensor) => {
             let reason = format!("the shard `{name}` holds `{tensor}`, of which the index knows nothing");
-            Err(unreadable(index, reason))
+            Err(invalid(index, reason))
         }
         None => Ok(()),
     }
@@ -240,7 +240,7 @@ impl Shard {
         let n_bytes = file.metadata().map_err(failed)?.len();
         let too_short = |needed: u64| {
             let reason = format!("it has {n_bytes} bytes of {needed}: it was cut short, copy it again");
-            unreadable(path, reason)
+            invalid(path, reason)
         };
         let mut length = [0; LENGTH_BYTES as usize];
         if n_bytes < LENGTH_BYTES {
@@ -249,7 +249,7 @@ impl Shard {
         file.read_exact(&mut length).map_err(failed)?;
         let length = u64::from_le_bytes(length);
         if length > MAX_HEADER_BYTES {
-            return Err(unreadable(path, "it does not begin like a safetensors file"));
+            return Err(invalid(path, "it does not begin like a safetensors file"));
         }
         let start = LENGTH_BYTES + length;
         if n_bytes < start {
@@ -258,13 +258,13 @@ impl Shard {
         let mut header = Vec::new();
         file.by_ref().take(length).read_to_end(&mut header).map_err(failed)?;
         let header: Metadata = serde_json::from_slice(&header)
-            .map_err(|error| unreadable(path, format!("its header is not that of safetensors: {error}")))?;
+            .map_err(|error| invalid(path, format!("its header is not that of safetensors: {error}")))?;
         let needed = start + header.data_len() as u64;
         if n_bytes < needed {
             return Err(too_short(needed));
         }
         if n_bytes > needed {
-            return Err(unreadable(path, format!("it has {n_bytes} bytes, its header speaks of {needed}")));
+            return Err(invalid(path, format!("it has {n_bytes} bytes, its header speaks of {needed}")));
         }
         Ok(Self { path: path.to_owned(), file, header, start })
     }
@@ -283,7 +283,7 @@ impl Shard {
         let dtype = self.info(name).dtype;
         WeightType::of(dtype).ok_or_else(|| {
             let known = "only F32, BF16 and F16 are known";
-            unreadable(&self.path, format!("tensor `{name}` has the unsupported type {dtype:?}, {known}"))
+            invalid(&self.path, format!("tensor `{name}` has the unsupported type {dtype:?}, {known}"))
         })
     }
 
@@ -292,7 +292,7 @@ impl Shard {
         let weight_type = self.weight_type(name)?;
         let info = self.info(name);
         let (shape, (begin, end)) = (info.shape.clone(), info.data_offsets);
-        let failed = |error: String| unreadable(&self.path, format!("tensor `{name}`: {error}"));
+        let failed = |error: String| invalid(&self.path, format!("tensor `{name}`: {error}"));
         let mut bytes = vec![0; end - begin];
         self.file
             .seek(SeekFrom::Start(self.start + begin as u64))
@@ -306,7 +306,7 @@ impl Shard {
         match values.iter().position(|value| !value.is_finite()) {
             Some(at) => {
                 let reason = format!("tensor `{name}` holds {} at element {at}", values[at]);
-                Err(unreadable(&self.path, reason))
+                Err(invalid(&self.path, reason))
             }
             None => Ok(tensor),
         }

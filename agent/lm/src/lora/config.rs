@@ -206,5 +206,5 @@ fn first_match<'p>(pattern: &'p Map<String, Value>, module: &str) -> Result<Opti
 
 fn expression(pattern: &str) -> Result<Regex, LmError> {
     Regex::new(pattern)
-        .map_err(|error| LmError::Adapter(format!("`{pattern}` is no regular expression: {error}")))
+        .map_err(|error| LmError::Adapter(format!("`{pattern}` is not a regular expression: {error}")))
 }

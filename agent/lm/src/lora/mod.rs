@@ -14,21 +14,33 @@
 //! Deviations: there is no dropout (PEFT's `lora_dropout` is kept and not applied), embeddings are not adapted, and
 //! a product B A is added to W before the model runs instead of beside it.
 
-pub mod config;
-pub mod files;
+mod config;
+mod files;
 #[cfg(test)]
 mod tests;
 
 
 use candle_core::{Device, Tensor, Var};
 use rand_chacha::rand_core::RngCore;
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use crate::error::LmError;
-use webshop_kernels::{Store, View, matmul};
-use crate::qwen2::Qwen2;
+use webshop_kernels::cpu::matmul::{Store, View, matmul};
 
 pub use crate::lora::config::LoraConfig;
+
+/// A matrix of a model that an adapter can be added to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// The name of the parameter, such as `model.layers.0.self_attn.q_proj.weight`.
+    pub parameter: String,
+    /// Rows.
+    pub out: usize,
+    /// Columns.
+    pub inputs: usize,
+}
 
 /// A set of low-rank additions to a model.
 #[derive(Clone, Debug)]
@@ -62,21 +74,21 @@ pub(crate) struct LoraGradient {
 impl Lora {
     /// An adapter that does nothing yet: A uniform in ±1/√in as PEFT draws it, B zero. A function of the
     /// model's shape, `config` and `seed` alone. Fails if no matrix of the model is meant.
-    pub fn random(base: &Qwen2, config: &LoraConfig, seed: Seed) -> Result<Self, LmError> {
+    pub fn random(matrices: &[Matrix], config: &LoraConfig, seed: Seed) -> Result<Self, LmError> {
         config.validate()?;
         let mut modules = Vec::new();
-        for (parameter, out, inputs) in matrices(base) {
-            let Some((rank, scale)) = config.rank_and_scale(module_name(&parameter))? else {
+        for Matrix { parameter, out, inputs } in matrices {
+            let Some((rank, scale)) = config.rank_and_scale(module_name(parameter))? else {
                 continue;
             };
-            let mut rng = seed.rng(Purpose::Adapter, &[modules.len() as u64]);
+            let mut rng = seed.rng(purpose::ADAPTER, &[modules.len() as u64]);
             // The bound of a uniform Kaiming initialization with a = √5: √(6 / ((1 + 5) · in)).
-            let bound = 1.0 / libm::sqrt(inputs as f64);
+            let bound = 1.0 / libm::sqrt(*inputs as f64);
             let uniform = |bits: u64| ((bits >> 11) as f64 / (1_u64 << 53) as f64 * 2.0 - 1.0) * bound;
-            let a: Vec<f32> = (0..rank * inputs).map(|_| uniform(rng.next_u64()) as f32).collect();
-            let a = Var::from_vec(a, (rank, inputs), &Device::Cpu)?;
-            let b = Var::from_vec(vec![0.0_f32; out * rank], (out, rank), &Device::Cpu)?;
-            modules.push(LoraModule { parameter, a, b, scale });
+            let a: Vec<f32> = (0..rank * *inputs).map(|_| uniform(rng.next_u64()) as f32).collect();
+            let a = Var::from_vec(a, (rank, *inputs), &Device::Cpu)?;
+            let b = Var::from_vec(vec![0.0_f32; *out * rank], (*out, rank), &Device::Cpu)?;
+            modules.push(LoraModule { parameter: parameter.clone(), a, b, scale });
         }
         if modules.is_empty() {
             return Err(config.no_target());
@@ -92,13 +104,6 @@ impl Lora {
     /// The additions, in the order of the model's parameters.
     pub fn modules(&self) -> &[LoraModule] {
         &self.modules
-    }
-
-    /// A model of its own with the additions made. The base stays as it is.
-    pub fn merged(&self, base: &Qwen2) -> Result<Qwen2, LmError> {
-        let adapted = base.adapted(self.clone())?;
-        let named = base.parameters().iter().enumerate();
-        Qwen2::new(base.config(), named.map(|(idx, (name, _))| (name.clone(), adapted.weight(idx))).collect())
     }
 
     /// A copy of the matrices as they are now, which later steps do not move.
@@ -117,19 +122,17 @@ impl Lora {
         place.ok().map(|place| (place, &self.modules[place]))
     }
 
-    /// Refuses a model that lacks an adapted matrix or has it in another shape.
-    pub(crate) fn check(&self, base: &Qwen2) -> Result<(), LmError> {
+    /// Fails if a matrix of the adapter is missing among `matrices` or has another shape.
+    pub(crate) fn check(&self, matrices: &[Matrix]) -> Result<(), LmError> {
         for LoraModule { parameter, a, b, .. } in &self.modules {
             let expected = [b.dim(0)?, a.dim(1)?];
-            let found = base.parameters().iter().find(|(name, _)| name == parameter);
-            let refuse = |reason| Err(LmError::Adapter(reason));
-            match found.map(|(_, var)| var.dims()) {
-                None => return refuse(format!("the model has no `{parameter}`")),
-                Some(dims) if *dims != expected => {
-                    let reason = format!("`{parameter}` has shape {dims:?}, the adapter is for {expected:?}");
-                    return refuse(reason);
-                }
-                Some(_) => {}
+            let Some(found) = matrices.iter().find(|matrix| matrix.parameter == *parameter) else {
+                return Err(LmError::Adapter(format!("the model has no `{parameter}`")));
+            };
+            let dims = [found.out, found.inputs];
+            if dims != expected {
+                let reason = format!("`{parameter}` has shape {dims:?}, the adapter is for {expected:?}");
+                return Err(LmError::Adapter(reason));
             }
         }
         Ok(())
@@ -170,15 +173,6 @@ impl LoraModule {
 
 fn values(var: &Var) -> Result<Vec<f32>, LmError> {
     Ok(var.flatten_all()?.to_vec1::<f32>()?)
-}
-
-/// Every matrix that an adapter may be for, with its rows and columns: all but the embedding.
-fn matrices(base: &Qwen2) -> impl Iterator<Item = (String, usize, usize)> {
-    let is_adapted = |name: &str| name != "model.embed_tokens.weight";
-    base.parameters().iter().filter_map(move |(name, var)| match *var.dims() {
-        [out, inputs] if is_adapted(name) => Some((name.clone(), out, inputs)),
-        _ => None,
-    })
 }
 
 /// The module that a weight belongs to.

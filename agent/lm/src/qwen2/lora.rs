@@ -14,7 +14,7 @@ use candle_core::{Tensor, Var};
 
 use crate::qwen2::Qwen2;
 use crate::error::LmError;
-use crate::lora::Lora;
+use crate::lora::{Lora, Matrix};
 
 /// An adapter and the list of what learns in it.
 #[derive(Debug)]
@@ -24,9 +24,20 @@ pub(super) struct Adapter {
 }
 
 impl Qwen2 {
+    /// Every matrix that an adapter can be added to, in the order of the parameters: all except the embedding.
+    pub fn matrices(&self) -> Vec<Matrix> {
+        let matrix = |(name, var): &(String, Var)| match *var.dims() {
+            [out, inputs] if name != "model.embed_tokens.weight" => {
+                Some(Matrix { parameter: name.clone(), out, inputs })
+            }
+            _ => None,
+        };
+        self.parameters.iter().filter_map(matrix).collect()
+    }
+
     /// This model with `lora` in the place of any adapter it has. Fails if the adapter is for another shape.
     pub fn adapted(&self, lora: Lora) -> Result<Self, LmError> {
-        lora.check(self)?;
+        lora.check(&self.matrices())?;
         let learnable = lora.modules().iter().flat_map(|module| {
             let name = module.parameter.trim_end_matches(".weight");
             [("A", &module.a), ("B", &module.b)]
@@ -49,7 +60,10 @@ impl Qwen2 {
     /// One set of weights with everything that is added to them; the model itself, if nothing is.
     pub fn merged(self) -> Result<Self, LmError> {
         match self.adapter() {
-            Some(lora) => lora.merged(&self.base()),
+            Some(_) => {
+                let named = self.parameters.iter().enumerate();
+                Self::new(&self.config, named.map(|(idx, (name, _))| (name.clone(), self.weight(idx))).collect())
+            }
             None => Ok(self),
         }
     }

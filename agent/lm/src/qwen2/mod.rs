@@ -13,15 +13,15 @@
 //! [`Decoder`], the same function with a cache; reading and writing folders is
 //! [`crate::checkpoint`]. There is no dropout, and no gradient step is taken here.
 
-pub mod batch;
-pub mod config;
+pub(crate) mod config;
+mod shapes;
+mod batch;
+mod lane_lengths;
 pub mod cpu;
 pub mod gpu;
-pub mod lora;
-pub mod shapes;
+mod lora;
 #[cfg(test)]
 mod tests;
-
 
 use std::sync::Arc;
 
@@ -29,13 +29,16 @@ use candle_core::{DType, Device, Tensor, Var};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 use sha2::{Digest, Sha256};
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use crate::qwen2::lora::Adapter;
 pub use crate::qwen2::config::Qwen2Config;
 pub use crate::qwen2::cpu::decoder::Decoder;
-pub use crate::qwen2::batch::{LaneTokens, Logits};
-pub use crate::qwen2::cpu::pass::{PackedTokens, Pass, TokenStats};
+pub use crate::qwen2::cpu::kv_cache::KvCache;
+pub use crate::qwen2::batch::{LaneTokens, Logits, PackedTokens, TokenStats};
+pub use crate::qwen2::cpu::pass::Pass;
 pub use crate::qwen2::shapes::KnownShape;
 
 use crate::error::LmError;
@@ -191,24 +194,6 @@ impl Qwen2 {
             .binary_search_by(|(other, _)| other.as_str().cmp(name))
             .expect("the constructor checked that every parameter is there")
     }
-
-    fn check_tokens(&self, tokens: &PackedTokens) -> Result<(), LmError> {
-        let total: usize = tokens.lengths.iter().sum();
-        if total != tokens.ids.len() || tokens.lengths.contains(&0) {
-            let (n, lengths) = (tokens.ids.len(), tokens.lengths);
-            return Err(LmError::Input(format!("{n} ids in sequences of {lengths:?}")));
-        }
-        let trunks = tokens.trunks;
-        let is_trunk = |trunk: usize, at: usize| trunk < at && trunks[trunk].is_none();
-        let fits = |(at, trunk): (usize, &Option<usize>)| trunk.is_none_or(|trunk| is_trunk(trunk, at));
-        if !(trunks.is_empty() || trunks.len() == tokens.lengths.len())
-            || !trunks.iter().enumerate().all(fits)
-        {
-            let n = tokens.lengths.len();
-            return Err(LmError::Input(format!("{n} sequences that go on from {trunks:?}")));
-        }
-        self.config.check_ids(tokens.ids)
-    }
 }
 
 /// Every parameter of a model with its shape, sorted by name.
@@ -263,7 +248,7 @@ pub(crate) fn random_parameter(
     let values = match shape.len() {
         1 if name.ends_with(".bias") => vec![0.0; count],
         1 => vec![1.0; count],
-        _ => normal(&mut seed.rng(Purpose::Init, &[idx as u64]), count, deviation),
+        _ => normal(&mut seed.rng(purpose::INIT, &[idx as u64]), count, deviation),
     };
     Ok(Tensor::from_vec(values, shape, &Device::Cpu)?)
 }

@@ -1,6 +1,6 @@
 //! Text to token ids and back: a byte-level BPE made from the shop's own text.
 //!
-//! A [`ShopTokenizer`] is a Hugging Face `tokenizer.json`, trained here or loaded; a [`TextStream`] turns
+//! A [`BpeTokenizer`] is a Hugging Face `tokenizer.json`, trained here or loaded; a [`TextStream`] turns
 //! ids into text while they are still being sampled.
 //!
 //! The point of its design: **a word is the same token wherever it stands**, because a tiny model learns
@@ -25,9 +25,9 @@
 //!
 //! Not for vocabularies other than byte-level BPE: SentencePiece files are refused.
 
-pub mod qwen;
-pub mod spaces;
-pub mod stream;
+mod spaces;
+mod qwen;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -52,7 +52,7 @@ use crate::error::LmError;
 pub const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// The special tokens that every trained tokenizer has, in id order from 0: the Qwen family's own.
-pub const SPECIAL_TOKENS: [&str; 5] = [END_OF_TEXT, "<|im_start|>", "<|im_end|>", "<think>", "</think>"];
+const SPECIAL_TOKENS: [&str; 5] = [END_OF_TEXT, "<|im_start|>", "<|im_end|>", "<think>", "</think>"];
 
 /// The 256 byte tokens that let any text be written.
 const N_BYTES: usize = 256;
@@ -84,10 +84,10 @@ const CHAT_TEMPLATE: &str = "{% for message in messages %}\
 /// A byte-level BPE tokenizer with its special tokens.
 ///
 /// ```
-/// use crate::tokenizer::ShopTokenizer;
+/// use crate::tokenizer::BpeTokenizer;
 ///
 /// let pages = ["men's black t-shirt, size 3x-large", "a black shirt in black"];
-/// let tokenizer = ShopTokenizer::train(pages, 300, &[])?;
+/// let tokenizer = BpeTokenizer::train(pages, 300, &[])?;
 /// let ids = tokenizer.encode("click[black]<|im_end|>")?;
 /// assert_eq!(tokenizer.decode(&ids), "click[black]<|im_end|>");
 /// // The word in the action is the word on the page.
@@ -97,7 +97,7 @@ const CHAT_TEMPLATE: &str = "{% for message in messages %}\
 /// # Ok::<(), crate::error::LmError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct ShopTokenizer {
+pub struct BpeTokenizer {
     /// As in `tokenizer.json`.
     trusted: Tokenizer,
     /// The same without its added tokens: what it is given cannot become a special token.
@@ -108,7 +108,7 @@ pub struct ShopTokenizer {
     n_ids: usize,
 }
 
-impl ShopTokenizer {
+impl BpeTokenizer {
     /// Learns a vocabulary of `vocab_size` tokens from `texts`: [`SPECIAL_TOKENS`] first, then `special` in
     /// the given order, the 256 bytes, and merged pieces, the most frequent pair first, ties by the lower
     /// ids. Small texts may give fewer tokens.
@@ -130,8 +130,8 @@ impl ShopTokenizer {
     /// marks may be one token. What is lost besides is a space behind a quote that no backslash stands before.
     ///
     /// ```
-    /// use crate::tokenizer::ShopTokenizer;
-    /// let tokenizer = ShopTokenizer::train_quoted(["a red lamp", "red", "red"], 300)?;
+    /// use crate::tokenizer::BpeTokenizer;
+    /// let tokenizer = BpeTokenizer::train_quoted(["a red lamp", "red", "red"], 300)?;
     /// let answer = r#"{"type":"click","name":"12\" red"}<|im_end|>"#;
     /// let ids = tokenizer.encode(answer)?;
     /// assert_eq!(tokenizer.decode(&ids), answer);
@@ -188,9 +188,9 @@ impl ShopTokenizer {
     /// Reads `tokenizer.json` in the model folder `dir`.
     pub fn load(dir: &Path) -> Result<Self, LmError> {
         let path = dir.join(TOKENIZER_FILE);
-        let unreadable = |reason: String| LmError::Read { path: path.clone(), reason };
-        let json = std::fs::read_to_string(&path).map_err(|error| unreadable(error.to_string()))?;
-        Self::from_json(&json).map_err(|error| unreadable(error.to_string()))
+        let json =
+            std::fs::read_to_string(&path).map_err(|source| LmError::Read { path: path.clone(), source })?;
+        Self::from_json(&json).map_err(|error| LmError::Invalid { path, reason: error.to_string() })
     }
 
     /// Writes `tokenizer.json` and `tokenizer_config.json` into the existing folder `dir`, as Hugging
@@ -207,8 +207,7 @@ impl ShopTokenizer {
         });
         for (file, text) in [(TOKENIZER_FILE, self.to_json()), (CONFIG_FILE, format!("{config:#}\n"))] {
             let path = dir.join(file);
-            std::fs::write(&path, text)
-                .map_err(|error| LmError::Write { path, reason: error.to_string() })?;
+            std::fs::write(&path, text).map_err(|source| LmError::Write { path, source })?;
         }
         Ok(())
     }
@@ -220,7 +219,7 @@ impl ShopTokenizer {
     }
 
     /// Ids of text from a page, a goal or a model: never a special token, whatever it spells.
-    pub fn encode_plain(&self, text: &str) -> Result<Vec<u32>, LmError> {
+    pub fn encode_text(&self, text: &str) -> Result<Vec<u32>, LmError> {
         encode(&self.plain, text)
     }
 

@@ -1,6 +1,6 @@
 //! Ids to text while they are still being sampled.
 
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
 /// Text of tokens that arrive one by one.
 ///
@@ -8,7 +8,7 @@ use crate::tokenizer::ShopTokenizer;
 /// before what follows it. The pieces and the last one of [`TextStream::finish`] join to the decoded whole.
 #[derive(Clone, Debug)]
 pub struct TextStream<'t> {
-    tokenizer: &'t ShopTokenizer,
+    tokenizer: &'t BpeTokenizer,
     ids: Vec<u32>,
     /// Bytes of the decoded text handed out so far.
     n_told: usize,
@@ -16,7 +16,7 @@ pub struct TextStream<'t> {
 
 impl<'t> TextStream<'t> {
     /// A stream at its beginning.
-    pub fn new(tokenizer: &'t ShopTokenizer) -> Self {
+    pub fn new(tokenizer: &'t BpeTokenizer) -> Self {
         Self { tokenizer, ids: Vec::new(), n_told: 0 }
     }
 

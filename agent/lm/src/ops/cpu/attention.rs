@@ -61,15 +61,15 @@ mod tests {
     }
 
     fn attend(qkv: &Tensor, lengths: &[usize], heads: Heads) -> Result<Tensor> {
-        branch_out(qkv, Sequences { lengths, trunks: &[] }, heads)
+        branch_out(qkv, Sequences { lengths, prefix_of: &[] }, heads)
     }
 
     fn branch_out(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads) -> Result<Tensor> {
         Ok(forward(qkv, sequences, heads, &rope(heads))?.out)
     }
 
-    fn check_gradient(lengths: &[usize], trunks: &[Option<usize>], heads: Heads) {
-        let sequences = Sequences { lengths, trunks };
+    fn check_gradient(lengths: &[usize], prefix_of: &[Option<usize>], heads: Heads) {
+        let sequences = Sequences { lengths, prefix_of };
         let n_tokens = lengths.iter().sum::<usize>();
         let qkv = wave(heads.n_heads, (n_tokens, heads.qkv_width()));
         let d_out = wave(7, (n_tokens, heads.out_width()));
@@ -125,7 +125,7 @@ mod tests {
             let (trunk, branches) = (30, [20, 1, 9]);
             let qkv = wave(5, (trunk + 30, heads.qkv_width()));
             let lengths = [trunk, branches[0], branches[1], branches[2]];
-            let sequences = Sequences { lengths: &lengths, trunks: &[None, Some(0), Some(0), Some(0)] };
+            let sequences = Sequences { lengths: &lengths, prefix_of: &[None, Some(0), Some(0), Some(0)] };
             let together = branch_out(&qkv, sequences, heads).unwrap();
             let before = qkv.narrow(0, 0, trunk).unwrap();
             let mut start = trunk;
@@ -148,7 +148,7 @@ mod tests {
         let heads = Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 };
         let message = attend(&wave(1, (65, 6)), &[65], heads).unwrap_err().to_string();
         assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
-        let branch = Sequences { lengths: &[60, 5], trunks: &[None, Some(0)] };
+        let branch = Sequences { lengths: &[60, 5], prefix_of: &[None, Some(0)] };
         let message = branch_out(&wave(1, (65, 6)), branch, heads).unwrap_err().to_string();
         assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
     }

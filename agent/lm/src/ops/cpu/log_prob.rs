@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::ops::cpu::{read, tensor};
 use webshop_kernels::cpu::matmul::{Packed, Right, matmul_joined, matmul_packed};
-use webshop_kernels::{Store, View};
+use webshop_kernels::cpu::matmul::{Store, View};
 use webshop_kernels::cpu::rows::{RowStats, log_softmax_row, log_softmax_row_backward};
 use webshop_kernels::cpu::threads::Threads;
 use crate::generation::sampler::Sampler;
@@ -173,12 +173,12 @@ mod tests {
 
     #[test]
     fn gradients_match_finite_differences() {
-        assert_eq!(check_gradient(4, Sampler::PLAIN), 0);
+        assert_eq!(check_gradient(4, Sampler::UNTEMPERED), 0);
     }
 
     #[test]
     fn gradients_match_finite_differences_across_chunks() {
-        check_gradient(CHUNK + 3, Sampler::PLAIN);
+        check_gradient(CHUNK + 3, Sampler::UNTEMPERED);
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         // 250 rows take three chunks; each must be answered as if asked alone.
         let (h, w) = (wave(1, (250, 6)), wave(2, (9, 6)));
         let targets: Vec<u32> = (0..250).map(|i| (i * 5) % 9).collect();
-        for sampler in [Sampler::PLAIN, Sampler::new(0.8, 0.9).unwrap()] {
+        for sampler in [Sampler::UNTEMPERED, Sampler::new(0.8, 0.9).unwrap()] {
             let all = forward(&h, &w, &targets, sampler).unwrap();
             for i in [0, 95, 96, 191, 192, 249] {
                 let one = forward(&h.narrow(0, i, 1).unwrap(), &w, &targets[i..=i], sampler).unwrap();
@@ -204,14 +204,14 @@ mod tests {
 
     #[test]
     fn nothing_asked_is_nothing_answered() {
-        let scores = forward(&wave(1, (0, 5)), &wave(2, (7, 5)), &[], Sampler::PLAIN).unwrap();
+        let scores = forward(&wave(1, (0, 5)), &wave(2, (7, 5)), &[], Sampler::UNTEMPERED).unwrap();
         assert_eq!(scores, Scores::default());
     }
 
     #[test]
     fn targets_that_do_not_fit_are_refused() {
         let (h, w) = (wave(1, (1, 5)), wave(2, (7, 5)));
-        assert!(forward(&h, &w, &[7], Sampler::PLAIN).unwrap_err().to_string().contains("token 7"));
-        assert!(forward(&h, &w, &[1, 2], Sampler::PLAIN).is_err());
+        assert!(forward(&h, &w, &[7], Sampler::UNTEMPERED).unwrap_err().to_string().contains("token 7"));
+        assert!(forward(&h, &w, &[1, 2], Sampler::UNTEMPERED).is_err());
     }
 }

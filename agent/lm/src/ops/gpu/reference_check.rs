@@ -25,7 +25,7 @@ use crate::generation::sampler::Sampler;
 
 /// How far a kernel is from its twin.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TwinCheck {
+pub struct ReferenceCheck {
     /// The operation.
     pub name: &'static str,
     /// ‖kernel − twin‖ / ‖twin‖, the largest over the operation's results; infinite if one is not finite.
@@ -34,7 +34,7 @@ pub struct TwinCheck {
 
 /// The sizes that are compared.
 #[derive(Clone, Copy, Debug)]
-pub struct TwinSizes {
+pub struct CheckSizes {
     pub(crate) heads: Heads,
     pub(crate) hidden: usize,
     pub(crate) inner: usize,
@@ -58,7 +58,7 @@ pub(crate) fn wave(salt: usize, shape: impl Into<Shape>, dtype: DType) -> Tensor
 struct Inputs {
     device: Device,
     dtype: DType,
-    sizes: TwinSizes,
+    sizes: CheckSizes,
     rope: RopeTable,
 }
 
@@ -104,13 +104,13 @@ const OPERATIONS: [(&str, Operation); 13] = [
 ];
 
 /// Runs every operation with `kernels` and with its twin.
-pub fn compare(kernels: &Kernels, dtype: DType, device: &Device, sizes: TwinSizes) -> Result<Vec<TwinCheck>> {
+pub fn compare(kernels: &Kernels, dtype: DType, device: &Device, sizes: CheckSizes) -> Result<Vec<ReferenceCheck>> {
     let rope = RopeTable::new(&Rope::new(sizes.heads.head_dim, 10_000.0, sizes.capacity), device)?;
     let inputs = Inputs { device: device.clone(), dtype, sizes, rope };
     let check = |(name, operation): (&'static str, Operation)| {
-        let (ours, twins) = (operation(kernels, &inputs)?, operation(&Kernels::Plain, &inputs)?);
+        let (ours, twins) = (operation(kernels, &inputs)?, operation(&Kernels::Reference, &inputs)?);
         let errors = ours.iter().zip(&twins).map(|(a, b)| distance(a, b)).collect::<Result<Vec<_>>>()?;
-        Ok(TwinCheck { name, error: errors.into_iter().fold(0.0, f64::max) })
+        Ok(ReferenceCheck { name, error: errors.into_iter().fold(0.0, f64::max) })
     };
     OPERATIONS.into_iter().map(check).collect()
 }
@@ -285,7 +285,7 @@ mod tests {
     /// Kernels in another process against their twins, over sizes that leave remainders everywhere.
     fn check(dtype: DType, head_dim: usize, group: usize, tolerance: f64) {
         let heads = Heads { n_heads: 2 * group, n_kv_heads: 2, head_dim };
-        let sizes = TwinSizes { heads, hidden: 40, inner: 72, vocab_size: 1050, tokens: 19, capacity: 150 };
+        let sizes = CheckSizes { heads, hidden: 40, inner: 72, vocab_size: 1050, tokens: 19, capacity: 150 };
         let kernels = emulated::kernels(dtype, head_dim, group);
         for check in compare(&kernels, dtype, &Device::Cpu, sizes).unwrap() {
             assert!(check.error <= tolerance, "{check:?} with {dtype:?}, {heads:?}");

@@ -23,7 +23,7 @@ use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::error::LmError;
 use webshop_kernels::cpu::decode_attention::{append, attend};
 use webshop_kernels::cpu::matmul::{Packed, Right, matmul_packed};
-use webshop_kernels::{Store, View};
+use webshop_kernels::cpu::matmul::{Store, View};
 use webshop_kernels::cpu::rope::Rope;
 use webshop_kernels::cpu::rows::{rms_norm, swiglu};
 use webshop_kernels::cpu::threads::Threads;

@@ -8,9 +8,10 @@
 //! change no result. Weights that read the same rows (q, k, v; gate, up) are multiplied as one. A model that was
 //! asked to ([`Qwen2::recomputing`]) keeps the inputs of its layers and makes the rest again.
 
-use candle_core::{Tensor, Var};
+use candle_core::Tensor;
 
 use crate::qwen2::Qwen2;
+use crate::qwen2::batch::{PackedTokens, TokenStats};
 use crate::error::LmError;
 use webshop_kernels::cpu::attention::Sequences;
 use webshop_kernels::cpu::rows::RowStats;
@@ -26,42 +27,13 @@ const QKV_BIASES: [&str; 3] = ["self_attn.q_proj.bias", "self_attn.k_proj.bias",
 const EMBEDDING: &str = "model.embed_tokens.weight";
 const GATE_UP_WEIGHTS: [&str; 2] = ["mlp.gate_proj.weight", "mlp.up_proj.weight"];
 
-/// Sequences of token ids laid end to end; positions start at 0 in each.
-#[derive(Clone, Copy, Debug)]
-pub struct PackedTokens<'a> {
-    /// All tokens. `[T]`
-    pub ids: &'a [u32],
-    /// Tokens of each sequence, none empty, T in all.
-    pub lengths: &'a [usize],
-    /// The position of the earlier sequence that each goes on from, seeing it and its own tokens; it goes on from none itself.
-    /// Empty if none does, as a device has it.
-    pub trunks: &'a [Option<usize>],
-}
-
-impl<'a> PackedTokens<'a> {
-    fn sequences(&self) -> Sequences<'a> {
-        Sequences { lengths: self.lengths, trunks: self.trunks }
-    }
-}
-
-/// What a model thinks of given tokens.
-#[derive(Clone, Debug)]
-pub struct TokenStats {
-    /// log p(target) at each asked position, in nats. `[N]`
-    pub log_prob: Tensor,
-    /// Entropy in nats of the distribution at each asked position. `[N]`
-    pub entropy: Vec<f32>,
-    /// Targets that the nucleus leaves out, which were counted in.
-    pub n_outside: usize,
-}
-
 /// A forward pass that can still be differentiated.
 #[derive(Debug)]
 pub struct Pass<'m> {
     model: &'m Qwen2,
     ids: Vec<u32>,
     lengths: Vec<usize>,
-    trunks: Vec<Option<usize>>,
+    prefix_of: Vec<Option<usize>>,
     positions: Vec<u32>,
     targets: Vec<u32>,
     sampler: Sampler,
@@ -81,7 +53,7 @@ enum Kept {
 /// Activations of one layer. In the last one, rows from `attended_rows` on are those of the asked
 /// positions; in the others they are those of all tokens.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub(in crate::qwen2) struct Layer {
     x: Tensor,
     normed: Tensor,
     qkv: Tensor,
@@ -95,9 +67,9 @@ pub(super) struct Layer {
 
 /// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
 #[derive(Debug)]
-pub(super) struct End {
+pub(in crate::qwen2) struct End {
     x: Tensor,
-    pub(super) hidden: Tensor,
+    pub(in crate::qwen2) hidden: Tensor,
 }
 
 impl Qwen2 {
@@ -117,7 +89,7 @@ impl Qwen2 {
         sampler.check_scoring()?;
         let end = self.run(tokens, positions, |_| ())?;
         let head = self.parameter(self.head_name());
-        TokenStats::of_rows(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
+        token_stats(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
     }
 
     /// As [`score`](Self::score), keeping what [`Pass::backward`] needs.
@@ -134,12 +106,12 @@ impl Qwen2 {
             layers.push(if self.recomputes { Kept::Input(layer.x) } else { Kept::All(layer) });
         })?;
         let scores = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets, sampler)?;
-        let stats = TokenStats::of_rows(&scores)?;
+        let stats = token_stats(&scores)?;
         Ok(Pass {
             model: self,
             ids: tokens.ids.to_vec(),
             lengths: tokens.lengths.to_vec(),
-            trunks: tokens.trunks.to_vec(),
+            prefix_of: tokens.prefix_of.to_vec(),
             positions: positions.to_vec(),
             targets: targets.to_vec(),
             sampler,
@@ -151,17 +123,17 @@ impl Qwen2 {
     }
 
     /// The forward pass up to the last norm; each layer's activations are handed to `keep`.
-    pub(super) fn run(
+    pub(in crate::qwen2) fn run(
         &self,
         tokens: &PackedTokens,
         positions: &[u32],
         mut keep: impl FnMut(Layer),
     ) -> Result<End, LmError> {
-        self.check_tokens(tokens)?;
+        tokens.check(&self.config)?;
         let n_layers = self.config.num_hidden_layers;
         let mut x = gather::forward(&self.parameter(EMBEDDING), tokens.ids)?; // [T, hidden]
         for layer_idx in 0..n_layers {
-            let layer = self.layer(layer_idx, x, tokens.sequences(), positions)?;
+            let layer = self.layer(layer_idx, x, sequences(tokens), positions)?;
             let down_proj = self.layer_parameter(layer_idx, "mlp.down_proj.weight");
             x = linear::forward(&layer.activated, [&down_proj], Onto::Residual(&layer.middle))?;
             keep(layer);
@@ -206,29 +178,17 @@ impl Qwen2 {
     }
 }
 
-impl TokenStats {
-    /// The log-probabilities become a variable, so that a loss made from them has a gradient there.
-    pub fn new(log_prob: Vec<f32>, entropy: Vec<f32>, n_outside: usize) -> Result<Self, LmError> {
-        let n = log_prob.len();
-        let log_prob = Var::from_vec(log_prob, n, &candle_core::Device::Cpu)?.into_inner();
-        Ok(Self { log_prob, entropy, n_outside })
-    }
+fn sequences<'a>(tokens: &PackedTokens<'a>) -> Sequences<'a> {
+    Sequences { lengths: tokens.lengths, prefix_of: tokens.prefix_of }
+}
 
-    fn of_rows(scores: &Scores) -> Result<Self, LmError> {
-        Self::new(
-            scores.rows.iter().map(|row| row.log_prob).collect(),
-            scores.rows.iter().map(|row| row.entropy).collect(),
-            scores.is_outside.iter().filter(|is_outside| **is_outside).count(),
-        )
-    }
-
-    /// The gradient of `loss`, a scalar made from these log-probabilities, with respect to each of them. `[N]`
-    pub fn d_log_prob(&self, loss: &Tensor) -> Result<Vec<f32>, LmError> {
-        Ok(match loss.backward()?.remove(&self.log_prob) {
-            Some(gradient) => gradient.to_vec1::<f32>()?,
-            None => vec![0.0; self.entropy.len()],
-        })
-    }
+/// The scores of an operation as [`TokenStats`].
+fn token_stats(scores: &Scores) -> Result<TokenStats, LmError> {
+    TokenStats::new(
+        scores.rows.iter().map(|row| row.log_prob).collect(),
+        scores.rows.iter().map(|row| row.entropy).collect(),
+        scores.is_outside.iter().filter(|is_outside| **is_outside).count(),
+    )
 }
 
 impl Pass<'_> {
@@ -338,7 +298,7 @@ impl Pass<'_> {
     }
 
     fn sequences(&self) -> Sequences<'_> {
-        Sequences { lengths: &self.lengths, trunks: &self.trunks }
+        Sequences { lengths: &self.lengths, prefix_of: &self.prefix_of }
     }
 
     /// Puts gradients of the asked rows where the rows came from, among zeros.

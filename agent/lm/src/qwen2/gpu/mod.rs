@@ -8,28 +8,24 @@
 //! Unlike the first engine, a lane's logits agree with those of another batch up to rounding only: cuBLAS chooses its
 //! order of summation by the shape.
 
-pub mod cache;
-pub mod decode;
-pub mod parameters;
-pub mod pass;
-pub mod stepper;
+mod parameters;
+mod pass;
+mod cache;
+mod decode;
 #[cfg(test)]
 mod tests;
-
 
 use candle_core::Tensor;
 
 pub use crate::qwen2::gpu::cache::DeviceCache;
 pub use crate::qwen2::gpu::parameters::Parameters;
 pub use crate::qwen2::gpu::pass::DevicePass;
-pub use crate::qwen2::gpu::stepper::Stepper;
 
 use crate::qwen2::{Qwen2, Qwen2Config};
-use crate::device::Compute;
+use crate::device::compute::Compute;
 use crate::error::LmError;
 use crate::ops::gpu::rope::RopeTable;
-use crate::ops::gpu::reference_check as twins;
-use crate::ops::gpu::reference_check::{TwinCheck, TwinSizes};
+use crate::ops::gpu::reference_check::{self, CheckSizes, ReferenceCheck};
 use webshop_kernels::gpu::launch::{Kernels, Specialization};
 use webshop_kernels::cpu::rope::Rope;
 
@@ -114,8 +110,8 @@ impl DeviceModel {
     }
 
     /// Every kernel against its plain twin, at this model's sizes, on its device.
-    pub fn compare_kernels(&self, tokens: usize) -> Result<Vec<TwinCheck>, LmError> {
-        let sizes = TwinSizes {
+    pub fn compare_kernels(&self, tokens: usize) -> Result<Vec<ReferenceCheck>, LmError> {
+        let sizes = CheckSizes {
             heads: self.config.heads(),
             hidden: self.config.hidden_size,
             inner: self.config.intermediate_size,
@@ -123,7 +119,7 @@ impl DeviceModel {
             tokens,
             capacity: (4 * tokens).min(self.config.max_position_embeddings),
         };
-        Ok(twins::compare(&self.kernels, self.compute.dtype, &self.compute.device, sizes)?)
+        Ok(reference_check::compare(&self.kernels, self.compute.dtype, &self.compute.device, sizes)?)
     }
 
     /// Bytes that a token takes in a cache.

@@ -4,10 +4,12 @@
 //! parameter to the optimizer; [`Parameters::write_to`] takes them apart for a checkpoint.
 
 use candle_core::{DType, Device, Tensor};
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use crate::qwen2::{Qwen2, Qwen2Config, normal, parameter_shapes};
-use crate::device::Compute;
+use crate::device::compute::Compute;
 use crate::error::LmError;
 
 /// The parameters of a layer in their order: a name of ours, and the checkpoint's parameters that it joins.
@@ -83,7 +85,7 @@ impl Parameters {
         device: &Device,
     ) -> Result<Self, LmError> {
         let numbers = normal(
-            &mut Seed(0).rng(Purpose::Init, &[]),
+            &mut Seed(0).rng(purpose::INIT, &[]),
             BLOCK,
             config.initializer_range.max(f64::MIN_POSITIVE),
         );

@@ -90,24 +90,20 @@ impl DeviceModel {
     ) -> Result<Batch, LmError> {
         sampler.check_scoring()?;
         let refuse = |reason: String| Err(LmError::Input(reason));
-        let n_tokens: usize = tokens.lengths.iter().sum();
-        if n_tokens != tokens.ids.len() || tokens.lengths.contains(&0) {
-            return refuse(format!("{} ids in sequences of {:?}", tokens.ids.len(), tokens.lengths));
-        }
-        if !tokens.trunks.is_empty() {
-            return refuse("a device computes whole sequences, and these go on from others".into());
+        tokens.check(self.config())?;
+        if !tokens.prefix_of.is_empty() {
+            return refuse("the GPU backend does not support shared prefixes".into());
         }
         let limit = self.config().max_position_embeddings;
         if let Some(length) = tokens.lengths.iter().find(|&&length| length > limit) {
             return refuse(format!("a sequence of {length} tokens exceeds the model's {limit} positions"));
         }
-        if let Some(position) = positions.iter().find(|&&position| position as usize >= n_tokens) {
-            return refuse(format!("position {position} is asked of {n_tokens} tokens"));
+        if let Some(position) = positions.iter().find(|&&position| position as usize >= tokens.ids.len()) {
+            return refuse(format!("position {position} of {} tokens", tokens.ids.len()));
         }
         if positions.len() != targets.len() {
             return refuse(format!("{} positions with {} targets", positions.len(), targets.len()));
         }
-        self.config().check_ids(tokens.ids)?;
         self.config().check_ids(targets)?;
         let places: Vec<u32> = tokens.lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let device = &self.compute().device;
