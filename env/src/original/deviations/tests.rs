@@ -7,7 +7,7 @@ use webshop_products::{
     Catalog, GoalKind, GoalSet, RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption, Seed,
 };
 
-/// A lamp at $5 with these options, wished for in every way they allow.
+/// A lamp at $5 with these options, required in every combination.
 fn lamp(options: &[(&str, &[&str])]) -> RawData {
     let value = |text: &&str| RawOption { value: (*text).into(), image: None };
     let item = RawItem {
@@ -56,10 +56,10 @@ fn a_plain_lamp_differs_in_its_limit_its_draw_and_after_the_purchase_only() {
 fn a_colour_inside_a_word_cannot_be_bought_for_one_in_the_original() {
     // `rectangular` is chosen as `tan`, and no pair of name and value looks like that.
     let shapes = lamp(&[("shape", &["rectangular", "square"])]);
-    assert_eq!([touched(&shapes, "reachable reward"), touched(&shapes, "wished options")], [1, 1]);
-    // There the wish is `red` alone, being a colour itself, and so is the value: both agree.
+    assert_eq!([touched(&shapes, "reachable reward"), touched(&shapes, "required options")], [1, 1]);
+    // The original requires `red` alone, because it is a color, and so is the value: both agree.
     let colours = lamp(&[("color", &["red", "green"])]);
-    assert_eq!([touched(&colours, "reachable reward"), touched(&colours, "wished options")], [0, 0]);
+    assert_eq!([touched(&colours, "reachable reward"), touched(&colours, "required options")], [0, 0]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What every generated shop promises, on several seeds.
+//! Properties of generated catalogs, on several seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::catalog::Catalog;
-use crate::goal::Goal;
 use crate::catalog::product::Product;
 use crate::digest::hex;
+use crate::goal::Goal;
 use crate::goal::split::{Split, Splits};
 
 /// Changes when equal data gets another meaning.

@@ -1,12 +1,12 @@
-//! How soon the shop opens and how much memory it takes.
+//! Start-up time and memory.
 //!
-//! A process of its own opens the shop of each embedded catalog, shows the first observation, and then goes on with
-//! 10,000 customers in the middle of their trips. Time is counted from before that process is started; memory is what
-//! the operating system says is resident, after the first observation, with the other customers as [`Session`]s, and
-//! with as many lanes of a [`VecEnv`], which also hold the page that each customer sees.
+//! A separate process opens the shop of each embedded catalog, prints the first observation, and then creates
+//! 10,000 sessions in the middle of their episodes. Time is measured from before the start of that process.
+//! Memory is the resident size after the first observation, with the [`Session`]s, and with as many lanes of
+//! a [`VecEnv`], which also hold their pages.
 //!
 //! ```text
-//! cargo bench -p webshop-env --bench footprint                  # Linux, for its /proc
+//! cargo bench -p webshop-env --bench memory                     # Linux, for its /proc
 //! ```
 
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
@@ -21,16 +21,16 @@ use std::sync::Arc;
 use std::time::Instant;
 use webshop_env::{EnvConfig, Session, Shop, ShopConfig, ShopEnv, VecEnv};
 
-/// Customers beside the first.
-const N_CUSTOMERS: usize = 10_000;
+/// The number of sessions.
+const N_SESSIONS: usize = 10_000;
 
-/// A customer stands after one move, or two, or up to so many.
+/// Each session is after 1 to this many actions.
 const MOST_MOVES: usize = 7;
 
-/// Starts of which the median is told.
+/// The number of starts, of which the median is printed.
 const N_STARTS: usize = 11;
 
-/// The first word of the child's command line.
+/// The first argument of the child process.
 const CHILD: &str = "--child";
 
 fn main() {
@@ -43,7 +43,7 @@ fn main() {
         let mut starts: Vec<f64> = (0..N_STARTS).map(|_| child(catalog).0).collect();
         starts.sort_by(f64::total_cmp);
         let [first, sessions, lanes] = child(catalog).1;
-        let per = |bytes: u64| bytes as f64 / N_CUSTOMERS as f64;
+        let per = |bytes: u64| bytes as f64 / N_SESSIONS as f64;
         println!(
             "{catalog:<8} {:>6.3} ({:.3} to {:.3}) {:>11.1} {:>24.0} {:>16.0}",
             starts[N_STARTS / 2],
@@ -56,7 +56,7 @@ fn main() {
     }
 }
 
-/// Seconds to the first observation of a new process, and the bytes it holds at its three stations.
+/// Seconds to the first observation of a new process, and its memory in bytes at three points.
 fn child(catalog: &str) -> (f64, [u64; 3]) {
     let start = Instant::now();
     let program = std::env::current_exe().expect("this program has a file");
@@ -66,7 +66,7 @@ fn child(catalog: &str) -> (f64, [u64; 3]) {
         .spawn()
         .expect("this program starts again");
     let mut lines = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
-    let mut next = || lines.next().expect("it says four things").expect("in text");
+    let mut next = || lines.next().expect("the child prints four lines").expect("in text");
     let observation = next();
     let seconds = start.elapsed().as_secs_f64();
     assert!(observation.contains("Instruction:"), "the first page: {observation}");
@@ -75,13 +75,13 @@ fn child(catalog: &str) -> (f64, [u64; 3]) {
     (seconds, resident)
 }
 
-/// What the child does.
+/// The child process.
 fn open_and_fill() {
     let shop = common::shop(ShopConfig::default().remembered_searches, None);
     let mut first = ShopEnv::new(Arc::clone(&shop), EnvConfig::default());
-    println!("{}", first.reset(Wanderer::new(&shop, 0).goal()).content);
+    println!("{}", first.reset(Wanderer::new(&shop, 0).goal()).content());
     println!("{}", memory("VmRSS"));
-    let sessions: Vec<Session> = (0..N_CUSTOMERS).map(|number| wandered(&shop, number)).collect();
+    let sessions: Vec<Session> = (0..N_SESSIONS).map(|number| wandered(&shop, number)).collect();
     println!("{}", memory("VmRSS"));
     let goals: Vec<_> = sessions.iter().map(Session::goal).collect();
     let mut lanes = VecEnv::new(&shop, EnvConfig::default(), &goals);
@@ -92,19 +92,19 @@ fn open_and_fill() {
     black_box((first, sessions, lanes));
 }
 
-/// A customer in the middle of a trip.
+/// A session in the middle of an episode.
 fn wandered(shop: &Arc<Shop>, number: usize) -> Session {
-    let mut customer = Wanderer::new(shop, number as u64);
+    let mut agent = Wanderer::new(shop, number as u64);
     let mut env = ShopEnv::new(Arc::clone(shop), EnvConfig::default());
-    let goal = customer.goal();
-    let mut available = env.reset(goal).available_actions;
+    let goal = agent.goal();
+    let mut available = env.reset(goal).available_actions();
     for _ in 0..=number % MOST_MOVES {
         let before = env.session().clone();
-        let step = env.step(&customer.action(goal, &available));
+        let step = env.step(&agent.action(goal, &available));
         if step.terminated {
             return before;
         }
-        available = step.observation.available_actions;
+        available = step.observation.available_actions();
     }
     env.session().clone()
 }
