@@ -11,7 +11,7 @@ pub enum RemoteError {
     Agent(#[from] AgentError),
     /// The server returned no completion for a single step.
     #[error("no completion for step `{step}`: {reason}")]
-    NoAnswer {
+    NoCompletion {
         /// The step's id.
         step: String,
         /// The cause of the last failed attempt.

@@ -8,7 +8,7 @@ use super::*;
 #[track_caller]
 fn check(action: &str, json: &str, schema: &str, strict: &str) {
     let completion = format!(r#"{{"rationale": "r", "action": {action}}}"#);
-    let told = |mode| Answer::read(&completion, mode).map_or_else(|error| error.to_string(), |_| "ok".into());
+    let told = |mode| NextActionCompletion::read(&completion, mode).map_or_else(|error| error.to_string(), |_| "ok".into());
     let modes = [FormatMode::Json, FormatMode::Schema, FormatMode::Strict];
     assert_eq!(modes.map(told), [json, schema, strict], "{action}");
 }
@@ -41,7 +41,7 @@ fn each_mode_asks_for_more_than_the_one_before() {
 #[test]
 fn what_is_no_answer_says_why() {
     let check = |completion: &str, expected: &str| {
-        let error = Answer::read(completion, FormatMode::Json).unwrap_err().to_string();
+        let error = NextActionCompletion::read(completion, FormatMode::Json).unwrap_err().to_string();
         assert_eq!(error, expected, "{completion}");
     };
     let json = |problem: &str| format!("the completion is not one JSON value: {problem}");
@@ -67,7 +67,7 @@ fn what_is_no_answer_says_why() {
 fn the_last_of_equal_keys_counts() {
     let text = r#" {"rationale":"a", "action": {"type":"terminate"}, "rationale":"\u0062c",
         "action": {"type":"terminate", "type":"click", "name":"x\ty"}} "#;
-    let answer = Answer::read(text, FormatMode::Schema).unwrap();
+    let answer = NextActionCompletion::read(text, FormatMode::Schema).unwrap();
     assert_eq!((answer.rationale.as_str(), answer.action.name.as_str()), ("bc", "x\ty"));
     assert_eq!(answer.action.action_type(), Some(ActionType::Click));
     assert_eq!(&text[rationale_span(text).unwrap()], r"\u0062c");

@@ -32,7 +32,7 @@ fn said(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<String> {
 
 /// What is done on a page that offers this, of a shop that lists a product or none.
 fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -> String {
-    let seen = SeenPage {
+    let seen = VisiblePage {
         instruction: "A lamp\nin Red".into(),
         available: AvailableActions {
             has_search_bar: clickables == ["search"],
@@ -69,8 +69,8 @@ fn forks_differ_by_their_sample_alone() {
     let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
     env.step(&Action::Search("lamp".into()));
     let mut forks = env.fork(3).into_iter();
-    let mut trip = |sample| said(&mut forks.next().unwrap(), at.sampled(sample));
-    let first = trip(0);
-    assert_eq!(first, trip(0));
-    assert_ne!(first, trip(1));
+    let mut episode = |sample| said(&mut forks.next().unwrap(), at.sampled(sample));
+    let first = episode(0);
+    assert_eq!(first, episode(0));
+    assert_ne!(first, episode(1));
 }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::runtime::Builder;
 
 use crate::openai::response::{Reply, ServerError};
-use crate::openai::policy::{AskConfig, Endpoint, Retries};
+use crate::openai::policy::{RequestConfig, Endpoint, Retries};
 use crate::connection::{cause, is_refused};
 
 /// The most bytes of an answer.
@@ -32,7 +32,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The most characters that are told of what a server says.
-const MAX_TOLD: usize = 300;
+const MAX_CHARS: usize = 300;
 
 /// Why there is no reply.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ enum Failure {
 pub(super) struct Client {
     http: reqwest::Client,
     endpoint: Endpoint,
-    answer_limit: Duration,
+    request_timeout: Duration,
     retries: Retries,
     /// Whether anybody has answered so far, be it with an error.
     has_answered: AtomicBool,
@@ -69,20 +69,20 @@ pub(super) struct Client {
 
 impl Client {
     /// A client that waits for answers and repeats requests as `config` says.
-    pub fn new(endpoint: Endpoint, config: &AskConfig) -> Result<Client, RemoteError> {
-        let AskConfig { answer_limit, retries, .. } = *config;
+    pub fn new(endpoint: Endpoint, config: &RequestConfig) -> Result<Client, RemoteError> {
+        let RequestConfig { request_timeout, retries, .. } = *config;
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("webshop/", env!("CARGO_PKG_VERSION")))
             // A key is for the address that it was given for.
             .redirect(redirect::Policy::none())
-            .timeout(answer_limit)
+            .timeout(request_timeout)
             .connect_timeout(CONNECT_LIMIT);
         if is_this_machine(&endpoint.url) {
             builder = builder.no_proxy();
         }
         match builder.build() {
             Ok(http) => {
-                Ok(Client { http, endpoint, answer_limit, retries, has_answered: AtomicBool::new(false) })
+                Ok(Client { http, endpoint, request_timeout, retries, has_answered: AtomicBool::new(false) })
             }
             Err(error) => Err(RemoteError::Endpoint { url: endpoint.url.into(), reason: cause(&error) }),
         }
@@ -117,8 +117,8 @@ impl Client {
                     (reason, None, self.has_answered.load(Ordering::Relaxed))
                 }
             };
-            if n_failed == self.retries.of_request {
-                // Where nobody ever was, nobody will be for the other trips.
+            if n_failed == self.retries.per_request {
+                // Where nobody ever was, nobody will be for the other episodes.
                 return Err(match was_reached {
                     true => Refusal::Failed(reason),
                     false => Refusal::Closed(self.refusal(reason)),
@@ -192,7 +192,7 @@ impl Client {
             }
             (true, false) => Failure::NoConnection(cause(error)),
             (false, true) => Failure::Passing {
-                reason: format!("no answer within {} s", self.answer_limit.as_secs_f64()),
+                reason: format!("no answer within {} s", self.request_timeout.as_secs_f64()),
                 wait: None,
             },
             (false, false) => Failure::Passing { reason: cause(error), wait: None },
@@ -206,7 +206,7 @@ impl Client {
             Some(key) => words.replace(key.as_str(), "…"),
             None => words,
         };
-        match words.char_indices().nth(MAX_TOLD) {
+        match words.char_indices().nth(MAX_CHARS) {
             Some((end, _)) => format!("{}…", &words[..end]),
             None => words,
         }

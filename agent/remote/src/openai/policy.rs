@@ -1,15 +1,15 @@
 //! A model behind a server: any that answers `POST …/chat/completions` as OpenAI's does.
 //!
-//! A [`RemotePolicy`] knows an [`Endpoint`] and a [`RemoteConfig`]; [`RemotePolicy::play`] makes trips, many at one
-//! time: `trip` shops and tells the model of it, `client` asks. A [`webshop_agent::TripFile`] keeps the trips as they end, so that an
-//! interrupted rollout goes on where it stopped. A [`RemoteInterviewer`] asks about single steps instead.
+//! A [`RemotePolicy`] knows an [`Endpoint`] and a [`RemoteConfig`]; [`RemotePolicy::play`] makes episodes, many at one
+//! time: `episode` shops and tells the model of it, `client` asks. A [`webshop_agent::EpisodeFile`] keeps the episodes as they end, so that an
+//! interrupted rollout goes on where it stopped. A [`RemoteSingleStepSampler`] asks about single steps instead.
 //!
 //! It is a policy by name and not by trait: [`webshop_agent::Policy`] is asked for one move of every lane at once, so that a
 //! model can compute them together, and all lanes would wait for the slowest answer. A server batches by itself and
-//! answers each trip when it can; so trips run side by side here, each at its own pace, as they do at a
+//! answers each episode when it can; so episodes run side by side here, each at its own pace, as they do at a
 //! [`crate::site`].
 //!
-//! A trip that fails is no trip: it is told with its reason and neither recorded nor worth 0. A trip whose chat no
+//! An episode that fails is no episode: it is told with its reason and neither recorded nor worth 0. An episode whose chat no
 //! longer fits into the model is cut, as those of a local model are.
 
 
@@ -26,11 +26,11 @@ use tokio::time::timeout;
 
 use webshop_agent::{Episode, EpisodeCoordinates, PromptStamp};
 use webshop_agent::Task;
-pub use crate::openai::request::{AskConfig, Retries};
+pub use crate::openai::request::{RequestConfig, Retries};
 use crate::openai::client::Client;
-pub use crate::openai::single_step::RemoteInterviewer;
+pub use crate::openai::single_step::RemoteSingleStepSampler;
 pub use crate::openai::resume::Kept;
-use crate::openai::episode::{Shopping, TripFailure};
+use crate::openai::episode::{Shopping, EpisodeFailure};
 
 /// The name of the policy.
 pub const REMOTE: &str = "remote";
@@ -49,18 +49,18 @@ pub struct Endpoint {
 #[derive(Clone, Debug)]
 pub struct RemoteConfig {
     /// How it is asked, turn by turn.
-    pub asking: AskConfig,
-    /// Actions after which a trip is cut.
+    pub request: RequestConfig,
+    /// Actions after which an episode is cut.
     pub max_steps: u32,
-    /// How long a trip may take, waiting included.
-    pub trip_limit: Duration,
-    /// How often a trip is begun anew that failed although its requests were repeated.
-    pub trip_retries: u32,
+    /// How long an episode may take, waiting included.
+    pub episode_timeout: Duration,
+    /// How often an episode is begun anew that failed although its requests were repeated.
+    pub episode_retries: u32,
 }
 
-/// A trip that came to nothing.
+/// An episode that came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailedTrip {
+pub struct FailedEpisode {
     /// Which one.
     pub coordinates: EpisodeCoordinates,
     /// Why it failed the last time.
@@ -122,40 +122,40 @@ impl RemotePolicy {
     /// # Errors
     /// If no client can be made.
     pub fn new(endpoint: Endpoint, config: RemoteConfig) -> Result<RemotePolicy, RemoteError> {
-        let client = Client::new(endpoint, &config.asking)?;
+        let client = Client::new(endpoint, &config.request)?;
         Ok(RemotePolicy { shopping: Arc::new(Shopping { client, config }) })
     }
 
     /// How the model is spoken to, as every record says it.
     pub fn prompt(&self) -> PromptStamp {
-        self.shopping.config.asking.prompt()
+        self.shopping.config.request.prompt()
     }
 
-    /// Actions after which a trip is cut.
+    /// Actions after which an episode is cut.
     pub fn max_steps(&self) -> u32 {
         self.shopping.config.max_steps
     }
 
-    /// Makes a trip for each task. `ended` is called with the place of a task and what came of it as soon as its trip
-    /// has ended, in whatever order they do. Once `stop` is set, trips under way are given up and it returns.
+    /// Makes an episode for each task. `ended` is called with the place of a task and what came of it as soon as its episode
+    /// has ended, in whatever order they do. Once `stop` is set, episodes under way are given up and it returns.
     ///
     /// What is said depends on the server; what is asked of it depends on the tasks and the seed alone.
     ///
     /// # Errors
-    /// If nobody answers at the address or the server refuses key, model or address; if a task is the fork of a trip, whose
+    /// If nobody answers at the address or the server refuses key, model or address; if a task is the fork of an episode, whose
     /// words this does not tell again; and what `ended` says.
     pub fn play(
         &self,
         tasks: &[(usize, Task)],
         stop: &AtomicBool,
-        ended: &mut dyn FnMut(usize, Result<Episode, FailedTrip>) -> Result<(), RemoteError>,
+        ended: &mut dyn FnMut(usize, Result<Episode, FailedEpisode>) -> Result<(), RemoteError>,
     ) -> Result<(), RemoteError> {
-        let forked = tasks.iter().find_map(|(_, task)| task.beginning.as_ref());
-        if let Some(beginning) = forked {
-            return Err(AgentError::Beginning {
-                turn: beginning.turns().len(),
-                goal: beginning.coordinates().goal.0,
-                reason: "a model behind a server is told trips from their door on".into(),
+        let forked = tasks.iter().find_map(|(_, task)| task.prefix.as_ref());
+        if let Some(prefix) = forked {
+            return Err(AgentError::EpisodePrefix {
+                turn: prefix.turns().len(),
+                goal: prefix.coordinates().goal.0,
+                reason: "a model behind a server is told episodes from their door on".into(),
             }.into());
         }
         self.shopping.client.wait_for(self.play_all(tasks, stop, ended))
@@ -165,12 +165,12 @@ impl RemotePolicy {
         &self,
         tasks: &[(usize, Task)],
         stop: &AtomicBool,
-        ended: &mut dyn FnMut(usize, Result<Episode, FailedTrip>) -> Result<(), RemoteError>,
+        ended: &mut dyn FnMut(usize, Result<Episode, FailedEpisode>) -> Result<(), RemoteError>,
     ) -> Result<(), RemoteError> {
         let mut waiting = tasks.iter().cloned();
         let mut under_way = JoinSet::new();
         while !stop.load(Ordering::Relaxed) {
-            while under_way.len() < self.shopping.config.asking.concurrency.max(1)
+            while under_way.len() < self.shopping.config.request.concurrency.max(1)
                 && let Some((place, task)) = waiting.next()
             {
                 let shopping = self.shopping.clone();
@@ -178,11 +178,11 @@ impl RemotePolicy {
             }
             let Ok(next) = timeout(GLANCE, under_way.join_next()).await else { continue };
             let Some(joined) = next else { break };
-            let (place, outcome) = joined.expect("no trip is aborted, and none panics");
+            let (place, outcome) = joined.expect("no episode is aborted, and none panics");
             match outcome {
                 Ok(episode) => ended(place, Ok(episode))?,
-                Err(TripFailure::Alone(failed)) => ended(place, Err(failed))?,
-                Err(TripFailure::All(error)) => return Err(error),
+                Err(EpisodeFailure::Alone(failed)) => ended(place, Err(failed))?,
+                Err(EpisodeFailure::All(error)) => return Err(error),
             }
         }
         Ok(())

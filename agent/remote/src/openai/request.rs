@@ -1,6 +1,6 @@
 //! How a model behind a server is asked: what every request says, and when one is repeated.
 //!
-//! An [`AskConfig`] makes the body of a request out of messages and the address of the answer, from which the request's seed
+//! An [`RequestConfig`] makes the body of a request out of messages and the address of the answer, from which the request's seed
 //! follows. It sends nothing.
 
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use serde_json::{Map, Value, json};
 use webshop_products::{Purpose, Seed};
 
 use webshop_lm::Message;
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 use webshop_agent::{PromptStamp, Sampling};
 
 /// How a model is asked.
 #[derive(Clone, Debug)]
-pub struct AskConfig {
+pub struct RequestConfig {
     /// By which name the server knows the model.
     pub model: String,
     /// How it is spoken to.
-    pub dialect: Dialect,
+    pub prompt_format: PromptFormat,
     /// How its answers are drawn.
     pub sampling: Sampling,
-    /// Further fields of each request; null leaves one of ours out.
+    /// Further fields of each request; null terminates one of ours out.
     pub more: Map<String, Value>,
-    /// Answers that are waited for at one time: one of each trip or question.
+    /// Answers that are waited for at one time: one of each episode or question.
     pub concurrency: usize,
     /// How long to wait for an answer.
-    pub answer_limit: Duration,
+    pub request_timeout: Duration,
     /// What is tried again, and when.
     pub retries: Retries,
 }
@@ -38,18 +38,18 @@ pub struct AskConfig {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retries {
     /// How often.
-    pub of_request: u32,
+    pub per_request: u32,
     /// The mean wait before the first repetition; it doubles with each, up to a minute. Where the server says how long to
     /// wait, that counts.
     pub first_wait: Duration,
 }
 
-impl AskConfig {
+impl RequestConfig {
     /// How the model is spoken to, as every record says it.
     pub(super) fn prompt(&self) -> PromptStamp {
         PromptStamp {
-            dialect: self.dialect,
-            version: self.dialect.version().into(),
+            prompt_format: self.prompt_format,
+            version: self.prompt_format.version().into(),
             model: Some(Arc::from(self.model.as_str())),
             sampling: Some(self.sampling),
         }
@@ -67,7 +67,7 @@ impl AskConfig {
         set("top_p", json!(self.sampling.top_p));
         set("max_tokens", json!(self.sampling.max_tokens));
         set("seed", json!(seed));
-        if let Some(tools) = self.dialect.tools() {
+        if let Some(tools) = self.prompt_format.tools() {
             set("tools", Value::Array(tools));
         }
         body.extend(self.more.clone());

@@ -1,13 +1,13 @@
 //! What a model server answers with.
 //!
-//! A [`Reply`] is the message of its first choice, and why it ended. It is read strictly where a trip depends on it and
+//! A [`Reply`] is the message of its first choice, and why it ended. It is read strictly where an episode depends on it and
 //! loosely elsewhere, as servers add fields of their own. A [`ServerError`] is what stands in its place.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use webshop_lm::{Message, Role, ToolCall};
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 use webshop_lm::StopReason;
 
 /// What the model said.
@@ -77,10 +77,10 @@ impl Reply {
         Ok(Reply { content: choice.message.content.unwrap_or_default(), calls: calls.collect(), stop })
     }
 
-    /// The message as a trip in `dialect` goes on from it after so many turns. Of several calls the first one stands,
+    /// The message as an episode in `prompt format` goes on from it after so many turns. Of several calls the first one stands,
     /// as it is the one that is made; a call whose arguments are no object stands in the text, where it means nothing.
-    pub fn message(self, dialect: Dialect, turn: usize) -> Message {
-        let call = self.calls.into_iter().next().filter(|_| dialect.tools().is_some());
+    pub fn message(self, prompt_format: PromptFormat, turn: usize) -> Message {
+        let call = self.calls.into_iter().next().filter(|_| prompt_format.tools().is_some());
         let Some(Call { id, name, arguments }) = call else {
             return Message::text(Role::Assistant, self.content);
         };
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(said("stop").stop, Some(StopReason::EndOfTurn));
         assert_eq!(said("length").stop, Some(StopReason::Length));
         assert_eq!(said("content_filter").stop, None);
-        assert_eq!(said("stop").message(Dialect::Ragen, 0), Message::text(Role::Assistant, "hm"));
+        assert_eq!(said("stop").message(PromptFormat::Ragen, 0), Message::text(Role::Assistant, "hm"));
     }
 
     #[test]
@@ -169,13 +169,13 @@ mod tests {
             call(json!("a"), json!(r#"{"label": "x"}"#)),
             call(json!("b"), json!(r#"{"label": "y"}"#))
         ]));
-        let message = two.message(Dialect::ToolCall, 3);
+        let message = two.message(PromptFormat::ToolCall, 3);
         let [made] = &message.tool_calls[..] else { panic!("one call: {message:?}") };
         assert_eq!((made.id.as_str(), &made.arguments["label"]), ("a", &json!("x")));
         let nameless =
-            said(json!([call(Value::Null, json!({ "label": "x" }))])).message(Dialect::ToolCall, 3);
+            said(json!([call(Value::Null, json!({ "label": "x" }))])).message(PromptFormat::ToolCall, 3);
         assert_eq!(nameless.tool_calls[0].id, "call_3");
-        let broken = said(json!([call(json!("a"), json!("{\"label\": "))])).message(Dialect::ToolCall, 3);
+        let broken = said(json!([call(json!("a"), json!("{\"label\": "))])).message(PromptFormat::ToolCall, 3);
         assert_eq!(broken, Message::text(Role::Assistant, "click({\"label\": )"));
     }
 

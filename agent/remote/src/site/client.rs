@@ -1,10 +1,10 @@
 //! Fetching pages.
 //!
 //! A [`Client`] asks for what a [`Link`] stands for and goes where it is redirected; [`Fetched`] is the page and the
-//! address it was found at, to which its own links are relative. Neither leaves the host that was asked first: what
+//! address it was found at, to which its own links are relative. Neither terminates the host that was asked first: what
 //! stands in a page is the site's word, and no reason to send requests elsewhere.
 //!
-//! No cookies, no cache, no proxies: the original keeps all it knows of a trip in its addresses. Every request has a
+//! No cookies, no cache, no proxies: the original keeps all it knows of an episode in its addresses. Every request has a
 //! connection of its own, as one that is kept may be closed by the site when it is about to be used.
 
 use crate::error::RemoteError;

@@ -8,9 +8,9 @@ use webshop_env::{Action, NoopReason};
 use webshop_products::GoalId;
 
 use crate::site::client::{Client, Fetched};
-use crate::site::{Site, SiteTrip, SiteTurn};
+use crate::site::{Site, SiteEpisode, SiteTurn};
 use webshop_agent::EpisodeCoordinates;
-use webshop_agent::{PagePolicy, SeenPage};
+use webshop_agent::{PagePolicy, VisiblePage};
 
 /// A session that has begun.
 pub(super) struct Visit {
@@ -41,8 +41,8 @@ impl Visit {
         client: &Client,
         policy: &impl PagePolicy,
         max_steps: u32,
-    ) -> Result<SiteTrip, RemoteError> {
-        let mut trip = SiteTrip {
+    ) -> Result<SiteEpisode, RemoteError> {
+        let mut episode = SiteEpisode {
             instruction: self.instruction.clone(),
             start: self.here.page.text(),
             turns: Vec::new(),
@@ -50,15 +50,15 @@ impl Visit {
             terminated: false,
         };
         for turn in 0..max_steps as usize {
-            let seen = SeenPage::of_site(&self.here.page, &self.instruction);
+            let seen = VisiblePage::of_site(&self.here.page, &self.instruction);
             let action = policy.choose(&seen, self.coordinates, turn);
             let noop = self.act(client, &action).await?;
-            trip.turns.push(SiteTurn { action, noop, observation: self.here.page.text() });
+            episode.turns.push(SiteTurn { action, noop, observation: self.here.page.text() });
             if let Some(score) = self.here.page.score() {
-                return Ok(SiteTrip { reward: score, terminated: true, ..trip });
+                return Ok(SiteEpisode { reward: score, terminated: true, ..episode });
             }
         }
-        Ok(trip)
+        Ok(episode)
     }
 
     async fn act(&mut self, client: &Client, action: &Action) -> Result<Option<NoopReason>, RemoteError> {

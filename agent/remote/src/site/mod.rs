@@ -1,11 +1,11 @@
 //! Shopping at a running site: the original's, or any that serves its pages.
 //!
 //! A [`Site`] is where; its sessions are `fixed_0`, `fixed_1` and so on, which the original takes for its goals by
-//! number. [`shop_at`] lets a [`PagePolicy`] make one trip a session, many at one time, and gives back a [`SiteTrip`]
+//! number. [`shop_at`] lets a [`PagePolicy`] make one episode a session, many at one time, and gives back a [`SiteEpisode`]
 //! for each: `visit` acts, `client` fetches, and the links to follow are those that stand in the pages.
 //!
 //! It knows no shop, no goal and no rules: what a purchase was worth is what the last page says. It never asks a
-//! second time for what failed, and trips made here cannot be replayed, as nobody can tell the site's state.
+//! second time for what failed, and episodes made here cannot be replayed, as nobody can tell the site's state.
 
 pub mod client;
 pub mod episode;
@@ -18,7 +18,7 @@ use reqwest::Url;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use webshop_agent::{PagePolicy, SiteTrip, SiteTurn};
+use webshop_agent::{PagePolicy, SiteEpisode, SiteTurn};
 use crate::error::RemoteError;
 use crate::site::client::Client;
 use crate::site::episode::Visit;
@@ -36,9 +36,9 @@ pub struct Site {
 /// How to shop there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteConfig {
-    /// How many trips: one in each of the first sessions.
+    /// How many episodes: one in each of the first sessions.
     pub n_sessions: usize,
-    /// Actions after which a trip is cut.
+    /// Actions after which an episode is cut.
     pub max_steps: u32,
     /// How long to wait for a page. The original loads its catalog before it answers for the first time.
     pub patience: Duration,
@@ -76,8 +76,8 @@ impl Site {
     }
 }
 
-/// Makes a trip in each session and returns what came of each, in the order of the sessions; `progress` is called with
-/// the number of trips that have ended since the last call.
+/// Makes an episode in each session and returns what came of each, in the order of the sessions; `progress` is called with
+/// the number of episodes that have ended since the last call.
 ///
 /// The first page of the first session is fetched before any other, as the original cannot take more requests than one
 /// while it loads.
@@ -89,7 +89,7 @@ pub fn shop_at<P: PagePolicy + Clone + Send + Sync + 'static>(
     policy: &P,
     config: SiteConfig,
     progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Result<SiteTrip, RemoteError>>, RemoteError> {
+) -> Result<Vec<Result<SiteEpisode, RemoteError>>, RemoteError> {
     let unreachable = |reason: String| RemoteError::Unreachable { url: site.url().to_owned(), reason };
     let client = Client::new(config.patience).map_err(unreachable)?;
     // One thread is plenty: it waits for the site.
@@ -108,7 +108,7 @@ struct Shopping<P> {
 }
 
 impl<P: PagePolicy> Shopping<P> {
-    async fn shop(&self, visit: Visit) -> Result<SiteTrip, RemoteError> {
+    async fn shop(&self, visit: Visit) -> Result<SiteEpisode, RemoteError> {
         visit.shop(&self.client, &self.policy, self.config.max_steps).await
     }
 
@@ -120,7 +120,7 @@ impl<P: PagePolicy> Shopping<P> {
 async fn shop_in_all_sessions<P: PagePolicy + Send + Sync + 'static>(
     shopping: Arc<Shopping<P>>,
     progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Result<SiteTrip, RemoteError>>, RemoteError> {
+) -> Result<Vec<Result<SiteEpisode, RemoteError>>, RemoteError> {
     let n_sessions = shopping.config.n_sessions;
     if n_sessions == 0 {
         return Ok(Vec::new());
@@ -130,27 +130,27 @@ async fn shop_in_all_sessions<P: PagePolicy + Send + Sync + 'static>(
     let shared = shopping.clone();
     tasks.spawn(async move { (0, shared.shop(first).await) });
     let mut waiting = 1..n_sessions;
-    let mut trips: Vec<Option<Result<SiteTrip, RemoteError>>> = Vec::new();
-    trips.resize_with(n_sessions, || None);
+    let mut episodes: Vec<Option<Result<SiteEpisode, RemoteError>>> = Vec::new();
+    episodes.resize_with(n_sessions, || None);
     loop {
         while tasks.len() < SESSIONS_AT_ONCE
             && let Some(session) = waiting.next()
         {
             let shared = shopping.clone();
             tasks.spawn(async move {
-                let trip = async { shared.shop(shared.open(session).await?).await };
-                (session, trip.await)
+                let episode = async { shared.shop(shared.open(session).await?).await };
+                (session, episode.await)
             });
         }
         let Some(ended) = tasks.join_next().await else { break };
-        let (session, trip) = ended.expect("no task is aborted, and none panics");
-        if let Err(gone @ RemoteError::Unreachable { .. }) = trip {
+        let (session, episode) = ended.expect("no task is aborted, and none panics");
+        if let Err(gone @ RemoteError::Unreachable { .. }) = episode {
             return Err(gone);
         }
-        trips[session] = Some(trip);
+        episodes[session] = Some(episode);
         progress(1);
     }
-    Ok(trips.into_iter().map(|trip| trip.expect("every session has had its task")).collect())
+    Ok(episodes.into_iter().map(|episode| episode.expect("every session has had its task")).collect())
 }
 
 #[cfg(test)]

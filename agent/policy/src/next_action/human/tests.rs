@@ -6,8 +6,8 @@ use webshop_env::{Action, Session, Shop};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
 use super::*;
-use crate::expert::{Demonstrator, Manner};
-use crate::prompt_format::Dialect;
+use crate::expert::{Expert, ExpertKind};
+use crate::prompt_format::PromptFormat;
 
 fn shop() -> Arc<Shop> {
     let data = RawData::embedded(EmbeddedCatalog::Hundred);
@@ -19,14 +19,14 @@ fn shop() -> Arc<Shop> {
 #[test]
 fn a_page_told_in_the_rich_manner_is_the_page() {
     let shop = shop();
-    let demonstrator = Demonstrator::new(&shop, 10);
+    let expert = Expert::new(&shop, 10);
     let mut n_pages = 0;
     for goal in (0..400).step_by(40).map(GoalId) {
         let mut session = Session::start(goal);
-        for turn in demonstrator.trip(goal, Manner::Careful).unwrap_or_default() {
+        for turn in expert.episode(goal, ExpertKind::Thinking).unwrap_or_default() {
             let page = session.page(&shop);
             let shown = ShownPage::read(&page.text_rich());
-            assert_eq!(shown.html(), Dialect::ShopR1.observe(&page));
+            assert_eq!(shown.html(), PromptFormat::ShopR1.observe(&page));
             assert_eq!(shown.instruction(), Some(&*shop.goals().get(goal).instruction));
             session.act(&shop, &turn.action);
             n_pages += 1;
@@ -38,11 +38,11 @@ fn a_page_told_in_the_rich_manner_is_the_page() {
 #[test]
 fn whatever_is_clicked_can_be_clicked_in_the_simple_manner_too() {
     let shop = shop();
-    let demonstrator = Demonstrator::new(&shop, 10);
+    let expert = Expert::new(&shop, 10);
     let mut n_clicks = 0;
     for goal in (0..400).step_by(40).map(GoalId) {
         let mut session = Session::start(goal);
-        for turn in demonstrator.trip(goal, Manner::Careful).unwrap_or_default() {
+        for turn in expert.episode(goal, ExpertKind::Thinking).unwrap_or_default() {
             let html = ShownPage::read(&session.page(&shop).text()).html();
             let action = NextAction::of(&turn.action, BuyNowAs::Click).unwrap();
             assert!(crate::next_action::offers(&html, &action), "{action} on {html}");
@@ -57,7 +57,7 @@ fn whatever_is_clicked_can_be_clicked_in_the_simple_manner_too() {
 fn price_limits_do_not_tell_wishes_apart() {
     assert_eq!(wish("Find me a  lamp., and price lower than 30.00 dollars"), "find me a lamp");
     assert_eq!(wish("find me a lamp"), "find me a lamp");
-    // Recorded once: a change here moves samples between splits.
+    // Recorded once: a change here moves examples between splits.
     let splits = ["a lamp", "a desk", "a mug", "a bed"].map(|wish| split_of_stranger(wish).to_string());
     let limited = split_of_stranger("A lamp, and price lower than 5.00 dollars").to_string();
     assert_eq!(limited, splits[0]);
