@@ -114,7 +114,7 @@ fn asin_of(label: &str, page: &ResultsPage) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use webshop_env::{ResultItem, SearchPage};
-    use webshop_products::{ProductId, ProductIdx};
+    use webshop_products::{Cents, ProductId, ProductIdx};
 
     use super::*;
 
@@ -124,6 +124,7 @@ mod tests {
             id: ProductId::new(asin).unwrap(),
             title: "Lamp".into(),
             price_tag: "$5.0".into(),
+            highest_price: Cents(500),
             visited: false,
         };
         Page::Results(ResultsPage {

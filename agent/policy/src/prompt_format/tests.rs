@@ -1,12 +1,16 @@
-//! What each prompt format understands, and that it understands itself.
+//! Parsing and rendering of each prompt format.
 
 use serde_json::json;
 use webshop_env::{NoopReason, ResultItem, ResultsPage, SearchPage};
-use webshop_products::{ProductId, ProductIdx};
+use webshop_products::{Cents, ProductId, ProductIdx};
 
 use super::*;
 use webshop_lm::{Role, ToolCall};
 use crate::next_action::{BuyNowAs, NextAction, ExampleSource, TakenStep};
+
+const ALL_PAGES: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::AllPages);
+const LATEST: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::LatestPage);
+const MINIMAL: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::Minimal);
 
 fn door() -> Page {
     Page::Search(SearchPage { instruction: "a lamp".into() })
@@ -18,6 +22,7 @@ fn results() -> Page {
         id: ProductId::new("B0LAMPAAAA").unwrap(),
         title: "Lamp, 12\" <tall>".into(),
         price_tag: "$5.0".into(),
+        highest_price: Cents(500),
         visited: true,
     };
     Page::Results(ResultsPage {
@@ -59,7 +64,7 @@ fn names_are_read_back() {
 fn what_is_said_is_understood() {
     let said = |action: Action| {
         for prompt_format in PromptFormat::ALL {
-            let text = prompt_format.say("cheap, and \"red\"", &action);
+            let text = prompt_format.render_completion("cheap, and \"red\"", &action);
             let heard = parse(prompt_format, &text);
             assert_eq!(heard.action, action, "{prompt_format}: {text}");
             assert!(heard.is_well_formed && !heard.terminates, "{prompt_format}: {text}");
@@ -76,7 +81,7 @@ fn what_is_said_is_understood() {
 fn answers_have_the_stated_form() {
     for prompt_format in PromptFormat::ALL {
         let form = prompt_format.form();
-        let text = prompt_format.say("so", &Action::Search("lamp".into()));
+        let text = prompt_format.render_completion("so", &Action::Search("lamp".into()));
         let thought =
             form.thought.map_or(String::new(), |(opening, closing)| format!("{opening}so{closing}"));
         assert_eq!(
@@ -146,26 +151,26 @@ fn calls_are_read_from_the_text_or_beside_it() {
 fn a_call_beside_the_text_can_be_written_into_it_and_taken_out_again() {
     let prompt_format = PromptFormat::ToolCall;
     for thought in ["", "Well, \"so\"."] {
-        let said = format!("{thought}\n{}", prompt_format.say("", &Action::Click("12\" \\ tall".into())));
-        let beside = prompt_format.answered(said.trim(), "c7");
+        let said = format!("{thought}\n{}", prompt_format.render_completion("", &Action::Click("12\" \\ tall".into())));
+        let beside = prompt_format.completion_message(said.trim(), "c7");
         assert_eq!((beside.content.as_str(), beside.tool_calls[0].id.as_str()), (thought, "c7"));
-        assert_eq!(prompt_format.written(&beside), said.trim());
+        assert_eq!(prompt_format.completion_text(&beside), said.trim());
         assert_eq!(prompt_format.parse(&beside, &door()), parse(prompt_format, &said));
     }
     for text in ["no call", "<tool_call>\n{broken}\n</tool_call>"] {
-        let answer = prompt_format.answered(text, "c7");
-        assert_eq!((prompt_format.written(&answer).as_str(), answer.tool_calls.len()), (text, 0));
+        let answer = prompt_format.completion_message(text, "c7");
+        assert_eq!((prompt_format.completion_text(&answer).as_str(), answer.tool_calls.len()), (text, 0));
     }
     // Elsewhere, text is text.
-    let said = prompt_format.say("", &Action::Click("x".into()));
-    assert_eq!(PromptFormat::Ragen.answered(&said, "c7"), Message::text(Role::Assistant, said));
+    let said = prompt_format.render_completion("", &Action::Click("x".into()));
+    assert_eq!(PromptFormat::Ragen.completion_message(&said, "c7"), Message::text(Role::Assistant, said));
 }
 
 #[test]
 fn shop_r1_takes_one_object_and_nothing_else() {
     let check = |text, action, is_well_formed: bool| {
         let thought = is_well_formed.then_some("r");
-        check(PromptFormat::ShopR1, text, action, is_well_formed, thought);
+        check(ALL_PAGES, text, action, is_well_formed, thought);
     };
     check(r#"{"rationale": "r", "action": {"type":"click","name":"Buy Now"}}"#, "click[buy now]", true);
     check(
@@ -190,7 +195,7 @@ fn shop_r1_takes_one_object_and_nothing_else() {
     check(r#"{"rationale": 1, "action": {"type":"terminate"}}"#, "noop", false);
     check(r#"{"rationale": "r", "mood": "good", "action": {"type":"terminate"}}"#, "noop", false);
     check("```json\n{}\n```", "noop", false);
-    let left = parse(PromptFormat::ShopR1, r#"{"rationale": "r", "action": {"type":"terminate"}}"#);
+    let left = parse(ALL_PAGES, r#"{"rationale": "r", "action": {"type":"terminate"}}"#);
     assert!(left.terminates && left.is_well_formed && left.action == Action::Noop(NoopReason::Malformed));
 }
 
@@ -198,23 +203,23 @@ fn shop_r1_takes_one_object_and_nothing_else() {
 fn shop_r1_searches_only_where_there_is_a_bar() {
     let text =
         r#"{"rationale": "r", "action": {"type":"type_and_submit","name":"search_input","text":"lamp"}}"#;
-    let on = |page: &Page| PromptFormat::ShopR1.parse(&Message::text(Role::Assistant, text), page).action;
+    let on = |page: &Page| ALL_PAGES.parse(&Message::text(Role::Assistant, text), page).action;
     assert_eq!(on(&door()), Action::Search("lamp".into()));
     assert_eq!(on(&results()), Action::Noop(NoopReason::NotOnPage));
 }
 
 #[test]
 fn verl_agent_shows_what_stands_behind_the_instruction() {
-    assert_eq!(PromptFormat::VerlAgent.observe(&door()), "'Search'");
-    let shown = PromptFormat::VerlAgent.observe(&results());
+    assert_eq!(PromptFormat::VerlAgent.observation(&door()), "'Search'");
+    let shown = PromptFormat::VerlAgent.observation(&results());
     assert!(shown.starts_with("'Back to Search' [SEP] 'Page 1 (Total results: 1)' [SEP] "), "{shown}");
 }
 
 #[test]
 fn shop_r1_names_what_can_be_used() {
-    let shown = PromptFormat::ShopR1.observe(&results());
+    let shown = ALL_PAGES.observation(&results());
     assert!(shown.contains("<a name=\"b0lampaaaa\" clicked>\n<p>Lamp, 12\" <tall></p>\n"), "{shown}");
-    assert!(PromptFormat::ShopR1.observe(&door()).contains("<input name=\"search_input\">"));
+    assert!(ALL_PAGES.observation(&door()).contains("<input name=\"search_input\">"));
 }
 
 #[test]
@@ -224,7 +229,7 @@ fn shop_r1_forgets_the_oldest_pages_first() {
         action: NextAction::of(&action.parse().expect("never fails"), BuyNowAs::Click),
         rationale: "I \"try\".".into(),
     };
-    let sample = Sample {
+    let example = Example {
         id: "here".into(),
         source: ExampleSource::Human,
         split: "test".into(),
@@ -236,27 +241,27 @@ fn shop_r1_forgets_the_oldest_pages_first() {
         action: NextAction::Terminate {},
     };
     let asked = |prompt_format: PromptFormat, n_dropped| {
-        let messages = prompt_format.question(&sample, n_dropped, false).expect("a prompt_format of Shop-R1's");
+        let messages = prompt_format.single_step_messages(&example, n_dropped, false).expect("a format of Shop-R1");
         (messages[0].content.len(), messages[1].content.clone())
     };
     let searched = r#"Action 1: {"type":"type_and_submit","name":"search_input","text":"lamp"}"#;
     let whole = format!(
         "Page 1:\n<p>door</p>\n{searched}\n\nPage 2:\n<p>list</p>\nAction 2: {{}}\n\nPage 3:\n<p>now</p>\n"
     );
-    assert_eq!(asked(PromptFormat::ShopR1, 0).1, whole);
+    assert_eq!(asked(ALL_PAGES, 0).1, whole);
     let less = format!("{searched}\nPage 2:\n<p>list</p>\nAction 2: {{}}\n\nPage 3:\n<p>now</p>\n");
-    assert_eq!(asked(PromptFormat::ShopR1, 1).1, less);
+    assert_eq!(asked(ALL_PAGES, 1).1, less);
     let least = format!("{searched}\nAction 2: {{}}\nPage 3:\n<p>now</p>\n");
     for n_dropped in [0, 1] {
-        assert_eq!(asked(PromptFormat::ShopR1Latest, n_dropped).1, least);
-        assert_eq!(asked(PromptFormat::ShopR1Minimal, n_dropped).1, least);
+        assert_eq!(asked(LATEST, n_dropped).1, least);
+        assert_eq!(asked(MINIMAL, n_dropped).1, least);
     }
-    assert_eq!(asked(PromptFormat::ShopR1, 2).1, least);
+    assert_eq!(asked(ALL_PAGES, 2).1, least);
     let words = |prompt_format| asked(prompt_format, 0).0;
-    assert_eq!(words(PromptFormat::ShopR1), words(PromptFormat::ShopR1Latest));
-    assert!(words(PromptFormat::ShopR1Minimal) < words(PromptFormat::ShopR1) / 10);
-    assert_eq!(PromptFormat::VerlAgent.question(&sample, 0, false), None);
-    let recalled = PromptFormat::ShopR1Minimal.question(&sample, 0, true).expect("a prompt_format of Shop-R1's");
+    assert_eq!(words(ALL_PAGES), words(LATEST));
+    assert!(words(MINIMAL) < words(ALL_PAGES) / 10);
+    assert_eq!(PromptFormat::VerlAgent.single_step_messages(&example, 0, false), None);
+    let recalled = MINIMAL.single_step_messages(&example, 0, true).expect("a format of Shop-R1");
     let first = recalled[1].content.lines().next();
     let searched = &searched["Action 1: ".len()..];
     assert_eq!(first, Some(&*format!(r#"Action 1: {{"rationale": "I \"try\".", "action": {searched}}}"#)));
@@ -266,7 +271,7 @@ fn shop_r1_forgets_the_oldest_pages_first() {
 fn a_recorded_step_is_answered_as_the_dialect_says_it() {
     let action: Action = "click[12\" x 24\"]".parse().expect("never fails");
     let gold = NextAction::of(&action, BuyNowAs::Click).expect("a move");
-    let sample = Sample {
+    let example = Example {
         id: String::new(),
         source: ExampleSource::Demonstration,
         split: String::new(),
@@ -277,5 +282,5 @@ fn a_recorded_step_is_answered_as_the_dialect_says_it() {
         rationale: "I say \"so\".".into(),
         action: gold,
     };
-    assert_eq!(sample.answer(), PromptFormat::ShopR1.say("I say \"so\".", &action));
+    assert_eq!(PromptFormat::single_step_completion(&example), ALL_PAGES.render_completion("I say \"so\".", &action));
 }

@@ -164,6 +164,7 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
+    use webshop_env::Shop;
     use webshop_lm::LmError;
     use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
 

@@ -1,7 +1,6 @@
-//! Chats of a random model, against the text that the template makes of the whole conversation.
+//! Chats of a random model, compared with the template's rendering of the whole conversation.
 
-pub mod forks;
-
+mod forks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,19 +8,18 @@ use std::sync::Arc;
 use serde_json::{Map, json};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use webshop_env::{EnvConfig, Shop, ShopEnv};
+use webshop_lm::chat::template::{ChatTemplate, Conversation as TemplateInput};
+use webshop_lm::{Context, Decoder, Message, Qwen2, Qwen2Config, Role, Sampler, StopReason};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData};
 
 use super::*;
-use webshop_lm::{Message, Role};
-use webshop_lm::chat::template::{ChatTemplate, Conversation};
+use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
 use crate::expert::{Expert, ExpertKind};
-use crate::prompt_format::{PromptFormat, History};
-use crate::prompt_format::conversation::Conversation;
-use crate::episode::{Episode, EpisodeCoordinates};
-use webshop_lm::StopReason;
-use crate::prompt_format::compact_renderer::marks;
-use webshop_lm::{Decoder, Qwen2, Qwen2Config};
-use crate::rollout::{RolloutConfig, Task, rollout};
+use crate::policies::lm::demonstration::DemonstrationRenderer;
+use crate::prompt_format::compact::{PromptConfig, marks};
+use crate::prompt_format::{Conversation, History, PromptFormat};
+use crate::rollout::task::Task;
+use crate::rollout::{RolloutConfig, rollout};
 
 const END: &str = "<|im_end|>";
 /// Bytes, and the marks of a chat.
@@ -100,7 +98,7 @@ fn config(constrained: bool) -> LmConfig {
 fn play(shop: &Arc<Shop>, prompt_format: PromptFormat, constrained: bool, lanes: usize) -> Vec<Episode> {
     let (tokenizer, format) = (tokenizer(), format(prompt_format, CHAT));
     let mut policy =
-        LmPolicy::in_chat(decoder(N_TOKENS), &tokenizer, &format, config(constrained), Seed(1)).unwrap();
+        LmPolicy::chat(decoder(N_TOKENS), &tokenizer, &format, config(constrained), Seed(1)).unwrap();
     let limits = RolloutConfig { max_steps: 4, lanes };
     rollout(&mut policy, &tasks(shop), limits, &mut |_, _| ()).unwrap()
 }
@@ -135,10 +133,10 @@ fn play_tasks(
         let (text, marks) = (["search click back to "], marks());
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
         let tokenizer = ShopTokenizer::train(text, 300, &marks).unwrap();
-        return played(LmPolicy::new(decoder(tokenizer.vocab_size()), &tokenizer, config, Seed(1)));
+        return played(LmPolicy::compact(decoder(tokenizer.vocab_size()), &tokenizer, config, Seed(1)));
     }
     let (tokenizer, format) = (tokenizer(), format(prompt_format, CHAT));
-    played(LmPolicy::in_chat(decoder(N_TOKENS), &tokenizer, &format, config, Seed(1)))
+    played(LmPolicy::chat(decoder(N_TOKENS), &tokenizer, &format, config, Seed(1)))
 }
 
 fn chats() -> impl Iterator<Item = PromptFormat> {
@@ -157,29 +155,29 @@ fn demonstrations_are_told_as_rollouts_are() {
         let format = format(prompt_format, CHAT);
         let chat = DemonstrationRenderer::new(&tokenizer, &format, &config(false), 15).unwrap();
         for (goal, turns) in episodes(ExpertKind::Thinking).take(2).chain(episodes(ExpertKind::NoThinking).take(1)) {
-            let told = chat.tell(&shop, goal, &turns).unwrap().expect("every action has its words");
+            let told = chat.render(&shop, goal, &turns).unwrap().expect("every action has its words");
             assert_eq!(told.len(), turns.len());
-            let mut conversation = Conversation::new(prompt_format, shop.goals().get(goal).instruction.clone(), 15);
+            let mut conversation = Conversation::new(shop.goals().get(goal).instruction.clone(), 15);
             let mut env = ShopEnv::new(shop.clone(), EnvConfig::default());
             env.reset(goal);
             let mut context = String::new();
             for (turn, told) in turns.iter().zip(&told) {
-                conversation.see(env.page(), None);
+                prompt_format.add_page(&mut conversation, env.page(), None);
                 if told.context == Context::Alone {
                     context.clear();
                 }
                 context += &tokenizer.decode(&told.prompt_ids);
-                let rendered = format.template.render(&Conversation {
-                    messages: conversation.messages().iter().map(Message::to_template).collect(),
+                let rendered = format.template.render(&TemplateInput {
+                    messages: prompt_format.messages(&conversation).iter().map(Message::to_template).collect(),
                     tools: prompt_format.tools(),
                     add_generation_prompt: true,
-                    ..Conversation::default()
+                    ..TemplateInput::default()
                 });
                 assert_eq!(context, rendered.unwrap(), "{prompt_format}");
                 let said = tokenizer.decode(&told.completion_ids);
                 let answer = said.strip_suffix("<|im_end|>").expect("an answer ends");
                 context += &said;
-                let heard = conversation.say(Message::text(Role::Assistant, answer), env.page());
+                let heard = prompt_format.add_completion(&mut conversation, Message::text(Role::Assistant, answer), env.page());
                 assert_eq!(heard.action, turn.action, "{prompt_format}");
                 env.step(&turn.action);
             }
@@ -195,29 +193,29 @@ fn tokens_are_those_of_the_template() {
     let template = format(PromptFormat::Ragen, CHAT).template;
     for prompt_format in chats() {
         for episode in play(&shop, prompt_format, true, 3) {
-            let goal = shop.goals().get(episode.coordinates.goal);
-            let mut conversation = Conversation::new(prompt_format, goal.instruction.clone(), 4);
+            let goal = shop.goals().get(episode.meta.coordinates.goal);
+            let mut conversation = Conversation::new(goal.instruction.clone(), 4);
             let mut env = ShopEnv::new(shop.clone(), episode.config);
             env.reset(goal.id);
             let (mut noop, mut context) = (None, String::new());
             for turn in &episode.turns {
-                conversation.see(env.page(), noop);
-                let tokens = turn.tokens.as_ref().unwrap();
+                prompt_format.add_page(&mut conversation, env.page(), noop);
+                let tokens = turn.agent.tokens.as_ref().unwrap();
                 if prompt_format.history() == History::Rebuild {
                     assert_eq!(tokens.context, Context::Alone);
                     context.clear();
                 }
                 context += &tokenizer.decode(&tokens.prompt_ids);
-                let rendered = template.render(&Conversation {
-                    messages: conversation.messages().iter().map(Message::to_template).collect(),
+                let rendered = template.render(&TemplateInput {
+                    messages: prompt_format.messages(&conversation).iter().map(Message::to_template).collect(),
                     tools: prompt_format.tools(),
                     add_generation_prompt: true,
-                    ..Conversation::default()
+                    ..TemplateInput::default()
                 });
                 assert_eq!(context, rendered.unwrap(), "{prompt_format}");
                 context += &tokenizer.decode(&tokens.completion.ids);
-                let answer = Message::text(Role::Assistant, turn.answer.clone().unwrap());
-                assert_eq!(conversation.say(answer, env.page()).action, turn.action);
+                let answer = Message::text(Role::Assistant, turn.agent.completion.clone().unwrap());
+                assert_eq!(prompt_format.add_completion(&mut conversation, answer, env.page()).action, turn.action);
                 noop = env.step(&turn.action).info.noop;
             }
         }
@@ -232,8 +230,8 @@ fn within_the_grammar_every_answer_is_a_move() {
         let turns: Vec<_> = episodes.iter().flat_map(|episode| &episode.turns).collect();
         assert!(turns.len() >= 3, "{prompt_format}");
         for turn in turns {
-            assert!(turn.is_well_formed && turn.noop.is_none(), "{prompt_format}: {:?}", turn.answer);
-            assert_eq!(turn.thought.is_some(), prompt_format.form().thought.is_some(), "{prompt_format}");
+            assert!(turn.agent.is_well_formed && turn.noop.is_none(), "{prompt_format}: {:?}", turn.agent.completion);
+            assert_eq!(turn.agent.thought.is_some(), prompt_format.form().thought.is_some(), "{prompt_format}");
         }
     }
 }
@@ -256,10 +254,10 @@ fn within_the_grammar_no_answer_is_cut() {
         for max_turn_tokens in [tight, tight + 1, tight + 7] {
             let episodes = play_in(&shop, prompt_format, max_turn_tokens, 6).unwrap();
             for turn in episodes.iter().flat_map(|episode| &episode.turns) {
-                let completion = &turn.tokens.as_ref().unwrap().completion;
-                assert_eq!(completion.stop, StopReason::EndOfTurn, "{prompt_format}: {:?}", turn.answer);
-                assert!(completion.ids.len() <= max_turn_tokens, "{prompt_format}: {:?}", turn.answer);
-                assert!(turn.is_well_formed && turn.noop.is_none(), "{prompt_format}: {:?}", turn.answer);
+                let completion = &turn.agent.tokens.as_ref().unwrap().completion;
+                assert_eq!(completion.stop, StopReason::EndOfTurn, "{prompt_format}: {:?}", turn.agent.completion);
+                assert!(completion.ids.len() <= max_turn_tokens, "{prompt_format}: {:?}", turn.agent.completion);
+                assert!(turn.agent.is_well_formed && turn.noop.is_none(), "{prompt_format}: {:?}", turn.agent.completion);
             }
         }
     }
@@ -285,7 +283,7 @@ fn a_turn_without_room_for_an_answer_is_refused() {
 fn an_answer_that_is_cut_is_ended_by_the_template() {
     let shop = shop();
     for episode in play(&shop, PromptFormat::Ragen, false, 3) {
-        let tokens: Vec<_> = episode.turns.iter().map(|turn| turn.tokens.as_ref().unwrap()).collect();
+        let tokens: Vec<_> = episode.turns.iter().map(|turn| turn.agent.tokens.as_ref().unwrap()).collect();
         assert_eq!(tokens.len(), 4);
         for (before, after) in tokens.iter().zip(&tokens[1..]) {
             let told = tokenizer().decode(&after.prompt_ids);
@@ -302,7 +300,7 @@ fn the_number_of_lanes_does_not_show() {
     for prompt_format in [PromptFormat::VerlAgent, PromptFormat::ToolCall] {
         let lines = |lanes| {
             let episodes = play(&shop, prompt_format, true, lanes);
-            episodes.iter().map(|episode| json!(episode.record(&shop)).to_string()).collect::<Vec<_>>()
+            episodes.iter().map(|episode| json!(episode).to_string()).collect::<Vec<_>>()
         };
         assert_eq!(lines(1), lines(3));
         assert_eq!(lines(2), lines(3));
@@ -314,7 +312,7 @@ fn a_template_that_rewrites_earlier_turns_is_refused_where_they_are_kept() {
     let tokenizer = tokenizer();
     for prompt_format in [PromptFormat::Ragen, PromptFormat::VerlAgent] {
         let format = format(prompt_format, FORGETFUL);
-        let policy = LmPolicy::in_chat(decoder(N_TOKENS), &tokenizer, &format, config(false), Seed(1));
+        let policy = LmPolicy::chat(decoder(N_TOKENS), &tokenizer, &format, config(false), Seed(1));
         match prompt_format.history() {
             History::Rebuild => assert!(policy.is_ok()),
             History::Append => {
@@ -338,5 +336,5 @@ fn a_page_cannot_speak_as_the_model() {
 
 #[test]
 fn numbers_are_recorded_with_the_digits_that_were_asked_for() {
-    assert_eq!([0.6, 0.95, 1e-3, 0.0].map(as_written), [0.6_f64, 0.95, 1e-3, 0.0]);
+    assert_eq!([0.6, 0.95, 1e-3, 0.0].map(shortest_decimal), [0.6_f64, 0.95, 1e-3, 0.0]);
 }

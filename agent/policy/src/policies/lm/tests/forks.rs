@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::episode::prefix::EpisodePrefix;
-use crate::policies::RandomPolicy;
+use crate::episode::Turn;
+use crate::policies::random::RandomPolicy;
 
 const LIMITS: RolloutConfig = RolloutConfig { max_steps: 4, lanes: 3 };
 
@@ -13,7 +14,7 @@ fn forks(shop: &Arc<Shop>, episodes: &[Episode], step: u64, sample: u64) -> Vec<
 }
 
 fn said(episode: &Episode) -> Vec<&[u32]> {
-    let tokens = episode.turns.iter().filter_map(|turn| turn.tokens.as_ref());
+    let tokens = episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref());
     tokens.flat_map(|tokens| [&tokens.prompt_ids[..], &tokens.completion.ids[..]]).collect()
 }
 
@@ -30,7 +31,7 @@ fn fork_again(shop: &Arc<Shop>, prompt_format: PromptFormat, config: LmConfig) -
             for (now, then) in fork.turns.iter().zip(&episode.turns) {
                 assert_eq!((&now.action, now.after, now.noop), (&then.action, then.after, then.noop));
                 let log_probs =
-                    |turn: &EpisodeTurn| turn.tokens.as_ref().unwrap().completion.log_probs.clone();
+                    |turn: &Turn| turn.agent.tokens.as_ref().unwrap().completion.log_probs.clone();
                 for (now, then) in log_probs(now).iter().zip(log_probs(then)) {
                     // Read as one prompt or turn by turn: some units in the last place.
                     assert!((now - then).abs() < 1e-4, "{prompt_format}: {now} {then}");
@@ -64,7 +65,7 @@ fn forks_differ_by_their_samples_and_not_by_lanes_and_threads() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
             let limits = RolloutConfig { lanes, ..LIMITS };
             let episodes = pool.install(|| play_tasks(prompt_format, config(true), &tasks, limits)).unwrap();
-            episodes.iter().map(|episode| json!(episode.record(&shop)).to_string()).collect::<Vec<_>>()
+            episodes.iter().map(|episode| json!(episode).to_string()).collect::<Vec<_>>()
         };
         let mut expected = lines(1, 1);
         for (n_threads, lanes) in [(1, 6), (2, 2), (2, 6)] {
