@@ -8,9 +8,9 @@ use super::*;
 #[track_caller]
 fn check(action: &str, json: &str, schema: &str, strict: &str) {
     let completion = format!(r#"{{"rationale": "r", "action": {action}}}"#);
-    let told = |mode| Answer::read(&completion, mode).map_or_else(|error| error.to_string(), |_| "ok".into());
+    let result = |mode| NextActionCompletion::read(&completion, mode).map_or_else(|error| error.to_string(), |_| "ok".into());
     let modes = [FormatMode::Json, FormatMode::Schema, FormatMode::Strict];
-    assert_eq!(modes.map(told), [json, schema, strict], "{action}");
+    assert_eq!(modes.map(result), [json, schema, strict], "{action}");
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn each_mode_asks_for_more_than_the_one_before() {
     check(r#"{"type":"click"}"#, "ok", "ok", &keys("`type`"));
     let more = keys("`type`, `name`, `text`, `why`");
     check(r#"{"type":"click","name":"a","text":"","why":1}"#, "ok", "ok", &more);
-    let unknown = "`action.type` is `scroll`, which is none of `click`, `type_and_submit` and `terminate`";
+    let unknown = "`action.type` is `scroll`, not `click`, `type_and_submit` or `terminate`";
     check(r#"{"type":"scroll","name":"a","text":""}"#, "ok", unknown, unknown);
     let strict = |action, problem| check(action, "ok", "ok", problem);
     strict(r#"{"type":"click","name":"","text":""}"#, "`action.name` is empty in a `click`");
@@ -41,7 +41,7 @@ fn each_mode_asks_for_more_than_the_one_before() {
 #[test]
 fn what_is_no_answer_says_why() {
     let check = |completion: &str, expected: &str| {
-        let error = Answer::read(completion, FormatMode::Json).unwrap_err().to_string();
+        let error = NextActionCompletion::read(completion, FormatMode::Json).unwrap_err().to_string();
         assert_eq!(error, expected, "{completion}");
     };
     let json = |problem: &str| format!("the completion is not one JSON value: {problem}");
@@ -50,24 +50,24 @@ fn what_is_no_answer_says_why() {
     check("{}{}", &json("trailing characters at column 3"));
     check("```json\n{}\n```", &json("expected value at column 1"));
     check(r#"{"rationale": NaN}"#, &json("expected value at column 15"));
-    check("[]", "the completion is no JSON object");
+    check("[]", "the completion is not a JSON object");
     check("{}", "the keys are none instead of exactly `rationale` and `action`");
     check(r#"{"action": {}}"#, "the keys are `action` instead of exactly `rationale` and `action`");
     let three = r#"{"rationale": "", "action": {}, "mood": 1}"#;
     check(three, "the keys are `rationale`, `action`, `mood` instead of exactly `rationale` and `action`");
-    check(r#"{"rationale": null, "action": {}}"#, "`rationale` is no string");
-    check(r#"{"rationale": "", "action": "click"}"#, "`action` is no object");
+    check(r#"{"rationale": null, "action": {}}"#, "`rationale` is not a string");
+    check(r#"{"rationale": "", "action": "click"}"#, "`action` is not an object");
     check(r#"{"rationale": "", "action": {}}"#, "`action.type` is missing");
-    check(r#"{"rationale": "", "action": {"type": 1}}"#, "`action.type` is no string");
-    check(r#"{"rationale": "", "action": {"type": "click", "name": null}}"#, "`action.name` is no string");
-    check(r#"{"rationale": "", "action": {"type": "click", "text": []}}"#, "`action.text` is no string");
+    check(r#"{"rationale": "", "action": {"type": 1}}"#, "`action.type` is not a string");
+    check(r#"{"rationale": "", "action": {"type": "click", "name": null}}"#, "`action.name` is not a string");
+    check(r#"{"rationale": "", "action": {"type": "click", "text": []}}"#, "`action.text` is not a string");
 }
 
 #[test]
 fn the_last_of_equal_keys_counts() {
     let text = r#" {"rationale":"a", "action": {"type":"terminate"}, "rationale":"\u0062c",
         "action": {"type":"terminate", "type":"click", "name":"x\ty"}} "#;
-    let answer = Answer::read(text, FormatMode::Schema).unwrap();
+    let answer = NextActionCompletion::read(text, FormatMode::Schema).unwrap();
     assert_eq!((answer.rationale.as_str(), answer.action.name.as_str()), ("bc", "x\ty"));
     assert_eq!(answer.action.action_type(), Some(ActionType::Click));
     assert_eq!(&text[rationale_span(text).unwrap()], r"\u0062c");
@@ -109,8 +109,8 @@ fn actions_are_the_same_there_and_back() {
     for said in ["search[a lamp]", "click[buy now]", "click[8  x-wide]", "click[24 [x]]"] {
         let action: Action = said.parse().unwrap();
         for buy_now_as in [BuyNowAs::Click, BuyNowAs::Terminate] {
-            let told = NextAction::of(&action, buy_now_as).expect("a move");
-            let back = WrittenAction::from(&told).in_shop(&page, buy_now_as).expect("it is on the page");
+            let result = NextAction::of(&action, buy_now_as).expect("a move");
+            let back = WrittenAction::from(&result).in_shop(&page, buy_now_as).expect("it is on the page");
             assert_eq!(back.to_string(), said);
         }
     }
@@ -125,19 +125,19 @@ fn what_fits_no_page_says_why() {
     let door = AvailableActions { has_search_bar: true, clickables: vec!["search".into()] };
     let check = |page: &AvailableActions, type_name: &str, name: &str, text: &str, expected: &str| {
         let action = WrittenAction { type_name: type_name.into(), name: name.into(), text: text.into() };
-        let told = match action.in_shop(page, BuyNowAs::Click) {
+        let result = match action.in_shop(page, BuyNowAs::Click) {
             Ok(done) => done.to_string(),
             Err(unfit) => unfit.to_string(),
         };
-        assert_eq!(told, expected);
+        assert_eq!(result, expected);
     };
     check(&door, "type_and_submit", "search_input", " Red\n [L]\t", "search[red (l)]");
     check(&door, "type_and_submit", "search_input", " \n", "the query is empty");
     check(&results, "type_and_submit", "search_input", "a", "the page has no `search_input`");
-    check(&door, "type_and_submit", "email", "a", "there is no field `email`, only `search_input`");
-    check(&door, "click", "search", "", "nothing to click is called `search`");
-    check(&results, "click", "", "", "nothing to click is called ``");
+    check(&door, "type_and_submit", "email", "a", "`email` is not a field; the only one is `search_input`");
+    check(&door, "click", "search", "", "the page has no element `search`");
+    check(&results, "click", "", "", "the page has no element ``");
     check(&results, "click", " NEXT  > ", "ignored", "click[next >]");
-    check(&results, "Click", "next >", "", "there is no action of type `Click`");
+    check(&results, "Click", "next >", "", "`Click` is not an action type");
     check(&results, "terminate", "next >", "", "END");
 }

@@ -6,8 +6,12 @@ use std::sync::Arc;
 use webshop_env::{EnvConfig, ShopEnv};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
-use super::*;
+use webshop_env::{Action, AvailableActions, Compat, Shop};
+
 use crate::episode::EpisodeCoordinates;
+use crate::policies::policy::{LaneView, PagePolicy, Policy, VisiblePage};
+use crate::policies::random::RandomPolicy;
+use crate::policies::rule::RulePolicy;
 
 fn shop() -> Arc<Shop> {
     let data = RawData::embedded(EmbeddedCatalog::Hundred);
@@ -23,7 +27,7 @@ fn said(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<String> {
     for turn in 1..8 {
         let (shop, session, page) = (fork.shop(), fork.session(), fork.page());
         let view = LaneView { lane: 0, coordinates, shop, session, page, noop: None, turn, max_steps: 15 };
-        let action = policy.act(&[view]).unwrap()[0].action.clone().unwrap();
+        let action = policy.act(&[view]).unwrap()[0].action().unwrap().clone();
         fork.step(&action);
         said.push(action.to_string());
     }
@@ -32,7 +36,7 @@ fn said(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<String> {
 
 /// What is done on a page that offers this, of a shop that lists a product or none.
 fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -> String {
-    let seen = SeenPage {
+    let page = VisiblePage {
         instruction: "A lamp\nin Red".into(),
         available: AvailableActions {
             has_search_bar: clickables == ["search"],
@@ -42,7 +46,7 @@ fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -
         rules: Compat::Repaired,
     };
     let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
-    policy.choose(&seen, at, 0).to_string()
+    policy.choose(&page, at, 0).to_string()
 }
 
 #[test]
@@ -69,8 +73,8 @@ fn forks_differ_by_their_sample_alone() {
     let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
     env.step(&Action::Search("lamp".into()));
     let mut forks = env.fork(3).into_iter();
-    let mut trip = |sample| said(&mut forks.next().unwrap(), at.sampled(sample));
-    let first = trip(0);
-    assert_eq!(first, trip(0));
-    assert_ne!(first, trip(1));
+    let mut episode = |sample| said(&mut forks.next().unwrap(), at.with_sample(sample));
+    let first = episode(0);
+    assert_eq!(first, episode(0));
+    assert_ne!(first, episode(1));
 }

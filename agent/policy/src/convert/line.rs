@@ -1,18 +1,18 @@
-//! How a chat stands in a line of each format.
+//! Lines of each format.
 //!
-//! Writing, a line is an object with its fields in the order of the format's origin; what a [`Format`] has no place for
-//! is left out. Reading takes what others write too: other fields are passed over, and all but the goal may be missing.
+//! A written line has the fields of the format's origin, in its order. Reading accepts lines of other programs: unknown
+//! fields are ignored, and all fields but the goal may be missing.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use webshop_env::ENVIRONMENT_ID;
 use webshop_products::GoalId;
-
-use crate::convert::{About, Chat, Format, Outcome};
 use webshop_lm::{Message, Role, ToolCall};
-use crate::prompt_format::Dialect;
 
-/// What the names of trips begin with.
+use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};
+use crate::prompt_format::PromptFormat;
+
+/// The prefix of the names of episodes.
 const NAME: &str = "webshop_";
 
 /// The line of a chat.
@@ -26,25 +26,25 @@ pub(super) fn write(format: Format, chat: &Chat) -> Value {
 
 fn messages(chat: &Chat) -> Value {
     let messages: Vec<Value> = chat.messages.iter().map(Message::to_server).collect();
-    let mut line = json!({ "custom_id": name(&chat.about), "messages": messages });
-    if let Some(tools) = chat.about.dialect.and_then(Dialect::tools) {
+    let mut line = json!({ "custom_id": name(&chat.meta), "messages": messages });
+    if let Some(tools) = chat.meta.prompt_format.and_then(PromptFormat::tools) {
         line["tools"] = json!(tools);
     }
     let mut metadata = Map::new();
     metadata.insert("env_id".into(), ENVIRONMENT_ID.into());
-    metadata.insert("group_id".into(), json!(chat.about.goal));
-    if let Some(Outcome { reward, is_success, n_turns, .. }) = chat.about.outcome {
+    metadata.insert("group_id".into(), json!(chat.meta.goal));
+    if let Some(Outcome { reward, is_success, n_turns, .. }) = chat.meta.outcome {
         metadata.insert("success".into(), is_success.into());
         metadata.insert("total_reward".into(), reward.into());
         metadata.insert("num_turns".into(), n_turns.into());
     }
-    metadata.extend(fields(&chat.about));
+    metadata.extend(fields(&chat.meta));
     line["metadata"] = Value::Object(metadata);
     line
 }
 
 fn sharegpt(chat: &Chat) -> Value {
-    let said = |message: &Message| {
+    let turn = |message: &Message| {
         let from = match message.role {
             Role::System => "system",
             Role::User => "human",
@@ -53,9 +53,9 @@ fn sharegpt(chat: &Chat) -> Value {
         };
         json!({ "from": from, "value": text(chat, message) })
     };
-    let conversations: Vec<Value> = chat.messages.iter().map(said).collect();
+    let conversations: Vec<Value> = chat.messages.iter().map(turn).collect();
     let mut meta = Map::new();
-    if let Some(Outcome { reward, is_success, terminated, n_turns }) = chat.about.outcome {
+    if let Some(Outcome { reward, is_success, terminated, n_turns }) = chat.meta.outcome {
         meta.insert("steps".into(), n_turns.into());
         meta.insert("reward".into(), reward.into());
         meta.insert("finished".into(), true.into());
@@ -64,14 +64,14 @@ fn sharegpt(chat: &Chat) -> Value {
         meta.insert("terminate_reason".into(), reason.into());
         meta.insert("error".into(), Value::Null);
     }
-    meta.extend(fields(&chat.about));
-    json!({ "id": name(&chat.about), "conversations": conversations, "meta": meta })
+    meta.extend(fields(&chat.meta));
+    json!({ "id": name(&chat.meta), "conversations": conversations, "meta": meta })
 }
 
-/// There is no place for a system's message, so it stands before the first of the user's.
+/// The format has no system messages, so the system message is put before the first user message.
 fn agenttraj(chat: &Chat) -> Value {
-    let n_said = chat.messages.iter().filter(|message| message.role == Role::Assistant).count();
-    let (mut conversations, mut system, mut said) = (Vec::<Value>::new(), String::new(), 0);
+    let n_assistant = chat.messages.iter().filter(|message| message.role == Role::Assistant).count();
+    let (mut conversations, mut system, mut n_seen) = (Vec::<Value>::new(), String::new(), 0);
     for message in &chat.messages {
         let value = text(chat, message);
         conversations.push(match message.role {
@@ -80,8 +80,8 @@ fn agenttraj(chat: &Chat) -> Value {
                 continue;
             }
             Role::Assistant => {
-                said += 1;
-                json!({ "from": "gpt", "loss": said + chat.n_answers > n_said, "value": value })
+                n_seen += 1;
+                json!({ "from": "gpt", "loss": n_seen + chat.n_completions > n_assistant, "value": value })
             }
             Role::User | Role::Tool => {
                 let value = std::mem::take(&mut system) + &value;
@@ -89,20 +89,20 @@ fn agenttraj(chat: &Chat) -> Value {
             }
         });
     }
-    let goal = chat.about.goal.map_or(0, |goal| goal.0);
+    let goal = chat.meta.goal.map_or(0, |goal| goal.0);
     json!({ "item_id": format!("{NAME}{goal}"), "conversations": conversations })
 }
 
 /// A message as one text.
 fn text(chat: &Chat, message: &Message) -> String {
-    match chat.about.dialect {
-        Some(dialect) => dialect.written(message),
+    match chat.meta.prompt_format {
+        Some(prompt_format) => prompt_format.completion_text(message),
         None => message.content.clone(),
     }
 }
 
-fn fields(about: &About) -> Map<String, Value> {
-    match serde_json::to_value(about) {
+fn fields(meta: &ChatMeta) -> Map<String, Value> {
+    match serde_json::to_value(meta) {
         Ok(Value::Object(mut fields)) => {
             fields.retain(|_, value| !value.is_null());
             fields
@@ -111,25 +111,25 @@ fn fields(about: &About) -> Map<String, Value> {
     }
 }
 
-/// Unique in a file in which no trip stands twice.
-fn name(about: &About) -> String {
+/// The name of a chat, unique in a file without duplicate episodes.
+fn name(meta: &ChatMeta) -> String {
     let number = |mark: &str, number: Option<u64>| number.map(|n| format!("{mark}{n}")).unwrap_or_default();
-    let goal = about.goal.map_or(0, |goal| goal.0);
-    let sample = about.sample.filter(|&sample| sample > 0);
+    let goal = meta.goal.map_or(0, |goal| goal.0);
+    let sample = meta.sample.filter(|&sample| sample > 0);
     format!(
         "{NAME}{goal}{}{}",
         number("_sample_", sample),
-        number("_turn_", about.turn.map(|turn| turn as u64))
+        number("_turn_", meta.turn.map(|turn| turn as u64))
     )
 }
 
-/// What a line tells.
+/// A parsed line.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// What was shown before each answer, and the answer.
+    /// The last message before each completion, and the completion.
     pub turns: Vec<(String, Message)>,
-    pub about: About,
-    /// What the line says the trip was worth.
+    pub meta: ChatMeta,
+    /// The reward of the episode.
     pub reward: Option<f64>,
 }
 
@@ -138,7 +138,7 @@ struct Document {
     #[serde(alias = "id", alias = "item_id")]
     custom_id: Option<String>,
     #[serde(alias = "conversations")]
-    messages: Vec<Said>,
+    messages: Vec<RawMessage>,
     #[serde(alias = "meta", default)]
     metadata: Metadata,
 }
@@ -146,23 +146,23 @@ struct Document {
 #[derive(Deserialize, Default)]
 struct Metadata {
     #[serde(flatten)]
-    about: About,
+    meta: ChatMeta,
     #[serde(alias = "total_reward")]
     reward: Option<f64>,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct RawMessage {
     #[serde(alias = "from")]
     role: String,
     #[serde(alias = "value")]
     content: Option<String>,
     #[serde(default)]
-    tool_calls: Vec<SaidCall>,
+    tool_calls: Vec<RawCall>,
 }
 
 #[derive(Deserialize)]
-struct SaidCall {
+struct RawCall {
     #[serde(default)]
     id: String,
     function: Function,
@@ -174,37 +174,37 @@ struct Function {
     arguments: Value,
 }
 
-/// Reads a line of any of the formats, which name the same things differently.
+/// Reads a line of any of the formats.
 pub(super) fn read(text: &str) -> Result<Line, String> {
     let Document { custom_id, messages, metadata } = serde_json::from_str(text)
         .map_err(|error| error.to_string().replace(" at line 1 column ", " at column "))?;
-    let Metadata { mut about, reward } = metadata;
-    about.goal = about.goal.or_else(|| goal_in(custom_id.as_deref()?));
+    let Metadata { mut meta, reward } = metadata;
+    meta.goal = meta.goal.or_else(|| goal_in(custom_id.as_deref()?));
     let mut shown = None;
     let mut turns = Vec::new();
-    for said in messages {
-        match said.role.as_str() {
-            "user" | "human" | "tool" | "observation" => shown = Some(said.content.unwrap_or_default()),
+    for message in messages {
+        match message.role.as_str() {
+            "user" | "human" | "tool" | "observation" => shown = Some(message.content.unwrap_or_default()),
             "assistant" | "gpt" => {
-                let shown = shown.take().ok_or("an answer to nothing")?;
-                turns.push((shown, said.answer()?));
+                let shown = shown.take().ok_or("a completion without a message before it")?;
+                turns.push((shown, message.into_completion()?));
             }
             "system" => (),
-            other => return Err(format!("nobody is called `{other}` in a chat")),
+            other => return Err(format!("`{other}` is not a role")),
         }
     }
-    Ok(Line { turns, about, reward })
+    Ok(Line { turns, meta, reward })
 }
 
-impl Said {
-    fn answer(self) -> Result<Message, String> {
-        let call = |SaidCall { id, function }: SaidCall| {
+impl RawMessage {
+    fn into_completion(self) -> Result<Message, String> {
+        let call = |RawCall { id, function }: RawCall| {
             let arguments = match function.arguments {
                 Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::Null),
                 arguments => arguments,
             };
             let Value::Object(arguments) = arguments else {
-                return Err(format!("the arguments of a call of `{}` are no object", function.name));
+                return Err(format!("the arguments of a call of `{}` are not an object", function.name));
             };
             Ok(ToolCall { id, name: function.name, arguments })
         };
@@ -213,7 +213,12 @@ impl Said {
     }
 }
 
-/// The goal in the name of a trip, such as `webshop_6`.
+/// The last message before each completion of a line, and the completion.
+pub(crate) fn turns(line: &str) -> Result<Vec<(String, Message)>, String> {
+    read(line).map(|line| line.turns)
+}
+
+/// The goal in a name such as `webshop_6`.
 fn goal_in(name: &str) -> Option<GoalId> {
     name.strip_prefix(NAME)?.split('_').next()?.parse().ok().map(GoalId)
 }
