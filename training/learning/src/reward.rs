@@ -17,7 +17,7 @@ pub enum TaskReward {
     /// The mean of both: partial credit, and a step for the whole.
     Blend,
     /// 0 whatever was bought: what a learner does when nothing is to be learned.
-    Nothing,
+    Zero,
 }
 
 impl TaskReward {
@@ -26,7 +26,7 @@ impl TaskReward {
         match self {
             Self::Score => episode.reward,
             Self::Success => f64::from(u8::from(episode.is_success())),
-            Self::Nothing => 0.0,
+            Self::Zero => 0.0,
             Self::Blend => 0.5 * (Self::Score.of(episode) + Self::Success.of(episode)),
         }
     }

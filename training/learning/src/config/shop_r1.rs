@@ -9,7 +9,7 @@ use webshop_evaluation::next_action::RewardConfig;
 #[serde(deny_unknown_fields)]
 pub struct ShopR1Config {
     /// How a single answer is judged where it is learned from.
-    pub judge: Judge,
+    pub score: StepScore,
     /// Factor between what an answer is worth and what is learned from: 1/1001.1 where rewards are exponents (V*). Groups
     /// that divide by their deviation do not see it.
     pub reward_scale: f64,
@@ -18,11 +18,11 @@ pub struct ShopR1Config {
     /// Which steps of demonstrations there are.
     pub mix: Mix,
     /// Share of dead ends among the steps of the natural mix.
-    pub dead_ends: f64,
+    pub terminate_share: f64,
     /// Whether demonstrations that are cloned tell past rationales; what is answered, learned from and judged never does.
     pub history_rationales: bool,
     /// Held-out steps judged in an evaluation; 0 for none.
-    pub eval_steps: usize,
+    pub eval_examples: usize,
     /// The letters of the hierarchical reward.
     pub reward: RewardConfig,
 }
@@ -30,7 +30,7 @@ pub struct ShopR1Config {
 /// What an answer is worth to the learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judge {
+pub enum StepScore {
     /// The hierarchical reward.
     Hierarchical,
     /// 1 if the whole action is right, else 0.
@@ -50,13 +50,13 @@ pub enum Mix {
 impl Default for ShopR1Config {
     fn default() -> Self {
         Self {
-            judge: Judge::Hierarchical,
+            score: StepScore::Hierarchical,
             reward_scale: 1.0,
             data: String::new(),
             mix: Mix::Natural,
-            dead_ends: 0.1,
+            terminate_share: 0.1,
             history_rationales: false,
-            eval_steps: 300,
+            eval_examples: 300,
             reward: RewardConfig::default(),
         }
     }

@@ -18,7 +18,7 @@ use webshop_products::{GoalId, Purpose, Seed};
 
 use crate::error::Result;
 use crate::model::gradient::{Gradients, accumulate};
-use crate::data::task_set::Ground;
+use crate::data::task_set::TaskSet;
 use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
@@ -30,7 +30,7 @@ const DRAWS: u64 = 8;
 #[derive(Clone, Debug)]
 pub struct Demonstrations<'a> {
     /// Where the goals are.
-    pub ground: &'a Ground,
+    pub task_set: &'a TaskSet,
     /// What text becomes.
     pub tokenizer: &'a ShopTokenizer,
     /// Who tells them in a chat; `None` in the plain dialect.
@@ -40,9 +40,9 @@ pub struct Demonstrations<'a> {
     /// Tokens of the longest demonstration; what is longer is not shown.
     pub max_context: usize,
     /// Share of trips told by the careful customer, 0 to 1.
-    pub think_share: f64,
+    pub thinking_share: f64,
     /// Share of those for which goals are drawn until one is met whose trip refuses a candidate by its title, 0 to 1.
-    pub refusal_share: f64,
+    pub rejection_share: f64,
     /// The run's seed.
     pub seed: Seed,
 }
@@ -58,14 +58,14 @@ impl Demonstrations<'_> {
 
     fn draw(&self, step: u64, place: u64) -> Result<Option<Trajectory>> {
         let mut rng = self.seed.rng(Purpose::Demonstration, &[step, place]);
-        let careful = rng.random::<f64>() < self.think_share;
+        let careful = rng.random::<f64>() < self.thinking_share;
         let manner = if careful { Manner::Careful } else { Manner::Hasty };
-        let telling = careful && rng.random::<f64>() < self.refusal_share;
+        let telling = careful && rng.random::<f64>() < self.rejection_share;
         let mut shown = None;
         for _ in 0..DRAWS {
-            let goals = self.ground.training();
+            let goals = self.task_set.training();
             let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
-            let shop = self.ground.shop_of(goal);
+            let shop = self.task_set.shop_of(goal);
             let demonstrator = Demonstrator::new(shop, self.prompt.results_shown);
             let Some(turns) = demonstrator.trip(goal.goal, manner) else { continue };
             let Some(trajectory) = self.laid_down(shop, goal.goal, &turns)? else { continue };
@@ -83,7 +83,7 @@ impl Demonstrations<'_> {
     /// The trajectory of a trip; `None` if it cannot be told in the dialect.
     fn laid_down(&self, shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> Result<Option<Trajectory>> {
         let Some(chat) = &self.chat else {
-            return Ok(Some(lay_down(self.tokenizer, self.prompt, shop, goal, turns)?));
+            return Ok(Some(demonstration_trajectory(self.tokenizer, self.prompt, shop, goal, turns)?));
         };
         let told = chat.tell(shop, goal, turns)?;
         Ok(told.map(|told| {
@@ -93,7 +93,7 @@ impl Demonstrations<'_> {
                     trajectory.begin_sequence();
                 }
                 trajectory.push_observation(&turn.prompt_ids);
-                trajectory.push_utterance(&turn.said_ids, &vec![0.0; turn.said_ids.len()]);
+                trajectory.push_completion(&turn.said_ids, &vec![0.0; turn.said_ids.len()]);
             }
             trajectory
         }))
@@ -101,7 +101,7 @@ impl Demonstrations<'_> {
 }
 
 /// Demonstrated `turns` for `goal` in pieces: for each turn what would have been read, and what is said.
-pub fn recount(
+pub fn render_demonstration(
     prompt: PromptConfig,
     shop: &Shop,
     goal: GoalId,
@@ -120,7 +120,7 @@ pub fn recount(
 }
 
 /// The trajectory of demonstrated `turns` for `goal`.
-pub fn lay_down(
+pub fn demonstration_trajectory(
     tokenizer: &ShopTokenizer,
     prompt: PromptConfig,
     shop: &Shop,
@@ -128,10 +128,10 @@ pub fn lay_down(
     turns: &[DemonstratedTurn],
 ) -> Result<Trajectory, AgentError> {
     let mut trajectory = Trajectory::new();
-    for (read, said) in recount(prompt, shop, goal, turns) {
+    for (read, said) in render_demonstration(prompt, shop, goal, turns) {
         trajectory.push_observation(&encode(tokenizer, &read)?);
         let said = encode(tokenizer, &said)?;
-        trajectory.push_utterance(&said, &vec![0.0; said.len()]);
+        trajectory.push_completion(&said, &vec![0.0; said.len()]);
     }
     Ok(trajectory)
 }
@@ -158,22 +158,24 @@ pub fn cloning_gradient(
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::setup::{open_shop, prompt_config, train_tokenizer};
+    use crate::setup::limits::prompt_config;
+    use crate::setup::open_shop::open_shop;
+    use crate::setup::tokenizer::train_tokenizer;
 
     #[test]
     fn trips_that_tell_more_are_looked_for() {
         let config = Config::default();
-        let ground = Ground::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
-        let tokenizer = train_tokenizer(&ground, &config).unwrap();
-        let refusing = |refusal_share, max_context| {
+        let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
+        let tokenizer = train_tokenizer(&task_set, &config).unwrap();
+        let refusing = |rejection_share, max_context| {
             let demonstrations = Demonstrations {
-                ground: &ground,
+                task_set: &task_set,
                 tokenizer: &tokenizer,
                 chat: None,
                 prompt: prompt_config(&config),
                 max_context,
-                think_share: 1.0,
-                refusal_share,
+                thinking_share: 1.0,
+                rejection_share,
                 seed: Seed(0),
             };
             let batch = demonstrations.batch(0, 40).unwrap();

@@ -11,7 +11,7 @@ use webshop_agent::next_action::Sample;
 use webshop_products::GoalId;
 
 use crate::error::{Result, TrainingError};
-use crate::data::task_set::GroundGoal;
+use crate::data::task_set::TaskId;
 
 /// The split that is learned from.
 const TRAIN: &str = "train";
@@ -20,7 +20,7 @@ const TRAIN: &str = "train";
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedSteps {
     samples: Vec<Sample>,
-    addresses: Vec<GroundGoal>,
+    addresses: Vec<TaskId>,
     digest: String,
 }
 
@@ -49,7 +49,7 @@ impl RecordedSteps {
             return Err(TrainingError::bad_file(path, "it has no step of the split `train` to learn from"));
         }
         let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let address = |number| GroundGoal { shop: 0, goal: GoalId(number) };
+        let address = |number| TaskId { shop: 0, goal: GoalId(number) };
         let addresses = (0..samples.len() as u32).map(address).collect();
         Ok(Self { samples, addresses, digest })
     }
@@ -60,12 +60,12 @@ impl RecordedSteps {
     }
 
     /// An address for each step, in the place of a goal.
-    pub fn addresses(&self) -> &[GroundGoal] {
+    pub fn addresses(&self) -> &[TaskId] {
         &self.addresses
     }
 
     /// The step at this address.
-    pub(super) fn at(&self, address: GroundGoal) -> Option<&Sample> {
+    pub(super) fn at(&self, address: TaskId) -> Option<&Sample> {
         self.samples.get(address.goal.0 as usize)
     }
 }

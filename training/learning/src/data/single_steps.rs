@@ -1,12 +1,12 @@
 //! Single steps of demonstrations, drawn to be learned from or judged by.
 //!
-//! [`Steps`] gives each goal of the ground one step for each visit, as a [`Sample`]: a step of a customer's trip, or a
+//! [`Steps`] gives each goal of the task_set one step for each visit, as a [`Sample`]: a step of a customer's trip, or a
 //! dead end, on which nothing is left but to leave. What is drawn depends on the seed, the goal and the visit alone.
 //! Where [`RecordedSteps`] are there to be learned from, each of them stands in the place of a goal.
 //! [`Steps::of`] puts steps into the tokens of an [`Interviewer`].
 //!
 //! ```text
-//! natural   with probability `dead_ends` a dead end, else any step of the trip
+//! natural   with probability `terminate_share` a dead end, else any step of the trip
 //! paper     690 clicks : 677 searches : 512 dead ends, each type's steps as likely as each other
 //! ```
 //!
@@ -26,7 +26,7 @@ use webshop_products::{Purpose, Seed, Split};
 use crate::data::recorded_steps::RecordedSteps;
 use crate::config::{Mix, ShopR1Config};
 use crate::error::{Result, TrainingError};
-use crate::data::task_set::{Ground, GroundGoal};
+use crate::data::task_set::{TaskSet, TaskId};
 use crate::data::trajectory::Trajectory;
 
 /// What a draw is for, beside the seed.
@@ -39,7 +39,7 @@ const DEAD_END_TRIES: u64 = 8;
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
     /// Where the goals are.
-    pub ground: &'a Ground,
+    pub task_set: &'a TaskSet,
     /// Products of a results page that demonstrations choose from.
     pub results_shown: usize,
     /// Which steps.
@@ -54,7 +54,7 @@ pub struct Steps<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The goal it is on the way to.
-    pub goal: GroundGoal,
+    pub goal: TaskId,
     /// Position in the trip, from 0.
     pub turn: usize,
     /// What is read.
@@ -67,7 +67,7 @@ pub struct Step {
 
 impl Step {
     /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for an answer.
-    pub fn told(interviewer: &Interviewer<'_>, goal: GroundGoal, sample: &Sample) -> Result<Option<Self>> {
+    pub fn render(interviewer: &Interviewer<'_>, goal: TaskId, sample: &Sample) -> Result<Option<Self>> {
         let Some(prompt_ids) = interviewer.ask(sample)? else { return Ok(None) };
         let said_ids = interviewer.gold(sample)?;
         Ok(Some(Self { goal, turn: sample.step, prompt_ids, said_ids, gold: sample.action.clone() }))
@@ -77,7 +77,7 @@ impl Step {
     pub fn demonstration(&self) -> Trajectory {
         let mut step = Trajectory::new();
         step.push_observation(&self.prompt_ids);
-        step.push_utterance(&self.said_ids, &vec![0.0; self.said_ids.len()]);
+        step.push_completion(&self.said_ids, &vec![0.0; self.said_ids.len()]);
         step
     }
 }
@@ -118,17 +118,17 @@ impl Steps<'_> {
     /// `n` different steps of held-out goals to judge by, the same for every run and seed: one of each goal, then another of
     /// each, and so on; fewer if the goals have no more.
     pub fn held_out(
-        ground: &Ground,
+        task_set: &TaskSet,
         results_shown: usize,
         config: &ShopR1Config,
         split: Split,
         n: usize,
-    ) -> Vec<(GroundGoal, Sample)> {
-        let steps = Steps { ground, results_shown, config, recorded: None, seed: Seed(0) };
-        let goals = ground.held_out(split, n);
+    ) -> Vec<(TaskId, Sample)> {
+        let steps = Steps { task_set, results_shown, config, recorded: None, seed: Seed(0) };
+        let goals = task_set.held_out(split, n);
         let visits = (0..Self::MOST_VISITS).map(|visit| Self::HELD_OUT + visit);
         let each =
-            visits.flat_map(|visit| goals.iter().map(move |&goal| (GroundGoal { shop: 0, goal }, visit)));
+            visits.flat_map(|visit| goals.iter().map(move |&goal| (TaskId { shop: 0, goal }, visit)));
         let mut met = BTreeSet::new();
         each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, Manner::Careful, visit)?)))
             .filter(|(_, sample)| met.insert(sample.id.clone()))
@@ -143,7 +143,7 @@ impl Steps<'_> {
     pub fn of(
         &self,
         interviewer: &Interviewer<'_>,
-        goals: &[GroundGoal],
+        goals: &[TaskId],
         visit: u64,
         step: u64,
     ) -> Result<Drawn> {
@@ -155,13 +155,13 @@ impl Steps<'_> {
     fn told(
         &self,
         interviewer: &Interviewer<'_>,
-        goals: &[(GroundGoal, Manner)],
+        goals: &[(TaskId, Manner)],
         visit: u64,
         step: u64,
     ) -> Result<Drawn> {
-        let draw = |&(goal, manner): &(GroundGoal, Manner)| match self.sample(goal, manner, visit) {
+        let draw = |&(goal, manner): &(TaskId, Manner)| match self.sample(goal, manner, visit) {
             None => Ok(Draw::Undemonstrated),
-            Some(sample) => Ok(Step::told(interviewer, goal, &sample)?
+            Some(sample) => Ok(Step::render(interviewer, goal, &sample)?
                 .filter(|step| step.said_ids.len() <= interviewer.longest_answer())
                 .map_or(Draw::TooLong, Draw::Step)),
         };
@@ -184,21 +184,21 @@ impl Steps<'_> {
         Ok(drawn)
     }
 
-    /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`; a `think_share` of them by the careful
+    /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`; a `thinking_share` of them by the careful
     /// customer, the rest by the hasty one.
     pub fn batch(
         &self,
         interviewer: &Interviewer<'_>,
-        think_share: f64,
+        thinking_share: f64,
         step: u64,
         n: usize,
     ) -> Result<Vec<Trajectory>> {
         let mut rng = self.seed.rng(Purpose::Steps, &[DRAWS_GOALS, step]);
         let goals = self.addresses();
-        let told: Vec<(GroundGoal, Manner)> = (0..n)
+        let told: Vec<(TaskId, Manner)> = (0..n)
             .map(|_| {
                 let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
-                let careful = rng.random::<f64>() < think_share;
+                let careful = rng.random::<f64>() < thinking_share;
                 (goal, if careful { Manner::Careful } else { Manner::Hasty })
             })
             .collect();
@@ -208,15 +208,15 @@ impl Steps<'_> {
     }
 
     /// All goals of which there may be a step to learn from.
-    pub fn addresses(&self) -> &[GroundGoal] {
+    pub fn addresses(&self) -> &[TaskId] {
         match self.recorded {
             Some(recorded) => recorded.addresses(),
-            None => self.ground.training(),
+            None => self.task_set.training(),
         }
     }
 
     /// The step of `goal` on this visit; `None` if such a customer can demonstrate none.
-    pub fn sample(&self, goal: GroundGoal, manner: Manner, visit: u64) -> Option<Sample> {
+    pub fn sample(&self, goal: TaskId, manner: Manner, visit: u64) -> Option<Sample> {
         if let Some(recorded) = self.recorded {
             return recorded.at(goal).cloned();
         }
@@ -231,7 +231,7 @@ impl Steps<'_> {
     /// The type of the step to draw; `None` for any but a dead end.
     fn wanted(&self, rng: &mut impl Rng) -> Option<ActionType> {
         match self.config.mix {
-            Mix::Natural => (rng.random::<f64>() < self.config.dead_ends).then_some(ActionType::Terminate),
+            Mix::Natural => (rng.random::<f64>() < self.config.terminate_share).then_some(ActionType::Terminate),
             Mix::Paper => {
                 let whole: usize = PAPER_MIX.iter().map(|(_, weight)| weight).sum();
                 let at = rng.random_range(0..whole as u64) as usize;
@@ -243,12 +243,12 @@ impl Steps<'_> {
     /// A step of a customer's trip.
     fn on_trip(
         &self,
-        goal: GroundGoal,
+        goal: TaskId,
         manner: Manner,
         wanted: Option<ActionType>,
         rng: &mut impl Rng,
     ) -> Option<Sample> {
-        let shop = self.ground.shop_of(goal);
+        let shop = self.task_set.shop_of(goal);
         let turns = Demonstrator::new(shop, self.results_shown).trip(goal.goal, manner)?;
         let told = turns.into_iter().map(|turn| {
             let thought: String = turn.thought.iter().map(Piece::text).collect();
@@ -264,8 +264,8 @@ impl Steps<'_> {
     }
 
     /// A page of results for what somebody else wants.
-    fn dead_end(&self, goal: GroundGoal, rng: &mut impl Rng) -> Option<Sample> {
-        let shop = self.ground.shop_of(goal);
+    fn dead_end(&self, goal: TaskId, rng: &mut impl Rng) -> Option<Sample> {
+        let shop = self.task_set.shop_of(goal);
         (0..DEAD_END_TRIES).find_map(|_| drawn_dead_end(shop, goal.goal, BuyNowAs::Click, rng))
     }
 }

@@ -23,24 +23,32 @@
 
 use candle_core::Tensor;
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::terms::{KlTerm, LogProbs, Term};
-use crate::loss::{Judged, Learner, Prepared, Scored, Target, by_value};
+use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_value};
 use crate::error::Result;
 
 /// The loss of A*-PO; the default.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Apo {
     /// β₂ > 0, the price of leaving the reference.
     pub beta2: f64,
 }
 
-impl Learner for Apo {
+impl Default for Apo {
+    fn default() -> Self {
+        Self { beta2: 1e-3 }
+    }
+}
+
+impl Loss for Apo {
     fn name(&self) -> &'static str {
         "apo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::ByValue
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Value
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

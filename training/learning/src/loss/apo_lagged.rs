@@ -7,7 +7,7 @@
 //! V*(x) = β₁ · log( (1/G) Σᵢ exp(rᵢ/β₁) )
 //! L = mean_b ( β₂ · ( Σₜ log π(yₜ) − Σₜ log π_lag(yₜ) ) − ( r − V*(x) ) )² / (2β₂)
 //!
-//! β₁ — `beta1`    β₂ — `beta2`    G — `learner.group_size`    K — `value.refresh`
+//! β₁ — `beta1`    β₂ — `beta2`    G — `rl.group_size`    K — `value.refresh`
 //! ```
 //!
 //! The regression does not ask for trips of the policy itself, so that lagging costs no bias; and since the reference
@@ -19,7 +19,7 @@
 
 use crate::loss::apo::squares;
 use crate::loss::terms::{LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_episode, group, share_of};
 use crate::error::Result;
 use crate::value::optimal_value;
 
@@ -32,13 +32,17 @@ pub struct ApoLagged {
     pub beta2: f64,
 }
 
-impl Learner for ApoLagged {
+impl Loss for ApoLagged {
     fn name(&self) -> &'static str {
         "apo-lagged"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
+    }
+
+    fn samples_from_reference(&self) -> bool {
+        true
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
@@ -52,7 +56,7 @@ impl Learner for ApoLagged {
             }
             scored.reward - optimal_value(&rewards, self.beta1)
         };
-        Ok(by_trip(batch, batch.iter().map(advantage), share, KlTerm::NONE))
+        Ok(by_episode(batch, batch.iter().map(advantage), share, KlTerm::NONE))
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

@@ -12,27 +12,36 @@
 //! the constant that generation is limited to; here by 1, which is a matter of the learning rate. The KL term, which it
 //! leaves out, is off with a coefficient of 0.
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::group::GroupStatistics;
 use crate::loss::terms::{Clip, LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of Dr. GRPO.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DrGrpo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
 }
 
-impl Learner for DrGrpo {
+impl Default for DrGrpo {
+    fn default() -> Self {
+        Self { clip: Clip::default(), kl: KlTerm::default() }
+    }
+}
+
+impl Loss for DrGrpo {
     fn name(&self) -> &'static str {
         "dr-grpo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

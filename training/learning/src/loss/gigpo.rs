@@ -19,19 +19,22 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::group;
 use crate::loss::group::GroupStatistics;
 use crate::loss::grpo::token_mean;
 use crate::loss::terms::{Clip, LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Segment, Target, share_of};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Segment, Target, share_of};
 use crate::error::Result;
 
 /// The loss of GiGPO.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gigpo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
     /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
     pub min_std: f64,
@@ -41,25 +44,31 @@ pub struct Gigpo {
     pub step_weight: f64,
 }
 
-impl Learner for Gigpo {
+impl Default for Gigpo {
+    fn default() -> Self {
+        Self { clip: Clip::default(), kl: KlTerm::default(), min_std: 0.0, discount: 0.95, step_weight: 1.0 }
+    }
+}
+
+impl Loss for Gigpo {
     fn name(&self) -> &'static str {
         "gigpo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
         let share = share_of(self.name(), batch)?;
         let groups = group::of_each(self.name(), batch)?;
         let at_states = self.returns_at_states(batch);
-        let target = |(scored, of_trips): (&Scored, &GroupStatistics)| {
-            let of_trip = of_trips.normalized(scored.reward, self.min_std);
+        let target = |(scored, of_episodes): (&Scored, &GroupStatistics)| {
+            let of_episode = of_episodes.normalized(scored.reward, self.min_std);
             let segment = |(at, turn): (usize, &crate::loss::ScoredTurn)| {
                 let of_turns = at_states[&(scored.group, turn.state)];
                 let of_turn = of_turns.normalized(self.return_from(scored, at), self.min_std);
-                let advantage = of_trip + self.step_weight * of_turn;
+                let advantage = of_episode + self.step_weight * of_turn;
                 Segment { n_tokens: turn.n_tokens, advantage, weight: self.kl.weight_beside(advantage) }
             };
             Target { segments: scored.turns.iter().enumerate().map(segment).collect(), share }

@@ -52,7 +52,7 @@ pub fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatisti
     }
     if groups.values().all(|rewards| rewards.len() < 2) {
         let problem =
-            "no goal has two trips, so that none can be compared; set `learner.group_size` to 2 or more";
+            "no goal has two trips, so that none can be compared; set `rl.group_size` to 2 or more";
         return Err(TrainingError::InvalidBatch { loss, problem: problem.into() });
     }
     let statistics: BTreeMap<usize, GroupStatistics> =
@@ -81,6 +81,6 @@ mod tests {
     fn trips_that_have_no_other_are_refused() {
         let alone = [Scored::whole(0, 1.0, 0.0, 1), Scored::whole(1, 0.0, 0.0, 1)];
         let error = of_each("grpo", &alone).unwrap_err().to_string();
-        assert!(error.contains("`grpo`") && error.contains("`learner.group_size`"), "{error}");
+        assert!(error.contains("`grpo`") && error.contains("`rl.group_size`"), "{error}");
     }
 }

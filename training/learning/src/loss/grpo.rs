@@ -17,28 +17,37 @@
 //! Deviations: none from the equation with a `min_std` of 0. Dividing by std r makes the least difference in a group as
 //! loud as the greatest; from a `min_std` on, groups in which rewards differ by less have A = 0 too.
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::terms::{Clip, LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of GRPO.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Grpo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
     /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
     pub min_std: f64,
 }
 
-impl Learner for Grpo {
+impl Default for Grpo {
+    fn default() -> Self {
+        Self { clip: Clip::default(), kl: KlTerm::default(), min_std: 0.0 }
+    }
+}
+
+impl Loss for Grpo {
     fn name(&self) -> &'static str {
         "grpo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

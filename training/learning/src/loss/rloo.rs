@@ -11,24 +11,33 @@
 //! Deviations: the paper takes the KL out of the reward; here it is a term of the loss ([`KlTerm`]), and off with a
 //! coefficient of 0. A trip without another for its goal has A = 0.
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of REINFORCE leave-one-out.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rloo {
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
 }
 
-impl Learner for Rloo {
+impl Default for Rloo {
+    fn default() -> Self {
+        Self { kl: KlTerm::default() }
+    }
+}
+
+impl Loss for Rloo {
     fn name(&self) -> &'static str {
         "rloo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

@@ -3,7 +3,7 @@
 use candle_core::{Device, Tensor, Var};
 
 use super::*;
-use crate::config::Center;
+use crate::loss::wsft::Center;
 
 pub(super) const CLIP: Clip = Clip { low: 0.2, high: 0.28 };
 pub(super) const NO_KL: KlTerm = KlTerm::NONE;
@@ -19,18 +19,18 @@ pub(super) fn scored_in_groups(pairs: &[(usize, f64)]) -> Vec<Scored> {
     pairs.iter().map(|&(group, reward)| Scored::whole(group, reward, 0.0, 1)).collect()
 }
 
-pub(super) fn targets_of(learner: &dyn Learner, batch: &[Scored]) -> Vec<Target> {
+pub(super) fn targets_of(learner: &dyn Loss, batch: &[Scored]) -> Vec<Target> {
     match learner.prepare(batch).unwrap() {
         Prepared::Learn(targets) => targets,
         Prepared::NoSignal => panic!("{} found no signal", learner.name()),
     }
 }
 
-pub(super) fn targets(learner: &dyn Learner, pairs: &[(f64, f64)]) -> Vec<Target> {
+pub(super) fn targets(learner: &dyn Loss, pairs: &[(f64, f64)]) -> Vec<Target> {
     targets_of(learner, &scored(pairs))
 }
 
-pub(super) fn weights(learner: &dyn Learner, pairs: &[(f64, f64)]) -> Vec<f64> {
+pub(super) fn weights(learner: &dyn Loss, pairs: &[(f64, f64)]) -> Vec<f64> {
     targets(learner, pairs).iter().map(Target::weight).collect()
 }
 
@@ -40,7 +40,7 @@ fn tensor(values: &[f64]) -> Tensor {
 
 /// The loss and its gradient with respect to every log-probability of the policy.
 pub(super) fn differentiate(
-    learner: &dyn Learner,
+    learner: &dyn Loss,
     targets: &[Target],
     policy: &[f64],
     reference: &[f64],
@@ -60,7 +60,7 @@ pub(super) fn differentiate(
 }
 
 /// Every loss, with every term it can have.
-fn all() -> Vec<Box<dyn Learner>> {
+fn all() -> Vec<Box<dyn Loss>> {
     let kl = |estimator| KlTerm { coefficient: 0.1, estimator };
     let (k2, k3) = (kl(KlEstimator::K2), kl(KlEstimator::K3));
     let wsft = |weighting, center| Wsft {
@@ -199,7 +199,7 @@ fn a_batch_in_another_order_teaches_the_same() {
 fn rewards_as_expected_are_skipped_by_all_who_expect() {
     // Every trip earned V* and what its group earned.
     let same: Vec<Scored> = (0..4).map(|i| Scored::whole(i / 2, 0.5, 0.5, 1)).collect();
-    for learner in all().iter().filter(|learner| learner.judged() != Judged::Alone) {
+    for learner in all().iter().filter(|learner| learner.advantage_source() != AdvantageSource::Reward) {
         assert_eq!(learner.prepare(&same).unwrap(), Prepared::NoSignal, "{}", learner.name());
     }
 }
@@ -224,8 +224,8 @@ fn a_single_trip_teaches_or_is_refused_with_a_reason() {
             // The mean of one is that one, and so is the mean of one exponential.
             Ok(Prepared::NoSignal) => assert!(["awr", "reinforce", "wsft"].contains(&learner.name())),
             Err(error) => {
-                assert_eq!(learner.judged(), Judged::InGroups);
-                assert!(error.to_string().contains("learner.group_size"), "{error}");
+                assert_eq!(learner.advantage_source(), AdvantageSource::Group);
+                assert!(error.to_string().contains("rl.group_size"), "{error}");
             }
         }
     }

@@ -15,7 +15,7 @@
 //! Two other schemes of weights were described with it ([`Weighting`]): w = z + c, never below 0, which keeps the order
 //! of all trips; and w = exp(min(A/β, 20)) over its mean. With credit by state a run of turns stands where a trip does.
 //!
-//! Deviations from the bare formula, each where it would ignore the rewards; `is_guarded` off restores it:
+//! Deviations from the bare formula, each where it would ignore the rewards; `guarded` off restores it:
 //!
 //! | batch | bare formula | here |
 //! |---|---|---|
@@ -34,8 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::loss::awr::exponential_weights;
 use crate::loss::terms::{LogProbs, Term, constant};
-use crate::loss::{Judged, Learner, Prepared, Scored, Target, credited};
-use crate::config::Center;
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, credited};
 use crate::error::Result;
 
 /// Added to the deviation, and the deviation below which there is none.
@@ -55,8 +54,18 @@ pub enum Weighting {
     Shifted,
 }
 
+/// What the advantages of a batch are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Center {
+    /// The mean advantage of the batch, as in the original recipe.
+    Batch,
+    /// Each prompt's own V*: no mean is subtracted, and an episode with A = 0 gets weight 0.
+    Prompt,
+}
+
 /// The loss of weighted supervised fine-tuning.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Wsft {
     /// The scheme.
     pub weighting: Weighting,
@@ -69,16 +78,29 @@ pub struct Wsft {
     /// What z is measured from.
     pub center: Center,
     /// Whether batches whose rewards say nothing are skipped.
-    pub is_guarded: bool,
+    pub guarded: bool,
 }
 
-impl Learner for Wsft {
+impl Default for Wsft {
+    fn default() -> Self {
+        Self {
+            weighting: Weighting::Normalized,
+            kl_coefficient: KlTerm::default().coefficient,
+            advantage_clip: 3.0,
+            beta: 0.5,
+            center: Center::Batch,
+            guarded: true,
+        }
+    }
+}
+
+impl Loss for Wsft {
     fn name(&self) -> &'static str {
         "wsft"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::ByValue
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Value
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
@@ -87,7 +109,7 @@ impl Learner for Wsft {
             Weighting::Exponential => exponential_weights(&mut targets, self.beta),
             Weighting::Normalized | Weighting::Shifted => self.set_weights(&mut targets),
         };
-        Ok(if is_told || !self.is_guarded { Prepared::Learn(targets) } else { Prepared::NoSignal })
+        Ok(if is_told || !self.guarded { Prepared::Learn(targets) } else { Prepared::NoSignal })
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
@@ -113,7 +135,7 @@ impl Wsft {
 
     /// w of each advantage, and whether the advantages tell trips apart.
     fn weights(&self, advantages: &[f64]) -> (Vec<f64>, bool) {
-        if let ([only], true) = (advantages, self.is_guarded) {
+        if let ([only], true) = (advantages, self.guarded) {
             static SAID: Once = Once::new();
             SAID.call_once(|| tracing::warn!("`wsft` on a batch of one weighs by 1 + A/β instead of z + 1"));
             return (vec![(1.0 + only / self.beta).clamp(WEIGHTS.0, WEIGHTS.1)], only.abs() >= EPSILON);
@@ -158,7 +180,7 @@ mod tests {
         advantage_clip: 3.0,
         beta: 0.5,
         center: Center::Batch,
-        is_guarded: true,
+        guarded: true,
     };
     const BY_PROMPT: Wsft = Wsft { center: Center::Prompt, ..FOUNDED };
 
@@ -249,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_bare_formula_imitates_whatever_was_done() {
-        let bare = Wsft { is_guarded: false, ..FOUNDED };
+        let bare = Wsft { guarded: false, ..FOUNDED };
         check(bare, &[(0.0, 0.0); 4], &[1.0; 4]);
         check(bare, &[(0.0, 0.9)], &[1.0]);
         // Failures that were expected to be failures have a gradient: −1/4 for each trip's mean log-likelihood.

@@ -9,10 +9,10 @@
 //! Every metric is defined once, as a variant of [`Metric`]; `writer` holds the files, `events` writes the one for
 //! TensorBoard, `follow` reads along while they grow. Nothing is averaged or smoothed here.
 
-pub mod events;
-pub mod follow;
-pub mod record;
-pub mod writer;
+mod events;
+mod follow;
+pub(crate) mod record;
+mod writer;
 
 
 pub use crate::metrics::follow::Follower;
@@ -88,7 +88,7 @@ metrics! {
     /// The loss whose gradient was stepped along, before clipping.
     TrainLoss = "train/loss",
     /// k1: mean over trips of Σₜ (log π − log π_ref), in nats a trip; its expectation is the KL to the reference.
-    TrainKl = "train/kl",
+    TrainApproxKl = "train/approx_kl",
     /// k3: mean over tokens of exp(−d) − 1 + d with d = log π − log π_ref; never negative, in nats a token.
     TrainKlK3 = "train/kl_k3",
     /// Mean entropy of the sampling distribution over the tokens written, in nats.
@@ -102,7 +102,7 @@ metrics! {
     /// (Σw)²/Σw² of the trips' weights.
     TrainEffectiveSamples = "train/effective_samples",
     /// Share of the tokens learned from whose gradient a clip took.
-    TrainClipFrac = "train/clip_frac",
+    TrainClipfrac = "train/clipfrac",
     /// Mean over groups of the standard deviation of their rewards; of groups of two or more.
     TrainGroupSpread = "train/group_spread",
     /// Largest |log π at training − log π at sampling| of a token: two computations of one number.
@@ -321,8 +321,8 @@ mod tests {
     #[test]
     fn numbers_json_cannot_hold_are_absent() {
         let mut record = Record::new(Phase::Learn, 0);
-        record.set(Metric::TrainLoss, f64::NAN).set(Metric::TrainKl, f64::INFINITY);
-        assert_eq!((record.get(Metric::TrainLoss), record.get(Metric::TrainKl)), (None, None));
+        record.set(Metric::TrainLoss, f64::NAN).set(Metric::TrainApproxKl, f64::INFINITY);
+        assert_eq!((record.get(Metric::TrainLoss), record.get(Metric::TrainApproxKl)), (None, None));
     }
 
     #[test]

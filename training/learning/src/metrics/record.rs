@@ -3,7 +3,7 @@
 use webshop_agent::Episode;
 
 use webshop_evaluation::Summary;
-use crate::loss::step::LearnTerms;
+use crate::loss::step::UpdateStatistics;
 use crate::metrics::{Metric, Record};
 use crate::reward::malformed_turns;
 use webshop_evaluation::next_action::NextActionScores;
@@ -45,12 +45,12 @@ pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64)
 }
 
 /// What was measured while learning from them.
-pub fn record_learning(record: &mut Record, terms: &LearnTerms) {
+pub fn record_update(record: &mut Record, terms: &UpdateStatistics) {
     record
         .set(Metric::TrainLoss, terms.loss)
-        .set(Metric::TrainKl, terms.kl)
+        .set(Metric::TrainApproxKl, terms.kl)
         .set(Metric::TrainKlK3, terms.kl_k3)
-        .set(Metric::TrainClipFrac, terms.clip_frac)
+        .set(Metric::TrainClipfrac, terms.clipfrac)
         .set(Metric::TrainLogProbGap, terms.log_prob_gap)
         .set(Metric::TrainLogProbGapMean, terms.log_prob_gap_mean)
         .set(Metric::TrainOutsideNucleus, terms.outside_nucleus[0])

@@ -179,7 +179,7 @@ mod tests {
             members: vec![0],
             ids: (0..9).map(|i| (i * 7 + salt) % 50).collect(),
             lengths: vec![9],
-            trunks: vec![],
+            prefixes: vec![],
             positions: (2..8).collect(),
             targets: (3..9).map(|i| (i * 7 + salt) % 50).collect(),
             n_targets: vec![6],
@@ -218,7 +218,7 @@ mod tests {
         let answer = |salt: u32| {
             let prompt: Vec<u32> = (0..70).map(|i| (i * 11 + 3) % 50).collect();
             let ids: Vec<u32> = (0..9 + salt).map(|i| (i * 7 + salt) % 50).collect();
-            Trajectory::answer(&prompt, &ids, &vec![0.0; ids.len()])
+            Trajectory::completion(&prompt, &ids, &vec![0.0; ids.len()])
         };
         let batch: Vec<Trajectory> = (0..4).map(answer).collect();
         let (apart, together) = (MicroBatch::pack(&batch, 1000), MicroBatch::pack_sharing(&batch, 1000));

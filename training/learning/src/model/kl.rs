@@ -42,9 +42,9 @@ mod tests {
         let id = |i: u32| (7 * i + salt) % 50;
         let mut trip = Trajectory::new();
         trip.push_observation(&[id(0), id(1), id(2)]);
-        trip.push_utterance(&[id(3), id(4)], &[0.0; 2]);
+        trip.push_completion(&[id(3), id(4)], &[0.0; 2]);
         trip.push_observation(&[id(5)]);
-        trip.push_utterance(&[id(6)], &[0.0]);
+        trip.push_completion(&[id(6)], &[0.0]);
         trip
     }
 

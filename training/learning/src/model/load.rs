@@ -16,8 +16,8 @@ use webshop_products::Seed;
 use crate::run::folder::find_checkpoint;
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
-use crate::setup::{lanes_within, prompt_config};
-use crate::trainer::{CONFIG, MODEL};
+use crate::setup::limits::{lanes_within, prompt_config};
+use crate::run::checkpoint::names::{CONFIG, MODEL};
 
 /// What every model folder has.
 const MODEL_CONFIG: &str = "config.json";
@@ -30,7 +30,7 @@ const CACHE_BYTES: usize = 2 << 30;
 
 /// A model with its tokenizer and the configuration it was trained under.
 #[derive(Debug)]
-pub struct Trained {
+pub struct TrainedModel {
     /// How pages are read and turns are bounded; the defaults if the folder is a bare model.
     pub config: Config,
     /// What text becomes.
@@ -43,7 +43,7 @@ pub struct Trained {
 
 /// How a model is to shop, where that is not as it was trained.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Manners {
+pub struct GenerationOptions {
     /// The format of prompts and answers.
     pub dialect: Option<Dialect>,
     /// Sampling temperature; 0 is greedy.
@@ -58,7 +58,7 @@ pub struct Manners {
 
 /// A model that is ready to shop.
 #[derive(Debug)]
-pub struct Shopper {
+pub struct LoadedPolicy {
     engine: Engine,
     tokenizer: ShopTokenizer,
     config: LmConfig,
@@ -66,7 +66,7 @@ pub struct Shopper {
     fingerprint: Arc<str>,
 }
 
-impl Trained {
+impl TrainedModel {
     /// Loads what `path` names: a run folder, its `checkpoints/last`, a checkpoint, or a bare model folder.
     pub fn load(path: &Path) -> Result<Self> {
         if path.join(MODEL_CONFIG).is_file() {
@@ -87,14 +87,14 @@ impl Trained {
     /// The dialect it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
     /// has the marks of that layout, or one whose prompts every chat template can tell.
     pub fn dialect(&self) -> Dialect {
-        match self.config.prompt.dialect {
-            Dialect::Plain if !knows_plain(&self.tokenizer) => Dialect::VerlAgent,
+        match self.config.prompt.format {
+            Dialect::Plain if !knows_compact(&self.tokenizer) => Dialect::VerlAgent,
             dialect => dialect,
         }
     }
 
     /// The model as a customer who is computed where `compute` says; its training weights are let go.
-    pub fn into_shopper(self, manners: Manners, compute: &Compute) -> Result<Shopper> {
+    pub fn into_policy(self, manners: GenerationOptions, compute: &Compute) -> Result<LoadedPolicy> {
         let dialect = manners.dialect.unwrap_or_else(|| self.dialect());
         let positions = self.model.config().max_position_embeddings;
         let (max_context, max_turn_tokens, format) = match dialect {
@@ -103,7 +103,7 @@ impl Trained {
                 let config = self.model.config();
                 let format = ChatFormat::load(&self.folder, dialect, config, &self.tokenizer)?;
                 let prompt = &self.config.prompt;
-                let (context, turn) = match prompt.dialect == dialect {
+                let (context, turn) = match prompt.format == dialect {
                     true => (prompt.max_context, prompt.max_turn_tokens),
                     false => (CHAT_CONTEXT, CHAT_TURN),
                 };
@@ -121,12 +121,12 @@ impl Trained {
         };
         let fingerprint = self.model.fingerprint()?.into();
         let engine = Engine::new(&self.model, compute)?;
-        Ok(Shopper { engine, tokenizer: self.tokenizer, config, format, fingerprint })
+        Ok(LoadedPolicy { engine, tokenizer: self.tokenizer, config, format, fingerprint })
     }
 }
 
 /// Whether a vocabulary has the marks of the plain dialect.
-pub(crate) fn knows_plain(tokenizer: &ShopTokenizer) -> bool {
+pub(crate) fn knows_compact(tokenizer: &ShopTokenizer) -> bool {
     let knows = |token: &str| tokenizer.special_id(token).is_ok();
     knows(THINK) && knows(&mark(1))
 }
@@ -141,11 +141,11 @@ pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
                        `webshop model merge`";
         return Err(TrainingError::bad_file(folder, problem));
     };
-    let base = Trained::load(Path::new(base))?.model.merged()?;
+    let base = TrainedModel::load(Path::new(base))?.model.merged()?;
     Ok(base.adapted(Lora::load(folder, &base)?)?)
 }
 
-impl Shopper {
+impl LoadedPolicy {
     /// The policy, drawing from `seed`.
     pub fn policy(&self, seed: Seed) -> Result<LmPolicy<'_>> {
         let (engine, tokenizer) = (self.engine.clone(), &self.tokenizer);

@@ -1,7 +1,7 @@
 //! Weights on one of the two engines, and what the trainer asks of them whichever it is.
 //!
 //! A [`Network`] is a policy or a reference. It makes an [`Engine`] for rollouts and scores tokens; gradients of it are
-//! [`crate::model::gradient`]'s, steps the [`Student`](crate::model::learner_state::Student)'s. On a device rollouts, scores and gradients
+//! [`crate::model::gradient`]'s, steps the [`TrainState`](crate::model::train_state::TrainState)'s. On a device rollouts, scores and gradients
 //! are computed with one set of weights. It knows no loss and no optimizer.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use webshop_lm::{Engine, Qwen2, Sampler, TokenStats};
 
 use crate::config::ModelConfig;
 use crate::error::{Result, TrainingError};
-use crate::setup::{LANES, lanes_within};
+use crate::setup::limits::{LANES, lanes_within};
 use crate::data::trajectory::MicroBatch;
 
 /// A model where it is computed. A clone shares the weights.

@@ -1,4 +1,9 @@
-use super::*;
+use std::fs;
+use std::path::Path;
+
+use crate::config::Config;
+use crate::error::{Result, TrainingError};
+use crate::run::folder::{RunFolder, find_checkpoint, read_trainer_state};
 
 fn new_run() -> (tempfile::TempDir, RunFolder) {
     let folder = tempfile::tempdir().unwrap();

@@ -1,20 +1,18 @@
-//! Bytes: what a run needs, counted, and what there is, asked of the system.
-
-use std::fs;
+//! Counts the bytes of a run, part by part.
 
 use webshop_lm::Qwen2;
 
 use crate::config::{Config, Method};
 use crate::model::gradient::WAVE;
 use crate::optimizer::bytes_of_moments;
-use crate::setup::LANES;
+use crate::setup::limits::LANES;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
 const FLOAT: u64 = size_of::<f32>() as u64;
 
 /// Bytes of a run on the CPU, part by part, where all of it is f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Need {
+pub struct MemoryNeed {
     /// The shops with their indexes, measured.
     pub shops: u64,
     /// The weights, and an adapter's matrices.
@@ -36,7 +34,7 @@ pub struct Need {
     pub cache: u64,
 }
 
-impl Need {
+impl MemoryNeed {
     /// The parts of the run of `config`, whose trips are like `trips`.
     pub(super) fn of(config: &Config, model: &Qwen2, trips: &[Trajectory], shops: u64) -> Self {
         let elements = |n: usize| n as u64 * FLOAT;
@@ -50,7 +48,7 @@ impl Need {
         let learning = model.parameters().iter().filter(|(name, _)| learns(name));
         let largest = learning.map(|(_, var)| var.elem_count()).max().unwrap_or(0);
 
-        let packed = MicroBatch::pack(trips, config.learner.micro_batch_tokens);
+        let packed = MicroBatch::pack(trips, config.rl.micro_batch_tokens);
         let pass = |micro: &MicroBatch| model.pass_bytes(micro.ids.len(), micro.targets.len());
         let activations = packed.iter().map(pass).max().unwrap_or(0);
         let side_by_side = packed.len().min(WAVE).min(rayon::current_num_threads());
@@ -58,9 +56,9 @@ impl Need {
             true => (1, largest),
             false => (side_by_side, packed.len().min(WAVE) * learnable),
         };
-        let methods: [Method; 2] = [config.warm_start.optimizer, config.learner.optimizer];
+        let methods: [Method; 2] = [config.warm_start.optimizer, config.rl.optimizer];
         let moments = methods.map(|method| bytes_of_moments(method, model.learnable()));
-        let n_lanes = LANES.min(config.learner.batch_episodes.max(config.evaluation.episodes));
+        let n_lanes = LANES.min(config.rl.batch_episodes.max(config.evaluation.episodes));
         let capacity = config.prompt.max_context.min(model.config().max_position_embeddings);
         let gradients = elements(learnable + on_the_way);
         let activations = activations * n_passes as u64;
@@ -102,32 +100,6 @@ impl Need {
     }
 }
 
-/// Memory that this process has in use, where the system tells.
-pub(super) fn resident_bytes() -> Option<u64> {
-    in_kilobytes("/proc/self/status", "VmRSS:")
-}
-
-/// The most memory that this process has had in use at one time, where the system tells.
-pub(super) fn peak_bytes() -> Option<u64> {
-    in_kilobytes("/proc/self/status", "VmHWM:")
-}
-
-/// Memory that is free or can be made so, within the limit of the group of processes this one is in.
-pub fn available_bytes() -> Option<u64> {
-    let number = |path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let of_machine = in_kilobytes("/proc/meminfo", "MemAvailable:")?;
-    let of_group = number("/sys/fs/cgroup/memory.max").zip(number("/sys/fs/cgroup/memory.current"));
-    let of_group = of_group.map_or(u64::MAX, |(limit, used)| limit.saturating_sub(used));
-    Some(of_machine.min(of_group))
-}
-
-/// The number behind `key`, which is told in kilobytes.
-fn in_kilobytes(path: &str, key: &str) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
-}
-
 #[cfg(test)]
 mod tests {
     use webshop_lm::lora::{Lora, LoraConfig};
@@ -139,7 +111,7 @@ mod tests {
     fn trips() -> Vec<Trajectory> {
         let mut trip = Trajectory::new();
         trip.push_observation(&[1; 90]);
-        trip.push_utterance(&[2; 10], &[0.0; 10]);
+        trip.push_completion(&[2; 10], &[0.0; 10]);
         vec![trip]
     }
 
@@ -147,7 +119,7 @@ mod tests {
     fn an_adapter_needs_no_second_set_of_weights() {
         let config = Config::default();
         let model = Qwen2::random(&Qwen2Config::small(300), Seed(0)).unwrap();
-        let whole = Need::of(&config, &model, &trips(), 7);
+        let whole = MemoryNeed::of(&config, &model, &trips(), 7);
         let n: usize = model.parameters().iter().map(|(_, var)| var.elem_count()).sum();
         assert_eq!(
             (whole.weights, whole.reference, whole.decoder),
@@ -161,7 +133,7 @@ mod tests {
         let lora = Lora::random(&model, &LoraConfig::new(2, 4.0, &["q_proj"]), Seed(0)).unwrap();
         let adapted = model.adapted(lora).unwrap();
         let n_adapter: usize = adapted.learnable().iter().map(|(_, var)| var.elem_count()).sum();
-        let frugal = Need::of(&config, &adapted, &trips(), 7);
+        let frugal = MemoryNeed::of(&config, &adapted, &trips(), 7);
         assert_eq!(frugal.weights, 4 * (n + n_adapter) as u64);
         assert_eq!((frugal.reference, frugal.moments), (4 * n_adapter as u64, 8 * n_adapter as u64));
         // One micro-batch: the sum and one gradient on its way.
@@ -173,8 +145,8 @@ mod tests {
         let config = Config::default();
         let model = Qwen2::random(&Qwen2Config { num_hidden_layers: 12, ..Qwen2Config::small(300) }, Seed(0));
         let model = model.unwrap();
-        let kept = Need::of(&config, &model, &trips(), 0).activations;
-        let again = Need::of(&config, &model.clone().recomputing(), &trips(), 0).activations;
+        let kept = MemoryNeed::of(&config, &model, &trips(), 0).activations;
+        let again = MemoryNeed::of(&config, &model.clone().recomputing(), &trips(), 0).activations;
         assert!(4 * again < kept, "{again} against {kept}");
     }
 }

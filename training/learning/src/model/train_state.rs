@@ -1,9 +1,9 @@
 //! Who learns: weights that move, and the optimizer that moves them, on the same engine.
 //!
-//! A [`Student`] has a [`Network`] that everything is asked of and takes [`Gradients`] of it. On the CPU's own engine it
+//! A [`TrainState`] has a [`Network`] that everything is asked of and takes [`Gradients`] of it. On the CPU's own engine it
 //! moves the variables of the [`Qwen2`] it was made of. On a device it moves f32 masters there, from which the weights
 //! in the compute dtype are written in the same step; that [`Qwen2`] gets them back when they are to be saved
-//! ([`Student::bring_home`]), so that a checkpoint is the same files on either engine. It computes no gradients and
+//! ([`TrainState::copy_to_host`]), so that a checkpoint is the same files on either engine. It computes no gradients and
 //! knows no step number.
 
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::optimizer::{DeviceOptimizer, Optimizer, StepOutcome, Stride};
 
 /// A network that learns.
 #[derive(Debug)]
-pub struct Student {
+pub struct TrainState {
     network: Network,
     moving: Moving,
 }
@@ -32,8 +32,8 @@ enum Moving {
     Device(DeviceOptimizer),
 }
 
-impl Student {
-    /// The student that has the weights of `model` now, and no moments yet.
+impl TrainState {
+    /// The train_state that has the weights of `model` now, and no moments yet.
     pub fn new(model: &Qwen2, compute: &Compute, method: Method, config: &OptimizerConfig) -> Result<Self> {
         if compute.is_first_engine() {
             let moving = Moving::Cpu(Optimizer::new(method, config, model.learnable()));
@@ -92,7 +92,7 @@ impl Student {
     }
 
     /// Puts the weights into `model`, which it was made of, if they are not there already.
-    pub fn bring_home(&self, model: &Qwen2) -> Result<()> {
+    pub fn copy_to_host(&self, model: &Qwen2) -> Result<()> {
         match &self.moving {
             Moving::Cpu(_) => Ok(()),
             Moving::Device(optimizer) => Ok(optimizer.masters().write_to(model)?),
