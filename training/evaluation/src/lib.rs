@@ -21,6 +21,4 @@ pub use crate::error::{EvaluationError, Result};
 pub use crate::statistics::{
     bootstrap, crossed_bootstrap, difference_interval, mean, mean_interval, paired_bootstrap, wilson_interval,
 };
-pub use crate::summary::{
-    FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site,
-};
+pub use crate::summary::{FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};

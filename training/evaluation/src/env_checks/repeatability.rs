@@ -25,8 +25,7 @@ const MODES: [ObservationMode; 5] = [
 /// differ under another seed; the check requires half.
 pub(super) fn seed_control(episodes: &Episodes) -> Result<Check> {
     let again = episodes_of(&mut RandomPolicy::new(SEED), &episodes.shop, &episodes.goals)?;
-    let other =
-        episodes_of(&mut RandomPolicy::new(Seed(SEED.0 + 1)), &episodes.shop, &episodes.goals)?;
+    let other = episodes_of(&mut RandomPolicy::new(Seed(SEED.0 + 1)), &episodes.shop, &episodes.goals)?;
     let n = episodes.goals.len();
     let n_different = |repeated: &[Episode]| {
         let pairs = episodes.random.iter().zip(repeated);
@@ -44,7 +43,10 @@ pub(super) fn episode_determinism(episodes: &Episodes) -> Check {
     let differs = |episode: &&Episode| {
         let steps = |mode| run(&mut new_env(episodes, episode, mode), &actions(episode));
         let mode = MODES.into_iter().find(|&mode| steps(mode) != steps(mode))?;
-        Some(format!("an episode of {} has other observations or rewards the second time, in mode {mode:?}", name(episode)))
+        Some(format!(
+            "an episode of {} has other observations or rewards the second time, in mode {mode:?}",
+            name(episode)
+        ))
     };
     let counterexample = all.par_iter().filter_map(differs).collect::<Vec<_>>().into_iter().next();
     Check::unless("episode_determinism", counterexample, || {
@@ -83,7 +85,9 @@ pub(super) fn episode_isolation(episodes: &Episodes) -> Check {
         lanes.find_map(|((lane, step), episode)| {
             let expected = episode.turns.get(turn)?.after;
             let same = Footprint::of(lane.session(), &step.observation) == expected;
-            (!same).then(|| format!("an episode of {} differs when it runs in parallel with others", name(episode)))
+            (!same).then(|| {
+                format!("an episode of {} differs when it runs in parallel with others", name(episode))
+            })
         })
     });
     Check::unless("episode_isolation", after_others.or(in_parallel), || {

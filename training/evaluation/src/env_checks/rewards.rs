@@ -25,7 +25,11 @@ pub(super) fn reward_attribution(episodes: &Episodes) -> Check {
             turn.reward != 0.0 && !buys
         });
         if let Some((idx, turn)) = unearned {
-            return Some(format!("goal {goal}: turn {} has reward {} without a purchase", idx + 1, turn.reward));
+            return Some(format!(
+                "goal {goal}: turn {} has reward {} without a purchase",
+                idx + 1,
+                turn.reward
+            ));
         }
         match (episode.terminated, episode.breakdown) {
             (true, Some(breakdown)) if recomputed_reward(&breakdown) == episode.reward => None,
@@ -83,7 +87,12 @@ fn purchase<'a>(episodes: &'a Episodes, episode: &Episode) -> Option<Purchase<'a
         session.act(&episodes.shop, &turn.action);
     }
     let (product, breakdown) = (session.product()?, episode.breakdown?);
-    Some(Purchase { goal: episodes.goal_of(episode), product, selection: session.selection().clone(), breakdown })
+    Some(Purchase {
+        goal: episodes.goal_of(episode),
+        product,
+        selection: session.selection().clone(),
+        breakdown,
+    })
 }
 
 pub(super) fn reward_reachability(episodes: &Episodes) -> Check {

@@ -1,16 +1,16 @@
-//! What a set of answers amounts to: the next-action table.
+//! Metrics of a set of predicted actions.
 //!
-//! [`evaluate`] sets each answer beside its gold action and gives [`NextActionScores`]: how often the whole action is
-//! right, how often its type, and how well the types are told apart.
+//! [`evaluate`] compares each prediction with its gold action and returns [`NextActionScores`]: exact accuracy, type
+//! accuracy, F1 over types, the rate of invalid completions, and the confusion matrix.
 //!
 //! ```text
-//! F1(type) = 2·TP / (gold of this type + answered with this type); 0 where there are none of either
-//! macro    = the mean of the three; weighted = their mean by how many gold actions there are of each
+//! F1(type) = 2·TP / (gold actions of the type + predictions of the type); 0 if there are none of either
+//! macro    = mean over the three types; weighted = mean weighted by the number of gold actions of each type
 //! ```
 //!
-//! The paper says F1 and means the weighted one: a macro F1 of two of its rows is out of reach at their accuracy. An
-//! answer that could not be read is wrong in every count, and so is one of a type that does not exist. Intervals are
-//! Wilson's for rates and a percentile bootstrap over the steps for F1. It compares with nothing; see [`crate::next_action::always`].
+//! The paper's F1 is the weighted one: two of its rows have a type accuracy at which their F1 is impossible as macro F1.
+//! An invalid completion and an unknown type are wrong in every metric. Intervals are Wilson's for rates and a percentile
+//! bootstrap over steps for F1.
 
 use std::array;
 use std::collections::BTreeMap;
@@ -23,48 +23,48 @@ use webshop_products::Seed;
 use crate::next_action::exactness::{Exactness, is_exact};
 use crate::statistics::{bootstrap, wilson_interval};
 
-/// A figure from 0 to 1, and the bounds that hold the truth in 95 of 100 repetitions.
+/// A measured rate or F1 from 0 to 1 with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// The figure.
+pub struct Estimate {
+    /// The point estimate.
     pub value: f64,
-    /// Its interval.
+    /// The 95 % interval `[low, high]`.
     pub ci95: [f64; 2],
 }
 
-impl Measured {
-    /// A share of `n`; 0 of none.
+impl Estimate {
+    /// The rate `count / n`; 0 for `n = 0`.
     fn rate(count: usize, n: usize) -> Self {
         Self { value: count as f64 / n.max(1) as f64, ci95: wilson_interval(count, n) }
     }
 }
 
-/// The figures of a set of answers.
+/// Metrics of a set of predictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NextActionScores {
-    /// How many steps.
+    /// Number of steps.
     pub n: usize,
-    /// Share of the right action, queries by [`Exactness::Soft`].
-    pub exact_soft: Measured,
-    /// Share of the right action, queries by [`Exactness::String`].
-    pub exact_string: Measured,
-    /// Share of the right type.
-    pub type_acc: Measured,
-    /// F1 over the types, each counting the same.
-    pub macro_f1: Measured,
-    /// F1 over the types by how frequent they are.
-    pub weighted_f1: Measured,
-    /// Share of answers that could not be read.
-    pub invalid_rate: Measured,
-    /// The same by the type of the gold action.
+    /// Share of exact actions by [`Exactness::Soft`].
+    pub exact_soft: Estimate,
+    /// Share of exact actions by [`Exactness::String`].
+    pub exact_string: Estimate,
+    /// Share of the right action type.
+    pub type_acc: Estimate,
+    /// Unweighted mean of the F1 of the types.
+    pub macro_f1: Estimate,
+    /// Mean of the F1 of the types, weighted by support.
+    pub weighted_f1: Estimate,
+    /// Share of invalid completions.
+    pub invalid_rate: Estimate,
+    /// Metrics by gold action type.
     pub per_type: BTreeMap<ActionType, TypeScores>,
-    /// How many steps of each type, in the order of [`ActionType::ALL`], were answered with each of [`WRITTEN_AS`].
+    /// Number of steps by gold type (rows, as [`ActionType::ALL`]) and prediction (columns, as [`PREDICTED`]).
     pub confusion: Confusion,
 }
 
 impl fmt::Display for NextActionScores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |it: Measured| {
+        let percent = |it: Estimate| {
             format!("{:.1} % [{:.1}, {:.1}]", 100.0 * it.value, 100.0 * it.ci95[0], 100.0 * it.ci95[1])
         };
         write!(
@@ -78,77 +78,78 @@ impl fmt::Display for NextActionScores {
     }
 }
 
-/// The figures of the steps whose gold action is of one type.
+/// Metrics of the steps with one gold action type.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypeScores {
-    /// How many.
+    /// Number of these steps.
     pub support: usize,
     /// See [`NextActionScores::exact_soft`].
-    pub exact_soft: Measured,
+    pub exact_soft: Estimate,
     /// See [`NextActionScores::exact_string`].
-    pub exact_string: Measured,
-    /// Share of them that were answered with this type: its recall.
-    pub type_acc: Measured,
-    /// Share of this type among the steps that were answered with it; 0 where none was.
+    pub exact_string: Estimate,
+    /// Share of them with a prediction of this type: the recall of the type.
+    pub type_acc: Estimate,
+    /// Share of this gold type among the predictions of this type; 0 without predictions.
     pub precision: f64,
     /// The F1 of the type.
     pub f1: f64,
 }
 
-/// What an answer can be written as: a type, one that does not exist, or nothing that could be read.
-pub const WRITTEN_AS: [&str; 5] = ["click", "type_and_submit", "terminate", "other", "invalid"];
+/// The columns of the confusion matrix: a type, an unknown type, or an invalid completion.
+pub const PREDICTED: [&str; 5] = ["click", "type_and_submit", "terminate", "other", "invalid"];
 
-/// The position of a type that does not exist, and of nothing that could be read.
+/// Indices of the last two entries of [`PREDICTED`].
 const OTHER: usize = 3;
 const INVALID: usize = 4;
 
-/// Rows are gold types, columns [`WRITTEN_AS`].
+/// Rows are gold types, columns [`PREDICTED`].
 type Confusion = [[usize; 5]; 3];
 
-/// One step, as it is counted.
+/// Row, column and exactness of one step.
 struct Step {
     gold: usize,
-    written: usize,
+    predicted: usize,
     is_soft: bool,
     is_string: bool,
 }
 
 impl Step {
-    fn new(gold: &NextAction, written: Option<&WrittenAction>) -> Self {
-        let written_as = |it: &WrittenAction| it.action_type().map_or(OTHER, |kind| kind as usize);
+    fn new(gold: &NextAction, predicted: Option<&WrittenAction>) -> Self {
+        let column = |it: &WrittenAction| it.action_type().map_or(OTHER, |kind| kind as usize);
         Self {
             gold: gold.action_type() as usize,
-            written: written.map_or(INVALID, written_as),
-            is_soft: is_exact(written, gold, Exactness::Soft),
-            is_string: is_exact(written, gold, Exactness::String),
+            predicted: predicted.map_or(INVALID, column),
+            is_soft: is_exact(predicted, gold, Exactness::Soft),
+            is_string: is_exact(predicted, gold, Exactness::String),
         }
     }
 }
 
-/// Counts answers against what the customers did; `None` stands for one that could not be read. The seed is the
-/// bootstrap's. No steps give zeros, about which nothing is known.
+/// Metrics of predictions against gold actions. `None` is an invalid completion; `seed` is for the bootstrap. No steps
+/// give zeros.
 ///
-/// Panics if there are not as many of both.
-pub fn evaluate(golds: &[NextAction], answers: &[Option<WrittenAction>], seed: Seed) -> NextActionScores {
-    assert_eq!(golds.len(), answers.len(), "every step has one answer");
-    let steps = golds.iter().zip(answers).map(|(gold, answer)| Step::new(gold, answer.as_ref()));
+/// # Panics
+/// If the lengths differ.
+pub fn evaluate(golds: &[NextAction], predicted: &[Option<WrittenAction>], seed: Seed) -> NextActionScores {
+    assert_eq!(golds.len(), predicted.len(), "each step has one prediction");
+    let steps = golds.iter().zip(predicted).map(|(gold, predicted)| Step::new(gold, predicted.as_ref()));
     let steps: Vec<Step> = steps.collect();
     let n = steps.len();
     let confusion = count(steps.iter());
-    let rate = |holds: fn(&Step) -> bool| Measured::rate(steps.iter().filter(|step| holds(step)).count(), n);
-    let resampled = |of: fn(&Confusion) -> f64| Measured {
+    let rate = |holds: fn(&Step) -> bool| Estimate::rate(steps.iter().filter(|step| holds(step)).count(), n);
+    let resampled = |of: fn(&Confusion) -> f64| Estimate {
         value: of(&confusion),
-        ci95: bootstrap(n, seed, |drawn| of(&count(drawn.iter().map(|at| &steps[*at])))),
+        ci95: bootstrap(n, seed, |drawn| of(&count(drawn.iter().map(|idx| &steps[*idx])))),
     };
     let per_type = ActionType::ALL.map(|kind| (kind, of_type(kind as usize, &steps, &confusion)));
     NextActionScores {
         n,
         exact_soft: rate(|step| step.is_soft),
         exact_string: rate(|step| step.is_string),
-        type_acc: rate(|step| step.gold == step.written),
+        type_acc: rate(|step| step.gold == step.predicted),
         macro_f1: resampled(macro_f1),
         weighted_f1: resampled(weighted_f1),
-        invalid_rate: rate(|step| step.written == INVALID),
+        invalid_rate: rate(|step| step.predicted == INVALID),
         per_type: per_type.into(),
         confusion,
     }
@@ -157,14 +158,14 @@ pub fn evaluate(golds: &[NextAction], answers: &[Option<WrittenAction>], seed: S
 fn of_type(kind: usize, steps: &[Step], confusion: &Confusion) -> TypeScores {
     let support = support(confusion, kind);
     let rate = |holds: fn(&Step) -> bool| {
-        Measured::rate(steps.iter().filter(|step| step.gold == kind && holds(step)).count(), support)
+        Estimate::rate(steps.iter().filter(|step| step.gold == kind && holds(step)).count(), support)
     };
     TypeScores {
         support,
         exact_soft: rate(|step| step.is_soft),
         exact_string: rate(|step| step.is_string),
-        type_acc: rate(|step| step.gold == step.written),
-        precision: confusion[kind][kind] as f64 / written(confusion, kind).max(1) as f64,
+        type_acc: rate(|step| step.gold == step.predicted),
+        precision: confusion[kind][kind] as f64 / n_predicted(confusion, kind).max(1) as f64,
         f1: f1(confusion, kind),
     }
 }
@@ -172,7 +173,7 @@ fn of_type(kind: usize, steps: &[Step], confusion: &Confusion) -> TypeScores {
 fn count<'a>(steps: impl Iterator<Item = &'a Step>) -> Confusion {
     let mut counts = Confusion::default();
     for step in steps {
-        counts[step.gold][step.written] += 1;
+        counts[step.gold][step.predicted] += 1;
     }
     counts
 }
@@ -181,12 +182,12 @@ fn support(confusion: &Confusion, kind: usize) -> usize {
     confusion[kind].iter().sum()
 }
 
-fn written(confusion: &Confusion, kind: usize) -> usize {
+fn n_predicted(confusion: &Confusion, kind: usize) -> usize {
     confusion.iter().map(|row| row[kind]).sum()
 }
 
 fn f1(confusion: &Confusion, kind: usize) -> f64 {
-    let both = support(confusion, kind) + written(confusion, kind);
+    let both = support(confusion, kind) + n_predicted(confusion, kind);
     (2 * confusion[kind][kind]) as f64 / both.max(1) as f64
 }
 

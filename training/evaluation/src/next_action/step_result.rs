@@ -1,74 +1,76 @@
-//! A model's answer at one step, beside what was really done there.
+//! The completion of one step, compared with its gold action.
 //!
-//! [`judge`] sets completions beside the steps and gives a [`Verdict`] for each; [`scores_of`] counts them. A verdict as JSON is
-//! a line of a run's `answers` and of `webshop shop-r1 eval --out`, and a row that `webshop shop-r1 score` takes. A question
-//! that was too long to be asked counts as answered by nothing.
+//! [`score_steps`] returns a [`StepResult`] for each completion; [`scores_of`] computes the metrics of many. A result as
+//! JSON is a line of a run's `completions/` and of `webshop shop-r1 eval --out`, and an input row of `webshop shop-r1
+//! score`. A prompt that is too long for a completion counts as an invalid completion.
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::next_action::{Answer, FormatMode, NextAction, Sample, SampleSource, WrittenAction};
 use webshop_products::Seed;
 
 use crate::next_action::baselines::instruction_of;
-use crate::next_action::evaluation::{NextActionScores, evaluate};
 use crate::next_action::exactness::{Exactness, is_exact};
+use crate::next_action::scores::{NextActionScores, evaluate};
 
-/// What is wrong with an answer that nobody was asked for.
-const NO_ROOM: &str = "the prompt leaves no room for an answer";
+/// [`StepResult::problem`] of a step whose prompt is too long.
+const NO_ROOM: &str = "the prompt leaves no room for a completion";
 
-/// An answer, judged.
+/// A completion with its gold action, and whether they agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct StepResult {
     /// The step's [`Sample::id`].
     pub id: String,
-    /// Who took the step.
+    /// Source of the recorded step.
     pub source: SampleSource,
-    /// The split of its goal.
+    /// Split of its goal.
     pub split: String,
-    /// The goal, if it is known.
+    /// Index of its goal, if known.
     pub goal: Option<u32>,
-    /// Its position in the visit.
+    /// Index of the step in its session.
     pub step: usize,
-    /// What is wanted, if the page says so; some copy it.
+    /// The instruction, if the page shows it; the `copied instruction` baseline reads it.
     pub instruction: Option<String>,
-    /// What was really done.
+    /// The gold action.
     pub ground_truth: NextAction,
-    /// All that the model wrote; empty if its prompt left no room.
+    /// The whole completion; empty if the prompt left no room for one.
     pub completion: String,
-    /// The action in it, if it could be read.
+    /// The parsed action; `None` if the completion is invalid.
     pub action: Option<WrittenAction>,
-    /// Why it could not.
+    /// Why the completion is invalid.
     pub problem: Option<String>,
-    /// Whether the type is right.
+    /// Whether the action type is right.
     pub is_type_right: bool,
-    /// Whether it is right by [`Exactness::Soft`].
+    /// Whether the action is exact by [`Exactness::Soft`].
     pub is_exact: bool,
-    /// Whether it is right by [`Exactness::String`].
+    /// Whether the action is exact by [`Exactness::String`].
     pub is_exact_string: bool,
 }
 
-/// A verdict on each completion; `None` stands for a prompt that left no room for one.
+/// The result of each completion, in order. `None` is a prompt that left no room for a completion.
 ///
-/// Panics if there are not as many of both.
-pub fn judge(steps: &[Sample], completions: &[Option<String>]) -> Vec<Verdict> {
-    assert_eq!(steps.len(), completions.len(), "every step has one answer");
-    steps.iter().zip(completions).map(|(step, completion)| Verdict::of(step, completion.as_deref())).collect()
+/// # Panics
+/// If the lengths differ.
+pub fn score_steps(steps: &[Sample], completions: &[Option<String>]) -> Vec<StepResult> {
+    assert_eq!(steps.len(), completions.len(), "each step has one completion");
+    let pairs = steps.iter().zip(completions);
+    pairs.map(|(step, completion)| StepResult::of(step, completion.as_deref())).collect()
 }
 
-/// The figures of these verdicts. The seed is the bootstrap's.
-pub fn scores_of(verdicts: &[Verdict], seed: Seed) -> NextActionScores {
-    let golds: Vec<NextAction> = verdicts.iter().map(|verdict| verdict.ground_truth.clone()).collect();
-    let written: Vec<Option<WrittenAction>> = verdicts.iter().map(|verdict| verdict.action.clone()).collect();
-    evaluate(&golds, &written, seed)
+/// The metrics of these results. `seed` is for the bootstrap.
+pub fn scores_of(results: &[StepResult], seed: Seed) -> NextActionScores {
+    let golds: Vec<NextAction> = results.iter().map(|result| result.ground_truth.clone()).collect();
+    let predicted: Vec<Option<WrittenAction>> = results.iter().map(|result| result.action.clone()).collect();
+    evaluate(&golds, &predicted, seed)
 }
 
-impl Verdict {
+impl StepResult {
     fn of(step: &Sample, completion: Option<&str>) -> Self {
-        let read = match completion {
+        let parsed = match completion {
             Some(completion) => Answer::read(completion, FormatMode::Json).map_err(|error| error.to_string()),
             None => Err(NO_ROOM.into()),
         };
-        let (action, problem) = match read {
-            Ok(answer) => (Some(answer.action), None),
+        let (action, problem) = match parsed {
+            Ok(parsed) => (Some(parsed.action), None),
             Err(problem) => (None, Some(problem)),
         };
         let gold = &step.action;
