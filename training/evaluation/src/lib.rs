@@ -3,10 +3,12 @@
 //! - [`Summary`] holds the statistics of a set of episodes: success rate, score, length, kinds of failure.
 //! - [`wilson_interval`], [`mean_interval`], [`bootstrap`] and their relatives give 95 % intervals.
 //! - [`validate`] checks that a shop is fit for training and returns one [`Check`] for each property.
-//! - [`next_action`] holds the reward and the metrics of Shop-R1: one predicted action against one recorded action.
+//! - [`next_action`] holds the reward and the metrics of Shop-R1: one predicted action against one recorded
+//!   action.
 //! - [`table`] formats tables as text, Markdown and HTML.
 //!
-//! This crate reads rewards; `webshop-agent` knows none. It trains nothing, loads no model and writes no file.
+//! This crate reads rewards; `webshop-agent` knows none. It trains nothing, loads no model and writes no
+//! file.
 
 pub mod next_action;
 pub mod table;

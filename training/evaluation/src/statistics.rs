@@ -9,8 +9,8 @@
 //! | [`paired_bootstrap`] | the mean difference of two measurements of the same goals |
 //! | [`crossed_bootstrap`] | the mean of several runs on the same goals |
 //!
-//! Every function is deterministic; the bootstraps draw from a [`Seed`] by coordinates. Hypothesis tests are not
-//! implemented.
+//! Every function is deterministic; the bootstraps draw from a [`Seed`] by coordinates. Hypothesis tests are
+//! not implemented.
 
 use rand::RngCore;
 use webshop_products::{Purpose, Seed};
@@ -20,8 +20,8 @@ const Z: f64 = 1.959_963_984_540_054;
 /// Number of bootstrap resamples; the error of the bounds is about a hundredth of the interval's width.
 const N_RESAMPLES: usize = 2000;
 
-/// Wilson's score interval (1927) for `successes` of `n`. It stays in 0..=1 and keeps its coverage near 0 and 1. For
-/// `n = 0` it is `[0, 1]`.
+/// Wilson's score interval (1927) for `successes` of `n`. It stays in 0..=1 and keeps its coverage near 0 and
+/// 1. For `n = 0` it is `[0, 1]`.
 ///
 /// ```
 /// let [low, high] = webshop_evaluation::wilson_interval(5, 10);
@@ -40,11 +40,12 @@ pub fn wilson_interval(successes: usize, n: usize) -> [f64; 2] {
     [(middle - half).max(0.0).min(rate), (middle + half).min(1.0).max(rate)]
 }
 
-/// The interval of `after − before` for two rates, each given as successes and trials: Newcombe's hybrid of their
-/// Wilson intervals (1998, "Interval estimation for the difference between independent proportions", method 10).
+/// The interval of `after − before` for two rates, each given as successes and trials: Newcombe's hybrid of
+/// their Wilson intervals (1998, "Interval estimation for the difference between independent proportions",
+/// method 10).
 ///
-/// It assumes independent trials. If both rates are of the same goals, it is usually too wide; with the outcome of
-/// each goal, [`paired_bootstrap`] is narrower.
+/// It assumes independent trials. If both rates are of the same goals, it is usually too wide; with the
+/// outcome of each goal, [`paired_bootstrap`] is narrower.
 ///
 /// ```
 /// let [low, high] = webshop_evaluation::difference_interval((48, 80), (56, 70));
@@ -61,8 +62,8 @@ pub fn difference_interval(before: (usize, usize), after: (usize, usize)) -> [f6
     [difference - below, difference + above]
 }
 
-/// Normal interval of the mean of `values`: ± 1.96 standard errors. No values give `[0, 0]`, one value an interval of
-/// width 0.
+/// Normal interval of the mean of `values`: ± 1.96 standard errors. No values give `[0, 0]`, one value an
+/// interval of width 0.
 pub fn mean_interval(values: &[f64]) -> [f64; 2] {
     let (mean, n) = (mean(values), values.len() as f64);
     if values.len() < 2 {
@@ -73,8 +74,8 @@ pub fn mean_interval(values: &[f64]) -> [f64; 2] {
     [mean - half, mean + half]
 }
 
-/// Percentile bootstrap of a statistic over `n` items. `statistic` takes `n` item indices, drawn with replacement. For
-/// `n = 0` it is `[0, 0]`.
+/// Percentile bootstrap of a statistic over `n` items. `statistic` takes `n` item indices, drawn with
+/// replacement. For `n = 0` it is `[0, 0]`.
 pub fn bootstrap(n: usize, seed: Seed, statistic: impl Fn(&[usize]) -> f64) -> [f64; 2] {
     if n == 0 {
         return [0.0, 0.0];
@@ -93,9 +94,9 @@ pub fn paired_bootstrap(before: &[f64], after: &[f64], seed: Seed) -> [f64; 2] {
     bootstrap(n, seed, |drawn| drawn.iter().map(|idx| differences[*idx]).sum::<f64>() / n as f64)
 }
 
-/// Percentile bootstrap of the mean of `values` `[runs, goals]`. Each resample draws runs and goals with replacement, so
-/// the interval covers the variance of both (Owen 2007, "The pigeonhole bootstrap"; it is conservative). No values give
-/// `[0, 0]`.
+/// Percentile bootstrap of the mean of `values` `[runs, goals]`. Each resample draws runs and goals with
+/// replacement, so the interval covers the variance of both (Owen 2007, "The pigeonhole bootstrap"; it is
+/// conservative). No values give `[0, 0]`.
 ///
 /// # Panics
 /// If the rows differ in length.
@@ -192,7 +193,8 @@ mod tests {
     #[test]
     fn crossed_bootstrap_resamples_runs_and_goals() {
         let rows = |rows: &[&[f64]]| rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>();
-        // Two runs that differ on all goals: a quarter of the resamples holds only one of them, a quarter only the other.
+        // Two runs that differ on all goals: a quarter of the resamples holds only one of them, a quarter
+        // only the other.
         check(crossed_bootstrap(&rows(&[&[0.0; 9], &[1.0; 9]]), Seed(0)), [0.0, 1.0], 0.0);
         // Equal runs leave only the variance of the goals: the same as `paired_bootstrap` of one run.
         let goals: Vec<f64> = (0..400).map(|i| f64::from(i % 4) / 3.0).collect();

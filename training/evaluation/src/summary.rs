@@ -1,9 +1,9 @@
 //! Statistics of a set of episodes.
 //!
-//! A [`Summary`] holds the success rate (reward exactly 1) and the mean score with 95 % intervals, the mean length, and
-//! the number of failures of each [`FailureKind`]. `webshop rollout`, `webshop eval` and every evaluation during training
-//! report one. A [`Tally`] builds it episode by episode, for episodes in our shop and at a website. Two summaries are not
-//! compared here.
+//! A [`Summary`] holds the success rate (reward exactly 1) and the mean score with 95 % intervals, the mean
+//! length, and the number of failures of each [`FailureKind`]. `webshop rollout`, `webshop eval` and every
+//! evaluation during training report one. A [`Tally`] builds it episode by episode, for episodes in our shop
+//! and at a website. Two summaries are not compared here.
 
 use std::fmt;
 
@@ -116,7 +116,8 @@ pub struct Summary {
     pub reward_parts: Option<RewardParts>,
 }
 
-/// The parts of the reward, each from 0 to 1, as means over episodes. An episode without a purchase counts 0 in each.
+/// The parts of the reward, each from 0 to 1, as means over episodes. An episode without a purchase counts 0
+/// in each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RewardParts {
     /// The type factor `r_type`.

@@ -11,8 +11,8 @@ use webshop_products::{Goal, GoalId, Seed};
 
 use crate::error::Result;
 
-/// Number of goals for which [`crate::validate`] collects episodes, at most. With 15 steps each they reach every kind of
-/// page some hundred times, and a catalog of a thousand products takes seconds.
+/// Number of goals for which [`crate::validate`] collects episodes, at most. With 15 steps each they reach
+/// every kind of page some hundred times, and a catalog of a thousand products takes seconds.
 pub const MAX_CHECKED_GOALS: usize = 200;
 
 /// The default step limit of the shop.

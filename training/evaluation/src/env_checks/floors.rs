@@ -6,8 +6,9 @@ use crate::env_checks::check::Check;
 use crate::env_checks::episodes::Episodes;
 use crate::summary::{Summary, summarize};
 
-/// Least distance between the oracle and a policy without information: half of the reward range. With less, a learner
-/// could gain more by exploits than by reading pages. It is five times the 95 % interval of some hundred episodes.
+/// Least distance between the oracle and a policy without information: half of the reward range. With less, a
+/// learner could gain more by exploits than by reading pages. It is five times the 95 % interval of some
+/// hundred episodes.
 const MIN_GAP: f64 = 0.5;
 
 /// Number of oracle episodes on whose pages the hostile actions are tried.
@@ -35,8 +36,8 @@ pub(super) fn floor_gap(episodes: &Episodes) -> Check {
     Check::new("floor_gap", oracle - random >= MIN_GAP, measured)
 }
 
-/// Compares success rates and not mean rewards: the task rewards a near miss in part. Some success is chance: a goal
-/// without options, or an option value that happens to be the required one.
+/// Compares success rates and not mean rewards: the task rewards a near miss in part. Some success is chance:
+/// a goal without options, or an option value that happens to be the required one.
 pub(super) fn exploit_floor(episodes: &Episodes) -> Check {
     let oracle = summarize(&episodes.oracle).success_rate;
     let summaries: Vec<(&str, Summary)> =
@@ -56,8 +57,8 @@ pub(super) fn exploit_floor(episodes: &Episodes) -> Check {
     Check::new("exploit_floor", oracle - best >= MIN_GAP, measured)
 }
 
-/// Tries every hostile action on every page of the oracle's episodes, each in a fork of the environment. After the
-/// purchase, a second purchase is tried too.
+/// Tries every hostile action on every page of the oracle's episodes, each in a fork of the environment.
+/// After the purchase, a second purchase is tried too.
 pub(super) fn adversarial_floor(episodes: &Episodes) -> Check {
     let hostile = hostile_actions();
     let mut n_tried = 0;
@@ -93,8 +94,8 @@ fn effect(env: &ShopEnv, action: &str) -> Option<String> {
     (step.reward != 0.0 || buys).then(|| format!("`{action:.60}` has reward {}", step.reward))
 }
 
-/// Action texts that have crashed some shop or earned a reward there: keywords of the original's search, labels that do
-/// not exist, markup, instructions to a judge, great length. None of them is the purchase.
+/// Action texts that have crashed some shop or earned a reward there: keywords of the original's search,
+/// labels that do not exist, markup, instructions to a judge, great length. None of them is the purchase.
 fn hostile_actions() -> Vec<String> {
     let short = [
         "",

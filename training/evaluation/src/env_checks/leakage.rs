@@ -9,8 +9,9 @@ use webshop_products::{Goal, GoalId};
 use crate::env_checks::check::Check;
 use crate::env_checks::episodes::Episodes;
 
-/// Takes the actions of each episode for its own goal and for another goal, and compares the pages. All views of a page
-/// are rendered from its fields, so the fields are compared. Only the instruction and the final reward may differ.
+/// Takes the actions of each episode for its own goal and for another goal, and compares the pages. All views
+/// of a page are rendered from its fields, so the fields are compared. Only the instruction and the final
+/// reward may differ.
 ///
 /// The URL also holds the goal's index, which identifies the goal and carries no information about it.
 pub(super) fn no_solution_leakage(episodes: &Episodes) -> Check {

@@ -1,10 +1,11 @@
 //! Checks whether a shop is fit for training: thirteen properties, each with its measured numbers.
 //!
-//! [`validate`] runs several policies in the given shop and returns one [`Check`] for each property. The names are those
-//! of OpenEnv's validator where it has the property. The checks need policies and rewards together: `webshop-env` knows no
-//! policy, and `webshop-agent` no reward. The shop is not changed.
+//! [`validate`] runs several policies in the given shop and returns one [`Check`] for each property. The
+//! names are those of OpenEnv's validator where it has the property. The checks need policies and rewards
+//! together: `webshop-env` knows no policy, and `webshop-agent` no reward. The shop is not changed.
 //!
-//! Checks that need episodes use at most [`MAX_CHECKED_GOALS`] goals, evenly spaced; the others use all goals.
+//! Checks that need episodes use at most [`MAX_CHECKED_GOALS`] goals, evenly spaced; the others use all
+//! goals.
 //!
 //! | check | passes if |
 //! |---|---|

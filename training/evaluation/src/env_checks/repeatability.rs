@@ -1,4 +1,5 @@
-//! Checks that an episode can be repeated: again, after and beside other episodes, from its record, from a snapshot.
+//! Checks that an episode can be repeated: again, after and beside other episodes, from its record, from a
+//! snapshot.
 
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ const MODES: [ObservationMode; 5] = [
     ObservationMode::Json,
 ];
 
-/// Only the random policy uses its seed. It has several actions to choose from on every page, so most of its episodes
-/// differ under another seed; the check requires half.
+/// Only the random policy uses its seed. It has several actions to choose from on every page, so most of its
+/// episodes differ under another seed; the check requires half.
 pub(super) fn seed_control(episodes: &Episodes) -> Result<Check> {
     let again = episodes_of(&mut RandomPolicy::new(SEED), &episodes.shop, &episodes.goals)?;
     let other = episodes_of(&mut RandomPolicy::new(Seed(SEED.0 + 1)), &episodes.shop, &episodes.goals)?;
@@ -59,8 +60,8 @@ pub(super) fn episode_determinism(episodes: &Episodes) -> Check {
     })
 }
 
-/// Compares every episode of the rollout with its actions taken after all other episodes in one environment, and with
-/// its actions taken in parallel with all other episodes in a [`VecEnv`].
+/// Compares every episode of the rollout with its actions taken after all other episodes in one environment,
+/// and with its actions taken in parallel with all other episodes in a [`VecEnv`].
 pub(super) fn episode_isolation(episodes: &Episodes) -> Check {
     let all: Vec<&Episode> = episodes.all().collect();
     let mut used = ShopEnv::new(episodes.shop.clone(), EnvConfig::default());

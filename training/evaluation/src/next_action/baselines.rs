@@ -1,8 +1,8 @@
 //! Baselines of next-action prediction that use no model.
 //!
-//! Three predict one action at every step: `terminate`, a click on `buy now`, the most frequent gold action. The fourth
-//! searches for the instruction, which it parses from the page; its score is the share of queries that copy the
-//! instruction.
+//! Three predict one action at every step: `terminate`, a click on `buy now`, the most frequent gold action.
+//! The fourth searches for the instruction, which it parses from the page; its score is the share of queries
+//! that copy the instruction.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use crate::next_action::table::ScoredRow;
 /// The text before and after the instruction in simplified HTML.
 const INSTRUCTION: (&str, &str) = ("<p>Instruction:</p>\n<p>", "</p>");
 
-/// The scores of all baselines on these steps, each given as gold action and instruction, in a fixed order. Without steps
-/// there is no row of the most frequent action. `seed` is for the bootstrap.
+/// The scores of all baselines on these steps, each given as gold action and instruction, in a fixed order.
+/// Without steps there is no row of the most frequent action. `seed` is for the bootstrap.
 pub fn baselines<'s>(
     steps: impl IntoIterator<Item = (&'s NextAction, Option<&'s str>)>,
     seed: Seed,

@@ -1,7 +1,8 @@
 //! Configuration of the hierarchical reward.
 //!
-//! [`RewardConfig::default`] is the reward this project trains with, [`RewardConfig::paper`] the published one; they differ
-//! only in `exact_shortcut`. Keys that are missing in JSON or TOML keep their defaults; unknown keys are errors.
+//! [`RewardConfig::default`] is the reward this project trains with, [`RewardConfig::paper`] the published
+//! one; they differ only in `exact_shortcut`. Keys that are missing in JSON or TOML keep their defaults;
+//! unknown keys are errors.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,8 +34,8 @@ pub struct RewardConfig {
     pub w_tas_text: f64,
     /// Weight of the name similarity, for gold `type_and_submit`.
     pub w_tas_name_sim: f64,
-    /// Weight of the similarity of a click name or a `type_and_submit` text (difficulty-aware reward scaling). The paper
-    /// sets 1000 because these values are hard to predict.
+    /// Weight of the similarity of a click name or a `type_and_submit` text (difficulty-aware reward
+    /// scaling). The paper sets 1000 because these values are hard to predict.
     pub dars: f64,
     /// Whether `dars` is constant or depends on the example.
     pub dars_kind: DarsKind,
@@ -48,7 +49,8 @@ pub struct RewardConfig {
     pub threshold: f64,
     /// Whether a similarity equal to the threshold passes.
     pub sim_cmp: SimCmp,
-    /// Reward of a click name or a `type_and_submit` text below the threshold; 0 or negative, not scaled by `dars`.
+    /// Reward of a click name or a `type_and_submit` text below the threshold; 0 or negative, not scaled by
+    /// `dars`.
     pub negative_wrong_value: f64,
     /// Factors by gold action type on the type, presence and value terms.
     pub class_weights: ClassWeights,

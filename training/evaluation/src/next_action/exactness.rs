@@ -4,7 +4,8 @@ use webshop_agent::next_action::{NextAction, WrittenAction};
 
 use crate::next_action::similarity::{SimCmp, Similarity};
 
-/// Comparison of the texts of `type_and_submit`. Action types and trimmed names must always be equal, case included.
+/// Comparison of the texts of `type_and_submit`. Action types and trimmed names must always be equal, case
+/// included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exactness {
     /// Equal, or ROUGE-L greater than .75: the paper's.

@@ -10,13 +10,14 @@
 //! reward = their sum + alpha · s(rationale)     — `ShopR1Breakdown::total`
 //! ```
 //!
-//! RL is the ROUGE-L similarity of the predicted and the gold text, or 0 if it does not pass `threshold`; s is the
-//! self-certainty of the rationale. With `gate_format`, a completion with an invalid format has reward 0. With
-//! `gate_type`, presence and value terms need the right type. The maxima with the default weights are .8, 1001 and 1001.1,
-//! plus alpha·s.
+//! RL is the ROUGE-L similarity of the predicted and the gold text, or 0 if it does not pass `threshold`; s
+//! is the self-certainty of the rationale. With `gate_format`, a completion with an invalid format has reward
+//! 0. With `gate_type`, presence and value terms need the right type. The maxima with the default weights are
+//! .8, 1001 and 1001.1, plus alpha·s.
 //!
-//! The paper adds the KL to the reference policy to the reward; here it is a term of the loss. The paper does not define
-//! the tokenization of RL, whether 3/4 passes .75, and the range of the sum in s; [`RewardConfig`] has a key for each.
+//! The paper adds the KL to the reference policy to the reward; here it is a term of the loss. The paper does
+//! not define the tokenization of RL, whether 3/4 passes .75, and the range of the sum in s; [`RewardConfig`]
+//! has a key for each.
 
 use webshop_agent::next_action::{NextAction, WrittenAction};
 

@@ -1,13 +1,14 @@
 //! Reward and metrics of a single next action, as in Shop-R1 (arXiv 2507.17842).
 //!
-//! The model sees a user's session so far and generates a completion with a rationale and an action. The user's recorded
-//! action is the gold action.
+//! The model sees a user's session so far and generates a completion with a rationale and an action. The
+//! user's recorded action is the gold action.
 //!
 //! - [`ShopR1Reward::of`] scores an [`Attempt`] (completion, gold action, self-certainty) and returns a
 //!   [`ShopR1Breakdown`], whose parts sum to the reward.
 //! - [`Similarity`] is the similarity of two texts as a fraction of integers.
 //! - [`score_steps`] compares completions with gold actions, one [`StepResult`] for each step.
-//! - [`evaluate`] computes [`NextActionScores`] from predictions; [`baselines`] those of predictions without a model.
+//! - [`evaluate`] computes [`NextActionScores`] from predictions; [`baselines`] those of predictions without
+//!   a model.
 //! - [`overview`], [`by_type`] and [`confusion`] format scores as tables.
 //!
 //! ```
@@ -26,7 +27,8 @@
 //! assert_eq!(breakdown.total(), 801.0);
 //! ```
 //!
-//! Rewards are f64, because bf16 cannot represent 1000.8. Pages are not read here, except for their instruction.
+//! Rewards are f64, because bf16 cannot represent 1000.8. Pages are not read here, except for their
+//! instruction.
 
 mod attempt;
 mod baselines;

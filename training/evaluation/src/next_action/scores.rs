@@ -1,16 +1,16 @@
 //! Metrics of a set of predicted actions.
 //!
-//! [`evaluate`] compares each prediction with its gold action and returns [`NextActionScores`]: exact accuracy, type
-//! accuracy, F1 over types, the rate of invalid completions, and the confusion matrix.
+//! [`evaluate`] compares each prediction with its gold action and returns [`NextActionScores`]: exact
+//! accuracy, type accuracy, F1 over types, the rate of invalid completions, and the confusion matrix.
 //!
 //! ```text
 //! F1(type) = 2·TP / (gold actions of the type + predictions of the type); 0 if there are none of either
 //! macro    = mean over the three types; weighted = mean weighted by the number of gold actions of each type
 //! ```
 //!
-//! The paper's F1 is the weighted one: two of its rows have a type accuracy at which their F1 is impossible as macro F1.
-//! An invalid completion and an unknown type are wrong in every metric. Intervals are Wilson's for rates and a percentile
-//! bootstrap over steps for F1.
+//! The paper's F1 is the weighted one: two of its rows have a type accuracy at which their F1 is impossible
+//! as macro F1. An invalid completion and an unknown type are wrong in every metric. Intervals are Wilson's
+//! for rates and a percentile bootstrap over steps for F1.
 
 use std::array;
 use std::collections::BTreeMap;
@@ -58,7 +58,8 @@ pub struct NextActionScores {
     pub invalid_rate: Estimate,
     /// Metrics by gold action type.
     pub per_type: BTreeMap<ActionType, TypeScores>,
-    /// Number of steps by gold type (rows, as [`ActionType::ALL`]) and prediction (columns, as [`PREDICTED`]).
+    /// Number of steps by gold type (rows, as [`ActionType::ALL`]) and prediction (columns, as
+    /// [`PREDICTED`]).
     pub confusion: Confusion,
 }
 
@@ -125,8 +126,8 @@ impl Step {
     }
 }
 
-/// Metrics of predictions against gold actions. `None` is an invalid completion; `seed` is for the bootstrap. No steps
-/// give zeros.
+/// Metrics of predictions against gold actions. `None` is an invalid completion; `seed` is for the bootstrap.
+/// No steps give zeros.
 ///
 /// # Panics
 /// If the lengths differ.

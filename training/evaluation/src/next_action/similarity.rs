@@ -5,9 +5,10 @@
 //! RL > t with t in thousandths: 1000 · 2·LCS > (1000 t) · (m + n)      — Similarity::passes
 //! ```
 //!
-//! LCS is the length of the longest common subsequence of the texts' words, m and n are the numbers of words. A word is a
-//! run of `[a-z0-9]` in the lowercase text (ROUGE-L F1 without stemmer: Lin 2004, "ROUGE: A Package for Automatic
-//! Evaluation of Summaries"). In floating point, 2PR / (P + R) is not exactly 3/4 where F1 is 3/4; the fraction is.
+//! LCS is the length of the longest common subsequence of the texts' words, m and n are the numbers of words.
+//! A word is a run of `[a-z0-9]` in the lowercase text (ROUGE-L F1 without stemmer: Lin 2004, "ROUGE: A
+//! Package for Automatic Evaluation of Summaries"). In floating point, 2PR / (P + R) is not exactly 3/4 where
+//! F1 is 3/4; the fraction is.
 
 use std::fmt;
 
@@ -66,8 +67,8 @@ impl Similarity {
         if !a.is_empty() && a == b.trim() { Self::FULL } else { Self::NONE }
     }
 
-    /// The re-implementation's measure: the number of characters of `a` in blocks that match `b` (Python's `difflib`), over
-    /// the length of the longer text, both trimmed and in lowercase. Not symmetric.
+    /// The re-implementation's measure: the number of characters of `a` in blocks that match `b` (Python's
+    /// `difflib`), over the length of the longer text, both trimmed and in lowercase. Not symmetric.
     pub fn character_blocks(a: &str, b: &str) -> Self {
         let chars = |text: &str| text.trim().to_lowercase().chars().collect::<Vec<_>>();
         let (a, b) = (chars(a), chars(b));
@@ -159,8 +160,8 @@ mod tests {
 
     #[test]
     fn three_quarters_are_compared_exactly() {
-        // LCS 9 of 11 and 13 words: 18/24, which floats make .7500000000000001; LCS 3 of 5 and 3: 6/8, which they make
-        // .7499999999999999.
+        // LCS 9 of 11 and 13 words: 18/24, which floats make .7500000000000001; LCS 3 of 5 and 3: 6/8, which
+        // they make .7499999999999999.
         let over = Similarity { matched: 18, of: 24 };
         let under = Similarity { matched: 6, of: 8 };
         let float = |lcs: f64, m: f64, n: f64| 2.0 * (lcs / m) * (lcs / n) / (lcs / m + lcs / n);

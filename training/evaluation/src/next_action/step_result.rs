@@ -1,8 +1,8 @@
 //! The completion of one step, compared with its gold action.
 //!
-//! [`score_steps`] returns a [`StepResult`] for each completion; [`scores_of`] computes the metrics of many. A result as
-//! JSON is a line of a run's `completions/` and of `webshop shop-r1 eval --out`, and an input row of `webshop shop-r1
-//! score`. A prompt that is too long for a completion counts as an invalid completion.
+//! [`score_steps`] returns a [`StepResult`] for each completion; [`scores_of`] computes the metrics of many.
+//! A result as JSON is a line of a run's `completions/` and of `webshop shop-r1 eval --out`, and an input row
+//! of `webshop shop-r1 score`. A prompt that is too long for a completion counts as an invalid completion.
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::next_action::{Answer, FormatMode, NextAction, Sample, SampleSource, WrittenAction};

@@ -1,8 +1,8 @@
 //! Tables of next-action scores.
 //!
-//! [`overview`] has a row for each policy or baseline, [`by_type`] a row for each gold action type, [`confusion`] the
-//! number of predictions of each type by gold type. Shares are in percent with 95 % intervals; in the JSON of a
-//! [`ScoredRow`] they are from 0 to 1.
+//! [`overview`] has a row for each policy or baseline, [`by_type`] a row for each gold action type,
+//! [`confusion`] the number of predictions of each type by gold type. Shares are in percent with 95 %
+//! intervals; in the JSON of a [`ScoredRow`] they are from 0 to 1.
 
 use serde::Serialize;
 use webshop_agent::next_action::{ActionType, NextAction};

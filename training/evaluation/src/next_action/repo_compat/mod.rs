@@ -1,17 +1,17 @@
 //! The reward of a public re-implementation (`christianchartier/shop-r1`), for comparison with its numbers.
 //!
-//! It is the hierarchical reward with other weights and without a format gate. Similarity is by blocks of characters, and
-//! a difficulty factor multiplies the type and value terms. [`parse`] describes how it parses completions, [`evidence`]
-//! how it computes self-certainty.
+//! It is the hierarchical reward with other weights and without a format gate. Similarity is by blocks of
+//! characters, and a difficulty factor multiplies the type and value terms. [`parse`] describes how it parses
+//! completions, [`evidence`] how it computes self-certainty.
 //!
 //! ```text
 //! diff   = (.4 · type + .3 · min(1, ln(1 + words) / ln 301) + .3 · min(1, chars / 64)) / (.4 + .3 + .3)
 //! factor = .85 + (1.15 − .85) · diff                                   — `difficulty_factor(config, attempt)`
 //! ```
 //!
-//! `type` is 0 for `terminate`, .5 for `click`, 1 for `type_and_submit`; `words` is the number of words in the prompt, at
-//! least 1; `chars` is the number of characters of the gold click name or text. Deviation: `NaN` and unpaired surrogates
-//! in a completion are invalid JSON here.
+//! `type` is 0 for `terminate`, .5 for `click`, 1 for `type_and_submit`; `words` is the number of words in
+//! the prompt, at least 1; `chars` is the number of characters of the gold click name or text. Deviation:
+//! `NaN` and unpaired surrogates in a completion are invalid JSON here.
 
 mod config;
 mod evidence;
@@ -31,8 +31,8 @@ const MAX_PROMPT_WORDS: f64 = 300.0;
 const MAX_VALUE_CHARS: f64 = 64.0;
 
 impl RepoConfig {
-    /// Self-certainty of a completion, 0 to 1, from `extras`: the values that a trainer passes to reward functions beside
-    /// the completion, with the server's reply.
+    /// Self-certainty of a completion, 0 to 1, from `extras`: the values that a trainer passes to reward
+    /// functions beside the completion, with the server's reply.
     pub fn certainty(&self, extras: &Value) -> f64 {
         evidence::certainty(self, extras)
     }

@@ -1,8 +1,9 @@
 //! Parses a completion as the re-implementation does: format and action independently.
 //!
-//! The JSON object is the text from the first `{` to the last `}`. If strict, the format is [`FormatMode::Strict`], except
-//! that the rationale may have any type; a valid action is scored even if text around the object makes the format
-//! invalid. If not strict, alternative names of keys and types are accepted:
+//! The JSON object is the text from the first `{` to the last `}`. If strict, the format is
+//! [`FormatMode::Strict`], except that the rationale may have any type; a valid action is scored even if text
+//! around the object makes the format invalid. If not strict, alternative names of keys and types are
+//! accepted:
 //!
 //! | name | alternatives |
 //! |---|---|
