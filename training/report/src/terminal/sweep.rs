@@ -1,28 +1,27 @@
-//! A comparison: a line for every run, with how far it is and how well it does.
+//! A comparison as text: one line for each run, with its progress and success rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use webshop_training::{ComparisonFolder, Metric, Phase, Result, TrainingError};
+
 use crate::terminal::braille::plot;
 use crate::terminal::run::RunView;
 use crate::terminal::{Paint, bar, fitted};
-use webshop_training::ComparisonFolder;
-use webshop_training::{Result, TrainingError};
-use webshop_training::{Metric, Phase};
 
-/// Characters of a bar of progress, and of a curve.
+/// Width of a progress bar and of a curve, in characters.
 const BAR: usize = 12;
-/// Characters of the column of names.
+/// Width of the column of names.
 const NAMES: usize = 30;
-/// Characters of steps taken and to be taken.
+/// Width of the column `step/steps`.
 const STEPS: usize = 11;
 
-/// The folder of a comparison as its runs come and grow.
+/// The runs of a comparison folder.
 #[derive(Debug)]
 pub(super) struct ComparisonView {
     folder: ComparisonFolder,
-    /// By path below the folder, so that a run stands where it stood.
+    /// By path relative to the folder, so that the order of lines is stable.
     runs: BTreeMap<PathBuf, RunView>,
     finished: BTreeSet<PathBuf>,
 }
@@ -32,23 +31,23 @@ impl ComparisonView {
         Self { folder: ComparisonFolder::new(folder), runs: BTreeMap::new(), finished: BTreeSet::new() }
     }
 
-    /// Whether there is a report; until then, a run may be yet to come.
+    /// Reads new runs and records. Returns whether the report is written; until then, more runs may follow.
     pub(super) fn update(&mut self) -> Result<bool> {
         let root = self.folder.root().to_path_buf();
-        let mut places = folders(&self.folder.warm_starts())?;
+        let mut paths = folders(&self.folder.warm_starts())?;
         for arm in folders(&self.folder.runs())? {
-            places.extend(folders(&arm)?);
+            paths.extend(folders(&arm)?);
         }
-        if places.is_empty() {
-            return Err(TrainingError::bad_file(&root, "it holds no run and no runs of a comparison"));
+        if paths.is_empty() {
+            return Err(TrainingError::bad_file(&root, "it holds neither a run nor the runs of a comparison"));
         }
         self.finished.clear();
-        for place in places {
-            let name = place.strip_prefix(&root).unwrap_or(&place).to_path_buf();
+        for path in paths {
+            let name = path.strip_prefix(&root).unwrap_or(&path).to_path_buf();
             let mut run = match self.runs.remove(&name) {
                 Some(run) => run,
-                // A run that is just being begun has no configuration yet.
-                None => match RunView::open(&place) {
+                // A run that is being created has no configuration yet.
+                None => match RunView::open(&path) {
                     Err(TrainingError::NoRun(_)) => continue,
                     opened => opened?,
                 },
@@ -81,14 +80,14 @@ impl ComparisonView {
         let (step, steps) = run.progress(if is_warm_start { Phase::WarmStart } else { Phase::Learn });
         let share = if self.finished.contains(name) { 1.0 } else { step as f64 / steps.max(1) as f64 };
         let curve = run.curve(Metric::EvalSuccessRate);
-        // The warm start has a line of its own.
+        // The warm start has a line of its own, so its part of the curve is left out of the others.
         let own = if is_warm_start { &curve[..] } else { run.since_warm_start(&curve) };
         let x = own.first().zip(own.last()).map_or([0.0, 1.0], |(first, last)| [first.0, last.0]);
         let x = if x[0] < x[1] { x } else { [x[0], x[0] + 1.0] };
         let last = own.last().map(|point| format!("{:.1} %", 100.0 * point.1)).unwrap_or_default();
         format!(
             "{}  {}  {:>STEPS$}  {}  {}",
-            told(name),
+            label(name),
             paint.curve(&bar(share, BAR)),
             format!("{step}/{steps}"),
             paint.curve(&plot(own, x, [0.0, 1.0], BAR, 1).concat()),
@@ -97,8 +96,8 @@ impl ComparisonView {
     }
 }
 
-/// Arm and seed in [`NAMES`] characters, of which a long name leaves room for the seed.
-fn told(run: &Path) -> String {
+/// Arm and seed in [`NAMES`] characters; a long arm name is cut.
+fn label(run: &Path) -> String {
     let part = |path: Option<&Path>| {
         path.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
     };
@@ -106,7 +105,7 @@ fn told(run: &Path) -> String {
     fitted(&format!("{} {seed}", fitted(&arm, NAMES.saturating_sub(seed.chars().count() + 1))), NAMES)
 }
 
-/// The folders in a folder, by name; none if it is not there.
+/// The subfolders of a folder, sorted by name, without hidden ones; empty if the folder does not exist.
 fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -114,8 +113,8 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(|e| TrainingError::io("read", folder, e))? {
         let path = entry.map_err(|e| TrainingError::io("read", folder, e))?.path();
-        let is_whole = !path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
-        if path.is_dir() && is_whole {
+        let is_visible = !path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
+        if path.is_dir() && is_visible {
             found.push(path);
         }
     }

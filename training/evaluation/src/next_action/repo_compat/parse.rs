@@ -1,10 +1,11 @@
-//! How the re-implementation reads a completion: form and action apart.
+//! Parses a completion as the re-implementation does: format and action independently.
 //!
-//! Whatever stands between the first `{` and the last `}` is its object. If strict, the form is that of
-//! [`FormatMode::Strict`] (but for the rationale, which may be anything), and an action of that form is paid even where
-//! the text around it spoils the form of the whole. If not, other names for keys and types are understood:
+//! The JSON object is the text from the first `{` to the last `}`. If strict, the format is
+//! [`FormatMode::Strict`], except that the rationale may have any type; a valid action is scored even if text
+//! around the object makes the format invalid. If not strict, alternative names of keys and types are
+//! accepted:
 //!
-//! | for | also |
+//! | name | alternatives |
 //! |---|---|
 //! | `action` | `next_action` |
 //! | `name` | `target`, `element`; a leading `#` is dropped |
@@ -17,18 +18,18 @@
 use serde_json::{Map, Value};
 use webshop_agent::next_action::{Answer, FormatError, FormatMode, WrittenAction};
 
-use crate::next_action::repo_compat::RepoConfig;
-use crate::next_action::reward::Reading;
+use crate::next_action::attempt::ParsedAttempt;
+use crate::next_action::repo_compat::config::RepoConfig;
 
-pub fn read(config: &RepoConfig, completion: &str) -> Reading {
+pub(super) fn parse(config: &RepoConfig, completion: &str) -> ParsedAttempt {
     let object = match object_in(completion) {
         Ok(object) => object,
-        Err(problem) => return Reading { problem: Some(problem), action: None },
+        Err(problem) => return ParsedAttempt { problem: Some(problem), action: None },
     };
     if config.strict {
-        return read_strictly(completion, &object);
+        return parse_strictly(completion, &object);
     }
-    let action = understood(&object);
+    let action = lenient_action(&object);
     let is_text = |key| matches!(object.get(key), Some(Value::String(_)));
     let has_rationale = is_text("rationale") || (config.normalize_variants && has_nested_rationale(&object));
     let problem = if !has_rationale {
@@ -39,7 +40,7 @@ pub fn read(config: &RepoConfig, completion: &str) -> Reading {
         let given = object.get("action").unwrap_or(&Value::Null);
         WrittenAction::read(given, FormatMode::Json).err()
     };
-    Reading { problem, action: Some(action) }
+    ParsedAttempt { problem, action: Some(action) }
 }
 
 /// The object from the first opening to the last closing brace.
@@ -51,7 +52,7 @@ fn object_in(completion: &str) -> Result<Map<String, Value>, FormatError> {
     serde_json::from_str(&completion[open..=close]).map_err(|error| FormatError::NoJson(error.to_string()))
 }
 
-fn read_strictly(completion: &str, object: &Map<String, Value>) -> Reading {
+fn parse_strictly(completion: &str, object: &Map<String, Value>) -> ParsedAttempt {
     let given = object.get("action").unwrap_or(&Value::Null);
     let (action, of_action) = match WrittenAction::read(given, FormatMode::Strict) {
         Ok(action) => (Some(action), None),
@@ -61,18 +62,18 @@ fn read_strictly(completion: &str, object: &Map<String, Value>) -> Reading {
         Err(FormatError::Field { field: "rationale", .. }) | Ok(_) => of_action,
         Err(problem) => Some(problem),
     };
-    Reading { problem: of_whole, action }
+    ParsedAttempt { problem: of_whole, action }
 }
 
-/// A rationale may be an object that holds one.
+/// Whether the rationale is an object with a text under one of three keys.
 fn has_nested_rationale(object: &Map<String, Value>) -> bool {
     let nested = object.get("rationale").and_then(Value::as_object);
     let keys = ["justification", "reason", "rationale"];
     nested.is_some_and(|nested| keys.iter().any(|key| matches!(nested.get(*key), Some(Value::String(_)))))
 }
 
-/// The action, by whatever names. A type that is not understood is written as no type.
-fn understood(object: &Map<String, Value>) -> WrittenAction {
+/// The action, with alternative names resolved. An unknown type becomes the empty type name.
+fn lenient_action(object: &Map<String, Value>) -> WrittenAction {
     let nothing = Map::new();
     let under = |key| object.get(key).and_then(Value::as_object);
     let action = under("action").or_else(|| under("next_action")).unwrap_or(&nothing);
@@ -92,7 +93,7 @@ fn type_name(action: &Map<String, Value>) -> &'static str {
         "type_and_submit" | "type" | "enter_text" | "input" => "type_and_submit",
         "click" | "press" | "tap" => "click",
         "terminate" | "close" | "exit" => "terminate",
-        _ if action.get("type").is_some_and(|it| it == "interact") => {
+        _ if action.get("type").is_some_and(|value| value == "interact") => {
             match text_of(action.get("action")).to_lowercase().as_str() {
                 "type" | "enter_text" => "type_and_submit",
                 "click" | "press" | "tap" => "click",
@@ -103,17 +104,17 @@ fn type_name(action: &Map<String, Value>) -> &'static str {
     }
 }
 
-/// The first value under one of the keys that is true to Python: neither null nor false, 0 nor empty.
+/// The first value under one of the keys that is truthy in Python: not null, false, 0 or empty.
 fn first_of<'a>(action: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
-    let is_true = |value: &&Value| match value {
+    let is_truthy = |value: &&Value| match value {
         Value::Null => false,
-        Value::Bool(is_so) => *is_so,
+        Value::Bool(value) => *value,
         Value::Number(number) => number.as_f64() != Some(0.0),
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
     };
-    keys.iter().filter_map(|key| action.get(*key)).find(is_true)
+    keys.iter().filter_map(|key| action.get(*key)).find(is_truthy)
 }
 
 fn text_of(value: Option<&Value>) -> &str {

@@ -1,8 +1,8 @@
-//! A whole trip as a drawing: what was asked, thought and done, line by line.
+//! A drawing of one episode as text: instruction, pages, thoughts and actions, line by line.
 
 use std::fmt::Write;
 
-use webshop_evaluation::table::escape;
+use webshop_evaluation::table::escape_html;
 
 /// Width of the drawing, in pixels.
 const WIDTH: usize = 760;
@@ -10,17 +10,17 @@ const WIDTH: usize = 760;
 const LINE: usize = 19;
 /// Margin around the text, in pixels.
 const MARGIN: usize = 18;
-/// Characters that fit on a line of the monospaced face.
+/// Characters on a line in the monospaced font.
 const COLUMNS: usize = 92;
 
-/// The drawing of `trip`, as [`webshop_agent::Episode::tell`] writes it, under a title.
-pub(super) fn svg(title: &str, trip: &str) -> String {
+/// The drawing of an episode under a title. `episode` is the text that [`webshop_agent::Episode::tell`] formats.
+pub(super) fn svg(title: &str, episode: &str) -> String {
     let mut rows = vec![(title.to_string(), "title")];
-    for line in trip.lines() {
+    for line in episode.lines() {
         let class = match line.trim_start().chars().next() {
-            Some('>') => "act",
+            Some('>') => "action",
             Some('(') => "thought",
-            _ => "told",
+            _ => "page",
         };
         rows.extend(wrap(line).into_iter().map(|row| (row, class)));
     }
@@ -28,20 +28,20 @@ pub(super) fn svg(title: &str, trip: &str) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" role=\"img\">\n\
          <title>{}</title>\n",
-        escape(title)
+        escape_html(title)
     );
     for (row, (text, class)) in rows.iter().enumerate() {
         let y = MARGIN + (row + 1) * LINE - 5;
         let _ = writeln!(
             svg,
             "<text x=\"{MARGIN}\" y=\"{y}\" class=\"{class}\" xml:space=\"preserve\">{}</text>",
-            escape(text)
+            escape_html(text)
         );
     }
     svg + "</svg>\n"
 }
 
-/// Breaks a line between words where it does not fit; what follows is indented.
+/// Breaks a long line between words; the continuation is indented.
 fn wrap(line: &str) -> Vec<String> {
     let mut rows = Vec::new();
     let mut row = String::new();
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_does_not_fit_is_broken_between_words() {
+    fn long_lines_are_broken_between_words() {
         let line = "word ".repeat(30);
         let rows = wrap(line.trim_end());
         assert_eq!(rows.len(), 2);
@@ -70,10 +70,10 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_line_has_its_own_look() {
-        let drawing = svg("a trip", "“a <lamp>”\n  (the first)\n> click[x]\n1.0000 = …");
+    fn every_kind_of_line_has_its_own_class() {
+        let drawing = svg("an episode", "“a <lamp>”\n  (the first)\n> click[x]\n1.0000 = …");
         for (class, text) in
-            [("told", "“a &lt;lamp&gt;”"), ("thought", "  (the first)"), ("act", "&gt; click[x]")]
+            [("page", "“a &lt;lamp&gt;”"), ("thought", "  (the first)"), ("action", "&gt; click[x]")]
         {
             assert!(
                 drawing.contains(&format!("class=\"{class}\" xml:space=\"preserve\">{text}<")),
