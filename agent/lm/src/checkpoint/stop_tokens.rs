@@ -1,9 +1,8 @@
-//! What ends a turn, as the files of a folder agree on it.
+//! The tokens that end a turn, from the files of a model folder.
 //!
-//! Four files speak of it: `eos_token_id` in `config.json` and in `generation_config.json` (one id or
-//! several), `eos_token` in `tokenizer_config.json`, and the vocabulary in `tokenizer.json`. A folder put
-//! together from two models has them contradict each other; such a model would talk past its turn without
-//! end, or be cut short, and look merely stupid. So [`StopTokens::load`] refuses it.
+//! Four files define them: `eos_token_id` in `config.json` and in `generation_config.json` (one id or several), `eos_token`
+//! in `tokenizer_config.json`, and the vocabulary in `tokenizer.json`. In a folder assembled from two models they can
+//! contradict each other, and generation would not stop or stop too early. [`StopTokens::load`] refuses such a folder.
 
 use std::path::Path;
 

@@ -1,8 +1,7 @@
 //! Writing model folders.
 //!
-//! [`SaveOptions`] say in which type and how many bytes a file. A model of several files has the names and
-//! the index that transformers gives them. Tensors are converted one by one while they are written, so that
-//! saving needs no second copy of the model.
+//! [`SaveOptions`] hold the type and the file size. Shards and their index are named as transformers names them. Tensors are
+//! converted one by one while they are written, so that saving needs no second copy of the model.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
@@ -21,7 +20,7 @@ use crate::checkpoint::{CONFIG, INDEX, WEIGHTS, unwritable};
 use crate::error::LmError;
 use crate::qwen2::{Qwen2, Qwen2Config, parameter_shapes, random_parameter};
 
-/// Parameters of a random model in memory at one time: those of two layers.
+/// Parameters of a random model that are generated at a time: those of two layers.
 const DRAWN_TOGETHER: usize = 24;
 
 /// How weights are written.
@@ -29,7 +28,7 @@ const DRAWN_TOGETHER: usize = 24;
 pub struct SaveOptions {
     /// The type of every tensor.
     pub weight_type: WeightType,
-    /// A file that would have more bytes of weights than this becomes several; one tensor is never divided.
+    /// Most bytes of weights in a file; a single tensor is never divided.
     pub file_limit_bytes: u64,
 }
 
@@ -40,13 +39,13 @@ impl Default for SaveOptions {
     }
 }
 
-/// Writes the model into a folder, which is created if need be: `config.json` and the weights, as f32, with what an
-/// adapter adds to them.
+/// Writes `config.json` and the weights as f32, including an adapter's additions, into a folder, which is created if it
+/// does not exist.
 pub fn save(model: &Qwen2, folder: &Path) -> Result<(), LmError> {
     save_as(model, folder, &SaveOptions::default())
 }
 
-/// As [`save`], with a choice. Weight files of an earlier model in the folder are replaced or removed.
+/// As [`save`], with options. Weight files of an earlier model in the folder are replaced or removed.
 pub fn save_as(model: &Qwen2, folder: &Path, options: &SaveOptions) -> Result<(), LmError> {
     write_folder(model.config(), folder, options, &mut |idx| Ok(model.weight(idx)))
 }
@@ -56,8 +55,8 @@ pub fn save_config(config: &Qwen2Config, folder: &Path) -> Result<(), LmError> {
     write_json(&folder.join(CONFIG), &stated(config, WeightType::F32))
 }
 
-/// Writes the model that [`Qwen2::random`] makes, without ever holding all of it. `written` is told the number of
-/// values after each parameter.
+/// Writes the model of [`Qwen2::random`] without holding all of it in memory. Calls `written` with the number of values
+/// after each parameter.
 pub fn save_random(
     config: &Qwen2Config,
     seed: Seed,
@@ -81,7 +80,7 @@ pub fn save_random(
     })
 }
 
-/// Gives the values of a parameter by its place in the list; asked once for each, in order.
+/// Returns the values of a parameter by index; called once for each, in order.
 type Source<'s> = dyn FnMut(usize) -> Result<Tensor, LmError> + 's;
 
 fn write_folder(

@@ -13,12 +13,12 @@ use crate::error::LmError;
 const CONFIG: &str = "adapter_config.json";
 const WEIGHTS: &str = "adapter_model.safetensors";
 
-/// What PEFT puts before the name of a module.
+/// PEFT's prefix of module names.
 const PREFIX: &str = "base_model.model.";
 
 impl Lora {
-    /// Reads the adapter of a folder for a model of the shape of `base`. Fails, naming file and tensor, if a
-    /// module that the configuration means has no matrices of the right shape, or one it does not mean has.
+    /// Reads the adapter of a folder for a model with these matrices ([`Qwen2::matrices`](crate::Qwen2::matrices)). Fails,
+    /// naming file and tensor, if a selected module has no A and B of the right shape, or if there is any other tensor.
     pub fn load(folder: &Path, matrices: &[Matrix]) -> Result<Self, LmError> {
         let config: LoraConfig = read_json(&folder.join(CONFIG))?;
         let in_config = |error: LmError| invalid(&folder.join(CONFIG), error);
@@ -48,7 +48,7 @@ impl Lora {
             modules.push(LoraModule { parameter: parameter.clone(), a, b, scale });
         }
         if let Some(name) = unread.first() {
-            return Err(invalid(&path, format!("`{name}` belongs to no module that `{CONFIG}` means")));
+            return Err(invalid(&path, format!("`{name}` does not belong to a module that `{CONFIG}` selects")));
         }
         if modules.is_empty() {
             return Err(in_config(config.no_target()));
@@ -56,13 +56,13 @@ impl Lora {
         Ok(Self { config, modules })
     }
 
-    /// What the adapter of a folder was made as, if the folder has one.
+    /// The configuration of the adapter of a folder, if there is one.
     pub fn find(folder: &Path) -> Result<Option<LoraConfig>, LmError> {
         let path = folder.join(CONFIG);
         if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
     }
 
-    /// Writes the adapter as f32 into a folder, which is created if need be.
+    /// Writes the adapter as f32 into a folder, which is created if it does not exist.
     pub fn save(&self, folder: &Path) -> Result<(), LmError> {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
         let mut tensors: Vec<(String, Tensor)> = Vec::new();

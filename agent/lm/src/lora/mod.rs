@@ -1,18 +1,19 @@
 //! Low-rank adapters ("LoRA: Low-Rank Adaptation of Large Language Models", arXiv 2106.09685), in PEFT's layout.
 //!
-//! A [`Lora`] adds to the weight of each module it adapts a product of two narrow matrices:
+//! A [`Lora`] adds a product of two narrow matrices to the weight of each adapted module:
 //!
 //! ```text
 //! W' = W + s · B A      A [r, in], B [out, r];  s = alpha / r,  or alpha / √r with `use_rslora`
 //! dA = s · Bᵀ dW'       dB = s · dW' Aᵀ
 //! ```
 //!
-//! [`Qwen2::adapted`] puts it on a model, where it is trained; [`Lora::merged`] makes a model of its own with the sums
-//! for weights. [`Lora::load`] and [`Lora::save`] read and write `adapter_config.json` and
-//! `adapter_model.safetensors`; [`LoraConfig`] refuses by name whatever else PEFT can do that would change a number.
+//! [`Qwen2::adapted`](crate::Qwen2::adapted) adds it to a model for training,
+//! [`Qwen2::merged`](crate::Qwen2::merged) returns a model whose weights include the products. [`Lora::load`] and
+//! [`Lora::save`] read and write `adapter_config.json` and `adapter_model.safetensors`. [`LoraConfig`] refuses, by name,
+//! PEFT's settings that are not implemented and would change a result.
 //!
-//! Deviations: there is no dropout (PEFT's `lora_dropout` is kept and not applied), embeddings are not adapted, and
-//! a product B A is added to W before the model runs instead of beside it.
+//! Deviations: there is no dropout (`lora_dropout` is kept in the file and not applied), embeddings are not adapted, and
+//! B A is added to W before the model runs.
 
 mod config;
 mod files;
@@ -52,13 +53,13 @@ pub struct Lora {
 /// The addition to one matrix.
 #[derive(Clone, Debug)]
 pub struct LoraModule {
-    /// The adapted parameter, as `model.layers.0.self_attn.q_proj.weight`.
+    /// The adapted parameter, such as `model.layers.0.self_attn.q_proj.weight`.
     pub parameter: String,
     /// `[r, in]`
     pub a: Var,
     /// `[out, r]`
     pub b: Var,
-    /// What the product is multiplied by.
+    /// The factor s of the product.
     pub scale: f32,
 }
 
@@ -72,8 +73,9 @@ pub(crate) struct LoraGradient {
 }
 
 impl Lora {
-    /// An adapter that does nothing yet: A uniform in ±1/√in as PEFT draws it, B zero. A function of the
-    /// model's shape, `config` and `seed` alone. Fails if no matrix of the model is meant.
+    /// A new adapter: A uniform in ±1/√in as in PEFT, B zero, so that it changes nothing yet. A function of `matrices`,
+    /// `config` and `seed`. Fails if `config` selects none of `matrices`, which are those of
+    /// [`Qwen2::matrices`](crate::Qwen2::matrices).
     pub fn random(matrices: &[Matrix], config: &LoraConfig, seed: Seed) -> Result<Self, LmError> {
         config.validate()?;
         let mut modules = Vec::new();
@@ -96,7 +98,7 @@ impl Lora {
         Ok(Self { config: config.clone(), modules })
     }
 
-    /// What the adapter was made as.
+    /// The configuration.
     pub fn config(&self) -> &LoraConfig {
         &self.config
     }
@@ -106,7 +108,7 @@ impl Lora {
         &self.modules
     }
 
-    /// A copy of the matrices as they are now, which later steps do not move.
+    /// A copy of the matrices that later optimizer steps do not change.
     pub(crate) fn copy(&self) -> Result<Self, LmError> {
         let copied = |var: &Var| Var::from_tensor(&var.copy()?);
         let modules = self
@@ -116,7 +118,7 @@ impl Lora {
         Ok(Self { config: self.config.clone(), modules: modules.collect::<Result<_, LmError>>()? })
     }
 
-    /// The addition to a parameter, with its place among all.
+    /// The addition to a parameter, with its index.
     pub(crate) fn module(&self, parameter: &str) -> Option<(usize, &LoraModule)> {
         let place = self.modules.binary_search_by(|module| module.parameter.as_str().cmp(parameter));
         place.ok().map(|place| (place, &self.modules[place]))
@@ -146,7 +148,7 @@ impl LoraModule {
         Ok((out, rank, inputs))
     }
 
-    /// W + s · B A, for a W of the right shape.
+    /// W + s · B A. The shapes must match.
     pub(crate) fn added_to(&self, weight: &Var) -> Result<Tensor, LmError> {
         let (out, rank, inputs) = self.sizes()?;
         let mut sum = values(weight)?;

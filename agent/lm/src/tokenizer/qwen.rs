@@ -1,4 +1,4 @@
-//! A tokenizer of Qwen2's layout, trained here: for models of the published shapes that have learned nothing.
+//! Training a tokenizer of Qwen2's layout, for models of published shapes with random weights.
 //!
 //! Text is composed (NFC) and cut as Qwen2 cuts it, digits one by one, spaces before words; nothing is lost.
 //! Special tokens come behind the learned ones. Unlike [`BpeTokenizer::train`]'s, a word at the start of a text is

@@ -83,7 +83,7 @@ mod tests {
         for (n_heads, n_kv_heads) in [(2, 2), (4, 2), (3, 1)] {
             let heads = Heads { n_heads, n_kv_heads, head_dim: 4 };
             check_gradient(&[4, 1, 2], &[], heads);
-            // Two branches of the first, with a sequence of its own between them.
+            // Two sequences with the first as their prefix, with a sequence of its own between them.
             check_gradient(&[4, 2, 1, 3], &[None, Some(0), None, Some(0)], heads);
         }
     }
@@ -116,24 +116,24 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_is_the_same_as_a_sequence_with_its_trunk_in_front() {
+    fn a_shared_prefix_equals_a_copy_of_it() {
         for heads in [(4, 2, 8), (8, 2, 64)].map(|(n_heads, n_kv_heads, head_dim)| Heads {
             n_heads,
             n_kv_heads,
             head_dim,
         }) {
-            let (trunk, branches) = (30, [20, 1, 9]);
-            let qkv = wave(5, (trunk + 30, heads.qkv_width()));
-            let lengths = [trunk, branches[0], branches[1], branches[2]];
+            let (prefix, branches) = (30, [20, 1, 9]);
+            let qkv = wave(5, (prefix + 30, heads.qkv_width()));
+            let lengths = [prefix, branches[0], branches[1], branches[2]];
             let sequences = Sequences { lengths: &lengths, prefix_of: &[None, Some(0), Some(0), Some(0)] };
             let together = branch_out(&qkv, sequences, heads).unwrap();
-            let before = qkv.narrow(0, 0, trunk).unwrap();
-            let mut start = trunk;
+            let before = qkv.narrow(0, 0, prefix).unwrap();
+            let mut start = prefix;
             for len in branches {
                 let own = qkv.narrow(0, start, len).unwrap();
                 let whole = Tensor::cat(&[&before, &own], 0).unwrap();
-                let apart = attend(&whole, &[trunk + len], heads).unwrap();
-                let expected = apart.narrow(0, trunk, len).unwrap().to_vec2::<f32>().unwrap();
+                let apart = attend(&whole, &[prefix + len], heads).unwrap();
+                let expected = apart.narrow(0, prefix, len).unwrap().to_vec2::<f32>().unwrap();
                 let found = together.narrow(0, start, len).unwrap().to_vec2::<f32>().unwrap();
                 for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
                     assert!((found - expected).abs() < 1e-5, "{found} for {expected}");

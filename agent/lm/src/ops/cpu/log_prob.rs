@@ -22,12 +22,12 @@ const CHUNK: usize = 96;
 /// copy of 151,936 rows would take more memory than all activations.
 const WIDE_CHUNK: usize = 192;
 
-/// What the targets are worth.
+/// The scores of the targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
     /// One for each target.
     pub rows: Vec<RowStats>,
-    /// Whether it was outside of the nucleus and is counted in.
+    /// Whether each target is outside the nucleus and added to it.
     pub is_outside: Vec<bool>,
 }
 
@@ -75,7 +75,7 @@ pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampl
     Ok(Scores { rows: scores.0, is_outside: scores.1 })
 }
 
-/// dh `[N, H]` from the gradients of the log-probabilities; dW is added to `d_weight` `[V, H]`, where it is wanted.
+/// dh `[N, H]` from the gradients of the log-probabilities; dW is added to `d_weight` `[V, H]` if given.
 pub fn backward(
     hidden: &Tensor,
     weight: &Tensor,
@@ -118,7 +118,7 @@ pub fn backward(
     tensor(d_hidden, hidden.shape())
 }
 
-/// How the head of a model is multiplied with.
+/// The multiplication by the head of a model.
 struct Head {
     threads: Threads,
     chunk: usize,
@@ -189,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn chunks_do_not_show() {
-        // 250 rows take three chunks; each must be answered as if asked alone.
+    fn the_chunk_size_does_not_change_results() {
+        // 250 rows take three chunks; each row must equal the same row alone.
         let (h, w) = (wave(1, (250, 6)), wave(2, (9, 6)));
         let targets: Vec<u32> = (0..250).map(|i| (i * 5) % 9).collect();
         for sampler in [Sampler::UNTEMPERED, Sampler::new(0.8, 0.9).unwrap()] {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_is_nothing_answered() {
+    fn no_targets_give_no_scores() {
         let scores = forward(&wave(1, (0, 5)), &wave(2, (7, 5)), &[], Sampler::UNTEMPERED).unwrap();
         assert_eq!(scores, Scores::default());
     }

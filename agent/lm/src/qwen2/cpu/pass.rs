@@ -1,12 +1,12 @@
-//! One pass over packed sequences: forward, and backward with every gradient written out.
+//! The training pass of the CPU backend: forward over packed sequences, and backward with every gradient written out.
 //!
-//! [`Qwen2::record`] runs the model and keeps, in a [`Pass`], what the gradient needs; the loss is made
-//! from [`Pass::stats`] with candle, and [`Pass::backward`] takes it to one gradient for each parameter.
-//! [`Qwen2::score`] runs the same forward pass and keeps nothing.
+//! [`Qwen2::record`] runs the model and keeps the activations in a [`Pass`]. The caller computes a loss from
+//! [`Pass::stats`] with candle; [`Pass::backward`] returns its gradient for each learnable parameter. [`Qwen2::score`] runs
+//! the same forward pass without keeping activations.
 //!
-//! Only the asked positions go through the last feed-forward part and the head: the others would
-//! change no result. Weights that read the same rows (q, k, v; gate, up) are multiplied as one. A model that was
-//! asked to ([`Qwen2::recomputing`]) keeps the inputs of its layers and makes the rest again.
+//! Only the scored positions go through the last feed-forward block and the head. Weights with the same input (q, k, v;
+//! gate, up) are multiplied as one matrix. With [`Qwen2::recomputing`], a pass keeps only the inputs of the layers and
+//! recomputes the rest.
 
 use candle_core::Tensor;
 
@@ -27,7 +27,7 @@ const QKV_BIASES: [&str; 3] = ["self_attn.q_proj.bias", "self_attn.k_proj.bias",
 const EMBEDDING: &str = "model.embed_tokens.weight";
 const GATE_UP_WEIGHTS: [&str; 2] = ["mlp.gate_proj.weight", "mlp.up_proj.weight"];
 
-/// A forward pass that can still be differentiated.
+/// A forward pass with the activations that its gradient needs.
 #[derive(Debug)]
 pub struct Pass<'m> {
     model: &'m Qwen2,
@@ -43,15 +43,15 @@ pub struct Pass<'m> {
     stats: TokenStats,
 }
 
-/// What is kept of a layer: its activations, or its input alone.
+/// The kept activations of a layer: all, or only its input.
 #[derive(Debug)]
 enum Kept {
     All(Layer),
     Input(Tensor),
 }
 
-/// Activations of one layer. In the last one, rows from `attended_rows` on are those of the asked
-/// positions; in the others they are those of all tokens.
+/// Activations of one layer. From `attended_rows` on, the last layer has rows for the scored positions only; the other
+/// layers have rows for all tokens.
 #[derive(Debug)]
 pub(in crate::qwen2) struct Layer {
     x: Tensor,
@@ -65,7 +65,7 @@ pub(in crate::qwen2) struct Layer {
     activated: Tensor,
 }
 
-/// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
+/// The residual stream at the scored positions, before and after the last norm. `[N, hidden]`
 #[derive(Debug)]
 pub(in crate::qwen2) struct End {
     x: Tensor,
@@ -73,12 +73,11 @@ pub(in crate::qwen2) struct End {
 }
 
 impl Qwen2 {
-    /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the
-    /// packed tokens, under the distribution that `sampler` draws from. A target outside of its nucleus is
-    /// counted into it.
+    /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the packed tokens, under
+    /// the distribution of `sampler`. A target outside the nucleus is added to it.
     ///
-    /// Nothing here shifts: the target of a position is usually the token at the next one. A position's
-    /// result depends on the tokens up to it in its own sequence and its trunk, and on nothing else. Fails at temperature 0.
+    /// Targets are not shifted: the target of a position is usually the token at the next position. The result of a position
+    /// depends only on the tokens up to it in its own sequence and prefix. Fails at temperature 0.
     pub fn score(
         &self,
         tokens: &PackedTokens,
@@ -92,7 +91,7 @@ impl Qwen2 {
         token_stats(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
     }
 
-    /// As [`score`](Self::score), keeping what [`Pass::backward`] needs.
+    /// As [`score`](Self::score), keeping the activations for [`Pass::backward`].
     pub fn record(
         &self,
         tokens: &PackedTokens,
@@ -122,7 +121,7 @@ impl Qwen2 {
         })
     }
 
-    /// The forward pass up to the last norm; each layer's activations are handed to `keep`.
+    /// The forward pass up to the last norm. Calls `keep` with the activations of each layer.
     pub(in crate::qwen2) fn run(
         &self,
         tokens: &PackedTokens,
@@ -142,8 +141,8 @@ impl Qwen2 {
         Ok(End { x, hidden })
     }
 
-    /// One layer of the rows `x` of all tokens, up to its last product; the last one goes on with the rows at
-    /// `positions` only.
+    /// One layer up to its last matrix product, for rows `x` of all tokens. The last layer continues after attention with the
+    /// rows at `positions` only.
     fn layer(
         &self,
         layer_idx: usize,
@@ -192,21 +191,21 @@ fn token_stats(scores: &Scores) -> Result<TokenStats, LmError> {
 }
 
 impl Pass<'_> {
-    /// The answers of the forward pass.
+    /// The results of the forward pass.
     pub fn stats(&self) -> &TokenStats {
         &self.stats
     }
 
-    /// The gradient of `loss`, a scalar made from the log-probabilities of [`stats`](Self::stats), with
-    /// respect to each parameter that learns, flat, in the order of [`Qwen2::learnable`].
+    /// The gradients of `loss`, a scalar computed from the log-probabilities of [`stats`](Self::stats), with respect to each
+    /// learnable parameter, flat, in the order of [`Qwen2::learnable`].
     pub fn backward(&self, loss: &Tensor) -> Result<Vec<Vec<f32>>, LmError> {
         let mut gradients = vec![Vec::new(); self.model.learnable().len()];
         self.backward_each(loss, |place, gradient| gradients[place] = gradient)?;
         Ok(gradients)
     }
 
-    /// As [`backward`](Self::backward), handing over each gradient when it is finished, with the parameter's
-    /// place in [`Qwen2::learnable`]: whoever adds them up need not hold a second set of all.
+    /// As [`backward`](Self::backward), but calls `put` with the index in [`Qwen2::learnable`] and the gradient as soon as it
+    /// is finished, so that a caller that sums gradients need not hold a second set.
     pub fn backward_each(&self, loss: &Tensor, put: impl FnMut(usize, Vec<f32>)) -> Result<(), LmError> {
         let d_log_prob = self.stats.d_log_prob(loss)?;
         let model = self.model;
@@ -301,7 +300,7 @@ impl Pass<'_> {
         Sequences { lengths: &self.lengths, prefix_of: &self.prefix_of }
     }
 
-    /// Puts gradients of the asked rows where the rows came from, among zeros.
+    /// Scatters gradients of the scored rows to the rows of all tokens; the others are zero.
     fn scatter(&self, d_rows: &Tensor) -> Result<Tensor, LmError> {
         let shape = (self.ids.len(), d_rows.dim(1)?);
         let mut all = vec![0.0; shape.0 * shape.1];
@@ -310,7 +309,7 @@ impl Pass<'_> {
     }
 }
 
-/// Finished gradients on their way out.
+/// The receiver of finished gradients.
 struct Gradients<'m, F> {
     model: &'m Qwen2,
     put: F,

@@ -149,7 +149,7 @@ fn log_probabilities_and_gradients_equal_the_cpu_backend() {
 
             let gradients = device.weights().zeros_like().unwrap();
             pass.backward(&d, &gradients).unwrap();
-            for ((name, gradient), expected) in gradients.apart(model.config()).unwrap().iter().zip(&expected)
+            for ((name, gradient), expected) in gradients.split(model.config()).unwrap().iter().zip(&expected)
             {
                 let ours = gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap();
                 let norm = |x: &[f32]| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
@@ -272,7 +272,7 @@ fn invalid_calls_are_refused_and_leave_the_cache_unchanged() {
 fn splitting_inverts_joining() {
     let model = tiny(HEADS[1], false);
     let [device, _] = both(&model);
-    let apart = device.weights().apart(model.config()).unwrap();
+    let apart = device.weights().split(model.config()).unwrap();
     for ((name, var), (other, tensor)) in model.parameters().iter().zip(&apart) {
         assert_eq!(name, other);
         assert_eq!(var.dims(), tensor.dims());
@@ -293,6 +293,6 @@ fn measured_models_have_the_right_size() {
         device.n_parameters(),
         model.parameters().iter().map(|(_, var)| var.elem_count()).sum::<usize>()
     );
-    let apart = device.weights().apart(&config).unwrap();
+    let apart = device.weights().split(&config).unwrap();
     Qwen2::new(&config, apart).unwrap();
 }
