@@ -4,6 +4,8 @@
 //! prompts there, and [`run_at_site`] runs a policy at a web site. All of them run many requests at once and return
 //! results in a fixed order.
 
+#![warn(unreachable_pub, missing_docs)]
+
 mod connection;
 mod error;
 

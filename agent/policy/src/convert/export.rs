@@ -71,8 +71,7 @@ impl Exporter {
             // In a growing chat, the last prompt contains all turns before it.
             let prompt = (is_rebuilt || at + 1 == n_turns).then(|| prompt_format.messages(&conversation));
             let completion = completion(episode, turn, at, prompt_format);
-            let parsed =
-                prompt_format.add_completion(&mut conversation, completion.clone(), &before.page);
+            let parsed = prompt_format.add_completion(&mut conversation, completion.clone(), &before.page);
             if parsed.terminates != turn.agent.terminates || !is_same(&parsed.action, &turn.action) {
                 let action = match turn.agent.terminates {
                     true => "terminate".to_owned(),
@@ -80,7 +79,9 @@ impl Exporter {
                 };
                 let text = prompt_format.completion_text(&completion);
                 let turn = at + 1;
-                return Err(format!("turn {turn}: `{prompt_format}` cannot express `{action}`; not as `{text}`"));
+                return Err(format!(
+                    "turn {turn}: `{prompt_format}` cannot express `{action}`; not as `{text}`"
+                ));
             }
             if let Some(mut messages) = prompt {
                 messages.push(completion);

@@ -116,7 +116,9 @@ impl Importer {
         let refuse = |reason: String| AgentError::Line { line, reason };
         let Line { turns, meta, reward } = chat;
         let Some(turn) = meta.turn else {
-            return Err(refuse(format!("`{prompt_format}` has one chat per turn, and the line has no `turn`")));
+            return Err(refuse(format!(
+                "`{prompt_format}` has one chat per turn, and the line has no `turn`"
+            )));
         };
         let ended = if turn == 0 { self.end()? } else { None };
         if turn == 0 {

@@ -6,8 +6,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use webshop_env::ENVIRONMENT_ID;
-use webshop_products::GoalId;
 use webshop_lm::{Message, Role, ToolCall};
+use webshop_products::GoalId;
 
 use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};
 use crate::prompt_format::PromptFormat;

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 
 use crate::next_action::action::{NextAction, WrittenAction};
 use crate::next_action::counts::ExampleCounts;
-use crate::next_action::parse::FormatMode;
 use crate::next_action::example::{ExampleSource, TakenStep};
+use crate::next_action::parse::FormatMode;
 use crate::next_action::session::{has_field, offers};
 
 /// The fields of an example, and whether they are required.

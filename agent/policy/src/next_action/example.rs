@@ -65,7 +65,8 @@ pub enum ExampleSource {
 
 impl ExampleSource {
     /// All sources.
-    pub const ALL: [Self; 5] = [Self::Demonstration, Self::Oracle, Self::Policy, Self::Human, Self::Terminate];
+    pub const ALL: [Self; 5] =
+        [Self::Demonstration, Self::Oracle, Self::Policy, Self::Human, Self::Terminate];
 
     /// Its name in JSON.
     pub fn name(self) -> &'static str {

@@ -11,9 +11,7 @@ use webshop_products::{GoalId, GoalSet, Split};
 use crate::episode::Episode;
 use crate::expert::required_words;
 use crate::next_action::action::NextAction;
-use crate::next_action::example::{
-    Example, ExampleSource, TERMINATE_RATIONALE, TakenStep, rationale_of,
-};
+use crate::next_action::example::{Example, ExampleSource, TERMINATE_RATIONALE, TakenStep, rationale_of};
 use crate::next_action::mapping::BuyNowAs;
 use crate::next_action::session::UserSession;
 use crate::prompt_format::{PromptFormat, ShopR1Variant};

@@ -106,16 +106,20 @@ impl WrittenAction {
     /// let error = click("red").in_shop(&page, BuyNowAs::Click).unwrap_err();
     /// assert_eq!(error.to_string(), "the page has no element `red`");
     /// ```
-    pub fn in_shop(&self, page: &AvailableActions, buy_now_as: BuyNowAs) -> Result<MappedAction, MappingError> {
+    pub fn in_shop(
+        &self,
+        page: &AvailableActions,
+        buy_now_as: BuyNowAs,
+    ) -> Result<MappedAction, MappingError> {
         let action = match self.action_type() {
             None => return Err(MappingError::UnknownType(self.type_name.clone())),
             Some(ActionType::Terminate) => match buy_now_as {
                 BuyNowAs::Terminate if label(page, BUY_NOW).is_some() => Action::Click(BUY_NOW.into()),
                 _ => return Ok(MappedAction::Terminate),
             },
-            Some(ActionType::Click) => {
-                Action::Click(label(page, &self.name).ok_or_else(|| MappingError::NotOnPage(self.name.clone()))?)
-            }
+            Some(ActionType::Click) => Action::Click(
+                label(page, &self.name).ok_or_else(|| MappingError::NotOnPage(self.name.clone()))?,
+            ),
             Some(ActionType::TypeAndSubmit) => {
                 if folded(&self.name) != SEARCH_INPUT {
                     return Err(MappingError::UnknownField(self.name.clone()));

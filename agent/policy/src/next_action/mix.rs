@@ -11,9 +11,9 @@ use webshop_env::Shop;
 use webshop_products::{GoalId, Purpose, Seed};
 
 use crate::next_action::action::ActionType;
-use crate::next_action::mapping::BuyNowAs;
 use crate::next_action::example::Example;
 use crate::next_action::from_episodes::draw_terminate_example;
+use crate::next_action::mapping::BuyNowAs;
 
 /// The number of examples of each type in the paper's test set, reconstructed from its figures.
 pub const PAPER_MIX: [(ActionType, usize); 3] =
@@ -31,7 +31,13 @@ const DRAWS_SUBSET: u64 = 1;
 
 /// `n` `terminate` examples for `goals` in turn, or fewer if no more are found. Each searches for the requirements of
 /// another goal of the same split.
-pub fn terminate_examples(shop: &Shop, goals: &[GoalId], n: usize, buy_now_as: BuyNowAs, seed: Seed) -> Vec<Example> {
+pub fn terminate_examples(
+    shop: &Shop,
+    goals: &[GoalId],
+    n: usize,
+    buy_now_as: BuyNowAs,
+    seed: Seed,
+) -> Vec<Example> {
     let (mut examples, mut known) = (Vec::new(), BTreeSet::new());
     for (attempt, &goal) in (0..MAX_TRIES).flat_map(|attempt| goals.iter().map(move |goal| (attempt, goal))) {
         if examples.len() == n {

@@ -10,7 +10,8 @@
 //!
 //! An [`Example`] is one recorded step with the steps before it. Examples come from replayed episodes
 //! ([`examples_of`]), from [`Recordings`] of people, and from pages on which `terminate` is right
-//! ([`terminate_example`]). A [`Checker`] validates examples of other programs, and [`ExampleCounts`] counts them.
+//! ([`terminate_example`]). A [`Checker`] validates examples of other programs, and [`ExampleCounts`] counts them. An
+//! [`ExampleCollector`] combines all sources.
 //!
 //! This module renders no prompts and computes no rewards of completions.
 
@@ -20,6 +21,7 @@ pub(crate) mod mapping;
 pub(crate) mod parse;
 
 mod check;
+mod collector;
 mod counts;
 mod from_episodes;
 mod human;
@@ -32,6 +34,7 @@ mod tests;
 
 pub use self::action::{ActionType, NextAction, WrittenAction};
 pub use self::check::{Checker, Problem};
+pub use self::collector::{CollectionOptions, ExampleCollector, TerminateShare};
 pub use self::counts::ExampleCounts;
 pub use self::example::{Example, ExampleSource, TERMINATE_RATIONALE, TakenStep, rationale_of};
 pub use self::from_episodes::{

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::next_action::parse::{NextActionCompletion, FormatMode};
+use crate::next_action::parse::{FormatMode, NextActionCompletion};
 
 /// The byte range of the rationale between its quotes, escapes as written. `None` if the completion is malformed.
 ///

@@ -4,8 +4,8 @@
 //! page offers makes an [`Example`] with all steps before it as context; the others only appear in contexts.
 
 use crate::next_action::action::NextAction;
-use crate::next_action::mapping::folded;
 use crate::next_action::example::{Example, ExampleSource, TakenStep};
+use crate::next_action::mapping::folded;
 
 /// One session.
 #[derive(Clone, Debug, PartialEq)]

@@ -119,7 +119,7 @@ impl CompactRenderer {
     }
 
     /// The text appended to the context for `page`, up to and including the token that opens the model's
-    /// turn. With `noop`, the page is the previous one and only that is said.
+    /// turn. With `noop`, the page is the previous one and the text is `nothing happens`.
     pub fn render(&mut self, page: &Page, noop: Option<NoopReason>) -> Vec<Piece> {
         let mut pieces = match (noop, page) {
             (Some(_), _) => vec![Piece::words("nothing happens")],
@@ -169,7 +169,7 @@ impl CompactRenderer {
         options.chain(mark).chain([Piece::words(&page.title), price]).collect()
     }
 
-    /// The mark under which `product` was listed.
+    /// The mark of `product` on the last results page.
     fn mark_of(&self, product: ProductIdx) -> Option<String> {
         let place = self.listed.iter().position(|&listed| listed == product)?;
         (place < MAX_MARKS).then(|| mark(place + 1))

@@ -46,12 +46,12 @@ use webshop_lm::Message;
 
 use crate::next_action::example::{Example, rationale_of};
 
+pub(crate) use self::agentgym_react::{ACKNOWLEDGEMENT, parse as parse_react};
 pub use self::completion::{CompletionForm, ParsedCompletion};
 pub use self::conversation::{Conversation, Observed, PastTurn};
-pub use self::format::{History, ShopR1Variant};
-pub(crate) use self::agentgym_react::{ACKNOWLEDGEMENT, parse as parse_react};
-pub(crate) use self::shop_r1::page_html;
 use self::format::Format;
+pub use self::format::{History, ShopR1Variant};
+pub(crate) use self::shop_r1::page_html;
 
 /// A prompt format. Serialized as its [name](PromptFormat::name).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

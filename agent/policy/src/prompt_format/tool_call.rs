@@ -56,7 +56,9 @@ impl Format for ToolCalls {
             messages.push(match &open_call {
                 // The reply to a completion without a call is a user message.
                 None if messages.len() > 1 => Message::text(Role::User, page),
-                None => Message::text(Role::User, format!("Wanted: {}\n\n{page}", conversation.instruction())),
+                None => {
+                    Message::text(Role::User, format!("Wanted: {}\n\n{page}", conversation.instruction()))
+                }
                 Some(id) => Message::answer(id.clone(), page),
             });
             let Some(completion) = completion else { break };

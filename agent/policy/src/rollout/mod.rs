@@ -222,8 +222,7 @@ mod tests {
         let mut ends = Vec::new();
         let whole = rollout(&mut random, &tasks, LIMITS, &mut |place, _| ends.push(place)).unwrap();
         assert!(!ends.is_sorted(), "no episode overtakes another: {ends:?}");
-        let lines =
-            whole.iter().map(|episode| serde_json::to_string(episode).unwrap() + "\n");
+        let lines = whole.iter().map(|episode| serde_json::to_string(episode).unwrap() + "\n");
         let lines: Vec<String> = lines.collect();
         let mut counts = Vec::new();
         for rounds in 0..60 {
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_episode_that_cannot_be_kept_stops_the_rollout() {
+    fn an_error_of_the_callback_stops_the_rollout() {
         let mut n_ended = 0;
         let mut policy = RandomPolicy::new(Seed(0));
         let ended = rollout_each(&mut policy, &tasks(), LIMITS, &mut |_, _| {

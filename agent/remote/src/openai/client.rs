@@ -105,7 +105,11 @@ impl Client {
 
     /// Posts `body` until there is a reply; `jitter` draws the random part of waits. `None` if the chat exceeds the model's
     /// context.
-    pub(super) async fn complete(&self, body: &Value, mut jitter: ChaCha8Rng) -> Result<Option<Reply>, Failure> {
+    pub(super) async fn complete(
+        &self,
+        body: &Value,
+        mut jitter: ChaCha8Rng,
+    ) -> Result<Option<Reply>, Failure> {
         let mut n_failed = 0;
         loop {
             let (reason, requested_wait, was_reached) = match self.attempt(body).await {
@@ -184,12 +188,14 @@ impl Client {
     /// The failure of a request without a complete reply.
     fn failure(&self, error: &reqwest::Error) -> AttemptFailure {
         match (error.is_connect(), error.is_timeout()) {
-            (true, true) => {
-                AttemptFailure::NoConnection(format!("no connection within {} s", CONNECT_LIMIT.as_secs_f64()))
-            }
-            (true, false) if is_refused(error) => {
-                AttemptFailure::NoConnection(format!("{}; check that the server is running", root_cause(error)))
-            }
+            (true, true) => AttemptFailure::NoConnection(format!(
+                "no connection within {} s",
+                CONNECT_LIMIT.as_secs_f64()
+            )),
+            (true, false) if is_refused(error) => AttemptFailure::NoConnection(format!(
+                "{}; check that the server is running",
+                root_cause(error)
+            )),
             (true, false) => AttemptFailure::NoConnection(root_cause(error)),
             (false, true) => AttemptFailure::Temporary {
                 reason: format!("no reply within {} s", self.request_timeout.as_secs_f64()),

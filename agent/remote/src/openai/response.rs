@@ -132,8 +132,8 @@ impl ServerError {
     pub(super) fn is_context_exceeded(&self) -> bool {
         let is_name =
             |name: &String| matches!(&**name, "context_length_exceeded" | "exceed_context_size_error");
-        let says = |message: &String| message.contains("maximum context length");
-        self.names.iter().any(is_name) || self.message.as_ref().is_some_and(says)
+        let is_message = |message: &String| message.contains("maximum context length");
+        self.names.iter().any(is_name) || self.message.as_ref().is_some_and(is_message)
     }
 }
 
@@ -152,20 +152,18 @@ mod tests {
 
     #[test]
     fn text_replies_become_text_messages() {
-        let said = |finish_reason| reply(json!({ "role": "assistant", "content": "hm" }), finish_reason);
-        assert_eq!(said("stop").stop, Some(StopReason::EndOfTurn));
-        assert_eq!(said("length").stop, Some(StopReason::Length));
-        assert_eq!(said("content_filter").stop, None);
-        assert_eq!(said("stop").message(PromptFormat::Ragen, 0), Message::text(Role::Assistant, "hm"));
+        let parsed = |finish_reason| reply(json!({ "role": "assistant", "content": "hm" }), finish_reason);
+        assert_eq!(parsed("stop").stop, Some(StopReason::EndOfTurn));
+        assert_eq!(parsed("length").stop, Some(StopReason::Length));
+        assert_eq!(parsed("content_filter").stop, None);
+        assert_eq!(parsed("stop").message(PromptFormat::Ragen, 0), Message::text(Role::Assistant, "hm"));
     }
 
     #[test]
     fn the_first_of_several_calls_is_kept() {
-        let call = |id: Value, arguments: Value| {
-            json!({ "id": id, "type": "function", "function": { "name": "click", "arguments": arguments } })
-        };
-        let said = |calls: Value| reply(json!({ "content": null, "tool_calls": calls }), "tool_calls");
-        let two = said(json!([
+        let call = |id: Value, arguments: Value| json!({ "id": id, "type": "function", "function": { "name": "click", "arguments": arguments } });
+        let parsed = |calls: Value| reply(json!({ "content": null, "tool_calls": calls }), "tool_calls");
+        let two = parsed(json!([
             call(json!("a"), json!(r#"{"label": "x"}"#)),
             call(json!("b"), json!(r#"{"label": "y"}"#))
         ]));
@@ -173,9 +171,10 @@ mod tests {
         let [made] = &message.tool_calls[..] else { panic!("one call: {message:?}") };
         assert_eq!((made.id.as_str(), &made.arguments["label"]), ("a", &json!("x")));
         let nameless =
-            said(json!([call(Value::Null, json!({ "label": "x" }))])).message(PromptFormat::ToolCall, 3);
+            parsed(json!([call(Value::Null, json!({ "label": "x" }))])).message(PromptFormat::ToolCall, 3);
         assert_eq!(nameless.tool_calls[0].id, "call_3");
-        let broken = said(json!([call(json!("a"), json!("{\"label\": "))])).message(PromptFormat::ToolCall, 3);
+        let broken =
+            parsed(json!([call(json!("a"), json!("{\"label\": "))])).message(PromptFormat::ToolCall, 3);
         assert_eq!(broken, Message::text(Role::Assistant, "click({\"label\": )"));
     }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use webshop_agent::{
-    AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, PromptFormat, PromptStamp, Sampling, Task,
-    read_episode,
+    AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, PromptFormat, PromptStamp, Sampling,
+    Task, read_episode,
 };
 use webshop_env::Shop;
 
@@ -62,8 +62,8 @@ impl Rollout<'_> {
             if text.trim().is_empty() {
                 continue;
             }
-            let recorded = Episode::read(text)
-                .map_err(|error| AgentError::Line { line, reason: error.to_string() })?;
+            let recorded =
+                Episode::read(text).map_err(|error| AgentError::Line { line, reason: error.to_string() })?;
             let differences = self.differences(&recorded);
             if !differences.is_empty() {
                 return refuse(format!("the settings differ: {}", differences.join(", ")));

@@ -61,10 +61,7 @@ impl Client {
         let mut url = match from.url.join(&link.address) {
             Ok(url) if is_same_host(&url, &from.url) => url,
             _ => {
-                return Err(fault(
-                    &from.url,
-                    format!("its link `{}` leads to another host", link.address),
-                ));
+                return Err(fault(&from.url, format!("its link `{}` leads to another host", link.address)));
             }
         };
         let request = match link.method {

@@ -18,7 +18,11 @@ pub(super) struct SiteSession {
 
 impl SiteSession {
     /// Fetches the first page.
-    pub(super) async fn open(client: &Client, site: &Site, session: usize) -> Result<SiteSession, RemoteError> {
+    pub(super) async fn open(
+        client: &Client,
+        site: &Site,
+        session: usize,
+    ) -> Result<SiteSession, RemoteError> {
         let current = client.open(&site.session(session)).await?;
         let Some(instruction) = current.page.instruction() else {
             return Err(RemoteError::Site {
