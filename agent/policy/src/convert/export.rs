@@ -15,8 +15,8 @@ use crate::prompt_format::{Conversation, History, PromptFormat};
 
 /// Exports recorded episodes.
 ///
-/// Completions are those of the recording if the prompt format is that of the recording, else they are rendered from
-/// thought and action.
+/// Completions are those of the recording if the prompt format is that of the recording, else they are
+/// rendered from thought and action.
 #[derive(Clone, Debug)]
 pub struct Exporter {
     shop: Arc<Shop>,
@@ -42,7 +42,8 @@ impl Exporter {
     /// Exports line `line` of a rollout file, whose content is `text`.
     ///
     /// # Errors
-    /// [`AgentError::Line`], as [`read_episode`](crate::read_episode), or if the format cannot hold the prompt format.
+    /// [`AgentError::Line`], as [`read_episode`](crate::read_episode), or if the format cannot hold the
+    /// prompt format.
     pub fn export(&self, text: &str, line: usize) -> Result<Exported, AgentError> {
         let refuse = |reason: String| AgentError::Line { line, reason };
         let episode = read_episode(text, line, &self.shop)?;

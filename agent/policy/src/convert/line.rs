@@ -1,7 +1,7 @@
 //! Lines of each format.
 //!
-//! A written line has the fields of the format's origin, in its order. Reading accepts lines of other programs: unknown
-//! fields are ignored, and all fields but the goal may be missing.
+//! A written line has the fields of the format's origin, in its order. Reading accepts lines of other
+//! programs: unknown fields are ignored, and all fields but the goal may be missing.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

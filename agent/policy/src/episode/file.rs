@@ -1,7 +1,7 @@
 //! A file of episodes that grows during a rollout.
 //!
-//! An [`EpisodeFile`] takes one episode a line and writes it at once, so that finished episodes survive any end of
-//! the program. It is open to one program at a time.
+//! An [`EpisodeFile`] takes one episode a line and writes it at once, so that finished episodes survive any
+//! end of the program. It is open to one program at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -1,9 +1,10 @@
 //! Prefixes of episodes, from which other episodes are forked.
 //!
 //! [`EpisodePrefix::each`] replays an [`Episode`] and keeps the state before each turn. A forked episode
-//! ([`crate::Task::fork`]) resumes a copy of the session and takes over the turns before it. Policies with a memory
-//! are prefilled with these turns ([`crate::Policy::prefill`]): a model reads the recorded tokens as one prompt and
-//! samples none of them again. The turns after the prefix are drawn from the fork's own coordinates.
+//! ([`crate::Task::fork`]) resumes a copy of the session and takes over the turns before it. Policies with a
+//! memory are prefilled with these turns ([`crate::Policy::prefill`]): a model reads the recorded tokens as
+//! one prompt and samples none of them again. The turns after the prefix are drawn from the fork's own
+//! coordinates.
 
 use std::sync::Arc;
 
@@ -24,8 +25,8 @@ pub struct EpisodePrefix {
 }
 
 impl EpisodePrefix {
-    /// The prefixes of `episode`, which was recorded in `shop`: of one turn, of two, and so on to all turns but the
-    /// last. An episode of one turn has none.
+    /// The prefixes of `episode`, which was recorded in `shop`: of one turn, of two, and so on to all turns
+    /// but the last. An episode of one turn has none.
     ///
     /// # Panics
     /// If the goal is not one of the shop's.

@@ -1,10 +1,11 @@
 //! Validation of example files of other programs.
 //!
-//! A [`Checker`] takes the lines of a file in order and returns the [`Problem`]s of each: missing, unknown or mistyped
-//! fields; an action that its type does not allow or its page does not offer; a duplicate id; a goal in two splits; and a
-//! context whose length does not fit `step`. A context is complete if its first page has an input field; others may be
-//! shortened but not too long. Sessions without a goal number are identified by their first page. A line without problems
-//! can be read as an [`Example`](crate::next_action::Example). Rationales may be empty; such examples are counted.
+//! A [`Checker`] takes the lines of a file in order and returns the [`Problem`]s of each: missing, unknown or
+//! mistyped fields; an action that its type does not allow or its page does not offer; a duplicate id; a goal
+//! in two splits; and a context whose length does not fit `step`. A context is complete if its first page has
+//! an input field; others may be shortened but not too long. Sessions without a goal number are identified by
+//! their first page. A line without problems can be read as an [`Example`](crate::next_action::Example).
+//! Rationales may be empty; such examples are counted.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -49,7 +49,8 @@ pub enum TerminateShare {
     PaperMix,
 }
 
-/// Collects single-step examples of successful episodes for goals of one split, and counts what it leaves out, by reason.
+/// Collects single-step examples of successful episodes for goals of one split, and counts what it leaves
+/// out, by reason.
 #[derive(Debug)]
 pub struct ExampleCollector<'a> {
     shop: &'a Arc<Shop>,

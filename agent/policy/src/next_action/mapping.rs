@@ -7,8 +7,9 @@
 //! | `click[buy now]` | a click, or `terminate` under [`BuyNowAs::Terminate`] | |
 //! | end without a purchase | `terminate` | |
 //!
-//! Names and queries are lower case in the shop, so capitals are lost. Folding means: trimmed, white space collapsed to
-//! single spaces, lower case. A valid action may still be a no-op in the shop, such as a query of too many words.
+//! Names and queries are lower case in the shop, so capitals are lost. Folding means: trimmed, white space
+//! collapsed to single spaces, lower case. A valid action may still be a no-op in the shop, such as a query
+//! of too many words.
 
 use std::fmt;
 
@@ -30,8 +31,8 @@ pub enum BuyNowAs {
     /// A click, as in the paper; `terminate` ends the session without a purchase.
     #[default]
     Click,
-    /// `terminate`, so that both ends of a session are one action. On a page without `buy now` it ends the session
-    /// without a purchase.
+    /// `terminate`, so that both ends of a session are one action. On a page without `buy now` it ends the
+    /// session without a purchase.
     Terminate,
 }
 

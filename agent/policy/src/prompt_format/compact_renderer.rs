@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The page is the only source. Words are always preceded by a space, so that a word is the same token
-//! everywhere (see [`webshop_lm::tokenizer`]). Page text never yields a special token: only this module places
-//! marks.
+//! everywhere (see [`webshop_lm::tokenizer`]). Page text never yields a special token: only this module
+//! places marks.
 
 use std::sync::Arc;
 
@@ -176,8 +176,8 @@ impl CompactRenderer {
     }
 }
 
-/// An amount in whole dollars as three digits, `$084`, so that the first differing digit orders two amounts; each
-/// digit is a token. Price limits are multiples of ten dollars below a thousand, so rounding changes no
+/// An amount in whole dollars as three digits, `$084`, so that the first differing digit orders two amounts;
+/// each digit is a token. Price limits are multiples of ten dollars below a thousand, so rounding changes no
 /// comparison. Larger amounts are `$999`.
 pub fn dollars(amount: Cents) -> String {
     format!("${:03}", amount.0.div_euclid(100).clamp(0, 999))

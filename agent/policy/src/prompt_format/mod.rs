@@ -3,8 +3,8 @@
 //! A [`PromptFormat`] renders pages ([`PromptFormat::observation`]), prompts ([`PromptFormat::messages`]) and
 //! completions ([`PromptFormat::render_completion`]), and parses completions ([`PromptFormat::parse`], which
 //! never fails). A [`Conversation`] holds the turns of one episode. [`compact`] is this project's own format,
-//! laid out token by token; the others are chats, which a checkpoint's template turns into tokens. The formats
-//! follow their origins; the wording of the prompts is our own.
+//! laid out token by token; the others are chats, which a checkpoint's template turns into tokens. The
+//! formats follow their origins; the wording of the prompts is our own.
 //!
 //! | name | completion | history in the prompt | malformed completion |
 //! |---|---|---|---|

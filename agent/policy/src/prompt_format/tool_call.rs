@@ -7,8 +7,8 @@
 //! tool       the next page
 //! ```
 //!
-//! A server returns calls beside the text; a local model writes them into it. Both are parsed. Of several calls
-//! the first counts. Text before a call is its thought.
+//! A server returns calls beside the text; a local model writes them into it. Both are parsed. Of several
+//! calls the first counts. Text before a call is its thought.
 
 use serde_json::{Map, Value, json};
 use webshop_env::{Action, Compat, NoopReason, Page};

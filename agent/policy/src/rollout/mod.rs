@@ -1,10 +1,10 @@
 //! Rollouts: a policy and tasks make episodes.
 //!
-//! [`rollout`] runs [`Task`]s on the lanes of a [`VecEnv`]. Each round the policy decides for all running lanes at
-//! once, and the environments take one step. A lane whose episode is over takes the next task. Episodes are
-//! returned in the order of the tasks, or one by one as they end ([`rollout_each`]) to be sorted by [`InOrder`]. An
-//! episode depends on its own coordinates and prefix only, so the numbers of lanes and threads do not change the
-//! result.
+//! [`rollout`] runs [`Task`]s on the lanes of a [`VecEnv`]. Each round the policy decides for all running
+//! lanes at once, and the environments take one step. A lane whose episode is over takes the next task.
+//! Episodes are returned in the order of the tasks, or one by one as they end ([`rollout_each`]) to be sorted
+//! by [`InOrder`]. An episode depends on its own coordinates and prefix only, so the numbers of lanes and
+//! threads do not change the result.
 
 pub(crate) mod lane;
 pub(crate) mod task;
@@ -32,8 +32,8 @@ pub struct RolloutConfig {
     pub lanes: usize,
 }
 
-/// Runs every task and returns the episodes in the order of the tasks. `ended` is called with the position of the
-/// task and the episode when an episode ends.
+/// Runs every task and returns the episodes in the order of the tasks. `ended` is called with the position of
+/// the task and the episode when an episode ends.
 ///
 /// # Errors
 /// Those of the policy.

@@ -1,8 +1,8 @@
 //! Requests with retries.
 //!
-//! A [`Client`] posts a request and returns the [`Reply`]. Temporary failures (no connection, a timeout, an invalid
-//! reply, status 408, 409, 429 or 5xx) are retried after the wait that the server requests, or after waits that double
-//! and have a random part. Other refusals are [`Failure`]s with the server's message.
+//! A [`Client`] posts a request and returns the [`Reply`]. Temporary failures (no connection, a timeout, an
+//! invalid reply, status 408, 409, 429 or 5xx) are retried after the wait that the server requests, or after
+//! waits that double and have a random part. Other refusals are [`Failure`]s with the server's message.
 
 use std::fmt;
 use std::future::Future;
@@ -103,8 +103,8 @@ impl Client {
         runtime.map_err(|error| self.refusal(error.to_string()))?.block_on(requests)
     }
 
-    /// Posts `body` until there is a reply; `jitter` draws the random part of waits. `None` if the chat exceeds the model's
-    /// context.
+    /// Posts `body` until there is a reply; `jitter` draws the random part of waits. `None` if the chat
+    /// exceeds the model's context.
     pub(super) async fn complete(
         &self,
         body: &Value,

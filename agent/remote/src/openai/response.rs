@@ -1,7 +1,7 @@
 //! Replies of a model server.
 //!
-//! A [`Reply`] is the message of the first choice, and why it ended. Unknown fields are ignored, because servers add
-//! fields of their own. A [`ServerError`] is the reply to a refused request.
+//! A [`Reply`] is the message of the first choice, and why it ended. Unknown fields are ignored, because
+//! servers add fields of their own. A [`ServerError`] is the reply to a refused request.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -76,8 +76,8 @@ impl Reply {
         Ok(Reply { content: choice.message.content.unwrap_or_default(), calls: calls.collect(), stop })
     }
 
-    /// The message of turn `turn` in `prompt_format`. Only the first of several calls is kept, because only it is executed. A
-    /// call whose arguments are not an object becomes text without effect.
+    /// The message of turn `turn` in `prompt_format`. Only the first of several calls is kept, because only
+    /// it is executed. A call whose arguments are not an object becomes text without effect.
     pub(super) fn message(self, prompt_format: PromptFormat, turn: usize) -> Message {
         let call = self.calls.into_iter().next().filter(|_| prompt_format.tools().is_some());
         let Some(Call { id, name, arguments }) = call else {
@@ -128,7 +128,8 @@ impl ServerError {
         ServerError { message: message.map(str::to_owned), names: names.map(str::to_owned).collect() }
     }
 
-    /// Whether the chat exceeds the model's context: the codes of OpenAI and llama.cpp, and the message of vLLM and SGLang.
+    /// Whether the chat exceeds the model's context: the codes of OpenAI and llama.cpp, and the message of
+    /// vLLM and SGLang.
     pub(super) fn is_context_exceeded(&self) -> bool {
         let is_name =
             |name: &String| matches!(&**name, "context_length_exceeded" | "exceed_context_size_error");

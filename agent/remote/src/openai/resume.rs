@@ -11,7 +11,8 @@ use webshop_agent::{
 use webshop_env::Shop;
 
 use crate::error::RemoteError;
-use crate::openai::policy::{REMOTE, RemotePolicy};
+use crate::openai::episode::REMOTE;
+use crate::openai::policy::RemotePolicy;
 
 /// The episodes of a resumed file.
 #[derive(Clone, Debug)]
@@ -22,12 +23,12 @@ pub struct ResumedEpisodes {
     pub dropped_bytes: u64,
 }
 
-/// Opens a file with episodes of `policy` for some of `tasks`, all in `shop`, and replays them. Removes a last line
-/// without a line break.
+/// Opens a file with episodes of `policy` for some of `tasks`, all in `shop`, and replays them. Removes a
+/// last line without a line break.
 ///
 /// # Errors
-/// If the file does not exist or is open in another program, or a line is not an episode of the same policy, settings,
-/// shop and tasks.
+/// If the file does not exist or is open in another program, or a line is not an episode of the same policy,
+/// settings, shop and tasks.
 pub fn resume_file(
     path: &Path,
     policy: &RemotePolicy,

@@ -8,8 +8,8 @@ use crate::error::RemoteError;
 use crate::site::address::Site;
 use crate::site::client::{Client, Fetched};
 
-/// A session and its current page. An action follows a link of the page; an action without a link is a no-op, as in
-/// our own shop.
+/// A session and its current page. An action follows a link of the page; an action without a link is a no-op,
+/// as in our own shop.
 pub(super) struct SiteSession {
     coordinates: EpisodeCoordinates,
     instruction: String,

@@ -6,19 +6,19 @@
 //! | the original's imitation data | a line with `states` and `actions` | as in the recording |
 //! | AgentGym's trajectories | a chat, as a line or as an element of one list | replayed if the shop shows the same pages, else as in the recording |
 //!
-//! [`Recordings`] recognizes the format by its fields and turns each recording into a [`UserSession`], or a [`Skip`] with
-//! the reason. Rewards are not checked. Goals are found by their instruction without the price limit. A session without a
-//! goal in the shop gets a split from its instruction, 6 : 1 : 3 for train, validation and test, so that no instruction is
-//! in two splits.
+//! [`Recordings`] recognizes the format by its fields and turns each recording into a [`UserSession`], or a
+//! [`Skip`] with the reason. Rewards are not checked. Goals are found by their instruction without the price
+//! limit. A session without a goal in the shop gets a split from its instruction, 6 : 1 : 3 for train,
+//! validation and test, so that no instruction is in two splits.
 
 mod log;
 mod shown;
+mod skip;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -38,43 +38,7 @@ use crate::next_action::mapping::{BuyNowAs, folded};
 use crate::next_action::session::UserSession;
 use crate::prompt_format::{ACKNOWLEDGEMENT, parse_react};
 
-/// A recording that makes no session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skip {
-    /// The line, or the position in a list, from 1.
-    pub line: usize,
-    /// The reason.
-    pub reason: SkipReason,
-    /// The value that causes it.
-    pub detail: String,
-}
-
-/// Why a recording makes no session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SkipReason {
-    /// The shop has no goal with this instruction.
-    NoGoal,
-    /// An action is a no-op in the shop.
-    NotHere,
-    /// No action leads from one page to the next.
-    NoAction,
-    /// The numbers of states and actions differ.
-    Uneven,
-    /// The chat cannot be parsed.
-    NoChat,
-}
-
-impl fmt::Display for SkipReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoGoal => "the shop has no goal with this instruction",
-            Self::NotHere => "an action is a no-op in the shop",
-            Self::NoAction => "no action leads from one page to the next",
-            Self::Uneven => "the numbers of states and actions differ",
-            Self::NoChat => "the chat cannot be parsed",
-        })
-    }
-}
+pub use self::skip::{Skip, SkipReason};
 
 /// Reads recordings for a shop.
 #[derive(Debug)]

@@ -7,9 +7,10 @@
 //! simple   pieces joined by [SEP], without marks of clickable pieces
 //! ```
 //!
-//! The rich form has everything that simplified HTML shows. In the simple form, buttons are recognized by their labels,
-//! products by their ten letters and digits, and options by their position between `< Prev` and the title. Names of option
-//! groups have the same position; they are recognized if they are the first piece or in [`GROUPS`], else taken for options.
+//! The rich form has everything that simplified HTML shows. In the simple form, buttons are recognized by
+//! their labels, products by their ten letters and digits, and options by their position between `< Prev` and
+//! the title. Names of option groups have the same position; they are recognized if they are the first piece
+//! or in [`GROUPS`], else taken for options.
 
 use webshop_env::{Node, NodeKind};
 
