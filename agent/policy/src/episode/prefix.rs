@@ -154,7 +154,7 @@ mod tests {
         let prefix = &EpisodePrefix::each(&shop, &episode)[2];
         let tasks: Vec<Task> = (1..9).map(|sample| Task::fork(prefix, 7, sample)).collect();
         let forks = play(&tasks, 9);
-        let mut lines: Vec<String> = forks.iter().map(|fork| line(fork)).collect();
+        let mut lines: Vec<String> = forks.iter().map(line).collect();
         for (fork, sample) in forks.iter().zip(1..) {
             assert_eq!((fork.meta.coordinates.step, fork.meta.coordinates.sample), (7, sample));
             let past: Vec<_> = fork.turns[..3].iter().map(|turn| turn.after).collect();
