@@ -56,7 +56,7 @@ fn walk(shop: &Shop, mut visit: impl FnMut(&Session, &Page)) {
 }
 
 #[test]
-fn html_says_what_text_says() {
+fn html_and_text_agree() {
     for shop in SHOPS.iter() {
         walk(shop, |_, page| {
             let read = read_html(&page.html());

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_in_the_originals_manner_is_read() {
+    fn a_page_of_the_original_is_read() {
         let page = read_html(
             "<!doctype html><html><head><title>unseen</title><style>p { }</style></head><body>\n\
              <div id='instruction-text'><h4>Instruction:<br>buy a lamp</h4></div>\n\
@@ -163,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn the_instruction_may_stand_beside_its_heading() {
+    fn the_instruction_may_follow_its_heading() {
         let page = read_html("<h4>Instruction: buy a lamp</h4><button class='btn'>Search</button>");
         assert_eq!(page.instruction(), Some("buy a lamp"));
         assert_eq!(read_html("<h4>buy a lamp</h4>").instruction(), None);
     }
 
     #[test]
-    fn the_score_stands_on_a_page_without_moves() {
+    fn the_score_is_read_from_a_page_without_actions() {
         let score = "<h3>Your score (min 0.0, max 1.0)<pre>0.75</pre></h3>";
         assert_eq!(read_html(score).score(), Some(0.75));
         assert_eq!(read_html(&format!("{score}<button class='btn'>Next ></button>")).score(), None);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_read_too() {
+    fn any_text_is_read_as_a_document() {
         assert_eq!(read_html("").nodes, []);
         assert_eq!(read_html("<p>a<p>b").text(), "a [SEP] b");
     }

@@ -324,7 +324,7 @@ impl DonePage {
     pub fn options_text(&self) -> String {
         let mut chosen: Vec<(&str, &str)> = self.selection.iter().collect();
         chosen.sort_unstable();
-        json_dict(chosen.into_iter())
+        json_dict(chosen)
             .replace('<', "\\u003c")
             .replace('>', "\\u003e")
             .replace('&', "\\u0026")

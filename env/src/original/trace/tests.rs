@@ -88,7 +88,7 @@ fn an_episode_may_bring_its_own_goal() {
 }
 
 #[test]
-fn a_goal_that_is_not_there_is_an_error() {
+fn a_missing_goal_is_an_error() {
     let server = Server::new();
     let n_goals = server.n_goals();
     let mut tracer = Tracer::new(&server.shop, n_goals, server.random.clone(), 0);
@@ -117,7 +117,7 @@ fn what_was_done_is_counted_until_the_search_bar() {
 }
 
 #[test]
-fn a_purchase_tells_its_parts_and_a_failure_its_reason() {
+fn a_purchase_has_its_parts_and_a_failure_its_reason() {
     let server = Server::new();
     let mut actions = purchase(&server);
     actions.extend(["search[<c>]", "search[<a> x]", "click[nothing]"].map(str::to_owned));

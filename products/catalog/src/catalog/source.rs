@@ -1,9 +1,9 @@
 //! Opens catalogs of any size.
 //!
-//! [`CatalogSource::open`] reads a catalog of any size: every record becomes a product, or part of one, as
-//! soon as it is read, and of the instructions only those stay that [`CatalogSource::goals`] will ask for.
-//! The result is that of [`RawData`] through [`Catalog::from_raw`] and [`GoalSet::from_raw`],
-//! whose room for a million products would be several times that of the products themselves.
+//! [`CatalogSource::open`] reads record by record: each becomes a product, or part of one, as soon as it is
+//! read, and only the instructions that [`CatalogSource::into_goals`] needs are kept. The result equals that
+//! of [`RawData`] through [`Catalog::from_raw`] and [`GoalSet::from_raw`], which for a million products take
+//! several times the memory of the products.
 
 use std::path::Path;
 

@@ -35,7 +35,7 @@ const PARTS: [Split; 3] = [Split::Train, Split::Validation, Split::Test];
 /// Hexadecimal digits of a part's digest.
 const DIGITS: usize = 16;
 
-/// A digest of each part that a [`GoalSet`]'s fingerprint covers, 16 hexadecimal digits each.
+/// A digest of each part that a [`crate::GoalSet`]'s fingerprint covers, 16 hexadecimal digits each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoalDigests {
     /// The products without the prices charged.
