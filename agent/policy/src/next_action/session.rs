@@ -24,7 +24,7 @@ pub struct UserSession {
 }
 
 impl UserSession {
-    /// A example for each step whose action its page offers, in order. Their ids are the session's name and
+    /// An example for each step whose action its page offers, in order. Their ids are the session's name and
     /// the step.
     pub fn examples(&self) -> Vec<Example> {
         let example = |(at, step): (usize, &TakenStep)| {

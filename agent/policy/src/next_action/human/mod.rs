@@ -24,8 +24,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use webshop_env::{Action, Compat, Digest, Shop};
-use webshop_products::{GoalId, Split};
+use webshop_env::{Action, Compat, Shop};
+use webshop_products::{Digest, GoalId, Split};
 
 use crate::convert::{self, Format, Importer};
 use crate::error::AgentError;
