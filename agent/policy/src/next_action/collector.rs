@@ -29,7 +29,7 @@ const ORACLE_ROLLOUT: RolloutConfig = RolloutConfig { max_steps: 15, lanes: 128 
 /// Reason for leaving out an episode.
 const OTHER_SPLIT: &str = "the goal is in another split";
 
-/// Which episodes are collected, and how they become examples.
+/// A selection of episodes, and the mapping of purchases.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectionOptions {
     /// Only episodes for goals of this split are kept.

@@ -4,7 +4,7 @@ use webshop_env::{Action, AvailableActions, NoopReason};
 
 use super::*;
 
-/// What is wrong with an action under each mode, `ok` if nothing.
+/// Checks the error of an action under each mode; `ok` if there is none.
 #[track_caller]
 fn check(action: &str, json: &str, schema: &str, strict: &str) {
     let completion = format!(r#"{{"rationale": "r", "action": {action}}}"#);

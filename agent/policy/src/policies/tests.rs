@@ -1,4 +1,4 @@
-//! What is done where, and that draws are addressed.
+//! Actions of the policies without a model, and the addresses of random draws.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn random_actions(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<St
     actions
 }
 
-/// What is done on a page that offers this, of a shop that lists a product or none.
+/// The action on a page with these clickable labels and at most one product.
 fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -> String {
     let page = VisiblePage {
         instruction: "A lamp\nin Red".into(),

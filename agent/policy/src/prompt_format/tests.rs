@@ -192,7 +192,7 @@ fn shop_r1_needs_one_json_object_and_nothing_else() {
         "noop",
         true,
     );
-    // What an action does not need does not spoil it; what it lacks terminates it without effect.
+    // Extra fields are ignored; an action without a required field is a no-op.
     check(r#"{"rationale": "r", "action": {"type":"click","name":"x","text":""}}"#, "click[x]", true);
     check(r#"{"rationale": "r", "action": {"type":"click"}}"#, "noop", true);
     check(r#"{"rationale": "r", "action": {"type":"buy"}}"#, "noop", false);
