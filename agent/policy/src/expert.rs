@@ -1,17 +1,17 @@
 //! Expert demonstrations, with written thoughts or without any.
 //!
-//! An [`Expert`] searches for the required type, attributes and options in the words and order of the instruction.
-//! Then
+//! An [`Expert`] searches for the required type, attributes and options in the words and order of the
+//! instruction. Then
 //!
-//! - [`ExpertKind::Thinking`] opens the listed products in turn. On each item page it writes, for each required
-//!   attribute, the words of the title, the end of the requirement and whether they are equal; then the price, the limit
-//!   and whether the price is within it. For a `rubber sole` for the `guest room` under $50 it writes of one product
-//!   `rubber lining sole no` and goes back, and of the next `rubber sole sole yes guest unknown $034 $050 yes` and buys:
-//!   the thought copies before it compares, and what it compares is adjacent. Requirements that the title does not
-//!   mention are left to the search engine, which indexes the whole page. The reward is exactly 1; other goals have no
-//!   such demonstration.
-//! - [`ExpertKind::NoThinking`] buys the first result without selecting options, like the rule agent of the WebShop
-//!   paper. Most of these episodes fail, as most recorded human episodes do.
+//! - [`ExpertKind::Thinking`] opens the listed products in turn. On each item page it writes, for each
+//!   required attribute, the words of the title, the end of the requirement and whether they are equal; then
+//!   the price, the limit and whether the price is within it. For a `rubber sole` for the `guest room` under
+//!   $50 it writes of one product `rubber lining sole no` and goes back, and of the next `rubber sole sole
+//!   yes guest unknown $034 $050 yes` and buys: the thought copies before it compares, and what it compares
+//!   is adjacent. Requirements that the title does not mention are left to the search engine, which indexes
+//!   the whole page. The reward is exactly 1; other goals have no such demonstration.
+//! - [`ExpertKind::NoThinking`] buys the first result without selecting options, like the rule agent of the
+//!   WebShop paper. Most of these episodes fail, as most recorded human episodes do.
 //!
 //! Demonstrations do not say which kind is better.
 
@@ -65,8 +65,8 @@ impl<'a> Expert<'a> {
         Self { shop, results_shown }
     }
 
-    /// The turns of an episode for `goal`. `None` if the thinking expert finds no purchase of reward 1, or the other
-    /// one no result.
+    /// The turns of an episode for `goal`. `None` if the thinking expert finds no purchase of reward 1, or
+    /// the other one no result.
     ///
     /// # Panics
     /// If the goal is not one of the shop's.
@@ -144,8 +144,8 @@ impl Demonstration<'_> {
     }
 }
 
-/// The required type, attributes and option values in the order in which the instruction mentions them; what it does
-/// not mention word for word comes last.
+/// The required type, attributes and option values in the order in which the instruction mentions them; what
+/// it does not mention word for word comes last.
 pub(crate) fn required_words(goal: &Goal) -> Vec<String> {
     let options = goal.options.iter().map(|option| &option.value);
     in_order_of_instruction(goal, std::iter::once(&goal.query).chain(&*goal.attributes).chain(options))
@@ -165,9 +165,10 @@ fn in_order_of_instruction<'g>(
     placed.into_iter().map(|(_, words)| words).collect()
 }
 
-/// The comparison of a required `attribute` with `title`, both in lower case: as many words of the title as the
-/// attribute has, from its first occurrence or else from that of its first word; then the attribute's words after the
-/// first; then `yes` if they are equal, else `no`. If the title lacks the first word, that word and `unknown`.
+/// The comparison of a required `attribute` with `title`, both in lower case: as many words of the title as
+/// the attribute has, from its first occurrence or else from that of its first word; then the attribute's
+/// words after the first; then `yes` if they are equal, else `no`. If the title lacks the first word, that
+/// word and `unknown`.
 fn title_note(title: &str, attribute: &str) -> String {
     let required: Vec<&str> = attribute.split_whitespace().collect();
     let words = || title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());

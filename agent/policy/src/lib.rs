@@ -1,10 +1,12 @@
 //! Agents for the shop: policies, prompt formats, rollouts and recorded episodes.
 //!
-//! A [`Policy`] decides actions; [`rollout`] runs it and returns [`Episode`]s. An [`LmPolicy`] is a language model
-//! that is prompted in a [`PromptFormat`]. An [`Expert`] writes demonstrations. [`convert`] exports episodes as chats
-//! and imports them; [`next_action`] has the single-step examples of Shop-R1.
+//! A [`Policy`] decides actions; [`rollout`] runs it and returns [`Episode`]s. An [`LmPolicy`] is a language
+//! model that is prompted in a [`PromptFormat`]. An [`Expert`] writes demonstrations. [`convert`] exports
+//! episodes as chats and imports them; [`next_action`] has the single-step examples of Shop-R1.
 //!
 //! The crate computes no rewards and no gradients.
+
+#![warn(unreachable_pub, missing_docs)]
 
 mod error;
 
@@ -20,7 +22,6 @@ mod expert;
 pub mod convert;
 pub mod next_action;
 
-pub use error::AgentError;
 pub use episode::file::EpisodeFile;
 pub use episode::prefix::EpisodePrefix;
 pub use episode::read::read_episode;
@@ -28,13 +29,14 @@ pub use episode::site::{SiteEpisode, SiteTurn};
 pub use episode::{
     Episode, EpisodeCoordinates, EpisodeExt, EpisodeMeta, ModelTurn, PromptStamp, Sampling, Turn, TurnTokens,
 };
+pub use error::AgentError;
 pub use expert::{Expert, ExpertKind, ExpertTurn};
 pub use policies::exploits::ExploitPolicy;
+pub use policies::lm::LmPolicy;
 pub use policies::lm::chat::ChatFormat;
 pub use policies::lm::config::LmConfig;
 pub use policies::lm::demonstration::{DemonstrationRenderer, RenderedTurn};
 pub use policies::lm::single_step::{SampleOptions, SingleStepPrompt, SingleStepSampler};
-pub use policies::lm::LmPolicy;
 pub use policies::oracle::OraclePolicy;
 pub use policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};
 pub use policies::random::RandomPolicy;

@@ -1,8 +1,10 @@
 //! Rollouts against model servers with OpenAI's interface and at WebShop web sites.
 //!
-//! A [`RemotePolicy`] runs episodes with a model on a server, a [`RemoteSingleStepSampler`] completes single-step
-//! prompts there, and [`run_at_site`] runs a policy at a web site. All of them run many requests at once and return
-//! results in a fixed order.
+//! A [`RemotePolicy`] runs episodes with a model on a server, a [`RemoteSingleStepSampler`] completes
+//! single-step prompts there, and [`run_at_site`] runs a policy at a web site. All of them run many requests
+//! at once and return results in a fixed order.
+
+#![warn(unreachable_pub, missing_docs)]
 
 mod connection;
 mod error;
@@ -13,7 +15,8 @@ mod site;
 
 pub use error::RemoteError;
 pub use openai::endpoint::Endpoint;
-pub use openai::policy::{FailedEpisode, REMOTE, RemoteConfig, RemotePolicy};
+pub use openai::episode::{FailedEpisode, REMOTE, RemoteConfig};
+pub use openai::policy::RemotePolicy;
 pub use openai::request::{RequestConfig, Retries};
 pub use openai::resume::{ResumedEpisodes, resume_file};
 pub use openai::single_step::RemoteSingleStepSampler;

@@ -52,7 +52,8 @@ impl fmt::Display for Format {
 #[derive(Clone, Debug)]
 pub(super) struct Chat {
     pub(super) messages: Vec<Message>,
-    /// How many of the last assistant messages are completions of the policy. Earlier ones belong to the prompt.
+    /// How many of the last assistant messages are completions of the policy. Earlier ones belong to the
+    /// prompt.
     pub(super) n_completions: usize,
     pub(super) meta: ChatMeta,
 }

@@ -15,8 +15,8 @@ use crate::prompt_format::{Conversation, History, PromptFormat};
 
 /// Exports recorded episodes.
 ///
-/// Completions are those of the recording if the prompt format is that of the recording, else they are rendered from
-/// thought and action.
+/// Completions are those of the recording if the prompt format is that of the recording, else they are
+/// rendered from thought and action.
 #[derive(Clone, Debug)]
 pub struct Exporter {
     shop: Arc<Shop>,
@@ -42,7 +42,8 @@ impl Exporter {
     /// Exports line `line` of a rollout file, whose content is `text`.
     ///
     /// # Errors
-    /// [`AgentError::Line`], as [`read_episode`](crate::read_episode), or if the format cannot hold the prompt format.
+    /// [`AgentError::Line`], as [`read_episode`](crate::read_episode), or if the format cannot hold the
+    /// prompt format.
     pub fn export(&self, text: &str, line: usize) -> Result<Exported, AgentError> {
         let refuse = |reason: String| AgentError::Line { line, reason };
         let episode = read_episode(text, line, &self.shop)?;
@@ -71,8 +72,7 @@ impl Exporter {
             // In a growing chat, the last prompt contains all turns before it.
             let prompt = (is_rebuilt || at + 1 == n_turns).then(|| prompt_format.messages(&conversation));
             let completion = completion(episode, turn, at, prompt_format);
-            let parsed =
-                prompt_format.add_completion(&mut conversation, completion.clone(), &before.page);
+            let parsed = prompt_format.add_completion(&mut conversation, completion.clone(), &before.page);
             if parsed.terminates != turn.agent.terminates || !is_same(&parsed.action, &turn.action) {
                 let action = match turn.agent.terminates {
                     true => "terminate".to_owned(),
@@ -80,7 +80,9 @@ impl Exporter {
                 };
                 let text = prompt_format.completion_text(&completion);
                 let turn = at + 1;
-                return Err(format!("turn {turn}: `{prompt_format}` cannot express `{action}`; not as `{text}`"));
+                return Err(format!(
+                    "turn {turn}: `{prompt_format}` cannot express `{action}`; not as `{text}`"
+                ));
             }
             if let Some(mut messages) = prompt {
                 messages.push(completion);

@@ -30,8 +30,8 @@ const MAX_CHARS: usize = 160;
 
 /// Imports chats.
 ///
-/// Each completion must follow the page that the shop shows at that point, and the episode must earn the reward of the
-/// line, so lines of other catalogs, prices or rules are errors.
+/// Each completion must follow the page that the shop shows at that point, and the episode must earn the
+/// reward of the line, so lines of other catalogs, prices or rules are errors.
 #[derive(Debug)]
 pub struct Importer {
     shop: Arc<Shop>,
@@ -59,8 +59,8 @@ struct ImportedEpisode {
 }
 
 impl Importer {
-    /// Imports into `shop`. `None` takes the prompt format from the line, or `agentgym-react` for `agenttraj`; and the step
-    /// limit from the line, or 15.
+    /// Imports into `shop`. `None` takes the prompt format from the line, or `agentgym-react` for
+    /// `agenttraj`; and the step limit from the line, or 15.
     pub fn new(
         shop: Arc<Shop>,
         format: Format,
@@ -70,11 +70,12 @@ impl Importer {
         Self { shop, format, prompt_format, max_steps, open: None, n_imported: BTreeMap::new() }
     }
 
-    /// Imports line `line` of a file. Returns the episode that it completes: its own or, if every turn is a line, the
-    /// previous one.
+    /// Imports line `line` of a file. Returns the episode that it completes: its own or, if every turn is a
+    /// line, the previous one.
     ///
     /// # Errors
-    /// [`AgentError::Line`], if the line is not a chat of the format, or a page or the reward is not the shop's.
+    /// [`AgentError::Line`], if the line is not a chat of the format, or a page or the reward is not the
+    /// shop's.
     pub fn import(&mut self, text: &str, line: usize) -> Result<Option<Episode>, AgentError> {
         let refuse = |reason: String| AgentError::Line { line, reason };
         let chat = line::read(text).map_err(|reason| refuse(format!("not a chat: {reason}")))?;
@@ -116,7 +117,9 @@ impl Importer {
         let refuse = |reason: String| AgentError::Line { line, reason };
         let Line { turns, meta, reward } = chat;
         let Some(turn) = meta.turn else {
-            return Err(refuse(format!("`{prompt_format}` has one chat per turn, and the line has no `turn`")));
+            return Err(refuse(format!(
+                "`{prompt_format}` has one chat per turn, and the line has no `turn`"
+            )));
         };
         let ended = if turn == 0 { self.end()? } else { None };
         if turn == 0 {

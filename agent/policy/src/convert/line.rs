@@ -1,13 +1,13 @@
 //! Lines of each format.
 //!
-//! A written line has the fields of the format's origin, in its order. Reading accepts lines of other programs: unknown
-//! fields are ignored, and all fields but the goal may be missing.
+//! A written line has the fields of the format's origin, in its order. Reading accepts lines of other
+//! programs: unknown fields are ignored, and all fields but the goal may be missing.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use webshop_env::ENVIRONMENT_ID;
-use webshop_products::GoalId;
 use webshop_lm::{Message, Role, ToolCall};
+use webshop_products::GoalId;
 
 use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};
 use crate::prompt_format::PromptFormat;

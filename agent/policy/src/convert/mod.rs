@@ -1,8 +1,8 @@
 //! Conversion between recorded episodes and chats in the formats of other trainers.
 //!
-//! An [`Exporter`] replays recorded episodes and writes them as lines of a [`Format`]. An [`Importer`] reads such lines,
-//! takes their actions in the shop, and returns episodes. Lines whose pages or rewards differ from the shop's are
-//! errors.
+//! An [`Exporter`] replays recorded episodes and writes them as lines of a [`Format`]. An [`Importer`] reads
+//! such lines, takes their actions in the shop, and returns episodes. Lines whose pages or rewards differ
+//! from the shop's are errors.
 //!
 //! | format | one line |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! A file of episodes that grows during a rollout.
 //!
-//! An [`EpisodeFile`] takes one episode a line and writes it at once, so that finished episodes survive any end of
-//! the program. It is open to one program at a time.
+//! An [`EpisodeFile`] takes one episode a line and writes it at once, so that finished episodes survive any
+//! end of the program. It is open to one program at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -57,7 +57,8 @@ impl EpisodeFile {
     /// # Errors
     /// If it cannot be written.
     pub fn append(&mut self, episode: &Episode) -> Result<(), AgentError> {
-        let mut line = serde_json::to_vec(episode).expect("episodes hold numbers, texts and lists: valid JSON");
+        let mut line =
+            serde_json::to_vec(episode).expect("episodes hold numbers, texts and lists: valid JSON");
         line.push(b'\n');
         // A `File` is not buffered: the line survives the program.
         self.file.write_all(&line).map_err(|error| AgentError::write(&self.path, error))

@@ -1,9 +1,9 @@
 //! Episodes with what the agent adds to them.
 //!
-//! An [`Episode`] is a [`webshop_env::Episode`] with a [`ModelTurn`] for each turn (thought, completion and token
-//! ids) and an [`EpisodeMeta`] (coordinates of the random draws, shop and prompt). It is at once the result of a
-//! rollout and one line of a rollout file; [`read_episode`](crate::read_episode) reads a line and replays it. Text
-//! is decoded from token ids, never encoded again. Advantages are the trainer's.
+//! An [`Episode`] is a [`webshop_env::Episode`] with a [`ModelTurn`] for each turn (thought, completion and
+//! token ids) and an [`EpisodeMeta`] (coordinates of the random draws, shop and prompt). It is at once the
+//! result of a rollout and one line of a rollout file; [`read_episode`](crate::read_episode) reads a line and
+//! replays it. Text is decoded from token ids, never encoded again. Advantages are the trainer's.
 
 pub(crate) mod file;
 pub(crate) mod prefix;
@@ -27,7 +27,8 @@ pub type Turn = webshop_env::Turn<ModelTurn>;
 
 /// The address of an episode among all episodes of a seed: same seed, coordinates and policy, same episode.
 ///
-/// Forks of one [`EpisodePrefix`](crate::EpisodePrefix) differ by `sample`; forks with equal coordinates are equal.
+/// Forks of one [`EpisodePrefix`](crate::EpisodePrefix) differ by `sample`; forks with equal coordinates are
+/// equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EpisodeCoordinates {
     /// The training step, or a constant of the evaluation.

@@ -1,9 +1,10 @@
 //! Prefixes of episodes, from which other episodes are forked.
 //!
 //! [`EpisodePrefix::each`] replays an [`Episode`] and keeps the state before each turn. A forked episode
-//! ([`crate::Task::fork`]) resumes a copy of the session and takes over the turns before it. Policies with a memory
-//! are prefilled with these turns ([`crate::Policy::prefill`]): a model reads the recorded tokens as one prompt and
-//! samples none of them again. The turns after the prefix are drawn from the fork's own coordinates.
+//! ([`crate::Task::fork`]) resumes a copy of the session and takes over the turns before it. Policies with a
+//! memory are prefilled with these turns ([`crate::Policy::prefill`]): a model reads the recorded tokens as
+//! one prompt and samples none of them again. The turns after the prefix are drawn from the fork's own
+//! coordinates.
 
 use std::sync::Arc;
 
@@ -24,8 +25,8 @@ pub struct EpisodePrefix {
 }
 
 impl EpisodePrefix {
-    /// The prefixes of `episode`, which was recorded in `shop`: of one turn, of two, and so on to all turns but the
-    /// last. An episode of one turn has none.
+    /// The prefixes of `episode`, which was recorded in `shop`: of one turn, of two, and so on to all turns
+    /// but the last. An episode of one turn has none.
     ///
     /// # Panics
     /// If the goal is not one of the shop's.
@@ -153,7 +154,7 @@ mod tests {
         let prefix = &EpisodePrefix::each(&shop, &episode)[2];
         let tasks: Vec<Task> = (1..9).map(|sample| Task::fork(prefix, 7, sample)).collect();
         let forks = play(&tasks, 9);
-        let mut lines: Vec<String> = forks.iter().map(|fork| line(fork)).collect();
+        let mut lines: Vec<String> = forks.iter().map(line).collect();
         for (fork, sample) in forks.iter().zip(1..) {
             assert_eq!((fork.meta.coordinates.step, fork.meta.coordinates.sample), (7, sample));
             let past: Vec<_> = fork.turns[..3].iter().map(|turn| turn.after).collect();

@@ -10,7 +10,8 @@ use crate::error::AgentError;
 /// Reads line `line` of a rollout file, whose content is `text`, and replays it in `shop`.
 ///
 /// # Errors
-/// [`AgentError::Line`], if the line is not an episode of this shop, or the replay differs from the recording.
+/// [`AgentError::Line`], if the line is not an episode of this shop, or the replay differs from the
+/// recording.
 pub fn read_episode(text: &str, line: usize, shop: &Arc<Shop>) -> Result<Episode, AgentError> {
     let refuse = |reason: String| AgentError::Line { line, reason };
     let episode = Episode::read(text).map_err(|error| refuse(error.to_string()))?;

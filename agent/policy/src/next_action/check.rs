@@ -1,10 +1,11 @@
 //! Validation of example files of other programs.
 //!
-//! A [`Checker`] takes the lines of a file in order and returns the [`Problem`]s of each: missing, unknown or mistyped
-//! fields; an action that its type does not allow or its page does not offer; a duplicate id; a goal in two splits; and a
-//! context whose length does not fit `step`. A context is complete if its first page has an input field; others may be
-//! shortened but not too long. Sessions without a goal number are identified by their first page. A line without problems
-//! can be read as an [`Example`](crate::next_action::Example). Rationales may be empty; such examples are counted.
+//! A [`Checker`] takes the lines of a file in order and returns the [`Problem`]s of each: missing, unknown or
+//! mistyped fields; an action that its type does not allow or its page does not offer; a duplicate id; a goal
+//! in two splits; and a context whose length does not fit `step`. A context is complete if its first page has
+//! an input field; others may be shortened but not too long. Sessions without a goal number are identified by
+//! their first page. A line without problems can be read as an [`Example`](crate::next_action::Example).
+//! Rationales may be empty; such examples are counted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,8 +15,8 @@ use serde_json::{Map, Value};
 
 use crate::next_action::action::{NextAction, WrittenAction};
 use crate::next_action::counts::ExampleCounts;
-use crate::next_action::parse::FormatMode;
 use crate::next_action::example::{ExampleSource, TakenStep};
+use crate::next_action::parse::FormatMode;
 use crate::next_action::session::{has_field, offers};
 
 /// The fields of an example, and whether they are required.

@@ -15,7 +15,10 @@ use crate::next_action::example::{Example, ExampleSource};
 /// counts.count_step(ExampleSource::Terminate, ActionType::Terminate);
 /// let table = counts.to_string();
 /// let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-/// assert_eq!(rows, ["examples click type_and_submit terminate all", "human 1 0 0 1", "terminate 0 0 1 1", "all 1 0 1 2"]);
+/// assert_eq!(rows[0], ["examples", "click", "type_and_submit", "terminate", "all"]);
+/// assert_eq!(rows[1], ["human", "1", "0", "0", "1"]);
+/// assert_eq!(rows[2], ["terminate", "0", "0", "1", "1"]);
+/// assert_eq!(rows[3], ["all", "1", "0", "1", "2"]);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExampleCounts {

@@ -8,7 +8,8 @@ use webshop_env::Action;
 use crate::next_action::action::NextAction;
 
 /// One recorded step. Prompts are rendered from it
-/// ([`PromptFormat::single_step_messages`](crate::PromptFormat::single_step_messages)), so one file serves all formats.
+/// ([`PromptFormat::single_step_messages`](crate::PromptFormat::single_step_messages)), so one file serves
+/// all formats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
@@ -65,7 +66,8 @@ pub enum ExampleSource {
 
 impl ExampleSource {
     /// All sources.
-    pub const ALL: [Self; 5] = [Self::Demonstration, Self::Oracle, Self::Policy, Self::Human, Self::Terminate];
+    pub const ALL: [Self; 5] =
+        [Self::Demonstration, Self::Oracle, Self::Policy, Self::Human, Self::Terminate];
 
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
@@ -85,8 +87,8 @@ impl fmt::Display for ExampleSource {
     }
 }
 
-/// A rationale for an action without a recorded one: the thought as a sentence or, without a thought, a sentence about the
-/// action. Empty for a no-op.
+/// A rationale for an action without a recorded one: the thought as a sentence or, without a thought, a
+/// sentence about the action. Empty for a no-op.
 ///
 /// ```
 /// use webshop_agent::next_action::rationale_of;

@@ -1,8 +1,9 @@
 //! Examples from actions that are replayed in the shop.
 //!
-//! [`replay_session`] takes actions from the start of a goal and returns the [`UserSession`] with today's pages;
-//! [`examples_of`] returns its examples, with rationales made from thoughts; [`session_of`] does the same for a recorded
-//! [`Episode`]. A [`terminate_example`] is made from a results page without any product worth buying.
+//! [`replay_session`] takes actions from the start of a goal and returns the [`UserSession`] with today's
+//! pages; [`examples_of`] returns its examples, with rationales made from thoughts; [`session_of`] does the
+//! same for a recorded [`Episode`]. A [`terminate_example`] is made from a results page without any product
+//! worth buying.
 
 use rand::Rng;
 use webshop_env::{Action, Session, Shop};
@@ -11,9 +12,7 @@ use webshop_products::{GoalId, GoalSet, Split};
 use crate::episode::Episode;
 use crate::expert::required_words;
 use crate::next_action::action::NextAction;
-use crate::next_action::example::{
-    Example, ExampleSource, TERMINATE_RATIONALE, TakenStep, rationale_of,
-};
+use crate::next_action::example::{Example, ExampleSource, TERMINATE_RATIONALE, TakenStep, rationale_of};
 use crate::next_action::mapping::BuyNowAs;
 use crate::next_action::session::UserSession;
 use crate::prompt_format::{PromptFormat, ShopR1Variant};
@@ -35,9 +34,9 @@ pub struct ExampleOptions<'a> {
     pub buy_now_as: BuyNowAs,
 }
 
-/// The examples of an episode for `goal`, given the thought (empty if none) and the action of each step. Their ids are
-/// `source-goal-step`. A no-op is no example, and has no action in the context of later ones; steps after the purchase
-/// are left out.
+/// The examples of an episode for `goal`, given the thought (empty if none) and the action of each step.
+/// Their ids are `source-goal-step`. A no-op is no example, and has no action in the context of later ones;
+/// steps after the purchase are left out.
 ///
 /// ```
 /// use webshop_agent::next_action::{BuyNowAs, ExampleOptions, ExampleSource, examples_of};
@@ -87,8 +86,8 @@ pub fn replay_session(
     }
 }
 
-/// The session of a recorded episode, with its thoughts as rationales. Thoughts in `compact` are no sentences and are
-/// put into one.
+/// The session of a recorded episode, with its thoughts as rationales. Thoughts in `compact` are no sentences
+/// and are put into one.
 pub fn session_of(shop: &Shop, episode: &Episode, options: ExampleOptions<'_>) -> UserSession {
     let is_compact = episode.meta.prompt_format.is_none_or(|format| format == PromptFormat::Compact);
     let steps = episode.turns.iter().map(|turn| {
@@ -100,9 +99,9 @@ pub fn session_of(shop: &Shop, episode: &Episode, options: ExampleOptions<'_>) -
     replay_session(shop, episode.goal, steps, options)
 }
 
-/// A `terminate` example: the results page for `goal` after a search for the requirements of `other`. `None` if a product
-/// on any page of the results would earn [`MIN_REWARD`] or more. Its id is `terminate-goal-other-step`, whatever the
-/// source in `options`.
+/// A `terminate` example: the results page for `goal` after a search for the requirements of `other`. `None`
+/// if a product on any page of the results would earn [`MIN_REWARD`] or more. Its id is
+/// `terminate-goal-other-step`, whatever the source in `options`.
 pub fn terminate_example(
     shop: &Shop,
     goal: GoalId,
@@ -129,8 +128,8 @@ pub fn terminate_example(
     session.examples().pop()
 }
 
-/// A [`terminate_example`] for `goal` with a random other goal of the same split, so that held-out goals appear in no
-/// other split.
+/// A [`terminate_example`] for `goal` with a random other goal of the same split, so that held-out goals
+/// appear in no other split.
 pub fn draw_terminate_example(
     shop: &Shop,
     goal: GoalId,

@@ -7,8 +7,9 @@
 //! | `click[buy now]` | a click, or `terminate` under [`BuyNowAs::Terminate`] | |
 //! | end without a purchase | `terminate` | |
 //!
-//! Names and queries are lower case in the shop, so capitals are lost. Folding means: trimmed, white space collapsed to
-//! single spaces, lower case. A valid action may still be a no-op in the shop, such as a query of too many words.
+//! Names and queries are lower case in the shop, so capitals are lost. Folding means: trimmed, white space
+//! collapsed to single spaces, lower case. A valid action may still be a no-op in the shop, such as a query
+//! of too many words.
 
 use std::fmt;
 
@@ -30,8 +31,8 @@ pub enum BuyNowAs {
     /// A click, as in the paper; `terminate` ends the session without a purchase.
     #[default]
     Click,
-    /// `terminate`, so that both ends of a session are one action. On a page without `buy now` it ends the session
-    /// without a purchase.
+    /// `terminate`, so that both ends of a session are one action. On a page without `buy now` it ends the
+    /// session without a purchase.
     Terminate,
 }
 
@@ -106,16 +107,20 @@ impl WrittenAction {
     /// let error = click("red").in_shop(&page, BuyNowAs::Click).unwrap_err();
     /// assert_eq!(error.to_string(), "the page has no element `red`");
     /// ```
-    pub fn in_shop(&self, page: &AvailableActions, buy_now_as: BuyNowAs) -> Result<MappedAction, MappingError> {
+    pub fn in_shop(
+        &self,
+        page: &AvailableActions,
+        buy_now_as: BuyNowAs,
+    ) -> Result<MappedAction, MappingError> {
         let action = match self.action_type() {
             None => return Err(MappingError::UnknownType(self.type_name.clone())),
             Some(ActionType::Terminate) => match buy_now_as {
                 BuyNowAs::Terminate if label(page, BUY_NOW).is_some() => Action::Click(BUY_NOW.into()),
                 _ => return Ok(MappedAction::Terminate),
             },
-            Some(ActionType::Click) => {
-                Action::Click(label(page, &self.name).ok_or_else(|| MappingError::NotOnPage(self.name.clone()))?)
-            }
+            Some(ActionType::Click) => Action::Click(
+                label(page, &self.name).ok_or_else(|| MappingError::NotOnPage(self.name.clone()))?,
+            ),
             Some(ActionType::TypeAndSubmit) => {
                 if folded(&self.name) != SEARCH_INPUT {
                     return Err(MappingError::UnknownField(self.name.clone()));

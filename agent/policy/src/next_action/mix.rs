@@ -1,8 +1,8 @@
 //! The mix of action types in a set of examples.
 //!
-//! Successful episodes never contain `terminate`, so [`terminate_examples`] searches for pages on which it is right.
-//! Episodes have five clicks for each search; [`paper_mix`] leaves out examples until the three types have the
-//! proportions of the paper's test set.
+//! Successful episodes never contain `terminate`, so [`terminate_examples`] searches for pages on which it is
+//! right. Episodes have five clicks for each search; [`paper_mix`] leaves out examples until the three types
+//! have the proportions of the paper's test set.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use webshop_env::Shop;
 use webshop_products::{GoalId, Purpose, Seed};
 
 use crate::next_action::action::ActionType;
-use crate::next_action::mapping::BuyNowAs;
 use crate::next_action::example::Example;
 use crate::next_action::from_episodes::draw_terminate_example;
+use crate::next_action::mapping::BuyNowAs;
 
 /// The number of examples of each type in the paper's test set, reconstructed from its figures.
 pub const PAPER_MIX: [(ActionType, usize); 3] =
@@ -29,9 +29,15 @@ const STEPS: Purpose = Purpose::new("steps");
 const DRAWS_SEARCH: u64 = 0;
 const DRAWS_SUBSET: u64 = 1;
 
-/// `n` `terminate` examples for `goals` in turn, or fewer if no more are found. Each searches for the requirements of
-/// another goal of the same split.
-pub fn terminate_examples(shop: &Shop, goals: &[GoalId], n: usize, buy_now_as: BuyNowAs, seed: Seed) -> Vec<Example> {
+/// `n` `terminate` examples for `goals` in turn, or fewer if no more are found. Each searches for the
+/// requirements of another goal of the same split.
+pub fn terminate_examples(
+    shop: &Shop,
+    goals: &[GoalId],
+    n: usize,
+    buy_now_as: BuyNowAs,
+    seed: Seed,
+) -> Vec<Example> {
     let (mut examples, mut known) = (Vec::new(), BTreeSet::new());
     for (attempt, &goal) in (0..MAX_TRIES).flat_map(|attempt| goals.iter().map(move |goal| (attempt, goal))) {
         if examples.len() == n {
@@ -56,8 +62,8 @@ pub fn n_terminate_examples_of_paper(examples: &[Example]) -> usize {
     needed(clicks).min(needed(searches)).saturating_sub(terminations.0)
 }
 
-/// The largest random subset of the examples in the proportions of [`PAPER_MIX`], rounded down, in their order. Empty if a
-/// type has no examples.
+/// The largest random subset of the examples in the proportions of [`PAPER_MIX`], rounded down, in their
+/// order. Empty if a type has no examples.
 pub fn paper_mix(examples: Vec<Example>, seed: Seed) -> Vec<Example> {
     let whole: usize = PAPER_MIX.iter().map(|(_, weight)| weight).sum();
     let fits = PAPER_MIX.iter().map(|&(kind, weight)| count(&examples, kind) * whole / weight);

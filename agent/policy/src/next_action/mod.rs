@@ -4,13 +4,14 @@
 //! {"rationale": "<one sentence>", "action": {"type": "click", "name": "buy now"}}
 //! ```
 //!
-//! A [`NextAction`] is an action that a user took. A completion is parsed as a [`NextActionCompletion`] under a
-//! [`FormatMode`], or refused with a [`FormatError`]; its [`WrittenAction`] is what the model wrote, valid or not.
-//! [`WrittenAction::in_shop`] maps it to the shop's action, [`NextAction::of`] maps back.
+//! A [`NextAction`] is an action that a user took. A completion is parsed as a [`NextActionCompletion`] under
+//! a [`FormatMode`], or refused with a [`FormatError`]; its [`WrittenAction`] is what the model wrote, valid
+//! or not. [`WrittenAction::in_shop`] maps it to the shop's action, [`NextAction::of`] maps back.
 //!
 //! An [`Example`] is one recorded step with the steps before it. Examples come from replayed episodes
 //! ([`examples_of`]), from [`Recordings`] of people, and from pages on which `terminate` is right
-//! ([`terminate_example`]). A [`Checker`] validates examples of other programs, and [`ExampleCounts`] counts them.
+//! ([`terminate_example`]). A [`Checker`] validates examples of other programs, and [`ExampleCounts`] counts
+//! them. An [`ExampleCollector`] combines all sources.
 //!
 //! This module renders no prompts and computes no rewards of completions.
 
@@ -20,6 +21,7 @@ pub(crate) mod mapping;
 pub(crate) mod parse;
 
 mod check;
+mod collector;
 mod counts;
 mod from_episodes;
 mod human;
@@ -32,6 +34,7 @@ mod tests;
 
 pub use self::action::{ActionType, NextAction, WrittenAction};
 pub use self::check::{Checker, Problem};
+pub use self::collector::{CollectionOptions, ExampleCollector, TerminateShare};
 pub use self::counts::ExampleCounts;
 pub use self::example::{Example, ExampleSource, TERMINATE_RATIONALE, TakenStep, rationale_of};
 pub use self::from_episodes::{

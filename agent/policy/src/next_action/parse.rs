@@ -1,8 +1,8 @@
 //! Parsing of completions.
 //!
-//! The whole trimmed text must be one JSON object with exactly the keys `rationale` and `action`. Of duplicate keys the
-//! last counts, as in most JSON parsers. `NaN`, `Infinity`, numbers that overflow and single surrogates (`\ud800`) are not
-//! JSON.
+//! The whole trimmed text must be one JSON object with exactly the keys `rationale` and `action`. Of
+//! duplicate keys the last counts, as in most JSON parsers. `NaN`, `Infinity`, numbers that overflow and
+//! single surrogates (`\ud800`) are not JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,13 +13,14 @@ use crate::next_action::action::{ActionType, WrittenAction};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatMode {
-    /// `rationale` is a string, `action` an object with a string `type`; `name` and `text` are strings if present. Other
-    /// keys of `action` are allowed.
+    /// `rationale` is a string, `action` an object with a string `type`; `name` and `text` are strings if
+    /// present. Other keys of `action` are allowed.
     #[default]
     Json,
     /// The type is one of the three.
     Schema,
-    /// The action has exactly the keys `type`, `name` and `text`; those that its type needs are not empty, the others are.
+    /// The action has exactly the keys `type`, `name` and `text`; those that its type needs are not empty,
+    /// the others are.
     Strict,
 }
 

@@ -1,12 +1,14 @@
 //! The position of the rationale in a completion.
 //!
-//! A rationale's tokens are those that share at least one byte with the value of its JSON string, without the quotes.
+//! A rationale's tokens are those that share at least one byte with the value of its JSON string, without the
+//! quotes.
 
 use std::ops::Range;
 
-use crate::next_action::parse::{NextActionCompletion, FormatMode};
+use crate::next_action::parse::{FormatMode, NextActionCompletion};
 
-/// The byte range of the rationale between its quotes, escapes as written. `None` if the completion is malformed.
+/// The byte range of the rationale between its quotes, escapes as written. `None` if the completion is
+/// malformed.
 ///
 /// ```
 /// use webshop_agent::next_action::rationale_span;
@@ -52,8 +54,8 @@ fn closing_quote(bytes: &[u8], open: usize) -> usize {
     at
 }
 
-/// The positions of the tokens of the rationale, given the number of bytes that each token wrote. Empty if the completion
-/// is malformed or the rationale empty.
+/// The positions of the tokens of the rationale, given the number of bytes that each token wrote. Empty if
+/// the completion is malformed or the rationale empty.
 ///
 /// ```
 /// use webshop_agent::next_action::rationale_tokens;

@@ -1,11 +1,12 @@
 //! A session of a user or policy, and its examples.
 //!
-//! A [`UserSession`] is a list of [`TakenStep`]s: page in simplified HTML, action and rationale. Each step whose action its
-//! page offers makes an [`Example`] with all steps before it as context; the others only appear in contexts.
+//! A [`UserSession`] is a list of [`TakenStep`]s: page in simplified HTML, action and rationale. Each step
+//! whose action its page offers makes an [`Example`] with all steps before it as context; the others only
+//! appear in contexts.
 
 use crate::next_action::action::NextAction;
-use crate::next_action::mapping::folded;
 use crate::next_action::example::{Example, ExampleSource, TakenStep};
+use crate::next_action::mapping::folded;
 
 /// One session.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,8 @@ pub struct UserSession {
 }
 
 impl UserSession {
-    /// A example for each step whose action its page offers, in order. Their ids are the session's name and the step.
+    /// An example for each step whose action its page offers, in order. Their ids are the session's name and
+    /// the step.
     pub fn examples(&self) -> Vec<Example> {
         let example = |(at, step): (usize, &TakenStep)| {
             let action = step.action.clone().filter(|action| offers(&step.page, action))?;
@@ -43,8 +45,8 @@ impl UserSession {
     }
 }
 
-/// Whether a page in simplified HTML has the element that an action names, up to case and white space. `terminate` needs
-/// none.
+/// Whether a page in simplified HTML has the element that an action names, up to case and white space.
+/// `terminate` needs none.
 ///
 /// ```
 /// use webshop_agent::next_action::{NextAction, offers};

@@ -1,20 +1,22 @@
-//! What is an answer and what is not, what it means in the shop, and which tokens wrote the rationale.
+//! Parsing of completions, the mapping to the shop, and the tokens of the rationale.
 
 use webshop_env::{Action, AvailableActions, NoopReason};
 
 use super::*;
 
-/// What is wrong with an action under each mode, `ok` if nothing.
+/// Checks the error of an action under each mode; `ok` if there is none.
 #[track_caller]
 fn check(action: &str, json: &str, schema: &str, strict: &str) {
     let completion = format!(r#"{{"rationale": "r", "action": {action}}}"#);
-    let result = |mode| NextActionCompletion::read(&completion, mode).map_or_else(|error| error.to_string(), |_| "ok".into());
+    let result = |mode| {
+        NextActionCompletion::read(&completion, mode).map_or_else(|error| error.to_string(), |_| "ok".into())
+    };
     let modes = [FormatMode::Json, FormatMode::Schema, FormatMode::Strict];
     assert_eq!(modes.map(result), [json, schema, strict], "{action}");
 }
 
 #[test]
-fn each_mode_asks_for_more_than_the_one_before() {
+fn each_mode_includes_the_checks_of_the_one_before() {
     let keys =
         |given| format!("the keys of `action` are {given} instead of exactly `type`, `name` and `text`");
     check(r#"{"type":"click","name":"a","text":""}"#, "ok", "ok", "ok");
@@ -39,7 +41,7 @@ fn each_mode_asks_for_more_than_the_one_before() {
 }
 
 #[test]
-fn what_is_no_answer_says_why() {
+fn malformed_completions_say_why() {
     let check = |completion: &str, expected: &str| {
         let error = NextActionCompletion::read(completion, FormatMode::Json).unwrap_err().to_string();
         assert_eq!(error, expected, "{completion}");
@@ -64,17 +66,17 @@ fn what_is_no_answer_says_why() {
 }
 
 #[test]
-fn the_last_of_equal_keys_counts() {
+fn the_last_of_duplicate_keys_counts() {
     let text = r#" {"rationale":"a", "action": {"type":"terminate"}, "rationale":"\u0062c",
         "action": {"type":"terminate", "type":"click", "name":"x\ty"}} "#;
-    let answer = NextActionCompletion::read(text, FormatMode::Schema).unwrap();
-    assert_eq!((answer.rationale.as_str(), answer.action.name.as_str()), ("bc", "x\ty"));
-    assert_eq!(answer.action.action_type(), Some(ActionType::Click));
+    let completion = NextActionCompletion::read(text, FormatMode::Schema).unwrap();
+    assert_eq!((completion.rationale.as_str(), completion.action.name.as_str()), ("bc", "x\ty"));
+    assert_eq!(completion.action.action_type(), Some(ActionType::Click));
     assert_eq!(&text[rationale_span(text).unwrap()], r"\u0062c");
 }
 
 #[test]
-fn the_rationale_is_found_wherever_it_stands() {
+fn the_rationale_is_found_in_any_key_order() {
     let check = |completion: &str, expected: Option<&str>| {
         assert_eq!(rationale_span(completion).map(|span| &completion[span]), expected, "{completion}");
     };
@@ -87,7 +89,7 @@ fn the_rationale_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn a_token_counts_if_it_wrote_a_byte_of_the_rationale() {
+fn tokens_with_a_byte_of_the_rationale_belong_to_it() {
     let check = |pieces: &[&str], expected: &[usize]| {
         let n_bytes: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
         assert_eq!(rationale_tokens(&pieces.concat(), &n_bytes), expected, "{pieces:?}");
@@ -101,17 +103,17 @@ fn a_token_counts_if_it_wrote_a_byte_of_the_rationale() {
 }
 
 #[test]
-fn actions_are_the_same_there_and_back() {
+fn mapping_and_its_inverse_give_the_same_action() {
     let page = AvailableActions {
         has_search_bar: true,
         clickables: ["search", "buy now", "8  x-wide", "24 [x]"].map(Into::into).into(),
     };
-    for said in ["search[a lamp]", "click[buy now]", "click[8  x-wide]", "click[24 [x]]"] {
-        let action: Action = said.parse().unwrap();
+    for text in ["search[a lamp]", "click[buy now]", "click[8  x-wide]", "click[24 [x]]"] {
+        let action: Action = text.parse().unwrap();
         for buy_now_as in [BuyNowAs::Click, BuyNowAs::Terminate] {
             let result = NextAction::of(&action, buy_now_as).expect("a move");
             let back = WrittenAction::from(&result).in_shop(&page, buy_now_as).expect("it is on the page");
-            assert_eq!(back.to_string(), said);
+            assert_eq!(back.to_string(), text);
         }
     }
     assert_eq!(NextAction::of(&Action::Noop(NoopReason::Malformed), BuyNowAs::Click), None);
@@ -120,7 +122,7 @@ fn actions_are_the_same_there_and_back() {
 }
 
 #[test]
-fn what_fits_no_page_says_why() {
+fn actions_without_effect_say_why() {
     let results = AvailableActions { has_search_bar: false, clickables: vec!["next >".into()] };
     let door = AvailableActions { has_search_bar: true, clickables: vec!["search".into()] };
     let check = |page: &AvailableActions, type_name: &str, name: &str, text: &str, expected: &str| {

@@ -5,8 +5,8 @@ use webshop_env::{Action, Page};
 use crate::error::AgentError;
 use crate::policies::policy::{Decision, LaneView, Policy};
 
-/// Knows the goal: searches for the product's title, turns pages until it is listed, opens it, selects the required
-/// options and buys.
+/// Knows the goal: searches for the product's title, turns pages until it is listed, opens it, selects the
+/// required options and buys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OraclePolicy;
 
@@ -21,8 +21,8 @@ impl OraclePolicy {
                 None => Action::Click("next >".into()),
             },
             Page::Item(page) => {
-                // A click selects a value in the first group that has it and, clicked again, in the next. A value
-                // that groups share is clicked until it is selected in the required group.
+                // A click selects a value in the first group that has it and, clicked again, in the next. A
+                // value that groups share is clicked until it is selected in the required group.
                 let wanted = view.shop.best_purchase(goal).selection;
                 let missing = wanted.iter().find(|(name, value)| page.selection.get(name) != Some(*value));
                 Action::Click(missing.map_or("buy now".into(), |(_, value)| value.to_owned()))

@@ -1,8 +1,8 @@
 //! The traits of policies, what they see, and what they decide.
 //!
 //! A [`Policy`] gets a [`LaneView`] of each running lane and returns a [`Decision`] for each, in order. A
-//! [`PagePolicy`] needs no more than a [`VisiblePage`], so it also runs at web sites. All random draws come from the
-//! seed and the lane's coordinates.
+//! [`PagePolicy`] needs no more than a [`VisiblePage`], so it also runs at web sites. All random draws come
+//! from the seed and the lane's coordinates.
 
 use webshop_env::{Action, AvailableActions, Compat, ForeignPage, NodeKind, NoopReason, Page, Session, Shop};
 
@@ -88,8 +88,8 @@ impl VisiblePage {
     }
 }
 
-/// The search for `words` as its text is parsed: one line, lower case. Only such actions can be replayed from a
-/// recording.
+/// The search for `words` as its text is parsed: one line, lower case. Only such actions can be replayed from
+/// a recording.
 fn parse_search(words: &str, rules: Compat) -> Action {
     let line = words.replace('\n', " ");
     Action::parse(&format!("search[{line}]"), rules)
@@ -161,9 +161,9 @@ pub trait Policy {
     /// Called before the first action of each episode. A policy with a memory clears that of the lane.
     fn enter(&mut self, _lane: usize) {}
 
-    /// Called after [`Policy::enter`] for each turn of the [`EpisodePrefix`](crate::EpisodePrefix) that the episode
-    /// continues, in order, with the view before the turn. A policy with a memory adds the turn to it as if it had
-    /// taken it.
+    /// Called after [`Policy::enter`] for each turn of the [`EpisodePrefix`](crate::EpisodePrefix) that the
+    /// episode continues, in order, with the view before the turn. A policy with a memory adds the turn to it
+    /// as if it had taken it.
     ///
     /// # Errors
     /// If the policy would have seen another prompt.

@@ -12,8 +12,8 @@ use crate::policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePag
 /// The draws of the policy.
 const POLICY: Purpose = Purpose::new("policy");
 
-/// Uniform over the available actions. A search counts as one action; it is for one random word of the catalog's titles
-/// or, at web sites, of the instruction.
+/// Uniform over the available actions. A search counts as one action; it is for one random word of the
+/// catalog's titles or, at web sites, of the instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomPolicy {
     seed: Seed,

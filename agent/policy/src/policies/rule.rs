@@ -6,7 +6,8 @@ use crate::episode::EpisodeCoordinates;
 use crate::error::AgentError;
 use crate::policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};
 
-/// The rule agent of the WebShop paper: searches for the whole instruction, opens the first result and buys it.
+/// The rule agent of the WebShop paper: searches for the whole instruction, opens the first result and buys
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RulePolicy;
 

@@ -5,9 +5,9 @@
 //! action     = search[words] | click[label] | click[⟨mark k⟩]
 //! ```
 //!
-//! A results page shows each product under a mark, a single token that stands for the product's ASIN in clicks.
-//! [`render_completion`] and [`parse`] are inverse on every available action of a page. Parsing never fails: a
-//! completion without an action is a [`Action::Noop`]. Pages are rendered by [`CompactRenderer`].
+//! A results page shows each product under a mark, a single token for the product's ASIN in clicks.
+//! [`render_completion`] and [`parse`] are inverse on every available action of a page. Parsing never fails:
+//! a completion without an action is a [`Action::Noop`]. Pages are rendered by [`CompactRenderer`].
 
 use webshop_env::{Action, Compat, Page, ResultsPage};
 use webshop_lm::{Message, Role};

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The page is the only source. Words are always preceded by a space, so that a word is the same token
-//! everywhere (see [`webshop_lm::tokenizer`]). Page text never yields a special token: only this module places
-//! marks.
+//! everywhere (see [`webshop_lm::tokenizer`]). Page text never yields a special token: only this module
+//! places marks.
 
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ impl CompactRenderer {
     }
 
     /// The text appended to the context for `page`, up to and including the token that opens the model's
-    /// turn. With `noop`, the page is the previous one and only that is said.
+    /// turn. With `noop`, the page is the previous one and the text is `nothing happens`.
     pub fn render(&mut self, page: &Page, noop: Option<NoopReason>) -> Vec<Piece> {
         let mut pieces = match (noop, page) {
             (Some(_), _) => vec![Piece::words("nothing happens")],
@@ -169,15 +169,15 @@ impl CompactRenderer {
         options.chain(mark).chain([Piece::words(&page.title), price]).collect()
     }
 
-    /// The mark under which `product` was listed.
+    /// The mark of `product` on the last results page.
     fn mark_of(&self, product: ProductIdx) -> Option<String> {
         let place = self.listed.iter().position(|&listed| listed == product)?;
         (place < MAX_MARKS).then(|| mark(place + 1))
     }
 }
 
-/// An amount in whole dollars as three digits, `$084`, so that the first differing digit orders two amounts; each
-/// digit is a token. Price limits are multiples of ten dollars below a thousand, so rounding changes no
+/// An amount in whole dollars as three digits, `$084`, so that the first differing digit orders two amounts;
+/// each digit is a token. Price limits are multiples of ten dollars below a thousand, so rounding changes no
 /// comparison. Larger amounts are `$999`.
 pub fn dollars(amount: Cents) -> String {
     format!("${:03}", amount.0.div_euclid(100).clamp(0, 999))

@@ -28,7 +28,7 @@ pub enum ShopR1Variant {
     Minimal,
 }
 
-/// One prompt format. The defaults fit formats whose completions are plain text.
+/// One prompt format. The defaults fit formats whose completions are text.
 pub(super) trait Format: Sync {
     fn name(&self) -> &'static str;
 

@@ -3,8 +3,8 @@
 //! A [`PromptFormat`] renders pages ([`PromptFormat::observation`]), prompts ([`PromptFormat::messages`]) and
 //! completions ([`PromptFormat::render_completion`]), and parses completions ([`PromptFormat::parse`], which
 //! never fails). A [`Conversation`] holds the turns of one episode. [`compact`] is this project's own format,
-//! laid out token by token; the others are chats, which a checkpoint's template turns into tokens. The formats
-//! follow their origins; the wording of the prompts is our own.
+//! laid out token by token; the others are chats, which a checkpoint's template turns into tokens. The
+//! formats follow their origins; the wording of the prompts is our own.
 //!
 //! | name | completion | history in the prompt | malformed completion |
 //! |---|---|---|---|
@@ -46,12 +46,12 @@ use webshop_lm::Message;
 
 use crate::next_action::example::{Example, rationale_of};
 
+pub(crate) use self::agentgym_react::{ACKNOWLEDGEMENT, parse as parse_react};
 pub use self::completion::{CompletionForm, ParsedCompletion};
 pub use self::conversation::{Conversation, Observed, PastTurn};
-pub use self::format::{History, ShopR1Variant};
-pub(crate) use self::agentgym_react::{ACKNOWLEDGEMENT, parse as parse_react};
-pub(crate) use self::shop_r1::page_html;
 use self::format::Format;
+pub use self::format::{History, ShopR1Variant};
+pub(crate) use self::shop_r1::page_html;
 
 /// A prompt format. Serialized as its [name](PromptFormat::name).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

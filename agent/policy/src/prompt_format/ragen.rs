@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Deviation: RAGEN separates several actions of one completion by `||`; here a turn is one action, and text
-//! after the first `||` is ignored. The reward of a turn that is followed by another is always 0, so the reward
-//! line has no information.
+//! after the first `||` is ignored. The reward of a turn that is followed by another is always 0, so the
+//! reward line has no information.
 
 use webshop_env::{Action, Compat, NoopReason, Page};
 use webshop_lm::{Message, Role};

@@ -1,4 +1,5 @@
-//! `shop-r1`: pages as simplified HTML, completions as one JSON object (Shop-R1, arXiv 2507.17842, section 3).
+//! `shop-r1`: pages as simplified HTML, completions as one JSON object (Shop-R1, arXiv 2507.17842, section
+//! 3).
 //!
 //! ```text
 //! system     the form of completions
@@ -6,13 +7,13 @@
 //! assistant  {"rationale": "…", "action": {"type":"click","name":"buy now"}}
 //! ```
 //!
-//! Each usable element has a `name`: its label in lower case, or `search_input` for the search bar. Prompts that
-//! are too long drop their oldest pages and keep all actions. `shop-r1-latest` shows the current page only;
-//! `shop-r1-minimal` in addition has no instructions on the form of completions.
+//! Each usable element has a `name`: its label in lower case, or `search_input` for the search bar. Prompts
+//! that are too long drop their oldest pages and keep all actions. `shop-r1-latest` shows the current page
+//! only; `shop-r1-minimal` in addition has no instructions on the form of completions.
 //!
-//! `type_and_submit` searches, `click` clicks, `terminate` ends the episode without a purchase. Completions are
-//! parsed by [`crate::next_action`] in its mode `schema`. A click on a name that is not on the page stays that
-//! click, so that the shop refuses it and the recording shows it.
+//! `type_and_submit` searches, `click` clicks, `terminate` ends the episode without a purchase. Completions
+//! are parsed by [`crate::next_action`] in its mode `schema`. A click on a name that is not on the page stays
+//! that click, so that the shop refuses it and the recording shows it.
 
 use std::fmt::Write;
 

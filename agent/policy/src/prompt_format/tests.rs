@@ -5,8 +5,8 @@ use webshop_env::{NoopReason, ResultItem, ResultsPage, SearchPage};
 use webshop_products::{Cents, ProductId, ProductIdx};
 
 use super::*;
+use crate::next_action::{BuyNowAs, ExampleSource, NextAction, TakenStep};
 use webshop_lm::{Role, ToolCall};
-use crate::next_action::{BuyNowAs, NextAction, ExampleSource, TakenStep};
 
 const ALL_PAGES: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::AllPages);
 const LATEST: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::LatestPage);
@@ -38,19 +38,19 @@ fn parse(prompt_format: PromptFormat, text: &str) -> ParsedCompletion {
     prompt_format.parse(&Message::text(Role::Assistant, text), &door())
 }
 
-/// The answer means `action`, is well formed or not, and holds this thought.
+/// Checks action, form and thought of a completion.
 fn check(prompt_format: PromptFormat, text: &str, action: &str, is_well_formed: bool, thought: Option<&str>) {
-    let said = parse(prompt_format, text);
-    assert_eq!(said.action.to_string(), action, "{text}");
+    let parsed = parse(prompt_format, text);
+    assert_eq!(parsed.action.to_string(), action, "{text}");
     assert_eq!(
-        (said.is_well_formed, said.thought.as_deref(), said.terminates),
+        (parsed.is_well_formed, parsed.thought.as_deref(), parsed.terminates),
         (is_well_formed, thought, false),
         "{text}"
     );
 }
 
 #[test]
-fn names_are_read_back() {
+fn names_are_parsed_back() {
     for prompt_format in PromptFormat::ALL {
         assert_eq!(prompt_format.name().parse(), Ok(prompt_format));
         assert_eq!(serde_json::to_value(prompt_format).unwrap(), prompt_format.name());
@@ -61,24 +61,24 @@ fn names_are_read_back() {
 }
 
 #[test]
-fn what_is_said_is_understood() {
-    let said = |action: Action| {
+fn rendered_completions_are_parsed() {
+    let check = |action: Action| {
         for prompt_format in PromptFormat::ALL {
             let text = prompt_format.render_completion("cheap, and \"red\"", &action);
-            let heard = parse(prompt_format, &text);
-            assert_eq!(heard.action, action, "{prompt_format}: {text}");
-            assert!(heard.is_well_formed && !heard.terminates, "{prompt_format}: {text}");
+            let parsed = parse(prompt_format, &text);
+            assert_eq!(parsed.action, action, "{prompt_format}: {text}");
+            assert!(parsed.is_well_formed && !parsed.terminates, "{prompt_format}: {text}");
             let thought = prompt_format.form().thought.map(|_| "cheap, and \"red\"");
-            assert_eq!(heard.thought.as_deref(), thought, "{prompt_format}: {text}");
+            assert_eq!(parsed.thought.as_deref(), thought, "{prompt_format}: {text}");
         }
     };
-    said(Action::Click("12\" x 24\" \\ tall".into()));
-    said(Action::Click("b0lampaaaa".into()));
-    said(Action::Search("a red lamp".into()));
+    check(Action::Click("12\" x 24\" \\ tall".into()));
+    check(Action::Click("b0lampaaaa".into()));
+    check(Action::Search("a red lamp".into()));
 }
 
 #[test]
-fn answers_have_the_stated_form() {
+fn completions_have_the_stated_form() {
     for prompt_format in PromptFormat::ALL {
         let form = prompt_format.form();
         let text = prompt_format.render_completion("so", &Action::Search("lamp".into()));
@@ -92,7 +92,7 @@ fn answers_have_the_stated_form() {
 }
 
 #[test]
-fn verl_agent_takes_the_end_of_what_has_no_tags() {
+fn verl_agent_parses_the_end_of_a_completion_without_tags() {
     let check = |text, action, is_well_formed, thought| {
         check(PromptFormat::VerlAgent, text, action, is_well_formed, thought)
     };
@@ -105,9 +105,10 @@ fn verl_agent_takes_the_end_of_what_has_no_tags() {
 }
 
 #[test]
-fn ragen_wants_thought_and_answer_and_makes_one_move() {
-    let check =
-        |text, action, is_well_formed, thought| check(PromptFormat::Ragen, text, action, is_well_formed, thought);
+fn ragen_needs_thought_and_answer_and_takes_one_action() {
+    let check = |text, action, is_well_formed, thought| {
+        check(PromptFormat::Ragen, text, action, is_well_formed, thought)
+    };
     check("<think>a</think>\n<answer>search[x] || click[y]</answer>", "search[x]", true, Some("a"));
     check("<think></think><answer>nothing</answer>", "noop", true, Some(""));
     check("<think>a</think> so <answer>click[y]</answer>", "noop", false, None);
@@ -115,7 +116,7 @@ fn ragen_wants_thought_and_answer_and_makes_one_move() {
 }
 
 #[test]
-fn react_reads_behind_the_last_heading() {
+fn react_parses_the_text_after_the_last_heading() {
     let check = |text, action, is_well_formed, thought| {
         check(PromptFormat::AgentgymReact, text, action, is_well_formed, thought);
     };
@@ -126,7 +127,7 @@ fn react_reads_behind_the_last_heading() {
 }
 
 #[test]
-fn calls_are_read_from_the_text_or_beside_it() {
+fn calls_in_the_text_and_beside_it_are_parsed() {
     let text = |name: &str, arguments: &str| {
         format!("Well.\n<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n</tool_call>")
     };
@@ -148,26 +149,29 @@ fn calls_are_read_from_the_text_or_beside_it() {
 }
 
 #[test]
-fn a_call_beside_the_text_can_be_written_into_it_and_taken_out_again() {
+fn completion_text_and_completion_message_are_inverse() {
     let prompt_format = PromptFormat::ToolCall;
     for thought in ["", "Well, \"so\"."] {
-        let said = format!("{thought}\n{}", prompt_format.render_completion("", &Action::Click("12\" \\ tall".into())));
-        let beside = prompt_format.completion_message(said.trim(), "c7");
+        let parsed = format!(
+            "{thought}\n{}",
+            prompt_format.render_completion("", &Action::Click("12\" \\ tall".into()))
+        );
+        let beside = prompt_format.completion_message(parsed.trim(), "c7");
         assert_eq!((beside.content.as_str(), beside.tool_calls[0].id.as_str()), (thought, "c7"));
-        assert_eq!(prompt_format.completion_text(&beside), said.trim());
-        assert_eq!(prompt_format.parse(&beside, &door()), parse(prompt_format, &said));
+        assert_eq!(prompt_format.completion_text(&beside), parsed.trim());
+        assert_eq!(prompt_format.parse(&beside, &door()), parse(prompt_format, &parsed));
     }
     for text in ["no call", "<tool_call>\n{broken}\n</tool_call>"] {
-        let answer = prompt_format.completion_message(text, "c7");
-        assert_eq!((prompt_format.completion_text(&answer).as_str(), answer.tool_calls.len()), (text, 0));
+        let message = prompt_format.completion_message(text, "c7");
+        assert_eq!((prompt_format.completion_text(&message).as_str(), message.tool_calls.len()), (text, 0));
     }
     // Elsewhere, text is text.
-    let said = prompt_format.render_completion("", &Action::Click("x".into()));
-    assert_eq!(PromptFormat::Ragen.completion_message(&said, "c7"), Message::text(Role::Assistant, said));
+    let parsed = prompt_format.render_completion("", &Action::Click("x".into()));
+    assert_eq!(PromptFormat::Ragen.completion_message(&parsed, "c7"), Message::text(Role::Assistant, parsed));
 }
 
 #[test]
-fn shop_r1_takes_one_object_and_nothing_else() {
+fn shop_r1_needs_one_json_object_and_nothing_else() {
     let check = |text, action, is_well_formed: bool| {
         let thought = is_well_formed.then_some("r");
         check(ALL_PAGES, text, action, is_well_formed, thought);
@@ -188,7 +192,7 @@ fn shop_r1_takes_one_object_and_nothing_else() {
         "noop",
         true,
     );
-    // What an action does not need does not spoil it; what it lacks terminates it without effect.
+    // Extra fields are ignored; an action without a required field is a no-op.
     check(r#"{"rationale": "r", "action": {"type":"click","name":"x","text":""}}"#, "click[x]", true);
     check(r#"{"rationale": "r", "action": {"type":"click"}}"#, "noop", true);
     check(r#"{"rationale": "r", "action": {"type":"buy"}}"#, "noop", false);
@@ -200,7 +204,7 @@ fn shop_r1_takes_one_object_and_nothing_else() {
 }
 
 #[test]
-fn shop_r1_searches_only_where_there_is_a_bar() {
+fn shop_r1_searches_only_on_pages_with_a_search_bar() {
     let text =
         r#"{"rationale": "r", "action": {"type":"type_and_submit","name":"search_input","text":"lamp"}}"#;
     let on = |page: &Page| ALL_PAGES.parse(&Message::text(Role::Assistant, text), page).action;
@@ -209,21 +213,21 @@ fn shop_r1_searches_only_where_there_is_a_bar() {
 }
 
 #[test]
-fn verl_agent_shows_what_stands_behind_the_instruction() {
+fn verl_agent_shows_the_page_after_the_instruction() {
     assert_eq!(PromptFormat::VerlAgent.observation(&door()), "'Search'");
     let shown = PromptFormat::VerlAgent.observation(&results());
     assert!(shown.starts_with("'Back to Search' [SEP] 'Page 1 (Total results: 1)' [SEP] "), "{shown}");
 }
 
 #[test]
-fn shop_r1_names_what_can_be_used() {
+fn shop_r1_names_usable_elements() {
     let shown = ALL_PAGES.observation(&results());
     assert!(shown.contains("<a name=\"b0lampaaaa\" clicked>\n<p>Lamp, 12\" <tall></p>\n"), "{shown}");
     assert!(ALL_PAGES.observation(&door()).contains("<input name=\"search_input\">"));
 }
 
 #[test]
-fn shop_r1_forgets_the_oldest_pages_first() {
+fn shop_r1_drops_the_oldest_pages_first() {
     let step = |page: &str, action: &str| TakenStep {
         page: page.into(),
         action: NextAction::of(&action.parse().expect("never fails"), BuyNowAs::Click),
@@ -241,7 +245,8 @@ fn shop_r1_forgets_the_oldest_pages_first() {
         action: NextAction::Terminate {},
     };
     let asked = |prompt_format: PromptFormat, n_dropped| {
-        let messages = prompt_format.single_step_messages(&example, n_dropped, false).expect("a format of Shop-R1");
+        let messages =
+            prompt_format.single_step_messages(&example, n_dropped, false).expect("a format of Shop-R1");
         (messages[0].content.len(), messages[1].content.clone())
     };
     let searched = r#"Action 1: {"type":"type_and_submit","name":"search_input","text":"lamp"}"#;
@@ -268,7 +273,7 @@ fn shop_r1_forgets_the_oldest_pages_first() {
 }
 
 #[test]
-fn a_recorded_step_is_answered_as_the_dialect_says_it() {
+fn the_completion_of_an_example_is_that_of_its_action() {
     let action: Action = "click[12\" x 24\"]".parse().expect("never fails");
     let gold = NextAction::of(&action, BuyNowAs::Click).expect("a move");
     let example = Example {
@@ -282,5 +287,8 @@ fn a_recorded_step_is_answered_as_the_dialect_says_it() {
         rationale: "I say \"so\".".into(),
         action: gold,
     };
-    assert_eq!(PromptFormat::single_step_completion(&example), ALL_PAGES.render_completion("I say \"so\".", &action));
+    assert_eq!(
+        PromptFormat::single_step_completion(&example),
+        ALL_PAGES.render_completion("I say \"so\".", &action)
+    );
 }

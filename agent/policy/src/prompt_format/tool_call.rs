@@ -7,8 +7,8 @@
 //! tool       the next page
 //! ```
 //!
-//! A server returns calls beside the text; a local model writes them into it. Both are parsed. Of several calls
-//! the first counts. Text before a call is its thought.
+//! A server returns calls beside the text; a local model writes them into it. Both are parsed. Of several
+//! calls the first counts. Text before a call is its thought.
 
 use serde_json::{Map, Value, json};
 use webshop_env::{Action, Compat, NoopReason, Page};
@@ -56,7 +56,9 @@ impl Format for ToolCalls {
             messages.push(match &open_call {
                 // The reply to a completion without a call is a user message.
                 None if messages.len() > 1 => Message::text(Role::User, page),
-                None => Message::text(Role::User, format!("Wanted: {}\n\n{page}", conversation.instruction())),
+                None => {
+                    Message::text(Role::User, format!("Wanted: {}\n\n{page}", conversation.instruction()))
+                }
                 Some(id) => Message::answer(id.clone(), page),
             });
             let Some(completion) = completion else { break };

@@ -1,10 +1,10 @@
 //! Rollouts: a policy and tasks make episodes.
 //!
-//! [`rollout`] runs [`Task`]s on the lanes of a [`VecEnv`]. Each round the policy decides for all running lanes at
-//! once, and the environments take one step. A lane whose episode is over takes the next task. Episodes are
-//! returned in the order of the tasks, or one by one as they end ([`rollout_each`]) to be sorted by [`InOrder`]. An
-//! episode depends on its own coordinates and prefix only, so the numbers of lanes and threads do not change the
-//! result.
+//! [`rollout`] runs [`Task`]s on the lanes of a [`VecEnv`]. Each round the policy decides for all running
+//! lanes at once, and the environments take one step. A lane whose episode is over takes the next task.
+//! Episodes are returned in the order of the tasks, or one by one as they end ([`rollout_each`]) to be sorted
+//! by [`InOrder`]. An episode depends on its own coordinates and prefix only, so the numbers of lanes and
+//! threads do not change the result.
 
 pub(crate) mod lane;
 pub(crate) mod task;
@@ -32,8 +32,8 @@ pub struct RolloutConfig {
     pub lanes: usize,
 }
 
-/// Runs every task and returns the episodes in the order of the tasks. `ended` is called with the position of the
-/// task and the episode when an episode ends.
+/// Runs every task and returns the episodes in the order of the tasks. `ended` is called with the position of
+/// the task and the episode when an episode ends.
 ///
 /// # Errors
 /// Those of the policy.
@@ -222,8 +222,7 @@ mod tests {
         let mut ends = Vec::new();
         let whole = rollout(&mut random, &tasks, LIMITS, &mut |place, _| ends.push(place)).unwrap();
         assert!(!ends.is_sorted(), "no episode overtakes another: {ends:?}");
-        let lines =
-            whole.iter().map(|episode| serde_json::to_string(episode).unwrap() + "\n");
+        let lines = whole.iter().map(|episode| serde_json::to_string(episode).unwrap() + "\n");
         let lines: Vec<String> = lines.collect();
         let mut counts = Vec::new();
         for rounds in 0..60 {
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_episode_that_cannot_be_kept_stops_the_rollout() {
+    fn an_error_of_the_callback_stops_the_rollout() {
         let mut n_ended = 0;
         let mut policy = RandomPolicy::new(Seed(0));
         let ended = rollout_each(&mut policy, &tasks(), LIMITS, &mut |_, _| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use webshop_env::{EnvConfig, ShopEnv, Shop};
+use webshop_env::{EnvConfig, Shop, ShopEnv};
 
 use crate::episode::EpisodeCoordinates;
 use crate::episode::prefix::EpisodePrefix;

@@ -1,8 +1,8 @@
 //! Requests with retries.
 //!
-//! A [`Client`] posts a request and returns the [`Reply`]. Temporary failures (no connection, a timeout, an invalid
-//! reply, status 408, 409, 429 or 5xx) are retried after the wait that the server requests, or after waits that double
-//! and have a random part. Other refusals are [`Failure`]s with the server's message.
+//! A [`Client`] posts a request and returns the [`Reply`]. Temporary failures (no connection, a timeout, an
+//! invalid reply, status 408, 409, 429 or 5xx) are retried after the wait that the server requests, or after
+//! waits that double and have a random part. Other refusals are [`Failure`]s with the server's message.
 
 use std::fmt;
 use std::future::Future;
@@ -103,9 +103,13 @@ impl Client {
         runtime.map_err(|error| self.refusal(error.to_string()))?.block_on(requests)
     }
 
-    /// Posts `body` until there is a reply; `jitter` draws the random part of waits. `None` if the chat exceeds the model's
-    /// context.
-    pub(super) async fn complete(&self, body: &Value, mut jitter: ChaCha8Rng) -> Result<Option<Reply>, Failure> {
+    /// Posts `body` until there is a reply; `jitter` draws the random part of waits. `None` if the chat
+    /// exceeds the model's context.
+    pub(super) async fn complete(
+        &self,
+        body: &Value,
+        mut jitter: ChaCha8Rng,
+    ) -> Result<Option<Reply>, Failure> {
         let mut n_failed = 0;
         loop {
             let (reason, requested_wait, was_reached) = match self.attempt(body).await {
@@ -184,12 +188,14 @@ impl Client {
     /// The failure of a request without a complete reply.
     fn failure(&self, error: &reqwest::Error) -> AttemptFailure {
         match (error.is_connect(), error.is_timeout()) {
-            (true, true) => {
-                AttemptFailure::NoConnection(format!("no connection within {} s", CONNECT_LIMIT.as_secs_f64()))
-            }
-            (true, false) if is_refused(error) => {
-                AttemptFailure::NoConnection(format!("{}; check that the server is running", root_cause(error)))
-            }
+            (true, true) => AttemptFailure::NoConnection(format!(
+                "no connection within {} s",
+                CONNECT_LIMIT.as_secs_f64()
+            )),
+            (true, false) if is_refused(error) => AttemptFailure::NoConnection(format!(
+                "{}; check that the server is running",
+                root_cause(error)
+            )),
             (true, false) => AttemptFailure::NoConnection(root_cause(error)),
             (false, true) => AttemptFailure::Temporary {
                 reason: format!("no reply within {} s", self.request_timeout.as_secs_f64()),

@@ -25,7 +25,8 @@ impl Endpoint {
         }
         if !url.username().is_empty() || url.password().is_some() {
             let url = format!("{}://…@{}", url.scheme(), url.host_str().unwrap_or_default());
-            let reason = "the address must not contain a password: addresses appear in errors and results".into();
+            let reason =
+                "the address must not contain a password: addresses appear in errors and results".into();
             return Err(RemoteError::Endpoint { url, reason });
         }
         if key.as_ref().is_some_and(|key| key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()))

@@ -1,12 +1,42 @@
 //! One episode with a model on a server.
 
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
-use webshop_agent::{Conversation, Decision, Episode, Lane, PromptFormat, Task};
+use webshop_agent::{Conversation, Decision, Episode, EpisodeCoordinates, Lane, PromptFormat, Task};
 
 use crate::error::RemoteError;
 use crate::openai::client::{Client, Failure};
-use crate::openai::policy::{FailedEpisode, REMOTE, RemoteConfig};
+use crate::openai::request::RequestConfig;
 use crate::openai::response::Reply;
+
+/// The policy's name.
+pub const REMOTE: &str = "remote";
+
+/// Requests and limits of a remote rollout.
+#[derive(Clone, Debug)]
+pub struct RemoteConfig {
+    /// The requests.
+    pub request: RequestConfig,
+    /// Actions after which an episode is truncated.
+    pub max_steps: u32,
+    /// The maximum duration of an episode, waits included.
+    pub episode_timeout: Duration,
+    /// How often a failed episode is restarted, beside the retries of its requests.
+    pub episode_retries: u32,
+}
+
+/// An episode that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedEpisode {
+    /// Its coordinates.
+    pub coordinates: EpisodeCoordinates,
+    /// The reason of the last attempt.
+    pub reason: String,
+    /// The number of attempts.
+    pub attempts: u32,
+}
 
 /// Runs episodes; shared by all of them.
 #[derive(Debug)]

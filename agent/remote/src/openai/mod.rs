@@ -7,7 +7,7 @@ mod response;
 
 mod client;
 
-mod episode;
+pub(crate) mod episode;
 
 pub(crate) mod policy;
 pub(crate) mod resume;

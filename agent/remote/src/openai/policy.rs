@@ -1,56 +1,27 @@
 //! A model on a server as a policy.
 //!
-//! A [`RemotePolicy`] runs many episodes at once. It does not implement [`webshop_agent::Policy`], which decides for all
-//! lanes together: every lane would wait for the slowest completion. A server batches requests itself, so each episode
-//! sends its next request when it has the previous completion.
+//! A [`RemotePolicy`] runs many episodes at once. It does not implement [`webshop_agent::Policy`], which
+//! decides for all lanes together: every lane would wait for the slowest completion. A server batches
+//! requests itself, so each episode sends its next request when it has the previous completion.
 //!
-//! A failed episode is reported with its reason; it is not recorded and does not count as reward 0. An episode whose
-//! chat exceeds the model's context is truncated, as with local models.
+//! A failed episode is reported with its reason; it is not recorded and does not count as reward 0. An
+//! episode whose chat exceeds the model's context is truncated, as with local models.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use webshop_agent::{AgentError, Episode, EpisodeCoordinates, PromptStamp, Task};
+use webshop_agent::{AgentError, Episode, PromptStamp, Task};
 
 use crate::error::RemoteError;
 use crate::openai::client::Client;
 use crate::openai::endpoint::Endpoint;
-use crate::openai::episode::{EpisodeFailure, EpisodeRunner};
-use crate::openai::request::RequestConfig;
-
-/// The policy's name.
-pub const REMOTE: &str = "remote";
+use crate::openai::episode::{EpisodeFailure, EpisodeRunner, FailedEpisode, RemoteConfig};
 
 /// The interval at which the stop flag is checked.
 const POLL: Duration = Duration::from_millis(50);
-
-/// Requests and limits of a remote rollout.
-#[derive(Clone, Debug)]
-pub struct RemoteConfig {
-    /// The requests.
-    pub request: RequestConfig,
-    /// Actions after which an episode is truncated.
-    pub max_steps: u32,
-    /// The maximum duration of an episode, waits included.
-    pub episode_timeout: Duration,
-    /// How often a failed episode is restarted, beside the retries of its requests.
-    pub episode_retries: u32,
-}
-
-/// An episode that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailedEpisode {
-    /// Its coordinates.
-    pub coordinates: EpisodeCoordinates,
-    /// The reason of the last attempt.
-    pub reason: String,
-    /// The number of attempts.
-    pub attempts: u32,
-}
 
 /// The result of one task: its position and its episode.
 type Outcome = (usize, Result<Episode, FailedEpisode>);
@@ -81,14 +52,14 @@ impl RemotePolicy {
         self.runner.config.max_steps
     }
 
-    /// Runs an episode for each task. `ended` is called with the task's number and its result when an episode ends, in
-    /// any order. When `stop` becomes true, running episodes are abandoned.
+    /// Runs an episode for each task. `ended` is called with the task's number and its result when an episode
+    /// ends, in any order. When `stop` becomes true, running episodes are abandoned.
     ///
     /// Completions depend on the server; requests depend only on the tasks and the seed.
     ///
     /// # Errors
-    /// If the server cannot be reached or refuses the key, the model or the address; if a task has a prefix, which is
-    /// not supported; and errors of `ended`.
+    /// If the server cannot be reached or refuses the key, the model or the address; if a task has a prefix,
+    /// which is not supported; and errors of `ended`.
     pub fn run(
         &self,
         tasks: &[(usize, Task)],

@@ -39,8 +39,8 @@ pub struct RequestConfig {
 pub struct Retries {
     /// The maximum number of retries of a request.
     pub per_request: u32,
-    /// The mean wait before the first retry. It doubles with each retry, up to a minute. A wait requested by the server
-    /// replaces it.
+    /// The mean wait before the first retry. It doubles with each retry, up to a minute. A wait requested by
+    /// the server replaces it.
     pub first_wait: Duration,
 }
 

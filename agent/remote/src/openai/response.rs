@@ -1,7 +1,7 @@
 //! Replies of a model server.
 //!
-//! A [`Reply`] is the message of the first choice, and why it ended. Unknown fields are ignored, because servers add
-//! fields of their own. A [`ServerError`] is the reply to a refused request.
+//! A [`Reply`] is the message of the first choice, and why it ended. Unknown fields are ignored, because
+//! servers add fields of their own. A [`ServerError`] is the reply to a refused request.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -76,8 +76,8 @@ impl Reply {
         Ok(Reply { content: choice.message.content.unwrap_or_default(), calls: calls.collect(), stop })
     }
 
-    /// The message of turn `turn` in `prompt_format`. Only the first of several calls is kept, because only it is executed. A
-    /// call whose arguments are not an object becomes text without effect.
+    /// The message of turn `turn` in `prompt_format`. Only the first of several calls is kept, because only
+    /// it is executed. A call whose arguments are not an object becomes text without effect.
     pub(super) fn message(self, prompt_format: PromptFormat, turn: usize) -> Message {
         let call = self.calls.into_iter().next().filter(|_| prompt_format.tools().is_some());
         let Some(Call { id, name, arguments }) = call else {
@@ -128,12 +128,13 @@ impl ServerError {
         ServerError { message: message.map(str::to_owned), names: names.map(str::to_owned).collect() }
     }
 
-    /// Whether the chat exceeds the model's context: the codes of OpenAI and llama.cpp, and the message of vLLM and SGLang.
+    /// Whether the chat exceeds the model's context: the codes of OpenAI and llama.cpp, and the message of
+    /// vLLM and SGLang.
     pub(super) fn is_context_exceeded(&self) -> bool {
         let is_name =
             |name: &String| matches!(&**name, "context_length_exceeded" | "exceed_context_size_error");
-        let says = |message: &String| message.contains("maximum context length");
-        self.names.iter().any(is_name) || self.message.as_ref().is_some_and(says)
+        let is_message = |message: &String| message.contains("maximum context length");
+        self.names.iter().any(is_name) || self.message.as_ref().is_some_and(is_message)
     }
 }
 
@@ -152,20 +153,18 @@ mod tests {
 
     #[test]
     fn text_replies_become_text_messages() {
-        let said = |finish_reason| reply(json!({ "role": "assistant", "content": "hm" }), finish_reason);
-        assert_eq!(said("stop").stop, Some(StopReason::EndOfTurn));
-        assert_eq!(said("length").stop, Some(StopReason::Length));
-        assert_eq!(said("content_filter").stop, None);
-        assert_eq!(said("stop").message(PromptFormat::Ragen, 0), Message::text(Role::Assistant, "hm"));
+        let parsed = |finish_reason| reply(json!({ "role": "assistant", "content": "hm" }), finish_reason);
+        assert_eq!(parsed("stop").stop, Some(StopReason::EndOfTurn));
+        assert_eq!(parsed("length").stop, Some(StopReason::Length));
+        assert_eq!(parsed("content_filter").stop, None);
+        assert_eq!(parsed("stop").message(PromptFormat::Ragen, 0), Message::text(Role::Assistant, "hm"));
     }
 
     #[test]
     fn the_first_of_several_calls_is_kept() {
-        let call = |id: Value, arguments: Value| {
-            json!({ "id": id, "type": "function", "function": { "name": "click", "arguments": arguments } })
-        };
-        let said = |calls: Value| reply(json!({ "content": null, "tool_calls": calls }), "tool_calls");
-        let two = said(json!([
+        let call = |id: Value, arguments: Value| json!({ "id": id, "type": "function", "function": { "name": "click", "arguments": arguments } });
+        let parsed = |calls: Value| reply(json!({ "content": null, "tool_calls": calls }), "tool_calls");
+        let two = parsed(json!([
             call(json!("a"), json!(r#"{"label": "x"}"#)),
             call(json!("b"), json!(r#"{"label": "y"}"#))
         ]));
@@ -173,9 +172,10 @@ mod tests {
         let [made] = &message.tool_calls[..] else { panic!("one call: {message:?}") };
         assert_eq!((made.id.as_str(), &made.arguments["label"]), ("a", &json!("x")));
         let nameless =
-            said(json!([call(Value::Null, json!({ "label": "x" }))])).message(PromptFormat::ToolCall, 3);
+            parsed(json!([call(Value::Null, json!({ "label": "x" }))])).message(PromptFormat::ToolCall, 3);
         assert_eq!(nameless.tool_calls[0].id, "call_3");
-        let broken = said(json!([call(json!("a"), json!("{\"label\": "))])).message(PromptFormat::ToolCall, 3);
+        let broken =
+            parsed(json!([call(json!("a"), json!("{\"label\": "))])).message(PromptFormat::ToolCall, 3);
         assert_eq!(broken, Message::text(Role::Assistant, "click({\"label\": )"));
     }
 

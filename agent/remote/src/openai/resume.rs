@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use webshop_agent::{
-    AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, PromptFormat, PromptStamp, Sampling, Task,
-    read_episode,
+    AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, PromptFormat, PromptStamp, Sampling,
+    Task, read_episode,
 };
 use webshop_env::Shop;
 
 use crate::error::RemoteError;
-use crate::openai::policy::{REMOTE, RemotePolicy};
+use crate::openai::episode::REMOTE;
+use crate::openai::policy::RemotePolicy;
 
 /// The episodes of a resumed file.
 #[derive(Clone, Debug)]
@@ -22,12 +23,12 @@ pub struct ResumedEpisodes {
     pub dropped_bytes: u64,
 }
 
-/// Opens a file with episodes of `policy` for some of `tasks`, all in `shop`, and replays them. Removes a last line
-/// without a line break.
+/// Opens a file with episodes of `policy` for some of `tasks`, all in `shop`, and replays them. Removes a
+/// last line without a line break.
 ///
 /// # Errors
-/// If the file does not exist or is open in another program, or a line is not an episode of the same policy, settings,
-/// shop and tasks.
+/// If the file does not exist or is open in another program, or a line is not an episode of the same policy,
+/// settings, shop and tasks.
 pub fn resume_file(
     path: &Path,
     policy: &RemotePolicy,
@@ -62,8 +63,8 @@ impl Rollout<'_> {
             if text.trim().is_empty() {
                 continue;
             }
-            let recorded = Episode::read(text)
-                .map_err(|error| AgentError::Line { line, reason: error.to_string() })?;
+            let recorded =
+                Episode::read(text).map_err(|error| AgentError::Line { line, reason: error.to_string() })?;
             let differences = self.differences(&recorded);
             if !differences.is_empty() {
                 return refuse(format!("the settings differ: {}", differences.join(", ")));

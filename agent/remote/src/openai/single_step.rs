@@ -13,9 +13,9 @@ use crate::openai::request::RequestConfig;
 
 /// Completes single-step prompts in a format of Shop-R1.
 ///
-/// Like [`webshop_agent::SingleStepSampler`], it drops the oldest page of a prompt that is too long for the model, as
-/// often as the format can. The first example without a completion is an error, because figures without it would be
-/// about other examples.
+/// Like [`webshop_agent::SingleStepSampler`], it drops the oldest page of a prompt that is too long for the
+/// model, as often as the format can. The first example without a completion is an error, because figures
+/// without it would be about other examples.
 #[derive(Clone, Debug)]
 pub struct RemoteSingleStepSampler {
     shared: Arc<Shared>,
@@ -45,14 +45,14 @@ impl RemoteSingleStepSampler {
         self.shared.config.prompt()
     }
 
-    /// The completion of each example, in the order of the examples; `None` if the prompt is too long for the model
-    /// even without past pages. `progress` gets the number of new completions.
+    /// The completion of each example, in the order of the examples; `None` if the prompt is too long for the
+    /// model even without past pages. `progress` gets the number of new completions.
     ///
     /// Requests depend only on the examples, their positions and the seed.
     ///
     /// # Errors
-    /// If the server cannot be reached or refuses the key, the model or the address; [`RemoteError::NoCompletion`] if an
-    /// example fails for good.
+    /// If the server cannot be reached or refuses the key, the model or the address;
+    /// [`RemoteError::NoCompletion`] if an example fails for good.
     pub fn sample(
         &self,
         examples: &[Example],

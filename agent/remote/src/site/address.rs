@@ -4,8 +4,8 @@ use reqwest::Url;
 
 use crate::error::RemoteError;
 
-/// The address of a WebShop web site. Its sessions are `fixed_0`, `fixed_1` and so on, whose numbers the original takes for
-/// those of goals.
+/// The address of a WebShop web site. Its sessions are `fixed_0`, `fixed_1` and so on, whose numbers the
+/// original takes for those of goals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     root: Url,

@@ -1,9 +1,9 @@
 //! Fetching pages.
 //!
-//! A [`Client`] follows links and redirects. [`Fetched`] is a page with its address, to which its links are relative.
-//! Requests never leave the host of the first one: pages are not trusted to send requests elsewhere. There are no
-//! cookies, caches or proxies: the original keeps the state of a session in its addresses. Each request has its own
-//! connection, because the site may close an idle one at any time.
+//! A [`Client`] follows links and redirects. [`Fetched`] is a page with its address, to which its links are
+//! relative. Requests never leave the host of the first one: pages are not trusted to send requests
+//! elsewhere. There are no cookies, caches or proxies: the original keeps the state of a session in its
+//! addresses. Each request has its own connection, because the site may close an idle one at any time.
 
 use std::time::Duration;
 
@@ -61,10 +61,7 @@ impl Client {
         let mut url = match from.url.join(&link.address) {
             Ok(url) if is_same_host(&url, &from.url) => url,
             _ => {
-                return Err(fault(
-                    &from.url,
-                    format!("its link `{}` leads to another host", link.address),
-                ));
+                return Err(fault(&from.url, format!("its link `{}` leads to another host", link.address)));
             }
         };
         let request = match link.method {

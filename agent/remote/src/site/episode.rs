@@ -8,8 +8,8 @@ use crate::error::RemoteError;
 use crate::site::address::Site;
 use crate::site::client::{Client, Fetched};
 
-/// A session and its current page. An action follows a link of the page; an action without a link is a no-op, as in
-/// our own shop.
+/// A session and its current page. An action follows a link of the page; an action without a link is a no-op,
+/// as in our own shop.
 pub(super) struct SiteSession {
     coordinates: EpisodeCoordinates,
     instruction: String,
@@ -18,7 +18,11 @@ pub(super) struct SiteSession {
 
 impl SiteSession {
     /// Fetches the first page.
-    pub(super) async fn open(client: &Client, site: &Site, session: usize) -> Result<SiteSession, RemoteError> {
+    pub(super) async fn open(
+        client: &Client,
+        site: &Site,
+        session: usize,
+    ) -> Result<SiteSession, RemoteError> {
         let current = client.open(&site.session(session)).await?;
         let Some(instruction) = current.page.instruction() else {
             return Err(RemoteError::Site {

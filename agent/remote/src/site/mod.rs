@@ -1,8 +1,9 @@
 //! Rollouts at a web site: the original's, or any that serves its pages.
 //!
-//! [`run_at_site`] runs a [`PagePolicy`] in many sessions at once and returns a [`SiteEpisode`] for each. Actions follow the
-//! links of the pages. The reward is the score on the last page; the site's goals and rules are unknown. Failed requests
-//! are not retried. The episodes cannot be replayed, because the site's state is unknown.
+//! [`run_at_site`] runs a [`PagePolicy`] in many sessions at once and returns a [`SiteEpisode`] for each.
+//! Actions follow the links of the pages. The reward is the score on the last page; the site's goals and
+//! rules are unknown. Failed requests are not retried. The episodes cannot be replayed, because the site's
+//! state is unknown.
 
 mod address;
 
@@ -37,11 +38,11 @@ pub struct SiteConfig {
     pub page_timeout: Duration,
 }
 
-/// Runs an episode in each session and returns the results in the order of the sessions. `progress` is called with the
-/// number of episodes that have ended since the last call.
+/// Runs an episode in each session and returns the results in the order of the sessions. `progress` is called
+/// with the number of episodes that have ended since the last call.
 ///
-/// The first page of the first session is fetched before any other, because the original takes one request only while it
-/// loads its catalog.
+/// The first page of the first session is fetched before any other, because the original takes one request
+/// only while it loads its catalog.
 ///
 /// # Errors
 /// If that page cannot be fetched, or the site stops responding. An invalid page fails only its session.

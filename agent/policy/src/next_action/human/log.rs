@@ -8,15 +8,15 @@
 //! {"page": "done", …}
 //! ```
 //!
-//! [`actions`] returns the action that leads from each page to the next, or an error if there is none, as after the
-//! browser's own buttons. The content of pages is not logged.
+//! [`actions`] returns the action that leads from each page to the next, or an error if there is none, as
+//! after the browser's own buttons. The content of pages is not logged.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use webshop_env::{Action, Detail};
 
-use crate::next_action::human::{Skip, SkipReason};
+use crate::next_action::human::skip::{Skip, SkipReason};
 
 /// One line.
 #[derive(Debug, Deserialize)]
@@ -146,7 +146,8 @@ fn action_text(from: &Opened, to: &Opened) -> Option<String> {
 }
 
 impl Opened {
-    /// The text named by the URL, which is `/item_sub_page/<session>/<asin>/<keywords>/<page>/<text>/<options>`.
+    /// The text named by the URL, which is
+    /// `/item_sub_page/<session>/<asin>/<keywords>/<page>/<text>/<options>`.
     fn detail(&self) -> Option<Detail> {
         let parts = || self.url.rsplit('/');
         Detail::ALL.into_iter().find(|detail| parts().any(|part| part.eq_ignore_ascii_case(detail.label())))

@@ -6,75 +6,39 @@
 //! | the original's imitation data | a line with `states` and `actions` | as in the recording |
 //! | AgentGym's trajectories | a chat, as a line or as an element of one list | replayed if the shop shows the same pages, else as in the recording |
 //!
-//! [`Recordings`] recognizes the format by its fields and turns each recording into a [`UserSession`], or a [`Skip`] with
-//! the reason. Rewards are not checked. Goals are found by their instruction without the price limit. A session without a
-//! goal in the shop gets a split from its instruction, 6 : 1 : 3 for train, validation and test, so that no instruction is
-//! in two splits.
+//! [`Recordings`] recognizes the format by its fields and turns each recording into a [`UserSession`], or a
+//! [`Skip`] with the reason. Rewards are not checked. Goals are found by their instruction without the price
+//! limit. A session without a goal in the shop gets a split from its instruction, 6 : 1 : 3 for train,
+//! validation and test, so that no instruction is in two splits.
 
 mod log;
 mod shown;
+mod skip;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use webshop_env::{Action, Compat, Digest, Shop};
-use webshop_products::{GoalId, Split};
+use webshop_env::{Action, Compat, Shop};
+use webshop_products::{Digest, GoalId, Split};
 
-use crate::next_action::human::log::Opened;
-use crate::next_action::human::shown::ShownPage;
-use crate::next_action::action::NextAction;
-use crate::next_action::mapping::{BuyNowAs, folded};
-use crate::next_action::example::{ExampleSource, TakenStep, rationale_of};
-use crate::next_action::from_episodes::{ExampleOptions, replay_session, split_of, session_of};
-use crate::next_action::session::UserSession;
 use crate::convert::{self, Format, Importer};
 use crate::error::AgentError;
+use crate::next_action::action::NextAction;
+use crate::next_action::example::{ExampleSource, TakenStep, rationale_of};
+use crate::next_action::from_episodes::{ExampleOptions, replay_session, session_of, split_of};
+use crate::next_action::human::log::Opened;
+use crate::next_action::human::shown::ShownPage;
+use crate::next_action::mapping::{BuyNowAs, folded};
+use crate::next_action::session::UserSession;
 use crate::prompt_format::{ACKNOWLEDGEMENT, parse_react};
 
-/// A recording that makes no session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skip {
-    /// The line, or the position in a list, from 1.
-    pub line: usize,
-    /// The reason.
-    pub reason: SkipReason,
-    /// The value that causes it.
-    pub detail: String,
-}
-
-/// Why a recording makes no session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SkipReason {
-    /// The shop has no goal with this instruction.
-    NoGoal,
-    /// An action is a no-op in the shop.
-    NotHere,
-    /// No action leads from one page to the next.
-    NoAction,
-    /// The numbers of states and actions differ.
-    Uneven,
-    /// The chat cannot be parsed.
-    NoChat,
-}
-
-impl fmt::Display for SkipReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoGoal => "the shop has no goal with this instruction",
-            Self::NotHere => "an action is a no-op in the shop",
-            Self::NoAction => "no action leads from one page to the next",
-            Self::Uneven => "the numbers of states and actions differ",
-            Self::NoChat => "the chat cannot be parsed",
-        })
-    }
-}
+pub use self::skip::{Skip, SkipReason};
 
 /// Reads recordings for a shop.
 #[derive(Debug)]
@@ -118,8 +82,8 @@ impl<'a> Recordings<'a> {
             return Ok(episodes.iter().map(|(line, episode)| self.imitated(*line, name, episode)).collect());
         }
         if has("conversations") {
-            let told = |(line, chat): &(usize, Value)| self.chatted(*line, name, &chat.to_string());
-            return Ok(values.iter().map(told).collect());
+            let session = |(line, chat): &(usize, Value)| self.chatted(*line, name, &chat.to_string());
+            return Ok(values.iter().map(session).collect());
         }
         let line = values.first().map_or(0, |(line, _)| *line);
         let reason =
@@ -138,8 +102,8 @@ impl<'a> Recordings<'a> {
         let split = split_of(self.shop.goals(), goal).to_string();
         let steps = actions.iter().map(|(_, action)| (rationale_of("", action), action.clone()));
         let session = replay_session(self.shop, goal, steps, self.options(&split));
-        let undone = session.steps.iter().zip(&actions).find(|(step, _)| step.action.is_none());
-        match undone {
+        let noop = session.steps.iter().zip(&actions).find(|(step, _)| step.action.is_none());
+        match noop {
             None => Ok(session),
             Some((_, (line, action))) => {
                 Err(Skip { line: *line, reason: SkipReason::NotHere, detail: format!("`{action}`") })
@@ -153,17 +117,17 @@ impl<'a> Recordings<'a> {
             let detail = format!("{} and {}", actions.len(), states.len());
             return Err(Skip { line, reason: SkipReason::Uneven, detail });
         }
-        let told = states.iter().zip(actions).map(|(state, said)| {
+        let steps = states.iter().zip(actions).map(|(state, text)| {
             let page = ShownPage::read(state);
             // The baseline's environment can name products by their titles.
-            let title = said.strip_prefix("click[item - ").and_then(|rest| rest.strip_suffix(']'));
+            let title = text.strip_prefix("click[item - ").and_then(|rest| rest.strip_suffix(']'));
             let action = match title.and_then(|title| page.product_titled(title)) {
                 Some(product) => Action::Click(product.to_lowercase()),
-                None => Action::parse(said, Compat::Repaired),
+                None => Action::parse(text, Compat::Repaired),
             };
             (page, rationale_of("", &action), action)
         });
-        Ok(self.recorded(line, name, told.collect()))
+        Ok(self.recorded(line, name, steps.collect()))
     }
 
     fn chatted(&self, line: usize, name: &str, chat: &str) -> Result<UserSession, Skip> {
@@ -175,14 +139,15 @@ impl<'a> Recordings<'a> {
         let no_chat = |detail| Skip { line, reason: SkipReason::NoChat, detail };
         let turns = convert::turns(chat).map_err(no_chat)?;
         // The rules and their acknowledgement are no step.
-        let told = turns.into_iter().filter(|(_, answer)| answer.content.trim() != ACKNOWLEDGEMENT);
-        let told = told.map(|(shown, answer)| {
-            let said = parse_react(answer.content.trim());
-            let thought = said.thought.filter(|thought| !thought.is_empty());
-            let rationale = thought.unwrap_or_else(|| rationale_of("", &said.action));
-            (ShownPage::read(&shown), rationale, said.action)
+        let turns = turns.into_iter();
+        let turns = turns.filter(|(_, completion)| completion.content.trim() != ACKNOWLEDGEMENT);
+        let steps = turns.map(|(shown, completion)| {
+            let parsed = parse_react(completion.content.trim());
+            let thought = parsed.thought.filter(|thought| !thought.is_empty());
+            let rationale = thought.unwrap_or_else(|| rationale_of("", &parsed.action));
+            (ShownPage::read(&shown), rationale, parsed.action)
         });
-        Ok(self.recorded(line, name, told.collect()))
+        Ok(self.recorded(line, name, steps.collect()))
     }
 
     /// The session on the pages of the recording.
@@ -193,14 +158,14 @@ impl<'a> Recordings<'a> {
             Some(goal) => split_of(self.shop.goals(), goal),
             None => split_of_unknown(instruction),
         };
-        let called = goal.map_or_else(|| format!("{name}:{line}"), |goal| goal.0.to_string());
+        let name = goal.map_or_else(|| format!("{name}:{line}"), |goal| goal.0.to_string());
         let taken = |(page, rationale, action): (ShownPage, String, Action)| TakenStep {
             page: page.html(),
             action: NextAction::of(&action, self.buy_now_as),
             rationale,
         };
         UserSession {
-            name: format!("{}-{called}", ExampleSource::Human),
+            name: format!("{}-{name}", ExampleSource::Human),
             source: ExampleSource::Human,
             split: split.to_string(),
             goal: goal.map(|goal| goal.0),
@@ -241,16 +206,17 @@ fn split_of_unknown(instruction: &str) -> Split {
 
 /// The objects of a file, one a line or in one list, with their positions from 1.
 fn values(text: &str) -> Result<Vec<(usize, Value)>, AgentError> {
-    let told = |error: serde_json::Error| error.to_string();
     if text.trim_start().starts_with('[') {
-        let list: Vec<Value> = serde_json::from_str(text)
-            .map_err(|error| AgentError::Line { line: error.line(), reason: format!("not a list: {error}") })?;
+        let list: Vec<Value> = serde_json::from_str(text).map_err(|error| AgentError::Line {
+            line: error.line(),
+            reason: format!("not a list: {error}"),
+        })?;
         return Ok(list.into_iter().enumerate().map(|(at, value)| (at + 1, value)).collect());
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let value = |(at, line): (usize, &str)| match serde_json::from_str(line) {
         Ok(value) => Ok((at + 1, value)),
-        Err(error) => Err(AgentError::Line { line: at + 1, reason: in_line(&told(error)) }),
+        Err(error) => Err(AgentError::Line { line: at + 1, reason: in_line(&error.to_string()) }),
     };
     lines.map(value).collect()
 }

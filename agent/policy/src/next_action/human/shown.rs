@@ -7,9 +7,10 @@
 //! simple   pieces joined by [SEP], without marks of clickable pieces
 //! ```
 //!
-//! The rich form has everything that simplified HTML shows. In the simple form, buttons are recognized by their labels,
-//! products by their ten letters and digits, and options by their position between `< Prev` and the title. Names of option
-//! groups have the same position; they are recognized if they are the first piece or in [`GROUPS`], else taken for options.
+//! The rich form has everything that simplified HTML shows. In the simple form, buttons are recognized by
+//! their labels, products by their ten letters and digits, and options by their position between `< Prev` and
+//! the title. Names of option groups have the same position; they are recognized if they are the first piece
+//! or in [`GROUPS`], else taken for options.
 
 use webshop_env::{Node, NodeKind};
 
@@ -46,17 +47,17 @@ const GROUPS: [&str; 16] = [
 
 impl ShownPage {
     /// Parses either form.
-    pub fn read(text: &str) -> Self {
+    pub(super) fn read(text: &str) -> Self {
         if text.contains(SEPARATOR) { Self::simple(text) } else { Self::rich(text) }
     }
 
     /// The page in simplified HTML.
-    pub fn html(&self) -> String {
+    pub(super) fn html(&self) -> String {
         page_html(&self.nodes, self.has_search_bar())
     }
 
     /// The instruction, if the page shows it.
-    pub fn instruction(&self) -> Option<&str> {
+    pub(super) fn instruction(&self) -> Option<&str> {
         let mut rest = self.nodes.iter().map(|node| node.text.as_ref());
         let heading = rest.find(|text| text.starts_with("Instruction:"))?;
         let beside = heading.trim_start_matches("Instruction:").trim();
@@ -64,7 +65,7 @@ impl ShownPage {
     }
 
     /// The product with this title.
-    pub fn product_titled(&self, title: &str) -> Option<&str> {
+    pub(super) fn product_titled(&self, title: &str) -> Option<&str> {
         let is_it = |pair: &&[Node<'_>]| {
             pair[0].kind == NodeKind::Link && pair[1].text.trim().eq_ignore_ascii_case(title.trim())
         };

@@ -1,7 +1,7 @@
 //! The grammar of available completions, for constrained decoding.
 //!
-//! An [`ActionGrammar`] makes the [`Constraint`] of each turn from the clicks of the page and the prompt format's forms
-//! of search and thought. It divides the tokens of a turn so that no completion is cut:
+//! An [`ActionGrammar`] makes the [`Constraint`] of each turn from the clicks of the page and the prompt
+//! format's forms of search and thought. It divides the tokens of a turn so that no completion is cut:
 //!
 //! ```text
 //! turn   ≥ form of the thought + thought + max(form of a search + words, longest click)
@@ -9,7 +9,8 @@
 //! words  = 1 + ⌊room / 3⌋             thought = the rest
 //! ```
 //!
-//! The form is the fixed text around free text: tags, JSON, the stop token. A limit below the forms is an error.
+//! The form is the fixed text around free text: tags, JSON, the stop token. A limit below the forms is an
+//! error.
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ pub(super) struct ActionGrammar {
 }
 
 impl ActionGrammar {
-    /// Completions of at most `max_turn_tokens` that end with `stop`. `encode` encodes an action with its end.
+    /// Completions of at most `max_turn_tokens` that end with `stop`. `encode` encodes an action with its
+    /// end.
     ///
     /// # Errors
     /// If the limit is too small for a search or for the longest button.

@@ -1,9 +1,9 @@
 //! Chats: prompts as messages, turned into tokens by the checkpoint's chat template.
 //!
-//! In formats with one growing chat, a turn's prompt tokens are what the template writes after the last completion,
-//! and completions stay the tokens that were sampled. That is correct only if the template leaves earlier turns
-//! unchanged. [`ChatEncoder::new`] checks this and refuses other templates. Special tokens in page text are broken by
-//! a space, so that no page can end the user's turn or speak as the model.
+//! In formats with one growing chat, a turn's prompt tokens are what the template writes after the last
+//! completion, and completions stay the tokens that were sampled. That is correct only if the template leaves
+//! earlier turns unchanged. [`ChatEncoder::new`] checks this and refuses other templates. Special tokens in
+//! page text are broken by a space, so that no page can end the user's turn or speak as the model.
 
 use std::path::Path;
 
@@ -143,9 +143,9 @@ impl<'a> ChatEncoder<'a> {
         self.format.prompt_format
     }
 
-    /// The tokens of a rebuilt prompt, without as few pages, oldest first, as leave room for a completion; without
-    /// all of them if that is not enough. `messages_without(n)` renders the prompt without its first `n` of `n_past`
-    /// pages.
+    /// The tokens of a rebuilt prompt, without as few pages, oldest first, as leave room for a completion;
+    /// without all of them if that is not enough. `messages_without(n)` renders the prompt without its first
+    /// `n` of `n_past` pages.
     pub(super) fn encode_fitting(
         &self,
         n_past: usize,
@@ -193,7 +193,8 @@ impl<'a> ChatEncoder<'a> {
         self.encode_completion(&text, &action.to_string())
     }
 
-    /// The tokens of the completion `text` and its end. `free` is the part of it that is not fixed by the format.
+    /// The tokens of the completion `text` and its end. `free` is the part of it that is not fixed by the
+    /// format.
     pub(super) fn encode_completion(&self, text: &str, free: &str) -> Result<Vec<u32>, AgentError> {
         let has_special = self.specials.iter().any(|special| free.contains(special));
         let ids = if has_special { self.tokenizer.encode_plain(text) } else { self.tokenizer.encode(text) };

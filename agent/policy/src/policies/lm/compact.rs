@@ -80,9 +80,7 @@ impl TurnEncoder for CompactEncoder<'_> {
 
     fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
         let grammar = self.grammar.as_ref();
-        grammar
-            .map(|grammar| grammar.constraint(page, |action| self.encode_action(action, page)))
-            .transpose()
+        grammar.map(|grammar| grammar.constraint(page, |action| self.encode_action(action, page))).transpose()
     }
 
     fn decode(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, ParsedCompletion) {

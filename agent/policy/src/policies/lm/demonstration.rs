@@ -44,8 +44,8 @@ impl<'a> DemonstrationRenderer<'a> {
         Ok(Self { encoder: ChatEncoder::new(tokenizer, format, config)?, max_steps })
     }
 
-    /// The turns of a demonstration for `goal` as tokens. `None` if the prompt format would parse a completion as
-    /// another action.
+    /// The turns of a demonstration for `goal` as tokens. `None` if the prompt format would parse a
+    /// completion as another action.
     ///
     /// # Errors
     /// If a prompt cannot be rendered or encoded.

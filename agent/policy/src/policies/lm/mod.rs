@@ -1,8 +1,8 @@
 //! A language model as a policy.
 //!
-//! Each turn of an [`LmPolicy`]: encode the prompt, sample until a stop token, parse the completion. Prompts are
-//! encoded by a `TurnEncoder`: one for the format `compact`, and one for chats, which uses the template of a
-//! [`ChatFormat`]. An episode stops if its context has no room for the page and a completion.
+//! Each turn of an [`LmPolicy`]: encode the prompt, sample until a stop token, parse the completion. Prompts
+//! are encoded by a `TurnEncoder`: one for the format `compact`, and one for chats, which uses the template
+//! of a [`ChatFormat`]. An episode stops if its context has no room for the page and a completion.
 
 pub(crate) mod config;
 mod encoder;

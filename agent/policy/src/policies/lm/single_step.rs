@@ -1,8 +1,8 @@
 //! Single-step prompts as tokens, and sampled completions.
 //!
-//! A [`SingleStepSampler`] encodes the prompt of an [`Example`] as a rollout in the same prompt format would encode
-//! the same session. Prompts without room for a completion drop their oldest pages. A completion depends only on
-//! its prompt, the sampler and its coordinates.
+//! A [`SingleStepSampler`] encodes the prompt of an [`Example`] as a rollout in the same prompt format would
+//! encode the same session. Prompts without room for a completion drop their oldest pages. A completion
+//! depends only on its prompt, the sampler and its coordinates.
 
 use webshop_lm::generation::self_certainty::Certainty;
 use webshop_lm::{
@@ -70,7 +70,8 @@ impl<'a> SingleStepSampler<'a> {
         })
     }
 
-    /// The same sampler with past rationales in prompts, which demonstrations may have and rollouts never have.
+    /// The same sampler with past rationales in prompts, which demonstrations may have and rollouts never
+    /// have.
     pub fn with_rationales(self) -> Self {
         Self { with_rationales: true, ..self }
     }
@@ -112,7 +113,8 @@ impl<'a> SingleStepSampler<'a> {
         self.tokenizer.bytes_of_each(self.encoder.strip_stop(ids))
     }
 
-    /// `n_samples` completions of every prompt, prompt by prompt. `progress` gets the number of new completions.
+    /// `n_samples` completions of every prompt, prompt by prompt. `progress` gets the number of new
+    /// completions.
     ///
     /// # Errors
     /// If the model cannot run.

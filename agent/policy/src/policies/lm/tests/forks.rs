@@ -1,25 +1,24 @@
-//! Forks of episodes: what a model says behind a beginning that another one read and said.
+//! Forks: completions of a model after a prefix of another episode.
 
 use super::*;
-use crate::episode::prefix::EpisodePrefix;
 use crate::episode::Turn;
+use crate::episode::prefix::EpisodePrefix;
 use crate::policies::random::RandomPolicy;
 
 const LIMITS: RolloutConfig = RolloutConfig { max_steps: 4, lanes: 3 };
 
-/// A fork with these draws from every beginning of the episodes.
+/// A fork of every prefix of the episodes, with these draws.
 fn forks(shop: &Arc<Shop>, episodes: &[Episode], step: u64, sample: u64) -> Vec<Task> {
     let each = episodes.iter().flat_map(|episode| EpisodePrefix::each(shop, episode));
     each.map(|prefix| Task::fork(&prefix, step, sample)).collect()
 }
 
-fn said(episode: &Episode) -> Vec<&[u32]> {
+fn token_ids(episode: &Episode) -> Vec<&[u32]> {
     let tokens = episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref());
     tokens.flat_map(|tokens| [&tokens.prompt_ids[..], &tokens.completion.ids[..]]).collect()
 }
 
-/// Plays episodes and forks them with their own draws from each of their prefixes: the turns that changed nothing and were
-/// told again.
+/// Runs episodes and forks all their prefixes with the same draws. Returns the number of no-ops in the forks.
 fn fork_again(shop: &Arc<Shop>, prompt_format: PromptFormat, config: LmConfig) -> usize {
     let episodes = play_tasks(prompt_format, config, &tasks(shop), LIMITS).unwrap();
     let mut n_noops = 0;
@@ -27,13 +26,13 @@ fn fork_again(shop: &Arc<Shop>, prompt_format: PromptFormat, config: LmConfig) -
         assert!(episode.turns.len() > 1, "{prompt_format}");
         let again = forks(shop, std::slice::from_ref(episode), 0, 0);
         for fork in play_tasks(prompt_format, config, &again, LIMITS).unwrap() {
-            assert_eq!(said(&fork), said(episode), "{prompt_format}");
+            assert_eq!(token_ids(&fork), token_ids(episode), "{prompt_format}");
             for (now, then) in fork.turns.iter().zip(&episode.turns) {
                 assert_eq!((&now.action, now.after, now.noop), (&then.action, then.after, then.noop));
                 let log_probs =
                     |turn: &Turn| turn.agent.tokens.as_ref().unwrap().completion.log_probs.clone();
                 for (now, then) in log_probs(now).iter().zip(log_probs(then)) {
-                    // Read as one prompt or turn by turn: some units in the last place.
+                    // Computed as one prompt or turn by turn: the last digits differ.
                     assert!((now - then).abs() < 1e-4, "{prompt_format}: {now} {then}");
                 }
             }
@@ -44,11 +43,11 @@ fn fork_again(shop: &Arc<Shop>, prompt_format: PromptFormat, config: LmConfig) -
 }
 
 #[test]
-fn a_fork_with_the_draws_of_its_trip_says_what_the_trip_said() {
+fn a_fork_with_the_same_draws_has_the_same_tokens() {
     let shop = shop();
     for prompt_format in PromptFormat::ALL {
         assert_eq!(fork_again(&shop, prompt_format, config(true)), 0, "{prompt_format}");
-        // Nonsense changes nothing, and is told to have changed nothing.
+        // Malformed completions are no-ops, which prompts mention.
         let short = LmConfig { max_turn_tokens: 12, ..config(false) };
         assert!(fork_again(&shop, prompt_format, short) > 0, "{prompt_format}");
     }
@@ -69,7 +68,11 @@ fn forks_differ_by_their_samples_and_not_by_lanes_and_threads() {
         };
         let mut expected = lines(1, 1);
         for (n_threads, lanes) in [(1, 6), (2, 2), (2, 6)] {
-            assert_eq!(lines(n_threads, lanes), expected, "{prompt_format}: {n_threads} threads, {lanes} lanes");
+            assert_eq!(
+                lines(n_threads, lanes),
+                expected,
+                "{prompt_format}: {n_threads} threads, {lanes} lanes"
+            );
         }
         expected.sort();
         expected.dedup();
@@ -78,7 +81,7 @@ fn forks_differ_by_their_samples_and_not_by_lanes_and_threads() {
 }
 
 #[test]
-fn what_was_told_otherwise_is_not_gone_on_from() {
+fn a_prefix_with_other_prompt_tokens_is_an_error() {
     let shop = shop();
     let refusal = |episodes: &[Episode]| {
         let last = forks(&shop, episodes, 0, 1).pop().unwrap();
@@ -87,11 +90,11 @@ fn what_was_told_otherwise_is_not_gone_on_from() {
     let one = &tasks(&shop)[..1];
     assert_eq!(
         refusal(&play_tasks(PromptFormat::Ragen, config(true), one, LIMITS).unwrap()),
-        "cannot go on from turn 1 of the episode for goal `0`: its page was told in other tokens; go on with the prompt that \
-         it was made with"
+        "cannot continue the episode for goal `0` after turn 1: its prompt has other tokens here; use the prompt format of \
+         the recording"
     );
     assert_eq!(
         refusal(&rollout(&mut RandomPolicy::new(Seed(0)), one, LIMITS, &mut |_, _| ()).unwrap()),
-        "cannot go on from turn 1 of the episode for goal `0`: it has no tokens"
+        "cannot continue the episode for goal `0` after turn 1: the turn has no tokens"
     );
 }
