@@ -72,7 +72,7 @@ pub(super) fn token_mean(clip: Clip, kl: KlTerm, target: &Target, log_probs: &Lo
 mod tests {
     use crate::loss::tests::{CLIP, NO_KL, differentiate, scored_in_groups, targets_of};
     use super::*;
-    use crate::loss::KlEstimator;
+    use crate::loss::terms::KlEstimator;
 
     #[test]
     fn advantages_are_normalized_within_the_group() {

@@ -152,7 +152,8 @@ mod tests {
 
     use super::*;
     use crate::config::{Method, OptimizerConfig};
-    use crate::loss::{Apo, Clip, Grpo, KlEstimator, KlTerm};
+    use crate::loss::terms::KlEstimator;
+    use crate::loss::{Apo, Clip, Grpo, KlTerm};
     use crate::optimizer::{StepOutcome, Stride};
     use crate::model::train_state::TrainState;
 

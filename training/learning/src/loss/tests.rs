@@ -3,7 +3,9 @@
 use candle_core::{Device, Tensor, Var};
 
 use super::*;
-use crate::loss::wsft::Center;
+use crate::loss::reinforce::Baseline;
+use crate::loss::terms::KlEstimator;
+use crate::loss::wsft::{Center, Weighting};
 
 pub(super) const CLIP: Clip = Clip { low: 0.2, high: 0.28 };
 pub(super) const NO_KL: KlTerm = KlTerm::NONE;
@@ -69,7 +71,7 @@ fn all() -> Vec<Box<dyn Loss>> {
         advantage_clip: 3.0,
         beta: 0.5,
         center,
-        is_guarded: true,
+        guarded: true,
     };
     vec![
         Box::new(Apo { beta2: 0.1 }),
