@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Arms may differ in whatever comes after the warm start and in nothing before it. An arm with `alone = true` has a warm
-//! start of its own and may differ in all but the seed, the judged shop and the evaluation.
+//! start of its own and may differ in all but the seed, the evaluated shop and the evaluation.
 
 use std::collections::BTreeSet;
 use std::fs;
