@@ -13,7 +13,7 @@
 //! A rollout passes states, and its reward is a sample for each of them too. So the same rollouts give V* of every state
 //! that some of them passed ([`GoalValue::v_state`]), at no cost: the shop is deterministic, and a state is named by what
 //! it shows. Rollouts that are forked from a state are samples of it as well; the trainer makes them where it is asked to,
-//! and keeps them with its own state, since it was its own trip that led there. All that is ours, untested in the
+//! and keeps them with its own state, since it was its own episode that led there. All that is ours, untested in the
 //! literature, and an approximation: neither what the model read before it came to a state nor how many actions are left is
 //! part of the name, so that there is one V* for a goal and a state, from whichever way there was valued first.
 //!
@@ -134,15 +134,15 @@ pub struct GoalValue {
 
 impl GoalValue {
     /// From the reference's rollouts, at least one.
-    fn of(shop: u32, goal: u32, trips: &[ReferenceRollout], beta1: f64) -> Self {
-        let rewards: Vec<f64> = trips.iter().map(|trip| trip.reward).collect();
+    fn of(shop: u32, goal: u32, rollouts: &[ReferenceRollout], beta1: f64) -> Self {
+        let rewards: Vec<f64> = rollouts.iter().map(|rollout| rollout.reward).collect();
         let mut states: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for trip in trips {
-            for state in trip.states.iter().collect::<BTreeSet<_>>() {
-                states.entry(*state).or_default().push(trip.reward);
+        for rollout in rollouts {
+            for state in rollout.states.iter().collect::<BTreeSet<_>>() {
+                states.entry(*state).or_default().push(rollout.reward);
             }
         }
-        let n_tokens = trips.iter().map(|trip| trip.n_tokens as u64).sum();
+        let n_tokens = rollouts.iter().map(|rollout| rollout.n_tokens as u64).sum();
         Self { shop, goal, v_star: optimal_value(&rewards, beta1), rewards, n_tokens, states }
     }
 
@@ -200,9 +200,9 @@ impl ValueTable {
     /// Sets the rollouts of a goal, replacing earlier ones.
     ///
     /// Panics if there are none: no rollout, no value.
-    pub fn insert(&mut self, shop: u32, goal: u32, trips: &[ReferenceRollout]) {
-        assert!(!trips.is_empty(), "a value needs at least one rollout");
-        self.put(GoalValue::of(shop, goal, trips, self.beta1));
+    pub fn insert(&mut self, shop: u32, goal: u32, rollouts: &[ReferenceRollout]) {
+        assert!(!rollouts.is_empty(), "a value needs at least one rollout");
+        self.put(GoalValue::of(shop, goal, rollouts, self.beta1));
     }
 
     /// Takes over the value of a goal from a table of equal conditions.
@@ -309,7 +309,7 @@ mod tests {
         mean
     }
 
-    fn trips(rewards: &[f64]) -> Vec<ReferenceRollout> {
+    fn rollouts(rewards: &[f64]) -> Vec<ReferenceRollout> {
         rewards.iter().map(|&reward| ReferenceRollout { reward, n_tokens: 10, states: vec![] }).collect()
     }
 
@@ -363,7 +363,7 @@ mod tests {
     fn the_jackknife_points_the_right_way() {
         let mean_bias = binomial_mean(8, 0.2, |k| {
             let mut table = ValueTable::new(key(), BETA1);
-            table.insert(0, 0, &trips(&outcomes(k, 8)));
+            table.insert(0, 0, &rollouts(&outcomes(k, 8)));
             table.mean_bias()
         });
         // The true bias is −.042; the jackknife is itself approximate.
@@ -373,9 +373,9 @@ mod tests {
     #[test]
     fn a_table_keeps_goals_in_order_and_replaces() {
         let mut table = ValueTable::new(key(), BETA1);
-        table.insert(1, 0, &trips(&[0.0]));
-        table.insert(0, 7, &trips(&[0.0, 0.5]));
-        table.insert(0, 7, &trips(&[1.0, 0.0]));
+        table.insert(1, 0, &rollouts(&[0.0]));
+        table.insert(0, 7, &rollouts(&[0.0, 0.5]));
+        table.insert(0, 7, &rollouts(&[1.0, 0.0]));
         let order: Vec<_> = table.goals().iter().map(|value| (value.shop, value.goal)).collect();
         assert_eq!(order, [(0, 7), (1, 0)]);
         assert!((table.get(0, 7).unwrap().v_star - exact(0.5)).abs() < 1e-12);
@@ -385,9 +385,9 @@ mod tests {
 
     #[test]
     fn a_state_is_worth_what_the_rollouts_that_passed_it_earned() {
-        let trip = |reward, states: &[u64]| ReferenceRollout { reward, n_tokens: 5, states: states.into() };
+        let rollout = |reward, states: &[u64]| ReferenceRollout { reward, n_tokens: 5, states: states.into() };
         let mut table = ValueTable::new(key(), BETA1);
-        table.insert(0, 0, &[trip(1.0, &[1, 2, 1]), trip(0.0, &[1]), trip(0.0, &[3])]);
+        table.insert(0, 0, &[rollout(1.0, &[1, 2, 1]), rollout(0.0, &[1]), rollout(0.0, &[3])]);
         let value = table.get(0, 0).unwrap();
         // State 1 was passed by a success and a failure, twice by the former.
         assert!((value.v_state(1, &[], BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
@@ -407,7 +407,7 @@ mod tests {
         let empty = ValueTable::new(key(), BETA1);
         assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), empty);
         let mut table = empty.clone();
-        table.insert(0, 3, &trips(&[1.0 / 3.0, 0.1]));
+        table.insert(0, 3, &rollouts(&[1.0 / 3.0, 0.1]));
         table.save(&path).unwrap();
         assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), table);
         let changes: [fn(&mut ValueKey); 5] = [

@@ -342,7 +342,7 @@ mod tests {
         );
         check(
             "",
-            &["kl=k4"],
+            &["loss=rloo", "kl=k4"],
             "configuration key `rl.loss.kl` was refused: unknown variant `k4`, expected `k2` or `k3`",
         );
         check(

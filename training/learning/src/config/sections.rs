@@ -26,7 +26,7 @@ pub struct CatalogConfig {
     pub skip_bad: bool,
     /// Generated shops whose goals are added to the training goals; none of their products is in the test shop.
     pub auxiliary_shops: usize,
-    /// Products in each practice shop.
+    /// Products in each auxiliary shop.
     pub auxiliary_products: usize,
     /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no key.
     #[serde(skip)]
@@ -126,12 +126,12 @@ impl ModelConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptConfig {
-    /// The format of prompts and answers. Other than `plain`, which needs a vocabulary made for it, they are chats in
+    /// The format of prompts and completions. Other than `plain`, which needs a vocabulary made for it, they are chats in
     /// the template of `model.from`.
     pub format: Dialect,
     /// Products of a results page that the model is shown; the page itself lists ten.
     pub results_shown: usize,
-    /// Tokens of a whole episode, prompt and answers; an episode that would exceed it is truncated.
+    /// Tokens of a whole episode, prompt and completions; an episode that would exceed it is truncated.
     pub max_context: usize,
     /// Tokens the model may write in one turn.
     pub max_turn_tokens: usize,
@@ -145,7 +145,7 @@ pub struct WarmStartConfig {
     pub copy_task_steps: u64,
     /// Optimizer steps of cloning.
     pub steps: u64,
-    /// Demonstrated trips in one optimizer step.
+    /// Demonstrated episodes in one optimizer step.
     pub batch_episodes: usize,
     /// Peak learning rate.
     pub lr: f64,
@@ -155,7 +155,7 @@ pub struct WarmStartConfig {
     pub decay: Decay,
     /// Share of demonstrations that think in writing before they choose, in 0..=1.
     pub thinking_share: f64,
-    /// Share of those for which a goal is looked for whose trip refuses a candidate by its title, in 0..=1. Single steps are
+    /// Share of those for which a goal is looked for whose episode refuses a candidate by its title, in 0..=1. Single steps are
     /// cloned as they come.
     pub rejection_share: f64,
     /// How the weights move.
@@ -209,7 +209,7 @@ pub struct OptimizerConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationConfig {
-    /// Learner steps between evaluations; 0 evaluates only at the ends.
+    /// RL steps between evaluations; 0 evaluates only at the ends.
     pub every: u64,
     /// Steps of the warm start between evaluations; 0 evaluates only at its ends.
     pub warm_start_every: u64,

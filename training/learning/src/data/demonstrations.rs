@@ -1,9 +1,9 @@
 //! Cloning: demonstrations as trajectories, and the loss that imitates them.
 //!
-//! A demonstration is a trip of the [`Demonstrator`] read through the same [`Transcriber`] as a rollout
+//! A demonstration is an episode of the [`Demonstrator`] read through the same [`Transcriber`] as a rollout
 //! and laid down as a [`Trajectory`], so that the model is trained on exactly the contexts it will meet.
 //! Each draw is addressed by (step, position in the batch): which goal, and whether the customer is careful
-//! or hasty. Most careful trips shown are such that a candidate is refused for what its title says: to read
+//! or hasty. Most careful episodes shown are such that a candidate is refused for what its title says: to read
 //! that, and not what was wanted, pays on those only, and is not learned where they are few. The loss is the
 //! mean negative log-likelihood over the agent's tokens of the batch.
 
@@ -33,15 +33,15 @@ pub struct Demonstrations<'a> {
     pub task_set: &'a TaskSet,
     /// What text becomes.
     pub tokenizer: &'a ShopTokenizer,
-    /// Who tells them in a chat; `None` in the plain dialect.
+    /// Who tells them in a chat; `None` in the plain prompt format.
     pub chat: Option<ChatDemonstrator<'a>>,
     /// How pages are read.
     pub prompt: PromptConfig,
     /// Tokens of the longest demonstration; what is longer is not shown.
     pub max_context: usize,
-    /// Share of trips told by the careful customer, 0 to 1.
+    /// Share of episodes told by the thinking expert, 0 to 1.
     pub thinking_share: f64,
-    /// Share of those for which goals are drawn until one is met whose trip refuses a candidate by its title, 0 to 1.
+    /// Share of those for which goals are drawn until one is met whose episode refuses a candidate by its title, 0 to 1.
     pub rejection_share: f64,
     /// The run's seed.
     pub seed: Seed,
@@ -80,7 +80,7 @@ impl Demonstrations<'_> {
         Ok(shown)
     }
 
-    /// The trajectory of a trip; `None` if it cannot be told in the dialect.
+    /// The trajectory of an episode; `None` if it cannot be told in the prompt format.
     fn laid_down(&self, shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> Result<Option<Trajectory>> {
         let Some(chat) = &self.chat else {
             return Ok(Some(demonstration_trajectory(self.tokenizer, self.prompt, shop, goal, turns)?));
@@ -163,7 +163,7 @@ mod tests {
     use crate::setup::tokenizer::train_tokenizer;
 
     #[test]
-    fn trips_that_tell_more_are_looked_for() {
+    fn demonstrations_that_reject_a_candidate_are_preferred() {
         let config = Config::default();
         let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
         let tokenizer = train_tokenizer(&task_set, &config).unwrap();
@@ -179,8 +179,8 @@ mod tests {
                 seed: Seed(0),
             };
             let batch = demonstrations.batch(0, 40).unwrap();
-            assert!(batch.iter().all(|trip| trip.ids.len() <= max_context));
-            let refuses = |trip: &&Trajectory| tokenizer.decode(&trip.ids).contains(" no</think>");
+            assert!(batch.iter().all(|trajectory| trajectory.ids.len() <= max_context));
+            let refuses = |trajectory: &&Trajectory| tokenizer.decode(&trajectory.ids).contains(" no</think>");
             (batch.iter().filter(refuses).count(), batch.len())
         };
         let (few, all) = refusing(0.0, 512);

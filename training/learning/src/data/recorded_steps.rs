@@ -1,6 +1,6 @@
-//! Steps to learn from that lie in a file, as `webshop shop-r1 data` writes them.
+//! Single-step examples of a JSON Lines file, one example per line.
 //!
-//! Only those of the split `train` are taken: what a file holds of validation and test is for judging.
+//! Only those of the split `train` are read; validation and test examples are for evaluation.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -46,7 +46,7 @@ impl RecordedSteps {
             }
         }
         if samples.is_empty() {
-            return Err(TrainingError::bad_file(path, "it has no step of the split `train` to learn from"));
+            return Err(TrainingError::bad_file(path, "it has no example of the split `train`"));
         }
         let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let address = |number| TaskId { shop: 0, goal: GoalId(number) };

@@ -1,17 +1,17 @@
 //! Single steps of demonstrations, drawn to be learned from or judged by.
 //!
-//! [`Steps`] gives each goal of the task_set one step for each visit, as a [`Sample`]: a step of a customer's trip, or a
+//! [`Steps`] gives each goal of the task_set one step for each visit, as a [`Sample`]: a step of a customer's episode, or a
 //! dead end, on which nothing is left but to leave. What is drawn depends on the seed, the goal and the visit alone.
 //! Where [`RecordedSteps`] are there to be learned from, each of them stands in the place of a goal.
 //! [`Steps::of`] puts steps into the tokens of an [`Interviewer`].
 //!
 //! ```text
-//! natural   with probability `terminate_share` a dead end, else any step of the trip
-//! paper     690 clicks : 677 searches : 512 dead ends, each type's steps as likely as each other
+//! natural   with probability `terminate_share` a terminate example, else any step of the episode
+//! paper     690 clicks : 677 searches : 512 terminate examples, each type's steps as likely as each other
 //! ```
 //!
-//! Goals that nobody can demonstrate and prompts that leave no room for an answer are left out and counted in [`Drawn`]; a
-//! draw of which nothing is left is an error. It makes no answers.
+//! Goals that nobody can demonstrate and prompts that leave no room for a completion are left out and counted in [`Drawn`]; a
+//! draw of which nothing is left is an error. It makes no completions.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -32,7 +32,7 @@ use crate::data::trajectory::Trajectory;
 /// What a draw is for, beside the seed.
 const DRAWS_GOALS: u64 = 2;
 const DRAWS_STEP: u64 = 3;
-/// Other goals whose searches are tried for a dead end.
+/// Other goals whose searches are tried for a terminate example.
 const DEAD_END_TRIES: u64 = 8;
 
 /// Draws steps.
@@ -55,25 +55,25 @@ pub struct Steps<'a> {
 pub struct Step {
     /// The goal it is on the way to.
     pub goal: TaskId,
-    /// Position in the trip, from 0.
+    /// Position in the episode, from 0.
     pub turn: usize,
     /// What is read.
     pub prompt_ids: Vec<u32>,
-    /// The demonstrated answer, with the token that ends it.
+    /// The demonstrated completion, with the token that ends it.
     pub said_ids: Vec<u32>,
     /// What was really done.
     pub gold: NextAction,
 }
 
 impl Step {
-    /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for an answer.
+    /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for a completion.
     pub fn render(interviewer: &Interviewer<'_>, goal: TaskId, sample: &Sample) -> Result<Option<Self>> {
         let Some(prompt_ids) = interviewer.ask(sample)? else { return Ok(None) };
         let said_ids = interviewer.gold(sample)?;
         Ok(Some(Self { goal, turn: sample.step, prompt_ids, said_ids, gold: sample.action.clone() }))
     }
 
-    /// The demonstrated answer behind its prompt, to clone.
+    /// The demonstrated completion behind its prompt, to clone.
     pub fn demonstration(&self) -> Trajectory {
         let mut step = Trajectory::new();
         step.push_observation(&self.prompt_ids);
@@ -91,7 +91,7 @@ pub struct Drawn {
     pub places: Vec<usize>,
     /// Goals without a demonstration.
     pub undemonstrated: usize,
-    /// Steps whose prompt leaves no room for an answer, or whose own is longer than one may be.
+    /// Steps whose prompt leaves no room for a completion, or whose own is longer than one may be.
     pub too_long: usize,
 }
 
@@ -136,7 +136,7 @@ impl Steps<'_> {
             .collect()
     }
 
-    /// The careful customer's steps for `goals` on the `visit`-th visit of each, for optimizer step `step`.
+    /// The thinking expert's steps for `goals` on the `visit`-th visit of each, for optimizer step `step`.
     ///
     /// # Errors
     /// [`TrainingError::NoSteps`] if none is left.
@@ -224,11 +224,11 @@ impl Steps<'_> {
         let mut rng = self.seed.rng(Purpose::Steps, &coordinates);
         match self.wanted(&mut rng) {
             Some(ActionType::Terminate) => self.dead_end(goal, &mut rng),
-            wanted => self.on_trip(goal, manner, wanted, &mut rng),
+            wanted => self.on_episode(goal, manner, wanted, &mut rng),
         }
     }
 
-    /// The type of the step to draw; `None` for any but a dead end.
+    /// The type of the step to draw; `None` for any but a terminate example.
     fn wanted(&self, rng: &mut impl Rng) -> Option<ActionType> {
         match self.config.mix {
             Mix::Natural => (rng.random::<f64>() < self.config.terminate_share).then_some(ActionType::Terminate),
@@ -240,8 +240,8 @@ impl Steps<'_> {
         }
     }
 
-    /// A step of a customer's trip.
-    fn on_trip(
+    /// A step of a customer's episode.
+    fn on_episode(
         &self,
         goal: TaskId,
         manner: Manner,

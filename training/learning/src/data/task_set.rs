@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::error::{Result, TrainingError};
 use crate::setup::open_shop::open_shop;
 
-/// Added to the number of a practice shop to make its generator seed. Seed 0 is the embedded catalogs'.
+/// Added to the number of a auxiliary shop to make its generator seed. Seed 0 is the embedded catalogs'.
 const AUXILIARY_SEED: u64 = 1_000_000;
 
 /// A goal of one of the shops.
@@ -52,7 +52,7 @@ impl TaskSet {
         Self::new(open_shop(catalog)?, catalog.auxiliary_shops, catalog.auxiliary_products)
     }
 
-    /// The task_set of a stage of a curriculum: as many practice shops, of `n_products` each, and their goals alone. The
+    /// The task_set of a stage of a curriculum: as many auxiliary shops, of `n_products` each, and their goals alone. The
     /// judged shop is in it, but nothing of it is trained on: cut smaller, its splits would be others.
     pub fn stage(&self, n_products: usize) -> Result<Self> {
         let n_auxiliary = self.shops.len() as u64 - 1;
@@ -111,7 +111,7 @@ impl TaskSet {
         sampled(self.training.clone(), seed, n)
     }
 
-    /// The first `n` goals of `split` of the judged shop in an order that depends on the goals alone, so
+    /// The first `n` goals of `split` of the evaluated shop in an order that depends on the goals alone, so
     /// that every run is judged on the same ones.
     pub fn held_out(&self, split: Split, n: usize) -> Vec<GoalId> {
         let goals = self.shop().goals().split(split).to_vec();
@@ -143,7 +143,7 @@ impl TaskId {
     }
 }
 
-/// Goals that may be trained on: the judged shop's training goals, and all of the others.
+/// Goals that may be trained on: the evaluated shop's training goals, and all of the others.
 fn training_goals(shops: &[Arc<Shop>]) -> impl Iterator<Item = TaskId> {
     shops.iter().enumerate().flat_map(|(number, shop)| {
         let split = if number == 0 { Split::Train } else { Split::All };

@@ -1,6 +1,6 @@
-//! Episodes as the learner sees them, and the only place that packs.
+//! Episodes as RL sees them, and the only place that packs.
 //!
-//! A [`Trajectory`] is one trip as token ids with a mask: 1 where the token was sampled by the model (its
+//! A [`Trajectory`] is one episode as token ids with a mask: 1 where the token was sampled by the model (its
 //! end-of-turn mark included), 0 where the shop spoke. It is one sequence where the model read on and on, and a
 //! sequence a turn where each prompt stood alone. The environment is deterministic, so its transition terms
 //! cancel in every log-ratio and masking its tokens is exact. A [`MicroBatch`] lays whole trajectories end to
@@ -9,7 +9,7 @@
 use webshop_lm::{Context, PackedTokens};
 use webshop_agent::Episode;
 
-/// One trip as ids, mask and behaviour log-probabilities.
+/// One episode as ids, mask and behaviour log-probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory {
     /// All that was read and said, `[T]`.
@@ -18,7 +18,7 @@ pub struct Trajectory {
     pub sampled: Vec<bool>,
     /// Where sequences begin among them, ascending from 0; a token sees its own sequence only.
     pub starts: Vec<usize>,
-    /// How many of the first tokens others of its group have too, as the answers to one question do; 0 of a trip.
+    /// How many of the first tokens others of its group have too, as the completions to one question do; 0 of an episode.
     pub shared: usize,
     /// Log-probabilities of the sampled ids under the distribution they were drawn from, in order;
     /// one for each `true` of `sampled`. Zeros for demonstrations, which nobody sampled.
@@ -47,7 +47,7 @@ impl Trajectory {
         }
     }
 
-    /// The answer to a question that others answer too.
+    /// The completion to a question that others completion too.
     pub fn completion(prompt_ids: &[u32], ids: &[u32], log_probs: &[f32]) -> Self {
         let mut completion = Self { shared: prompt_ids.len(), ..Self::new() };
         completion.push_observation(prompt_ids);
@@ -71,7 +71,7 @@ impl Trajectory {
         self.behaviour_log_probs.extend_from_slice(log_probs);
     }
 
-    /// The trip of a language model; `None` if it said nothing (a policy without tokens, or no room even
+    /// The episode of a language model; `None` if it said nothing (a policy without tokens, or no room even
     /// for the first page).
     pub fn from_episode(episode: &Episode) -> Option<Self> {
         let mut trajectory = Self::new();
@@ -107,7 +107,7 @@ impl Default for Trajectory {
     }
 }
 
-/// Whole trajectories laid end to end. What answers to one question share may be there once, and each goes on from it.
+/// Whole trajectories laid end to end. What completions to one question share may be there once, and each goes on from it.
 #[derive(Clone, Debug)]
 pub struct MicroBatch {
     /// Positions of the trajectories in the batch, in packing order.
@@ -246,16 +246,16 @@ struct Prefix {
 mod tests {
     use super::*;
 
-    fn trip(shop: &[u32], agent: &[u32]) -> Trajectory {
-        let mut trip = Trajectory::new();
-        trip.push_observation(shop);
-        trip.push_completion(agent, &vec![-0.5; agent.len()]);
-        trip
+    fn trajectory(shop: &[u32], agent: &[u32]) -> Trajectory {
+        let mut trajectory = Trajectory::new();
+        trajectory.push_observation(shop);
+        trajectory.push_completion(agent, &vec![-0.5; agent.len()]);
+        trajectory
     }
 
     #[test]
     fn a_sampled_token_is_predicted_from_the_row_before_it() {
-        let batch = [trip(&[1, 2], &[3]), trip(&[4], &[5, 6])];
+        let batch = [trajectory(&[1, 2], &[3]), trajectory(&[4], &[5, 6])];
         let packed = MicroBatch::pack(&batch, 100);
         assert_eq!(packed.len(), 1);
         // Rows: 1 2 3 | 4 5 6. Token 3 is predicted by row 1; tokens 5 and 6 by rows 3 and 4.
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn packing_keeps_order_and_loses_nobody() {
-        let batch: Vec<_> = (0..5).map(|i| trip(&[i, i], &[i])).collect();
+        let batch: Vec<_> = (0..5).map(|i| trajectory(&[i, i], &[i])).collect();
         let packed = MicroBatch::pack(&batch, 7);
         let members: Vec<_> = packed.iter().flat_map(|micro| micro.members.clone()).collect();
         assert_eq!(members, [0, 1, 2, 3, 4]);
@@ -274,17 +274,17 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_stand_alone_are_sequences_of_one_trip() {
-        let mut alone = trip(&[1, 2], &[3]);
+    fn turns_that_stand_alone_are_sequences_of_one_episode() {
+        let mut alone = trajectory(&[1, 2], &[3]);
         alone.begin_sequence();
         alone.push_observation(&[4, 5, 6]);
         alone.push_completion(&[7, 8], &[-0.1, -0.2]);
         // [1, 2, 3] and [4, 5, 6, 7, 8].
         assert_eq!(alone.longest_sequence(), 5);
-        let packed = MicroBatch::pack(&[trip(&[9], &[9]), alone], 100);
+        let packed = MicroBatch::pack(&[trajectory(&[9], &[9]), alone], 100);
         assert_eq!(packed.len(), 1);
         assert_eq!((&packed[0].members[..], &packed[0].n_targets[..]), (&[0, 1][..], &[1, 3][..]));
-        // Two tokens of the other trip, then the two sequences.
+        // Two tokens of the other episode, then the two sequences.
         assert_eq!(packed[0].lengths, [2, 3, 5]);
         // The rows before the tokens 9, 3, 7 and 8.
         assert_eq!(packed[0].positions, [0, 3, 7, 8]);
@@ -295,7 +295,7 @@ mod tests {
     fn answers_to_one_question_go_on_from_it() {
         let answer = |prompt: &[u32], ids: &[u32]| Trajectory::completion(prompt, ids, &vec![-0.5; ids.len()]);
         let batch = [
-            trip(&[1, 2], &[3]),
+            trajectory(&[1, 2], &[3]),
             answer(&[1, 2], &[4, 5]),
             answer(&[1, 2], &[6]),
             answer(&[1, 3], &[7]),
@@ -304,7 +304,7 @@ mod tests {
         ];
         let packed = MicroBatch::pack_sharing(&batch, 100);
         assert_eq!(packed.len(), 1);
-        // 1 2 3 | 1 2 | 4 5 | 6 | 1 3 7 | 1 2 | 8 | 9: a trip shares nothing, and neither does who was asked otherwise.
+        // 1 2 3 | 1 2 | 4 5 | 6 | 1 3 7 | 1 2 | 8 | 9: an episode shares nothing, and neither does who was asked otherwise.
         assert_eq!(packed[0].ids, [1, 2, 3, 1, 2, 4, 5, 6, 1, 3, 7, 1, 2, 8, 9]);
         assert_eq!(packed[0].lengths, [3, 2, 2, 1, 3, 2, 1, 1]);
         assert_eq!(packed[0].prefixes, [None, None, Some(1), Some(1), None, None, Some(5), Some(5)]);
@@ -322,8 +322,8 @@ mod tests {
     }
 
     #[test]
-    fn a_trip_longer_than_the_limit_stands_alone() {
-        let packed = MicroBatch::pack(&[trip(&[1; 9], &[2]), trip(&[1], &[2])], 5);
+    fn an_episode_longer_than_the_limit_stands_alone() {
+        let packed = MicroBatch::pack(&[trajectory(&[1; 9], &[2]), trajectory(&[1], &[2])], 5);
         assert_eq!(packed.iter().map(|micro| micro.lengths.clone()).collect::<Vec<_>>(), [vec![10], vec![2]]);
     }
 }

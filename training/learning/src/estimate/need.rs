@@ -35,8 +35,8 @@ pub struct MemoryNeed {
 }
 
 impl MemoryNeed {
-    /// The parts of the run of `config`, whose trips are like `trips`.
-    pub(super) fn of(config: &Config, model: &Qwen2, trips: &[Trajectory], shops: u64) -> Self {
+    /// The parts of the run of `config`, whose episodes are like `episodes`.
+    pub(super) fn of(config: &Config, model: &Qwen2, trajectories: &[Trajectory], shops: u64) -> Self {
         let elements = |n: usize| n as u64 * FLOAT;
         let all: usize = model.parameters().iter().map(|(_, var)| var.elem_count()).sum();
         let learnable: usize = model.learnable().iter().map(|(_, var)| var.elem_count()).sum();
@@ -48,7 +48,7 @@ impl MemoryNeed {
         let learning = model.parameters().iter().filter(|(name, _)| learns(name));
         let largest = learning.map(|(_, var)| var.elem_count()).max().unwrap_or(0);
 
-        let packed = MicroBatch::pack(trips, config.rl.micro_batch_tokens);
+        let packed = MicroBatch::pack(trajectories, config.rl.micro_batch_tokens);
         let pass = |micro: &MicroBatch| model.pass_bytes(micro.ids.len(), micro.targets.len());
         let activations = packed.iter().map(pass).max().unwrap_or(0);
         let side_by_side = packed.len().min(WAVE).min(rayon::current_num_threads());
@@ -75,7 +75,7 @@ impl MemoryNeed {
         }
     }
 
-    /// While trips are made.
+    /// While episodes are made.
     pub fn rollout(&self) -> u64 {
         self.held() + self.kept + self.decoder + self.cache
     }
@@ -108,18 +108,18 @@ mod tests {
 
     use super::*;
 
-    fn trips() -> Vec<Trajectory> {
-        let mut trip = Trajectory::new();
-        trip.push_observation(&[1; 90]);
-        trip.push_completion(&[2; 10], &[0.0; 10]);
-        vec![trip]
+    fn trajectories() -> Vec<Trajectory> {
+        let mut trajectory = Trajectory::new();
+        trajectory.push_observation(&[1; 90]);
+        trajectory.push_completion(&[2; 10], &[0.0; 10]);
+        vec![trajectory]
     }
 
     #[test]
     fn an_adapter_needs_no_second_set_of_weights() {
         let config = Config::default();
         let model = Qwen2::random(&Qwen2Config::small(300), Seed(0)).unwrap();
-        let whole = MemoryNeed::of(&config, &model, &trips(), 7);
+        let whole = MemoryNeed::of(&config, &model, &trajectories(), 7);
         let n: usize = model.parameters().iter().map(|(_, var)| var.elem_count()).sum();
         assert_eq!(
             (whole.weights, whole.reference, whole.decoder),
@@ -133,7 +133,7 @@ mod tests {
         let lora = Lora::random(&model, &LoraConfig::new(2, 4.0, &["q_proj"]), Seed(0)).unwrap();
         let adapted = model.adapted(lora).unwrap();
         let n_adapter: usize = adapted.learnable().iter().map(|(_, var)| var.elem_count()).sum();
-        let frugal = MemoryNeed::of(&config, &adapted, &trips(), 7);
+        let frugal = MemoryNeed::of(&config, &adapted, &trajectories(), 7);
         assert_eq!(frugal.weights, 4 * (n + n_adapter) as u64);
         assert_eq!((frugal.reference, frugal.moments), (4 * n_adapter as u64, 8 * n_adapter as u64));
         // One micro-batch: the sum and one gradient on its way.
@@ -145,8 +145,8 @@ mod tests {
         let config = Config::default();
         let model = Qwen2::random(&Qwen2Config { num_hidden_layers: 12, ..Qwen2Config::small(300) }, Seed(0));
         let model = model.unwrap();
-        let kept = MemoryNeed::of(&config, &model, &trips(), 0).activations;
-        let again = MemoryNeed::of(&config, &model.clone().recomputing(), &trips(), 0).activations;
+        let kept = MemoryNeed::of(&config, &model, &trajectories(), 0).activations;
+        let again = MemoryNeed::of(&config, &model.clone().recomputing(), &trajectories(), 0).activations;
         assert!(4 * again < kept, "{again} against {kept}");
     }
 }

@@ -1,6 +1,6 @@
-//! A*-PO from a policy that lags behind: the reference is the policy that made the trips, and follows every K steps.
+//! A*-PO from a policy that lags behind: the reference is the policy that made the episodes, and follows every K steps.
 //!
-//! Paper: OAPL, "LLMs Can Learn to Reason Via Off-Policy RL", arXiv 2602.19362. G trips for each goal x are sampled from
+//! Paper: OAPL, "LLMs Can Learn to Reason Via Off-Policy RL", arXiv 2602.19362. G episodes for each goal x are sampled from
 //! a snapshot π_lag of the policy, which is the reference as well:
 //!
 //! ```text
@@ -10,12 +10,12 @@
 //! β₁ — `beta1`    β₂ — `beta2`    G — `rl.group_size`    K — `value.refresh`
 //! ```
 //!
-//! The regression does not ask for trips of the policy itself, so that lagging costs no bias; and since the reference
+//! The regression does not ask for episodes of the policy itself, so that lagging costs no bias; and since the reference
 //! moves, pass@K of the first policy is no ceiling.
 //!
-//! Deviations: the division by 2β₂, for which see [`crate::loss::Apo`]. β₁ and β₂ are set apart, as in A*-PO. Trips are made by
+//! Deviations: the division by 2β₂, for which see [`crate::loss::Apo`]. β₁ and β₂ are set apart, as in A*-PO. Episodes are made by
 //! the snapshot of the last refresh (so the trainer does with this loss); the paper's lag comes from an asynchronous
-//! inference engine. A group whose V* is each trip's reward (all equal) is left out of the pass.
+//! inference engine. A group whose V* is each episode's reward (all equal) is left out of the pass.
 
 use crate::loss::apo::squares;
 use crate::loss::terms::{LogProbs, Term};

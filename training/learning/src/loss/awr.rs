@@ -1,4 +1,4 @@
-//! Advantage-weighted regression: imitate every own trip by the exponential of how well it went.
+//! Advantage-weighted regression: imitate every own episode by the exponential of how well it went.
 //!
 //! Paper: "Advantage-Weighted Regression: Simple and Scalable Off-Policy Reinforcement Learning", arXiv 1910.00177,
 //! algorithm 1.
@@ -8,7 +8,7 @@
 //! L = −mean_b w_b · Σₜ lpₜ                                                 w — `Segment::weight`
 //! ```
 //!
-//! Deviations: A = r − V* instead of a return minus a learned value; own trips of this step instead of a replay buffer;
+//! Deviations: A = r − V* instead of a return minus a learned value; own episodes of this step instead of a replay buffer;
 //! weights are divided by their mean, so that the step does not depend on β alone; the exponent is bounded at 20, as the
 //! paper bounds w. Where all advantages are equal the weights are all 1, which would be imitation of oneself: no signal.
 //! With credit by state each run of turns has a weight of its own.
@@ -25,7 +25,7 @@ const LARGEST_EXPONENT: f64 = 20.0;
 /// The loss of advantage-weighted regression.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Awr {
-    /// β > 0: the smaller, the more the best trips count.
+    /// β > 0: the smaller, the more the best episodes count.
     pub beta: f64,
 }
 

@@ -3,12 +3,12 @@
 //! Paper: "Understanding R1-Zero-Like Training: A Critical Perspective", arXiv 2503.20783, section 3.2.
 //!
 //! ```text
-//! A_i = r_i − mean r                                       over the G trips of a goal; `Segment::advantage`
+//! A_i = r_i − mean r                                       over the G episodes of a goal; `Segment::advantage`
 //! L = −mean_b Σ_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A )  +  KL term,    ρ_t = exp(lp_t − old_t)
 //! ```
 //!
 //! Against [`crate::loss::Grpo`]: no division by the deviation, which favours goals that are nearly always or nearly never won,
-//! and none by the trip's length, which favours long failures. Deviations from the paper: its sum over tokens is divided by
+//! and none by the episode's length, which favours long failures. Deviations from the paper: its sum over tokens is divided by
 //! the constant that generation is limited to; here by 1, which is a matter of the learning rate. The KL term, which it
 //! leaves out, is off with a coefficient of 0.
 

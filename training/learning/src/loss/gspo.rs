@@ -1,11 +1,11 @@
-//! Group sequence policy optimization: one ratio for a whole trip.
+//! Group sequence policy optimization: one ratio for a whole episode.
 //!
 //! Paper: "Group Sequence Policy Optimization", arXiv 2507.18071, equations 5 to 7.
 //!
 //! ```text
 //! s = exp( (1/T) Σ_t (lp_t − old_t) )
 //! L = −mean_b min( s A, clip(s, 1 − ε_low, 1 + ε_high) A )  +  KL term
-//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G trips of a goal; `Segment::advantage`
+//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G episodes of a goal; `Segment::advantage`
 //! ```
 //!
 //! Ratios of whole sequences move little, so ε is small: the paper takes 3e-4 and 4e-4. Deviations: T counts the sampled

@@ -1,7 +1,7 @@
 //! The losses: from rewards and values to something that can be differentiated.
 //!
-//! A [`Loss`] sees a batch twice. [`Loss::prepare`] reads all rewards and values at once and gives every trip a
-//! [`Target`], or says that the batch teaches nothing. [`Loss::loss`] then turns one trip's token log-probabilities and
+//! A [`Loss`] sees a batch twice. [`Loss::prepare`] reads all rewards and values at once and gives every episode a
+//! [`Target`], or says that the batch teaches nothing. [`Loss::loss`] then turns one episode's token log-probabilities and
 //! its target into its share of the loss. A share already holds the 1/B of the mean, so shares add up to the batch's loss
 //! however the batch is split: 1 × 8 = 8 × 1. All that depends on the whole batch is settled in `prepare`, from numbers
 //! known before the first forward pass.
@@ -21,9 +21,9 @@
 //! | [`Gigpo`] | z within the group, and among its equal states | token, clipped | averaged | optional |
 //! | [`Ppo`] | r − V* | token, clipped | averaged | optional |
 //!
-//! Where V* is a loss's business, it may be credited by state instead of by trip ([`Scored::credits`]). Symbols: lp —
+//! Where V* is a loss's business, it may be credited by state instead of by episode ([`Scored::credits`]). Symbols: lp —
 //! log π(yₜ) of each sampled token `[T]`, differentiable; old — the same when it was sampled; ref — the same under the
-//! reference; A — `Segment::advantage`; w — `Segment::weight`; B — trips in the batch. No file here steps, samples or logs.
+//! reference; A — `Segment::advantage`; w — `Segment::weight`; B — episodes in the batch. No file here steps, samples or logs.
 
 pub(crate) mod apo;
 pub(crate) mod apo_lagged;
@@ -68,9 +68,9 @@ use crate::error::{Result, TrainingError};
 /// A batch after its rewards were read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prepared {
-    /// One target for each trip, in order.
+    /// One target for each episode, in order.
     Learn(Vec<Target>),
-    /// The rewards do not tell one trip from another; the step is to be skipped and counted.
+    /// The rewards do not tell one episode from another; the step is to be skipped and counted.
     NoSignal,
 }
 
@@ -131,9 +131,9 @@ pub fn loss(config: &Config) -> Box<dyn Loss> {
     }
 }
 
-/// The summed shares of trips whose tokens lie end to end: `log_probs` are `[N]`, with N the tokens of all `targets`.
+/// The summed shares of episodes whose tokens lie end to end: `log_probs` are `[N]`, with N the tokens of all `targets`.
 ///
-/// Fails if a trip has no sampled token or the counts do not add up to N.
+/// Fails if an episode has no sampled token or the counts do not add up to N.
 pub fn summed_loss(learner: &dyn Loss, targets: &[Target], log_probs: &LogProbs) -> Result<Term> {
     let refuse = |problem| Err(TrainingError::InvalidBatch { loss: learner.name(), problem });
     let (n, counted) = (log_probs.n_tokens()?, targets.iter().map(Target::n_tokens).sum::<usize>());
@@ -145,7 +145,7 @@ pub fn summed_loss(learner: &dyn Loss, targets: &[Target], log_probs: &LogProbs)
     for target in targets {
         let length = target.n_tokens();
         if length == 0 {
-            return refuse("a trip without a sampled token teaches nothing".into());
+            return refuse("a episode without a sampled token teaches nothing".into());
         }
         let share = learner.loss(target, &log_probs.narrow(start, length)?)?;
         total = Some(match total {
@@ -160,7 +160,7 @@ pub fn summed_loss(learner: &dyn Loss, targets: &[Target], log_probs: &LogProbs)
 }
 
 fn empty(loss: &'static str) -> TrainingError {
-    TrainingError::InvalidBatch { loss, problem: "a batch without trips has no mean".into() }
+    TrainingError::InvalidBatch { loss, problem: "a batch without episodes has no mean".into() }
 }
 
 /// 1/B of a batch that is not empty and finite throughout.
@@ -171,7 +171,7 @@ fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
     for (index, scored) in batch.iter().enumerate() {
         let values = scored.turns.iter().filter_map(|turn| turn.v_next);
         if !values.chain([scored.reward, scored.v_star]).all(f64::is_finite) {
-            let problem = format!("trip {index} has reward {} and V* {}", scored.reward, scored.v_star);
+            let problem = format!("episode {index} has reward {} and V* {}", scored.reward, scored.v_star);
             return Err(TrainingError::InvalidBatch { loss, problem });
         }
     }
@@ -193,7 +193,7 @@ fn by_value(loss: &'static str, batch: &[Scored], kl: KlTerm) -> Result<Prepared
     Ok(Prepared::unless_silent(targets))
 }
 
-/// Targets by the other trips for the goal: `advantage` of a reward in its group.
+/// Targets by the other episodes for the goal: `advantage` of a reward in its group.
 fn by_group(
     loss: &'static str,
     batch: &[Scored],
@@ -214,7 +214,7 @@ fn by_episode(batch: &[Scored], advantages: impl IntoIterator<Item = f64>, share
     Prepared::unless_silent(batch.iter().zip(advantages).map(target).collect())
 }
 
-/// Adds the KL term, if there is one, to a loss that is averaged over trips with `share` each.
+/// Adds the KL term, if there is one, to a loss that is averaged over episodes with `share` each.
 fn with_kl(mut loss: Term, kl: KlTerm, log_probs: &LogProbs, share: f64) -> Result<Term> {
     if let Some(kl) = kl.of(log_probs)? {
         loss.value = (loss.value + (kl * share)?)?;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Deviations: no critic is trained, so there is no value loss and no generalized advantage estimate: V* of the reference
-//! stands in for it, by goal or by state; tokens are averaged within a trip, then over trips; no entropy bonus. Trips that
+//! stands in for it, by goal or by state; tokens are averaged within an episode, then over episodes; no entropy bonus. Episodes that
 //! are as expected are left out of the pass unless there is a KL term.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Filtered fine-tuning: imitate the own trips that went well, forget the others.
+//! Filtered fine-tuning: imitate the own episodes that went well, forget the others.
 //!
 //! Paper: RAFT, "Reward rAnked FineTuning for Generative Foundation Model Alignment", arXiv 2304.06767, algorithm 1.
 //!
@@ -7,9 +7,9 @@
 //! L = −(1/B) Σ_b w_b · Σₜ lpₜ
 //! ```
 //!
-//! Deviations: a trip is kept by a threshold on its reward, not as the best of several for its goal; the mean is over all
-//! B trips, kept or not, so that a step with few good ones is a small one. No V*, no reference, no KL. A batch without a
-//! kept trip is no signal.
+//! Deviations: an episode is kept by a threshold on its reward, not as the best of several for its goal; the mean is over all
+//! B episodes, kept or not, so that a step with few good ones is a small one. No V*, no reference, no KL. A batch without a
+//! kept episode is no signal.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use crate::error::Result;
 /// The loss of filtered fine-tuning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Raft {
-    /// The least reward of a trip that is imitated.
+    /// The least reward of an episode that is imitated.
     pub threshold: f64,
 }
 

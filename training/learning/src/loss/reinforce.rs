@@ -1,14 +1,14 @@
 //! REINFORCE: make what went better than a baseline more likely, and what went worse less.
 //!
 //! Paper: Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning", 1992: the
-//! estimator of its theorem 1, with a trip as one action.
+//! estimator of its theorem 1, with an episode as one action.
 //!
 //! ```text
 //! L = −mean_b (r − b) · Σₜ lpₜ          r − b — `Segment::advantage`
 //! b — `baseline`: 0, the mean reward of the batch, or V* of the goal
 //! ```
 //!
-//! With [`Baseline::Value`] this is A*-PO on policy without its KL ([`crate::loss::Apo`]). Deviations: none. Trips with r = b are
+//! With [`Baseline::Value`] this is A*-PO on policy without its KL ([`crate::loss::Apo`]). Deviations: none. Episodes with r = b are
 //! left out of the pass, since they have no gradient. Without a baseline, equal rewards other than 0 do teach: all that was
 //! done is made more likely, whatever it was. With [`Baseline::Value`] credit may be by state.
 

@@ -1,15 +1,15 @@
-//! REINFORCE leave-one-out: each trip is compared with the others for its goal.
+//! REINFORCE leave-one-out: each episode is compared with the others for its goal.
 //!
 //! Paper: "Back to Basics: Revisiting REINFORCE-Style Optimization for Learning from Human Feedback in LLMs",
 //! arXiv 2402.14740.
 //!
 //! ```text
 //! A_i = r_i − 1/(G − 1) Σ_{j ≠ i} r_j  =  G/(G − 1) · (r_i − mean r)         `Segment::advantage`
-//! L = −mean_b A_b · Σₜ lpₜ                                                   G — trips of the goal
+//! L = −mean_b A_b · Σₜ lpₜ                                                   G — episodes of the goal
 //! ```
 //!
 //! Deviations: the paper takes the KL out of the reward; here it is a term of the loss ([`KlTerm`]), and off with a
-//! coefficient of 0. A trip without another for its goal has A = 0.
+//! coefficient of 0. An episode without another for its goal has A = 0.
 
 use serde::{Deserialize, Serialize};
 

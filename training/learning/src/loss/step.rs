@@ -11,12 +11,12 @@ use crate::loss::{Loss, LogProbs, Target, TargetStatistics, Term, summed_loss};
 use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
-/// Measurements of a learner step; see the metrics of the same names.
+/// Measurements of a RL step; see the metrics of the same names.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateStatistics {
     /// The loss.
     pub loss: f64,
-    /// Mean over trips of Σₜ (log π − log π_ref), nats.
+    /// Mean over episodes of Σₜ (log π − log π_ref), nats.
     pub kl: f64,
     /// Mean over tokens of the k3 estimate, nats.
     pub kl_k3: f64,
@@ -88,7 +88,7 @@ pub fn loss_gradient(
 ) -> Result<Option<(Gradients, UpdateStatistics)>> {
     let pairs = batch.iter().zip(targets).filter(|(_, target)| target.is_taught());
     let (taught, of_taught): (Vec<Trajectory>, Vec<Target>) =
-        pairs.map(|(trip, target)| (trip.clone(), target.clone())).unzip();
+        pairs.map(|(trajectory, target)| (trajectory.clone(), target.clone())).unzip();
     if taught.is_empty() {
         return Ok(None);
     }
@@ -152,18 +152,19 @@ mod tests {
 
     use super::*;
     use crate::config::{Method, OptimizerConfig};
-    use crate::loss::{Apo, Clip, Grpo, KlEstimator, KlTerm};
+    use crate::loss::terms::KlEstimator;
+    use crate::loss::{Apo, Clip, Grpo, KlTerm};
     use crate::optimizer::{StepOutcome, Stride};
     use crate::model::train_state::TrainState;
 
-    fn trip(salt: u32, log_prob: f32) -> Trajectory {
+    fn trajectory(salt: u32, log_prob: f32) -> Trajectory {
         let ids = |n: u32, by: u32| (0..n).map(|at| (at * by + salt) % 50).collect::<Vec<u32>>();
-        let mut trip = Trajectory::new();
+        let mut trajectory = Trajectory::new();
         for turn in 1..3 {
-            trip.push_observation(&ids(5 * turn, 7));
-            trip.push_completion(&ids(4, 11 * turn), &[log_prob; 4]);
+            trajectory.push_observation(&ids(5 * turn, 7));
+            trajectory.push_completion(&ids(4, 11 * turn), &[log_prob; 4]);
         }
-        trip
+        trajectory
     }
 
     /// A step of learning on the engine of `choice`, and one of its optimizer: what was measured, the norm of the
@@ -175,7 +176,7 @@ mod tests {
         let optimizer = OptimizerConfig { epsilon: 1e-4, ..OptimizerConfig::default() };
         let mut train_state = TrainState::new(&model, &compute, Method::Adamw, &optimizer).unwrap();
         let reference = Network::new(&reference, &compute).unwrap();
-        let batch: Vec<Trajectory> = (0..4).map(|salt| trip(salt, -3.5 - salt as f32 * 0.3)).collect();
+        let batch: Vec<Trajectory> = (0..4).map(|salt| trajectory(salt, -3.5 - salt as f32 * 0.3)).collect();
         let targets: Vec<Target> = [0.5, -0.4, 0.0, 1.0]
             .map(|advantage| Target::whole(8, advantage, f64::from(u8::from(advantage != 0.0)), 0.25))
             .into();
@@ -228,7 +229,7 @@ mod tests {
             let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
             TrainState::new(&model, &compute, Method::Adamw, &OptimizerConfig::default()).unwrap()
         });
-        let packed = MicroBatch::pack(&[trip(1, -1.0)], 100);
+        let packed = MicroBatch::pack(&[trajectory(1, -1.0)], 100);
         let (gradients, _) = accumulate(device.network(), &packed, Sampler::PLAIN, |_, stats| {
             Ok((stats.log_prob.sum_all()?, ()))
         })

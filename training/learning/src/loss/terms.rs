@@ -1,12 +1,12 @@
 //! The terms that losses are made of: likelihoods with factors, clipped ratios, and estimates of the KL.
 //!
-//! All are sums or means over the sampled tokens of one trip, scalars. lp — log π(yₜ), differentiable; old — the same when
+//! All are sums or means over the sampled tokens of one episode, scalars. lp — log π(yₜ), differentiable; old — the same when
 //! the tokens were sampled; ref — the same under the reference. `[T]`, T ≥ 1.
 
 use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
 
-/// Log-probabilities of the sampled tokens of a trip. `[T]`
+/// Log-probabilities of the sampled tokens of an episode. `[T]`
 #[derive(Debug, Clone)]
 pub struct LogProbs {
     /// Under the policy; differentiable.

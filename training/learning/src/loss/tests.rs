@@ -3,18 +3,20 @@
 use candle_core::{Device, Tensor, Var};
 
 use super::*;
-use crate::loss::wsft::Center;
+use crate::loss::reinforce::Baseline;
+use crate::loss::terms::KlEstimator;
+use crate::loss::wsft::{Center, Weighting};
 
 pub(super) const CLIP: Clip = Clip { low: 0.2, high: 0.28 };
 pub(super) const NO_KL: KlTerm = KlTerm::NONE;
 
-/// Trips of one token, each for a goal of its own, with (reward, V*).
+/// Episodes of one token, each for a goal of its own, with (reward, V*).
 pub(super) fn scored(pairs: &[(f64, f64)]) -> Vec<Scored> {
     let whole = |(group, &(reward, v_star)): (usize, &(f64, f64))| Scored::whole(group, reward, v_star, 1);
     pairs.iter().enumerate().map(whole).collect()
 }
 
-/// Trips of one token with (group, reward).
+/// Episodes of one token with (group, reward).
 pub(super) fn scored_in_groups(pairs: &[(usize, f64)]) -> Vec<Scored> {
     pairs.iter().map(|&(group, reward)| Scored::whole(group, reward, 0.0, 1)).collect()
 }
@@ -69,7 +71,7 @@ fn all() -> Vec<Box<dyn Loss>> {
         advantage_clip: 3.0,
         beta: 0.5,
         center,
-        is_guarded: true,
+        guarded: true,
     };
     vec![
         Box::new(Apo { beta2: 0.1 }),
@@ -106,12 +108,12 @@ const TRIPS: [Made; 8] = [
 ];
 
 fn batch() -> Vec<Scored> {
-    let trip = |&(group, reward, v_star, turns): &Made| {
+    let episode = |&(group, reward, v_star, turns): &Made| {
         let turn =
             |(at, &n_tokens)| ScoredTurn { n_tokens, state: at as u64 % 2, v_next: Some(0.1 * at as f64) };
         Scored { group, reward, v_star, turns: turns.iter().enumerate().map(turn).collect() }
     };
-    TRIPS.iter().map(trip).collect()
+    TRIPS.iter().map(episode).collect()
 }
 
 /// Log-probabilities of all 23 tokens.
@@ -171,8 +173,8 @@ fn a_batch_in_another_order_teaches_the_same() {
         let turned = |values: &[f64]| {
             let mut parts: Vec<&[f64]> = Vec::new();
             let mut rest = values;
-            for trip in &forward {
-                let (part, after) = rest.split_at(trip.n_tokens());
+            for episode in &forward {
+                let (part, after) = rest.split_at(episode.n_tokens());
                 parts.push(part);
                 rest = after;
             }
@@ -197,7 +199,7 @@ fn a_batch_in_another_order_teaches_the_same() {
 
 #[test]
 fn rewards_as_expected_are_skipped_by_all_who_expect() {
-    // Every trip earned V* and what its group earned.
+    // Every episode earned V* and what its group earned.
     let same: Vec<Scored> = (0..4).map(|i| Scored::whole(i / 2, 0.5, 0.5, 1)).collect();
     for learner in all().iter().filter(|learner| learner.advantage_source() != AdvantageSource::Reward) {
         assert_eq!(learner.prepare(&same).unwrap(), Prepared::NoSignal, "{}", learner.name());
@@ -213,7 +215,7 @@ fn failures_alone_move_nobody() {
 }
 
 #[test]
-fn a_single_trip_teaches_or_is_refused_with_a_reason() {
+fn a_single_episode_teaches_or_is_refused_with_a_reason() {
     let alone = [Scored::whole(0, 1.0, 0.5, 1)];
     for learner in all() {
         match learner.prepare(&alone) {
@@ -236,7 +238,7 @@ fn batches_that_cannot_be_learned_from_are_refused_with_a_reason() {
     for learner in all() {
         assert!(learner.prepare(&[]).is_err());
         let error = learner.prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)])).unwrap_err().to_string();
-        let expected = format!("loss `{}`: trip 1 has reward NaN and V* 0.5", learner.name());
+        let expected = format!("loss `{}`: episode 1 has reward NaN and V* 0.5", learner.name());
         assert_eq!(error, expected);
         let one = tensor(&[-1.0]);
         let log_probs = LogProbs { policy: one.clone(), reference: one.clone(), behaviour: one };

@@ -1,6 +1,6 @@
-//! Weighted supervised fine-tuning: imitate every own trip, the better ones more.
+//! Weighted supervised fine-tuning: imitate every own episode, the better ones more.
 //!
-//! No paper; the variant this method's shopping agent was first described with. For a batch of B trips:
+//! No paper; the variant this method's shopping agent was first described with. For a batch of B episodes:
 //!
 //! ```text
 //! A = r − V*                                        `Segment::advantage`
@@ -8,25 +8,25 @@
 //! w = clamp( z + 1, 0.1, 5 )                        `Segment::weight`
 //! L = mean_b w_b · ( CE_b + k · KL_b )              k — `kl_coefficient`
 //!
-//! CE_b = −mean_t lp_t       over the trip's sampled tokens, teacher forcing
+//! CE_b = −mean_t lp_t       over the episode's sampled tokens, teacher forcing
 //! KL_b = mean_t ½ (lp_t − ref_t)²     the k2 estimate of KL(π‖π_ref) for each token
 //! ```
 //!
 //! Two other schemes of weights were described with it ([`Weighting`]): w = z + c, never below 0, which keeps the order
-//! of all trips; and w = exp(min(A/β, 20)) over its mean. With credit by state a run of turns stands where a trip does.
+//! of all episodes; and w = exp(min(A/β, 20)) over its mean. With credit by state a run of turns stands where an episode does.
 //!
 //! Deviations from the bare formula, each where it would ignore the rewards; `guarded` off restores it:
 //!
 //! | batch | bare formula | here |
 //! |---|---|---|
-//! | one trip | w = 1 | w = clamp(1 + A/β), said once in the log; `NoSignal` if A = 0 |
+//! | one episode | w = 1 | w = clamp(1 + A/β), said once in the log; `NoSignal` if A = 0 |
 //! | all advantages equal (std below 1e-6) | w = 1: self-imitation, or amplified noise | `NoSignal`: skipped and counted |
 //!
-//! And three that stay as founded, to be known: two trips always get w = 1.707 and .293 whatever their gap (take
+//! And three that stay as in the original recipe, to be known: two episodes always get w = 1.707 and .293 whatever their gap (take
 //! batches of 8 or more); seven wins and one failure clamp the failure to .1, so negative evidence is lost (`apo` keeps
 //! it); of two failures the one on the hopeless goal is imitated 5.8 times more, because its A is nearer to 0. With
 //! [`Center::Prompt`] the last does not happen: no batch mean is subtracted, since V* already centres each goal; the
-//! deviation is taken about 0, over B; and a trip with A = 0 carries no evidence and gets w = 0.
+//! deviation is taken about 0, over B; and an episode with A = 0 carries no evidence and gets w = 0.
 
 use std::sync::Once;
 
@@ -133,7 +133,7 @@ impl Wsft {
         is_told
     }
 
-    /// w of each advantage, and whether the advantages tell trips apart.
+    /// w of each advantage, and whether the advantages tell episodes apart.
     fn weights(&self, advantages: &[f64]) -> (Vec<f64>, bool) {
         if let ([only], true) = (advantages, self.guarded) {
             static SAID: Once = Once::new();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trip_is_weighed_by_its_raw_advantage() {
+    fn one_episode_is_weighed_by_its_raw_advantage() {
         // 1 + .25/.5; 1 − .9/.5 is clamped.
         check(FOUNDED, &[(1.0, 0.75)], &[1.5]);
         check(FOUNDED, &[(0.0, 0.9)], &[0.1]);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn two_trips_get_the_same_weights_whatever_their_gap() {
+    fn two_episodes_get_the_same_weights_whatever_their_gap() {
         // ± half the gap over a deviation of half the gap times √2.
         for gap in [0.01, 1.0] {
             check(FOUNDED, &[(gap, 0.0), (0.0, 0.0)], &[1.7071, 0.2929]);
@@ -274,7 +274,7 @@ mod tests {
         let bare = Wsft { guarded: false, ..FOUNDED };
         check(bare, &[(0.0, 0.0); 4], &[1.0; 4]);
         check(bare, &[(0.0, 0.9)], &[1.0]);
-        // Failures that were expected to be failures have a gradient: −1/4 for each trip's mean log-likelihood.
+        // Failures that were expected to be failures have a gradient: −1/4 for each episode's mean log-likelihood.
         let targets = crate::loss::tests::targets(&bare, &[(0.0, 0.0); 4]);
         let (_, gradient) = differentiate(&bare, &targets, &[-1.0; 4], &[-1.0; 4], &[-1.0; 4]);
         assert!(gradient.iter().all(|g| (g + 0.25).abs() < 1e-12), "{gradient:?}");

@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// The network on the CPU's own engine and, in f32, on the one for a GPU.
+    /// The network on the cpu backend and, in f32, on the one for a GPU.
     fn both() -> (Qwen2, [Network; 2]) {
         let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
         let model = Qwen2::random(&config, Seed(2)).unwrap();

@@ -1,4 +1,4 @@
-//! A trained model, ready to shop: what `eval` and `rollout` load, and `shop-r1 eval` asks about single steps.
+//! Loads a trained model as a policy, and samples its completions at single steps.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::run::checkpoint::names::{CONFIG, MODEL};
 const MODEL_CONFIG: &str = "config.json";
 /// Tokens of a context in a chat: enough for pages as text, within what lanes have room for.
 const CHAT_CONTEXT: usize = 8192;
-/// Tokens of an answer in a chat.
+/// Tokens of a completion in a chat.
 const CHAT_TURN: usize = 256;
 /// Memory for the contexts of all lanes, in bytes.
 const CACHE_BYTES: usize = 2 << 30;
@@ -31,9 +31,9 @@ const CACHE_BYTES: usize = 2 << 30;
 /// A model with its tokenizer and the configuration it was trained under.
 #[derive(Debug)]
 pub struct TrainedModel {
-    /// How pages are read and turns are bounded; the defaults if the folder is a bare model.
+    /// The configuration of the training; the defaults if the folder is a bare model.
     pub config: Config,
-    /// What text becomes.
+    /// Its tokenizer.
     pub tokenizer: ShopTokenizer,
     /// The weights.
     pub model: Qwen2,
@@ -41,22 +41,22 @@ pub struct TrainedModel {
     pub(crate) folder: PathBuf,
 }
 
-/// How a model is to shop, where that is not as it was trained.
+/// Overrides of how a model generates; `None` is as in training.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GenerationOptions {
-    /// The format of prompts and answers.
-    pub dialect: Option<Dialect>,
+    /// The format of prompts and completions.
+    pub prompt_format: Option<Dialect>,
     /// Sampling temperature; 0 is greedy.
     pub temperature: Option<f64>,
     /// Tokens of a context.
     pub max_context: Option<usize>,
-    /// Tokens of an answer.
+    /// Tokens of a completion.
     pub max_turn_tokens: Option<usize>,
-    /// Whether only admissible actions can be said.
+    /// Whether only admissible actions can be generated.
     pub constrained: bool,
 }
 
-/// A model that is ready to shop.
+/// A model on its device with everything that a policy needs.
 #[derive(Debug)]
 pub struct LoadedPolicy {
     engine: Engine,
@@ -84,18 +84,18 @@ impl TrainedModel {
         Ok(Self { config, tokenizer, model: load_weights(folder)?, folder: folder.to_owned() })
     }
 
-    /// The dialect it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
+    /// The prompt format it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
     /// has the marks of that layout, or one whose prompts every chat template can tell.
-    pub fn dialect(&self) -> Dialect {
+    pub fn prompt_format(&self) -> Dialect {
         match self.config.prompt.format {
             Dialect::Plain if !knows_compact(&self.tokenizer) => Dialect::VerlAgent,
             dialect => dialect,
         }
     }
 
-    /// The model as a customer who is computed where `compute` says; its training weights are let go.
-    pub fn into_policy(self, manners: GenerationOptions, compute: &Compute) -> Result<LoadedPolicy> {
-        let dialect = manners.dialect.unwrap_or_else(|| self.dialect());
+    /// Puts the model on the device of `compute` and frees its training weights.
+    pub fn into_policy(self, options: GenerationOptions, compute: &Compute) -> Result<LoadedPolicy> {
+        let dialect = options.prompt_format.unwrap_or_else(|| self.prompt_format());
         let positions = self.model.config().max_position_embeddings;
         let (max_context, max_turn_tokens, format) = match dialect {
             Dialect::Plain => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
@@ -111,13 +111,13 @@ impl TrainedModel {
             }
         };
         let evaluation = &self.config.evaluation;
-        let temperature = manners.temperature.unwrap_or(evaluation.temperature);
+        let temperature = options.temperature.unwrap_or(evaluation.temperature);
         let config = LmConfig {
             prompt: prompt_config(&self.config),
             sampler: Sampler::new(temperature as f32, evaluation.top_p as f32)?,
-            max_context: manners.max_context.unwrap_or(max_context).min(positions),
-            max_turn_tokens: manners.max_turn_tokens.unwrap_or(max_turn_tokens),
-            constrained: manners.constrained,
+            max_context: options.max_context.unwrap_or(max_context).min(positions),
+            max_turn_tokens: options.max_turn_tokens.unwrap_or(max_turn_tokens),
+            constrained: options.constrained,
         };
         let fingerprint = self.model.fingerprint()?.into();
         let engine = Engine::new(&self.model, compute)?;
@@ -125,7 +125,7 @@ impl TrainedModel {
     }
 }
 
-/// Whether a vocabulary has the marks of the plain dialect.
+/// Whether a vocabulary has the marks of the plain prompt format.
 pub(crate) fn knows_compact(tokenizer: &ShopTokenizer) -> bool {
     let knows = |token: &str| tokenizer.special_id(token).is_ok();
     knows(THINK) && knows(&mark(1))
@@ -137,8 +137,7 @@ pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
         return Ok(checkpoint::load(folder)?);
     };
     let Some(base) = adapter.base() else {
-        let problem = "its adapter names no base model in `base_model_name_or_path`; merge it into one with \
-                       `webshop model merge`";
+        let problem = "its adapter names no base model in `base_model_name_or_path`; merge it into its base first";
         return Err(TrainingError::bad_file(folder, problem));
     };
     let base = TrainedModel::load(Path::new(base))?.model.merged()?;
@@ -156,13 +155,13 @@ impl LoadedPolicy {
         Ok(policy.named(self.fingerprint.clone()))
     }
 
-    /// What it answers at each step, in the order of the steps; `None` where the prompt leaves no room for an answer even
-    /// without past pages. An answer depends on the step, its place and the seed alone. `ended` is told how many more answers
+    /// What it completions at each step, in the order of the steps; `None` where the prompt leaves no room for a completion even
+    /// without past pages. An completion depends on the step, its place and the seed alone. `ended` is told how many more completions
     /// have come.
     ///
     /// # Errors
-    /// If its dialect is not one of Shop-R1's, or the model cannot be computed.
-    pub fn answers(&self, steps: &[Sample], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
+    /// If its prompt format is not one of Shop-R1's, or the model cannot be computed.
+    pub fn complete_steps(&self, steps: &[Sample], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
         let format = self.format.as_ref().ok_or(AgentError::SingleSteps(Dialect::Plain))?;
         let interviewer = Interviewer::new(&self.tokenizer, format, &self.config)?;
         let prompts = steps.iter().map(|step| interviewer.ask(step)).collect::<Result<Vec<_>, _>>()?;

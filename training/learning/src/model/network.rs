@@ -1,4 +1,4 @@
-//! Weights on one of the two engines, and what the trainer asks of them whichever it is.
+//! Weights on the cpu or gpu backend, with the operations that the trainer needs of both.
 //!
 //! A [`Network`] is a policy or a reference. It makes an [`Engine`] for rollouts and scores tokens; gradients of it are
 //! [`crate::model::gradient`]'s, steps the [`TrainState`](crate::model::train_state::TrainState)'s. On a device rollouts, scores and gradients
@@ -17,14 +17,14 @@ use crate::data::trajectory::MicroBatch;
 /// A model where it is computed. A clone shares the weights.
 #[derive(Clone, Debug)]
 pub enum Network {
-    /// On the CPU's own engine, f32.
+    /// On the cpu backend, f32.
     Cpu(Arc<Qwen2>),
     /// On the engine of [`webshop_lm::device`].
     Device(Arc<DeviceModel>),
 }
 
 impl Network {
-    /// The weights of `model` where `compute` says: shared on the CPU's own engine, else those that it has now.
+    /// The weights of `model` where `compute` says: shared on the cpu backend, else those that it has now.
     pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self> {
         Ok(match compute.is_first_engine() {
             true => Self::Cpu(Arc::new(model.clone())),
@@ -60,14 +60,14 @@ impl Network {
     }
 }
 
-/// Refuses what is learned on the CPU's own engine only.
+/// Refuses what is learned on the cpu backend only.
 pub(crate) fn check(config: &ModelConfig, compute: &Compute) -> Result<()> {
     if config.lora_rank == 0 || compute.is_first_engine() {
         return Ok(());
     }
     let problem = format!(
-        "must be 0 on `{}`, not {}: adapters learn on the CPU in f32 only; leave out `--device` and `--dtype`, or let \
-         all weights learn",
+        "must be 0 on `{}`, not {}: adapters are trained on the CPU in f32 only; use that, or train \
+         all weights",
         compute.kind(),
         config.lora_rank
     );

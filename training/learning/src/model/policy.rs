@@ -30,7 +30,7 @@ pub(crate) struct PolicyModel {
     pub model: Qwen2,
     /// What text becomes.
     pub tokenizer: ShopTokenizer,
-    /// How it chats; `None` in the plain dialect.
+    /// How it chats; `None` in the plain prompt format.
     format: Option<ChatFormat>,
     /// Files of the folder it comes from.
     companions: Option<Companions>,
@@ -100,13 +100,13 @@ impl PolicyModel {
         })
     }
 
-    /// Who asks about single steps, and draws answers so; `None` where they cannot be judged one by one.
+    /// Who asks about single steps, and draws completions so; `None` where they cannot be judged one by one.
     pub fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<Interviewer<'_>>> {
         let format = self.format.as_ref().filter(|format| format.dialect.is_shop_r1());
         Ok(format.map(|format| Interviewer::new(&self.tokenizer, format, lm)).transpose()?)
     }
 
-    /// Who puts demonstrations into the tokens of a chat; `None` in the plain dialect.
+    /// Who puts demonstrations into the tokens of a chat; `None` in the plain prompt format.
     pub fn demonstrator(&self, config: &Config) -> Result<Option<ChatDemonstrator<'_>>> {
         let Some(format) = &self.format else { return Ok(None) };
         let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps as u32);

@@ -1,6 +1,6 @@
 //! Who learns: weights that move, and the optimizer that moves them, on the same engine.
 //!
-//! A [`TrainState`] has a [`Network`] that everything is asked of and takes [`Gradients`] of it. On the CPU's own engine it
+//! A [`TrainState`] has a [`Network`] that everything is asked of and takes [`Gradients`] of it. On the cpu backend it
 //! moves the variables of the [`Qwen2`] it was made of. On a device it moves f32 masters there, from which the weights
 //! in the compute dtype are written in the same step; that [`Qwen2`] gets them back when they are to be saved
 //! ([`TrainState::copy_to_host`]), so that a checkpoint is the same files on either engine. It computes no gradients and

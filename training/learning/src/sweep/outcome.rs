@@ -32,9 +32,9 @@ pub struct ArmOutcome {
 pub struct RunOutcome {
     /// The last evaluation's figures.
     pub summary: Summary,
-    /// Its trips, in the order of the goals.
+    /// Its episodes, in the order of the goals.
     pub episodes: Vec<EpisodeOutcome>,
-    /// Its answers at held-out steps, where those are judged.
+    /// Its completions at held-out steps, where those are judged.
     pub verdicts: Vec<Verdict>,
     /// All that was recorded, with the seconds at which it was.
     pub records: Vec<(Record, Timing)>,
@@ -43,7 +43,7 @@ pub struct RunOutcome {
     pub reference: String,
 }
 
-/// How a held-out trip ended.
+/// How a held-out episode ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpisodeOutcome {
     pub goal: GoalId,
@@ -157,7 +157,7 @@ fn digest(folder: &Path) -> Result<String> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What counts of a recorded trip.
+/// What counts of a recorded episode.
 #[derive(Deserialize)]
 struct EpisodeLine {
     goal: GoalId,
@@ -166,11 +166,11 @@ struct EpisodeLine {
 }
 
 fn read_episodes(path: &Path) -> Result<Vec<EpisodeOutcome>> {
-    let trip = |trip: EpisodeLine| {
-        let failure = FailureKind::of_purchase(trip.breakdown.as_ref());
-        EpisodeOutcome { goal: trip.goal, reward: trip.reward, failure }
+    let episode = |episode: EpisodeLine| {
+        let failure = FailureKind::of_purchase(episode.breakdown.as_ref());
+        EpisodeOutcome { goal: episode.goal, reward: episode.reward, failure }
     };
-    Ok(read_lines(path)?.into_iter().map(trip).collect())
+    Ok(read_lines(path)?.into_iter().map(episode).collect())
 }
 
 /// The JSON objects of a file, one a line.

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Arms may differ in whatever comes after the warm start and in nothing before it. An arm with `alone = true` has a warm
-//! start of its own and may differ in all but the seed, the judged shop and the evaluation.
+//! start of its own and may differ in all but the seed, the evaluated shop and the evaluation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn an_arm_is_the_common_configuration_with_its_own_values_over_it() {
         let two = load(TWO).unwrap();
-        let steps = |arm: &Arm| (arm.config(3).seed, arm.config(3).learner.steps);
+        let steps = |arm: &Arm| (arm.config(3).seed, arm.config(3).rl.steps);
         assert_eq!(two.arms.iter().map(steps).collect::<Vec<_>>(), [(3, 7), (3, 8)]);
         assert_eq!((two.baseline, two.seeds.as_slice()), (1, &[0, 3][..]));
         assert_eq!(
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn values_given_beside_the_file_are_over_those_of_all_arms_and_under_those_of_one() {
         let two = load_with(TWO, &["rl.steps=9".into(), "rl.lr=0.5".into()]).unwrap();
-        let values = |arm: &Arm| (arm.config(0).learner.steps, arm.config(0).learner.lr);
+        let values = |arm: &Arm| (arm.config(0).rl.steps, arm.config(0).rl.lr);
         assert_eq!(two.arms.iter().map(values).collect::<Vec<_>>(), [(9, 0.5), (8, 0.5)]);
         assert!(two.whole_command().ends_with("two.toml --set 'rl.steps=9' --set 'rl.lr=0.5'"));
     }

@@ -184,8 +184,7 @@ fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Re
         Some(found) => Err(TrainingError::bad_file(
             root,
             format!(
-                "it was made with `{} = {}`, and this comparison says `{}`; remove it, or name another folder with \
-                 `--out`",
+                "it was made with `{} = {}`, and this comparison says `{}`; remove it, or use another folder",
                 found.key, found.here, found.there
             ),
         )),

@@ -177,7 +177,7 @@ mod tests {
         for episode in &episodes {
             let mut expected = Vec::new();
             let mut seen = vec![episode.start.observation];
-            for (place, turn) in trip.turns[..trip.turns.len() - 1].iter().enumerate() {
+            for (place, turn) in episode.turns[..episode.turns.len() - 1].iter().enumerate() {
                 match seen.contains(&turn.after.observation) {
                     true => n_again += 1,
                     false => expected.push((turn.after.observation.number(), place + 1)),

@@ -29,7 +29,7 @@ const TARGETS: [u32; 6] = [5, 3, 30, 1, 0, 5];
 const D_LOG_PROB: [f32; 6] = [-0.1, -0.3, 0.2, -0.4, -0.1, -0.2];
 
 fn tokens() -> PackedTokens<'static> {
-    PackedTokens { ids: &IDS, lengths: &[7, 5], prefixes: &[] }
+    PackedTokens { ids: &IDS, lengths: &[7, 5], trunks: &[] }
 }
 
 fn gradients(device: &DeviceModel) -> Parameters {
