@@ -52,7 +52,7 @@ fn measured(run: &RunOutcome, metric: Metric, cost: Cost) -> Vec<(f64, f64)> {
     before
         .and_then(|(record, _)| Some((0.0, record.get(metric)?)))
         .into_iter()
-        .chain(learning.filter_map(|((record, _), cost)| Some((spent, record.get(metric)?))))
+        .chain(learning.filter_map(|((record, _), cost)| Some((cost, record.get(metric)?))))
         .collect()
 }
 
