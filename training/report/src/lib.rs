@@ -4,7 +4,8 @@
 //! - [`write_comparison`] writes the tables, drawings and HTML page of a comparison of several runs.
 //! - [`View`] draws a run or a comparison as text in a terminal while it is in progress.
 //!
-//! All of them read the files of a run folder. Nothing is trained or evaluated here, and no metric is recomputed.
+//! All of them read the files of a run folder. Nothing is trained or evaluated here, and no metric is
+//! recomputed.
 
 mod run;
 mod sweep;

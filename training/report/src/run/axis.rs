@@ -35,7 +35,8 @@ pub(super) fn ticks(range: [f64; 2], n: usize, unit: Unit) -> Vec<(f64, String)>
 
 /// The range extended to round bounds; never empty.
 pub(crate) fn round_range([low, high]: [f64; 2]) -> [f64; 2] {
-    // Values that are equal up to rounding are in the middle of a range of a tenth of their size on each side.
+    // Values that are equal up to rounding are in the middle of a range of a tenth of their size on each
+    // side.
     let size = low.abs().max(high.abs());
     let half = if size == 0.0 { 1.0 } else { size / 10.0 };
     let (low, high) = if high - low <= size * 1e-6 { (low - half, high + half) } else { (low, high) };

@@ -38,7 +38,8 @@ pub(super) fn learning_curve_over_time(results: &Results) -> Option<String> {
     learning_curve(results, &at, x_label, marks).svg()
 }
 
-/// Held-out success and score, and the success of training episodes. `at` is the horizontal value of each record.
+/// Held-out success and score, and the success of training episodes. `at` is the horizontal value of each
+/// record.
 fn learning_curve(results: &Results, at: &[f64], x_label: String, marks: Vec<(f64, String)>) -> LineChart {
     let mut lines = held_out(results, at);
     let training = at.iter().zip(&results.records).filter(|(_, record)| record.phase == Phase::Learn);

@@ -1,7 +1,7 @@
 //! The frame of a chart of one run: title, legend, grid, ticks, and the coordinates of values.
 //!
-//! A [`Frame`] maps values to a drawing of fixed size; `line` and `bars` draw into it. Colors are classes (`f0` to `f5` for
-//! fills, `l0` to `l2` for strokes) that `style.css` defines for light and dark mode.
+//! A [`Frame`] maps values to a drawing of fixed size; `line` and `bars` draw into it. Colors are classes
+//! (`f0` to `f5` for fills, `l0` to `l2` for strokes) that `style.css` defines for light and dark mode.
 
 use std::fmt::Write;
 
@@ -17,7 +17,8 @@ const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 62.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
-/// Least distance of a tick label of the right half from the knee; nearer ones would overlap a label of the left half.
+/// Least distance of a tick label of the right half from the knee; nearer ones would overlap a label of the
+/// left half.
 const MIN_TICK_GAP: f64 = 40.0;
 
 /// Titles, axes and coordinates of a chart.
@@ -70,8 +71,8 @@ impl Frame {
         BOTTOM - (BOTTOM - TOP) * position(value, self.y)
     }
 
-    /// The drawing with `content` in it. `legend` holds the label of each entry and the SVG of its swatch, drawn around the
-    /// origin.
+    /// The drawing with `content` in it. `legend` holds the label of each entry and the SVG of its swatch,
+    /// drawn around the origin.
     pub(super) fn draw(
         &self,
         legend: &[(String, String)],

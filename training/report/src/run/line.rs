@@ -38,12 +38,14 @@ pub(super) struct LineChart {
     pub lines: Vec<Line>,
     /// Labeled events on the horizontal axis.
     pub marks: Vec<(f64, String)>,
-    /// A horizontal value that is drawn in the middle, with one scale on each side, if it is inside the range.
+    /// A horizontal value that is drawn in the middle, with one scale on each side, if it is inside the
+    /// range.
     pub knee: Option<f64>,
 }
 
 impl Line {
-    /// A line through `points`. More than [`MAX_POINTS`] points are averaged in bins, with the range of a bin as band.
+    /// A line through `points`. More than [`MAX_POINTS`] points are averaged in bins, with the range of a bin
+    /// as band.
     pub(super) fn binned(label: &str, points: &[(f64, f64)]) -> Self {
         let size = points.len().div_ceil(MAX_POINTS).max(1);
         let average = |bin: &[(f64, f64)]| {

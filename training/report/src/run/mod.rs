@@ -1,14 +1,15 @@
 //! The report of one run: an HTML page and its drawings.
 //!
-//! [`write_report`] reads the files of a run folder (records, timings, summary, V* values) and writes `report.html`, which
-//! uses no external resources, `curve.svg`, the learning curve over time, and `episode.svg`, one held-out episode. An
-//! unfinished run has a report of its records so far.
+//! [`write_report`] reads the files of a run folder (records, timings, summary, V* values) and writes
+//! `report.html`, which uses no external resources, `curve.svg`, the learning curve over time, and
+//! `episode.svg`, one held-out episode. An unfinished run has a report of its records so far.
 //!
-//! `results` reads the files, `charts` chooses the charts, `page` lays them out. `line` and `bars` draw into a `frame`;
-//! `panels` and `rows` are charts of several runs, for [`crate::sweep`]; `axis` and `svg` are shared by all of them.
+//! `results` reads the files, `charts` chooses the charts, `page` lays them out. `line` and `bars` draw into
+//! a `frame`; `panels` and `rows` are charts of several runs, for [`crate::sweep`]; `axis` and `svg` are
+//! shared by all of them.
 //!
-//! No metric is computed or smoothed here. A line with too many points runs through averages of neighboring points, with
-//! their range as band.
+//! No metric is computed or smoothed here. A line with too many points runs through averages of neighboring
+//! points, with their range as band.
 
 mod axis;
 mod bars;
@@ -33,8 +34,8 @@ pub(crate) use crate::run::panels::{Banded, Panel, Panels};
 use crate::run::results::Results;
 pub(crate) use crate::run::rows::{Mark, Row, Rows};
 
-/// Writes `report.html`, `curve.svg` and `episode.svg` into the run's folder and returns the path of the page.
-/// The SVG files are left out if the run has no data for them.
+/// Writes `report.html`, `curve.svg` and `episode.svg` into the run's folder and returns the path of the
+/// page. The SVG files are left out if the run has no data for them.
 ///
 /// # Errors
 /// If a file of the run is malformed, or a file cannot be read or written.

@@ -1,7 +1,7 @@
 //! Small multiples: one panel for each line, with all other lines in gray behind it.
 //!
-//! A dozen lines with bands in one chart would hide each other. The panels share their axes, and the baseline is dashed in
-//! all of them.
+//! A dozen lines with bands in one chart would hide each other. The panels share their axes, and the baseline
+//! is dashed in all of them.
 
 use std::fmt::Write;
 
@@ -80,7 +80,8 @@ impl Panels {
         let n_rows = self.panels.len().div_ceil(n_columns);
         let height = TOP + n_rows as f64 * (GAP_Y + HEIGHT) + BOTTOM;
         let mut svg = opening([WIDTH, height], &self.title, &self.note);
-        // All lines are defined once and used in every panel. The id must be unique on a page of several drawings.
+        // All lines are defined once and used in every panel. The id must be unique on a page of several
+        // drawings.
         let name: String = self.title.chars().filter(char::is_ascii_alphanumeric).collect();
         let _ = writeln!(svg, "<defs><g id=\"{name}\">\n{}</g></defs>", self.background(&axes));
         for (number, panel) in self.panels.iter().enumerate() {

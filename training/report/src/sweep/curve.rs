@@ -1,7 +1,7 @@
 //! Curves of a metric over generated tokens or seconds, averaged over the runs of an arm.
 //!
-//! The horizontal axis starts at the end of the warm start, which the arms share. Values between two records are
-//! interpolated linearly; the average covers the range that all runs of the arm reach.
+//! The horizontal axis starts at the end of the warm start, which the arms share. Values between two records
+//! are interpolated linearly; the average covers the range that all runs of the arm reach.
 
 use webshop_training::sweep::outcome::{ArmOutcome, RunOutcome};
 use webshop_training::{Metric, Phase};
@@ -20,15 +20,16 @@ pub(super) enum Cost {
     Seconds,
 }
 
-/// The mean of the arm's runs, with the lowest and the highest run as band. Empty if a run has no record of `metric`.
+/// The mean of the arm's runs, with the lowest and the highest run as band. Empty if a run has no record of
+/// `metric`.
 pub(super) fn banded(arm: &ArmOutcome, metric: Metric, cost: Cost) -> Vec<Banded> {
     let lines: Vec<Vec<(f64, f64)>> =
         arm.runs.iter().map(|run| binned(&measured(run, metric, cost))).collect();
     average(&lines)
 }
 
-/// The value of `metric` at `x` in each run of the arm; `None` beyond the end of a run. A run without training steps keeps
-/// its value after the warm start.
+/// The value of `metric` at `x` in each run of the arm; `None` beyond the end of a run. A run without
+/// training steps keeps its value after the warm start.
 pub(super) fn at(arm: &ArmOutcome, metric: Metric, cost: Cost, x: f64) -> Vec<Option<f64>> {
     let value = |run: &RunOutcome| {
         let line = measured(run, metric, cost);
@@ -51,7 +52,7 @@ fn measured(run: &RunOutcome, metric: Metric, cost: Cost) -> Vec<(f64, f64)> {
     before
         .and_then(|(record, _)| Some((0.0, record.get(metric)?)))
         .into_iter()
-        .chain(learning.filter_map(|((record, _), cost)| Some((spent, record.get(metric)?))))
+        .chain(learning.filter_map(|((record, _), cost)| Some((cost, record.get(metric)?))))
         .collect()
 }
 
@@ -87,7 +88,8 @@ fn binned(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
     line.chunks(size).map(mean).collect()
 }
 
-/// The mean of several lines with their lowest and highest values, at evenly spaced `x` in the range that all cover.
+/// The mean of several lines with their lowest and highest values, at evenly spaced `x` in the range that all
+/// cover.
 fn average(lines: &[Vec<(f64, f64)>]) -> Vec<Banded> {
     let ends = |line: &Vec<(f64, f64)>| Some((line.first()?.0, line.last()?.0));
     let Some(ends) = lines.iter().map(ends).collect::<Option<Vec<_>>>().filter(|ends| !ends.is_empty())

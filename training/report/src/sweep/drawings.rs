@@ -119,7 +119,8 @@ fn exact_actions(comparison: &Comparison, next_actions: &[NextActionRow]) -> Opt
     intervals("Exact actions at held-out steps", "steps", comparison.baseline, rows)
 }
 
-/// Shares with their intervals over seeds and `of`, one row each; the value of row `baseline` is a dashed line.
+/// Shares with their intervals over seeds and `of`, one row each; the value of row `baseline` is a dashed
+/// line.
 fn intervals(title: &str, of: &str, baseline: usize, rows: Vec<Row>) -> Option<String> {
     let (mut low, mut high, mut mark) = (1.0_f64, 0.0_f64, None);
     for (number, row) in rows.iter().enumerate() {

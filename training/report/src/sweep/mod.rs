@@ -1,7 +1,7 @@
 //! The report of a comparison: several runs (arms and seeds) in tables and drawings.
 //!
-//! `table` and `next_action` compute the figures of each arm, `curve` averages the curves of an arm's runs, `drawings`
-//! draws them with the charts of [`crate::run`], and `report` writes the files.
+//! `table` and `next_action` compute the figures of each arm, `curve` averages the curves of an arm's runs,
+//! `drawings` draws them with the charts of [`crate::run`], and `report` writes the files.
 
 mod curve;
 mod drawings;

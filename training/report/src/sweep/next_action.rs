@@ -16,13 +16,15 @@ pub(super) struct NextActionRow {
     pub exact_interval: [f64; 2],
     /// Share of exact actions of each run; empty for a baseline.
     pub exact_by_run: Vec<f64>,
-    /// Difference to the baseline arm with its interval over steps, formatted; empty for a baseline without a model.
+    /// Difference to the baseline arm with its interval over steps, formatted; empty for a baseline without a
+    /// model.
     difference: String,
     /// Means over runs of exact string, type accuracy, macro F1, weighted F1, invalid rate.
     other_scores: [f64; 5],
 }
 
-/// The rows of all arms in order, then those of the baselines without a model; empty if the runs have no step results.
+/// The rows of all arms in order, then those of the baselines without a model; empty if the runs have no step
+/// results.
 pub(super) fn next_action_rows(arms: &[ArmOutcome], baseline: usize) -> Vec<NextActionRow> {
     let Some(results) = arms.first().and_then(|arm| arm.runs.first()).map(|run| &run.verdicts) else {
         return Vec::new();

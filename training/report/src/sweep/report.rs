@@ -9,8 +9,8 @@
 //! seconds.md  success-seconds.svg  exact-seconds.svg
 //! ```
 //!
-//! Only the files of the last line and the last section of the page depend on the machine. Everything else has the same
-//! bytes for the same configuration.
+//! Only the files of the last line and the last section of the page depend on the machine. Everything else
+//! has the same bytes for the same configuration.
 
 use std::fmt::Write;
 use std::path::PathBuf;

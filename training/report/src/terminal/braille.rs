@@ -5,8 +5,8 @@ const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x
 /// The pattern without dots.
 const BLANK: u32 = 0x2800;
 
-/// The polyline through `points` as `height` rows of `width` characters. `x` and `y` are the ranges of the axes, with low
-/// < high; a point outside is drawn at the edge.
+/// The polyline through `points` as `height` rows of `width` characters. `x` and `y` are the ranges of the
+/// axes, with low < high; a point outside is drawn at the edge.
 pub(super) fn plot(
     points: &[(f64, f64)],
     x: [f64; 2],

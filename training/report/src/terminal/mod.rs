@@ -1,7 +1,7 @@
 //! A run or a comparison as text while it is in progress, for `webshop watch`.
 //!
-//! A [`View`] follows a run folder or a comparison folder and draws its state into a given width and height. The metrics
-//! come from `metrics.jsonl` only. Terminal modes and refreshing belong to the caller.
+//! A [`View`] follows a run folder or a comparison folder and draws its state into a given width and height.
+//! The metrics come from `metrics.jsonl` only. Terminal modes and refreshing belong to the caller.
 
 mod braille;
 mod run;
@@ -59,7 +59,8 @@ enum Source {
 }
 
 impl View {
-    /// Opens a run folder or a comparison folder. Only the configuration is read; call [`View::update`] for the metrics.
+    /// Opens a run folder or a comparison folder. Only the configuration is read; call [`View::update`] for
+    /// the metrics.
     ///
     /// # Errors
     /// If the configuration of a run cannot be read.

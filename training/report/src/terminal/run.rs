@@ -81,8 +81,8 @@ impl RunView {
             .collect()
     }
 
-    /// The points of a chart: shares since the start of the run, other metrics since the start of the current phase,
-    /// because their scales differ between phases.
+    /// The points of a chart: shares since the start of the run, other metrics since the start of the current
+    /// phase, because their scales differ between phases.
     fn chart_points(&self, metric: Metric, scale: Scale) -> Vec<(f64, f64)> {
         let curve = self.curve(metric);
         let is_learning = self.follower.records().last().is_some_and(|record| record.phase == Phase::Learn);
@@ -152,8 +152,8 @@ struct Chart {
 }
 
 impl Chart {
-    /// A chart as lines of `width` characters: title with the last value, curve with vertical axis, first and last step, an
-    /// empty line.
+    /// A chart as lines of `width` characters: title with the last value, curve with vertical axis, first and
+    /// last step, an empty line.
     fn draw(&self, width: usize, height: usize, paint: Paint) -> Vec<String> {
         let Self { name, curve, scale } = self;
         let (x, data) = (range_of(curve.iter().map(|point| point.0)), range_of(curve.iter().map(|point| point.1)));
