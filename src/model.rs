@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::{Companions, SaveOptions, Survey, WeightType};
 use webshop_lm::lora::Lora;
-use webshop_lm::{KnownShape, Qwen2, ShopTokenizer};
+use webshop_lm::{KnownShape, Qwen2, BpeTokenizer};
 use webshop_products::{Catalog, Seed};
 
 use crate::args::shop::ShopArgs;
@@ -168,7 +168,7 @@ fn new(
     let shop = shop.open()?;
     let texts = texts(shop.catalog());
     let goals = shop.goals().goals().iter().map(|goal| &*goal.instruction);
-    let tokenizer = ShopTokenizer::train_like_qwen(texts.into_iter().chain(goals), MAX_VOCAB)?;
+    let tokenizer = BpeTokenizer::train_like_qwen(texts.into_iter().chain(goals), MAX_VOCAB)?;
     let mut config = shape.config(tokenizer.vocab_size());
     if let Some(layers) = layers {
         config.num_hidden_layers = usize::from(layers);

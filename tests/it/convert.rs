@@ -15,7 +15,7 @@ use webshop_agent::{
     convert::Teller, convert::Told, rollout,
 };
 use webshop_env::Shop;
-use webshop_lm::{Message, Role};
+use webshop_lm::chat::{Message, Role};
 use webshop_products::{GoalId, Seed};
 use webshop_training::{config::CatalogConfig, open_shop};
 

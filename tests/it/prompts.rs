@@ -17,7 +17,8 @@ use webshop_agent::{
     prompt_format::compact_renderer::marks,
 };
 use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
-use webshop_lm::{Message, Role, ShopTokenizer};
+use webshop_lm::chat::{Message, Role};
+use webshop_lm::BpeTokenizer;
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
 };
@@ -148,7 +149,7 @@ fn every_available_action_is_rendered_and_parsed_back() {
         let titles = shop.catalog().products().iter().map(|product| &*product.title);
         let marks = marks();
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
-        let tokenizer = ShopTokenizer::train(titles, 600, &marks).expect("room for all bytes and marks");
+        let tokenizer = BpeTokenizer::train(titles, 600, &marks).expect("room for all bytes and marks");
         walk(&shop, |page| {
             for action in page.available_actions().clicks() {
                 for dialect in Dialect::ALL {

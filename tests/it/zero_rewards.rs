@@ -139,16 +139,16 @@ fn scoring_under_another_distribution_than_the_sampling_one_sharpens_the_policy(
     let nucleus = Sampler::new(0.9, 0.95).expect("a sampler");
     // Scored as it was drawn, imitation of the policy itself has no gradient: E_q[∇ log q] = 0.
     let consistent = imitate(&policy(), nucleus, nucleus, 0.0);
-    let inconsistent = imitate(&policy(), nucleus, Sampler::PLAIN, 0.0);
+    let inconsistent = imitate(&policy(), nucleus, Sampler::UNTEMPERED, 0.0);
     assert!(consistent < 1e-4 && inconsistent > 0.1, "{consistent} and {inconsistent}");
 
     let (sharpened, kept) = (policy(), policy());
-    let before = entropy(&probabilities(&kept, Sampler::PLAIN));
+    let before = entropy(&probabilities(&kept, Sampler::UNTEMPERED));
     for _ in 0..100 {
-        imitate(&sharpened, nucleus, Sampler::PLAIN, 1e-3);
+        imitate(&sharpened, nucleus, Sampler::UNTEMPERED, 1e-3);
         imitate(&kept, nucleus, nucleus, 1e-3);
     }
-    let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::PLAIN)));
+    let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::UNTEMPERED)));
     assert!(before > 0.8 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);
     assert!((after[1] - before).abs() < 0.01 * before, "{before} became {}", after[1]);
 }

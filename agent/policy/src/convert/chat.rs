@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use webshop_lm::Message;
+use webshop_lm::chat::Message;
 use webshop_products::GoalId;
 
 use crate::prompt_format::{History, PromptFormat};

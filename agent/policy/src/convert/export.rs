@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use webshop_env::{Action, Session, Shop};
-use webshop_lm::Message;
+use webshop_lm::chat::Message;
 
 use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};
 use crate::convert::line;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use webshop_env::Shop;
-use webshop_lm::Message;
+use webshop_lm::chat::Message;
 use webshop_products::GoalId;
 
 use crate::convert::chat::{ChatMeta, Format};

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use webshop_env::ENVIRONMENT_ID;
-use webshop_lm::{Message, Role, ToolCall};
+use webshop_lm::chat::{Message, Role, ToolCall};
 use webshop_products::GoalId;
 
 use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};

@@ -11,7 +11,7 @@
 //! as a whole, and is malformed.
 
 use webshop_env::{Action, Compat, Page};
-use webshop_lm::{Message, Role};
+use webshop_lm::chat::{Message, Role};
 
 use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
 use crate::prompt_format::conversation::{Conversation, Observed};

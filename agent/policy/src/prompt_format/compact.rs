@@ -10,7 +10,7 @@
 //! a completion without an action is a [`Action::Noop`]. Pages are rendered by [`CompactRenderer`].
 
 use webshop_env::{Action, Compat, Page, ResultsPage};
-use webshop_lm::{Message, Role};
+use webshop_lm::chat::{Message, Role};
 
 use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
 use crate::prompt_format::conversation::Conversation;

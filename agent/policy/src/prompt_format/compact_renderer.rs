@@ -22,7 +22,7 @@ use webshop_env::{ItemPage, NoopReason, Page, ResultsPage};
 use webshop_products::{Cents, ProductIdx};
 
 use crate::error::AgentError;
-use webshop_lm::ShopTokenizer;
+use webshop_lm::BpeTokenizer;
 
 /// The version of the layout, recorded with every result. A change of layout changes it.
 pub const PROMPT_VERSION: &str = "compact-v1";
@@ -91,12 +91,12 @@ impl Piece {
 ///
 /// # Errors
 /// If the tokenizer lacks a special token.
-pub fn encode_pieces(tokenizer: &ShopTokenizer, pieces: &[Piece]) -> Result<Vec<u32>, AgentError> {
+pub fn encode_pieces(tokenizer: &BpeTokenizer, pieces: &[Piece]) -> Result<Vec<u32>, AgentError> {
     let mut ids = Vec::new();
     for piece in pieces {
         match piece {
             Piece::Special(text) => ids.push(tokenizer.special_id(text)?),
-            Piece::Text(text) => ids.extend(tokenizer.encode_plain(text)?),
+            Piece::Text(text) => ids.extend(tokenizer.encode_text(text)?),
         }
     }
     Ok(ids)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use webshop_env::{Action, AvailableActions, NoopReason};
-use webshop_lm::Message;
+use webshop_lm::chat::Message;
 
 /// An observation: what the model is shown before a turn.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use webshop_env::{Action, Page};
-use webshop_lm::{Message, Role};
+use webshop_lm::chat::{Message, Role};
 
 use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
 use crate::prompt_format::conversation::Conversation;

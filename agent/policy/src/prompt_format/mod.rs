@@ -42,7 +42,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use webshop_env::{Action, NoopReason, Page};
-use webshop_lm::Message;
+use webshop_lm::chat::Message;
 
 use crate::next_action::example::{Example, rationale_of};
 

@@ -12,7 +12,7 @@
 //! reward line has no information.
 
 use webshop_env::{Action, Compat, NoopReason, Page};
-use webshop_lm::{Message, Role};
+use webshop_lm::chat::{Message, Role};
 
 use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
 use crate::prompt_format::conversation::{Conversation, Observed};

@@ -19,7 +19,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use webshop_env::{Action, Node, NodeKind, NoopReason, Page};
-use webshop_lm::{Message, Role};
+use webshop_lm::chat::{Message, Role};
 
 use crate::next_action::action::NextAction;
 use crate::next_action::example::Example;

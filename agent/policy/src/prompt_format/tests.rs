@@ -6,7 +6,7 @@ use webshop_products::{Cents, ProductId, ProductIdx};
 
 use super::*;
 use crate::next_action::{BuyNowAs, ExampleSource, NextAction, TakenStep};
-use webshop_lm::{Role, ToolCall};
+use webshop_lm::chat::{Role, ToolCall};
 
 const ALL_PAGES: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::AllPages);
 const LATEST: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::LatestPage);

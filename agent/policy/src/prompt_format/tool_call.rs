@@ -12,7 +12,7 @@
 
 use serde_json::{Map, Value, json};
 use webshop_env::{Action, Compat, NoopReason, Page};
-use webshop_lm::{Message, Role, ToolCall};
+use webshop_lm::chat::{Message, Role, ToolCall};
 
 use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
 use crate::prompt_format::conversation::{Conversation, Observed};
@@ -59,7 +59,7 @@ impl Format for ToolCalls {
                 None => {
                     Message::text(Role::User, format!("Wanted: {}\n\n{page}", conversation.instruction()))
                 }
-                Some(id) => Message::answer(id.clone(), page),
+                Some(id) => Message::tool_result(id.clone(), page),
             });
             let Some(completion) = completion else { break };
             messages.push(completion.clone());

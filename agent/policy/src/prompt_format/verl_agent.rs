@@ -10,7 +10,7 @@
 //! action its last 20 characters are parsed as the action, which usually makes it a no-op.
 
 use webshop_env::{Action, Compat, Page};
-use webshop_lm::{Message, Role};
+use webshop_lm::chat::{Message, Role};
 
 use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
 use crate::prompt_format::conversation::Conversation;

@@ -7,7 +7,7 @@ use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 use webshop_agent::{PromptFormat, PromptStamp, Sampling};
-use webshop_lm::Message;
+use webshop_lm::chat::Message;
 use webshop_products::{Purpose, Seed};
 
 /// The seeds of requests.

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use webshop_agent::PromptFormat;
-use webshop_lm::{Message, Role, StopReason, ToolCall};
+use webshop_lm::chat::{Message, Role, ToolCall};
+use webshop_lm::StopReason;
 
 /// A completion.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ pub struct Attempt<'a> {
     pub completion: &'a str,
     /// The recorded action.
     pub gold: &'a NextAction,
-    /// s: mean self-certainty ([`webshop_lm::generation::self_certainty::Certainty`]) over the tokens of the
+    /// s: mean self-certainty ([`webshop_lm::Certainty`]) over the tokens of the
     /// rationale, 0 without any. Finite.
     pub certainty: f64,
     /// Number of words in the prompt's user messages; used by the re-implementation's difficulty factor only.

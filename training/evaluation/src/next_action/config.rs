@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use webshop_agent::next_action::{ActionType, FormatMode};
-use webshop_lm::generation::self_certainty::{Certainty, CertaintyKind};
+use webshop_lm::{Certainty, CertaintyKind};
 
 use crate::error::{EvaluationError, Result};
 use crate::next_action::similarity::{SimCmp, Similarity};

@@ -1,7 +1,7 @@
 //! Chooses between the two reward functions.
 
 use webshop_agent::next_action::Answer;
-use webshop_lm::generation::self_certainty::{Certainty, CertaintyKind};
+use webshop_lm::{Certainty, CertaintyKind};
 
 use crate::next_action::attempt::{Attempt, ParsedAttempt};
 use crate::next_action::breakdown::ShopR1Breakdown;

@@ -17,7 +17,7 @@
 //! nothing can be known by heart, and rare words are met as often as common ones.
 
 use rand::Rng;
-use webshop_lm::ShopTokenizer;
+use webshop_lm::BpeTokenizer;
 use webshop_products::{Purpose, Seed};
 
 use crate::data::trajectory::Trajectory;
@@ -40,7 +40,7 @@ pub struct CopyTasks {
 
 impl CopyTasks {
     /// CopyTasks over every token of `tokenizer` that is not special.
-    pub fn new(tokenizer: &ShopTokenizer, seed: Seed) -> Self {
+    pub fn new(tokenizer: &BpeTokenizer, seed: Seed) -> Self {
         let special = tokenizer.special_ids();
         let words = (0..tokenizer.vocab_size() as u32).filter(|id| !special.contains(id)).collect();
         Self { words, seed }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn copy_tasks() -> CopyTasks {
-        let tokenizer = ShopTokenizer::train(["red lamp", "blue lamp"], 400, &["<|1|>"]).unwrap();
+        let tokenizer = BpeTokenizer::train(["red lamp", "blue lamp"], 400, &["<|1|>"]).unwrap();
         CopyTasks::new(&tokenizer, Seed(3))
     }
 

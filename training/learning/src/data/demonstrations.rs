@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use webshop_agent::prompt_format::compact::utterance;
 use webshop_agent::prompt_format::compact_renderer::{Piece, PromptConfig, Transcriber, encode};
 use webshop_agent::{AgentError, ChatDemonstrator, DemonstratedTurn, Demonstrator, Manner};
-use webshop_lm::{Context, Sampler, ShopTokenizer};
+use webshop_lm::{Context, Sampler, BpeTokenizer};
 use webshop_env::{Session, Shop};
 use webshop_products::{GoalId, Purpose, Seed};
 
@@ -32,7 +32,7 @@ pub struct Demonstrations<'a> {
     /// Where the goals are.
     pub task_set: &'a TaskSet,
     /// What text becomes.
-    pub tokenizer: &'a ShopTokenizer,
+    pub tokenizer: &'a BpeTokenizer,
     /// Who tells them in a chat; `None` in the plain prompt format.
     pub chat: Option<ChatDemonstrator<'a>>,
     /// How pages are read.
@@ -89,7 +89,7 @@ impl Demonstrations<'_> {
         Ok(told.map(|told| {
             let mut trajectory = Trajectory::new();
             for turn in told {
-                if turn.context == Context::Alone {
+                if turn.context == Context::Fresh {
                     trajectory.begin_sequence();
                 }
                 trajectory.push_observation(&turn.prompt_ids);
@@ -121,7 +121,7 @@ pub fn render_demonstration(
 
 /// The trajectory of demonstrated `turns` for `goal`.
 pub fn demonstration_trajectory(
-    tokenizer: &ShopTokenizer,
+    tokenizer: &BpeTokenizer,
     prompt: PromptConfig,
     shop: &Shop,
     goal: GoalId,
@@ -146,7 +146,7 @@ pub fn cloning_gradient(
     let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
     let scale = -1.0 / n_tokens.max(1) as f64;
     let packed = MicroBatch::pack(batch, limit_tokens);
-    let (gradients, shares) = accumulate(network, &packed, Sampler::PLAIN, |_, stats| {
+    let (gradients, shares) = accumulate(network, &packed, Sampler::UNTEMPERED, |_, stats| {
         let share = (stats.log_prob.sum_all()? * scale)?;
         let value = f64::from(share.to_scalar::<f32>()?);
         Ok((share, value))

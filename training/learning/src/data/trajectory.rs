@@ -77,7 +77,7 @@ impl Trajectory {
         let mut trajectory = Self::new();
         let mut entropy = 0.0;
         for tokens in episode.turns.iter().filter_map(|turn| turn.tokens.as_ref()) {
-            if tokens.context == Context::Alone {
+            if tokens.context == Context::Fresh {
                 trajectory.begin_sequence();
             }
             trajectory.push_observation(&tokens.prompt_ids);

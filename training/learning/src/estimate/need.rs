@@ -71,7 +71,7 @@ impl MemoryNeed {
             activations,
             kept: if model.is_wide() { 0 } else { gradients + activations },
             decoder: elements(all),
-            cache: (n_lanes * capacity * model.config().cached_bytes()) as u64,
+            cache: (n_lanes * capacity * model.config().cache_bytes_per_token()) as u64,
         }
     }
 

@@ -197,8 +197,8 @@ mod tests {
         let learners: [&dyn Loss; 2] =
             [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl, min_std: 0.0 }];
         for learner in learners {
-            let (ours, our_norm, our_weights) = step(KernelChoice::Plain, learner);
-            let (theirs, their_norm, their_weights) = step(KernelChoice::Own, learner);
+            let (ours, our_norm, our_weights) = step(KernelChoice::Reference, learner);
+            let (theirs, their_norm, their_weights) = step(KernelChoice::Custom, learner);
             // Log-probabilities of a few nats are told to 1e-6; what is summed from them is to 1e-4 of itself.
             for (name, ours, theirs) in [
                 ("loss", ours.loss, theirs.loss),
@@ -225,12 +225,12 @@ mod tests {
     #[test]
     fn a_step_is_taken_with_the_gradient_of_the_same_engine() {
         let model = Qwen2::random(&Qwen2Config::small(50), Seed(1)).unwrap();
-        let [mut cpu, device] = [KernelChoice::Own, KernelChoice::Plain].map(|choice| {
+        let [mut cpu, device] = [KernelChoice::Custom, KernelChoice::Reference].map(|choice| {
             let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
             TrainState::new(&model, &compute, Method::Adamw, &OptimizerConfig::default()).unwrap()
         });
         let packed = MicroBatch::pack(&[trajectory(1, -1.0)], 100);
-        let (gradients, _) = accumulate(device.network(), &packed, Sampler::PLAIN, |_, stats| {
+        let (gradients, _) = accumulate(device.network(), &packed, Sampler::UNTEMPERED, |_, stats| {
             Ok((stats.log_prob.sum_all()?, ()))
         })
         .unwrap();

@@ -51,12 +51,12 @@ mod tests {
     /// Log-probabilities of what was said, episode by episode.
     fn said(model: &Network, trajectory: &Trajectory) -> Vec<f32> {
         let micro = &MicroBatch::pack(std::slice::from_ref(trajectory), 100)[0];
-        model.score(micro, Sampler::PLAIN).unwrap().log_prob.to_vec1().unwrap()
+        model.score(micro, Sampler::UNTEMPERED).unwrap().log_prob.to_vec1().unwrap()
     }
 
     #[test]
     fn a_policy_is_as_far_from_another_as_its_episodes_are_likelier() {
-        for choice in [KernelChoice::Own, KernelChoice::Plain] {
+        for choice in [KernelChoice::Custom, KernelChoice::Reference] {
             let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
             let model = |seed| {
                 let model = Qwen2::random(&Qwen2Config::small(50), Seed(seed)).unwrap();
@@ -65,7 +65,7 @@ mod tests {
             let (policy, reference) = (model(1), model(2));
             let drawn = |trajectory: Trajectory| Trajectory { behaviour_log_probs: said(&policy, &trajectory), ..trajectory };
             let trajectories: Vec<Trajectory> = (0..5).map(trajectory).map(drawn).collect();
-            let kl = |of: &Network, limit| kl_to(of, &trajectories, Sampler::PLAIN, limit).unwrap();
+            let kl = |of: &Network, limit| kl_to(of, &trajectories, Sampler::UNTEMPERED, limit).unwrap();
             assert!(kl(&policy, 100).abs() < 1e-5, "from itself: {}", kl(&policy, 100));
             let sum = |values: &[f32]| values.iter().map(|&value| f64::from(value)).sum::<f64>();
             let apart = |trajectory: &Trajectory| sum(&trajectory.behaviour_log_probs) - sum(&said(&reference, trajectory));
@@ -75,7 +75,7 @@ mod tests {
                 let found = kl(&reference, limit);
                 assert!((found - expected).abs() < 1e-5, "{choice:?}: {found} for {expected}");
             }
-            assert_eq!(kl_to(&reference, &[], Sampler::PLAIN, 8).unwrap(), 0.0);
+            assert_eq!(kl_to(&reference, &[], Sampler::UNTEMPERED, 8).unwrap(), 0.0);
         }
     }
 }

@@ -10,7 +10,7 @@ use webshop_lm::lora::Lora;
 use webshop_agent::prompt_format::compact_renderer::{THINK, mark};
 use webshop_agent::next_action::Sample;
 use webshop_agent::{AgentError, ChatFormat, Dialect, Interviewer, LmConfig, LmPolicy, Question};
-use webshop_lm::{Engine, Qwen2, Sampler, SamplingCoordinates, ShopTokenizer};
+use webshop_lm::{Engine, Qwen2, Sampler, SamplingCoordinates, BpeTokenizer};
 use webshop_products::Seed;
 
 use crate::run::folder::find_checkpoint;
@@ -34,7 +34,7 @@ pub struct TrainedModel {
     /// The configuration of the training; the defaults if the folder is a bare model.
     pub config: Config,
     /// Its tokenizer.
-    pub tokenizer: ShopTokenizer,
+    pub tokenizer: BpeTokenizer,
     /// The weights.
     pub model: Qwen2,
     /// Where its files are.
@@ -60,7 +60,7 @@ pub struct GenerationOptions {
 #[derive(Debug)]
 pub struct LoadedPolicy {
     engine: Engine,
-    tokenizer: ShopTokenizer,
+    tokenizer: BpeTokenizer,
     config: LmConfig,
     format: Option<ChatFormat>,
     fingerprint: Arc<str>,
@@ -78,7 +78,7 @@ impl TrainedModel {
     }
 
     fn from_model(config: Config, folder: &Path) -> Result<Self> {
-        let tokenizer = ShopTokenizer::load(folder)?;
+        let tokenizer = BpeTokenizer::load(folder)?;
         // Before the weights, which take longer to read than to find wrong.
         StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
         Ok(Self { config, tokenizer, model: load_weights(folder)?, folder: folder.to_owned() })
@@ -126,7 +126,7 @@ impl TrainedModel {
 }
 
 /// Whether a vocabulary has the marks of the plain prompt format.
-pub(crate) fn knows_compact(tokenizer: &ShopTokenizer) -> bool {
+pub(crate) fn knows_compact(tokenizer: &BpeTokenizer) -> bool {
     let knows = |token: &str| tokenizer.special_id(token).is_ok();
     knows(THINK) && knows(&mark(1))
 }
@@ -166,7 +166,7 @@ impl LoadedPolicy {
         let interviewer = Interviewer::new(&self.tokenizer, format, &self.config)?;
         let prompts = steps.iter().map(|step| interviewer.ask(step)).collect::<Result<Vec<_>, _>>()?;
         let asked = prompts.iter().enumerate().filter_map(|(place, prompt)| {
-            let coordinates = SamplingCoordinates { goal: place as u64, ..SamplingCoordinates::default() };
+            let coordinates = SamplingCoordinates { task: place as u64, ..SamplingCoordinates::default() };
             Some(Question { prompt_ids: prompt.as_ref()?, coordinates })
         });
         let asked: Vec<Question<'_>> = asked.collect();
@@ -180,7 +180,7 @@ impl LoadedPolicy {
     /// Episodes to play side by side: as many as keep the processor busy and memory within bounds.
     pub fn lanes(&self) -> usize {
         let (token, bytes) = match &self.engine {
-            Engine::Cpu(decoder) => (decoder.config().cached_bytes(), CACHE_BYTES),
+            Engine::Cpu(decoder) => (decoder.config().cache_bytes_per_token(), CACHE_BYTES),
             Engine::Device(model) => (model.cache_bytes_per_token(), model.compute().cache_bytes()),
         };
         lanes_within(bytes, token, self.config.max_context)

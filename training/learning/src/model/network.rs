@@ -26,7 +26,7 @@ pub enum Network {
 impl Network {
     /// The weights of `model` where `compute` says: shared on the cpu backend, else those that it has now.
     pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self> {
-        Ok(match compute.is_first_engine() {
+        Ok(match compute.uses_cpu_backend() {
             true => Self::Cpu(Arc::new(model.clone())),
             false => Self::Device(Arc::new(DeviceModel::new(model, compute)?)),
         })
@@ -62,7 +62,7 @@ impl Network {
 
 /// Refuses what is learned on the cpu backend only.
 pub(crate) fn check(config: &ModelConfig, compute: &Compute) -> Result<()> {
-    if config.lora_rank == 0 || compute.is_first_engine() {
+    if config.lora_rank == 0 || compute.uses_cpu_backend() {
         return Ok(());
     }
     let problem = format!(

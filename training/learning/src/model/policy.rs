@@ -13,7 +13,7 @@ use webshop_lm::checkpoint::Companions;
 use webshop_lm::lora::{Lora, LoraConfig};
 use webshop_agent::prompt_format::compact_renderer::PROMPT_VERSION;
 use webshop_agent::{ChatDemonstrator, ChatFormat, Dialect, Interviewer, LmConfig, LmPolicy};
-use webshop_lm::{Engine, Qwen2, ShopTokenizer};
+use webshop_lm::{Engine, Qwen2, BpeTokenizer};
 use webshop_products::Seed;
 
 use crate::config::{Config, ModelConfig};
@@ -29,7 +29,7 @@ pub(crate) struct PolicyModel {
     /// The weights, and the adapter if it is one that learns.
     pub model: Qwen2,
     /// What text becomes.
-    pub tokenizer: ShopTokenizer,
+    pub tokenizer: BpeTokenizer,
     /// How it chats; `None` in the plain prompt format.
     format: Option<ChatFormat>,
     /// Files of the folder it comes from.
@@ -64,11 +64,11 @@ impl PolicyModel {
 
     /// As a checkpoint of the run left it in `folder`.
     pub fn resume(config: &Config, folder: &Path) -> Result<Self> {
-        let tokenizer = ShopTokenizer::load(folder)?;
+        let tokenizer = BpeTokenizer::load(folder)?;
         Self::new(config, load_weights(folder)?, tokenizer, Some(folder))
     }
 
-    fn new(config: &Config, model: Qwen2, tokenizer: ShopTokenizer, folder: Option<&Path>) -> Result<Self> {
+    fn new(config: &Config, model: Qwen2, tokenizer: BpeTokenizer, folder: Option<&Path>) -> Result<Self> {
         let positions = model.config().max_position_embeddings;
         let context = config.prompt.max_context;
         if context > positions {

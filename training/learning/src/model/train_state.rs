@@ -35,7 +35,7 @@ enum Moving {
 impl TrainState {
     /// The train_state that has the weights of `model` now, and no moments yet.
     pub fn new(model: &Qwen2, compute: &Compute, method: Method, config: &OptimizerConfig) -> Result<Self> {
-        if compute.is_first_engine() {
+        if compute.uses_cpu_backend() {
             let moving = Moving::Cpu(Optimizer::new(method, config, model.learnable()));
             return Ok(Self { network: Network::new(model, compute)?, moving });
         }

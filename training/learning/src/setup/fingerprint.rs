@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use webshop_agent::prompt_format::compact_renderer::PROMPT_VERSION;
 use webshop_env::ENVIRONMENT_ID;
-use webshop_lm::ShopTokenizer;
+use webshop_lm::BpeTokenizer;
 
 use crate::data::task_set::TaskSet;
 
@@ -35,7 +35,7 @@ pub struct Fingerprint {
 }
 
 /// The fingerprint of training on `task_set` with `tokenizer`; base, compute and examples are empty.
-pub fn fingerprint(task_set: &TaskSet, tokenizer: &ShopTokenizer) -> Fingerprint {
+pub fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Fingerprint {
     let digest = Sha256::digest(tokenizer.to_json());
     Fingerprint {
         environment: ENVIRONMENT_ID.into(),

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use webshop_agent::prompt_format::compact_renderer::{Piece, marks};
 use webshop_agent::{DemonstratedTurn, Demonstrator, Dialect, Manner};
 use webshop_env::{Session, Shop};
-use webshop_lm::ShopTokenizer;
+use webshop_lm::BpeTokenizer;
 use webshop_products::{GoalId, Seed};
 
 use crate::config::Config;
@@ -18,7 +18,7 @@ const TOKENIZER_EPISODES: usize = 200;
 
 /// Trains a tokenizer on demonstrated episodes of the training goals: with the marks of the compact format, or for the
 /// text of a chat format.
-pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<ShopTokenizer> {
+pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokenizer> {
     let format = config.prompt.format;
     let render = |goal: &TaskId| {
         let shop = task_set.shop_of(*goal);
@@ -36,11 +36,11 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<ShopTokeni
     let texts: Vec<String> = goals.par_iter().map(render).collect();
     let (texts, n_ids) = (texts.iter().map(String::as_str), config.model.vocab_size);
     if format != Dialect::Plain {
-        return Ok(ShopTokenizer::train_quoted(texts, n_ids)?);
+        return Ok(BpeTokenizer::train_quoted(texts, n_ids)?);
     }
     let marks = marks();
     let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
-    Ok(ShopTokenizer::train(texts, n_ids, &marks)?)
+    Ok(BpeTokenizer::train(texts, n_ids, &marks)?)
 }
 
 /// An episode in the compact format as one text.

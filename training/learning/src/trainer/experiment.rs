@@ -112,7 +112,7 @@ impl<'a> Experiment<'a> {
 
     /// Device, dtype and kernels as fingerprints and V* keys state them; empty for the cpu backend.
     pub(super) fn compute_kind(&self) -> String {
-        if self.compute.is_first_engine() { String::new() } else { self.compute.kind() }
+        if self.compute.uses_cpu_backend() { String::new() } else { self.compute.kind() }
     }
 
     /// Optimizer steps before the first RL step.

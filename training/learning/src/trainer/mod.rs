@@ -146,7 +146,7 @@ pub fn warm_up(
 }
 
 fn cpu() -> Result<Compute> {
-    Ok(Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Own)?)
+    Ok(Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom)?)
 }
 
 /// A run in progress. On a device, the weights of `ex.policy` are those of the last save; `train_state` has the current

@@ -205,8 +205,8 @@ impl<'e> Completer<'e> {
         let _span = tracing::debug_span!("rollout", completions = steps.len() * n_samples).entered();
         let prompt = |step: &Step| SamplingCoordinates {
             step: at,
-            shop: u64::from(step.goal.shop),
-            goal: u64::from(step.goal.goal.0),
+            environment: u64::from(step.goal.shop),
+            task: u64::from(step.goal.goal.0),
             turn: step.turn as u64,
             ..SamplingCoordinates::default()
         };

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use webshop_env::{Action, Page};
-use webshop_lm::{Budget, Constraint, FreeText, ShopTokenizer, Thought};
+use webshop_lm::{Budget, Constraint, FreeText, BpeTokenizer, Thought};
 
 use crate::error::AgentError;
 use crate::prompt_format::PromptFormat;
@@ -39,7 +39,7 @@ impl ActionGrammar {
     /// # Errors
     /// If the limit is too small for a search or for the longest button.
     pub(super) fn new(
-        tokenizer: &ShopTokenizer,
+        tokenizer: &BpeTokenizer,
         prompt_format: PromptFormat,
         thought: Option<Thought>,
         stop: &str,
@@ -73,8 +73,8 @@ impl ActionGrammar {
 
     /// The tokens of thoughts and searches beside these clicks.
     fn budget(&self, clicks: &[Vec<u32>]) -> Result<Budget, AgentError> {
-        let thought_form = self.thought.as_ref().map_or(0, |thought| thought.form_tokens());
-        let search_form = self.search.form_tokens();
+        let thought_form = self.thought.as_ref().map_or(0, |thought| thought.n_delimiter_tokens());
+        let search_form = self.search.n_delimiter_tokens();
         let click = clicks.iter().map(Vec::len).max().unwrap_or(0);
         let needed = thought_form + click.max(search_form + 1);
         if needed > self.max_turn_tokens {

@@ -9,11 +9,10 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use webshop_env::{Action, Page};
-use webshop_lm::chat::template::{ChatTemplate, Conversation as TemplateInput};
+use webshop_lm::chat::{ChatTemplate, TemplateInput};
 use webshop_lm::checkpoint::StopTokens;
-use webshop_lm::{
-    Constraint, Context, LmError, Message, Qwen2Config, Role, ShopTokenizer, Thought, ThoughtStart,
-};
+use webshop_lm::chat::{Message, Role};
+use webshop_lm::{Constraint, Context, LmError, Qwen2Config, BpeTokenizer, Thought, ThoughtStart};
 
 use crate::episode::PromptStamp;
 use crate::error::AgentError;
@@ -46,7 +45,7 @@ impl ChatFormat {
         folder: &Path,
         prompt_format: PromptFormat,
         config: &Qwen2Config,
-        tokenizer: &ShopTokenizer,
+        tokenizer: &BpeTokenizer,
     ) -> Result<Self, AgentError> {
         let template = ChatTemplate::load(folder)?;
         let mut stop_ids = StopTokens::load(folder, config, tokenizer)?.ids().to_vec();
@@ -83,7 +82,7 @@ impl ChatFormat {
 /// Encodes pages as messages of a chat, with a conversation per lane.
 #[derive(Clone, Debug)]
 pub(super) struct ChatEncoder<'a> {
-    tokenizer: &'a ShopTokenizer,
+    tokenizer: &'a BpeTokenizer,
     format: &'a ChatFormat,
     stamp: PromptStamp,
     /// The special tokens as text, none empty.
@@ -106,7 +105,7 @@ struct LaneMemory {
 
 impl<'a> ChatEncoder<'a> {
     pub(super) fn new(
-        tokenizer: &'a ShopTokenizer,
+        tokenizer: &'a BpeTokenizer,
         format: &'a ChatFormat,
         config: &LmConfig,
     ) -> Result<Self, AgentError> {
@@ -197,7 +196,7 @@ impl<'a> ChatEncoder<'a> {
     /// format.
     pub(super) fn encode_completion(&self, text: &str, free: &str) -> Result<Vec<u32>, AgentError> {
         let has_special = self.specials.iter().any(|special| free.contains(special));
-        let ids = if has_special { self.tokenizer.encode_plain(text) } else { self.tokenizer.encode(text) };
+        let ids = if has_special { self.tokenizer.encode_text(text) } else { self.tokenizer.encode(text) };
         let mut ids = ids?;
         ids.extend(self.format.stop_ids.first());
         Ok(ids)
@@ -290,7 +289,7 @@ impl TurnEncoder for ChatEncoder<'_> {
         let prompt = match prompt_format.history() {
             History::Rebuild => {
                 let messages_without = |n| Ok(prompt_format.messages_without(&lane.conversation, n));
-                (Context::Alone, self.encode_fitting(n_past, messages_without)?)
+                (Context::Fresh, self.encode_fitting(n_past, messages_without)?)
             }
             History::Append => {
                 let mut messages = prompt_format.messages(&lane.conversation);
@@ -301,7 +300,7 @@ impl TurnEncoder for ChatEncoder<'_> {
                 let text = self.render(&messages)?;
                 let new = self.new_text(&lane, &text)?.to_owned();
                 lane.rendered = text;
-                (Context::Kept, self.tokenizer.encode(&new)?)
+                (Context::Continue, self.tokenizer.encode(&new)?)
             }
         };
         self.lanes[view.lane] = Some(lane);

@@ -1,7 +1,7 @@
 //! The encoder of the prompt format `compact`.
 
 use webshop_env::{Action, Page, SearchPage};
-use webshop_lm::{Constraint, Context, ShopTokenizer, Thought, ThoughtStart};
+use webshop_lm::{Constraint, Context, BpeTokenizer, Thought, ThoughtStart};
 
 use crate::episode::PromptStamp;
 use crate::error::AgentError;
@@ -17,7 +17,7 @@ use crate::prompt_format::{ParsedCompletion, PromptFormat};
 /// Encodes pages in the layout of [`CompactRenderer`].
 #[derive(Debug)]
 pub(super) struct CompactEncoder<'a> {
-    tokenizer: &'a ShopTokenizer,
+    tokenizer: &'a BpeTokenizer,
     prompt: PromptConfig,
     stop_ids: [u32; 1],
     grammar: Option<ActionGrammar>,
@@ -26,7 +26,7 @@ pub(super) struct CompactEncoder<'a> {
 }
 
 impl<'a> CompactEncoder<'a> {
-    pub(super) fn new(tokenizer: &'a ShopTokenizer, config: &LmConfig) -> Result<Self, AgentError> {
+    pub(super) fn new(tokenizer: &'a BpeTokenizer, config: &LmConfig) -> Result<Self, AgentError> {
         let marks = (1..=config.prompt.results_shown)
             .map(|k| tokenizer.special_id(&mark(k)))
             .collect::<Result<Vec<_>, _>>()?;
@@ -75,7 +75,7 @@ impl TurnEncoder for CompactEncoder<'_> {
 
     fn encode(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError> {
         let pieces = self.renderers[view.lane].render(view.page, view.noop);
-        Ok((Context::Kept, encode_pieces(self.tokenizer, &pieces)?))
+        Ok((Context::Continue, encode_pieces(self.tokenizer, &pieces)?))
     }
 
     fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {

@@ -1,7 +1,7 @@
 //! Demonstrations as chats: the tokens that a model would have read and sampled.
 
 use webshop_env::{Session, Shop};
-use webshop_lm::{Context, ShopTokenizer};
+use webshop_lm::{Context, BpeTokenizer};
 use webshop_products::GoalId;
 
 use crate::episode::EpisodeCoordinates;
@@ -36,7 +36,7 @@ impl<'a> DemonstrationRenderer<'a> {
     /// # Errors
     /// As [`LmPolicy::chat`](crate::LmPolicy::chat).
     pub fn new(
-        tokenizer: &'a ShopTokenizer,
+        tokenizer: &'a BpeTokenizer,
         format: &'a ChatFormat,
         config: &LmConfig,
         max_steps: u32,

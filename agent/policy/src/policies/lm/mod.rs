@@ -20,7 +20,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use webshop_lm::{Engine, Generator, GeneratorConfig, Request, SamplingCoordinates, ShopTokenizer};
+use webshop_lm::{Engine, Generator, GeneratorConfig, Request, SamplingCoordinates, BpeTokenizer};
 use webshop_products::Seed;
 
 use crate::episode::{PromptStamp, Sampling, Turn, TurnTokens};
@@ -50,7 +50,7 @@ impl<'a> LmPolicy<'a> {
     /// If the tokenizer lacks a mark, or `config` is `constrained` and `max_turn_tokens` too small.
     pub fn compact(
         engine: impl Into<Engine>,
-        tokenizer: &'a ShopTokenizer,
+        tokenizer: &'a BpeTokenizer,
         config: LmConfig,
         seed: Seed,
     ) -> Result<Self, AgentError> {
@@ -65,7 +65,7 @@ impl<'a> LmPolicy<'a> {
     /// `max_turn_tokens` too small.
     pub fn chat(
         engine: impl Into<Engine>,
-        tokenizer: &'a ShopTokenizer,
+        tokenizer: &'a BpeTokenizer,
         format: &'a ChatFormat,
         config: LmConfig,
         seed: Seed,
@@ -88,8 +88,8 @@ impl<'a> LmPolicy<'a> {
             prompt_ids,
             coordinates: SamplingCoordinates {
                 step: at.step,
-                shop: at.shop,
-                goal: u64::from(at.goal.0),
+                environment: at.shop,
+                task: u64::from(at.goal.0),
                 sample: at.sample,
                 turn: view.turn as u64,
                 token: 0,
@@ -121,7 +121,7 @@ impl Policy for LmPolicy<'_> {
 
     fn enter(&mut self, lane: usize) {
         self.encoder.enter(lane);
-        self.generator.as_mut().expect("`begin` was called").forget(lane);
+        self.generator.as_mut().expect("`begin` was called").clear_lane(lane);
     }
 
     /// Encodes the prompt again, for the memory of the encoder, and takes the recorded tokens.
@@ -138,7 +138,7 @@ impl Policy for LmPolicy<'_> {
         self.encoder.decode(view, &tokens.completion.ids);
         let generator = self.generator.as_mut().expect("`begin` was called");
         let ids = [&tokens.prompt_ids[..], &tokens.completion.ids].concat();
-        generator.recall(view.lane, tokens.context, &ids);
+        generator.prefill(view.lane, tokens.context, &ids);
         Ok(())
     }
 

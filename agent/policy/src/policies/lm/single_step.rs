@@ -4,9 +4,9 @@
 //! encode the same session. Prompts without room for a completion drop their oldest pages. A completion
 //! depends only on its prompt, the sampler and its coordinates.
 
-use webshop_lm::generation::self_certainty::Certainty;
+use webshop_lm::Certainty;
 use webshop_lm::{
-    Completion, Context, Engine, Generator, GeneratorConfig, Request, SamplingCoordinates, ShopTokenizer,
+    Completion, Context, Engine, Generator, GeneratorConfig, Request, SamplingCoordinates, BpeTokenizer,
 };
 use webshop_products::Seed;
 
@@ -21,7 +21,7 @@ use crate::prompt_format::PromptFormat;
 #[derive(Clone, Debug)]
 pub struct SingleStepSampler<'a> {
     encoder: ChatEncoder<'a>,
-    tokenizer: &'a ShopTokenizer,
+    tokenizer: &'a BpeTokenizer,
     config: LmConfig,
     /// Whether prompts contain past rationales.
     with_rationales: bool,
@@ -55,7 +55,7 @@ impl<'a> SingleStepSampler<'a> {
     /// # Errors
     /// If its prompt format is not one of Shop-R1, or as [`LmPolicy::chat`](crate::LmPolicy::chat).
     pub fn new(
-        tokenizer: &'a ShopTokenizer,
+        tokenizer: &'a BpeTokenizer,
         format: &'a ChatFormat,
         config: &LmConfig,
     ) -> Result<Self, AgentError> {
@@ -142,7 +142,7 @@ impl<'a> SingleStepSampler<'a> {
             for sample in 0..options.n_samples as u64 {
                 let request = |(lane, prompt): (usize, &SingleStepPrompt<'_>)| Request {
                     lane,
-                    context: Context::Alone,
+                    context: Context::Fresh,
                     prompt_ids: prompt.prompt_ids.to_vec(),
                     coordinates: SamplingCoordinates {
                         sample: prompt.coordinates.sample + sample,

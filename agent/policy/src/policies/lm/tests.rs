@@ -8,8 +8,9 @@ use std::sync::Arc;
 use serde_json::{Map, json};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use webshop_env::{EnvConfig, Shop, ShopEnv};
-use webshop_lm::chat::template::{ChatTemplate, Conversation as TemplateInput};
-use webshop_lm::{Context, Decoder, Message, Qwen2, Qwen2Config, Role, Sampler, StopReason};
+use webshop_lm::chat::{ChatTemplate, TemplateInput} as TemplateInput};
+use webshop_lm::chat::{Message, Role};
+use webshop_lm::{Context, Decoder, Qwen2, Qwen2Config, Sampler, StopReason};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData};
 
 use super::*;
@@ -36,7 +37,7 @@ const FORGETFUL: &str = "{% for message in messages %}{{ '<|im_start|>' + messag
     {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 /// A token for each byte, and the marks of a chat.
-fn tokenizer() -> ShopTokenizer {
+fn tokenizer() -> BpeTokenizer {
     let mut bytes: Vec<char> = ByteLevel::alphabet().into_iter().collect();
     bytes.sort_unstable();
     let vocab: BTreeMap<String, usize> =
@@ -54,7 +55,7 @@ fn tokenizer() -> ShopTokenizer {
         "pre_tokenizer": bytes, "post_processor": null, "decoder": bytes,
         "model": { "type": "BPE", "vocab": vocab, "merges": [] },
     });
-    ShopTokenizer::from_json(&json.to_string()).unwrap()
+    BpeTokenizer::from_json(&json.to_string()).unwrap()
 }
 
 fn format(prompt_format: PromptFormat, template: &str) -> ChatFormat {
@@ -88,7 +89,7 @@ fn shop() -> Arc<Shop> {
 fn config(constrained: bool) -> LmConfig {
     LmConfig {
         prompt: PromptConfig { results_shown: 5 },
-        sampler: Sampler::PLAIN,
+        sampler: Sampler::UNTEMPERED,
         max_context: 1 << 15,
         max_turn_tokens: 480,
         constrained,
@@ -132,7 +133,7 @@ fn play_tasks(
     if prompt_format == PromptFormat::Compact {
         let (text, marks) = (["search click back to "], marks());
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
-        let tokenizer = ShopTokenizer::train(text, 300, &marks).unwrap();
+        let tokenizer = BpeTokenizer::train(text, 300, &marks).unwrap();
         return played(LmPolicy::compact(decoder(tokenizer.vocab_size()), &tokenizer, config, Seed(1)));
     }
     let (tokenizer, format) = (tokenizer(), format(prompt_format, CHAT));
@@ -164,7 +165,7 @@ fn demonstrations_have_the_tokens_of_a_rollout() {
             let mut context = String::new();
             for (turn, tokens) in turns.iter().zip(&rendered_turns) {
                 prompt_format.add_page(&mut conversation, env.page(), None);
-                if tokens.context == Context::Alone {
+                if tokens.context == Context::Fresh {
                     context.clear();
                 }
                 context += &tokenizer.decode(&tokens.prompt_ids);
@@ -211,7 +212,7 @@ fn tokens_are_those_of_the_template() {
                 prompt_format.add_page(&mut conversation, env.page(), noop);
                 let tokens = turn.agent.tokens.as_ref().unwrap();
                 if prompt_format.history() == History::Rebuild {
-                    assert_eq!(tokens.context, Context::Alone);
+                    assert_eq!(tokens.context, Context::Fresh);
                     context.clear();
                 }
                 context += &tokenizer.decode(&tokens.prompt_ids);

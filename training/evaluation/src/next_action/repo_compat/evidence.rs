@@ -11,7 +11,7 @@
 //! The searched keys are those of replies of OpenAI's API and of the trainers that store them.
 
 use serde_json::Value;
-use webshop_lm::generation::self_certainty::certainty_of_likeliest;
+use webshop_lm::generation::self_certainty::certainty_of_top_k;
 
 use crate::next_action::repo_compat::config::RepoConfig;
 use crate::statistics::mean;
@@ -28,7 +28,7 @@ pub(super) fn certainty(config: &RepoConfig, extras: &Value) -> f64 {
     let certainty = if let Some(full) = distributions(extras).filter(|_| config.sc_exact_kl) {
         mean(&full.iter().map(|p| normalized_kl(p, config.sc_vocab_size_hint)).collect::<Vec<_>>())
     } else if let Some(tops) = likeliest(extras) {
-        mean(&tops.iter().map(|top| certainty_of_likeliest(top)).collect::<Vec<_>>())
+        mean(&tops.iter().map(|top| certainty_of_top_k(top)).collect::<Vec<_>>())
     } else if let Some(log_prob) = mean_log_prob(extras) {
         1.0 / (1.0 + ((config.sc_calib_center - log_prob) * config.sc_calib_scale).exp())
     } else {
