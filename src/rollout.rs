@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use webshop_agent::{Canary, OraclePolicy, Policy, RandomPolicy, RulePolicy};
+use webshop_agent::{ExploitPolicy, OraclePolicy, Policy, RandomPolicy, RulePolicy};
 use webshop_products::Seed;
-use webshop_training::Trained;
+use webshop_training::TrainedModel;
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 
@@ -85,13 +85,13 @@ pub(crate) fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::Random => run_policy(&mut RandomPolicy::new(Seed(args.episodes.seed))),
         PolicyName::Rule => run_policy(&mut RulePolicy),
         PolicyName::Oracle => run_policy(&mut OraclePolicy),
-        PolicyName::LongestTitle => run_policy(&mut Canary::LongestTitle),
-        PolicyName::AllOptions => run_policy(&mut Canary::AllOptions),
-        PolicyName::QueryStuffing => run_policy(&mut Canary::QueryStuffing),
-        PolicyName::RepeatForever => run_policy(&mut Canary::RepeatForever),
+        PolicyName::LongestTitle => run_policy(&mut ExploitPolicy::LongestTitle),
+        PolicyName::AllOptions => run_policy(&mut ExploitPolicy::AllOptions),
+        PolicyName::QueryStuffing => run_policy(&mut ExploitPolicy::QueryStuffing),
+        PolicyName::RepeatForever => run_policy(&mut ExploitPolicy::RepeatForever),
         PolicyName::Remote => remote::run(&args.remote, &args.episodes, out),
         PolicyName::Lm => match args.checkpoint {
-            Some(checkpoint) => run_model(Trained::load(&checkpoint)?, &args.episodes, out),
+            Some(checkpoint) => run_model(TrainedModel::load(&checkpoint)?, &args.episodes, out),
             None => bail!("the policy `lm` needs `--checkpoint DIR`"),
         },
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use webshop_report::write_report;
-use webshop_training::{Config, Practice, Preset, RunFolder, Stage, TrainingError, train_on};
+use webshop_training::{Config, RlMode, Preset, RunFolder, Evaluation, TrainingError, train_on};
 
 use crate::args::cache::CacheArgs;
 use crate::args::compute::ComputeArgs;
@@ -56,9 +56,9 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     }
     let compute = args.compute.choose()?;
-    let name = match config.learner.practice {
-        Practice::Trips => config.learner.loss.to_string(),
-        Practice::Steps => "shop-r1".into(),
+    let name = match config.rl.practice {
+        RlMode::MultiTurn => config.rl.loss.to_string(),
+        RlMode::SingleStep => "shop-r1".into(),
     };
     let out = args.out.unwrap_or_else(|| PathBuf::from(format!("runs/{name}-seed-{}", config.seed)));
     let (run, mut config) = if args.resume {
@@ -89,7 +89,7 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
     };
     let report = write_report(&run)?;
     outln!("evaluation on held-out goals, split `{}`:", config.evaluation.split)?;
-    let after = format!("after {}", config.learner.loss);
+    let after = format!("after {}", config.rl.loss);
     print_evaluation(config.model.first_name(), stages.random.as_ref())?;
     print_evaluation("after warm start", stages.warm_start.as_ref())?;
     print_evaluation(&after, stages.learned.as_ref())?;
@@ -121,7 +121,7 @@ fn command_line() -> String {
     std::iter::once("webshop".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-fn print_evaluation(name: &str, evaluation: Option<&Stage>) -> anyhow::Result<()> {
+fn print_evaluation(name: &str, evaluation: Option<&Evaluation>) -> anyhow::Result<()> {
     if let Some(evaluation) = evaluation {
         outln!("{name:<17} {}  ({:.0} s)", evaluation.summary, evaluation.seconds)?;
         if let Some(scores) = &evaluation.next_action {

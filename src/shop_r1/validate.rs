@@ -13,7 +13,7 @@ use crate::output::outln;
 /// The format, for `--help`.
 const FORMAT: &str = "Each line is a JSON object with
   id         unique in the file
-  source     demonstration, oracle, policy, human or dead_end
+  source     demonstration, oracle, policy, human or terminate_example
   split      train, validation or test; the same for all examples of a goal
   goal       number of the goal, if known
   step       number of steps before this one

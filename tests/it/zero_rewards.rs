@@ -12,7 +12,7 @@ use crate::common::experiment::{WARM_START, toy};
 use webshop_lm::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 use webshop_training::{
-    Gradients, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, config::LossName,
+    Gradients, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, config::LossKind,
     read_records, train,
 };
 
@@ -38,9 +38,9 @@ fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
 fn no_guarded_loss_moves_the_policy_without_a_reward() {
     // A loss by V*, a weighted imitation, a loss by groups, and one with ratios.
     let representative = [0, 2, 7, 11];
-    for loss in cases(&LossName::ALL, &representative) {
+    for loss in cases(&LossKind::ALL, &representative) {
         let group_size = if loss.is_by_group() { 4 } else { 1 };
-        let refresh = if loss == LossName::ApoLagged { 2 } else { 0 };
+        let refresh = if loss == LossKind::ApoLagged { 2 } else { 0 };
         let settings = [
             format!("value.refresh={refresh}"),
             format!("learner.group_size={group_size}"),

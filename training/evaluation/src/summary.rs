@@ -5,10 +5,11 @@
 //! evaluation during training report one. A [`Tally`] builds it episode by episode, for episodes in our shop
 //! and at a website. Two summaries are not compared here.
 
+use webshop_agent::EpisodeExt;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{Episode, SiteTrip};
+use webshop_agent::{Episode, SiteEpisode};
 use webshop_env::RewardBreakdown;
 
 use crate::statistics::{mean_interval, wilson_interval};
@@ -175,7 +176,7 @@ impl Tally {
     }
 
     /// Adds an episode at a website. It has no generated tokens and no reward breakdown.
-    pub fn count_at_site(&mut self, episode: &SiteTrip) {
+    pub fn count_at_site(&mut self, episode: &SiteEpisode) {
         self.episodes.push(EpisodeCounts {
             reward: episode.reward,
             n_turns: episode.turns.len(),
@@ -205,7 +206,7 @@ pub fn summarize(episodes: &[Episode]) -> Summary {
 }
 
 /// Statistics of episodes at a website.
-pub fn summarize_at_site(episodes: &[SiteTrip]) -> Summary {
+pub fn summarize_at_site(episodes: &[SiteEpisode]) -> Summary {
     let mut tally = Tally::default();
     episodes.iter().for_each(|episode| tally.count_at_site(episode));
     tally.summary()

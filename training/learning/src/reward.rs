@@ -3,6 +3,7 @@
 //! Partial credit is given for purchases only, never for clicks. The penalty for malformed completions is counted
 //! separately ([`malformed_turns`]), so that no score contains it.
 
+use webshop_agent::EpisodeExt;
 use serde::{Deserialize, Serialize};
 use webshop_agent::Episode;
 
@@ -34,5 +35,5 @@ impl TaskReward {
 
 /// Number of completions of `episode` that do not have the form of the prompt format.
 pub fn malformed_turns(episode: &Episode) -> usize {
-    episode.turns.iter().filter(|turn| !turn.is_well_formed).count()
+    episode.turns.iter().filter(|turn| !turn.agent.is_well_formed).count()
 }

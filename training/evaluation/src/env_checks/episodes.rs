@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use webshop_agent::{
-    Canary, Episode, EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task,
+    ExploitPolicy, Episode, EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task,
     rollout,
 };
 use webshop_env::{Action, Shop};
@@ -35,7 +35,7 @@ impl Episodes {
     pub(super) fn collect(shop: &Arc<Shop>) -> Result<Self> {
         let goals = spaced(shop.goals().goals(), MAX_CHECKED_GOALS);
         let mut exploits = vec![("buy-at-once", episodes_of(&mut RulePolicy, shop, &goals)?)];
-        for mut policy in Canary::ALL {
+        for mut policy in ExploitPolicy::ALL {
             exploits.push((policy.name(), episodes_of(&mut policy, shop, &goals)?));
         }
         Ok(Self {
@@ -54,7 +54,7 @@ impl Episodes {
     }
 
     pub(super) fn goal_of(&self, episode: &Episode) -> &Goal {
-        self.shop.goals().get(episode.coordinates.goal)
+        self.shop.goals().get(episode.meta.coordinates.goal)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Checks of the range of rewards: the oracle's maximum, and what policies earn without reading pages.
 
+use webshop_agent::EpisodeExt;
 use webshop_env::{Action, EnvConfig, ShopEnv};
 
 use crate::env_checks::check::Check;
@@ -22,7 +23,7 @@ pub(super) fn oracle_max(episodes: &Episodes) -> Check {
         summary.episodes, summary.mean_turns
     );
     if let Some(failed) = episodes.oracle.iter().find(|episode| !episode.is_success()) {
-        measured += &format!("; the first failed goal is {}", failed.coordinates.goal.0);
+        measured += &format!("; the first failed goal is {}", failed.meta.coordinates.goal.0);
     }
     Check::new("oracle_max", successes == summary.episodes && successes > 0, measured)
 }
@@ -65,7 +66,7 @@ pub(super) fn adversarial_floor(episodes: &Episodes) -> Check {
     let mut counterexample = None;
     for episode in episodes.oracle.iter().take(N_ATTACKED_EPISODES) {
         let mut env = ShopEnv::new(episodes.shop.clone(), EnvConfig::default());
-        env.reset(episode.coordinates.goal);
+        env.reset(episode.meta.coordinates.goal);
         for turn in episode.turns.iter().map(Some).chain([None]) {
             let second_purchase = env.is_over().then_some("click[buy now]");
             for action in hostile.iter().map(String::as_str).chain(second_purchase) {

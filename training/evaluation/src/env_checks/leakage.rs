@@ -18,7 +18,7 @@ pub(super) fn no_solution_leakage(episodes: &Episodes) -> Check {
     let pairs: Vec<(&Episode, GoalId)> = episodes
         .all()
         .zip(episodes.goals.iter().cycle().skip(1))
-        .filter(|(episode, other)| episode.coordinates.goal != **other)
+        .filter(|(episode, other)| episode.meta.coordinates.goal != **other)
         .map(|(episode, other)| (episode, *other))
         .collect();
     let compared: Vec<Result<usize, String>> =
@@ -40,7 +40,7 @@ pub(super) fn no_solution_leakage(episodes: &Episodes) -> Check {
 
 /// Number of pages compared, all equal; or the first difference.
 fn compare_pages(episodes: &Episodes, episode: &Episode, other: GoalId) -> Result<usize, String> {
-    let goal = episode.coordinates.goal;
+    let goal = episode.meta.coordinates.goal;
     let mut sessions = [goal, other].map(Session::start);
     let mut n_pages = 0;
     for turn in episode.turns.iter().map(Some).chain([None]) {

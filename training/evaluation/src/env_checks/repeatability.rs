@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use webshop_agent::{Episode, RandomPolicy};
 use webshop_env::{
-    Action, EnvConfig, Footprint, NoopReason, ObservationMode, ShopEnv, Step, Trip, VecEnv, replay,
+    Action, EnvConfig, TransitionDigest, NoopReason, ObservationMode, ShopEnv, Step, VecEnv, replay,
 };
 use webshop_products::{GoalId, Seed};
 
@@ -30,7 +30,7 @@ pub(super) fn seed_control(episodes: &Episodes) -> Result<Check> {
     let n = episodes.goals.len();
     let n_different = |repeated: &[Episode]| {
         let pairs = episodes.random.iter().zip(repeated);
-        pairs.filter(|(one, other)| record(episodes, one) != record(episodes, other)).count()
+        pairs.filter(|(one, other)| record(one) != record(other)).count()
     };
     let (n_changed, n_other) = (n_different(&again), n_different(&other));
     let measured = format!(
@@ -67,14 +67,14 @@ pub(super) fn episode_isolation(episodes: &Episodes) -> Check {
     let mut used = ShopEnv::new(episodes.shop.clone(), EnvConfig::default());
     // In reverse order, so that each episode follows other episodes than in its rollout.
     let after_others = all.iter().rev().find_map(|episode| {
-        used.reset(episode.coordinates.goal);
+        used.reset(episode.meta.coordinates.goal);
         let same = actions(episode).iter().zip(&episode.turns).all(|(action, turn)| {
             let step = used.step(action);
-            Footprint::of(used.session(), &step.observation) == turn.after
+            TransitionDigest::of(used.session(), &step.observation) == turn.after
         });
         (!same).then(|| format!("an episode of {} differs when it follows other episodes", name(episode)))
     });
-    let goals: Vec<GoalId> = all.iter().map(|episode| episode.coordinates.goal).collect();
+    let goals: Vec<GoalId> = all.iter().map(|episode| episode.meta.coordinates.goal).collect();
     let mut lanes = VecEnv::new(&episodes.shop, EnvConfig::default(), &goals);
     let longest = all.iter().map(|episode| episode.turns.len()).max().unwrap_or(0);
     let in_parallel = (0..longest).find_map(|turn| {
@@ -85,7 +85,7 @@ pub(super) fn episode_isolation(episodes: &Episodes) -> Check {
         let mut lanes = lanes.lanes().iter().zip(lanes.steps()).zip(&all);
         lanes.find_map(|((lane, step), episode)| {
             let expected = episode.turns.get(turn)?.after;
-            let same = Footprint::of(lane.session(), &step.observation) == expected;
+            let same = TransitionDigest::of(lane.session(), &step.observation) == expected;
             (!same).then(|| {
                 format!("an episode of {} differs when it runs in parallel with others", name(episode))
             })
@@ -101,7 +101,7 @@ pub(super) fn episode_isolation(episodes: &Episodes) -> Check {
 
 pub(super) fn trajectory_record(episodes: &Episodes) -> Check {
     let problem = |episode: &Episode| {
-        let read = match Trip::read(&record(episodes, episode)) {
+        let read = match webshop_env::Episode::<(), ()>::read(&record(episode)) {
             Ok(read) => read,
             Err(error) => {
                 return Some(format!("the record of {} does not read back: {error}", name(episode)));
@@ -110,7 +110,7 @@ pub(super) fn trajectory_record(episodes: &Episodes) -> Check {
         let is_complete = read.turns.len() == episode.turns.len()
             && read.turns.iter().zip(&episode.turns).all(|(read, turn)| {
                 (&read.action, read.noop, read.reward, read.after)
-                    == (&turn.action.to_string(), turn.noop, turn.reward, turn.after)
+                    == (&turn.action, turn.noop, turn.reward, turn.after)
             });
         let sum: f64 = read.turns.iter().map(|turn| turn.reward).sum();
         let end = (read.reward, read.breakdown, read.terminated, read.truncated);
@@ -129,7 +129,7 @@ pub(super) fn trajectory_record(episodes: &Episodes) -> Check {
 }
 
 pub(super) fn replayability(episodes: &Episodes) -> Check {
-    let records: Vec<String> = episodes.all().map(|episode| record(episodes, episode)).collect();
+    let records: Vec<String> = episodes.all().map(|episode| record(episode)).collect();
     let from_start = match replay(records.join("\n").as_bytes(), &episodes.shop) {
         Ok(replayed) => replayed.difference.map(|difference| difference.to_string()),
         Err(error) => Some(error.to_string()),
@@ -154,14 +154,14 @@ pub(super) fn replayability(episodes: &Episodes) -> Check {
 }
 
 /// The JSON record of an episode, a line of an episode file.
-fn record(episodes: &Episodes, episode: &Episode) -> String {
-    serde_json::to_string(&episode.record(&episodes.shop))
+fn record(episode: &Episode) -> String {
+    serde_json::to_string(episode)
         .expect("records hold numbers and texts, all valid JSON")
 }
 
 fn new_env(episodes: &Episodes, episode: &Episode, observation: ObservationMode) -> ShopEnv {
     let mut env = ShopEnv::new(Arc::clone(&episodes.shop), EnvConfig { observation, ..EnvConfig::default() });
-    env.reset(episode.coordinates.goal);
+    env.reset(episode.meta.coordinates.goal);
     env
 }
 
@@ -170,5 +170,5 @@ fn run(env: &mut ShopEnv, actions: &[Action]) -> Vec<Step> {
 }
 
 fn name(episode: &Episode) -> String {
-    format!("goal {}", episode.coordinates.goal.0)
+    format!("goal {}", episode.meta.coordinates.goal.0)
 }

@@ -18,7 +18,7 @@ struct Purchase<'a> {
 
 pub(super) fn reward_attribution(episodes: &Episodes) -> Check {
     let problem = |episode: &Episode| {
-        let goal = episode.coordinates.goal.0;
+        let goal = episode.meta.coordinates.goal.0;
         let last = episode.turns.len().wrapping_sub(1);
         let unearned = episode.turns.iter().enumerate().find(|(idx, turn)| {
             let buys = *idx == last && episode.terminated;
@@ -82,7 +82,7 @@ pub(super) fn verifier_determinism(episodes: &Episodes) -> Check {
 
 /// The purchase of an episode, found by replaying its actions.
 fn purchase<'a>(episodes: &'a Episodes, episode: &Episode) -> Option<Purchase<'a>> {
-    let mut session = Session::start(episode.coordinates.goal);
+    let mut session = Session::start(episode.meta.coordinates.goal);
     for turn in &episode.turns {
         session.act(&episodes.shop, &turn.action);
     }

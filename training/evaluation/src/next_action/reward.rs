@@ -1,6 +1,6 @@
 //! Chooses between the two reward functions.
 
-use webshop_agent::next_action::Answer;
+use webshop_agent::next_action::NextActionCompletion;
 use webshop_lm::{Certainty, CertaintyKind};
 
 use crate::next_action::attempt::{Attempt, ParsedAttempt};
@@ -45,7 +45,7 @@ impl ShopR1Reward {
 }
 
 fn parse(completion: &str, rule: &RewardConfig) -> ParsedAttempt {
-    match Answer::read(completion, rule.format_mode) {
+    match NextActionCompletion::read(completion, rule.format_mode) {
         Ok(parsed) => ParsedAttempt { problem: None, action: Some(parsed.action) },
         Err(problem) => ParsedAttempt { problem: Some(problem), action: None },
     }

@@ -5,7 +5,7 @@
 //! of `webshop shop-r1 score`. A prompt that is too long for a completion counts as an invalid completion.
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::next_action::{Answer, FormatMode, NextAction, Sample, SampleSource, WrittenAction};
+use webshop_agent::next_action::{NextActionCompletion, FormatMode, NextAction, Example, ExampleSource, WrittenAction};
 use webshop_products::Seed;
 
 use crate::next_action::baselines::instruction_of;
@@ -18,10 +18,10 @@ const NO_ROOM: &str = "the prompt leaves no room for a completion";
 /// A completion with its gold action, and whether they agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// The step's [`Sample::id`].
+    /// The step's [`Example::id`].
     pub id: String,
     /// Source of the recorded step.
-    pub source: SampleSource,
+    pub source: ExampleSource,
     /// Split of its goal.
     pub split: String,
     /// Index of its goal, if known.
@@ -50,7 +50,7 @@ pub struct StepResult {
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn score_steps(steps: &[Sample], completions: &[Option<String>]) -> Vec<StepResult> {
+pub fn score_steps(steps: &[Example], completions: &[Option<String>]) -> Vec<StepResult> {
     assert_eq!(steps.len(), completions.len(), "each step has one completion");
     let pairs = steps.iter().zip(completions);
     pairs.map(|(step, completion)| StepResult::of(step, completion.as_deref())).collect()
@@ -64,9 +64,9 @@ pub fn scores_of(results: &[StepResult], seed: Seed) -> NextActionScores {
 }
 
 impl StepResult {
-    fn of(step: &Sample, completion: Option<&str>) -> Self {
+    fn of(step: &Example, completion: Option<&str>) -> Self {
         let parsed = match completion {
-            Some(completion) => Answer::read(completion, FormatMode::Json).map_err(|error| error.to_string()),
+            Some(completion) => NextActionCompletion::read(completion, FormatMode::Json).map_err(|error| error.to_string()),
             None => Err(NO_ROOM.into()),
         };
         let (action, problem) = match parsed {

@@ -32,7 +32,7 @@ pub use crate::config::value::{Credit, CurriculumConfig, ValueConfig};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 
 use crate::error::{Result, TrainingError};
 
@@ -107,7 +107,7 @@ impl Config {
     /// What each malformed completion takes off an episode's reward: nothing in `plain`, where what is not understood passes the
     /// turn and costs that.
     pub fn malformed_penalty(&self) -> f64 {
-        if self.prompt.format == Dialect::Plain { 0.0 } else { self.rl.malformed_penalty }
+        if self.prompt.format == PromptFormat::Compact { 0.0 } else { self.rl.malformed_penalty }
     }
 
     /// The whole configuration as TOML; [`Config::resolve`] reads it back to an equal value.

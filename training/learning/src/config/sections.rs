@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 use webshop_products::{Split, SplitRule};
 
 /// `[catalog]`
@@ -128,7 +128,7 @@ impl ModelConfig {
 pub struct PromptConfig {
     /// The format of prompts and completions. Other than `plain`, which needs a vocabulary made for it, they are chats in
     /// the template of `model.from`.
-    pub format: Dialect,
+    pub format: PromptFormat,
     /// Products of a results page that the model is shown; the page itself lists ten.
     pub results_shown: usize,
     /// Tokens of a whole episode, prompt and completions; an episode that would exceed it is truncated.
@@ -307,7 +307,7 @@ impl Default for ModelConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { format: Dialect::Plain, results_shown: 5, max_context: 512, max_turn_tokens: 64 }
+        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 512, max_turn_tokens: 64 }
     }
 }
 

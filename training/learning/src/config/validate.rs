@@ -1,6 +1,6 @@
 //! Checks the ranges of a configuration before any work begins, and warns about unusual values.
 
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 
 use crate::config::{
     Config, Credit, CurriculumConfig, LossConfig, LossKind, PromptConfig, RlMode, SplitName, ValueConfig,
@@ -76,7 +76,7 @@ impl Config {
 
     fn validate_warm_start(&self) -> Result<()> {
         let copy_tasks = self.warm_start.copy_task_steps;
-        let is_new = self.prompt.format == Dialect::Plain || self.model.from.is_empty();
+        let is_new = self.prompt.format == PromptFormat::Compact || self.model.from.is_empty();
         require(
             is_new || copy_tasks == 0,
             "warm_start.copy_task_steps",

@@ -1,6 +1,6 @@
 //! Cloning: demonstrations as trajectories, and the loss that imitates them.
 //!
-//! A demonstration is an episode of the [`Demonstrator`] read through the same [`Transcriber`] as a rollout
+//! A demonstration is an episode of the [`Expert`] read through the same [`CompactRenderer`] as a rollout
 //! and laid down as a [`Trajectory`], so that the model is trained on exactly the contexts it will meet.
 //! Each draw is addressed by (step, position in the batch): which goal, and whether the customer is careful
 //! or hasty. Most careful episodes shown are such that a candidate is refused for what its title says: to read
@@ -9,9 +9,8 @@
 
 use rand::Rng;
 use rayon::prelude::*;
-use webshop_agent::prompt_format::compact::utterance;
-use webshop_agent::prompt_format::compact_renderer::{Piece, PromptConfig, Transcriber, encode};
-use webshop_agent::{AgentError, ChatDemonstrator, DemonstratedTurn, Demonstrator, Manner};
+use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces, render_completion};
+use webshop_agent::{AgentError, DemonstrationRenderer, ExpertTurn, Expert, ExpertKind};
 use webshop_lm::{Context, Sampler, BpeTokenizer};
 use webshop_env::{Session, Shop};
 use webshop_products::{GoalId, Purpose, Seed};
@@ -34,7 +33,7 @@ pub struct Demonstrations<'a> {
     /// What text becomes.
     pub tokenizer: &'a BpeTokenizer,
     /// Who tells them in a chat; `None` in the plain prompt format.
-    pub chat: Option<ChatDemonstrator<'a>>,
+    pub chat: Option<DemonstrationRenderer<'a>>,
     /// How pages are read.
     pub prompt: PromptConfig,
     /// Tokens of the longest demonstration; what is longer is not shown.
@@ -58,22 +57,22 @@ impl Demonstrations<'_> {
 
     fn draw(&self, step: u64, place: u64) -> Result<Option<Trajectory>> {
         let mut rng = self.seed.rng(Purpose::Demonstration, &[step, place]);
-        let careful = rng.random::<f64>() < self.thinking_share;
-        let manner = if careful { Manner::Careful } else { Manner::Hasty };
-        let telling = careful && rng.random::<f64>() < self.rejection_share;
+        let thinking = rng.random::<f64>() < self.thinking_share;
+        let kind = if thinking { ExpertKind::Thinking } else { ExpertKind::NoThinking };
+        let rejecting = thinking && rng.random::<f64>() < self.rejection_share;
         let mut shown = None;
         for _ in 0..DRAWS {
             let goals = self.task_set.training();
             let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
             let shop = self.task_set.shop_of(goal);
-            let demonstrator = Demonstrator::new(shop, self.prompt.results_shown);
-            let Some(turns) = demonstrator.trip(goal.goal, manner) else { continue };
+            let expert = Expert::new(shop, self.prompt.results_shown);
+            let Some(turns) = expert.episode(goal.goal, kind) else { continue };
             let Some(trajectory) = self.laid_down(shop, goal.goal, &turns)? else { continue };
             if trajectory.longest_sequence() > self.max_context {
                 continue;
             }
             shown = Some(trajectory);
-            if !telling || turns.iter().any(DemonstratedTurn::refuses_by_title) {
+            if !rejecting || turns.iter().any(ExpertTurn::rejects_by_title) {
                 break;
             }
         }
@@ -81,19 +80,19 @@ impl Demonstrations<'_> {
     }
 
     /// The trajectory of an episode; `None` if it cannot be told in the prompt format.
-    fn laid_down(&self, shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> Result<Option<Trajectory>> {
+    fn laid_down(&self, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> Result<Option<Trajectory>> {
         let Some(chat) = &self.chat else {
             return Ok(Some(demonstration_trajectory(self.tokenizer, self.prompt, shop, goal, turns)?));
         };
-        let told = chat.tell(shop, goal, turns)?;
-        Ok(told.map(|told| {
+        let rendered = chat.render(shop, goal, turns)?;
+        Ok(rendered.map(|rendered| {
             let mut trajectory = Trajectory::new();
-            for turn in told {
+            for turn in rendered {
                 if turn.context == Context::Fresh {
                     trajectory.begin_sequence();
                 }
                 trajectory.push_observation(&turn.prompt_ids);
-                trajectory.push_completion(&turn.said_ids, &vec![0.0; turn.said_ids.len()]);
+                trajectory.push_completion(&turn.completion_ids, &vec![0.0; turn.completion_ids.len()]);
             }
             trajectory
         }))
@@ -105,18 +104,18 @@ pub fn render_demonstration(
     prompt: PromptConfig,
     shop: &Shop,
     goal: GoalId,
-    turns: &[DemonstratedTurn],
+    turns: &[ExpertTurn],
 ) -> Vec<(Vec<Piece>, Vec<Piece>)> {
     let mut session = Session::start(goal);
-    let mut reader = Transcriber::new(prompt);
-    let mut told = Vec::with_capacity(turns.len());
+    let mut renderer = CompactRenderer::new(prompt);
+    let mut rendered = Vec::with_capacity(turns.len());
     for turn in turns {
         let page = session.page(shop);
-        let read = reader.read(shop.catalog(), &page, None);
-        told.push((read, utterance(&turn.thought, &turn.action, &page)));
+        let prompt = renderer.render(&page, None);
+        rendered.push((prompt, render_completion(&turn.thought, &turn.action, &page)));
         session.act(shop, &turn.action);
     }
-    told
+    rendered
 }
 
 /// The trajectory of demonstrated `turns` for `goal`.
@@ -125,12 +124,12 @@ pub fn demonstration_trajectory(
     prompt: PromptConfig,
     shop: &Shop,
     goal: GoalId,
-    turns: &[DemonstratedTurn],
+    turns: &[ExpertTurn],
 ) -> Result<Trajectory, AgentError> {
     let mut trajectory = Trajectory::new();
     for (read, said) in render_demonstration(prompt, shop, goal, turns) {
-        trajectory.push_observation(&encode(tokenizer, &read)?);
-        let said = encode(tokenizer, &said)?;
+        trajectory.push_observation(&encode_pieces(tokenizer, &read)?);
+        let said = encode_pieces(tokenizer, &said)?;
         trajectory.push_completion(&said, &vec![0.0; said.len()]);
     }
     Ok(trajectory)

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use webshop_agent::next_action::Sample;
+use webshop_agent::next_action::Example;
 use webshop_products::GoalId;
 
 use crate::error::{Result, TrainingError};
@@ -19,7 +19,7 @@ const TRAIN: &str = "train";
 /// The training steps of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedSteps {
-    samples: Vec<Sample>,
+    samples: Vec<Example>,
     addresses: Vec<TaskId>,
     digest: String,
 }
@@ -37,7 +37,7 @@ impl RecordedSteps {
             if line.trim().is_empty() {
                 continue;
             }
-            let sample: Sample = serde_json::from_str(&line)
+            let sample: Example = serde_json::from_str(&line)
                 .map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))?;
             if sample.split == TRAIN {
                 hash.update(&line);
@@ -65,7 +65,7 @@ impl RecordedSteps {
     }
 
     /// The step at this address.
-    pub(super) fn at(&self, address: TaskId) -> Option<&Sample> {
+    pub(super) fn at(&self, address: TaskId) -> Option<&Example> {
         self.samples.get(address.goal.0 as usize)
     }
 }

@@ -1,9 +1,9 @@
 //! Single steps of demonstrations, drawn to be learned from or judged by.
 //!
-//! [`Steps`] gives each goal of the task_set one step for each visit, as a [`Sample`]: a step of a customer's episode, or a
+//! [`Steps`] gives each goal of the task_set one step for each visit, as a [`Example`]: a step of a customer's episode, or a
 //! dead end, on which nothing is left but to leave. What is drawn depends on the seed, the goal and the visit alone.
 //! Where [`RecordedSteps`] are there to be learned from, each of them stands in the place of a goal.
-//! [`Steps::of`] puts steps into the tokens of an [`Interviewer`].
+//! [`Steps::of`] puts steps into the tokens of an [`SingleStepSampler`].
 //!
 //! ```text
 //! natural   with probability `terminate_share` a terminate example, else any step of the episode
@@ -18,9 +18,8 @@ use std::iter;
 
 use rand::Rng;
 use rayon::prelude::*;
-use webshop_agent::prompt_format::compact_renderer::Piece;
-use webshop_agent::next_action::{About, ActionType, BuyNowAs, NextAction, PAPER_MIX, Sample, SampleSource, drawn_dead_end, samples_of, split_of};
-use webshop_agent::{Demonstrator, Interviewer, Manner};
+use webshop_agent::next_action::{ExampleOptions, ActionType, BuyNowAs, NextAction, PAPER_MIX, Example, ExampleSource, draw_terminate_example, examples_of, split_of};
+use webshop_agent::{Expert, SingleStepSampler, ExpertKind};
 use webshop_products::{Purpose, Seed, Split};
 
 use crate::data::recorded_steps::RecordedSteps;
@@ -60,24 +59,24 @@ pub struct Step {
     /// What is read.
     pub prompt_ids: Vec<u32>,
     /// The demonstrated completion, with the token that ends it.
-    pub said_ids: Vec<u32>,
+    pub completion_ids: Vec<u32>,
     /// What was really done.
     pub gold: NextAction,
 }
 
 impl Step {
     /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for a completion.
-    pub fn render(interviewer: &Interviewer<'_>, goal: TaskId, sample: &Sample) -> Result<Option<Self>> {
-        let Some(prompt_ids) = interviewer.ask(sample)? else { return Ok(None) };
-        let said_ids = interviewer.gold(sample)?;
-        Ok(Some(Self { goal, turn: sample.step, prompt_ids, said_ids, gold: sample.action.clone() }))
+    pub fn render(sampler: &SingleStepSampler<'_>, goal: TaskId, sample: &Example) -> Result<Option<Self>> {
+        let Some(prompt_ids) = sampler.prompt(sample)? else { return Ok(None) };
+        let completion_ids = sampler.gold(sample)?;
+        Ok(Some(Self { goal, turn: sample.step, prompt_ids, completion_ids, gold: sample.action.clone() }))
     }
 
     /// The demonstrated completion behind its prompt, to clone.
     pub fn demonstration(&self) -> Trajectory {
         let mut step = Trajectory::new();
         step.push_observation(&self.prompt_ids);
-        step.push_completion(&self.said_ids, &vec![0.0; self.said_ids.len()]);
+        step.push_completion(&self.completion_ids, &vec![0.0; self.completion_ids.len()]);
         step
     }
 }
@@ -123,14 +122,14 @@ impl Steps<'_> {
         config: &ShopR1Config,
         split: Split,
         n: usize,
-    ) -> Vec<(TaskId, Sample)> {
+    ) -> Vec<(TaskId, Example)> {
         let steps = Steps { task_set, results_shown, config, recorded: None, seed: Seed(0) };
         let goals = task_set.held_out(split, n);
         let visits = (0..Self::MOST_VISITS).map(|visit| Self::HELD_OUT + visit);
         let each =
             visits.flat_map(|visit| goals.iter().map(move |&goal| (TaskId { shop: 0, goal }, visit)));
         let mut met = BTreeSet::new();
-        each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, Manner::Careful, visit)?)))
+        each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, ExpertKind::Thinking, visit)?)))
             .filter(|(_, sample)| met.insert(sample.id.clone()))
             .take(n)
             .collect()
@@ -142,27 +141,27 @@ impl Steps<'_> {
     /// [`TrainingError::NoSteps`] if none is left.
     pub fn of(
         &self,
-        interviewer: &Interviewer<'_>,
+        sampler: &SingleStepSampler<'_>,
         goals: &[TaskId],
         visit: u64,
         step: u64,
     ) -> Result<Drawn> {
-        let told: Vec<_> = goals.iter().map(|&goal| (goal, Manner::Careful)).collect();
-        self.told(interviewer, &told, visit, step)
+        let told: Vec<_> = goals.iter().map(|&goal| (goal, ExpertKind::Thinking)).collect();
+        self.told(sampler, &told, visit, step)
     }
 
     /// The steps of these customers.
     fn told(
         &self,
-        interviewer: &Interviewer<'_>,
-        goals: &[(TaskId, Manner)],
+        sampler: &SingleStepSampler<'_>,
+        goals: &[(TaskId, ExpertKind)],
         visit: u64,
         step: u64,
     ) -> Result<Drawn> {
-        let draw = |&(goal, manner): &(TaskId, Manner)| match self.sample(goal, manner, visit) {
+        let draw = |&(goal, kind): &(TaskId, ExpertKind)| match self.sample(goal, kind, visit) {
             None => Ok(Draw::Undemonstrated),
-            Some(sample) => Ok(Step::render(interviewer, goal, &sample)?
-                .filter(|step| step.said_ids.len() <= interviewer.longest_answer())
+            Some(sample) => Ok(Step::render(sampler, goal, &sample)?
+                .filter(|step| step.completion_ids.len() <= sampler.max_completion_tokens())
                 .map_or(Draw::TooLong, Draw::Step)),
         };
         let draws: Vec<Result<Draw>> = goals.par_iter().map(draw).collect();
@@ -188,22 +187,22 @@ impl Steps<'_> {
     /// customer, the rest by the hasty one.
     pub fn batch(
         &self,
-        interviewer: &Interviewer<'_>,
+        sampler: &SingleStepSampler<'_>,
         thinking_share: f64,
         step: u64,
         n: usize,
     ) -> Result<Vec<Trajectory>> {
         let mut rng = self.seed.rng(Purpose::Steps, &[DRAWS_GOALS, step]);
         let goals = self.addresses();
-        let told: Vec<(TaskId, Manner)> = (0..n)
+        let told: Vec<(TaskId, ExpertKind)> = (0..n)
             .map(|_| {
                 let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
                 let careful = rng.random::<f64>() < thinking_share;
-                (goal, if careful { Manner::Careful } else { Manner::Hasty })
+                (goal, if careful { ExpertKind::Thinking } else { ExpertKind::NoThinking })
             })
             .collect();
         // The same goal is another step in another batch.
-        let drawn = self.told(interviewer, &told, step, step)?;
+        let drawn = self.told(sampler, &told, step, step)?;
         Ok(drawn.steps.iter().map(Step::demonstration).collect())
     }
 
@@ -216,15 +215,15 @@ impl Steps<'_> {
     }
 
     /// The step of `goal` on this visit; `None` if such a customer can demonstrate none.
-    pub fn sample(&self, goal: TaskId, manner: Manner, visit: u64) -> Option<Sample> {
+    pub fn sample(&self, goal: TaskId, kind: ExpertKind, visit: u64) -> Option<Example> {
         if let Some(recorded) = self.recorded {
             return recorded.at(goal).cloned();
         }
         let coordinates = [DRAWS_STEP, visit, u64::from(goal.shop), u64::from(goal.goal.0)];
         let mut rng = self.seed.rng(Purpose::Steps, &coordinates);
         match self.wanted(&mut rng) {
-            Some(ActionType::Terminate) => self.dead_end(goal, &mut rng),
-            wanted => self.on_episode(goal, manner, wanted, &mut rng),
+            Some(ActionType::Terminate) => self.terminate_example(goal, &mut rng),
+            wanted => self.on_episode(goal, kind, wanted, &mut rng),
         }
     }
 
@@ -244,28 +243,28 @@ impl Steps<'_> {
     fn on_episode(
         &self,
         goal: TaskId,
-        manner: Manner,
+        kind: ExpertKind,
         wanted: Option<ActionType>,
         rng: &mut impl Rng,
-    ) -> Option<Sample> {
+    ) -> Option<Example> {
         let shop = self.task_set.shop_of(goal);
-        let turns = Demonstrator::new(shop, self.results_shown).trip(goal.goal, manner)?;
+        let turns = Expert::new(shop, self.results_shown).episode(goal.goal, kind)?;
         let told = turns.into_iter().map(|turn| {
-            let thought: String = turn.thought.iter().map(Piece::text).collect();
+            let thought = &turn.thought;
             (thought.trim().to_owned(), turn.action)
         });
         let steps: Vec<_> = told.collect();
         let split = split_of(shop.goals(), goal.goal).to_string();
-        let about = About { source: SampleSource::Demonstration, split: &split, buy_now_as: BuyNowAs::Click };
-        let mut samples = samples_of(shop, goal.goal, &steps, about);
+        let about = ExampleOptions { source: ExampleSource::Demonstration, split: &split, buy_now_as: BuyNowAs::Click };
+        let mut samples = examples_of(shop, goal.goal, &steps, about);
         samples.retain(|sample| wanted.is_none_or(|wanted| sample.action.action_type() == wanted));
         let at = rng.random_range(0..samples.len().max(1) as u64) as usize;
         (at < samples.len()).then(|| samples.swap_remove(at))
     }
 
     /// A page of results for what somebody else wants.
-    fn dead_end(&self, goal: TaskId, rng: &mut impl Rng) -> Option<Sample> {
+    fn terminate_example(&self, goal: TaskId, rng: &mut impl Rng) -> Option<Example> {
         let shop = self.task_set.shop_of(goal);
-        (0..DEAD_END_TRIES).find_map(|_| drawn_dead_end(shop, goal.goal, BuyNowAs::Click, rng))
+        (0..DEAD_END_TRIES).find_map(|_| draw_terminate_example(shop, goal.goal, BuyNowAs::Click, rng))
     }
 }

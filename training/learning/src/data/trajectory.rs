@@ -76,7 +76,7 @@ impl Trajectory {
     pub fn from_episode(episode: &Episode) -> Option<Self> {
         let mut trajectory = Self::new();
         let mut entropy = 0.0;
-        for tokens in episode.turns.iter().filter_map(|turn| turn.tokens.as_ref()) {
+        for tokens in episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref()) {
             if tokens.context == Context::Fresh {
                 trajectory.begin_sequence();
             }
@@ -171,7 +171,7 @@ impl MicroBatch {
 
     /// The ids and lengths as the model takes them.
     pub fn tokens(&self) -> PackedTokens<'_> {
-        PackedTokens { ids: &self.ids, lengths: &self.lengths, trunks: &self.prefixes }
+        PackedTokens { ids: &self.ids, lengths: &self.lengths, prefix_of: &self.prefixes }
     }
 
     fn empty() -> Self {

@@ -7,9 +7,9 @@ use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::StopTokens;
 use webshop_lm::device::Compute;
 use webshop_lm::lora::Lora;
-use webshop_agent::prompt_format::compact_renderer::{THINK, mark};
-use webshop_agent::next_action::Sample;
-use webshop_agent::{AgentError, ChatFormat, Dialect, Interviewer, LmConfig, LmPolicy, Question};
+use webshop_agent::compact::{THINK, mark};
+use webshop_agent::next_action::Example;
+use webshop_agent::{AgentError, ChatFormat, PromptFormat, SampleOptions, SingleStepSampler, LmConfig, LmPolicy, SingleStepPrompt};
 use webshop_lm::{Engine, Qwen2, Sampler, SamplingCoordinates, BpeTokenizer};
 use webshop_products::Seed;
 
@@ -45,7 +45,7 @@ pub struct TrainedModel {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GenerationOptions {
     /// The format of prompts and completions.
-    pub prompt_format: Option<Dialect>,
+    pub prompt_format: Option<PromptFormat>,
     /// Sampling temperature; 0 is greedy.
     pub temperature: Option<f64>,
     /// Tokens of a context.
@@ -86,9 +86,9 @@ impl TrainedModel {
 
     /// The prompt format it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
     /// has the marks of that layout, or one whose prompts every chat template can tell.
-    pub fn prompt_format(&self) -> Dialect {
+    pub fn prompt_format(&self) -> PromptFormat {
         match self.config.prompt.format {
-            Dialect::Plain if !knows_compact(&self.tokenizer) => Dialect::VerlAgent,
+            PromptFormat::Compact if !knows_compact(&self.tokenizer) => PromptFormat::VerlAgent,
             dialect => dialect,
         }
     }
@@ -98,7 +98,7 @@ impl TrainedModel {
         let dialect = options.prompt_format.unwrap_or_else(|| self.prompt_format());
         let positions = self.model.config().max_position_embeddings;
         let (max_context, max_turn_tokens, format) = match dialect {
-            Dialect::Plain => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
+            PromptFormat::Compact => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
             _ => {
                 let config = self.model.config();
                 let format = ChatFormat::load(&self.folder, dialect, config, &self.tokenizer)?;
@@ -141,7 +141,7 @@ pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
         return Err(TrainingError::bad_file(folder, problem));
     };
     let base = TrainedModel::load(Path::new(base))?.model.merged()?;
-    Ok(base.adapted(Lora::load(folder, &base)?)?)
+    Ok(base.adapted(Lora::load(folder, &base.matrices())?)?)
 }
 
 impl LoadedPolicy {
@@ -149,31 +149,31 @@ impl LoadedPolicy {
     pub fn policy(&self, seed: Seed) -> Result<LmPolicy<'_>> {
         let (engine, tokenizer) = (self.engine.clone(), &self.tokenizer);
         let policy = match &self.format {
-            None => LmPolicy::new(engine, tokenizer, self.config, seed)?,
-            Some(format) => LmPolicy::in_chat(engine, tokenizer, format, self.config, seed)?,
+            None => LmPolicy::compact(engine, tokenizer, self.config, seed)?,
+            Some(format) => LmPolicy::chat(engine, tokenizer, format, self.config, seed)?,
         };
-        Ok(policy.named(self.fingerprint.clone()))
+        Ok(policy.with_model_name(self.fingerprint.clone()))
     }
 
-    /// What it completions at each step, in the order of the steps; `None` where the prompt leaves no room for a completion even
-    /// without past pages. An completion depends on the step, its place and the seed alone. `ended` is told how many more completions
-    /// have come.
+    /// The completion at each step, in the order of the steps; `None` if the prompt leaves no room for a completion even
+    /// without past pages. A completion depends on the step, its position and the seed only. `ended` is called with the
+    /// number of completions that have just finished.
     ///
     /// # Errors
     /// If its prompt format is not one of Shop-R1's, or the model cannot be computed.
-    pub fn complete_steps(&self, steps: &[Sample], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
-        let format = self.format.as_ref().ok_or(AgentError::SingleSteps(Dialect::Plain))?;
-        let interviewer = Interviewer::new(&self.tokenizer, format, &self.config)?;
-        let prompts = steps.iter().map(|step| interviewer.ask(step)).collect::<Result<Vec<_>, _>>()?;
+    pub fn complete_steps(&self, steps: &[Example], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
+        let format = self.format.as_ref().ok_or(AgentError::SingleSteps { prompt_format: PromptFormat::Compact.name() })?;
+        let sampler = SingleStepSampler::new(&self.tokenizer, format, &self.config)?;
+        let prompts = steps.iter().map(|step| sampler.prompt(step)).collect::<Result<Vec<_>, _>>()?;
         let asked = prompts.iter().enumerate().filter_map(|(place, prompt)| {
             let coordinates = SamplingCoordinates { task: place as u64, ..SamplingCoordinates::default() };
-            Some(Question { prompt_ids: prompt.as_ref()?, coordinates })
+            Some(SingleStepPrompt { prompt_ids: prompt.as_ref()?, coordinates })
         });
-        let asked: Vec<Question<'_>> = asked.collect();
+        let asked: Vec<SingleStepPrompt<'_>> = asked.collect();
         ended((steps.len() - asked.len()) as u64);
-        let (lanes, engine) = ((1, self.lanes()), self.engine.clone());
-        let completions = interviewer.answers(engine, &asked, lanes, (seed, None), ended)?;
-        let mut texts = completions.iter().map(|completion| interviewer.text_of(&completion.ids));
+        let options = SampleOptions { n_samples: 1, lanes: self.lanes(), seed, certainty: None };
+        let completions = sampler.sample(self.engine.clone(), &asked, options, ended)?;
+        let mut texts = completions.iter().map(|completion| sampler.text_of(&completion.ids));
         Ok(prompts.iter().map(|prompt| prompt.as_ref().and_then(|_| texts.next())).collect())
     }
 

@@ -11,8 +11,8 @@ use std::path::Path;
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::Companions;
 use webshop_lm::lora::{Lora, LoraConfig};
-use webshop_agent::prompt_format::compact_renderer::PROMPT_VERSION;
-use webshop_agent::{ChatDemonstrator, ChatFormat, Dialect, Interviewer, LmConfig, LmPolicy};
+use webshop_agent::compact::PROMPT_VERSION;
+use webshop_agent::{DemonstrationRenderer, ChatFormat, PromptFormat, SingleStepSampler, LmConfig, LmPolicy};
 use webshop_lm::{Engine, Qwen2, BpeTokenizer};
 use webshop_products::Seed;
 
@@ -43,7 +43,7 @@ impl PolicyModel {
         if config.model.from.is_empty() {
             let tokenizer = train_tokenizer(task_set, config)?;
             let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
-            if config.prompt.format == Dialect::Plain {
+            if config.prompt.format == PromptFormat::Compact {
                 return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, None);
             }
             // A chat is read from the files of a model folder, also where there is none yet.
@@ -56,7 +56,7 @@ impl PolicyModel {
         // Weights that have an adapter are, with it, the base of what is learned now.
         let model = model.merged()?;
         let model = match lora_config(&config.model) {
-            Some(lora) => model.adapted(Lora::random(&model, &lora, seed)?)?,
+            Some(lora) => model.adapted(Lora::random(&model.matrices(), &lora, seed)?)?,
             None => model,
         };
         Self::new(config, model, tokenizer, Some(&folder))
@@ -76,15 +76,15 @@ impl PolicyModel {
             return Err(TrainingError::InvalidValue { key: "prompt.max_context".into(), problem });
         }
         let format = match (config.prompt.format, folder) {
-            (Dialect::Plain, _) if !knows_compact(&tokenizer) => {
+            (PromptFormat::Compact, _) if !knows_compact(&tokenizer) => {
                 let problem = format!(
                     "must be a chat's, such as `{}`: the vocabulary of `{}` was not made for `plain`",
-                    Dialect::VerlAgent,
+                    PromptFormat::VerlAgent,
                     config.model.from
                 );
                 return Err(TrainingError::InvalidValue { key: "prompt.format".into(), problem });
             }
-            (Dialect::Plain, _) | (_, None) => None,
+            (PromptFormat::Compact, _) | (_, None) => None,
             (dialect, Some(folder)) => Some(ChatFormat::load(folder, dialect, model.config(), &tokenizer)?),
         };
         let model = if config.rl.recompute { model.recomputing() } else { model };
@@ -95,22 +95,22 @@ impl PolicyModel {
     /// A customer who is computed by `engine`.
     pub fn policy(&self, engine: impl Into<Engine>, lm: LmConfig, seed: Seed) -> Result<LmPolicy<'_>> {
         Ok(match &self.format {
-            None => LmPolicy::new(engine, &self.tokenizer, lm, seed)?,
-            Some(format) => LmPolicy::in_chat(engine, &self.tokenizer, format, lm, seed)?,
+            None => LmPolicy::compact(engine, &self.tokenizer, lm, seed)?,
+            Some(format) => LmPolicy::chat(engine, &self.tokenizer, format, lm, seed)?,
         })
     }
 
     /// Who asks about single steps, and draws completions so; `None` where they cannot be judged one by one.
-    pub fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<Interviewer<'_>>> {
-        let format = self.format.as_ref().filter(|format| format.dialect.is_shop_r1());
-        Ok(format.map(|format| Interviewer::new(&self.tokenizer, format, lm)).transpose()?)
+    pub fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
+        let format = self.format.as_ref().filter(|format| format.prompt_format.is_shop_r1());
+        Ok(format.map(|format| SingleStepSampler::new(&self.tokenizer, format, lm)).transpose()?)
     }
 
     /// Who puts demonstrations into the tokens of a chat; `None` in the plain prompt format.
-    pub fn demonstrator(&self, config: &Config) -> Result<Option<ChatDemonstrator<'_>>> {
+    pub fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
         let Some(format) = &self.format else { return Ok(None) };
         let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps as u32);
-        Ok(Some(ChatDemonstrator::new(&self.tokenizer, format, &lm, max_steps)?))
+        Ok(Some(DemonstrationRenderer::new(&self.tokenizer, format, &lm, max_steps)?))
     }
 
     /// Version of how pages are told.
@@ -148,7 +148,7 @@ impl PolicyModel {
     /// The model that [`PolicyModel::save`] left in `folder`, which no step moves. Weights that do not learn are shared.
     pub fn frozen(&self, folder: &Path) -> Result<Qwen2> {
         Ok(match self.model.adapter() {
-            Some(_) => self.model.adapted(Lora::load(folder, &self.model)?)?,
+            Some(_) => self.model.adapted(Lora::load(folder, &self.model.matrices())?)?,
             None => checkpoint::load(folder)?,
         })
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use webshop_agent::prompt_format::compact_renderer::PROMPT_VERSION;
+use webshop_agent::compact::PROMPT_VERSION;
 use webshop_env::ENVIRONMENT_ID;
 use webshop_lm::BpeTokenizer;
 

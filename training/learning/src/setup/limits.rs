@@ -1,6 +1,6 @@
 //! Model shape, generation options and rollout limits of a configuration.
 
-use webshop_agent::prompt_format::compact_renderer as prompt;
+use webshop_agent::compact::PromptConfig;
 use webshop_agent::{AgentError, LmConfig, RolloutConfig};
 use webshop_lm::{Qwen2Config, Sampler};
 
@@ -40,8 +40,8 @@ pub fn lm_config(config: &Config, temperature: f64, top_p: f64) -> Result<LmConf
 }
 
 /// How prompts of the compact format show pages.
-pub fn prompt_config(config: &Config) -> prompt::PromptConfig {
-    prompt::PromptConfig { results_shown: config.prompt.results_shown }
+pub fn prompt_config(config: &Config) -> PromptConfig {
+    PromptConfig { results_shown: config.prompt.results_shown }
 }
 
 /// Limits of rollouts.

@@ -1,7 +1,7 @@
 //! Opens the catalog and the shop of a configuration.
 
 use webshop_env::{Shop, ShopConfig};
-use webshop_products::{GoalKind, RawData, Seed, Skipped, Stock, StockConfig};
+use webshop_products::{GoalKind, RawData, Seed, Skipped, CatalogSource, SourceConfig};
 
 use crate::config::{CatalogConfig, GoalsChoice};
 use crate::error::Result;
@@ -22,9 +22,9 @@ pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
 
 /// The products of the embedded catalog or folder that `config` names, for goals of this kind. Logs how many malformed
 /// records were skipped.
-pub fn open_catalog_source(config: &CatalogConfig, goals: GoalKind, seed: Seed) -> Result<Stock> {
-    let stock_config = StockConfig { limit: config.size.limit(), skips_bad: config.skip_bad, goals, seed };
-    let stock = Stock::open(&config.source, stock_config)?;
+pub fn open_catalog_source(config: &CatalogConfig, goals: GoalKind, seed: Seed) -> Result<CatalogSource> {
+    let stock_config = SourceConfig { limit: config.size.limit(), skips_bad: config.skip_bad, goals, seed };
+    let stock = CatalogSource::open(&config.source, stock_config)?;
     log_skipped(stock.skipped());
     Ok(stock)
 }

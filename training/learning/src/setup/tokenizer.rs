@@ -1,8 +1,8 @@
 //! Trains the tokenizer of a model that starts from random weights.
 
 use rayon::prelude::*;
-use webshop_agent::prompt_format::compact_renderer::{Piece, marks};
-use webshop_agent::{DemonstratedTurn, Demonstrator, Dialect, Manner};
+use webshop_agent::compact::{Piece, marks};
+use webshop_agent::{ExpertTurn, Expert, PromptFormat, ExpertKind};
 use webshop_env::{Session, Shop};
 use webshop_lm::BpeTokenizer;
 use webshop_products::{GoalId, Seed};
@@ -22,20 +22,20 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokeniz
     let format = config.prompt.format;
     let render = |goal: &TaskId| {
         let shop = task_set.shop_of(*goal);
-        let demonstrator = Demonstrator::new(shop, config.prompt.results_shown);
-        let turns = demonstrator
-            .trip(goal.goal, Manner::Careful)
-            .or_else(|| demonstrator.trip(goal.goal, Manner::Hasty))
+        let expert = Expert::new(shop, config.prompt.results_shown);
+        let turns = expert
+            .episode(goal.goal, ExpertKind::Thinking)
+            .or_else(|| expert.episode(goal.goal, ExpertKind::NoThinking))
             .unwrap_or_default();
         match format {
-            Dialect::Plain => compact_text(&render_demonstration(prompt_config(config), shop, goal.goal, &turns)),
+            PromptFormat::Compact => compact_text(&render_demonstration(prompt_config(config), shop, goal.goal, &turns)),
             _ => chat_text(format, shop, goal.goal, &turns),
         }
     };
     let goals = task_set.sample(Seed(config.seed), TOKENIZER_EPISODES * task_set.shops().len());
     let texts: Vec<String> = goals.par_iter().map(render).collect();
     let (texts, n_ids) = (texts.iter().map(String::as_str), config.model.vocab_size);
-    if format != Dialect::Plain {
+    if format != PromptFormat::Compact {
         return Ok(BpeTokenizer::train_quoted(texts, n_ids)?);
     }
     let marks = marks();
@@ -49,13 +49,12 @@ fn compact_text(turns: &[(Vec<Piece>, Vec<Piece>)]) -> String {
 }
 
 /// An episode in a chat format as one text: pages and completions in turn.
-fn chat_text(format: Dialect, shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> String {
+fn chat_text(format: PromptFormat, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> String {
     let mut session = Session::start(goal);
     let mut text = String::new();
     for turn in turns {
-        let thought: String = turn.thought.iter().map(Piece::text).collect();
-        text += &format.observe(&session.page(shop));
-        text += &format.say(&format.reason(thought.trim(), &turn.action), &turn.action);
+        text += &format.observation(&session.page(shop));
+        text += &format.render_completion(&format.demonstrated_thought(turn.thought.trim(), &turn.action), &turn.action);
         session.act(shop, &turn.action);
     }
     text

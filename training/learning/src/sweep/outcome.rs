@@ -17,7 +17,7 @@ use crate::error::{Result, TrainingError};
 use webshop_evaluation::{FailureKind, Summary};
 use crate::metrics::{Record, Timing, read_records, read_timings};
 use crate::setup::fingerprint::Fingerprint;
-use webshop_evaluation::next_action::Verdict;
+use webshop_evaluation::next_action::StepResult;
 
 /// The folder of the weights at the end of the warm start, in a run's folder.
 const REFERENCE: &str = "reference";
@@ -35,7 +35,7 @@ pub struct RunOutcome {
     /// Its episodes, in the order of the goals.
     pub episodes: Vec<EpisodeOutcome>,
     /// Its completions at held-out steps, where those are judged.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<StepResult>,
     /// All that was recorded, with the seconds at which it was.
     pub records: Vec<(Record, Timing)>,
     pub fingerprint: Fingerprint,

@@ -3,13 +3,14 @@
 //! Metrics go to the record of the last step. Episodes and completions are saved as `episodes/step-….jsonl` and
 //! `completions/step-….jsonl`. An evaluation never changes weights.
 
+use webshop_agent::EpisodeExt;
 use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
 use webshop_agent::Task;
 use webshop_evaluation::next_action::{
-    NextActionScores, RewardConfig, ShopR1Reward, Verdict, judge, scores_of,
+    NextActionScores, RewardConfig, ShopR1Reward, StepResult, score_steps, scores_of,
 };
 use webshop_evaluation::summarize;
 use webshop_lm::Sampler;
@@ -73,20 +74,20 @@ pub(super) fn evaluate(
         progress.state.best = Some(Best::of(progress.state.best, step, summary.success_rate));
     }
     let shop = ex.tasks.shop();
-    save_lines(&ex.run.episodes(), step, episodes.iter().map(|episode| episode.record(shop)))?;
+    save_lines(&ex.run.episodes(), step, episodes.iter())?;
     let shown = episodes.iter().zip(&tasks).take(SHOWN_EPISODES);
     Ok(Evaluation {
         step,
         seconds: progress.clock.seconds(),
         summary,
-        episodes: shown.map(|(episode, task)| episode.tell(&task.shop)).collect(),
+        episodes: shown.map(|(episode, task)| episode.to_text()).collect(),
         next_action: next_action.map(|evaluation| evaluation.scores),
     })
 }
 
 /// Completions at held-out steps.
 struct StepEvaluation {
-    results: Vec<Verdict>,
+    results: Vec<StepResult>,
     scores: NextActionScores,
     /// Mean hierarchical reward.
     reward: f64,
@@ -115,7 +116,7 @@ fn evaluate_steps(ex: &Experiment<'_>, network: &Network, step: u64) -> Result<S
     for (place, completion) in places.into_iter().zip(scored) {
         completions[place] = Some(completion.text);
     }
-    let results = judge(&examples, &completions);
+    let results = score_steps(&examples, &completions);
     let scores = scores_of(&results, Seed(0));
     Ok(StepEvaluation { results, scores, reward })
 }

@@ -1,5 +1,6 @@
 //! Rollouts that are whole episodes in the shop.
 
+use webshop_agent::EpisodeExt;
 use webshop_agent::{Episode, Task};
 use webshop_evaluation::summarize;
 
@@ -100,7 +101,7 @@ impl MultiTurn<'_> {
 fn scored_turns(episode: &Episode, v_state: impl Fn(u64) -> Option<f64>) -> Vec<ScoredTurn> {
     let before = std::iter::once(episode.start).chain(episode.turns.iter().map(|turn| turn.after));
     let turns = episode.turns.iter().zip(before).filter_map(|(turn, before)| {
-        let n_tokens = turn.tokens.as_ref()?.completion.ids.len();
+        let n_tokens = turn.agent.tokens.as_ref()?.completion.ids.len();
         let state = before.observation.number();
         Some(ScoredTurn { n_tokens, state, v_next: v_state(turn.after.observation.number()) })
     });

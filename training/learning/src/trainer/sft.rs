@@ -67,6 +67,6 @@ pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result
         return demonstrations.batch(step, n);
     }
     let sampler = single_step_sampler(ex, 1.0, 1.0)?;
-    let sampler = if ex.config.shop_r1.history_rationales { sampler.recalling() } else { sampler };
+    let sampler = if ex.config.shop_r1.history_rationales { sampler.with_rationales() } else { sampler };
     examples_of(ex, &ex.tasks).batch(&sampler, config.thinking_share, step, n)
 }

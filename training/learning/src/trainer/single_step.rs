@@ -19,8 +19,8 @@
 //!
 //! Choices within the reward are fields of [`RewardConfig`](webshop_evaluation::next_action::RewardConfig).
 
-use webshop_agent::next_action::{Answer, FormatMode, WrittenAction, rationale_tokens};
-use webshop_agent::{Interviewer, Question};
+use webshop_agent::next_action::{NextActionCompletion, FormatMode, WrittenAction, rationale_tokens};
+use webshop_agent::{SampleOptions, SingleStepSampler, SingleStepPrompt};
 use webshop_evaluation::mean;
 use webshop_evaluation::next_action::{Attempt, DarsKind, Exactness, ShopR1Reward, is_exact};
 use webshop_lm::{Completion, SamplingCoordinates};
@@ -157,7 +157,7 @@ pub(super) fn single_step_sampler<'e>(
     ex: &'e Experiment<'_>,
     temperature: f64,
     top_p: f64,
-) -> Result<Interviewer<'e>> {
+) -> Result<SingleStepSampler<'e>> {
     let lm = lm_config(ex.config, temperature, top_p)?;
     Ok(ex.policy.single_step_sampler(&lm)?.expect("the format was checked to be one of Shop-R1's"))
 }
@@ -178,7 +178,7 @@ pub(super) struct ScoredCompletion {
 /// Samples and scores completions.
 pub(super) struct Completer<'e> {
     ex: &'e Experiment<'e>,
-    pub(super) sampler: Interviewer<'e>,
+    pub(super) sampler: SingleStepSampler<'e>,
     rule: ShopR1Reward,
 }
 
@@ -210,18 +210,14 @@ impl<'e> Completer<'e> {
             turn: step.turn as u64,
             ..SamplingCoordinates::default()
         };
-        let prompts: Vec<Question<'_>> = steps
+        let prompts: Vec<SingleStepPrompt<'_>> = steps
             .iter()
-            .map(|step| Question { prompt_ids: &step.prompt_ids, coordinates: prompt(step) })
+            .map(|step| SingleStepPrompt { prompt_ids: &step.prompt_ids, coordinates: prompt(step) })
             .collect();
         let lanes = network.lanes(self.ex.config.prompt.max_context);
-        let completions = self.sampler.answers(
-            network.engine()?,
-            &prompts,
-            (n_samples, lanes),
-            (self.ex.seed(), Some(self.rule.certainty())),
-            ended,
-        )?;
+        let options =
+            SampleOptions { n_samples, lanes, seed: self.ex.seed(), certainty: Some(self.rule.certainty()) };
+        let completions = self.sampler.sample(network.engine()?, &prompts, options, ended)?;
         let of_steps = completions.chunks(n_samples).zip(steps);
         Ok(of_steps
             .flat_map(|(completions, step)| completions.iter().map(move |completion| (completion, step)))
@@ -241,7 +237,7 @@ impl<'e> Completer<'e> {
         };
         let attempt = Attempt { completion: &text, gold: &step.gold, certainty, n_prompt_words };
         let hierarchical = self.rule.of(&attempt).total();
-        let parsed = Answer::read(&text, FormatMode::Json).ok().map(|answer| answer.action);
+        let parsed = NextActionCompletion::read(&text, FormatMode::Json).ok().map(|answer| answer.action);
         let parsed_type = parsed.as_ref().and_then(WrittenAction::action_type);
         let is_exact = is_exact(parsed.as_ref(), &step.gold, Exactness::Soft);
         let reward = match config.score {

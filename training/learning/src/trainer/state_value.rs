@@ -16,11 +16,12 @@
 //! and not to `value.json`: a run that stops after its reference was refreshed and resumes before that could not repeat
 //! the episodes that led to the states of the earlier reference.
 
+use webshop_agent::EpisodeExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{Beginning, Episode, Task};
+use webshop_agent::{EpisodePrefix, Episode, Task};
 use webshop_env::Shop;
 
 use crate::config::Credit;
@@ -93,7 +94,7 @@ impl StateValues<'_> {
             return Ok(());
         }
         let (mut n_reached, mut n_known) = (0, 0);
-        let mut unknown: BTreeMap<(TaskId, u64), Beginning> = BTreeMap::new();
+        let mut unknown: BTreeMap<(TaskId, u64), EpisodePrefix> = BTreeMap::new();
         for (episodes, goal) in episodes {
             let shop = self.tasks.shop_of(*goal);
             for (state, prefix) in episodes.iter().flat_map(|episode| new_states(shop, episode)) {
@@ -116,13 +117,13 @@ impl StateValues<'_> {
     }
 
     /// Rolls the reference out from these states.
-    fn fork(&self, states: &BTreeMap<(TaskId, u64), Beginning>, progress: &mut Progress) -> Result<()> {
+    fn fork(&self, states: &BTreeMap<(TaskId, u64), EpisodePrefix>, progress: &mut Progress) -> Result<()> {
         if states.is_empty() {
             return Ok(());
         }
         let n_forks = self.ex.config.value.forks;
         let at = FORK_STEP + self.reference.since();
-        let of_state = |((_, state), prefix): (&(TaskId, u64), &Beginning)| -> Vec<Task> {
+        let of_state = |((_, state), prefix): (&(TaskId, u64), &EpisodePrefix)| -> Vec<Task> {
             // States are digests, so the few numbers after one do not collide with those after another.
             let numbers = (0..n_forks as u64).map(|number| state.wrapping_add(number));
             numbers.map(|number| Task::fork(prefix, at, number)).collect()
@@ -149,10 +150,10 @@ impl StateValues<'_> {
 
 /// The states of an episode after its first turn and before its end, each at its first visit, with the prefix that
 /// leads there.
-fn new_states(shop: &Arc<Shop>, episode: &Episode) -> Vec<(u64, Beginning)> {
+fn new_states(shop: &Arc<Shop>, episode: &Episode) -> Vec<(u64, EpisodePrefix)> {
     let mut seen = BTreeSet::from([episode.start.observation.number()]);
-    let named = |prefix: Beginning| (prefix.after().observation.number(), prefix);
-    let mut states: Vec<(u64, Beginning)> = Beginning::each(shop, episode).into_iter().map(named).collect();
+    let named = |prefix: EpisodePrefix| (prefix.after().observation.number(), prefix);
+    let mut states: Vec<(u64, EpisodePrefix)> = EpisodePrefix::each(shop, episode).into_iter().map(named).collect();
     states.retain(|(state, _)| seen.insert(*state));
     states
 }

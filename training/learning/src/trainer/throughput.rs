@@ -1,6 +1,6 @@
 //! The throughput of a step: work done in it and the seconds it took.
 
-use webshop_agent::Episode;
+use webshop_agent::{Episode, EpisodeExt};
 
 use crate::metrics::Timing;
 
@@ -20,7 +20,7 @@ impl Throughput {
     pub(super) fn rolled_out(&mut self, episodes: &[Episode], seconds: f64) {
         self.rollout_seconds += seconds;
         self.env_steps += episodes.iter().map(|episode| episode.turns.len()).sum::<usize>();
-        self.generated_tokens += episodes.iter().map(Episode::n_sampled_tokens).sum::<usize>();
+        self.generated_tokens += episodes.iter().map(EpisodeExt::n_sampled_tokens).sum::<usize>();
     }
 
     /// Counts tokens of single-step completions.

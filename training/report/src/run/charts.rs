@@ -84,7 +84,7 @@ pub(super) fn all(results: &Results) -> Vec<String> {
         ),
         values(results),
         over_steps(advantage, "mean, band: ± one standard deviation", Unit::Number, vec![advantages(results)]),
-        over_steps("KL to the reference", "k1, nats per episode", Unit::Number, vec![rl("", Metric::TrainKl)]),
+        over_steps("KL to the reference", "k1, nats per episode", Unit::Number, vec![rl("", Metric::TrainApproxKl)]),
         over_steps("Entropy of the policy", "nats per token", Unit::Number, vec![rl("", Metric::TrainEntropy)]),
         over_steps(
             "Actions per episode",

@@ -58,7 +58,7 @@ mod tests {
     use std::path::Path;
 
     use webshop_training::{
-        Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, ReferenceTrip, Timing, ValueKey, ValueTable,
+        Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, ReferenceRollout, Timing, ValueKey, ValueTable,
     };
 
     use super::*;
@@ -93,7 +93,7 @@ mod tests {
         let run = new_run(folder.path());
         let [reference, prompt, ground, conditions] = ["r", "1", "g", "N = 2"].map(String::from);
         let mut values = ValueTable::new(ValueKey { reference, prompt, ground, conditions }, 0.5);
-        let rollout = |reward| ReferenceTrip { reward, n_tokens: 1, states: vec![] };
+        let rollout = |reward| ReferenceRollout { reward, n_tokens: 1, states: vec![] };
         values.insert(0, 1, &[rollout(1.0), rollout(0.0)]);
         values.save(&run.value()).unwrap();
         run.save_command("webshop train --set a=\"<b>\"").unwrap();

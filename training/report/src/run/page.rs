@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use webshop_evaluation::table::escape_html;
-use webshop_training::{Metric, Stage};
+use webshop_training::{Metric, Evaluation};
 
 use crate::run::charts;
 use crate::run::results::Results;
@@ -54,7 +54,7 @@ pub(crate) fn document(title: &str, body: &str) -> String {
 fn header(results: &Results, command: &str) -> String {
     let config = &results.config;
     let mut facts = vec![
-        ("loss".to_string(), format!("{} ({})", config.learner.loss, results.loss())),
+        ("loss".to_string(), format!("{} ({})", config.rl.loss, results.loss())),
         ("seed".into(), config.seed.to_string()),
         ("shop".into(), config.catalog.source.clone()),
     ];
@@ -76,7 +76,7 @@ fn json_text(value: &serde_json::Value) -> String {
 }
 
 /// The evaluations of the run with their names: initial model, warm start, trained model.
-fn evaluations(results: &Results) -> Vec<(String, &Stage)> {
+fn evaluations(results: &Results) -> Vec<(String, &Evaluation)> {
     let stages = &results.stages;
     let named = [
         (results.config.model.first_name().to_string(), &stages.random),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use webshop_training::run::folder::RunFolder;
 use webshop_training::{
-    Config, Phase, Record, Result, Stages, Timing, TrainingError, ValueTable, read_json, read_records,
+    Config, Phase, Record, Result, RunSummary, Timing, TrainingError, ValueTable, read_json, read_records,
     read_timings,
 };
 
@@ -15,7 +15,7 @@ pub(super) struct Results {
     pub config_text: String,
     pub records: Vec<Record>,
     pub timings: Vec<Timing>,
-    pub stages: Stages,
+    pub stages: RunSummary,
     pub values: Option<ValueTable>,
     pub fingerprint: serde_json::Map<String, serde_json::Value>,
 }
@@ -51,7 +51,7 @@ impl Results {
 
     /// Display name of the loss.
     pub(super) fn loss(&self) -> &'static str {
-        self.config.learner.loss.title()
+        self.config.rl.loss.title()
     }
 }
 

@@ -26,7 +26,7 @@ const CHARTS: [(&str, Metric, Scale); 8] = [
     ("success, training", Metric::RolloutSuccessRate, Scale::Share),
     ("score, held out", Metric::EvalTaskScore, Scale::Share),
     ("loss", Metric::TrainLoss, Scale::Data),
-    ("KL to the reference", Metric::TrainKl, Scale::Data),
+    ("KL to the reference", Metric::TrainApproxKl, Scale::Data),
     ("entropy", Metric::TrainEntropy, Scale::Data),
     ("tokens per episode", Metric::RolloutTokens, Scale::Data),
     ("gradient norm", Metric::TrainGradNorm, Scale::Data),
@@ -52,7 +52,7 @@ pub(super) struct RunView {
 
 impl RunView {
     pub(super) fn open(folder: &Path) -> Result<Self> {
-        let (run, config) = RunFolder::look(folder)?;
+        let (run, config) = RunFolder::open(folder)?;
         let follower = Follower::new(folder, &config.evaluation.split.to_string());
         Ok(Self { root: folder.into(), config, follower, summary: run.summary() })
     }
@@ -68,7 +68,7 @@ impl RunView {
         let step = self.follower.records().last().map_or(0, |record| record.step);
         match phase {
             Phase::WarmStart => (step.min(before), before),
-            Phase::Learn => (step.saturating_sub(before), self.config.learner.steps),
+            Phase::Learn => (step.saturating_sub(before), self.config.rl.steps),
         }
     }
 
@@ -98,7 +98,7 @@ impl RunView {
     }
 
     pub(super) fn draw(&self, width: usize, height: usize, paint: Paint) -> String {
-        let loss = self.config.learner.loss;
+        let loss = self.config.rl.loss;
         let title = format!("{}: {loss}, seed {}", self.root.display(), self.config.seed);
         let mut lines = vec![
             paint.strong(fitted(&title, width).trim_end()),
@@ -139,7 +139,7 @@ impl RunView {
             let room = half.saturating_sub(name.len() + counted.len() + 2);
             format!("{name} {} {counted}", paint.curve(&bar(step as f64 / steps.max(1) as f64, room)))
         };
-        let loss = self.config.learner.loss.to_string();
+        let loss = self.config.rl.loss.to_string();
         format!("{}    {}", progress("warm start", Phase::WarmStart), progress(&loss, Phase::Learn))
     }
 }

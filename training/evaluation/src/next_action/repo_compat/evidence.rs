@@ -11,7 +11,7 @@
 //! The searched keys are those of replies of OpenAI's API and of the trainers that store them.
 
 use serde_json::Value;
-use webshop_lm::generation::self_certainty::certainty_of_top_k;
+use webshop_lm::certainty_of_top_k;
 
 use crate::next_action::repo_compat::config::RepoConfig;
 use crate::statistics::mean;

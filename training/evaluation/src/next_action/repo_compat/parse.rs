@@ -16,7 +16,7 @@
 //! | `terminate` | `close`, `exit` |
 
 use serde_json::{Map, Value};
-use webshop_agent::next_action::{Answer, FormatError, FormatMode, WrittenAction};
+use webshop_agent::next_action::{NextActionCompletion, FormatError, FormatMode, WrittenAction};
 
 use crate::next_action::attempt::ParsedAttempt;
 use crate::next_action::repo_compat::config::RepoConfig;
@@ -58,7 +58,7 @@ fn parse_strictly(completion: &str, object: &Map<String, Value>) -> ParsedAttemp
         Ok(action) => (Some(action), None),
         Err(problem) => (None, Some(problem)),
     };
-    let of_whole = match Answer::read(completion, FormatMode::Strict) {
+    let of_whole = match NextActionCompletion::read(completion, FormatMode::Strict) {
         Err(FormatError::Field { field: "rationale", .. }) | Ok(_) => of_action,
         Err(problem) => Some(problem),
     };
