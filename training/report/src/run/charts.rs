@@ -132,7 +132,7 @@ fn steps_chart(
 /// The start of RL.
 fn marks(results: &Results) -> Vec<(f64, String)> {
     results
-        .learning_began()
+        .rl_start()
         .map(|record| (record.step as f64, format!("{} begins", results.loss())))
         .into_iter()
         .collect()

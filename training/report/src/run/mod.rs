@@ -25,7 +25,7 @@ mod svg;
 
 use std::path::PathBuf;
 
-use webshop_training::run::folder::RunFolder;
+use webshop_training::RunFolder;
 use webshop_training::{Result, write_atomically};
 
 pub(crate) use crate::run::axis::{Unit, round_range};
@@ -44,9 +44,9 @@ pub fn write_report(run: &RunFolder) -> Result<PathBuf> {
     if let Some(curve) = charts::learning_curve_over_time(&results) {
         write_atomically(&run.curve(), page::standalone(&curve).as_bytes())?;
     }
-    if let Some(episode) = results.stages.learned.as_ref().and_then(|stage| stage.trips.first()) {
+    if let Some(episode) = results.stages.learned.as_ref().and_then(|stage| stage.episodes.first()) {
         let drawing = episode::svg("A held-out episode after training", episode);
-        write_atomically(&run.trip(), page::standalone(&drawing).as_bytes())?;
+        write_atomically(&run.episode_drawing(), page::standalone(&drawing).as_bytes())?;
     }
     write_atomically(&run.report(), page::page(&results, &run.command()?).as_bytes())?;
     Ok(run.report())

@@ -54,7 +54,7 @@ pub(crate) fn document(title: &str, body: &str) -> String {
 fn header(results: &Results, command: &str) -> String {
     let config = &results.config;
     let mut facts = vec![
-        ("loss".to_string(), format!("{} ({})", config.rl.loss, results.loss())),
+        ("loss".to_string(), format!("{} ({})", config.rl.loss.kind(), results.loss())),
         ("seed".into(), config.seed.to_string()),
         ("shop".into(), config.catalog.source.clone()),
     ];
@@ -131,12 +131,12 @@ fn figures(charts: &[String]) -> String {
 /// Whole episodes of the same goals in each evaluation.
 fn episodes(results: &Results) -> String {
     let evaluations = evaluations(results);
-    let n_goals = evaluations.iter().map(|(_, stage)| stage.trips.len()).max().unwrap_or_default();
+    let n_goals = evaluations.iter().map(|(_, stage)| stage.episodes.len()).max().unwrap_or_default();
     let mut html = String::new();
     for goal in 0..n_goals {
         let texts: Vec<(&str, &str)> = evaluations
             .iter()
-            .filter_map(|(name, stage)| Some((name.as_str(), stage.trips.get(goal)?.as_str())))
+            .filter_map(|(name, stage)| Some((name.as_str(), stage.episodes.get(goal)?.as_str())))
             .collect();
         // The episode of the initial model is mostly noise, so it is collapsed.
         let (initial, others) = match texts.split_first() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use webshop_training::run::folder::RunFolder;
+use webshop_training::RunFolder;
 use webshop_training::{
     Config, Phase, Record, Result, RunSummary, Timing, TrainingError, ValueTable, read_json, read_records,
     read_timings,
@@ -51,7 +51,7 @@ impl Results {
 
     /// Display name of the loss.
     pub(super) fn loss(&self) -> &'static str {
-        self.config.rl.loss.title()
+        self.config.rl.loss.kind().title()
     }
 }
 

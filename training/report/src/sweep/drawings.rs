@@ -1,7 +1,7 @@
 //! The drawings of a comparison report.
 
 use webshop_evaluation::table::{interval, percent};
-use webshop_training::sweep::outcome::ArmOutcome;
+use webshop_training::ArmOutcome;
 use webshop_training::{Comparison, Metric};
 
 use crate::run::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
@@ -82,7 +82,7 @@ fn panels(
             Cost::Tokens => "tokens generated since the warm start".into(),
             Cost::Seconds => "seconds since the warm start".into(),
         },
-        unit: if is_share { Unit::Share } else { Unit::Plain },
+        unit: if is_share { Unit::Share } else { Unit::Number },
         y: is_share.then_some([0.0, 1.0]),
         baseline: comparison.baseline,
         panels: arms.iter().map(panel).collect(),

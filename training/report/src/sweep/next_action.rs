@@ -3,7 +3,7 @@
 use webshop_evaluation::next_action::{NextActionScores, ScoredRow, StepResult, baselines, scores_of};
 use webshop_evaluation::table::{Table, interval, percent};
 use webshop_evaluation::{crossed_bootstrap, mean, paired_bootstrap};
-use webshop_training::sweep::outcome::{ArmOutcome, RunOutcome};
+use webshop_training::{ArmOutcome, RunOutcome};
 
 use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, signed};
 

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use webshop_evaluation::table::escape_html;
-use webshop_training::sweep::outcome::{ArmOutcome, read};
+use webshop_training::{ArmOutcome, read_outcomes};
 use webshop_training::{Comparison, ComparisonFolder, Result, write_atomically};
 
 use crate::run::{document, standalone};
@@ -34,7 +34,7 @@ const SECONDS_NOTE: &str = "Seconds since the end of the warm start, evaluations
 /// # Errors
 /// If a run is incomplete or a file cannot be read or written.
 pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> Result<PathBuf> {
-    let arms = read(comparison, folder)?;
+    let arms = read_outcomes(comparison, folder)?;
     let figures = figures(&arms, comparison.baseline);
     let next_actions = next_action::next_action_rows(&arms, comparison.baseline);
     let drawings = drawings::reproducible(comparison, &arms, &figures, &next_actions);
@@ -82,7 +82,7 @@ fn html_figures(drawings: &[Drawing]) -> String {
 
 /// How the results were measured, in paragraphs.
 fn notes(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
-    let n_goals = arms.first().and_then(|arm| arm.runs.first()).map_or(0, |run| run.trips.len());
+    let n_goals = arms.first().and_then(|arm| arm.runs.first()).map_or(0, |run| run.episodes.len());
     let config = comparison.warm_start(0);
     let seeds: Vec<String> = comparison.seeds.iter().map(u64::to_string).collect();
     let baseline = &comparison.arms[comparison.baseline].name;
@@ -116,7 +116,7 @@ fn reproduction(comparison: &Comparison, arms: &[ArmOutcome]) -> String {
         let _ = write!(
             text,
             "- environment `{}`, rewards `{}`, prompt `{}`\n- goals `{}`\n- training shops `{}`\n",
-            of.environment, of.rewards, of.prompt, of.goals, of.ground
+            of.environment, of.rewards, of.prompt, of.goals, of.task_set
         );
         for (seed, run) in comparison.seeds.iter().zip(&arms[0].runs) {
             let _ = writeln!(

@@ -3,7 +3,7 @@
 use webshop_evaluation::table::{Table, interval, percent};
 use webshop_evaluation::{FailureKind, crossed_bootstrap, mean, paired_bootstrap};
 use webshop_products::Seed;
-use webshop_training::sweep::outcome::{ArmOutcome, RunOutcome};
+use webshop_training::{ArmOutcome, RunOutcome};
 use webshop_training::{Comparison, Metric};
 
 use crate::sweep::curve::{Cost, at, total};
@@ -58,9 +58,9 @@ impl ArmFigures {
         let over_runs =
             |figure: fn(&RunOutcome) -> f64| mean(&arm.runs.iter().map(figure).collect::<Vec<_>>());
         let failures = FAILURES.map(|(_, kind, _)| {
-            let episodes = arm.runs.iter().flat_map(|run| &run.trips);
+            let episodes = arm.runs.iter().flat_map(|run| &run.episodes);
             let n = episodes.filter(|episode| episode.failure == Some(kind)).count();
-            n as f64 / arm.runs.iter().map(|run| run.trips.len()).sum::<usize>().max(1) as f64
+            n as f64 / arm.runs.iter().map(|run| run.episodes.len()).sum::<usize>().max(1) as f64
         });
         Self {
             success: mean(&successes.concat()),
@@ -90,12 +90,12 @@ impl ArmFigures {
 
 /// Success of each episode, `[runs, goals]`.
 fn successes(arm: &ArmOutcome) -> Vec<Vec<f64>> {
-    arm.runs.iter().map(|run| run.trips.iter().map(|episode| episode.success()).collect()).collect()
+    arm.runs.iter().map(|run| run.episodes.iter().map(|episode| episode.success()).collect()).collect()
 }
 
 /// Reward of each episode, `[runs, goals]`.
 fn scores(arm: &ArmOutcome) -> Vec<Vec<f64>> {
-    arm.runs.iter().map(|run| run.trips.iter().map(|episode| episode.reward).collect()).collect()
+    arm.runs.iter().map(|run| run.episodes.iter().map(|episode| episode.reward).collect()).collect()
 }
 
 /// The mean over runs of each goal, from `[runs, goals]`.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use webshop_training::run::folder::RunFolder;
+use webshop_training::RunFolder;
 use webshop_training::{Config, Follower, Metric, Phase, Result};
 
 use crate::terminal::braille::plot;
@@ -98,7 +98,7 @@ impl RunView {
     }
 
     pub(super) fn draw(&self, width: usize, height: usize, paint: Paint) -> String {
-        let loss = self.config.rl.loss;
+        let loss = self.config.rl.loss.kind();
         let title = format!("{}: {loss}, seed {}", self.root.display(), self.config.seed);
         let mut lines = vec![
             paint.strong(fitted(&title, width).trim_end()),
@@ -139,7 +139,7 @@ impl RunView {
             let room = half.saturating_sub(name.len() + counted.len() + 2);
             format!("{name} {} {counted}", paint.curve(&bar(step as f64 / steps.max(1) as f64, room)))
         };
-        let loss = self.config.rl.loss.to_string();
+        let loss = self.config.rl.loss.kind().to_string();
         format!("{}    {}", progress("warm start", Phase::WarmStart), progress(&loss, Phase::Learn))
     }
 }
