@@ -96,9 +96,9 @@ fn export(input: impl BufRead, exporter: &Exporter, out: &mut LineWriter) -> Res
             continue;
         }
         n_episodes += 1;
-        match exporter.tell(&text, line)? {
+        match exporter.export(&text, line)? {
             Exported::Lines(lines) => lines.iter().try_for_each(|line| out.write(line))?,
-            Exported::Nothing(reason) => skipped.push(format!("line {line}: {reason}")),
+            Exported::Skipped(reason) => skipped.push(format!("line {line}: {reason}")),
         }
     }
     out.finish()?;
@@ -118,12 +118,12 @@ fn import(input: impl BufRead, mut importer: Importer, shop: &Shop, out: &mut Li
     let mut n_episodes = 0;
     let mut record = |episode: Option<Episode>| {
         n_episodes += usize::from(episode.is_some());
-        episode.map_or(Ok(()), |episode| out.write(&episode.record(shop)))
+        episode.map_or(Ok(()), |episode| out.write(&episode))
     };
     for (idx, text) in input.lines().enumerate() {
         let text = text?;
         if !text.trim().is_empty() {
-            record(importer.hear(&text, idx + 1)?)?;
+            record(importer.import(&text, idx + 1)?)?;
         }
     }
     record(importer.end()?)?;

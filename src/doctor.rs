@@ -1,8 +1,8 @@
-//! `webshop doctor`: estimates memory and time of a training run on this machine's CPU before it starts.
+//! `webshop doctor`: estimates the memory of a training run on this machine's CPU before it starts.
 
 use std::process::ExitCode;
 
-use webshop_training::{MemoryEstimate, MemoryNeed, Preset, examine};
+use webshop_training::{MemoryEstimate, MemoryNeed, Preset, estimate_memory};
 
 use crate::args::experiment::ExperimentArgs;
 use crate::output::outln;
@@ -10,7 +10,7 @@ use crate::output::outln;
 /// Flags of `webshop doctor`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Runs a few steps of the given configuration to measure their time; writes no files.\n\n\
+    after_help = "Writes no files.\n\n\
                   Exit codes: 0 the run fits into memory, 1 it does not, 2 error."
 )]
 pub(crate) struct DoctorArgs {
@@ -21,10 +21,9 @@ pub(crate) struct DoctorArgs {
 /// Prints the estimate and whether the run fits into memory.
 pub(crate) fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     let config = args.experiment.load(Preset::Medium)?;
-    let diagnosis = examine(&config)?;
-    print_memory(&diagnosis)?;
-    print_time(&diagnosis)?;
-    let fits = diagnosis.fits();
+    let estimate = estimate_memory(&config)?;
+    print_memory(&estimate)?;
+    let fits = estimate.fits();
     outln!(
         "{}",
         if fits { "result: the run fits into memory" } else { "result: the run does not fit into memory" }
@@ -32,8 +31,8 @@ pub(crate) fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     Ok(if fits { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn print_memory(diagnosis: &MemoryEstimate) -> anyhow::Result<()> {
-    let MemoryEstimate { n_parameters, n_learnable, need, available, observed, .. } = diagnosis;
+fn print_memory(estimate: &MemoryEstimate) -> anyhow::Result<()> {
+    let MemoryEstimate { n_parameters, n_learnable, need, available } = estimate;
     outln!("{n_parameters} parameters, {n_learnable} of them trainable; on the CPU, in f32")?;
     outln!("")?;
     let MemoryNeed { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } = *need;
@@ -53,23 +52,10 @@ fn print_memory(diagnosis: &MemoryEstimate) -> anyhow::Result<()> {
     ] {
         outln!("{name:<32} {:>12.1} MiB", mebibytes(bytes))?;
     }
-    if let Some(bytes) = observed {
-        outln!("{:<32} {:>12.1} MiB", "peak measured in the trial steps", mebibytes(*bytes))?;
-    }
     match available {
         Some(bytes) => outln!("{:<32} {:>12.1} MiB", "available", mebibytes(*bytes))?,
         None => outln!("available memory: unknown on this system")?,
     }
-    outln!("")
-}
-
-fn print_time(diagnosis: &MemoryEstimate) -> anyhow::Result<()> {
-    let Some(forecast) = &diagnosis.forecast else { return Ok(()) };
-    for stage in &forecast.stages {
-        let (each, all) = (stage.seconds, stage.count as f64 * stage.seconds);
-        outln!("{:<32} {:>8} × {each:>10.4} s {all:>10.1} s", stage.name, stage.count)?;
-    }
-    outln!("{:<32} {:>34.1} s", "whole run", forecast.seconds())?;
     outln!("")
 }
 

@@ -20,7 +20,6 @@ mod convert;
 mod doctor;
 mod eval;
 mod explain;
-mod gpu_check;
 mod model;
 mod play;
 mod replay;
@@ -93,9 +92,6 @@ enum Verb {
     /// Predict single next actions, as in the paper Shop-R1: data, training, evaluation
     #[command(name = "shop-r1", subcommand)]
     ShopR1(shop_r1::ShopR1Verb),
-    /// Check the GPU kernels against their references, and measure speed and memory
-    #[command(hide = true)]
-    GpuCheck(gpu_check::GpuCheckArgs),
     /// Generate or inspect a product catalog
     #[command(subcommand)]
     Catalog(catalog::CatalogVerb),
@@ -141,7 +137,6 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Explain(args) => explain::run(args),
         Verb::Trace(args) => trace::run(args),
         Verb::ShopR1(verb) => shop_r1::run(verb),
-        Verb::GpuCheck(args) => gpu_check::run(args),
         Verb::Catalog(verb) => catalog::run(verb),
         Verb::Model(verb) => model::run(verb),
     }

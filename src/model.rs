@@ -111,7 +111,7 @@ pub(crate) fn run(verb: ModelVerb) -> anyhow::Result<ExitCode> {
         }
         ModelVerb::Merge { folder, adapter, to } => {
             let base = checkpoint::load(&folder)?;
-            let merged = Lora::load(&adapter, &base)?.merged(&base)?;
+            let merged = base.adapted(Lora::load(&adapter, &base.matrices())?)?.merged()?;
             to.write(|out, options| write_with_companions(&merged, &folder, out, options))?;
         }
         ModelVerb::Convert { folder, to } => {

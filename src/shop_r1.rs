@@ -1,6 +1,5 @@
 //! `webshop shop-r1`: next-action prediction, as in the paper Shop-R1 (arXiv 2507.17842).
 
-mod collector;
 mod data;
 mod eval;
 mod map;

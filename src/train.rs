@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use webshop_report::write_report;
-use webshop_training::{Config, RlMode, Preset, RunFolder, Evaluation, TrainingError, train_on};
+use webshop_training::config::RlMode;
+use webshop_training::{Config, Evaluation, Preset, RunFolder, TrainingError, train_on};
 
 use crate::args::cache::CacheArgs;
 use crate::args::compute::ComputeArgs;
@@ -56,8 +57,8 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     }
     let compute = args.compute.choose()?;
-    let name = match config.rl.practice {
-        RlMode::MultiTurn => config.rl.loss.to_string(),
+    let name = match config.rl.mode {
+        RlMode::MultiTurn => config.rl.loss.kind().to_string(),
         RlMode::SingleStep => "shop-r1".into(),
     };
     let out = args.out.unwrap_or_else(|| PathBuf::from(format!("runs/{name}-seed-{}", config.seed)));
@@ -89,7 +90,7 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
     };
     let report = write_report(&run)?;
     outln!("evaluation on held-out goals, split `{}`:", config.evaluation.split)?;
-    let after = format!("after {}", config.rl.loss);
+    let after = format!("after {}", config.rl.loss.kind());
     print_evaluation(config.model.first_name(), stages.random.as_ref())?;
     print_evaluation("after warm start", stages.warm_start.as_ref())?;
     print_evaluation(&after, stages.learned.as_ref())?;

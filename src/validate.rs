@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use serde::Serialize;
 use webshop_env::ENVIRONMENT_ID;
-use webshop_evaluation::{Check, env_checks as validate};
+use webshop_evaluation::{Check, validate};
 
 use crate::args::shop::ShopArgs;
 use crate::output::outln;

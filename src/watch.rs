@@ -78,7 +78,7 @@ fn follow(view: &mut View) -> Result<()> {
 
 fn paint() -> Paint {
     let is_plain = std::env::var_os("NO_COLOR").is_some() || !stdout().is_terminal();
-    if is_plain { Paint::Plain } else { Paint::Coloured }
+    if is_plain { Paint::None } else { Paint::Ansi }
 }
 
 /// Columns and usable lines of the terminal; the last line stays empty, so that the screen does not scroll.

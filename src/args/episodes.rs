@@ -77,7 +77,7 @@ impl SamplingArgs {
     /// The options of a local model, unconstrained.
     pub(crate) fn options(&self, prompt_format: Option<PromptFormat>) -> GenerationOptions {
         GenerationOptions {
-            dialect: prompt_format,
+            prompt_format,
             temperature: self.temperature,
             max_context: self.max_context.map(|n| n as usize),
             max_turn_tokens: self.max_turn_tokens.map(|n| n as usize),

@@ -8,8 +8,8 @@ use serde::Serialize;
 use webshop_agent::next_action::Example;
 use webshop_env::{RESULTS_PER_PAGE, ShopFingerprint};
 use webshop_products::{Split, SplitRule};
-use webshop_training::data::single_steps::Steps;
-use webshop_training::{TaskSet, Mix, ShopR1Config};
+use webshop_training::config::{Mix, ShopR1Config};
+use webshop_training::{Steps, TaskSet};
 
 use super::shop::{ShopArgs, SplitArg, SplitRuleArgs};
 use crate::jsonl;
@@ -114,7 +114,7 @@ impl ExamplesArgs {
         let ground = TaskSet::new(self.shop.open_split_by(split_rule)?, 0, 1)?;
         let split = Split::from(self.split.unwrap_or(SplitArg::Test));
         let mix = Mix::from(self.mix);
-        let config = ShopR1Config { mix, dead_ends: self.terminate_share, ..ShopR1Config::default() };
+        let config = ShopR1Config { mix, terminate_share: self.terminate_share, ..ShopR1Config::default() };
         // The Shop-R1 prompt formats show all results of a page, so the expert may open any of them.
         let held_out = Steps::held_out(&ground, RESULTS_PER_PAGE, &config, split, self.examples as usize);
         let examples = held_out.into_iter().map(|(_, example)| example).collect();

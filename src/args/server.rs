@@ -70,12 +70,12 @@ impl ServerArgs {
         let max_tokens = sampling.max_turn_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
         let config = RequestConfig {
             model: model.clone(),
-            dialect,
+            prompt_format: dialect,
             sampling: Sampling { temperature, top_p: self.top_p, max_tokens, seed },
-            more: self.extra_body.clone().unwrap_or_default(),
+            extra_body: self.extra_body.clone().unwrap_or_default(),
             concurrency: usize::from(self.concurrency),
-            answer_limit: self.request_timeout,
-            retries: Retries { of_request: self.request_retries, first_wait: self.backoff },
+            request_timeout: self.request_timeout,
+            retries: Retries { per_request: self.request_retries, first_wait: self.backoff },
         };
         Ok(Some((endpoint, config)))
     }

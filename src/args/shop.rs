@@ -3,7 +3,8 @@
 use anyhow::{Context, bail};
 use webshop_env::{Compat, Shop, ShopConfig};
 use webshop_products::{GoalStyle, OriginalWorld, RawData, Split, SplitRule};
-use webshop_training::{CatalogConfig, CatalogSize, GoalsChoice, open_shop, read_catalog};
+use webshop_training::config::{CatalogConfig, CatalogSize, GoalsChoice};
+use webshop_training::{open_shop, read_catalog};
 
 use super::cache::CacheArgs;
 
@@ -150,7 +151,7 @@ impl ShopArgs {
             Some(GoalsArg::Human) => GoalsChoice::Human,
             Some(GoalsArg::Synthetic) => GoalsChoice::Synthetic,
         };
-        let config = CatalogConfig { goals, splits: rule, ..self.catalog.config() };
+        let config = CatalogConfig { goals, split_rule: rule, ..self.catalog.config() };
         open_shop(&config).with_context(|| cannot_open(&self.catalog.source))
     }
 }

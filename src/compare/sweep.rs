@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use webshop_report::write_comparison;
+use webshop_report::{write_comparison, write_report};
 use webshop_training::{Comparison, ComparisonFolder, TrainingError, compare as train_arms};
 
 use crate::args::cache::CacheArgs;
@@ -30,7 +30,7 @@ pub(crate) fn compare(
     let folder = ComparisonFolder::new(out);
     let stop = stop_on_ctrl_c("stopping after this step")?;
     let observers = Observers::default();
-    match train_arms(&comparison, &folder, n_jobs, &|name| observers.named(name), &stop) {
+    match train_arms(&comparison, &folder, n_jobs, &|name| observers.named(name), &write_report, &stop) {
         Ok(()) => (),
         Err(TrainingError::Interrupted { .. }) => {
             eprintln!("interrupted; the same command continues");

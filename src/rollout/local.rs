@@ -50,7 +50,7 @@ fn run_lanes(
         observer.advance(1, "");
         order.take(task_idx, episode).try_for_each(|episode| {
             tally.count(&episode);
-            file.as_mut().map_or(Ok(()), |file| file.append(&episode.record(tasks.shop())))
+            file.as_mut().map_or(Ok(()), |file| file.append(&episode))
         })
     });
     observer.end();

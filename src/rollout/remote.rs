@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail, ensure};
 use webshop_agent::{AgentError, PromptFormat, Episode, Task, EpisodeFile};
 use webshop_evaluation::summarize;
-use webshop_remote::openai::policy::REMOTE;
+use webshop_remote::REMOTE;
 use webshop_remote::{FailedEpisode, RemoteConfig, RemotePolicy};
 use webshop_training::Observer;
 
@@ -52,10 +52,10 @@ impl RemoteArgs {
         );
         let url = endpoint.url().to_owned();
         let config = RemoteConfig {
-            asking: requests,
+            request: requests,
             max_steps: args.max_steps,
-            trip_limit: self.episode_timeout,
-            trip_retries: self.episode_retries,
+            episode_timeout: self.episode_timeout,
+            episode_retries: self.episode_retries,
         };
         Ok((RemotePolicy::new(endpoint, config)?, url))
     }
@@ -133,7 +133,7 @@ impl Progress<'_> {
         let missing: Vec<(usize, Task)> = tasks.filter(|(idx, _)| self.episodes[*idx].is_none()).collect();
         let n_tasks = self.episodes.len();
         self.observer.begin(REMOTE, n_tasks as u64, (n_tasks - missing.len()) as u64);
-        let outcome = policy.play(&missing, stop, &mut |task_idx, outcome| {
+        let outcome = policy.run(&missing, stop, &mut |task_idx, outcome| {
             match outcome {
                 Ok(episode) => self.record(task_idx, episode)?,
                 Err(episode) => {
@@ -151,7 +151,7 @@ impl Progress<'_> {
 
     fn record(&mut self, task_idx: usize, episode: Episode) -> Result<(), AgentError> {
         if let Some(file) = &mut self.file {
-            file.append(&episode.record(self.tasks.shop()))?;
+            file.append(&episode)?;
         }
         self.episodes[task_idx] = Some(episode);
         Ok(())

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
-use webshop_agent::{AgentError, PagePolicy, RandomPolicy, RulePolicy};
+use webshop_agent::{PagePolicy, RandomPolicy, RulePolicy};
 use webshop_evaluation::summarize_at_site;
 use webshop_products::Seed;
-use webshop_remote::{Site, SiteConfig, SiteEpisode, run_at_site};
+use webshop_agent::SiteEpisode;
+use webshop_remote::{RemoteError, Site, SiteConfig, run_at_site};
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 use crate::progress::observer;
@@ -44,7 +45,7 @@ where
     if args.episodes == 0 {
         bail!("there is no episode to run: `--episodes` is 0");
     }
-    let config = SiteConfig { n_sessions: args.episodes, max_steps: args.max_steps, patience: PAGE_TIMEOUT };
+    let config = SiteConfig { n_sessions: args.episodes, max_steps: args.max_steps, page_timeout: PAGE_TIMEOUT };
     let start = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), args.episodes as u64, 0);
@@ -77,7 +78,7 @@ where
 }
 
 /// An error if sessions failed: how many, and why the first did.
-fn failure(outcomes: &[Result<SiteEpisode, AgentError>]) -> Option<anyhow::Error> {
+fn failure(outcomes: &[Result<SiteEpisode, RemoteError>]) -> Option<anyhow::Error> {
     let (n, n_failed) = (outcomes.len(), outcomes.iter().filter(|outcome| outcome.is_err()).count());
     let first = outcomes.iter().find_map(|outcome| outcome.as_ref().err())?;
     // The original fails in every session whose number is beyond its last goal.

@@ -10,7 +10,7 @@ use webshop_agent::next_action::{BuyNowAs, ExampleCounts, Example, paper_mix};
 use webshop_products::{Seed, open_text};
 use webshop_training::TaskSet;
 
-use super::collector::{CollectionOptions, ExampleCollector, TerminateShare};
+use webshop_agent::next_action::{CollectionOptions, ExampleCollector, TerminateShare};
 use super::rationales;
 use crate::args::examples::MixArg;
 use crate::args::shop::{RuledShopArgs, SplitArg};

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use webshop_agent::next_action::Example;
-use webshop_agent::{PromptFormat, Policy, PromptStamp, Sampling};
+use webshop_agent::{PromptFormat, ShopR1Variant, Policy, PromptStamp, Sampling};
 use webshop_evaluation::next_action::{
-    ScoredRow, StepResult, baselines, by_type, confusion, instruction_of, judge, overview, scores_of,
+    ScoredRow, StepResult, baselines, by_type, confusion, instruction_of, overview, score_steps, scores_of,
 };
 use webshop_products::Seed;
 use webshop_remote::RemoteSingleStepSampler;
@@ -85,9 +85,9 @@ enum PromptFormatArg {
 impl From<PromptFormatArg> for PromptFormat {
     fn from(arg: PromptFormatArg) -> Self {
         match arg {
-            PromptFormatArg::Paper => Self::ShopR1,
-            PromptFormatArg::Latest => Self::ShopR1Latest,
-            PromptFormatArg::Minimal => Self::ShopR1Minimal,
+            PromptFormatArg::Paper => Self::ShopR1(ShopR1Variant::AllPages),
+            PromptFormatArg::Latest => Self::ShopR1(ShopR1Variant::LatestPage),
+            PromptFormatArg::Minimal => Self::ShopR1(ShopR1Variant::Minimal),
         }
     }
 }
@@ -102,9 +102,9 @@ pub(crate) fn run(args: EvalArgs) -> Result<ExitCode> {
     let pairs = examples.iter().map(|example| (&example.action, instruction_of(&example.page)));
     let mut rows = baselines(pairs, INTERVAL_SEED);
     if let Some(Completed { name, completions, .. }) = &completed {
-        let results = judge(&examples, completions);
+        let results = score_steps(&examples, completions);
         let scores = scores_of(&results, INTERVAL_SEED);
-        rows.insert(0, ScoredRow { name: name.clone(), answer: None, scores });
+        rows.insert(0, ScoredRow { name: name.clone(), action: None, scores });
         if let Some(out) = &args.out {
             write(out, &results)?;
         }
@@ -143,23 +143,23 @@ impl EvalArgs {
     /// The completions of the model; `None` if no model is named.
     fn complete(&self, examples: &[Example]) -> Result<Option<Completed>> {
         let format = self.prompt_format.map(PromptFormat::from);
-        let remote_format = format.unwrap_or(PromptFormat::ShopR1);
+        let remote_format = format.unwrap_or(PromptFormat::ShopR1(ShopR1Variant::AllPages));
         if let Some((endpoint, config)) = self.server.requests(&self.sampling, remote_format, self.seed)? {
             let (url, name) = (endpoint.url().to_owned(), config.model.clone());
             let sampler = RemoteSingleStepSampler::new(endpoint, config)?;
-            let completions = with_progress(examples, |advance| Ok(sampler.answers(examples, advance)?))?;
+            let completions = with_progress(examples, |advance| Ok(sampler.sample(examples, advance)?))?;
             return Ok(Some(Completed { name, url: Some(url), prompt: sampler.prompt(), completions }));
         }
         let Some(checkpoint) = &self.checkpoint else { return Ok(None) };
         let cannot_use =
             || format!("cannot evaluate the model of `{}` on single steps", checkpoint.display());
         let trained = TrainedModel::load(checkpoint)?;
-        let own_format = Some(trained.dialect()).filter(|format| format.is_shop_r1());
-        let options = self.sampling.options(format.or(own_format).or(Some(PromptFormat::ShopR1)));
+        let own_format = Some(trained.prompt_format()).filter(|format| format.is_shop_r1());
+        let options = self.sampling.options(format.or(own_format).or(Some(PromptFormat::ShopR1(ShopR1Variant::AllPages))));
         let loaded = trained.into_policy(options, &self.compute.choose()?).with_context(cannot_use)?;
         let seed = Seed(self.seed);
         let prompt = loaded.policy(seed)?.prompt().expect("language models have prompts");
-        let completions = with_progress(examples, |advance| Ok(loaded.answers(examples, seed, advance)?))?;
+        let completions = with_progress(examples, |advance| Ok(loaded.complete_steps(examples, seed, advance)?))?;
         Ok(Some(Completed { name: checkpoint.display().to_string(), url: None, prompt, completions }))
     }
 }
@@ -212,11 +212,11 @@ struct ModelInfo {
 
 impl From<Completed> for ModelInfo {
     fn from(completed: Completed) -> Self {
-        let PromptStamp { dialect, version, model, sampling } = completed.prompt;
+        let PromptStamp { prompt_format, version, model, sampling } = completed.prompt;
         Self {
             url: completed.url,
             model: model.map(|name| name.to_string()),
-            prompt_format: dialect,
+            prompt_format,
             prompt_version: version.to_string(),
             sampling,
             too_long: completed.completions.iter().filter(|completion| completion.is_none()).count(),
@@ -228,7 +228,7 @@ impl Report<'_> {
     fn print(&self) -> Result<()> {
         outln!("{} examples from {}\n", self.examples, self.origin)?;
         outln!("{}", overview(self.rows).text())?;
-        for (row, action) in self.rows.iter().filter_map(|row| Some((row, row.answer.as_ref()?))) {
+        for (row, action) in self.rows.iter().filter_map(|row| Some((row, row.action.as_ref()?))) {
             outln!("{}: {action}", row.name)?;
         }
         let (Some(model), Some(row)) = (self.model, self.rows.first()) else { return Ok(()) };

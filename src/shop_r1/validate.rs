@@ -51,10 +51,10 @@ pub(crate) fn run(args: ValidateArgs) -> Result<ExitCode> {
     if n_problems > 0 {
         return Ok(ExitCode::from(1));
     }
-    if checker.census().n_samples() == 0 {
+    if checker.counts().n_examples() == 0 {
         bail!("there is no example in `{name}`");
     }
-    outln!("{}", checker.census())?;
+    outln!("{}", checker.counts())?;
     let n = checker.n_without_rationale();
     if n > 0 {
         outln!("{n} without rationale: training on these covers the action only")?;
