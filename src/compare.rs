@@ -10,8 +10,14 @@ use anyhow::{Result, bail};
 
 use crate::args::cache::CacheArgs;
 
+/// Printed below the flags.
+const EXAMPLES: &str = "Examples:
+  webshop compare before.json after.json
+  webshop compare --config comparison.toml --jobs 2";
+
 /// Flags of `webshop compare`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
     /// First result: the output of `rollout --json` or `eval --json`
     #[arg(value_name = "A.json", required_unless_present = "config")]

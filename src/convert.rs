@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use webshop_agent::convert::{Format, Listener, Teller, Told};
-use webshop_agent::{Dialect, Episode};
+use webshop_agent::convert::{Format, Importer, Exporter, Exported};
+use webshop_agent::{PromptFormat, Episode};
 use webshop_env::Shop;
 use webshop_products::open_text;
 
@@ -24,16 +24,22 @@ pub(crate) struct ConvertArgs {
     file: PathBuf,
     /// Export to this format: one line per episode, or one per turn if each turn has its own prompt
     /// (verl-agent, shop-r1)
-    #[arg(long, value_enum, required_unless_present = "from", conflicts_with = "from")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        required_unless_present = "from",
+        conflicts_with = "from"
+    )]
     to: Option<FormatArg>,
     /// Import from this format: replay the actions of each chat in the shop and record the episodes
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<FormatArg>,
     /// Prompt format of the chats: compact, verl-agent, ragen, agentgym-react, tool-call, shop-r1,
     /// shop-r1-latest or shop-r1-minimal [default: that of the recorded episode; of agenttraj:
     /// agentgym-react]
     #[arg(long, value_name = "NAME")]
-    prompt_format: Option<Dialect>,
+    prompt_format: Option<PromptFormat>,
     /// With `--from`: actions after which an episode is truncated [default: that of the line, else 15]
     #[arg(long, value_name = "N", requires = "from")]
     max_steps: Option<u32>,
@@ -71,9 +77,9 @@ pub(crate) fn run(args: ConvertArgs) -> Result<ExitCode> {
     let mut out = LineWriter::new(args.out.as_deref())?;
     let shop = Arc::new(args.shop.open()?);
     let converted = match (args.to, args.from) {
-        (Some(format), _) => export(input, &Teller::new(shop, format.into(), args.prompt_format), &mut out),
+        (Some(format), _) => export(input, &Exporter::new(shop, format.into(), args.prompt_format), &mut out),
         (None, Some(format)) => {
-            let importer = Listener::new(shop.clone(), format.into(), args.prompt_format, args.max_steps);
+            let importer = Importer::new(shop.clone(), format.into(), args.prompt_format, args.max_steps);
             import(input, importer, &shop, &mut out)
         }
         (None, None) => unreachable!("clap requires one of the two"),
@@ -82,7 +88,7 @@ pub(crate) fn run(args: ConvertArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn export(input: impl BufRead, exporter: &Teller, out: &mut LineWriter) -> Result<()> {
+fn export(input: impl BufRead, exporter: &Exporter, out: &mut LineWriter) -> Result<()> {
     let (mut n_episodes, mut skipped) = (0, Vec::new());
     for (idx, text) in input.lines().enumerate() {
         let (line, text) = (idx + 1, text?);
@@ -91,8 +97,8 @@ fn export(input: impl BufRead, exporter: &Teller, out: &mut LineWriter) -> Resul
         }
         n_episodes += 1;
         match exporter.tell(&text, line)? {
-            Told::Lines(lines) => lines.iter().try_for_each(|line| out.write(line))?,
-            Told::Nothing(reason) => skipped.push(format!("line {line}: {reason}")),
+            Exported::Lines(lines) => lines.iter().try_for_each(|line| out.write(line))?,
+            Exported::Nothing(reason) => skipped.push(format!("line {line}: {reason}")),
         }
     }
     out.finish()?;
@@ -108,7 +114,7 @@ fn export(input: impl BufRead, exporter: &Teller, out: &mut LineWriter) -> Resul
     }
 }
 
-fn import(input: impl BufRead, mut importer: Listener, shop: &Shop, out: &mut LineWriter) -> Result<()> {
+fn import(input: impl BufRead, mut importer: Importer, shop: &Shop, out: &mut LineWriter) -> Result<()> {
     let mut n_episodes = 0;
     let mut record = |episode: Option<Episode>| {
         n_episodes += usize::from(episode.is_some());

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use webshop_training::{Diagnosis, Need, Preset, examine};
+use webshop_training::{MemoryEstimate, MemoryNeed, Preset, examine};
 
 use crate::args::experiment::ExperimentArgs;
 use crate::output::outln;
@@ -32,11 +32,11 @@ pub(crate) fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     Ok(if fits { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
-    let Diagnosis { n_parameters, n_learnable, need, available, observed, .. } = diagnosis;
+fn print_memory(diagnosis: &MemoryEstimate) -> anyhow::Result<()> {
+    let MemoryEstimate { n_parameters, n_learnable, need, available, observed, .. } = diagnosis;
     outln!("{n_parameters} parameters, {n_learnable} of them trainable; on the CPU, in f32")?;
     outln!("")?;
-    let Need { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } = *need;
+    let MemoryNeed { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } = *need;
     for (name, bytes) in [
         ("shops", shops),
         ("model weights", weights),
@@ -63,7 +63,7 @@ fn print_memory(diagnosis: &Diagnosis) -> anyhow::Result<()> {
     outln!("")
 }
 
-fn print_time(diagnosis: &Diagnosis) -> anyhow::Result<()> {
+fn print_time(diagnosis: &MemoryEstimate) -> anyhow::Result<()> {
     let Some(forecast) = &diagnosis.forecast else { return Ok(()) };
     for stage in &forecast.stages {
         let (each, all) = (stage.seconds, stage.count as f64 * stage.seconds);

@@ -3,6 +3,7 @@
 //! Libraries know no flags. Where a flag is the remedy, [`hint`] names it, behind the library's message.
 
 use webshop_agent::AgentError;
+use webshop_env::{EpisodeError, ReplayError};
 use webshop_products::DataError;
 use webshop_training::TrainingError;
 
@@ -26,13 +27,11 @@ pub(crate) fn one_line(error: &anyhow::Error) -> String {
 /// Which flag or verb helps, if one does.
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     error.chain().find_map(|cause| {
-        if let Some(error) = cause.downcast_ref() {
-            of_training(error)
-        } else if let Some(error) = cause.downcast_ref() {
-            of_agent(error)
-        } else {
-            cause.downcast_ref().and_then(of_data)
-        }
+        let of_run = cause.downcast_ref().and_then(of_training);
+        of_run
+            .or_else(|| cause.downcast_ref().and_then(of_replay))
+            .or_else(|| cause.downcast_ref().and_then(of_agent))
+            .or_else(|| cause.downcast_ref().and_then(of_data))
     })
 }
 
@@ -44,6 +43,15 @@ fn of_training(error: &TrainingError) -> Option<&'static str> {
         TrainingError::DiskFull(_) => Some("free some space; a training run continues with `--resume`"),
         TrainingError::Agent(error) => of_agent(error),
         TrainingError::Data(error) => of_data(error),
+        _ => None,
+    }
+}
+
+fn of_replay(error: &ReplayError) -> Option<&'static str> {
+    match error {
+        ReplayError::Episode { problem: EpisodeError::OtherShop { what: "goals", .. }, .. } => {
+            Some("name the shop of the recording by `--catalog`, `--size`, `--goals` and `--compat`")
+        }
         _ => None,
     }
 }

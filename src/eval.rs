@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use webshop_training::Trained;
+use webshop_training::TrainedModel;
 
 use crate::args::episodes::EpisodesArgs;
 use crate::rollout::run_model;
@@ -20,5 +20,5 @@ pub(crate) struct EvalArgs {
 
 /// Evaluates and prints.
 pub(crate) fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
-    run_model(Trained::load(&args.checkpoint)?, &args.episodes, None)
+    run_model(TrainedModel::load(&args.checkpoint)?, &args.episodes, None)
 }

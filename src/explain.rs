@@ -14,6 +14,7 @@ use crate::output::outln;
 
 /// Flags of `webshop explain`.
 #[derive(clap::Args)]
+#[command(after_help = "Example: webshop explain --goal 3 --buy ASIN --option color=red")]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     rules: RulesArgs,

@@ -55,7 +55,8 @@ const EXAMPLES: &str = "Examples:
 #[command(version, max_term_width = 100, propagate_version = true, after_help = EXAMPLES)]
 struct Cli {
     /// Number of worker threads; results do not depend on it [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, display_order = 900, value_name = "N",
+          value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     #[command(subcommand)]
     verb: Verb,
@@ -63,7 +64,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Train a model: supervised warm start, estimation of V*, reinforcement learning, report
+    /// Train a model: supervised warm start, then reinforcement learning (A*-PO by default), and a report
     Train(train::TrainArgs),
     /// Show the progress of a training run, or of a comparison, in the terminal
     Watch(watch::WatchArgs),
@@ -79,7 +80,7 @@ enum Verb {
     Convert(convert::ConvertArgs),
     /// Check the environment on a catalog: determinism, replay, rewards, hidden information
     Validate(validate::ValidateArgs),
-    /// Compare two evaluation results, or train several losses over several seeds and compare them
+    /// Compare two evaluation results, or train and compare several losses over several seeds
     Compare(compare::CompareArgs),
     /// Complete an episode yourself, in the terminal
     Play(play::PlayArgs),

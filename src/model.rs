@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::{Companions, SaveOptions, Survey, WeightType};
 use webshop_lm::lora::Lora;
-use webshop_lm::{KnownShape, Qwen2, ShopTokenizer};
+use webshop_lm::{KnownShape, Qwen2, BpeTokenizer};
 use webshop_products::{Catalog, Seed};
 
 use crate::args::shop::ShopArgs;
@@ -75,7 +75,7 @@ pub(crate) enum ModelVerb {
 #[derive(clap::Args)]
 pub(crate) struct OutArgs {
     /// Number format of the weights in the files
-    #[arg(long, value_enum, default_value = "f32")]
+    #[arg(long, value_enum, default_value = "f32", value_name = "FORMAT")]
     dtype: WeightTypeArg,
     /// Maximum size of a weight file, in megabytes
     #[arg(long, default_value_t = 5000, value_name = "MB",
@@ -168,7 +168,7 @@ fn new(
     let shop = shop.open()?;
     let texts = texts(shop.catalog());
     let goals = shop.goals().goals().iter().map(|goal| &*goal.instruction);
-    let tokenizer = ShopTokenizer::train_like_qwen(texts.into_iter().chain(goals), MAX_VOCAB)?;
+    let tokenizer = BpeTokenizer::train_like_qwen(texts.into_iter().chain(goals), MAX_VOCAB)?;
     let mut config = shape.config(tokenizer.vocab_size());
     if let Some(layers) = layers {
         config.num_hidden_layers = usize::from(layers);

@@ -13,6 +13,7 @@ use crate::output::outln;
 
 /// Flags of `webshop play`.
 #[derive(clap::Args)]
+#[command(after_help = "Reads actions from standard input, one per line: search[words] or click[label].")]
 pub(crate) struct PlayArgs {
     #[command(flatten)]
     shop: RuledShopArgs,

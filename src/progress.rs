@@ -97,7 +97,8 @@ impl Observer for Lines {
         let before = tenth(phase.done);
         phase.done += units;
         if tenth(phase.done) > before {
-            eprintln!("{}{}: {}/{}  {note}", self.name, phase.name, phase.done, phase.total);
+            let line = format!("{}{}: {}/{}  {note}", self.name, phase.name, phase.done, phase.total);
+            eprintln!("{}", line.trim_end());
         }
     }
 

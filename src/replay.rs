@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use webshop_env::{Replay, ReplayError, TripError, replay};
+use webshop_env::{Replay, replay};
 
 use crate::args::shop::RuledShopArgs;
 use crate::output::outln;
@@ -43,27 +43,17 @@ struct Report<'a> {
 pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let file = File::open(&args.file).with_context(|| format!("cannot open `{}`", args.file.display()))?;
     let shop = Arc::new(args.shop.open()?);
-    let replay = replay(BufReader::new(file), &shop).map_err(|error| refusal(&args.file, error))?;
+    let replay = replay(BufReader::new(file), &shop)
+        .with_context(|| format!("cannot replay `{}`", args.file.display()))?;
     let goal_fingerprint = shop.goals().fingerprint();
     if args.json {
         outln!("{}", serde_json::to_string(&Report { replay: &replay, goal_fingerprint })?)?;
     } else {
         match &replay.difference {
             Some(difference) => outln!("{difference}")?,
-            None => outln!("{} episodes, {} turns: no difference", replay.trips, replay.turns)?,
+            None => outln!("{} episodes, {} turns: no difference", replay.episodes, replay.turns)?,
         }
         outln!("goals {goal_fingerprint}")?;
     }
     Ok(ExitCode::from(u8::from(replay.difference.is_some())))
-}
-
-/// Error context; names the flags if the recording is from another shop.
-fn refusal(file: &Path, error: ReplayError) -> anyhow::Error {
-    let hint = match error {
-        ReplayError::Trip { problem: TripError::OtherShop { what: "goals", .. }, .. } => {
-            " in this shop; name the shop of the recording by `--catalog`, `--size`, `--goals` and `--compat`"
-        }
-        _ => "",
-    };
-    anyhow::Error::from(error).context(format!("cannot replay `{}`{hint}", file.display()))
 }

@@ -1,11 +1,11 @@
 //! The result of a rollout or an evaluation: printed by `--json`, read by `webshop compare`.
 
 use serde::{Deserialize, Serialize};
-use webshop_remote::FailedTrip;
 use webshop_agent::{PromptStamp, Sampling};
 use webshop_env::ShopFingerprint;
-use webshop_products::{Split, SplitRule};
 use webshop_evaluation::{Failures, Summary};
+use webshop_products::{Split, SplitRule};
+use webshop_remote::FailedEpisode;
 
 use crate::output::outln;
 
@@ -68,12 +68,12 @@ pub(crate) struct RemoteInfo {
     /// Number of episodes that failed and are left out of the statistics.
     pub(crate) failed_episodes: usize,
     /// The failed episodes.
-    pub(crate) failures: Vec<FailedTrip>,
+    pub(crate) failures: Vec<FailedEpisode>,
 }
 
 impl RemoteInfo {
     /// From the address, the prompt and sampling parameters, and the failed episodes.
-    pub(crate) fn new(url: String, prompt: PromptStamp, failures: Vec<FailedTrip>) -> Self {
+    pub(crate) fn new(url: String, prompt: PromptStamp, failures: Vec<FailedEpisode>) -> Self {
         Self {
             url,
             model: prompt.model.map(|name| name.to_string()).unwrap_or_default(),

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use webshop_agent::{Canary, OraclePolicy, Policy, RandomPolicy, RulePolicy};
+use webshop_agent::{ExploitPolicy, OraclePolicy, Policy, RandomPolicy, RulePolicy};
 use webshop_products::Seed;
-use webshop_training::Trained;
+use webshop_training::TrainedModel;
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 
@@ -37,8 +37,17 @@ const NOT_AT_A_SITE: [&str; 16] = [
     "out",
 ];
 
+/// Printed below the flags.
+const EXAMPLES: &str = "Examples:
+  webshop rollout --policy rule --episodes 20 --out rule.jsonl
+  webshop rollout --policy lm --checkpoint runs/first --json > first.json
+  webshop rollout --policy remote --base-url http://localhost:8000/v1 --model NAME --out remote.jsonl
+
+Exit codes: 0 done, 2 error or failed episodes, 130 interrupted by Ctrl-C (policy remote).";
+
 /// Flags of `webshop rollout`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct RolloutArgs {
     /// Policy that chooses the actions
     #[arg(long, value_enum)]
@@ -52,12 +61,12 @@ pub(crate) struct RolloutArgs {
     /// statistics; the exit code is then 2
     #[arg(long, value_name = "URL", conflicts_with_all = NOT_AT_A_SITE)]
     site: Option<String>,
-    #[command(flatten)]
-    episodes: EpisodesArgs,
     /// Write one JSON record per episode to this new file as episodes end; `webshop replay` and `webshop
     /// convert` read it
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    episodes: EpisodesArgs,
     #[command(flatten)]
     remote: remote::RemoteArgs,
 }
@@ -76,13 +85,13 @@ pub(crate) fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::Random => run_policy(&mut RandomPolicy::new(Seed(args.episodes.seed))),
         PolicyName::Rule => run_policy(&mut RulePolicy),
         PolicyName::Oracle => run_policy(&mut OraclePolicy),
-        PolicyName::LongestTitle => run_policy(&mut Canary::LongestTitle),
-        PolicyName::AllOptions => run_policy(&mut Canary::AllOptions),
-        PolicyName::QueryStuffing => run_policy(&mut Canary::QueryStuffing),
-        PolicyName::RepeatForever => run_policy(&mut Canary::RepeatForever),
+        PolicyName::LongestTitle => run_policy(&mut ExploitPolicy::LongestTitle),
+        PolicyName::AllOptions => run_policy(&mut ExploitPolicy::AllOptions),
+        PolicyName::QueryStuffing => run_policy(&mut ExploitPolicy::QueryStuffing),
+        PolicyName::RepeatForever => run_policy(&mut ExploitPolicy::RepeatForever),
         PolicyName::Remote => remote::run(&args.remote, &args.episodes, out),
         PolicyName::Lm => match args.checkpoint {
-            Some(checkpoint) => run_model(Trained::load(&checkpoint)?, &args.episodes, out),
+            Some(checkpoint) => run_model(TrainedModel::load(&checkpoint)?, &args.episodes, out),
             None => bail!("the policy `lm` needs `--checkpoint DIR`"),
         },
     }

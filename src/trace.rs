@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Seek, stdin};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use webshop_env::{Compat, GivenTrip, Tracer};
+use webshop_env::{Compat, ScriptedEpisode, Tracer};
 use webshop_products::GoalRecord;
 
 use crate::args::rules::RulesArgs;
@@ -59,7 +59,7 @@ fn buffer_stdin() -> Result<(File, Vec<GoalRecord>)> {
     io::copy(&mut stdin().lock(), &mut file)?;
     file.rewind()?;
     let mut own_goals = Vec::new();
-    jsonl::for_each(BufReader::new(&file), jsonl::STDIN, |episode: GivenTrip| {
+    jsonl::for_each(BufReader::new(&file), jsonl::STDIN, |episode: ScriptedEpisode| {
         own_goals.extend(episode.goal);
         Ok(())
     })?;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use webshop_training::{Config, Practice, Preset, RunFolder, Stage, TrainingError, train_on};
 use webshop_report::write_report;
+use webshop_training::{Config, RlMode, Preset, RunFolder, Evaluation, TrainingError, train_on};
 
 use crate::args::cache::CacheArgs;
 use crate::args::compute::ComputeArgs;
@@ -14,8 +14,19 @@ use crate::ctrl_c::stop_on_ctrl_c;
 use crate::output::outln;
 use crate::progress::observer;
 
+/// Printed below the flags.
+const EXAMPLES: &str = "Examples:
+  webshop train --preset quick --out runs/first
+  webshop train --config my.toml --set rl.steps=50 --seed 1
+  webshop train --resume --out runs/first
+
+Ctrl-C stops after the current step and writes a checkpoint; `--resume` continues the run.
+
+Exit codes: 0 done, 2 error, 130 interrupted.";
+
 /// Flags of `webshop train`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
@@ -45,9 +56,9 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     }
     let compute = args.compute.choose()?;
-    let name = match config.learner.practice {
-        Practice::Trips => config.learner.loss.to_string(),
-        Practice::Steps => "shop-r1".into(),
+    let name = match config.rl.practice {
+        RlMode::MultiTurn => config.rl.loss.to_string(),
+        RlMode::SingleStep => "shop-r1".into(),
     };
     let out = args.out.unwrap_or_else(|| PathBuf::from(format!("runs/{name}-seed-{}", config.seed)));
     let (run, mut config) = if args.resume {
@@ -78,7 +89,7 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
     };
     let report = write_report(&run)?;
     outln!("evaluation on held-out goals, split `{}`:", config.evaluation.split)?;
-    let after = format!("after {}", config.learner.loss);
+    let after = format!("after {}", config.rl.loss);
     print_evaluation(config.model.first_name(), stages.random.as_ref())?;
     print_evaluation("after warm start", stages.warm_start.as_ref())?;
     print_evaluation(&after, stages.learned.as_ref())?;
@@ -110,7 +121,7 @@ fn command_line() -> String {
     std::iter::once("webshop".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-fn print_evaluation(name: &str, evaluation: Option<&Stage>) -> anyhow::Result<()> {
+fn print_evaluation(name: &str, evaluation: Option<&Evaluation>) -> anyhow::Result<()> {
     if let Some(evaluation) = evaluation {
         outln!("{name:<17} {}  ({:.0} s)", evaluation.summary, evaluation.seconds)?;
         if let Some(scores) = &evaluation.next_action {

@@ -32,6 +32,7 @@ const CLEAR_BELOW: &str = "\x1b[J";
 
 /// Flags of `webshop watch`.
 #[derive(clap::Args)]
+#[command(after_help = "Updates until the run ends; Ctrl-C closes the display, not the run.")]
 pub(crate) struct WatchArgs {
     /// Run folder, or folder of a comparison
     #[arg(value_name = "DIR")]

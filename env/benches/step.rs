@@ -1,11 +1,9 @@
-//! How fast the shop answers: steps per second on one core and on two, and the time for each kind of page.
+//! Steps per second on one core and on two, and the time for each kind of page.
 //!
-//! A step is everything an agent waits for: the action, the page, its text, and the list of available actions; resets
-//! are included. The customer is the [`common::Wanderer`]. Searches are remembered or not, as stated: a memo answers
-//! words that were searched for before. On two cores, lanes of a `VecEnv` repeat trips that were recorded before, so
-//! that nothing is measured but the shop. To go on from the middle of a trip, a session is forked and shown, which is
-//! timed beside making the trip again from its start. Opening is timed too: with its index built, and with its index kept
-//! before.
+//! On one core a step is action, page, rendered text and available actions; resets are included. The agent is
+//! a [`common::Wanderer`]. Searches are cached or not, as stated. On two cores, the lanes of a `VecEnv`
+//! replay recorded episodes without rendering. Forking a session in the middle of an episode is timed beside
+//! a replay from the start, and opening the shop with and without a cached index.
 //!
 //! ```text
 //! cargo bench -p webshop-env --bench step                       # the embedded 1,000 products
@@ -25,23 +23,23 @@ use std::time::{Duration, Instant};
 use webshop_env::{Action, EnvConfig, ObservationMode, Page, Shop, ShopConfig, ShopEnv, VecEnv};
 use webshop_products::{GoalId, Split};
 
-/// How long each figure is measured for, in rounds of [`N_STEPS`], after one round that is not counted.
+/// The duration of each measurement, in rounds of [`N_STEPS`], after one round that is not counted.
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
 const N_STEPS: usize = 2_000;
 
-/// Lanes and turns of the recorded trips, and how often they are made again.
+/// Lanes and turns of the recorded episodes, and how often they are played.
 const N_LANES: usize = 4_096;
 const N_TURNS: usize = 16;
 const N_ROUNDS: usize = 25;
 
-/// In larger catalogs the recorded trips would take hours.
+/// In larger catalogs the recorded episodes would take hours.
 const MOST_PRODUCTS_TO_SCALE: usize = 100_000;
 
-/// Trips that are gone on from, each after one move, or two, or up to so many.
+/// Episodes to continue, each after 1 to [`MOST_MOVES`] actions.
 const N_FORKED: usize = 20_000;
 const MOST_MOVES: usize = 7;
 
-/// So many steps are timed one by one, unless that takes too long.
+/// The number of steps timed one by one, unless that takes [`TOO_LONG`].
 const N_TIMED: usize = 200_000;
 const TOO_LONG: Duration = Duration::from_secs(30);
 
@@ -65,23 +63,23 @@ fn main() {
         print_times(steps_by_kind(&shop));
         println!("search alone, whole instructions");
         print_times(searches(&shop));
-        println!("to the middle of a trip, every search made");
+        println!("to the middle of an episode, every search made");
         print_times(forks(&shop));
         println!();
     }
     let shop = open("loaded", ShopConfig::default().remembered_searches, &cache);
     print_rate("text, searches remembered", &wander(&shop, ObservationMode::Text));
-    println!("to the middle of a trip, searches remembered");
+    println!("to the middle of an episode, searches remembered");
     print_times(forks(&shop));
     std::fs::remove_dir_all(&cache).expect("the index is removed again");
 }
 
-/// Opens the shop, and tells what that takes.
+/// Opens the shop and prints the time and memory that takes.
 fn open(how: &str, remembered_searches: usize, cache: &Path) -> Arc<Shop> {
     let start = Instant::now();
     let shop = common::shop(remembered_searches, Some(cache));
     let seconds = start.elapsed().as_secs_f64();
-    let kept = std::fs::read_dir(cache).expect("the index is kept").flatten();
+    let kept = std::fs::read_dir(cache).expect("the index is cached").flatten();
     let disk: u64 = kept.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
     let [disk, now, most] = [disk, memory("VmRSS"), memory("VmHWM")].map(|bytes| bytes as f64 / 1e6);
     println!(
@@ -128,30 +126,30 @@ fn rounds(mut play: impl FnMut()) -> Vec<f64> {
 
 fn wander(shop: &Arc<Shop>, observation: ObservationMode) -> Vec<f64> {
     let mut env = ShopEnv::new(Arc::clone(shop), EnvConfig { observation, ..EnvConfig::default() });
-    let mut customer = Wanderer::new(shop, 0);
-    let mut goal = customer.goal();
-    let mut available = env.reset(goal).available_actions;
+    let mut agent = Wanderer::new(shop, 0);
+    let mut goal = agent.goal();
+    let mut available = env.reset(goal).available_actions();
     rounds(|| {
         for _ in 0..N_STEPS {
-            let step = env.step(&customer.action(goal, &available));
-            black_box((&step.observation.content, step.reward));
+            let step = env.step(&agent.action(goal, &available));
+            black_box((&step.observation.content(), step.reward));
             available = if step.terminated || step.truncated {
-                goal = customer.goal();
-                env.reset(goal).available_actions
+                goal = agent.goal();
+                env.reset(goal).available_actions()
             } else {
-                step.observation.available_actions
+                step.observation.available_actions()
             };
         }
     })
 }
 
-/// What all lanes do.
+/// The actions and resets of all lanes.
 struct Script {
     starts: Vec<GoalId>,
     turns: Vec<Turn>,
 }
 
-/// One action for each lane, and then a new trip for some.
+/// One action for each lane, and then a new episode for some.
 struct Turn {
     actions: Vec<Action>,
     resets: Vec<(usize, GoalId)>,
@@ -159,20 +157,19 @@ struct Turn {
 
 impl Script {
     fn record(shop: &Arc<Shop>) -> Self {
-        let mut customers: Vec<_> = (0..N_LANES as u64).map(|lane| Wanderer::new(shop, lane)).collect();
-        let mut goals: Vec<GoalId> = customers.iter_mut().map(Wanderer::goal).collect();
+        let mut agents: Vec<_> = (0..N_LANES as u64).map(|lane| Wanderer::new(shop, lane)).collect();
+        let mut goals: Vec<GoalId> = agents.iter_mut().map(Wanderer::goal).collect();
         let starts = goals.clone();
         let mut env = VecEnv::new(shop, EnvConfig::default(), &goals);
         let turns = (0..N_TURNS).map(|_| {
-            let act = |lane: usize, customer: &mut Wanderer| {
-                customer.action(goals[lane], &env.steps()[lane].observation.available_actions)
+            let act = |lane: usize, agent: &mut Wanderer| {
+                agent.action(goals[lane], &env.steps()[lane].observation.available_actions())
             };
-            let actions: Vec<_> =
-                customers.iter_mut().enumerate().map(|(lane, who)| act(lane, who)).collect();
+            let actions: Vec<_> = agents.iter_mut().enumerate().map(|(lane, who)| act(lane, who)).collect();
             let mut resets = Vec::new();
             for (lane, step) in env.step(&actions).iter().enumerate() {
                 if step.terminated || step.truncated {
-                    goals[lane] = customers[lane].goal();
+                    goals[lane] = agents[lane].goal();
                     resets.push((lane, goals[lane]));
                 }
             }
@@ -194,8 +191,8 @@ impl Script {
     }
 }
 
-/// Prints the rates of one thread, of two, and of two that have lanes of their own each: no `VecEnv` does better than
-/// those on this machine at this time. All take turns, so that a machine that slows down does so for all.
+/// Prints the rates of one thread, of two, and of two with separate `VecEnv`s, which is the upper bound on
+/// this machine. The three take turns, so that a slower machine slows all of them.
 fn print_scaling(shop: &Arc<Shop>) {
     let script = Script::record(shop);
     let lanes = || VecEnv::new(shop, EnvConfig::default(), &script.starts);
@@ -216,18 +213,19 @@ fn print_scaling(shop: &Arc<Shop>) {
     println!("fastest rounds: {:.2} times, of at most {:.2}", two / one, apart / one);
 }
 
-/// The time of each step, by what the customer did and where it led.
+/// The time of each step with its observation, by action and resulting page.
 fn steps_by_kind(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
     let mut env = ShopEnv::new(Arc::clone(shop), EnvConfig::default());
-    let mut customer = Wanderer::new(shop, 0);
+    let mut agent = Wanderer::new(shop, 0);
     let mut times: BTreeMap<&'static str, Vec<Duration>> = BTreeMap::new();
-    let mut goal = customer.goal();
-    let mut available = env.reset(goal).available_actions;
+    let mut goal = agent.goal();
+    let mut available = env.reset(goal).available_actions();
     let begin = Instant::now();
     for _ in (0..N_TIMED).take_while(|_| begin.elapsed() < TOO_LONG) {
-        let action = customer.action(goal, &available);
+        let action = agent.action(goal, &available);
         let start = Instant::now();
         let step = env.step(&action);
+        black_box((step.observation.content(), step.observation.available_actions()));
         let time = start.elapsed();
         let kind = match (&action, env.page()) {
             (Action::Search(_), _) => "search -> results",
@@ -238,32 +236,32 @@ fn steps_by_kind(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
             (_, Page::Done(_)) => "buy -> done",
         };
         times.entry(kind).or_default().push(time);
-        available = step.observation.available_actions;
+        available = step.observation.available_actions();
         if step.terminated || step.truncated {
-            goal = customer.goal();
+            goal = agent.goal();
             let start = Instant::now();
-            available = env.reset(goal).available_actions;
+            available = env.reset(goal).available_actions();
             times.entry("reset -> search").or_default().push(start.elapsed());
         }
     }
     times
 }
 
-/// The times of three ways to a customer in the middle of a trip: a fork of the session alone, one that is shown its page,
-/// and the trip made again from its start.
+/// The times of three ways to the middle of an episode: a fork of the session, a fork with its page rendered,
+/// and a replay from the start.
 fn forks(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
     let mut first = ShopEnv::new(Arc::clone(shop), EnvConfig::default());
     let mut other = first.clone();
     let mut times: BTreeMap<&'static str, Vec<Duration>> = BTreeMap::new();
-    let mut customer = Wanderer::new(shop, 1);
+    let mut agent = Wanderer::new(shop, 1);
     let begin = Instant::now();
-    for trip in (0..N_FORKED).take_while(|_| begin.elapsed() < TOO_LONG) {
-        let goal = customer.goal();
-        let mut available = first.reset(goal).available_actions;
+    for episode in (0..N_FORKED).take_while(|_| begin.elapsed() < TOO_LONG) {
+        let goal = agent.goal();
+        let mut available = first.reset(goal).available_actions();
         let mut actions = Vec::new();
-        while actions.len() <= trip % MOST_MOVES && !first.is_over() {
-            let action = customer.action(goal, &available);
-            available = first.step(&action).observation.available_actions;
+        while actions.len() <= episode % MOST_MOVES && !first.is_over() {
+            let action = agent.action(goal, &available);
+            available = first.step(&action).observation.available_actions();
             actions.push(action);
         }
         let mut time = |way, go: &mut dyn FnMut()| {
@@ -272,17 +270,19 @@ fn forks(shop: &Arc<Shop>) -> BTreeMap<&'static str, Vec<Duration>> {
             times.entry(way).or_default().push(start.elapsed());
         };
         time("session forked", &mut || drop(black_box(first.session().clone())));
-        // What `other` shows is of another trip, so that nothing of this one is at hand.
-        time("session forked and shown", &mut || drop(black_box(other.resume(first.session().clone()))));
-        other.reset(customer.goal());
-        time("trip made again", &mut || {
+        // `other` is in another episode, so that nothing of this one is cached.
+        time("session forked and rendered", &mut || {
+            drop(black_box(other.resume(first.session().clone()).content()))
+        });
+        other.reset(agent.goal());
+        time("episode replayed", &mut || {
             black_box(other.reset(goal));
             for action in &actions {
                 black_box(other.step(action));
             }
         });
         assert_eq!(other.session(), first.session(), "all ways lead to the same state");
-        other.reset(customer.goal());
+        other.reset(agent.goal());
     }
     times
 }

@@ -1,10 +1,9 @@
-//! What a customer can say: `search[words]`, `click[label]`, or nothing of use.
+//! Actions: `search[words]`, `click[label]`, or a no-op.
 //!
-//! An [`Action`] is read from any text without fail; what is no action becomes a
-//! [`Action::Noop`] that carries its [`NoopReason`]. Printed, an action reads as agents write it,
-//! and reading it back gives the same action.
+//! Any text parses to an [`Action`]; a text that is no action becomes an [`Action::Noop`] with its
+//! [`NoopReason`]. The printed form of an action parses back to the same action.
 //!
-//! Whether a label is on the page is not known here: [`crate::Session::act`] decides that.
+//! Whether a label is on the page is decided by [`crate::Session::act`].
 
 use crate::original::compat::Compat;
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// One move of a customer.
+/// An action of the agent.
 ///
 /// ```
 /// use webshop_env::{Action, NoopReason};
@@ -24,11 +23,11 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Search for these words: lower case, at least one character, one line.
+    /// Searches for these words: lower case, at least one character, one line.
     Search(String),
-    /// Click what is labelled so: lower case, at least one character, one line.
+    /// Clicks the element with this label: lower case, at least one character, one line.
     Click(String),
-    /// Pass the turn.
+    /// Does nothing.
     Noop(NoopReason),
 }
 
@@ -40,21 +39,21 @@ pub enum NoopReason {
     Malformed,
     /// The verb is neither `search` nor `click`.
     UnknownVerb,
-    /// Nothing on the page carries that label.
+    /// Nothing on the page has that label.
     NotOnPage,
     /// The query holds more than 1024 distinct terms.
     TooManyTerms,
     /// The query begins with a marker that lists nothing: `<r>`, `<a>`, or `<c>` alone.
     NoSuchListing,
-    /// The original knows no product by the name it makes of this label; only under its rules.
+    /// No product has the label in upper case as its ASIN; only under the original's rules.
     NoSuchProduct,
     /// The episode has ended.
     EpisodeOver,
 }
 
 impl Action {
-    /// The exact inverse of `Display`, independent of a shop's rules: `None` if no action is printed so. The reason
-    /// of a no-op is not printed; it is read as [`NoopReason::Malformed`].
+    /// The exact inverse of `Display`, independent of a shop's rules: `None` if no action is printed so. The
+    /// reason of a no-op is not printed; it is read as [`NoopReason::Malformed`].
     ///
     /// ```
     /// use webshop_env::{Action, NoopReason};
@@ -70,7 +69,7 @@ impl Action {
         }
     }
 
-    /// Reads an action under the given rules. The argument is lower-cased, the verb is not.
+    /// Parses an action under the given rules. Lower-cases the argument but not the verb.
     pub fn parse(text: &str, compat: Compat) -> Action {
         let split = match compat {
             Compat::Repaired => split_at_first_bracket(text),
@@ -126,10 +125,10 @@ impl fmt::Display for NoopReason {
         f.write_str(match self {
             NoopReason::Malformed => "not of the form `verb[argument]`",
             NoopReason::UnknownVerb => "the verb is neither `search` nor `click`",
-            NoopReason::NotOnPage => "nothing on the page carries that label",
+            NoopReason::NotOnPage => "nothing on the page has that label",
             NoopReason::TooManyTerms => "the query holds more than 1024 distinct terms",
             NoopReason::NoSuchListing => "the query's marker lists nothing",
-            NoopReason::NoSuchProduct => "no product is called so in capitals",
+            NoopReason::NoSuchProduct => "no product has that label in upper case as its ASIN",
             NoopReason::EpisodeOver => "the episode has ended",
         })
     }
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_original_reads_to_the_last_brackets() {
+    fn the_original_splits_at_the_last_brackets() {
         // Recorded from the original's parser.
         let cases = [
             ("search[shoes]", Some(("search", "shoes"))),

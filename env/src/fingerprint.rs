@@ -1,7 +1,7 @@
 //! Fingerprint of a shop: results are comparable only if all its parts are equal.
 //!
-//! A [`ShopFingerprint`] names rules by their versions and data by digests. It reads everything the shop holds, so
-//! it is computed on first use; [`Shop::fingerprint`](crate::Shop::fingerprint) keeps it.
+//! A [`ShopFingerprint`] names rules by their versions and data by digests. It reads everything the shop
+//! holds, so it is computed on first use; [`Shop::fingerprint`](crate::Shop::fingerprint) keeps it.
 
 use crate::version::ENVIRONMENT_ID;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ pub struct ShopFingerprint {
 }
 
 impl ShopFingerprint {
-    /// The fingerprint of a catalog and its goals under the reward rules named by `reward_version`. Hashes all
-    /// products and goals.
+    /// The fingerprint of a catalog and its goals under the reward rules named by `reward_version`. Hashes
+    /// all products and goals.
     pub(crate) fn new(catalog: &Catalog, goals: &GoalSet, reward_version: String) -> Self {
         ShopFingerprint {
             environment: ENVIRONMENT_ID.into(),

@@ -1,9 +1,9 @@
 //! The shop as a deterministic decision process.
 //!
-//! A [`Shop`] is the immutable world: catalog, goals, search and rewards. A [`Session`] is one
-//! customer in it, who sees a [`Page`] and takes an [`Action`]. [`ShopEnv`] puts the two together
-//! as a Gymnasium environment, [`VecEnv`] many of them. What was done is recorded in a [`Trip`],
-//! which [`replay()`] makes again, and told in a [`transcript()`].
+//! A [`Shop`] is the immutable part: catalog, goals, search and rewards. A [`Session`] is the state of one
+//! episode; it has a [`Page`] and takes an [`Action`]. [`ShopEnv`] is a Gymnasium environment of both,
+//! [`VecEnv`] many of them. An [`Episode`] is a recorded episode, which [`replay()`] plays again and
+//! [`transcript()`] writes for people.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -24,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate knows no tokens of a language model, no policy and no learning.
+//! This crate has no tokens of a language model, no policy and no learning.
 
 mod action;
 mod version;
@@ -44,36 +44,36 @@ mod vec_env;
 mod trajectory;
 
 pub use action::{Action, NoopReason};
-pub use search::analyzer::analyze;
-pub use search::bm25::{B, Collection, K1, SearchExplanation, TermScore};
-pub use reward::color::{COLORS, normalize_color};
+pub use fingerprint::ShopFingerprint;
 pub use original::compat::Compat;
 pub use original::deviations::{Deviation, DeviationReport, NounChoice, NounReference};
-pub use webshop_pycompat::matching_chars;
-pub use webshop_products::{Digest, NoDigest};
-pub use fingerprint::ShopFingerprint;
-pub use reward::fuzzy::{MATCH_ABOVE, token_set_ratio};
-pub use search::index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
-pub use reward::nouns::{NounTable, title_nouns};
+pub use original::trace::{
+    ScriptedEpisode, SessionName, TraceError, TracedEpisode, TracedPage, TracedSession, TracedStep, Tracer,
+};
+pub use page::available_actions::AvailableActions;
+pub use page::foreign::{ForeignPage, Link, Links, Method, read_html};
 pub use page::{
     Detail, DetailPage, DonePage, ItemPage, Node, NodeKind, OptionLabel, OptionList, Page, ResultItem,
     ResultsPage, SearchPage,
 };
-pub use search::porter::stem;
 pub use reward::best_purchase::Purchase;
-pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay};
+pub use reward::color::{COLORS, normalize_color};
+pub use reward::fuzzy::{MATCH_ABOVE, token_set_ratio};
+pub use reward::nouns::{NounTable, title_nouns};
+pub use reward::original_fields::VerboseInfo;
 pub use reward::{RewardBreakdown, RewardExplanation};
+pub use search::analyzer::analyze;
+pub use search::bm25::{B, Collection, K1, SearchExplanation, TermScore};
+pub use search::index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
+pub use search::porter::stem;
+pub use session::envelope::SnapshotError;
 pub use session::{Outcome, RESULTS_PER_PAGE, Session, Transition, Walk};
 pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
-pub use page::foreign::{ForeignPage, Link, Links, Method, read_html};
-pub use session::envelope::SnapshotError;
-pub use original::trace::{
-    ScriptedEpisode, SessionName, TraceError, TracedEpisode, TracedPage, TracedSession, TracedStep, Tracer,
-};
-pub use trajectory::transcript::transcript;
 pub use trajectory::record::{Difference, Episode, EpisodeError, TransitionDigest, Turn};
+pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay};
+pub use trajectory::transcript::transcript;
 pub use vec_env::VecEnv;
 pub use version::{ENVIRONMENT_ID, EPISODE_FORMAT};
-pub use reward::original_fields::VerboseInfo;
-pub use page::available_actions::AvailableActions;
+pub use webshop_products::{Digest, NoDigest};
+pub use webshop_pycompat::matching_chars;

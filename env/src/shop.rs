@@ -1,26 +1,26 @@
 //! The immutable part of the environment: products, goals, search and rewards.
 //!
-//! A [`Shop`] is built once from a [`Catalog`] and a [`GoalSet`] and shared by `Arc` among any number of sessions.
-//! Every method is a pure function of its arguments. Only construction can fail.
+//! A [`Shop`] is built once from a [`Catalog`] and a [`GoalSet`] and shared by `Arc` among any number of
+//! sessions. Every method is a pure function of its arguments. Only construction can fail.
 //!
 //! It holds no state of an episode: that is a [`crate::Session`].
 
 use crate::action::NoopReason;
-use crate::search::bm25::SearchExplanation;
-use crate::original::compat::Compat;
-use webshop_products::Digest;
 use crate::fingerprint::ShopFingerprint;
-use crate::search::index::{Hit, SearchIndex, TooManyTerms};
+use crate::original::compat::Compat;
 use crate::reward::nouns::NounTable;
-use webshop_pycompat::strip;
-use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, judge};
+use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, breakdown};
+use crate::search::bm25::SearchExplanation;
+use crate::search::index::{Hit, SearchIndex, TooManyTerms};
 use crate::search::memo::SearchMemo;
 use crate::version::{ENVIRONMENT_ID, REWARD_VERSION};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use webshop_products::Digest;
 use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
+use webshop_pycompat::strip;
 
 /// A shop that cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -70,8 +70,8 @@ impl Default for ShopConfig {
     }
 }
 
-/// Up to this number of products and goals together, reward facts are prepared once. Above it they are prepared
-/// for each purchase, because they take several times the memory of the products and goals.
+/// Up to this number of products and goals together, reward facts are prepared once. Above it they are
+/// prepared for each purchase, because they take several times the memory of the products and goals.
 const MAX_PREPARED: usize = 100_000;
 
 /// The prepared values that rewards compare.
@@ -170,13 +170,12 @@ impl Shop {
 
     /// The fingerprint of this shop. The first call hashes the catalog and the goals.
     pub fn fingerprint(&self) -> &ShopFingerprint {
-        self.fingerprint.get_or_init(|| {
-            ShopFingerprint::new(&self.catalog, &self.goals, self.reward_version())
-        })
+        self.fingerprint
+            .get_or_init(|| ShopFingerprint::new(&self.catalog, &self.goals, self.reward_version()))
     }
 
-    /// The version of the reward rules, with `+original` under the original's rules and `+nouns-` and the digest of
-    /// the noun table if there is one.
+    /// The version of the reward rules, with `+original` under the original's rules and `+nouns-` and the
+    /// digest of the noun table if there is one.
     pub fn reward_version(&self) -> String {
         let rules = match self.config.compat {
             Compat::Repaired => "",
@@ -186,8 +185,8 @@ impl Shop {
         format!("{REWARD_VERSION}{rules}{nouns}")
     }
 
-    /// At most 50 products for a query, best first; ties by product id. Empty if no word is known or the query has
-    /// more than 1024 distinct terms.
+    /// At most 50 products for a query, best first; ties by product id. Empty if no word is known or the
+    /// query has more than 1024 distinct terms.
     pub fn search(&self, words: &str) -> Vec<Hit> {
         self.try_search(words).unwrap_or_default()
     }
@@ -210,9 +209,9 @@ impl Shop {
 
     /// All products that a query lists, in order: a search, unless its first word is a marker.
     ///
-    /// `<c> X` lists the department X and `<q> X` the products of the query X, completely and in catalog order. The
-    /// original's `<r>` lists random products and its `<a>` fails; here both are refused, like `<c>` alone (only a
-    /// [`crate::Tracer`] has the generator for `<r>`).
+    /// `<c> X` lists the department X and `<q> X` the products of the query X, completely and in catalog
+    /// order. The original's `<r>` lists random products and its `<a>` fails; here both are refused, like
+    /// `<c>` alone (only a [`crate::Tracer`] has the generator for `<r>`).
     ///
     /// # Errors
     /// The reason why the query is refused, as opposed to an empty list.
@@ -234,7 +233,7 @@ impl Shop {
     /// The reward of buying a product with `selection`, for any goal.
     pub fn reward(&self, goal: &Goal, product: ProductIdx, selection: &Selection) -> RewardBreakdown {
         let facts = GoalFacts::new(goal, &self.config.nouns, self.config.compat);
-        judge(&facts, &self.product_facts(product), selection)
+        breakdown(&facts, &self.product_facts(product), selection)
     }
 
     /// The reward of a purchase, requirement by requirement.
@@ -256,7 +255,7 @@ impl Shop {
         product: ProductIdx,
         selection: &Selection,
     ) -> RewardBreakdown {
-        judge(&self.goal_facts(goal), &self.product_facts(product), selection)
+        breakdown(&self.goal_facts(goal), &self.product_facts(product), selection)
     }
 
     pub(crate) fn goal_facts(&self, goal: GoalId) -> Cow<'_, GoalFacts> {

@@ -12,8 +12,8 @@
 
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
-use crate::reward::RewardBreakdown;
 use crate::page::available_actions::AvailableActions;
+use crate::reward::RewardBreakdown;
 use crate::session::envelope::{Kind, SnapshotError, seal, unseal};
 use crate::session::{Fields, LastListing, Outcome, Session};
 use crate::shop::Shop;

@@ -1,9 +1,9 @@
 //! Many environments stepped in parallel.
 //!
 //! A [`VecEnv`] is a list of lanes, each a [`ShopEnv`]. [`VecEnv::step`] takes one action for every lane,
-//! [`VecEnv::step_lanes`] for some; results are indexed by lane, whatever thread computed them, so the number of
-//! threads cannot be observed. Lanes may belong to different shops. A policy reads a lane's page
-//! ([`ShopEnv::page`]) or its [`Observation`](crate::Observation), which is rendered on demand.
+//! [`VecEnv::step_lanes`] for some; results are indexed by lane, whatever thread computed them, so the number
+//! of threads cannot be observed. Lanes may belong to different shops. A policy reads a lane's page
+//! ([`ShopEnv::page`]) or its [`Observation`], which is rendered on demand.
 //!
 //! Each thread has a fixed share of the lanes, and results stay there until the next step: the thread that
 //! allocates a page also frees it, which allocators reward.

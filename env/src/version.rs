@@ -11,5 +11,5 @@ pub(crate) const REWARD_VERSION: &str = "reward-1";
 
 /// The format of a recorded [`Episode`](crate::Episode).
 ///
-/// - `webshop-episode-1`: the first version under this name. Its predecessor `webshop-trip-2` differs in the name.
+/// - `webshop-episode-1`: the first version with this name.
 pub const EPISODE_FORMAT: &str = "webshop-episode-1";

@@ -1,4 +1,4 @@
-//! Whatever the sellers wrote, the shop holds: arbitrary texts as titles, descriptions, options and instructions.
+//! The shop accepts arbitrary texts as titles, descriptions, options and instructions.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -48,12 +48,12 @@ fn shop() -> impl Strategy<Value = Shop> {
         for (at, item) in items.into_iter().enumerate() {
             data.items.push(RawItem { asin: format!("B{at}"), ..item });
         }
-        let wish = RawHumanInstruction {
+        let instruction = RawHumanInstruction {
             instruction,
             instruction_attributes: vec!["lamp".into()],
             instruction_options: Vec::new(),
         };
-        data.human.insert("B0".into(), vec![wish]);
+        data.human.insert("B0".into(), vec![instruction]);
         let catalog = Catalog::from_raw(&data, Seed(0)).expect("ids and prices are sound");
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).expect("and so is the goal");
         Shop::new(catalog, goals).expect("the shop opens")

@@ -1,5 +1,6 @@
-//! What is read back from a page's HTML is the page, on every page of random walks through both embedded catalogs
-//! and the recorded one: from our own documents, and from documents written as the original writes them.
+//! What is read back from a page's HTML is the page, on every page of random walks through both embedded
+//! catalogs and the recorded one: from our own documents, and from documents written as the original writes
+//! them.
 
 use rand::Rng;
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ fn shop(data: &RawData, shows_attributes: bool) -> Shop {
     Shop::with_config(catalog, goals, config).expect("the shop opens")
 }
 
-/// Calls `visit` on every page of random trips that search for anything and buy now and then.
+/// Calls `visit` on every page of random episodes that search for anything and buy now and then.
 fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
     for trip in 0..N_TRIPS {
         let mut rng = Seed(11).rng(Purpose::Policy, &[trip]);
@@ -105,7 +106,7 @@ fn the_originals_documents_read_as_the_page() {
         check(&data, in_the_originals_manner, |read, page| {
             assert_eq!(read.text(), page.text());
             assert_eq!(read.available_actions, page.available_actions());
-            // The original's documents do not say what was clicked: its scripts show that, from the address.
+            // The original's documents do not mark clicked elements: its scripts do, from the URL.
             assert_eq!(without_marks(&read.text_rich()), without_marks(&page.text_rich()));
         });
     }
@@ -129,14 +130,14 @@ fn every_move_leads_somewhere_and_nothing_else_does() {
 fn the_instruction_and_the_score_are_read_back() {
     for document in [Page::html, in_the_originals_manner] {
         check(&RawData::embedded(EmbeddedCatalog::Hundred), document, |read, page| {
-            let told = match page {
+            let instruction = match page {
                 Page::Search(SearchPage { instruction }) => Some(instruction),
                 Page::Results(page) => Some(&page.instruction),
                 Page::Item(page) => Some(&page.instruction),
                 Page::Detail(page) => Some(&page.instruction),
                 Page::Done(_) => None,
             };
-            assert_eq!(read.instruction(), told.map(|text| &**text));
+            assert_eq!(read.instruction(), instruction.map(|text| &**text));
             let paid = if let Page::Done(page) = page { Some(page.reward) } else { None };
             assert_eq!(read.score(), paid);
         });
@@ -149,8 +150,8 @@ fn without_marks(rich: &str) -> String {
     lines.collect::<Vec<_>>().join("\n").replace("[clicked button", "[button")
 }
 
-/// The page as the original's templates write it: the same hooks in its own markup, with a form per button, headings
-/// closed by the wrong tag, a former layout left in a comment, and a script after the body.
+/// The page as the original's templates write it: the same hooks in its own markup, with a form per button,
+/// headings closed by the wrong tag, a former layout left in a comment, and a script after the body.
 fn in_the_originals_manner(page: &Page) -> String {
     let nodes = page.nodes();
     let text = |at: usize| escaped(&nodes[at].text);
@@ -208,7 +209,7 @@ fn piece(page: &Page, kind: NodeKind, text: &str) -> String {
              <label for=\"radio_0\">{shown}</label>\n",
             escaped(&group_of(page, text))
         ),
-        NodeKind::Plain => format!("<h4 class=\"font-weight-bold\">{shown}</h5>\n"),
+        NodeKind::Text => format!("<h4 class=\"font-weight-bold\">{shown}</h5>\n"),
     }
 }
 
@@ -221,7 +222,8 @@ fn group_of(page: &Page, text: &str) -> String {
         .map_or(String::new(), |list| list.name.to_string())
 }
 
-/// As Jinja escapes, and a carriage return as a reference, since a parser of HTML reads a bare one as a line break.
+/// As Jinja escapes, and a carriage return as a reference, since a parser of HTML reads a bare one as a line
+/// break.
 fn escaped(text: &str) -> String {
     let pairs =
         [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&#39;"), ("\"", "&#34;"), ("\r", "&#13;")];

@@ -1,6 +1,6 @@
-//! A state is a value: it can be put down, taken up, copied and named at any point of any trip.
+//! States are values: they can be stored, restored, copied and digested at any point of an episode.
 //!
-//! Random walks through the embedded shop, left and continued at random points.
+//! Random walks through the embedded shop, interrupted and continued at random points.
 
 mod common;
 
@@ -21,12 +21,12 @@ fn shop(which: EmbeddedCatalog, config: ShopConfig) -> Arc<Shop> {
     Arc::new(Shop::with_config(catalog, goals, config).expect("the shop opens"))
 }
 
-/// What a customer does next, whatever page that is: a number that picks among the moves there are.
-fn moves() -> impl Strategy<Value = Vec<u8>> {
+/// Numbers that choose among the available actions of any page.
+fn choices() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..20)
 }
 
-/// The move that a number picks: a search at the search bar, elsewhere a click, now and then nonsense.
+/// The action that a number chooses: a search at the search bar, elsewhere a click, now and then a no-op.
 fn picked(env: &ShopEnv, number: u8) -> Action {
     let clicks: Vec<Action> = env.page().available_actions().clicks().collect();
     let number = usize::from(number);
@@ -57,7 +57,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_trip_goes_on_where_it_was_put_down(goal: u32, before in moves(), after in moves()) {
+    fn a_restored_environment_continues_the_episode(goal: u32, before in choices(), after in choices()) {
         let mut env = started(goal);
         walk(&mut env, &before);
         let mut restored = ShopEnv::restore(Arc::clone(&SHOP), &env.snapshot()).expect("our own bytes");
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn a_session_is_its_bytes(goal: u32, numbers in moves()) {
+    fn a_session_survives_its_snapshot(goal: u32, numbers in choices()) {
         let mut env = started(goal);
         walk(&mut env, &numbers);
         let session = env.session();
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn forks_share_nothing(goal: u32, before in moves(), one in moves(), other in moves()) {
+    fn forks_share_nothing(goal: u32, before in choices(), one in choices(), other in choices()) {
         let mut env = started(goal);
         walk(&mut env, &before);
         let mut forks = env.fork(3);
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn what_does_nothing_changes_only_the_count_of_steps(goal: u32, numbers in moves()) {
+    fn a_noop_changes_only_the_number_of_steps(goal: u32, numbers in choices()) {
         let mut env = started(goal);
         for number in numbers {
             let before = env.session().clone();
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused_or_understood(mut bytes in prop::collection::vec(any::<u8>(), 0..80), at: usize) {
+    fn any_bytes_are_refused_or_restored(mut bytes in prop::collection::vec(any::<u8>(), 0..80), at: usize) {
         let _ = Session::restore(&SHOP, &bytes);
         let ours = started(3).session().snapshot(&SHOP);
         let at = at % ours.len();
@@ -134,8 +134,8 @@ fn another_shop_refuses_a_snapshot() {
 }
 
 #[test]
-fn a_session_is_no_environment() {
+fn an_environment_is_not_restored_from_a_session() {
     let bytes = started(0).session().snapshot(&SHOP);
     let refused = ShopEnv::restore(Arc::clone(&SHOP), &bytes).expect_err("a session alone");
-    assert_eq!(refused.to_string(), "these bytes are no snapshot of an environment");
+    assert_eq!(refused.to_string(), "the bytes are not a snapshot of an environment");
 }

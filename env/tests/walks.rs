@@ -1,8 +1,8 @@
-//! What holds on every page that anyone can reach, whatever they say.
+//! Properties of every reachable page, for any action.
 //!
-//! Random walks through the recorded catalog, whose products are made to be difficult (brackets,
-//! quotes, markup, line breaks, equal values, options named like buttons), under all rules; and
-//! arbitrary text as actions.
+//! Random walks through the recorded catalog, whose products are difficult on purpose (brackets, quotes,
+//! markup, line breaks, equal values, options named like buttons), under all rules; and arbitrary text as
+//! actions.
 
 mod common;
 
@@ -17,8 +17,8 @@ use webshop_env::{
 };
 use webshop_products::{Catalog, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed};
 
-const N_TRIPS: u64 = 120;
-const TRIP_STEPS: u64 = 12;
+const N_EPISODES: u64 = 120;
+const EPISODE_STEPS: u64 = 12;
 
 static SHOPS: LazyLock<Vec<Arc<Shop>>> = LazyLock::new(|| {
     let rules = [(Compat::Repaired, false), (Compat::Repaired, true), (Compat::Original, false)];
@@ -34,14 +34,14 @@ fn shop(compat: Compat, shows_attributes: bool) -> Shop {
     Shop::with_config(catalog, goals, config).expect("the shop opens")
 }
 
-/// Every page of some random trips, with the session that shows it.
+/// Visits every page of some random episodes, with its session.
 fn walk(shop: &Shop, mut visit: impl FnMut(&Session, &Page)) {
-    for trip in 0..N_TRIPS {
+    for trip in 0..N_EPISODES {
         let mut rng = Seed(7).rng(Purpose::Policy, &[trip]);
         let n_goals = shop.goals().goals().len();
         let goal = shop.goals().get(GoalId(rng.random_range(0..n_goals) as u32));
         let mut session = Session::start(goal.id);
-        for _ in 0..TRIP_STEPS {
+        for _ in 0..EPISODE_STEPS {
             let page = session.page(shop);
             visit(&session, &page);
             let clicks: Vec<Action> = page.available_actions().clicks().collect();
@@ -56,7 +56,7 @@ fn walk(shop: &Shop, mut visit: impl FnMut(&Session, &Page)) {
 }
 
 #[test]
-fn html_says_what_text_says() {
+fn html_and_text_agree() {
     for shop in SHOPS.iter() {
         walk(shop, |_, page| {
             let read = read_html(&page.html());
@@ -110,27 +110,27 @@ fn a_session_survives_json_on_every_page() {
 fn lanes_do_not_depend_on_threads() {
     let shop = &SHOPS[0];
     let goals: Vec<GoalId> = (0..200).map(GoalId).collect();
-    let trip = |n_threads| {
+    let play = |n_threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build();
         pool.expect("threads start").install(|| {
             let mut lanes = VecEnv::new(shop, EnvConfig::default(), &goals);
             let mut steps = Vec::new();
             for turn in 0..4 {
-                let say = |lane: usize| match turn {
+                let act = |lane: usize| match turn {
                     0 => Action::Search(shop.goals().get(goals[lane]).query.to_string()),
                     1 => first_product(&lanes.lanes()[lane]),
                     _ => Action::Click("buy now".into()),
                 };
-                let actions: Vec<Action> = (0..lanes.n_lanes()).map(say).collect();
+                let actions: Vec<Action> = (0..lanes.n_lanes()).map(act).collect();
                 steps.push(lanes.step(&actions).to_vec());
             }
             steps
         })
     };
-    let steps = trip(1);
+    let steps = play(1);
     assert!(steps[2].iter().any(|step| step.reward > 0.0));
     assert!(steps[3].iter().any(|step| step.info.noop == Some(NoopReason::EpisodeOver)));
-    assert_eq!(steps, trip(2));
+    assert_eq!(steps, play(2));
 }
 
 fn first_product(lane: &ShopEnv) -> Action {
@@ -156,11 +156,11 @@ fn the_last_step_is_truncated_and_then_nothing_happens() {
     assert_eq!(after.info.noop, Some(NoopReason::EpisodeOver));
     assert!(after.truncated);
     assert_eq!(after.observation, last.observation);
-    assert!(!env.reset(GoalId(1)).content.is_empty() && !env.is_over());
+    assert!(!env.reset(GoalId(1)).content().is_empty() && !env.is_over());
 }
 
 /// Words, brackets, labels and noise, in any order.
-fn any_utterance() -> impl Strategy<Value = String> {
+fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,40}",
         "(search|click|Search|think)\\[?[a-z <>\\[\\]]{0,12}\\]?",
@@ -173,14 +173,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_a_legal_move(utterances in prop::collection::vec(any_utterance(), 1..12)) {
+    fn any_text_is_an_action(texts in prop::collection::vec(any_text(), 1..12)) {
         for shop in SHOPS.iter() {
-            let trip = || {
+            let play = || {
                 let mut session = Session::start(GoalId(3));
-                let mut told = String::new();
-                for utterance in &utterances {
+                let mut shown = String::new();
+                for text in &texts {
                     let (before, page_before) = (session.clone(), session.page(shop));
-                    let action = Action::parse(utterance, shop.config().compat);
+                    let action = Action::parse(text, shop.config().compat);
                     let outcome = session.act(shop, &action);
                     let page = session.page(shop);
                     prop_assert_eq!(session.steps(), before.steps() + 1);
@@ -189,12 +189,32 @@ proptest! {
                         prop_assert_eq!(without_steps(&session), without_steps(&before));
                         prop_assert_eq!((outcome.reward, outcome.terminated), (0.0, false));
                     }
-                    told += &page.text_rich();
-                    told += &page.html();
+                    shown += &page.text_rich();
+                    shown += &page.html();
                 }
-                Ok(told)
+                Ok(shown)
             };
-            prop_assert_eq!(trip()?, trip()?);
+            prop_assert_eq!(play()?, play()?);
         }
     }
+}
+
+#[test]
+fn step_lanes_steps_only_the_named_lanes() {
+    let goals = [0, 1, 2].map(GoalId);
+    let mut lanes = VecEnv::new(&SHOPS[0], EnvConfig::default(), &goals);
+    let search = Action::Search("lamp".into());
+    let steps = lanes.step_lanes(&[(2, search.clone()), (0, Action::Noop(NoopReason::Malformed))]).to_vec();
+    assert_eq!(
+        steps.iter().map(|step| step.info.noop).collect::<Vec<_>>(),
+        [Some(NoopReason::Malformed), None, None]
+    );
+    assert_eq!([0, 1, 2].map(|lane: usize| lanes.lanes()[lane].session().steps()), [1, 0, 1]);
+    let mut alone = ShopEnv::new(Arc::clone(&SHOPS[0]), EnvConfig::default());
+    alone.reset(GoalId(2));
+    assert_eq!(alone.step(&search), steps[2]);
+    // A lane may belong to another shop.
+    let other = ShopEnv::new(Arc::clone(&SHOPS[2]), EnvConfig::default());
+    lanes.replace_lane(1, other.clone());
+    assert_eq!(lanes.steps()[1].observation, other.observation());
 }

@@ -29,11 +29,11 @@ impl ComputeArgs {
     /// The device. Logged, with the reason for it, unless it is the default.
     pub(crate) fn choose(&self) -> anyhow::Result<Compute> {
         let kernels = match self.kernels {
-            KernelsArg::Custom => KernelChoice::Own,
-            KernelsArg::Reference => KernelChoice::Plain,
+            KernelsArg::Custom => KernelChoice::Custom,
+            KernelsArg::Reference => KernelChoice::Reference,
         };
         let compute = Compute::choose(self.device, self.dtype, kernels)?;
-        if self.device != DeviceRequest::Cpu || !compute.is_first_engine() {
+        if self.device != DeviceRequest::Cpu || !compute.uses_cpu_backend() {
             tracing::info!("computing on: {compute}");
         }
         Ok(compute)

@@ -1,7 +1,7 @@
 //! Flags of the verbs that run episodes: which goals, how many steps, and how a language model generates.
 
-use webshop_agent::Dialect;
-use webshop_training::Manners;
+use webshop_agent::PromptFormat;
+use webshop_training::GenerationOptions;
 
 use super::compute::ComputeArgs;
 use super::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
@@ -25,11 +25,12 @@ pub(crate) struct EpisodesArgs {
     /// Actions after which an episode without a purchase is truncated
     #[arg(long, default_value_t = 15, value_name = "N")]
     pub(crate) max_steps: u32,
-    #[command(flatten)]
-    pub(crate) generation: GenerationArgs,
     /// Print one JSON object instead of text; `webshop compare` reads it
     #[arg(long)]
     pub(crate) json: bool,
+    // Last, because its heading would apply to the flags after it.
+    #[command(flatten)]
+    pub(crate) generation: GenerationArgs,
 }
 
 /// How a language model generates an action.
@@ -40,7 +41,7 @@ pub(crate) struct GenerationArgs {
     /// shop-r1-latest or shop-r1-minimal [default: compact if the tokenizer has its special tokens, else
     /// verl-agent]
     #[arg(long, value_name = "NAME")]
-    pub(crate) prompt_format: Option<Dialect>,
+    pub(crate) prompt_format: Option<PromptFormat>,
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
     /// Mask tokens during decoding so that every completion is an admissible action
@@ -67,15 +68,15 @@ pub(crate) struct SamplingArgs {
 
 impl GenerationArgs {
     /// The options of a local model.
-    pub(crate) fn options(&self) -> Manners {
-        Manners { constrained: self.constrained, ..self.sampling.options(self.prompt_format) }
+    pub(crate) fn options(&self) -> GenerationOptions {
+        GenerationOptions { constrained: self.constrained, ..self.sampling.options(self.prompt_format) }
     }
 }
 
 impl SamplingArgs {
     /// The options of a local model, unconstrained.
-    pub(crate) fn options(&self, prompt_format: Option<Dialect>) -> Manners {
-        Manners {
+    pub(crate) fn options(&self, prompt_format: Option<PromptFormat>) -> GenerationOptions {
+        GenerationOptions {
             dialect: prompt_format,
             temperature: self.temperature,
             max_context: self.max_context.map(|n| n as usize),

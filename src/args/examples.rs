@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use webshop_agent::next_action::Sample;
+use webshop_agent::next_action::Example;
 use webshop_env::{RESULTS_PER_PAGE, ShopFingerprint};
 use webshop_products::{Split, SplitRule};
 use webshop_training::data::single_steps::Steps;
-use webshop_training::{Ground, Mix, ShopR1Config};
+use webshop_training::{TaskSet, Mix, ShopR1Config};
 
 use super::shop::{ShopArgs, SplitArg, SplitRuleArgs};
 use crate::jsonl;
@@ -45,7 +45,7 @@ pub(crate) struct ExamplesArgs {
 /// [`Mix`] as a flag.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq)]
 pub(crate) enum MixArg {
-    /// As in the episodes, with `--terminate-share`
+    /// As in the episodes, plus the `terminate` examples of `--terminate-share`
     Natural,
     /// As in the paper's test set: about 37 % click, 36 % type_and_submit, 27 % terminate; ignores
     /// `--terminate-share`
@@ -91,7 +91,7 @@ pub(crate) enum Origin {
 
 impl ExamplesArgs {
     /// The examples, at least one, and their source.
-    pub(crate) fn read(&self) -> Result<(Vec<Sample>, Origin)> {
+    pub(crate) fn read(&self) -> Result<(Vec<Example>, Origin)> {
         ensure!((0.0..=1.0).contains(&self.terminate_share), "`--terminate-share` must be from 0 to 1");
         let (examples, origin) = match &self.data {
             Some(path) => self.of_file(path)?,
@@ -101,17 +101,17 @@ impl ExamplesArgs {
         Ok((examples, origin))
     }
 
-    fn of_file(&self, path: &Path) -> Result<(Vec<Sample>, Origin)> {
+    fn of_file(&self, path: &Path) -> Result<(Vec<Example>, Origin)> {
         let split = self.split.map(Split::from).filter(|split| *split != Split::All);
-        let mut examples: Vec<Sample> = jsonl::read_file(path)?;
+        let mut examples: Vec<Example> = jsonl::read_file(path)?;
         examples.retain(|example| split.is_none_or(|split| example.split == split.to_string()));
         examples.truncate(self.examples as usize);
         Ok((examples, Origin::File { path: path.to_owned(), split }))
     }
 
-    fn of_shop(&self) -> Result<(Vec<Sample>, Origin)> {
+    fn of_shop(&self) -> Result<(Vec<Example>, Origin)> {
         let split_rule = self.split_rule.rule();
-        let ground = Ground::new(self.shop.open_split_by(split_rule)?, 0, 1)?;
+        let ground = TaskSet::new(self.shop.open_split_by(split_rule)?, 0, 1)?;
         let split = Split::from(self.split.unwrap_or(SplitArg::Test));
         let mix = Mix::from(self.mix);
         let config = ShopR1Config { mix, dead_ends: self.terminate_share, ..ShopR1Config::default() };

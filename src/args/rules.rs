@@ -8,10 +8,9 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use webshop_env::{Compat, NounTable, Shop, ShopConfig};
-use webshop_products::{
-    GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, PythonRandom, RawData, Seed,
-};
-use webshop_training::{open_stock, read_catalog};
+use webshop_products::{GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, RawData, Seed};
+use webshop_pycompat::PythonRandom;
+use webshop_training::{open_catalog_source, read_catalog};
 
 use super::shop::{CatalogArgs, CompatArgs, NOT_BOTH_STYLES, cannot_open};
 use crate::jsonl;
@@ -140,7 +139,7 @@ impl RulesArgs {
             Some(GoalSource::Instructions(kind)) => *kind,
             None | Some(GoalSource::File(_)) => GoalKind::Both,
         };
-        let source = open_stock(&self.catalog.config(), kind, Seed(self.seed))?;
+        let source = open_catalog_source(&self.catalog.config(), kind, Seed(self.seed))?;
         let (catalog, goals) = match &self.goals {
             None | Some(GoalSource::Instructions(_)) => source.into_goals()?,
             Some(GoalSource::File(file)) => {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use serde_json::{Map, Value};
-use webshop_remote::{AskConfig, Endpoint, Retries};
-use webshop_agent::{Dialect, Sampling};
+use webshop_agent::{PromptFormat, Sampling};
+use webshop_remote::{RequestConfig, Endpoint, Retries};
 
 use super::episodes::SamplingArgs;
 
@@ -52,9 +52,9 @@ impl ServerArgs {
     pub(crate) fn requests(
         &self,
         sampling: &SamplingArgs,
-        dialect: Dialect,
+        dialect: PromptFormat,
         seed: u64,
-    ) -> anyhow::Result<Option<(Endpoint, AskConfig)>> {
+    ) -> anyhow::Result<Option<(Endpoint, RequestConfig)>> {
         let (Some(base), Some(model)) = (&self.base_url, &self.model) else { return Ok(None) };
         ensure!(
             sampling.max_context.is_none(),
@@ -68,7 +68,7 @@ impl ServerArgs {
         ensure!(self.top_p > 0.0 && self.top_p <= 1.0, "`--top-p` must be above 0 and at most 1");
         let endpoint = Endpoint::parse(base, self.key()?)?;
         let max_tokens = sampling.max_turn_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
-        let config = AskConfig {
+        let config = RequestConfig {
             model: model.clone(),
             dialect,
             sampling: Sampling { temperature, top_p: self.top_p, max_tokens, seed },

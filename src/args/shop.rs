@@ -60,16 +60,17 @@ pub(crate) struct RuledShopArgs {
 /// The rules of the shop.
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct CompatArgs {
-    /// Rules of the shop: `repaired`, or those of the original WebShop with all its defects. `webshop catalog
-    /// deviations` lists the differences
-    #[arg(long, value_enum, default_value = "repaired")]
+    /// Rules of the shop
+    #[arg(long, value_enum, default_value = "repaired", value_name = "RULES")]
     compat: CompatArg,
 }
 
 /// [`Compat`] as a flag.
 #[derive(clap::ValueEnum, Clone, Copy)]
 enum CompatArg {
+    /// The defects of the original WebShop are repaired; `webshop catalog deviations` lists them
     Repaired,
+    /// Exactly those of the original WebShop
     Original,
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use webshop_training::{Comparison, ComparisonFolder, TrainingError, compare as train_arms};
 use webshop_report::write_comparison;
+use webshop_training::{Comparison, ComparisonFolder, TrainingError, compare as train_arms};
 
 use crate::args::cache::CacheArgs;
 use crate::ctrl_c::stop_on_ctrl_c;

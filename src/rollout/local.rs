@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use webshop_agent::{InOrder, Policy, RolloutConfig, TripFile, rollout_each};
-use webshop_products::Seed;
+use webshop_agent::{InOrder, Policy, RolloutConfig, EpisodeFile, rollout_each};
 use webshop_evaluation::Tally;
-use webshop_training::Trained;
+use webshop_products::Seed;
+use webshop_training::TrainedModel;
 
 use super::tasks::Tasks;
 use crate::args::episodes::EpisodesArgs;
@@ -16,9 +16,9 @@ use crate::progress::observer;
 const LANES: usize = 128;
 
 /// Runs a trained model.
-pub(crate) fn run_model(model: Trained, args: &EpisodesArgs, out: Option<&Path>) -> anyhow::Result<ExitCode> {
+pub(crate) fn run_model(model: TrainedModel, args: &EpisodesArgs, out: Option<&Path>) -> anyhow::Result<ExitCode> {
     let compute = args.generation.compute.choose()?;
-    let loaded = model.into_shopper(args.generation.options(), &compute)?;
+    let loaded = model.into_policy(args.generation.options(), &compute)?;
     run_lanes(&mut loaded.policy(Seed(args.seed))?, loaded.lanes(), args, out)
 }
 
@@ -38,7 +38,7 @@ fn run_lanes(
     args: &EpisodesArgs,
     out: Option<&Path>,
 ) -> anyhow::Result<ExitCode> {
-    let mut file = out.map(TripFile::create).transpose()?;
+    let mut file = out.map(EpisodeFile::create).transpose()?;
     let tasks = Tasks::open(args)?;
     let start = std::time::Instant::now();
     let observer = observer();

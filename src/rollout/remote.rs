@@ -7,11 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
-use webshop_remote::openai::policy::REMOTE;
-use webshop_agent::{AgentError, Dialect, Episode, Task, TripFile};
-use webshop_remote::{FailedTrip, RemoteConfig, RemotePolicy};
-use webshop_training::Observer;
+use webshop_agent::{AgentError, PromptFormat, Episode, Task, EpisodeFile};
 use webshop_evaluation::summarize;
+use webshop_remote::openai::policy::REMOTE;
+use webshop_remote::{FailedEpisode, RemoteConfig, RemotePolicy};
+use webshop_training::Observer;
 
 use super::tasks::Tasks;
 use crate::args::episodes::EpisodesArgs;
@@ -41,7 +41,7 @@ impl RemoteArgs {
     /// The policy and the address of its server.
     fn policy(&self, args: &EpisodesArgs) -> anyhow::Result<(RemotePolicy, String)> {
         let generation = &args.generation;
-        let format = generation.prompt_format.unwrap_or(Dialect::VerlAgent);
+        let format = generation.prompt_format.unwrap_or(PromptFormat::VerlAgent);
         let Some((endpoint, requests)) = self.server.requests(&generation.sampling, format, args.seed)?
         else {
             bail!("the policy `remote` needs `--base-url URL` and `--model NAME`");
@@ -68,7 +68,7 @@ pub(crate) fn run(remote: &RemoteArgs, args: &EpisodesArgs, out: Option<&Path>) 
     if let Some(path) = out.filter(|path| !remote.resume && path.exists()) {
         bail!("`{}` already exists; continue it with `--resume`, or name another file", path.display());
     }
-    let new = out.filter(|_| !remote.resume).map(TripFile::create).transpose()?;
+    let new = out.filter(|_| !remote.resume).map(EpisodeFile::create).transpose()?;
     let tasks = Tasks::open(args)?;
     let n_tasks = tasks.tasks.len();
     let (observer, stop) = (observer(), stop_on_ctrl_c("stopping the running episodes")?);
@@ -106,16 +106,17 @@ pub(crate) fn run(remote: &RemoteArgs, args: &EpisodesArgs, out: Option<&Path>) 
 struct Progress<'a> {
     tasks: &'a Tasks,
     observer: &'a dyn Observer,
-    file: Option<TripFile>,
+    file: Option<EpisodeFile>,
     /// By task index.
     episodes: Vec<Option<Episode>>,
-    failed: Vec<FailedTrip>,
+    failed: Vec<FailedEpisode>,
 }
 
 impl Progress<'_> {
     /// Takes the episodes of an earlier file, to which further ones are appended.
     fn resume(&mut self, path: &Path, policy: &RemotePolicy) -> anyhow::Result<()> {
-        let (file, earlier) = webshop_remote::resume_file(path, policy, &self.tasks.tasks, self.tasks.shop())?;
+        let (file, earlier) =
+            webshop_remote::resume_file(path, policy, &self.tasks.tasks, self.tasks.shop())?;
         if earlier.dropped_bytes > 0 {
             let (path, n) = (path.display(), earlier.dropped_bytes);
             let warning =
@@ -158,8 +159,8 @@ impl Progress<'_> {
 }
 
 /// An error if episodes failed: how many, and why the first did.
-fn failure(failed: &[FailedTrip], n_tasks: usize, out: Option<&Path>) -> Option<anyhow::Error> {
-    let FailedTrip { coordinates, reason, .. } = failed.first()?;
+fn failure(failed: &[FailedEpisode], n_tasks: usize, out: Option<&Path>) -> Option<anyhow::Error> {
+    let FailedEpisode { coordinates, reason, .. } = failed.first()?;
     let hint = if out.is_some() { "; `--resume` runs them again" } else { "" };
     let (n_failed, goal) = (failed.len(), coordinates.goal.0);
     Some(anyhow!(

@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use webshop_agent::{AgentError, PagePolicy, RandomPolicy, RulePolicy};
-use webshop_remote::{Site, SiteConfig, SiteTrip, shop_at};
-use webshop_products::Seed;
 use webshop_evaluation::summarize_at_site;
+use webshop_products::Seed;
+use webshop_remote::{Site, SiteConfig, SiteEpisode, run_at_site};
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 use crate::progress::observer;
@@ -48,11 +48,11 @@ where
     let start = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), args.episodes as u64, 0);
-    let outcomes = shop_at(site, policy, config, &mut |n| observer.advance(n as u64, ""));
+    let outcomes = run_at_site(site, policy, config, &mut |n| observer.advance(n as u64, ""));
     observer.end();
     let outcomes = outcomes?;
     let failure = failure(&outcomes);
-    let episodes: Vec<SiteTrip> = outcomes.into_iter().flatten().collect();
+    let episodes: Vec<SiteEpisode> = outcomes.into_iter().flatten().collect();
     let result = RolloutResult {
         policy: policy.name().into(),
         seed: args.seed,
@@ -77,7 +77,7 @@ where
 }
 
 /// An error if sessions failed: how many, and why the first did.
-fn failure(outcomes: &[Result<SiteTrip, AgentError>]) -> Option<anyhow::Error> {
+fn failure(outcomes: &[Result<SiteEpisode, AgentError>]) -> Option<anyhow::Error> {
     let (n, n_failed) = (outcomes.len(), outcomes.iter().filter(|outcome| outcome.is_err()).count());
     let first = outcomes.iter().find_map(|outcome| outcome.as_ref().err())?;
     // The original fails in every session whose number is beyond its last goal.

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use anyhow::bail;
 use webshop_agent::{EpisodeCoordinates, Task};
 use webshop_env::Shop;
-use webshop_products::{GoalSet, Split};
-use webshop_training::Ground;
 use webshop_evaluation::Summary;
+use webshop_products::{GoalSet, Split};
+use webshop_training::TaskSet;
 
 use crate::args::episodes::EpisodesArgs;
 use crate::result_file::RolloutResult;
 
 /// A shop, and one task for each of the chosen goals.
 pub(crate) struct Tasks {
-    ground: Ground,
+    ground: TaskSet,
     pub(crate) tasks: Vec<Task>,
 }
 
@@ -22,7 +22,7 @@ impl Tasks {
     /// Opens the shop and takes the first goals of the split's fixed order; at least one.
     pub(crate) fn open(args: &EpisodesArgs) -> anyhow::Result<Self> {
         let shop = args.shop.open_split_by(args.split_rule.rule())?;
-        let ground = Ground::new(shop, 0, 1)?;
+        let ground = TaskSet::new(shop, 0, 1)?;
         let split = Split::from(args.split);
         let goals = ground.held_out(split, args.episodes);
         if goals.is_empty() {

@@ -7,10 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use webshop_agent::episode::replay as read_episode;
+use webshop_agent::next_action::{
+    ExampleOptions, BuyNowAs, Recordings, Example, ExampleSource, dead_ends, n_terminate_examples, n_terminate_examples_of_paper,
+    examples_of, split_of, session_of,
+};
 use webshop_agent::prompt_format::compact_renderer::Piece;
-use webshop_agent::next_action::{About, BuyNowAs, Recordings, Sample, SampleSource, dead_ends, n_dead_ends, n_dead_ends_of_paper, samples_of, split_of, visit_of};
-use webshop_agent::{AgentError, Demonstrator, Episode, EpisodeCoordinates, Manner, OraclePolicy, RolloutConfig, Task, rollout};
-use webshop_agent::episode::replay as remake;
+use webshop_agent::{
+    AgentError, Expert, Episode, EpisodeCoordinates, ExpertKind, OraclePolicy, RolloutConfig, Task, rollout,
+};
 use webshop_env::{Action, RESULTS_PER_PAGE, Shop};
 use webshop_products::{GoalId, Seed, Split};
 
@@ -45,7 +50,7 @@ pub(crate) struct ExampleCollector<'a> {
     shop: &'a Arc<Shop>,
     options: CollectionOptions,
     /// In the order of the episodes; ids are unique.
-    examples: Vec<Sample>,
+    examples: Vec<Example>,
     n_episodes: usize,
     /// In the order of first occurrence.
     skipped: Vec<SkipCount>,
@@ -84,9 +89,9 @@ impl<'a> ExampleCollector<'a> {
 
     /// Adds an episode of the expert for each goal; its written thoughts become rationales.
     pub(crate) fn add_expert_episodes(&mut self, goals: &[GoalId]) {
-        let expert = Demonstrator::new(self.shop, RESULTS_PER_PAGE);
+        let expert = Expert::new(self.shop, RESULTS_PER_PAGE);
         for &goal in goals {
-            let Some(turns) = expert.trip(goal, Manner::Careful) else {
+            let Some(turns) = expert.trip(goal, ExpertKind::Thinking) else {
                 self.skip("the expert has no demonstration", format!("goal {}", goal.0));
                 continue;
             };
@@ -98,8 +103,8 @@ impl<'a> ExampleCollector<'a> {
                 })
                 .collect();
             let split = split_of(self.shop.goals(), goal).to_string();
-            let about = self.about(SampleSource::Demonstration, &split);
-            self.add(samples_of(self.shop, goal, &steps, about));
+            let about = self.about(ExampleSource::Demonstration, &split);
+            self.add(examples_of(self.shop, goal, &steps, about));
         }
     }
 
@@ -110,15 +115,15 @@ impl<'a> ExampleCollector<'a> {
             goals.iter().map(|&goal| Task::new(self.shop.clone(), coordinates(goal))).collect();
         for episode in rollout(&mut OraclePolicy, &tasks, ORACLE_ROLLOUT, &mut |_, _| ())? {
             let place = format!("goal {}", episode.coordinates.goal.0);
-            self.add_episode(&episode, SampleSource::Oracle, place);
+            self.add_episode(&episode, ExampleSource::Oracle, place);
         }
         Ok(())
     }
 
     /// Replays a recorded episode, line `line` of its file from 1, and adds it if it succeeded.
     pub(crate) fn add_recorded_episode(&mut self, text: &str, line: usize) -> Result<(), AgentError> {
-        let episode = remake(text, line, self.shop)?;
-        self.add_episode(&episode, SampleSource::Policy, format!("line {line}"));
+        let episode = read_episode(text, line, self.shop)?;
+        self.add_episode(&episode, ExampleSource::Policy, format!("line {line}"));
         Ok(())
     }
 
@@ -151,8 +156,8 @@ impl<'a> ExampleCollector<'a> {
     /// examples so far, or for `goals` if no example has a goal of this shop. `seed` draws the searches.
     pub(crate) fn add_terminate_examples(&mut self, share: TerminateShare, goals: &[GoalId], seed: Seed) {
         let n = match share {
-            TerminateShare::Of(share) => n_dead_ends(&self.examples, share),
-            TerminateShare::PaperMix => n_dead_ends_of_paper(&self.examples),
+            TerminateShare::Of(share) => n_terminate_examples(&self.examples, share),
+            TerminateShare::PaperMix => n_terminate_examples_of_paper(&self.examples),
         };
         let mut seen = BTreeSet::new();
         let own = self.examples.iter().filter_map(|example| example.goal.map(GoalId));
@@ -177,24 +182,24 @@ impl<'a> ExampleCollector<'a> {
     }
 
     /// The examples.
-    pub(crate) fn into_examples(self) -> Vec<Sample> {
+    pub(crate) fn into_examples(self) -> Vec<Example> {
         self.examples
     }
 
-    fn add_episode(&mut self, episode: &Episode, source: SampleSource, place: String) {
+    fn add_episode(&mut self, episode: &Episode, source: ExampleSource, place: String) {
         let split = split_of(self.shop.goals(), episode.coordinates.goal).to_string();
         if !episode.is_success() {
             self.skip("the reward is below 1", place);
         } else if !self.includes(&split) {
             self.skip(OTHER_SPLIT, place);
         } else {
-            self.add(visit_of(self.shop, episode, self.about(source, &split)).samples());
+            self.add(session_of(self.shop, episode, self.about(source, &split)).samples());
         }
     }
 
     /// Adds the examples of an episode. The second episode of the same name is called `NAME.2`, and so on.
-    fn add(&mut self, mut examples: Vec<Sample>) {
-        let name = |example: &Sample| example.id.rsplit_once('-').map(|(name, _)| name.to_owned());
+    fn add(&mut self, mut examples: Vec<Example>) {
+        let name = |example: &Example| example.id.rsplit_once('-').map(|(name, _)| name.to_owned());
         if let Some(name) = examples.first().and_then(name) {
             let n = self.names.entry(name.clone()).or_default();
             *n += 1;
@@ -213,8 +218,8 @@ impl<'a> ExampleCollector<'a> {
         }
     }
 
-    fn about<'s>(&self, source: SampleSource, split: &'s str) -> About<'s> {
-        About { source, split, buy_now_as: self.options.buy_now_as }
+    fn about<'s>(&self, source: ExampleSource, split: &'s str) -> ExampleOptions<'s> {
+        ExampleOptions { source, split, buy_now_as: self.options.buy_now_as }
     }
 
     fn includes(&self, split: &str) -> bool {

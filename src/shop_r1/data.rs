@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
-use webshop_agent::next_action::{BuyNowAs, Census, Sample, paper_mix};
+use webshop_agent::next_action::{BuyNowAs, ExampleCounts, Example, paper_mix};
 use webshop_products::{Seed, open_text};
-use webshop_training::Ground;
+use webshop_training::TaskSet;
 
 use super::collector::{CollectionOptions, ExampleCollector, TerminateShare};
 use super::rationales;
@@ -23,7 +23,7 @@ const DEFAULT_EPISODES: usize = 300;
 #[derive(clap::Args)]
 pub(crate) struct DataArgs {
     /// Source of the examples
-    #[arg(long, value_enum, default_value = "demonstrations")]
+    #[arg(long, value_enum, default_value = "demonstrations", value_name = "SOURCE")]
     from: Source,
     /// Input of `--from episodes`: the file of `webshop rollout --out`. Input of `--from human`: a file or a
     /// folder of session logs of the original's web site, its imitation-learning data, or AgentGym's
@@ -45,7 +45,7 @@ pub(crate) struct DataArgs {
     #[arg(long, value_enum, default_value = "natural")]
     mix: MixArg,
     /// Action that stands for a purchase
-    #[arg(long, value_enum, default_value = "click")]
+    #[arg(long, value_enum, default_value = "click", value_name = "ACTION")]
     buy_now_as: BuyNowArg,
     /// Replace template rationales by a model's: completions for the same examples, as `webshop shop-r1 eval
     /// --out` writes them. A completion with the wrong action is ignored
@@ -115,7 +115,7 @@ pub(crate) fn run(args: DataArgs) -> Result<ExitCode> {
         bail!(notes.join("; "));
     }
     write(&examples, args.out.as_deref())?;
-    notes.insert(0, Census::of(&examples).to_string());
+    notes.insert(0, ExampleCounts::of(&examples).to_string());
     let notes = notes.join("\n");
     match args.out {
         Some(_) => outln!("{notes}")?,
@@ -127,8 +127,8 @@ pub(crate) fn run(args: DataArgs) -> Result<ExitCode> {
 impl DataArgs {
     /// The examples of the source, `terminate` examples last, and a line for each reason why something was
     /// left out.
-    fn collect(&self) -> Result<(Vec<Sample>, Vec<String>)> {
-        let ground = Ground::new(self.shop.open()?, 0, 1)?;
+    fn collect(&self) -> Result<(Vec<Example>, Vec<String>)> {
+        let ground = TaskSet::new(self.shop.open()?, 0, 1)?;
         let options = CollectionOptions {
             split: self.split.into(),
             max_episodes: self.episodes,
@@ -203,7 +203,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Writes one line per example, to a new file or to standard output.
-fn write(examples: &[Sample], out: Option<&Path>) -> Result<()> {
+fn write(examples: &[Example], out: Option<&Path>) -> Result<()> {
     let mut lines = Vec::new();
     for example in examples {
         serde_json::to_writer(&mut lines, example)?;

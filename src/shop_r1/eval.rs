@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use webshop_agent::next_action::Sample;
-use webshop_agent::{Dialect, Policy, PromptStamp, Sampling};
-use webshop_remote::RemoteInterviewer;
+use webshop_agent::next_action::Example;
+use webshop_agent::{PromptFormat, Policy, PromptStamp, Sampling};
+use webshop_evaluation::next_action::{
+    ScoredRow, StepResult, baselines, by_type, confusion, instruction_of, judge, overview, scores_of,
+};
 use webshop_products::Seed;
-use webshop_evaluation::next_action::{ScoredRow, Verdict, baselines, by_type, confusion, instruction_of, judge, overview, scores_of};
-use webshop_training::{Trained, write_atomically};
+use webshop_remote::RemoteSingleStepSampler;
+use webshop_training::{TrainedModel, write_atomically};
 
 use crate::args::compute::ComputeArgs;
 use crate::args::episodes::SamplingArgs;
@@ -80,7 +82,7 @@ enum PromptFormatArg {
     Minimal,
 }
 
-impl From<PromptFormatArg> for Dialect {
+impl From<PromptFormatArg> for PromptFormat {
     fn from(arg: PromptFormatArg) -> Self {
         match arg {
             PromptFormatArg::Paper => Self::ShopR1,
@@ -139,22 +141,22 @@ impl EvalArgs {
     }
 
     /// The completions of the model; `None` if no model is named.
-    fn complete(&self, examples: &[Sample]) -> Result<Option<Completed>> {
-        let format = self.prompt_format.map(Dialect::from);
-        let remote_format = format.unwrap_or(Dialect::ShopR1);
+    fn complete(&self, examples: &[Example]) -> Result<Option<Completed>> {
+        let format = self.prompt_format.map(PromptFormat::from);
+        let remote_format = format.unwrap_or(PromptFormat::ShopR1);
         if let Some((endpoint, config)) = self.server.requests(&self.sampling, remote_format, self.seed)? {
             let (url, name) = (endpoint.url().to_owned(), config.model.clone());
-            let sampler = RemoteInterviewer::new(endpoint, config)?;
+            let sampler = RemoteSingleStepSampler::new(endpoint, config)?;
             let completions = with_progress(examples, |advance| Ok(sampler.answers(examples, advance)?))?;
             return Ok(Some(Completed { name, url: Some(url), prompt: sampler.prompt(), completions }));
         }
         let Some(checkpoint) = &self.checkpoint else { return Ok(None) };
         let cannot_use =
             || format!("cannot evaluate the model of `{}` on single steps", checkpoint.display());
-        let trained = Trained::load(checkpoint)?;
+        let trained = TrainedModel::load(checkpoint)?;
         let own_format = Some(trained.dialect()).filter(|format| format.is_shop_r1());
-        let options = self.sampling.options(format.or(own_format).or(Some(Dialect::ShopR1)));
-        let loaded = trained.into_shopper(options, &self.compute.choose()?).with_context(cannot_use)?;
+        let options = self.sampling.options(format.or(own_format).or(Some(PromptFormat::ShopR1)));
+        let loaded = trained.into_policy(options, &self.compute.choose()?).with_context(cannot_use)?;
         let seed = Seed(self.seed);
         let prompt = loaded.policy(seed)?.prompt().expect("language models have prompts");
         let completions = with_progress(examples, |advance| Ok(loaded.answers(examples, seed, advance)?))?;
@@ -164,7 +166,7 @@ impl EvalArgs {
 
 /// Calls `complete` with a function that advances a progress bar over the examples.
 fn with_progress(
-    examples: &[Sample],
+    examples: &[Example],
     complete: impl FnOnce(&dyn Fn(u64)) -> Result<Vec<Option<String>>>,
 ) -> Result<Vec<Option<String>>> {
     let observer = observer();
@@ -175,7 +177,7 @@ fn with_progress(
 }
 
 /// Writes one line per example; the file appears only when it is complete.
-fn write(path: &Path, results: &[Verdict]) -> Result<()> {
+fn write(path: &Path, results: &[StepResult]) -> Result<()> {
     let mut rows = String::new();
     for result in results {
         rows += &serde_json::to_string(result)?;
@@ -201,7 +203,7 @@ struct ModelInfo {
     url: Option<String>,
     /// Its name at the server, or the digest of its weights.
     model: Option<String>,
-    prompt_format: Dialect,
+    prompt_format: PromptFormat,
     prompt_version: String,
     sampling: Option<Sampling>,
     /// Number of examples whose prompt leaves no room for a completion.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Deserialize;
-use webshop_agent::next_action::{Answer, FormatMode, NextAction, Sample};
+use webshop_agent::next_action::{NextActionCompletion, FormatMode, NextAction, Example};
 use webshop_evaluation::next_action::{Exactness, is_exact};
 
 use crate::jsonl;
@@ -21,7 +21,7 @@ struct Row {
 impl Row {
     /// The rationale, if the completion has the recorded action; that of another action would not explain it.
     fn rationale(&self) -> Option<String> {
-        let completion = Answer::read(&self.completion, FormatMode::Json).ok()?;
+        let completion = NextActionCompletion::read(&self.completion, FormatMode::Json).ok()?;
         let rationale = completion.rationale.trim();
         let is_usable =
             is_exact(Some(&completion.action), &self.ground_truth, Exactness::Soft) && !rationale.is_empty();
@@ -31,7 +31,7 @@ impl Row {
 
 /// Replaces the rationales of the examples by those in `file` with the same ids, also in the contexts of
 /// later examples. Returns the number of examples with a new rationale.
-pub(crate) fn replace(examples: &mut [Sample], file: &Path) -> Result<usize> {
+pub(crate) fn replace(examples: &mut [Example], file: &Path) -> Result<usize> {
     let rows: Vec<Row> = jsonl::read_file(file)?;
     let new = rows.into_iter().filter_map(|row| Some((row.rationale()?, row.id)));
     let new: BTreeMap<String, String> = new.map(|(rationale, id)| (id, rationale)).collect();

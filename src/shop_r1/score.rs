@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use webshop_agent::next_action::{NextAction, WrittenAction};
 use webshop_evaluation::mean;
-use webshop_evaluation::next_action::{Attempt, Exactness, RepoConfig, RewardConfig, ShopR1Breakdown, ShopR1Reward, Similarity, is_exact};
+use webshop_evaluation::next_action::{
+    Attempt, Exactness, RepoConfig, RewardConfig, ShopR1Breakdown, ShopR1Reward, Similarity, is_exact,
+};
 
 use crate::jsonl;
 use crate::output::outln;
@@ -16,15 +18,16 @@ use crate::output::outln;
 const FORMAT: &str = "Reads one JSON object per line of standard input, with
   completion               the whole output of the model
   ground_truth             the recorded action: {\"type\", \"name\", \"text\"}
-  rationale_token_dists    optional: for each token of the rationale, the probabilities over the vocabulary,
+  rationale_token_dists    optional: the probabilities over the vocabulary at each rationale token,
   rationale_token_logits   or the logits before temperature
   cfg_overrides            optional: reward parameters that differ from the paper's
-  prompt                   optional: the prompt as text or messages, for `\"dars_kind\": \"repo_compat\"`
+  prompt                   optional: text or messages, for `\"dars_kind\": \"repo_compat\"`
 Prints the same object with
   breakdown  the parts of the reward, and `total`, their sum
   formula    the sum with its numbers, as text
-  result     the parsed action or the problem with its format, similarities, self-certainty, and whether the \
-action is exact: search texts with a ROUGE-L above 0.75, of at least 0.75, or equal
+  result     the parsed action, or the problem with the completion's format; similarities;
+             self-certainty; whether the action is exact: search texts with a ROUGE-L above 0.75,
+             of at least 0.75, or equal
 
 An object with `\"suite\": \"repo\"` gets the reward of a public re-implementation of the paper, with the \
 parameters in `config` and the self-certainty in `extras`.";

@@ -13,7 +13,7 @@ use crate::output::outln;
 /// The format, for `--help`.
 const FORMAT: &str = "Each line is a JSON object with
   id         unique in the file
-  source     demonstration, oracle, policy, human or dead_end
+  source     demonstration, oracle, policy, human or terminate_example
   split      train, validation or test; the same for all examples of a goal
   goal       number of the goal, if known
   step       number of steps before this one
@@ -21,7 +21,8 @@ const FORMAT: &str = "Each line is a JSON object with
   page       HTML in which each element that can be used has a `name`
   rationale  one sentence, or empty
   action     the correct action: {\"type\": \"click\", \"name\"},
-             {\"type\": \"type_and_submit\", \"name\", \"text\"} or {\"type\": \"terminate\"}; `name` must be on the page
+             {\"type\": \"type_and_submit\", \"name\", \"text\"} or {\"type\": \"terminate\"};
+             `name` must be on the page
 Prints `FILE:LINE: field: problem` for each problem, else the number of examples by source and action type.
 
 Exit codes: 0 no problems, 1 problems found, 2 the file cannot be read or is empty.";

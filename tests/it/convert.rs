@@ -10,12 +10,12 @@ use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
 use webshop_agent::{
-    AgentError, Dialect, Episode, EpisodeCoordinates, History, LaneView, Move, OraclePolicy, Policy,
-    PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, Task, convert::Format, convert::Listener,
-    convert::Teller, convert::Told, rollout,
+    AgentError, PromptFormat, Episode, EpisodeCoordinates, History, LaneView, Move, OraclePolicy, Policy,
+    PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, Task, convert::Format, convert::Importer,
+    convert::Exporter, convert::Exported, rollout,
 };
 use webshop_env::Shop;
-use webshop_lm::{Message, Role};
+use webshop_lm::chat::{Message, Role};
 use webshop_products::{GoalId, Seed};
 use webshop_training::{config::CatalogConfig, open_shop};
 
@@ -36,14 +36,14 @@ fn records(shop: &Shop, episodes: &[Episode]) -> Vec<String> {
 }
 
 /// All lines of an exported episode.
-fn exported(teller: &Teller, record: &str) -> Vec<Value> {
+fn exported(teller: &Exporter, record: &str) -> Vec<Value> {
     match teller.tell(record, 1).expect("an episode of this shop") {
-        Told::Lines(lines) => lines,
-        Told::Nothing(reason) => panic!("{reason}"),
+        Exported::Lines(lines) => lines,
+        Exported::Nothing(reason) => panic!("{reason}"),
     }
 }
 
-fn imported(mut listener: Listener, lines: &[Value]) -> Result<Vec<Episode>, AgentError> {
+fn imported(mut listener: Importer, lines: &[Value]) -> Result<Vec<Episode>, AgentError> {
     let mut episodes = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         episodes.extend(listener.hear(&line.to_string(), at + 1)?);
@@ -63,7 +63,7 @@ fn done(episode: &Episode) -> impl PartialEq + std::fmt::Debug {
     (turns, *coordinates, *config, *start, *reward, *breakdown, *terminated, *truncated)
 }
 
-fn is_expressible(format: Format, dialect: Dialect) -> bool {
+fn is_expressible(format: Format, dialect: PromptFormat) -> bool {
     format != Format::Agenttraj || dialect.history() == History::Kept
 }
 
@@ -71,8 +71,8 @@ fn is_expressible(format: Format, dialect: Dialect) -> bool {
 fn check_round_trip(shop: &Arc<Shop>, episodes: &[Episode]) {
     let records = records(shop, episodes);
     for format in FORMATS {
-        for dialect in Dialect::ALL.into_iter().filter(|&dialect| is_expressible(format, dialect)) {
-            let teller = Teller::new(shop.clone(), format, Some(dialect));
+        for dialect in PromptFormat::ALL.into_iter().filter(|&dialect| is_expressible(format, dialect)) {
+            let teller = Exporter::new(shop.clone(), format, Some(dialect));
             let lines: Vec<Value> = records.iter().flat_map(|record| exported(&teller, record)).collect();
             let n_turns = episodes.iter().map(|episode| episode.turns.len()).sum();
             let is_retold = dialect.history() == History::Retold;
@@ -80,7 +80,7 @@ fn check_round_trip(shop: &Arc<Shop>, episodes: &[Episode]) {
             // AgentGym's own lines have neither prompt format nor step limit.
             let said = (format == Format::Agenttraj).then_some((dialect, 9));
             let listener =
-                Listener::new(shop.clone(), format, said.map(|said| said.0), said.map(|said| said.1));
+                Importer::new(shop.clone(), format, said.map(|said| said.0), said.map(|said| said.1));
             let back = imported(listener, &lines).expect("what was exported is imported");
             assert_eq!(back.len(), episodes.len(), "{format}, {dialect}");
             for (back, there) in back.iter().zip(episodes) {
@@ -104,7 +104,7 @@ fn episodes_are_the_same_after_export_and_import() {
 }
 
 /// A policy with scripted completions in a prompt format.
-struct Scripted(Dialect, &'static [&'static str]);
+struct Scripted(PromptFormat, &'static [&'static str]);
 
 impl Policy for Scripted {
     fn name(&self) -> &'static str {
@@ -113,7 +113,7 @@ impl Policy for Scripted {
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
         let say = |view: &LaneView<'_>| match self.1.get(view.turn) {
-            None => Move::none(),
+            None => Decision::Stop,
             Some(&text) => {
                 let utterance = self.0.parse(&Message::text(Role::Assistant, text), view.page);
                 Move::said(text.to_owned(), utterance, None)
@@ -130,7 +130,7 @@ impl Policy for Scripted {
 
 /// Thoughts, a malformed completion, an unavailable action, and a terminated episode.
 const REACT: Scripted = Scripted(
-    Dialect::AgentgymReact,
+    PromptFormat::AgentgymReact,
     &[
         "Thought:\nWhat [SEP] is it? Action: none.\n\nAction:\nsearch[canvas sneakers]",
         "I would click[nothing here]",
@@ -143,12 +143,12 @@ const REACT: Scripted = Scripted(
 fn completions_are_exported_as_they_were_written() {
     let shop = Arc::new(corner_shop());
     let made = episodes_of(&shop, &[GoalId(0)], &mut { REACT });
-    let teller = |format| Teller::new(shop.clone(), format, None);
+    let teller = |format| Exporter::new(shop.clone(), format, None);
     for format in FORMATS {
         let lines: Vec<Value> =
             records(&shop, &made).iter().flat_map(|record| exported(&teller(format), record)).collect();
         let back =
-            imported(Listener::new(shop.clone(), format, None, Some(9)), &lines).expect("it is imported");
+            imported(Importer::new(shop.clone(), format, None, Some(9)), &lines).expect("it is imported");
         for (back, there) in back.iter().zip(&made) {
             assert_eq!(done(back), done(there), "{format}");
             let written = |episode: &Episode| -> Vec<_> {
@@ -168,22 +168,22 @@ fn completions_are_exported_as_they_were_written() {
 #[test]
 fn episodes_that_a_format_cannot_express_are_left_out() {
     let shop = Arc::new(corner_shop());
-    let leaving = Scripted(Dialect::ShopR1, &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#]);
+    let leaving = Scripted(PromptFormat::ShopR1, &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#]);
     let made = episodes_of(&shop, &[GoalId(0)], &mut { leaving });
     let record = &records(&shop, &made)[0];
-    let own = Teller::new(shop.clone(), Format::Messages, None);
-    let back = imported(Listener::new(shop.clone(), Format::Messages, None, None), &exported(&own, record));
+    let own = Exporter::new(shop.clone(), Format::Messages, None);
+    let back = imported(Importer::new(shop.clone(), Format::Messages, None, None), &exported(&own, record));
     assert_eq!(done(&back.expect("it is imported")[0]), done(&made[0]));
-    let other = Teller::new(shop.clone(), Format::Messages, Some(Dialect::Ragen));
-    let Told::Nothing(reason) = other.tell(record, 1).expect("an episode of this shop") else {
+    let other = Exporter::new(shop.clone(), Format::Messages, Some(PromptFormat::Ragen));
+    let Exported::Nothing(reason) = other.tell(record, 1).expect("an episode of this shop") else {
         panic!("it is told")
     };
     assert_eq!(
         reason,
         "turn 1: leaving cannot be said in `ragen`; not as `<think>dear</think><answer>noop</answer>`"
     );
-    let nothing = records(&shop, &episodes_of(&shop, &[GoalId(0)], &mut Scripted(Dialect::Ragen, &[])));
-    let Told::Nothing(reason) = other.tell(&nothing[0], 1).expect("an episode of this shop") else {
+    let nothing = records(&shop, &episodes_of(&shop, &[GoalId(0)], &mut Scripted(PromptFormat::Ragen, &[])));
+    let Exported::Nothing(reason) = other.tell(&nothing[0], 1).expect("an episode of this shop") else {
         panic!("it is told")
     };
     assert_eq!(reason, "it has no turns");
@@ -196,9 +196,9 @@ fn sneakers(shop: &Arc<Shop>) -> String {
 }
 
 /// Snapshots an exported episode.
-fn check(name: &str, format: Format, dialect: Dialect) {
+fn check(name: &str, format: Format, dialect: PromptFormat) {
     let shop = Arc::new(corner_shop());
-    let lines = exported(&Teller::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
+    let lines = exported(&Exporter::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
     let lines = lines.iter().map(|line| serde_json::to_string_pretty(line).expect("JSON"));
     let text = lines.collect::<Vec<_>>().join("\n").replace(shop.goals().fingerprint(), "GOALS");
     in_area("convert", || insta::assert_snapshot!(name, text));
@@ -206,25 +206,25 @@ fn check(name: &str, format: Format, dialect: Dialect) {
 
 #[test]
 fn an_episode_as_messages() {
-    check("messages", Format::Messages, Dialect::ToolCall);
+    check("messages", Format::Messages, PromptFormat::ToolCall);
 }
 
 #[test]
 fn an_episode_as_sharegpt() {
-    check("sharegpt", Format::Sharegpt, Dialect::VerlAgent);
+    check("sharegpt", Format::Sharegpt, PromptFormat::VerlAgent);
 }
 
 #[test]
 fn an_episode_as_agenttraj() {
-    check("agenttraj", Format::Agenttraj, Dialect::AgentgymReact);
+    check("agenttraj", Format::Agenttraj, PromptFormat::AgentgymReact);
 }
 
 /// Asserts the refusal of the episode of the sneakers with one change.
-fn check_refused(format: Format, dialect: Dialect, change: impl Fn(&mut Vec<Value>), expected: &str) {
+fn check_refused(format: Format, dialect: PromptFormat, change: impl Fn(&mut Vec<Value>), expected: &str) {
     let shop = Arc::new(corner_shop());
-    let mut lines = exported(&Teller::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
+    let mut lines = exported(&Exporter::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
     change(&mut lines);
-    let refusal = imported(Listener::new(shop, format, None, None), &lines)
+    let refusal = imported(Importer::new(shop, format, None, None), &lines)
         .expect_err("it cannot be replayed")
         .to_string();
     assert!(refusal.starts_with(expected), "{refusal}");
@@ -233,7 +233,7 @@ fn check_refused(format: Format, dialect: Dialect, change: impl Fn(&mut Vec<Valu
 #[test]
 fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
     let react = |change: &dyn Fn(&mut Value), expected| {
-        check_refused(Format::Agenttraj, Dialect::AgentgymReact, |lines| change(&mut lines[0]), expected);
+        check_refused(Format::Agenttraj, PromptFormat::AgentgymReact, |lines| change(&mut lines[0]), expected);
     };
     let edit = |place: usize, from: &'static str, to: &'static str| {
         move |line: &mut Value| {
@@ -265,13 +265,13 @@ fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
     );
     react(&|line: &mut Value| *line = json!([]), "line 1: no chat: ");
     let ragen = |change: &dyn Fn(&mut Value), expected| {
-        check_refused(Format::Messages, Dialect::Ragen, |lines| change(&mut lines[0]), expected);
+        check_refused(Format::Messages, PromptFormat::Ragen, |lines| change(&mut lines[0]), expected);
     };
     ragen(&|line| line["metadata"]["total_reward"] = json!(1.0), "line 1: turn 3: it earned 1 there, ");
     ragen(&|line| line["metadata"]["goal_fingerprint"] = json!("f00d"), "line 1: told of the goals `f00d`");
     ragen(&|line| line["metadata"]["dialect"] = Value::Null, "line 1: it does not say its dialect");
     let verl = |change: &dyn Fn(&mut Vec<Value>), expected| {
-        check_refused(Format::Sharegpt, Dialect::VerlAgent, change, expected);
+        check_refused(Format::Sharegpt, PromptFormat::VerlAgent, change, expected);
     };
     verl(&|lines| drop(lines.remove(1)), "line 2: turn 3: it does not follow on the line before");
     verl(&|lines| lines[2]["meta"]["goal"] = json!(0), "line 3: turn 3: it does not follow");
@@ -287,12 +287,12 @@ fn trajectories_of_other_programs_are_imported() {
     let shop = Arc::new(corner_shop());
     let record = sneakers(&shop);
     let mut line =
-        exported(&Teller::new(shop.clone(), Format::Agenttraj, Some(Dialect::AgentgymReact)), &record)
+        exported(&Exporter::new(shop.clone(), Format::Agenttraj, Some(PromptFormat::AgentgymReact)), &record)
             .remove(0);
     line["conversations"][0]["value"] = json!("These are the rules.");
     line["conversations"][1]["value"] = json!("OK. I agree.");
     line["by"] = json!("somebody");
-    let back = imported(Listener::new(shop.clone(), Format::Agenttraj, None, None), &[line])
+    let back = imported(Importer::new(shop.clone(), Format::Agenttraj, None, None), &[line])
         .expect("it is imported");
     let actions: Vec<String> = back[0].turns.iter().map(|turn| turn.action.to_string()).collect();
     let recorded: Value = serde_json::from_str(&record).expect("JSON");
@@ -331,7 +331,7 @@ fn episodes_that_are_left_out_are_counted() {
     let dir = temporary();
     let trips_file = dir.path().join("trips.jsonl");
     let shop = Arc::new(corner_shop());
-    let leaving = Scripted(Dialect::ShopR1, &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#]);
+    let leaving = Scripted(PromptFormat::ShopR1, &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#]);
     let mut all = records(&shop, &episodes_of(&shop, &[GoalId(0)], &mut { leaving }));
     all.push(sneakers(&shop));
     fs::write(&trips_file, all.join("\n")).expect("a written file");

@@ -6,13 +6,13 @@ use webshop_agent::{
 };
 use webshop_evaluation::{Summary, summarize};
 use webshop_products::{Seed, Split};
-use webshop_training::{Ground, config::CatalogConfig, open_shop};
+use webshop_training::{TaskSet, config::CatalogConfig, open_shop};
 
 /// How `policy` does on every test goal of both embedded catalogs.
 fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {
     for source in ["100", "1000"] {
         let catalog = CatalogConfig { source: source.into(), ..CatalogConfig::default() };
-        let ground = Ground::new(open_shop(&catalog).expect("an embedded shop"), 0, 1).expect("no practice");
+        let ground = TaskSet::new(open_shop(&catalog).expect("an embedded shop"), 0, 1).expect("no practice");
         let goals = ground.held_out(Split::Test, usize::MAX);
         let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
         let task = |goal| Task::new(ground.shop().clone(), at(goal));

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use webshop_lm::{Qwen2, checkpoint, lora::Lora};
 use webshop_products::Seed;
 use webshop_training::{
-    Config, Ground, Metric, Phase, Silent, Trained, TrainingError, qwen2_config, read_records,
+    Config, TaskSet, Metric, Phase, Silent, TrainedModel, TrainingError, qwen2_config, read_records,
     run::folder::RunFolder, train, train_tokenizer,
 };
 
@@ -35,7 +35,7 @@ fn config(more: &[&str]) -> Config {
 /// A model folder of random weights, and the configuration of a run that begins with it.
 fn begun(more: &[&str]) -> (TempDir, Config) {
     let (config_of_base, folder) = (config(&[]), tempfile::tempdir().expect("a temporary folder"));
-    let ground = Ground::open(&config_of_base).expect("a small task set");
+    let ground = TaskSet::open(&config_of_base).expect("a small task set");
     let tokenizer = train_tokenizer(&ground, &config_of_base).expect("a tokenizer");
     let shape = qwen2_config(&config_of_base.model, tokenizer.vocab_size(), 8192);
     let model = Qwen2::random(&shape, Seed(7)).expect("a valid shape");
@@ -102,7 +102,7 @@ fn an_adapter_learns_and_the_weights_stay() {
     assert!(averages.keys().all(|name| name.contains(".lora_")), "{:?}", averages.keys());
     // What the run is loaded as is the base with what was learned.
     let loaded =
-        Trained::load(run.root()).expect("a trained model").model.fingerprint().expect("f32 weights");
+        TrainedModel::load(run.root()).expect("a trained model").model.fingerprint().expect("f32 weights");
     assert_eq!(loaded, base.adapted(lora).expect("its adapter").fingerprint().expect("f32 weights"));
 }
 
@@ -153,7 +153,7 @@ fn chat_formats_are_trained_on() {
         // Random weights never find the format; two completions an episode at .1 each, which the score leaves out.
         assert_eq!((get(Metric::RolloutMalformedRate), get(Metric::RolloutTaskScore)), (1.0, 0.0));
         assert!((get(Metric::RolloutMalformedPenalty) - 0.2).abs() < 1e-12);
-        let loaded = Trained::load(run.root()).expect("a trained model");
+        let loaded = TrainedModel::load(run.root()).expect("a trained model");
         assert_eq!(loaded.dialect().name(), dialect);
     }
 }

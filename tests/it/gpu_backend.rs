@@ -50,7 +50,7 @@ fn config(more: &[&str]) -> Config {
 
 /// The GPU backend on the CPU.
 fn second(dtype: ComputeDtype) -> Compute {
-    Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Plain).expect("a CPU")
+    Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Reference).expect("a CPU")
 }
 
 /// A run from its beginning to its end.

@@ -11,17 +11,18 @@ use crate::common::in_area;
 use rand::Rng;
 use serde_json::json;
 use webshop_agent::{
-    DemonstratedTurn, Demonstrator, Dialect, Dialogue, Manner, Utterance, prompt_format::compact::parse,
+    ExpertTurn, Expert, PromptFormat, Conversation, ExpertKind, ParsedCompletion, prompt_format::compact::parse,
     prompt_format::compact::utterance, prompt_format::compact_renderer::Piece,
     prompt_format::compact_renderer::PromptConfig, prompt_format::compact_renderer::encode,
     prompt_format::compact_renderer::marks,
 };
 use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
-use webshop_lm::{Message, Role, ShopTokenizer};
+use webshop_lm::chat::{Message, Role};
+use webshop_lm::BpeTokenizer;
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
 };
-use webshop_training::recount;
+use webshop_training::render_demonstration;
 
 const PROMPT: PromptConfig = PromptConfig { results_shown: 5 };
 
@@ -48,7 +49,7 @@ fn text(pieces: &[Piece]) -> String {
 /// The first training goal with options for which the thinking expert opens and rejects a candidate.
 fn goal_with_a_rejection(shop: &Shop) -> &Goal {
     let rejects = |goal: &&Goal| {
-        let trip = Demonstrator::new(shop, PROMPT.results_shown).trip(goal.id, Manner::Careful);
+        let trip = Expert::new(shop, PROMPT.results_shown).trip(goal.id, ExpertKind::Thinking);
         let thoughts = trip.iter().flatten().flat_map(|turn| &turn.thought);
         !goal.options.is_empty() && thoughts.into_iter().any(|piece| piece.text().ends_with(" no"))
     };
@@ -57,12 +58,12 @@ fn goal_with_a_rejection(shop: &Shop) -> &Goal {
 }
 
 /// The messages of a format after a search, a click on a missing label and one on the first product.
-fn messages_of(dialect: Dialect) -> String {
+fn messages_of(dialect: PromptFormat) -> String {
     let shop = Arc::new(hundred());
     let goal = goal_with_a_rejection(&shop).id;
     let mut env = ShopEnv::new(Arc::clone(&shop), EnvConfig { max_steps: 15, ..EnvConfig::default() });
     env.reset(goal);
-    let mut dialogue = Dialogue::new(dialect, shop.goals().get(goal).instruction.clone(), 15);
+    let mut dialogue = Conversation::new(dialect, shop.goals().get(goal).instruction.clone(), 15);
     let mut noop = None;
     for said in ["search[red lamp]", "click[nowhere]", "click[the first]"] {
         dialogue.see(env.page(), noop);
@@ -83,12 +84,12 @@ fn messages_of(dialect: Dialect) -> String {
 }
 
 /// Snapshots the expert's episode for [`goal_with_a_rejection`], and returns its reward.
-fn check(name: &str, manner: Manner) -> RewardBreakdown {
+fn check(name: &str, manner: ExpertKind) -> RewardBreakdown {
     let shop = hundred();
     let goal = goal_with_a_rejection(&shop);
-    let turns = Demonstrator::new(&shop, PROMPT.results_shown).trip(goal.id, manner).expect("an episode");
+    let turns = Expert::new(&shop, PROMPT.results_shown).trip(goal.id, manner).expect("an episode");
     let mut story = String::new();
-    for (read, said) in recount(PROMPT, &shop, goal.id, &turns) {
+    for (read, said) in render_demonstration(PROMPT, &shop, goal.id, &turns) {
         // A line for each candidate, as a reader would set it.
         let read = text(&read).replace(" $", "\n         $").replace("<|", "\n        <|");
         writeln!(story, "prompt      {read}\ncompletion  {}\n", text(&said)).expect("memory");
@@ -98,7 +99,7 @@ fn check(name: &str, manner: Manner) -> RewardBreakdown {
     reward
 }
 
-fn reward_of(shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> RewardBreakdown {
+fn reward_of(shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> RewardBreakdown {
     let mut session = Session::start(goal);
     let mut outcomes = turns.iter().map(|turn| session.act(shop, &turn.action));
     outcomes.find_map(|outcome| outcome.breakdown).expect("the episode ends in a purchase")
@@ -106,19 +107,19 @@ fn reward_of(shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> RewardBre
 
 #[test]
 fn chats_are_rendered_as_recorded() {
-    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Plain) {
+    for dialect in PromptFormat::ALL.into_iter().filter(|dialect| *dialect != PromptFormat::Compact) {
         in_area("prompts", || insta::assert_snapshot!(dialect.name(), messages_of(dialect)));
     }
 }
 
 #[test]
 fn the_thinking_expert_succeeds() {
-    assert!(check("expert_thinking", Manner::Careful).is_success());
+    assert!(check("expert_thinking", ExpertKind::Thinking).is_success());
 }
 
 #[test]
 fn the_expert_without_thoughts_buys_the_first_result() {
-    assert!(!check("expert_no_thinking", Manner::Hasty).is_success());
+    assert!(!check("expert_no_thinking", ExpertKind::NoThinking).is_success());
 }
 
 /// Every page of some random episodes.
@@ -148,10 +149,10 @@ fn every_available_action_is_rendered_and_parsed_back() {
         let titles = shop.catalog().products().iter().map(|product| &*product.title);
         let marks = marks();
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
-        let tokenizer = ShopTokenizer::train(titles, 600, &marks).expect("room for all bytes and marks");
+        let tokenizer = BpeTokenizer::train(titles, 600, &marks).expect("room for all bytes and marks");
         walk(&shop, |page| {
             for action in page.available_actions().clicks() {
-                for dialect in Dialect::ALL {
+                for dialect in PromptFormat::ALL {
                     let answer = Message::text(Role::Assistant, dialect.say("is it red? no", &action));
                     let heard = dialect.parse(&answer, page);
                     assert_eq!((heard.action, heard.is_well_formed), (action.clone(), true), "{dialect}");
@@ -162,7 +163,7 @@ fn every_available_action_is_rendered_and_parsed_back() {
                 let thoughts = [(vec![], None), (vec![Piece::words("is it red? no")], Some("is it red? no"))];
                 for (thought, written) in thoughts {
                     let said = utterance(&thought, &action, page);
-                    let expected = Utterance {
+                    let expected = ParsedCompletion {
                         thought: written.map(str::to_owned),
                         action: action.clone(),
                         is_well_formed: true,

@@ -17,9 +17,9 @@ use crate::common::model::{Model, error};
 use crate::common::server;
 use crate::common::server::{Request, serve};
 use serde_json::Value;
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 
-const DIALECT: Dialect = Dialect::VerlAgent;
+const DIALECT: PromptFormat = PromptFormat::VerlAgent;
 
 /// A model that knows the corner shop, with another response where `instead` has one.
 fn served(instead: impl Fn(&str, &Request) -> Option<server::Response> + Send + Sync + 'static) -> String {

@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::common::server::{Request, Response, decoded, goal_of, our_site, serve};
 use webshop_agent::{
     AgentError, Episode, EpisodeCoordinates, LaneView, Move, PagePolicy, Policy, RandomPolicy, RolloutConfig,
-    RulePolicy, SiteTrip, SiteTurn, Task, rollout,
+    RulePolicy, SiteEpisode, SiteTurn, Task, rollout,
 };
 use webshop_env::{Action, Detail, DonePage, NodeKind, Page, SearchPage, Session, Shop};
 use webshop_products::{GoalId, Seed, Selection};
-use webshop_remote::{Site, SiteConfig, shop_at};
+use webshop_remote::{Site, SiteConfig, run_at_site};
 use webshop_training::{config::CatalogConfig, open_shop};
 
 const MAX_STEPS: u32 = 15;
@@ -35,12 +35,12 @@ impl<P: PagePolicy> Policy for ByPages<P> {
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
         let choose = |view: &LaneView<'_>| self.0.choose(&view.seen(), view.coordinates, view.turn);
-        Ok(lanes.iter().map(|view| Move::of(choose(view))).collect())
+        Ok(lanes.iter().map(|view| Decision::act(choose(view))).collect())
     }
 }
 
 /// The episodes for the first goals in our own shop, in the form of those at a site.
-fn local_episodes(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Vec<SiteTrip> {
+fn local_episodes(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Vec<SiteEpisode> {
     let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
     let task = |goal| Task::new(shop.clone(), coordinates(goal));
     let tasks: Vec<Task> = (0..n_goals).map(task).collect();
@@ -50,14 +50,14 @@ fn local_episodes(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Ve
     episodes.iter().map(|episode| at_a_site(shop, episode)).collect()
 }
 
-fn at_a_site(shop: &Shop, episode: &Episode) -> SiteTrip {
+fn at_a_site(shop: &Shop, episode: &Episode) -> SiteEpisode {
     let mut session = Session::start(episode.coordinates.goal);
     let start = session.page(shop).text();
     let turns = episode.turns.iter().map(|turn| {
         session.act(shop, &turn.action);
         SiteTurn { action: turn.action.clone(), noop: turn.noop, observation: session.page(shop).text() }
     });
-    SiteTrip {
+    SiteEpisode {
         instruction: shop.goals().get(episode.coordinates.goal).instruction.to_string(),
         start,
         turns: turns.collect(),
@@ -70,17 +70,17 @@ fn episodes_at<P: PagePolicy + Clone + Send + Sync + 'static>(
     address: &str,
     policy: &P,
     n_sessions: usize,
-) -> Result<Vec<Result<SiteTrip, String>>, String> {
+) -> Result<Vec<Result<SiteEpisode, String>>, String> {
     let site = Site::parse(address).expect("an address");
     let config = SiteConfig { n_sessions, max_steps: MAX_STEPS, patience: Duration::from_secs(60) };
     let mut n_ended = 0;
-    let trips = shop_at(&site, policy, config, &mut |n| n_ended += n).map_err(|error| error.to_string())?;
+    let trips = run_at_site(&site, policy, config, &mut |n| n_ended += n).map_err(|error| error.to_string())?;
     assert_eq!((trips.len(), n_ended), (n_sessions, n_sessions));
     Ok(trips.into_iter().map(|trip| trip.map_err(|error| error.to_string())).collect())
 }
 
 /// Asserts that a policy has the same episodes at both sites and here, and returns them.
-fn check<P>(policy: P, here: &mut dyn Policy, n_goals: u32) -> Vec<SiteTrip>
+fn check<P>(policy: P, here: &mut dyn Policy, n_goals: u32) -> Vec<SiteEpisode>
 where
     P: PagePolicy + Clone + Send + Sync + 'static,
 {
@@ -255,7 +255,7 @@ fn original_document(page: &Page, leads_to: impl Fn(&str) -> String) -> String {
         ));
     }
     let piece = |(kind, text): (NodeKind, &str)| match kind {
-        NodeKind::Plain => format!("<h4>{}</h5>\n", escaped(text)),
+        NodeKind::Text => format!("<h4>{}</h5>\n", escaped(text)),
         NodeKind::Button => format!(
             "<form method=\"post\" action=\"{}\">\n<button type=\"submit\" class=\"btn\">{}</button>\n</form>\n",
             leads_to(text),
@@ -349,7 +349,7 @@ fn a_site_that_does_not_answer_ends_the_rollout() {
     let site = Site::parse(&address).expect("an address");
     // The limit runs out on any machine, fast or slow: the outcome does not depend on its speed.
     let config = SiteConfig { n_sessions: 1, max_steps: 1, patience: Duration::from_millis(20) };
-    let refusal = shop_at(&site, &RulePolicy, config, &mut |_| ()).expect_err("no answer").to_string();
+    let refusal = run_at_site(&site, &RulePolicy, config, &mut |_| ()).expect_err("no answer").to_string();
     assert_eq!(refusal, format!("cannot reach `{address}fixed_0`: no answer within 0.02 s"));
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use webshop_lm::{
-    KvCache, LaneTokens, PackedTokens, Qwen2, Sampler, ShopTokenizer,
+    KvCache, LaneTokens, PackedTokens, Qwen2, Sampler, BpeTokenizer,
     chat::template::ChatTemplate,
     chat::template::Conversation,
     checkpoint::SaveOptions,
@@ -118,7 +118,7 @@ fn scores_are_those_of_transformers() {
         let positions: Vec<u32> = (0..ids.len() as u32).collect();
         let targets: Vec<u32> = positions.iter().map(|position| (position * 31 + 7) % vocab_size).collect();
         let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-        let stats = model.score(&tokens, &positions, &targets, Sampler::PLAIN).expect("a valid question");
+        let stats = model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("a valid question");
         let theirs = tensors["logits"].to_vec2::<f32>().expect("[T, V]");
         let log_probs: Vec<f32> = theirs
             .iter()
@@ -144,7 +144,7 @@ fn loss_and_gradients(model: &Qwen2, texts: &[Vec<u32>]) -> (f32, Vec<Vec<f32>>)
         start += text.len();
     }
     let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-    let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("a valid question");
+    let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("a valid question");
     let loss = pass.stats().log_prob.mean_all().and_then(|mean| mean.neg()).expect("a scalar");
     let gradients = pass.backward(&loss).expect("a loss of the log-probabilities");
     (loss.to_scalar().expect("a scalar"), gradients)
@@ -270,12 +270,12 @@ struct Cut {
 #[test]
 fn tokens_are_those_of_transformers() {
     let folder = recordings().join("tokenizer");
-    let tokenizer = ShopTokenizer::load(&folder).expect("a tokenizer of Qwen2's layout");
+    let tokenizer = BpeTokenizer::load(&folder).expect("a tokenizer of Qwen2's layout");
     let cuts: Vec<Cut> = read(&folder.join("recorded.json"));
     assert!(cuts.len() > 40);
     for cut in cuts {
         assert_eq!(tokenizer.encode(&cut.text).expect("ids"), cut.ids, "{:?}", cut.text);
-        assert_eq!(tokenizer.encode_plain(&cut.text).expect("ids"), cut.plain_ids, "{:?}", cut.text);
+        assert_eq!(tokenizer.encode_text(&cut.text).expect("ids"), cut.plain_ids, "{:?}", cut.text);
         assert_eq!(tokenizer.decode(&cut.ids), cut.decoded, "{:?}", cut.text);
     }
 }

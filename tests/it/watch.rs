@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::command::{answer, path, temporary};
 use crate::common::in_area;
 use webshop_training::{
-    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, Stages, Timing, run::folder::RunFolder,
+    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunSummary, Timing, run::folder::RunFolder,
     write_json,
 };
 
@@ -28,7 +28,7 @@ fn record_run(root: &Path, steps: u64) -> RunFolder {
         }
         if phase == Phase::Learn {
             let wave = f64::from(u8::from(step.is_multiple_of(2)));
-            record.set(Metric::RolloutSuccessRate, share).set(Metric::TrainKl, share + 0.2 * wave);
+            record.set(Metric::RolloutSuccessRate, share).set(Metric::TrainApproxKl, share + 0.2 * wave);
         }
         writer.write(&record, &Timing::new(phase, step, step as f64)).expect("written lines");
     }
@@ -52,7 +52,7 @@ fn a_comparison_is_shown_run_by_run() {
     let dir = temporary();
     record_run(&dir.path().join("warm-start/seed-0"), 20);
     let finished = record_run(&dir.path().join("runs/apo/seed-0"), 60);
-    write_json(&finished.summary(), &Stages::default()).expect("a written file");
+    write_json(&finished.summary(), &RunSummary::default()).expect("a written file");
     record_run(&dir.path().join("runs/weighted-sft-at-batch-64/seed-0"), 30);
     // A run that is being copied from its warm start is not shown yet.
     fs::create_dir_all(dir.path().join("runs/wsft/.partial-seed-0")).expect("a folder");

@@ -12,7 +12,7 @@ use crate::common::experiment::{WARM_START, toy};
 use webshop_lm::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 use webshop_training::{
-    Gradients, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, config::LossName,
+    Gradients, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, config::LossKind,
     read_records, train,
 };
 
@@ -38,9 +38,9 @@ fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
 fn no_guarded_loss_moves_the_policy_without_a_reward() {
     // A loss by V*, a weighted imitation, a loss by groups, and one with ratios.
     let representative = [0, 2, 7, 11];
-    for loss in cases(&LossName::ALL, &representative) {
+    for loss in cases(&LossKind::ALL, &representative) {
         let group_size = if loss.is_by_group() { 4 } else { 1 };
-        let refresh = if loss == LossName::ApoLagged { 2 } else { 0 };
+        let refresh = if loss == LossKind::ApoLagged { 2 } else { 0 };
         let settings = [
             format!("value.refresh={refresh}"),
             format!("learner.group_size={group_size}"),
@@ -139,16 +139,16 @@ fn scoring_under_another_distribution_than_the_sampling_one_sharpens_the_policy(
     let nucleus = Sampler::new(0.9, 0.95).expect("a sampler");
     // Scored as it was drawn, imitation of the policy itself has no gradient: E_q[∇ log q] = 0.
     let consistent = imitate(&policy(), nucleus, nucleus, 0.0);
-    let inconsistent = imitate(&policy(), nucleus, Sampler::PLAIN, 0.0);
+    let inconsistent = imitate(&policy(), nucleus, Sampler::UNTEMPERED, 0.0);
     assert!(consistent < 1e-4 && inconsistent > 0.1, "{consistent} and {inconsistent}");
 
     let (sharpened, kept) = (policy(), policy());
-    let before = entropy(&probabilities(&kept, Sampler::PLAIN));
+    let before = entropy(&probabilities(&kept, Sampler::UNTEMPERED));
     for _ in 0..100 {
-        imitate(&sharpened, nucleus, Sampler::PLAIN, 1e-3);
+        imitate(&sharpened, nucleus, Sampler::UNTEMPERED, 1e-3);
         imitate(&kept, nucleus, nucleus, 1e-3);
     }
-    let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::PLAIN)));
+    let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::UNTEMPERED)));
     assert!(before > 0.8 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);
     assert!((after[1] - before).abs() < 0.01 * before, "{before} became {}", after[1]);
 }

@@ -1,19 +1,18 @@
-//! One side of the comparison with PyTorch: answers, round by round, how long a piece of work took.
+//! The candle side of the comparison with PyTorch: measures cases round by round.
 //!
-//! `scripts/bench_torch.py` starts this program and takes turns with it, so that both sides meet the same
-//! moments of the machine. Lines of standard input are cases, lines of standard output the seconds of one
-//! round; `done` frees what the last case kept and is answered with the peak memory so far, in bytes.
-//! Arguments: the model (`tiny`, or `0.5b` with the sizes of the published Qwen2.5-0.5B) and its weights
-//! (`bf16`, values that are exact in bfloat16, as checkpoints are published; `f32`, values that are not, as
-//! after training).
+//! `scripts/bench_torch.py` starts this program and alternates with it, so that both sides run under the same load of the
+//! machine. A line of standard input is a case; the reply on standard output is the seconds of one round. `done` frees the
+//! memory of the last case; the reply is the peak memory so far in bytes. Arguments: the model (`tiny`, or `0.5b` with the
+//! sizes of Qwen2.5-0.5B) and its weights (`bf16`: values exact in bfloat16, as in published checkpoints; `f32`: values
+//! that are not, as after training).
 //!
 //! ```text
-//! prefill B T     B texts of T tokens are read, and one token is drawn for each
-//! decode B C N    N tokens are drawn for each of B lanes that hold C
-//! train B T       forward and backward of the masked log-probabilities of B texts of T tokens; as in the
-//!                 trainer, micro-batches of a small model run side by side, those of a wide one in turn
-//!                 and into one set of sums
-//! snapshot        the weights are packed for generation
+//! prefill B T     prefills B lanes of T tokens and samples one token for each
+//! decode B C N    samples N tokens for each of B lanes that hold C
+//! train B T       forward and backward pass of the masked log-probabilities of B sequences of T tokens; as
+//!                 in the trainer, micro-batches of a small model run in parallel, those of a wide one in
+//!                 turn into one set of sums
+//! snapshot        packs the weights for generation
 //! ```
 //!
 //! Weights and tokens are arbitrary; speed does not depend on them. All threads of rayon are used
@@ -27,7 +26,9 @@ use std::time::Instant;
 
 use candle_core::{Device, Tensor};
 use rayon::prelude::*;
-use webshop_lm::{Context, Generator, GeneratorConfig, KnownShape, PackedTokens, Qwen2, Qwen2Config, Request, Sampler, SamplingCoordinates};
+use webshop_lm::{
+    Context, Generator, GeneratorConfig, KnownShape, PackedTokens, Qwen2, Qwen2Config, Request, Sampler, SamplingCoordinates,
+};
 use webshop_products::Seed;
 
 #[global_allocator]
@@ -39,7 +40,7 @@ const MICRO_BATCH: usize = 1024;
 fn config(model: &str) -> Qwen2Config {
     let shape: KnownShape = model.parse().expect("a known shape");
     let config = shape.config(2048);
-    // No more positions than are read: a table of angles takes memory for each.
+    // The table of rotary angles takes memory for each position.
     Qwen2Config { max_position_embeddings: config.max_position_embeddings.min(4096), ..config }
 }
 
@@ -56,17 +57,17 @@ fn model(config: &Qwen2Config, weights: &str) -> Qwen2 {
     model
 }
 
-/// Tokens that repeat in no short period.
+/// Token ids without a short period.
 fn ids(count: usize, salt: usize, vocab_size: usize) -> Vec<u32> {
     (0..count).map(|i| ((i * 7919 + i * i + salt * 104_729) % vocab_size) as u32).collect()
 }
 
 struct Server {
     model: Qwen2,
-    /// Lanes that hold a context, for the case that made them.
+    /// Lanes with a context, and the case that they belong to.
     lanes: Option<(String, Generator)>,
     turn: u64,
-    /// Summed gradients, if the model is so wide that they are kept.
+    /// Summed gradients of a wide model.
     sums: Vec<Vec<f32>>,
 }
 
@@ -75,7 +76,7 @@ impl Server {
         let config = GeneratorConfig {
             n_lanes,
             capacity,
-            sampler: Sampler::PLAIN,
+            sampler: Sampler::UNTEMPERED,
             seed: Seed(1),
             stop_ids: vec![],
             certainty: None,
@@ -84,30 +85,30 @@ impl Server {
         Generator::new(decoder, config).expect("memory of the CPU")
     }
 
-    /// Every lane reads `n_new` tokens and draws `n_drawn`.
-    fn say(&mut self, generator: &mut Generator, n_new: usize, n_drawn: usize) -> f64 {
+    /// Every lane prefills `n_new` tokens and samples `n_drawn`. Returns seconds.
+    fn generate(&mut self, generator: &mut Generator, n_new: usize, n_drawn: usize) -> f64 {
         let vocab_size = self.model.config().vocab_size;
         self.turn += 1;
         let request = |lane| Request {
             lane,
-            context: Context::Kept,
+            context: Context::Continue,
             prompt_ids: ids(n_new, lane, vocab_size),
-            coordinates: SamplingCoordinates { goal: lane as u64, turn: self.turn, ..Default::default() },
+            coordinates: SamplingCoordinates { task: lane as u64, turn: self.turn, ..Default::default() },
             constraint: None,
             max_new_tokens: n_drawn,
         };
         let requests: Vec<Request> = (0..generator.config().n_lanes).map(request).collect();
         let start = Instant::now();
-        let said = generator.generate(&requests).expect("the requests are valid");
+        let completions = generator.generate(&requests).expect("the requests are valid");
         let seconds = start.elapsed().as_secs_f64();
-        assert!(said.iter().all(|said| said.ids.len() == n_drawn), "a lane was cut");
+        assert!(completions.iter().all(|completion| completion.ids.len() == n_drawn), "a lane was cut");
         seconds
     }
 
     fn prefill(&mut self, case: &str, n_lanes: usize, n_tokens: usize) -> f64 {
         let mut generator = self.kept(case, n_lanes, n_tokens + 1, 0);
-        (0..n_lanes).for_each(|lane| generator.forget(lane));
-        let seconds = self.say(&mut generator, n_tokens, 1);
+        (0..n_lanes).for_each(|lane| generator.clear_lane(lane));
+        let seconds = self.generate(&mut generator, n_tokens, 1);
         self.lanes = Some((case.to_owned(), generator));
         seconds
     }
@@ -115,7 +116,7 @@ impl Server {
     /// The contexts grow from round to round; PyTorch's do as well.
     fn decode(&mut self, case: &str, n_lanes: usize, context: usize, n_drawn: usize) -> f64 {
         let mut generator = self.kept(case, n_lanes, context + 2048, context);
-        let seconds = self.say(&mut generator, 0, n_drawn);
+        let seconds = self.generate(&mut generator, 0, n_drawn);
         self.lanes = Some((case.to_owned(), generator));
         seconds
     }
@@ -126,7 +127,7 @@ impl Server {
             _ => {
                 let mut generator = self.generator(n_lanes, capacity);
                 if context > 0 {
-                    self.say(&mut generator, context, 1);
+                    self.generate(&mut generator, context, 1);
                 }
                 generator
             }
@@ -140,13 +141,13 @@ impl Server {
         let model = &self.model;
         let one = |texts: &[Vec<u32>], put: &mut dyn FnMut(usize, Vec<f32>)| {
             let (ids, lengths) = (texts.concat(), vec![n_tokens; texts.len()]);
-            // Every third token is the agent's.
+            // Every third token is scored.
             let of_text =
                 |text: usize| (0..n_tokens - 1).step_by(3).map(move |at| (text * n_tokens + at) as u32);
             let positions: Vec<u32> = (0..texts.len()).flat_map(of_text).collect();
             let targets: Vec<u32> = positions.iter().map(|&at| ids[at as usize + 1]).collect();
-            let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-            let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions");
+            let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
+            let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward_each(&loss, put).expect("the loss is a scalar");
         };
@@ -171,7 +172,7 @@ impl Server {
         seconds
     }
 
-    fn answer(&mut self, case: &str) -> f64 {
+    fn measure(&mut self, case: &str) -> f64 {
         let words: Vec<&str> = case.split(' ').collect();
         let size = |place: usize| words[place].parse::<usize>().expect("sizes are numbers");
         match words[0] {
@@ -198,7 +199,7 @@ fn add(sum: &mut Vec<f32>, gradient: Vec<f32>) {
     pieces.for_each(|(sum, gradient)| sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b));
 }
 
-/// Largest resident memory of this process so far, where Linux tells.
+/// Peak resident memory of this process; 0 if `/proc` is not available.
 fn peak_bytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -219,7 +220,7 @@ fn main() {
             (server.lanes, server.sums) = (None, Vec::new());
             println!("{}", peak_bytes());
         } else {
-            println!("{}", server.answer(&line));
+            println!("{}", server.measure(&line));
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Speed of the small model (hidden 128, 3 layers, vocabulary 2,048) on one core.
 //!
-//! `train` is a forward and backward pass over five packed texts of 1,200 tokens in all, with the
-//! log-probability of every third token as the loss; `score` is the forward pass alone, as the reference
-//! model is used. `decode/B` is one new token for each of B lanes that hold 250, `prefill` a text of 250
-//! for one lane, `snapshot` the packing of the weights. Throughput counts tokens. The allocator is the
-//! command line's. Run with `taskset -c 0 cargo bench -p webshop-agent --bench model`.
+//! `packed/train` is a forward and backward pass over five sequences of 1,200 tokens in all, with the log-probability of
+//! every third token as the loss; `packed/score` is the forward pass alone. `decode/B` decodes one token for each of B lanes
+//! that hold 250, `decode/prefill` prefills 250 tokens of one lane, `snapshot` packs the weights for generation. Throughput
+//! counts tokens. The allocator is that of the command line.
+//!
+//! Run with `taskset -c 0 cargo bench -p webshop-lm --bench model`.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -30,7 +31,7 @@ fn ids(count: usize) -> Vec<u32> {
 
 fn training(criterion: &mut Criterion) {
     let (model, ids) = (model(), ids(LENGTHS.iter().sum()));
-    let tokens = PackedTokens { ids: &ids, lengths: &LENGTHS, trunks: &[] };
+    let tokens = PackedTokens { ids: &ids, lengths: &LENGTHS, prefix_of: &[] };
     let positions: Vec<u32> = (0..ids.len() as u32 - 1).step_by(3).collect();
     let targets: Vec<u32> = positions.iter().map(|&position| ids[position as usize + 1]).collect();
     let mut group = criterion.benchmark_group("packed");
@@ -38,13 +39,13 @@ fn training(criterion: &mut Criterion) {
     group.sample_size(20);
     group.bench_function("train", |bencher| {
         bencher.iter(|| {
-            let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions");
+            let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward(&loss).expect("the loss is a scalar")
         });
     });
     group.bench_function("score", |bencher| {
-        bencher.iter(|| model.score(&tokens, &positions, &targets, Sampler::PLAIN).expect("valid questions"));
+        bencher.iter(|| model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions"));
     });
     group.finish();
 }

@@ -1,13 +1,13 @@
-//! Either engine behind one door: what generation asks of a model, whoever computes it.
+//! One interface to the decoders of both backends.
 //!
-//! An [`Engine`] is a model's weights at one moment, an [`EngineCache`] what it has read on some lanes. On the CPU they
-//! are a [`Decoder`] and a [`KvCache`], which threads share group by group; on a GPU a [`DeviceModel`] and a
-//! [`DeviceCache`], which hold all lanes at once. Gradients do not go through here.
+//! An [`Engine`] is a snapshot of a model's weights, an [`EngineCache`] its KV cache for some lanes: a [`Decoder`] with a
+//! [`KvCache`] on the CPU backend, a [`DeviceModel`] with a [`DeviceCache`] on the GPU backend. For generation only: it has
+//! no gradients.
 
 use std::sync::Arc;
 
 use crate::qwen2::cpu::kv_cache::KvCache;
-use crate::device::Compute;
+use crate::device::compute::Compute;
 use crate::error::LmError;
 use webshop_kernels::cpu::threads::Threads;
 use crate::qwen2::gpu::{DeviceCache, DeviceModel};
@@ -17,9 +17,9 @@ use crate::generation::sampler::Draw;
 /// A model ready to generate. A clone shares the weights.
 #[derive(Clone, Debug)]
 pub enum Engine {
-    /// The hand-written engine of the CPU, f32.
+    /// The CPU backend, f32.
     Cpu(Arc<Decoder>),
-    /// The engine of [`crate::device`].
+    /// The GPU backend; see [`crate::device`].
     Device(Arc<DeviceModel>),
 }
 
@@ -36,9 +36,9 @@ impl From<Arc<DeviceModel>> for Engine {
 }
 
 impl Engine {
-    /// The weights that `model` has now, where `compute` says. The CPU's own engine is taken for f32 on the CPU.
+    /// A snapshot of the weights of `model`, on the backend that `compute` selects.
     pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self, LmError> {
-        Ok(if compute.is_first_engine() {
+        Ok(if compute.uses_cpu_backend() {
             Self::Cpu(Arc::new(model.decoder()?))
         } else {
             Self::Device(Arc::new(DeviceModel::new(model, compute)?))
@@ -53,8 +53,8 @@ impl Engine {
         }
     }
 
-    /// Whether all threads work on one group of lanes, or each on groups of its own. A device computes all lanes at
-    /// once, and what is left to the host is divided.
+    /// [`Threads::One`] if each thread decodes its own groups of lanes, [`Threads::All`] if all threads work on one group.
+    /// The GPU backend decodes all lanes at once.
     pub(crate) fn threads(&self) -> Threads {
         match self {
             Self::Cpu(decoder) => decoder.threads(),
@@ -62,7 +62,7 @@ impl Engine {
         }
     }
 
-    /// An empty cache of `lanes` texts of at most `capacity` tokens.
+    /// An empty cache of `lanes` lanes of at most `capacity` tokens.
     pub(crate) fn cache(&self, lanes: usize, capacity: usize) -> Result<EngineCache, LmError> {
         Ok(match self {
             Self::Cpu(decoder) => EngineCache::Cpu(KvCache::new(decoder.config(), lanes, capacity)),
@@ -70,17 +70,17 @@ impl Engine {
         })
     }
 
-    /// Reads the new tokens of each lane and returns the logits after each lane's last token; see [`Decoder::decode`].
+    /// Appends new tokens to each lane and returns the logits after its last token; see [`Decoder::decode`].
     pub(crate) fn decode(&self, cache: &mut EngineCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
         match (self, cache) {
             (Self::Cpu(decoder), EngineCache::Cpu(cache)) => decoder.decode(cache, lanes),
             (Self::Device(model), EngineCache::Device(cache)) => model.decode(cache, lanes),
-            _ => Err(LmError::Input("the cache was made by the other engine".to_owned())),
+            _ => Err(LmError::Input("the cache belongs to the other backend".to_owned())),
         }
     }
 
-    /// As [`decode`](Self::decode), drawing a token for each lane where the logits are; `None`, with nothing read, where
-    /// that is the host's business.
+    /// As [`decode`](Self::decode), but samples a token for each lane on the device. Returns `None`, without appending, on
+    /// the CPU backend.
     pub(crate) fn draw(
         &self,
         cache: &mut EngineCache,
@@ -97,7 +97,7 @@ impl Engine {
     }
 }
 
-/// What an engine has read.
+/// The KV cache of an engine.
 #[derive(Debug)]
 pub(crate) enum EngineCache {
     Cpu(KvCache),
@@ -105,7 +105,7 @@ pub(crate) enum EngineCache {
 }
 
 impl EngineCache {
-    /// Most tokens a lane can hold.
+    /// Most tokens of a lane.
     pub fn capacity(&self) -> usize {
         match self {
             Self::Cpu(cache) => cache.capacity(),
@@ -113,7 +113,7 @@ impl EngineCache {
         }
     }
 
-    /// Tokens in a lane.
+    /// Number of tokens in a lane.
     pub fn len(&self, lane: usize) -> usize {
         match self {
             Self::Cpu(cache) => cache.len(lane),
@@ -121,7 +121,7 @@ impl EngineCache {
         }
     }
 
-    /// Forgets the tokens of a lane from `len` on.
+    /// Drops the tokens of a lane from `len` on.
     pub fn truncate_lane(&mut self, lane: usize, len: usize) {
         match self {
             Self::Cpu(cache) => cache.truncate_lane(lane, len),

@@ -1,36 +1,52 @@
-//! Errors of the language-model library.
+//! The error type of the crate.
 
 use std::path::PathBuf;
 
-/// What can fail between a model folder and a completion. Messages name the culprit in backticks.
+/// Errors of models, model folders, tokenizers and generation.
 #[derive(Debug, thiserror::Error)]
 pub enum LmError {
     /// A tensor operation failed inside candle.
     #[error("tensor operation failed: {0}")]
     Tensor(#[from] candle_core::Error),
-    /// The device cannot run the model.
+    /// The device cannot be used.
     #[error("cannot compute on `{device}`: {reason}")]
     Device {
         /// The requested device.
         device: String,
-        /// The cause and the remedy.
+        /// The driver's message, or the missing feature of the build.
         reason: String,
     },
-    /// A file of a model folder is missing or unreadable.
-    #[error("cannot read `{path}`: {reason}")]
+    /// A file or folder cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
     Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// A file is not the JSON that it should be.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Json {
         /// The file.
         path: PathBuf,
-        /// The cause and the remedy.
+        /// The error of the parser, with line and column.
+        source: serde_json::Error,
+    },
+    /// The contents of a file or folder are incomplete, inconsistent or not supported.
+    #[error("cannot read `{}`: {reason}", path.display())]
+    Invalid {
+        /// The file or folder.
+        path: PathBuf,
+        /// The field or tensor at fault and the expected value.
         reason: String,
     },
-    /// A file could not be written.
-    #[error("cannot write `{path}`: {reason}")]
+    /// A file or folder cannot be written.
+    #[error("cannot write `{}`: {source}", path.display())]
     Write {
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
-        /// The cause.
-        reason: String,
+        /// The error of the operating system, or of the conversion of a tensor.
+        source: std::io::Error,
     },
     /// The model configuration is not supported or inconsistent.
     #[error("unsupported model configuration: {0}")]
@@ -38,22 +54,22 @@ pub enum LmError {
     /// The weights do not match the configuration.
     #[error("the weights do not fit the model: {0}")]
     Weights(String),
-    /// Token ids, positions or lanes outside the model's range.
+    /// Token ids, positions or lanes are outside the model's range.
     #[error("invalid model input: {0}")]
     Input(String),
-    /// The tokenizer lacks something that the caller needs.
+    /// A vocabulary cannot be trained, or lacks a token.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// The chat template is missing, invalid, or rejects the conversation.
+    /// The chat template is missing or invalid, or rejects its input.
     #[error("chat template: {0}")]
     ChatTemplate(String),
-    /// The LoRA adapter is not supported or belongs to another model.
+    /// The LoRA adapter is not supported, or belongs to another model.
     #[error("adapter: {0}")]
     Adapter(String),
-    /// The token distribution has no finite self-certainty.
+    /// A token distribution is not valid, or its self-certainty is infinite.
     #[error("self-certainty: {0}")]
     Certainty(String),
-    /// The token distribution cannot be sampled.
+    /// A token distribution, a constraint or a generation request is not valid.
     #[error("sampling: {0}")]
     Sampling(String),
 }

@@ -1,10 +1,11 @@
 //! Errors of the agent library.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use webshop_lm::LmError;
 
-use crate::prompt_format::Dialect;
-
-/// What can fail between an observation and an action. Messages name the culprit in backticks.
+/// What can fail between an observation and an action.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The language model, its tokenizer or its files.
@@ -12,12 +13,15 @@ pub enum AgentError {
     Lm(#[from] LmError),
     /// The prompt format has no single-step form.
     #[error(
-        "single-step sampling supports the prompt formats `shop-r1`, `shop-r1-latest` and `shop-r1-minimal`, not `{0}`"
+        "single steps need the prompt format `shop-r1`, `shop-r1-latest` or `shop-r1-minimal`, not `{prompt_format}`"
     )]
-    SingleSteps(Dialect),
-    /// An episode cannot be continued from this prefix.
+    SingleSteps {
+        /// The prompt format's name.
+        prompt_format: &'static str,
+    },
+    /// An episode cannot be continued from a prefix.
     #[error("cannot continue the episode for goal `{goal}` after turn {turn}: {reason}")]
-    Beginning {
+    Prefix {
         /// The turn, from 1.
         turn: usize,
         /// The goal's number.
@@ -25,20 +29,20 @@ pub enum AgentError {
         /// The cause.
         reason: String,
     },
-    /// The token limit of a turn is below the longest admissible completion.
+    /// The token limit of a completion is too small for constrained decoding.
     #[error(
-        "a limit of {max_turn_tokens} tokens a turn is too short for constrained decoding in the prompt format `{dialect}`, \
-         which needs at least {needed}"
+        "a limit of {max_turn_tokens} tokens per completion is too small for constrained decoding in the prompt \
+         format `{prompt_format}`, which needs at least {needed}"
     )]
     TurnTooShort {
-        /// The prompt format.
-        dialect: Dialect,
+        /// The prompt format's name.
+        prompt_format: &'static str,
         /// The limit.
         max_turn_tokens: usize,
-        /// The least limit that holds every admissible completion.
+        /// The smallest sufficient limit.
         needed: usize,
     },
-    /// A line of an episode file is invalid.
+    /// A line of a file is invalid.
     #[error("line {line}: {reason}")]
     Line {
         /// The line, from 1.
@@ -46,6 +50,44 @@ pub enum AgentError {
         /// The cause.
         reason: String,
     },
+    /// A file to be created exists.
+    #[error("cannot write `{}`: the file exists; choose another name", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is locked.
+    #[error("cannot write `{}`: another program has the file open", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl AgentError {
+    pub(crate) fn read(path: &Path, source: io::Error) -> Self {
+        Self::Read { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
+        Self::Write { path: path.to_owned(), source }
+    }
 }
 
 impl From<candle_core::Error> for AgentError {

@@ -1,136 +1,141 @@
-//! Shopping trips to learn from, as a careful or a hasty customer makes them.
+//! Expert demonstrations, with written thoughts or without any.
 //!
-//! Both search for what is wanted, in the words and order of the instruction. Then
+//! An [`Expert`] searches for the required type, attributes and options in the words and order of the
+//! instruction. Then
 //!
-//! - a [`Manner::Careful`] customer opens the listed candidates in turn, and on each item page writes down what
-//!   the title says of each wanted attribute, how what is wanted ends, and whether that is the same; then the
-//!   price, the limit, and whether that is in reach. Who wants a `rubber sole` in the `guest room` for less than
-//!   $50 writes of one candidate `rubber lining sole no` and goes back, and of the next `rubber sole sole yes
-//!   guest unknown $034 $050 yes` and buys: reading comes before judging, the judgment is of two things that
-//!   stand side by side, and what the title does not tell is left to the search engine, which has read the whole
-//!   page. The trip ends in a purchase of reward exactly 1; a goal for which it does not is not demonstrated so;
-//! - a [`Manner::Hasty`] customer opens the first result and buys it as it is, like the rule agent of the
-//!   WebShop paper. Most such trips fail, as do most recorded trips of people.
+//! - [`ExpertKind::Thinking`] opens the listed products in turn. On each item page it writes, for each
+//!   required attribute, the words of the title, the end of the requirement and whether they are equal; then
+//!   the price, the limit and whether the price is within it. For a `rubber sole` for the `guest room` under
+//!   $50 it writes of one product `rubber lining sole no` and goes back, and of the next `rubber sole sole
+//!   yes guest unknown $034 $050 yes` and buys: the thought copies before it compares, and what it compares
+//!   is adjacent. Requirements that the title does not mention are left to the search engine, which indexes
+//!   the whole page. The reward is exactly 1; other goals have no such demonstration.
+//! - [`ExpertKind::NoThinking`] buys the first result without selecting options, like the rule agent of the
+//!   WebShop paper. Most of these episodes fail, as most recorded human episodes do.
 //!
-//! Nothing in a demonstration says which manner is better: that is left for the learner to find out.
+//! Demonstrations do not say which kind is better.
 
 use std::sync::Arc;
 
-use webshop_env::{Action, ItemPage, Page, Purchase, ResultItem, Session, Shop};
+use webshop_env::{Action, ItemPage, Page, ResultItem, Session, Shop};
 use webshop_products::{Goal, GoalId};
 
-use crate::prompt_format::compact_renderer::{Piece, dollars, weighed};
+use crate::prompt_format::compact::dollars;
 
-/// Trips longer than this many actions are not demonstrated; the shop's own limit is 15.
+/// The most actions of a demonstration. The default step limit is 15.
 const MAX_ACTIONS: usize = 12;
 
-/// How a trip is told.
+/// How an expert acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Manner {
-    /// Thinks in writing before choosing, and chooses what is wanted.
-    Careful,
-    /// Buys the first result as it is.
-    Hasty,
+pub enum ExpertKind {
+    /// Writes a thought before each choice, and buys a product with reward 1.
+    Thinking,
+    /// Buys the first result.
+    NoThinking,
 }
 
-/// One agent turn to imitate.
+/// One demonstrated turn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DemonstratedTurn {
-    /// The written thought, empty if none.
-    pub thought: Vec<Piece>,
-    /// What is done.
+pub struct ExpertTurn {
+    /// The written thought; empty if none.
+    pub thought: String,
+    /// The action.
     pub action: Action,
 }
 
-impl DemonstratedTurn {
-    /// Whether it leaves a candidate for what its title says, and not for its price.
-    pub fn refuses_by_title(&self) -> bool {
-        let last = self.thought.last().map_or("", Piece::text);
-        last.ends_with(" no") && !last.starts_with(" $")
+impl ExpertTurn {
+    /// Whether the thought rejects a product by its title, not by its price.
+    pub fn rejects_by_title(&self) -> bool {
+        let mut words = self.thought.rsplit(' ');
+        // A comparison of prices ends in an amount and the result.
+        words.next() == Some("no") && !words.next().is_some_and(|word| word.starts_with('$'))
     }
 }
 
-/// Writes trips for goals of one shop.
+/// Writes demonstrations for the goals of a shop.
 #[derive(Clone, Copy, Debug)]
-pub struct Demonstrator<'a> {
+pub struct Expert<'a> {
     shop: &'a Shop,
     results_shown: usize,
 }
 
-impl<'a> Demonstrator<'a> {
-    /// A demonstrator that sees the first `results_shown` candidates of a results page, as the model does.
+impl<'a> Expert<'a> {
+    /// An expert that sees the first `results_shown` products of a results page, as the model does.
     pub fn new(shop: &'a Shop, results_shown: usize) -> Self {
         Self { shop, results_shown }
     }
 
-    /// The turns of a trip for `goal`, or `None` if this manner of shopping has none to show: a careful one
-    /// without a purchase of reward 1, a hasty one without a result.
-    pub fn trip(&self, goal: GoalId, manner: Manner) -> Option<Vec<DemonstratedTurn>> {
+    /// The turns of an episode for `goal`. `None` if the thinking expert finds no purchase of reward 1, or
+    /// the other one no result.
+    ///
+    /// # Panics
+    /// If the goal is not one of the shop's.
+    pub fn episode(&self, goal: GoalId, kind: ExpertKind) -> Option<Vec<ExpertTurn>> {
         let goal = self.shop.goals().get(goal);
-        let mut trip = Trip { shop: self.shop, goal, session: Session::start(goal.id), turns: Vec::new() };
-        trip.act(Vec::new(), Action::Search(wanted_words(goal).join(" ")));
-        let mut candidates = match trip.session.page(self.shop) {
+        let mut episode =
+            Demonstration { shop: self.shop, goal, session: Session::start(goal.id), turns: Vec::new() };
+        episode.act(String::new(), Action::Search(required_words(goal).join(" ")));
+        let mut results = match episode.session.page(self.shop) {
             Page::Results(page) => page.items.into_iter().take(self.results_shown),
             _ => return None,
         };
-        while trip.turns.len() < MAX_ACTIONS {
-            trip.open(&candidates.next()?);
-            if manner == Manner::Hasty {
-                trip.act(Vec::new(), Action::Click("buy now".into()));
-                return Some(trip.turns);
+        while episode.turns.len() < MAX_ACTIONS {
+            episode.open(&results.next()?);
+            if kind == ExpertKind::NoThinking {
+                episode.act(String::new(), Action::Click("buy now".into()));
+                return Some(episode.turns);
             }
-            let Page::Item(page) = trip.session.page(self.shop) else { return None };
-            match trip.judge(&page) {
-                (thought, true) => return trip.buy(thought, &page),
-                (thought, false) => trip.act(thought, Action::Click("< prev".into())),
+            let Page::Item(page) = episode.session.page(self.shop) else { return None };
+            match episode.compare(&page) {
+                (thought, true) => return episode.buy(thought, &page),
+                (thought, false) => episode.act(thought, Action::Click("< prev".into())),
             }
         }
         None
     }
 }
 
-struct Trip<'a> {
+struct Demonstration<'a> {
     shop: &'a Shop,
     goal: &'a Goal,
     session: Session,
-    turns: Vec<DemonstratedTurn>,
+    turns: Vec<ExpertTurn>,
 }
 
-impl Trip<'_> {
-    fn act(&mut self, thought: Vec<Piece>, action: Action) {
+impl Demonstration<'_> {
+    fn act(&mut self, thought: String, action: Action) {
         self.session.act(self.shop, &action);
-        self.turns.push(DemonstratedTurn { thought, action });
+        self.turns.push(ExpertTurn { thought, action });
     }
 
     fn open(&mut self, item: &ResultItem) {
-        self.act(Vec::new(), Action::Click(item.id.as_str().to_lowercase()));
+        self.act(String::new(), Action::Click(item.id.as_str().to_lowercase()));
     }
 
-    /// Reads `page` and says whether nothing speaks against it.
-    fn judge(&self, page: &ItemPage) -> (Vec<Piece>, bool) {
-        let mut thought = Vec::new();
+    /// The thought on `page`, and whether the product meets the requirements as far as the page shows.
+    fn compare(&self, page: &ItemPage) -> (String, bool) {
+        let mut notes = Vec::new();
         let title = page.title.to_lowercase();
         for attribute in in_order_of_instruction(self.goal, &*self.goal.attributes) {
-            let note = noted(&title, &attribute);
-            let is_refused = note.ends_with(" no");
-            thought.push(Piece::words(note));
-            if is_refused {
-                return (thought, false);
+            let note = title_note(&title, &attribute);
+            let is_rejected = note.ends_with(" no");
+            notes.push(note);
+            if is_rejected {
+                return (notes.join(" "), false);
             }
         }
-        let price = &self.shop.catalog().get(page.product).price;
-        let in_reach = self.goal.price_limit.is_none_or(|limit| price.high <= limit);
-        let limit = self.goal.price_limit.map_or(String::new(), |limit| format!("{} ", dollars(limit)));
-        let verdict = if in_reach { "yes" } else { "no" };
-        thought.push(Piece::words(format!("{} {limit}{verdict}", weighed(price))));
-        (thought, in_reach)
+        let is_affordable = self.goal.price_limit.is_none_or(|limit| page.highest_price <= limit);
+        notes.push(dollars(page.highest_price));
+        notes.extend(self.goal.price_limit.map(dollars));
+        notes.push(if is_affordable { "yes" } else { "no" }.to_owned());
+        (notes.join(" "), is_affordable)
     }
 
-    /// Chooses the options in page order, buys, and hands the trip over if that was right.
-    fn buy(mut self, thought: Vec<Piece>, page: &ItemPage) -> Option<Vec<DemonstratedTurn>> {
-        let purchase: Purchase = self.shop.best_purchase_of(self.goal, page.product);
-        let choices = self.shop.clicks_to_choose(purchase.product, &purchase.selection);
-        let clicks = choices.into_iter().chain(["buy now".to_string()]).map(Action::Click);
+    /// Selects the options in page order and buys. `None` if the reward is below 1.
+    fn buy(mut self, thought: String, page: &ItemPage) -> Option<Vec<ExpertTurn>> {
+        let purchase = self.shop.best_purchase_of(self.goal, page.product);
+        let selections = self.shop.clicks_to_choose(purchase.product, &purchase.selection);
+        let clicks = selections.into_iter().chain(["buy now".to_string()]).map(Action::Click);
         let mut thought = Some(thought);
         for click in clicks {
             self.act(thought.take().unwrap_or_default(), click);
@@ -139,16 +144,19 @@ impl Trip<'_> {
     }
 }
 
-/// What the query asks for: the type, the attributes and the option values, each as it is wanted, in the
-/// order in which the instruction mentions them; what it does not mention word for word comes last.
-pub(crate) fn wanted_words(goal: &Goal) -> Vec<String> {
+/// The required type, attributes and option values in the order in which the instruction mentions them; what
+/// it does not mention word for word comes last.
+pub(crate) fn required_words(goal: &Goal) -> Vec<String> {
     let options = goal.options.iter().map(|option| &option.value);
     in_order_of_instruction(goal, std::iter::once(&goal.query).chain(&*goal.attributes).chain(options))
 }
 
-fn in_order_of_instruction<'g>(goal: &Goal, wanted: impl IntoIterator<Item = &'g Arc<str>>) -> Vec<String> {
+fn in_order_of_instruction<'g>(
+    goal: &Goal,
+    requirements: impl IntoIterator<Item = &'g Arc<str>>,
+) -> Vec<String> {
     let instruction = goal.instruction.to_lowercase();
-    let mut placed: Vec<(usize, String)> = wanted
+    let mut placed: Vec<(usize, String)> = requirements
         .into_iter()
         .map(|words| words.to_lowercase())
         .map(|words| (instruction.find(&words).unwrap_or(usize::MAX), words))
@@ -157,20 +165,21 @@ fn in_order_of_instruction<'g>(goal: &Goal, wanted: impl IntoIterator<Item = &'g
     placed.into_iter().map(|(_, words)| words).collect()
 }
 
-/// What is noted of a wanted `attribute` after reading `title`, both in lower case: as many words as it has from the
-/// place where it stands, or else from the first place where its first word does; then its words after the first; and
-/// whether they are the same. Where not even the first word stands, that word and "unknown".
-fn noted(title: &str, attribute: &str) -> String {
-    let wanted: Vec<&str> = attribute.split_whitespace().collect();
+/// The comparison of a required `attribute` with `title`, both in lower case: as many words of the title as
+/// the attribute has, from its first occurrence or else from that of its first word; then the attribute's
+/// words after the first; then `yes` if they are equal, else `no`. If the title lacks the first word, that
+/// word and `unknown`.
+fn title_note(title: &str, attribute: &str) -> String {
+    let required: Vec<&str> = attribute.split_whitespace().collect();
     let words = || title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
-    let first = wanted.first().copied().unwrap_or_default();
-    let read: Vec<&str> = match words().position(|word| word == first) {
-        _ if title.contains(attribute) => wanted.clone(),
-        Some(place) => words().skip(place).take(wanted.len()).collect(),
+    let first = required.first().copied().unwrap_or_default();
+    let found: Vec<&str> = match words().position(|word| word == first) {
+        _ if title.contains(attribute) => required.clone(),
+        Some(place) => words().skip(place).take(required.len()).collect(),
         None => return format!("{first} unknown"),
     };
-    let verdict = if read == wanted { "yes" } else { "no" };
-    read.into_iter().chain(wanted.into_iter().skip(1)).chain([verdict]).collect::<Vec<_>>().join(" ")
+    let result = if found == required { "yes" } else { "no" };
+    found.into_iter().chain(required.into_iter().skip(1)).chain([result]).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -178,12 +187,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_read_before_it_is_judged() {
+    fn a_note_copies_the_title_before_it_compares() {
         let title = "nordvale boots, rubber lining, mesh sole";
-        assert_eq!(noted(title, "mesh sole"), "mesh sole sole yes");
-        assert_eq!(noted(title, "rubber sole"), "rubber lining sole no");
-        assert_eq!(noted(title, "leather sole"), "leather unknown");
-        assert_eq!(noted(title, "boots"), "boots yes");
-        assert_eq!(noted("oil-free shampoo", "oil free"), "oil free free yes");
+        assert_eq!(title_note(title, "mesh sole"), "mesh sole sole yes");
+        assert_eq!(title_note(title, "rubber sole"), "rubber lining sole no");
+        assert_eq!(title_note(title, "leather sole"), "leather unknown");
+        assert_eq!(title_note(title, "boots"), "boots yes");
+        assert_eq!(title_note("oil-free shampoo", "oil free"), "oil free free yes");
+    }
+
+    #[test]
+    fn a_rejection_is_by_title_or_by_price() {
+        let rejects = |thought: &str| {
+            let action = Action::Click("< prev".into());
+            ExpertTurn { thought: thought.into(), action }.rejects_by_title()
+        };
+        assert!(rejects("mesh sole sole yes rubber lining sole no"));
+        assert!(!rejects("mesh sole sole yes $060 $050 no"));
+        assert!(!rejects("mesh sole sole yes $034 $050 yes"));
+        assert!(!rejects(""));
     }
 }

@@ -1,30 +1,50 @@
-//! webshop_agent.
+//! Agents for the shop: policies, prompt formats, rollouts and recorded episodes.
+//!
+//! A [`Policy`] decides actions; [`rollout`] runs it and returns [`Episode`]s. An [`LmPolicy`] is a language
+//! model that is prompted in a [`PromptFormat`]. An [`Expert`] writes demonstrations. [`convert`] exports
+//! episodes as chats and imports them; [`next_action`] has the single-step examples of Shop-R1.
+//!
+//! The crate computes no rewards and no gradients.
+
+#![warn(unreachable_pub, missing_docs)]
+
+mod error;
+
+mod episode;
+mod prompt_format;
+
+mod policies;
+
+mod rollout;
+
+mod expert;
 
 pub mod convert;
-pub mod episode;
-pub mod error;
-pub mod expert;
 pub mod next_action;
-pub mod policies;
-pub mod prompt_format;
-pub mod rollout;
 
-pub use crate::error::AgentError;
-pub use crate::episode::prefix::Beginning;
-pub use crate::policies::exploits::Canary;
-pub use crate::policies::lm::demonstration::{ChatDemonstrator, ToldTurn};
-pub use crate::policies::lm::chat::ChatFormat;
-pub use crate::expert::{DemonstratedTurn, Demonstrator, Manner};
-pub use crate::prompt_format::{Dialect, History, Utterance};
-pub use crate::prompt_format::conversation::{Dialogue, PastTurn, Seen};
-pub use crate::episode::{Episode, EpisodeCoordinates, EpisodeRecord, EpisodeTurn, PromptStamp, Sampling, TurnRecord, TurnTokens};
-pub use crate::rollout::{InOrder, RolloutConfig, Task, rollout, rollout_each};
-pub use crate::policies::lm::single_step::{Interviewer, Question};
-pub use crate::policies::{LaneView, Move, PagePolicy, Policy, SeenPage};
-pub use crate::policies::lm::{LmConfig, LmPolicy};
-pub use crate::policies::oracle::OraclePolicy;
-pub use crate::policies::random::RandomPolicy;
-pub use crate::policies::rule::RulePolicy;
-pub use crate::episode::file::TripFile;
-pub use crate::episode::replay::remake;
-pub use crate::episode::site::{SiteTrip, SiteTurn};
+pub use episode::file::EpisodeFile;
+pub use episode::prefix::EpisodePrefix;
+pub use episode::read::read_episode;
+pub use episode::site::{SiteEpisode, SiteTurn};
+pub use episode::{
+    Episode, EpisodeCoordinates, EpisodeExt, EpisodeMeta, ModelTurn, PromptStamp, Sampling, Turn, TurnTokens,
+};
+pub use error::AgentError;
+pub use expert::{Expert, ExpertKind, ExpertTurn};
+pub use policies::exploits::ExploitPolicy;
+pub use policies::lm::LmPolicy;
+pub use policies::lm::chat::ChatFormat;
+pub use policies::lm::config::LmConfig;
+pub use policies::lm::demonstration::{DemonstrationRenderer, RenderedTurn};
+pub use policies::lm::single_step::{SampleOptions, SingleStepPrompt, SingleStepSampler};
+pub use policies::oracle::OraclePolicy;
+pub use policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};
+pub use policies::random::RandomPolicy;
+pub use policies::rule::RulePolicy;
+pub use prompt_format::{
+    CompletionForm, Conversation, History, Observed, ParsedCompletion, PastTurn, PromptFormat, ShopR1Variant,
+    compact,
+};
+pub use rollout::lane::Lane;
+pub use rollout::task::Task;
+pub use rollout::{InOrder, RolloutConfig, rollout, rollout_each};

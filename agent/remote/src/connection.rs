@@ -1,23 +1,23 @@
-//! Why a request came to nothing, in the words of what failed first.
+//! Causes of failed HTTP requests.
 
 use std::error::Error;
 use std::io;
 
-/// What is at the root of an error, which says more than what lies above.
-pub fn cause(error: &(dyn Error + 'static)) -> String {
+/// The message of the innermost error of a chain, which is the most specific one.
+pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     root(error).to_string()
 }
 
-/// Whether nobody listens at the address.
-pub fn is_refused(error: &(dyn Error + 'static)) -> bool {
+/// Whether the connection was refused.
+pub(crate) fn is_refused(error: &(dyn Error + 'static)) -> bool {
     let cause = root(error).downcast_ref::<io::Error>();
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 fn root<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let mut root = error;
-    while let Some(deeper) = root.source() {
-        root = deeper;
+    while let Some(source) = root.source() {
+        root = source;
     }
     root
 }

@@ -1,5 +1,7 @@
 //! Errors of remote rollouts.
 
+use std::path::PathBuf;
+
 use webshop_agent::AgentError;
 use webshop_lm::LmError;
 
@@ -9,11 +11,11 @@ pub enum RemoteError {
     /// The agent library: prompts, completions, recorded episodes.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The server returned no completion for a single step.
-    #[error("no completion for step `{step}`: {reason}")]
-    NoAnswer {
-        /// The step's id.
-        step: String,
+    /// The server returned no completion for a single-step example.
+    #[error("no completion for example `{example}`: {reason}")]
+    NoCompletion {
+        /// The example's id.
+        example: String,
         /// The cause of the last failed attempt.
         reason: String,
     },
@@ -31,6 +33,14 @@ pub enum RemoteError {
         /// The base address.
         url: String,
         /// The cause.
+        reason: String,
+    },
+    /// A rollout file was made by another policy, or of other tasks.
+    #[error("cannot resume `{}`: {reason}", path.display())]
+    Resume {
+        /// The file.
+        path: PathBuf,
+        /// The line and the difference.
         reason: String,
     },
     /// The site serves something other than WebShop pages.

@@ -1,13 +1,23 @@
-//! webshop_remote.
+//! Rollouts against model servers with OpenAI's interface and at WebShop web sites.
+//!
+//! A [`RemotePolicy`] runs episodes with a model on a server, a [`RemoteSingleStepSampler`] completes
+//! single-step prompts there, and [`run_at_site`] runs a policy at a web site. All of them run many requests
+//! at once and return results in a fixed order.
 
-pub mod connection;
-pub mod error;
-pub mod openai;
-pub mod site;
+#![warn(unreachable_pub, missing_docs)]
 
-pub use crate::error::RemoteError;
-pub use crate::openai::request::{AskConfig, Retries};
-pub use crate::openai::policy::{Endpoint, FailedTrip, RemoteConfig, RemotePolicy};
-pub use crate::openai::single_step::RemoteInterviewer;
-pub use crate::site::{Site, SiteConfig, shop_at};
-pub use crate::openai::resume::{Kept, resume_file};
+mod connection;
+mod error;
+
+mod openai;
+
+mod site;
+
+pub use error::RemoteError;
+pub use openai::endpoint::Endpoint;
+pub use openai::episode::{FailedEpisode, REMOTE, RemoteConfig};
+pub use openai::policy::RemotePolicy;
+pub use openai::request::{RequestConfig, Retries};
+pub use openai::resume::{ResumedEpisodes, resume_file};
+pub use openai::single_step::RemoteSingleStepSampler;
+pub use site::{Site, SiteConfig, run_at_site};

@@ -1,10 +1,10 @@
-//! What can be done on a page.
+//! The actions available on a page.
 
 use crate::action::Action;
 use crate::page::{Page, SearchPage};
 use serde::{Deserialize, Serialize};
 
-/// The legal moves of a page, as agents are told them.
+/// The available actions of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AvailableActions {
     /// Whether the page has a search bar. A search is accepted on the other pages too.
@@ -27,8 +27,8 @@ impl AvailableActions {
         AvailableActions { has_search_bar, clickables }
     }
 
-    /// The clicks that do something. The search button is a label but no move of its own, and a
-    /// label that is empty or holds a line break cannot be said.
+    /// The clicks that do something. The search button is a label without an effect of its own, and an empty
+    /// label or one with a line break cannot be written as an action.
     pub fn clicks(&self) -> impl Iterator<Item = Action> {
         self.labels().map(|label| Action::Click(label.to_owned()))
     }
@@ -41,7 +41,7 @@ impl AvailableActions {
 }
 
 impl Page {
-    /// The legal moves of this page.
+    /// The available actions of this page.
     pub fn available_actions(&self) -> AvailableActions {
         let buttons = |labels: &'static [&'static str]| labels.iter().map(|&label| label.to_owned());
         match self {

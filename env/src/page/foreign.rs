@@ -1,53 +1,52 @@
-//! Reading a page back from HTML, ours or the original's.
+//! Reads a page back from HTML, of this shop or of the original.
 //!
-//! [`read_html`] turns a document into a [`ForeignPage`]: its visible pieces of text, its legal
-//! moves and where they lead ([`Links`]), found by the few hooks that both sites share (see
-//! [`crate::Page::html`]). It serves to drive a real shop's site, and to prove that all views of
-//! our pages agree.
+//! [`read_html`] converts a document into a [`ForeignPage`]: its visible pieces of text, its available
+//! actions and their requests ([`Links`]), found by the markup that both sites share (see
+//! [`crate::Page::html`]). It serves to act on a real shop's site, and to test that all views of a page
+//! agree.
 //!
-//! It never guesses fields such as title or price: a foreign page has texts and labels only, and of
-//! the texts it knows two by what stands before them, the instruction and the score. The shop
-//! itself parses nothing.
+//! It guesses no fields such as title or price: a foreign page has texts and labels only. Two texts, the
+//! instruction and the score, are found by the text before them.
 
 mod links;
 
 pub use links::{Link, Links, Method};
 
-use crate::page::{Node, NodeKind};
 use crate::page::available_actions::AvailableActions;
 use crate::page::text::{rich_text, simple_text};
+use crate::page::{Node, NodeKind};
 use scraper::node::Element;
 use scraper::{ElementRef, Html, Node as HtmlNode, Selector};
 use std::sync::LazyLock;
 
-/// What stands before the instruction.
+/// The text before the instruction.
 const INSTRUCTION: &str = "Instruction:";
 
-/// What stands before the score.
+/// The text before the score.
 const SCORE: &str = "Your score (min 0.0, max 1.0)";
 
-/// What a document shows.
+/// The visible content of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignPage {
     /// The visible pieces of text, in document order.
     pub nodes: Vec<Node<'static>>,
-    /// The legal moves.
+    /// The available actions.
     pub available_actions: AvailableActions,
-    /// Where the moves lead.
+    /// The requests of the actions.
     pub links: Links,
 }
 
 impl ForeignPage {
-    /// What the customer is told to buy, on the pages that say it.
+    /// The instruction, on the pages that show it.
     pub fn instruction(&self) -> Option<&str> {
         let is_heading = |node: &Node<'_>| node.text.trim_start().starts_with(INSTRUCTION);
         let at = self.nodes.iter().position(is_heading)?;
-        // The heading and the instruction are one text where no line break stands between them.
+        // Heading and instruction are one text if there is no line break between them.
         let rest = self.nodes[at].text.trim().trim_start_matches(INSTRUCTION).trim();
         if rest.is_empty() { self.nodes.get(at + 1).map(|node| node.text.as_ref()) } else { Some(rest) }
     }
 
-    /// What the purchase was worth, 0 to 1, on the page that ends a trip.
+    /// The reward, 0 to 1, on the page after the purchase.
     pub fn score(&self) -> Option<f64> {
         if self.available_actions != AvailableActions::default() {
             return None;
@@ -68,7 +67,7 @@ impl ForeignPage {
     }
 }
 
-/// Reads any text as an HTML document; what is malformed is read as browsers do.
+/// Reads any text as an HTML document; malformed HTML is read as browsers read it.
 pub fn read_html(document: &str) -> ForeignPage {
     let html = Html::parse_document(document);
     ForeignPage {
@@ -105,7 +104,7 @@ fn kind_of(parent: ElementRef<'_>) -> (NodeKind, bool) {
         "button" => (NodeKind::Button, false),
         "label" => (NodeKind::Label, is_checked(parent)),
         _ if has_class("product-link") => (NodeKind::Link, has_class("visited")),
-        _ => (NodeKind::Plain, false),
+        _ => (NodeKind::Text, false),
     }
 }
 
@@ -115,7 +114,7 @@ fn is_checked(label: ElementRef<'_>) -> bool {
     input.is_some_and(|input| input.value().attr("checked").is_some())
 }
 
-/// Selectors of what can be used: the search bar, buttons, links to products, values.
+/// Selectors of the search bar, buttons, links to products, and values.
 fn select() -> &'static [Selector; 4] {
     static HOOKS: LazyLock<[Selector; 4]> = LazyLock::new(|| {
         ["#search_input", ".btn", ".product-link", "input[type=radio]"]
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_in_the_originals_manner_is_read() {
+    fn a_page_of_the_original_is_read() {
         let page = read_html(
             "<!doctype html><html><head><title>unseen</title><style>p { }</style></head><body>\n\
              <div id='instruction-text'><h4>Instruction:<br>buy a lamp</h4></div>\n\
@@ -164,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn the_instruction_may_stand_beside_its_heading() {
+    fn the_instruction_may_follow_its_heading() {
         let page = read_html("<h4>Instruction: buy a lamp</h4><button class='btn'>Search</button>");
         assert_eq!(page.instruction(), Some("buy a lamp"));
         assert_eq!(read_html("<h4>buy a lamp</h4>").instruction(), None);
     }
 
     #[test]
-    fn the_score_stands_on_a_page_without_moves() {
+    fn the_score_is_read_from_a_page_without_actions() {
         let score = "<h3>Your score (min 0.0, max 1.0)<pre>0.75</pre></h3>";
         assert_eq!(read_html(score).score(), Some(0.75));
         assert_eq!(read_html(&format!("{score}<button class='btn'>Next ></button>")).score(), None);
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_read_too() {
+    fn any_text_is_read_as_a_document() {
         assert_eq!(read_html("").nodes, []);
         assert_eq!(read_html("<p>a<p>b").text(), "a [SEP] b");
     }

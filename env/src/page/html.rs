@@ -1,9 +1,9 @@
 //! A page as an HTML document that a browser shows as a shop.
 //!
-//! The markup is our own; what agents rely on is the original's: the visible texts and their order,
+//! The markup is this shop's, but what agents read is the original's: the visible texts and their order,
 //! the classes `btn` and `product-link`, radio inputs with name and value, and the ids
-//! `search_input` and `instruction-text`. [`crate::read_html`] recovers the texts and the legal
-//! moves from it.
+//! `search_input` and `instruction-text`. [`crate::read_html`] recovers the texts and the available
+//! actions from it.
 //!
 //! Between two tags the templates break the line, never put a lone space: a space alone would be
 //! a visible text. Documents are whole in themselves and fetch nothing.
@@ -91,7 +91,7 @@ impl Escaper for HtmlText {
     }
 }
 
-/// What stands on the tile that takes the place of a picture.
+/// The letter on the tile that replaces the image.
 fn letter(title: &str) -> String {
     let first = title.chars().find(|c| c.is_alphanumeric());
     first.map(String::from).unwrap_or_default()

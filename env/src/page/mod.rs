@@ -1,10 +1,10 @@
-//! What the customer sees: one of five pages, as data.
+//! The five pages of the shop as data.
 //!
-//! A [`Page`] holds exactly what is visible and nothing hidden. Text, HTML, address and the list
-//! of available actions are views of it (see [`crate::page`]); they are made from its
-//! [`Node`]s or its fields, and nothing is ever parsed to make them.
+//! A [`Page`] holds what is visible. Its text, HTML, URL and available actions are views, made from its
+//! [`Node`]s or its fields; nothing is parsed to make them. The JSON view holds its fields, except those that
+//! are only typed forms of a shown text (`highest_price`).
 //!
-//! A page knows no goal, no reward rule and no way to change anything: that is a
+//! A page has no goal and no reward rule, and it cannot change anything: that is done by a
 //! [`crate::Session`].
 
 use webshop_pycompat::json_dict;
@@ -24,46 +24,46 @@ use webshop_products::{Cents, ProductId, ProductIdx, Selection};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "page", rename_all = "snake_case")]
 pub enum Page {
-    /// Where a trip begins: the instruction and a search bar.
+    /// The first page: instruction and search bar.
     Search(SearchPage),
-    /// Ten products of a search.
+    /// Up to ten products of a search.
     Results(ResultsPage),
-    /// One product, with what can be chosen of it.
+    /// One product with its options.
     Item(ItemPage),
-    /// One text about a product.
+    /// The page with one text about a product.
     Detail(DetailPage),
-    /// The end of a trip.
+    /// The page after the purchase.
     Done(DonePage),
 }
 
 /// The page with the search bar.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchPage {
-    /// What the customer is told to buy.
+    /// The goal's instruction.
     pub instruction: Arc<str>,
 }
 
 /// One page of results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResultsPage {
-    /// What the customer is told to buy.
+    /// The goal's instruction.
     pub instruction: Arc<str>,
-    /// What was searched for.
+    /// The query.
     pub query: Arc<str>,
-    /// From 1; pages past the last are empty.
+    /// The page number, from 1; pages after the last are empty.
     pub page_number: u32,
-    /// Products found in all; at most 50 for words.
+    /// The total number of hits; at most 50 for a search.
     pub total: usize,
-    /// The at most ten products of this page, best first.
+    /// At most ten products, best first.
     pub items: Vec<ResultItem>,
 }
 
 /// A product among the results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResultItem {
-    /// Its place in the catalog.
+    /// Its position in the catalog.
     pub product: ProductIdx,
-    /// Its name, which is the link.
+    /// Its id, which is the label of the link.
     pub id: ProductId,
     /// Its title.
     pub title: Arc<str>,
@@ -72,22 +72,22 @@ pub struct ResultItem {
     /// The greatest amount that `price_tag` names.
     #[serde(skip)]
     pub highest_price: Cents,
-    /// Whether the customer has opened it since the search bar.
+    /// Whether it was opened since the search bar.
     pub visited: bool,
 }
 
 /// The page of one product.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ItemPage {
-    /// What the customer is told to buy.
+    /// The goal's instruction.
     pub instruction: Arc<str>,
-    /// The search that led here, and the page of its results.
+    /// The query of the results page before it.
     pub query: Arc<str>,
-    /// The page of results that `< prev` leads to.
+    /// The number of that results page, to which `< prev` leads.
     pub page_number: u32,
-    /// Its place in the catalog.
+    /// Its position in the catalog.
     pub product: ProductIdx,
-    /// Its name.
+    /// Its id.
     pub id: ProductId,
     /// Its title.
     pub title: Arc<str>,
@@ -96,48 +96,48 @@ pub struct ItemPage {
     /// The greatest amount that `price_tag` names.
     #[serde(skip)]
     pub highest_price: Cents,
-    /// What can be chosen.
+    /// The options.
     pub options: Vec<OptionList>,
-    /// What is chosen, in the order of choosing.
+    /// The selected values, in the order of selection.
     pub selection: Selection,
-    /// Whether there is a button to the attributes.
+    /// Whether there is an `Attributes` button.
     pub shows_attributes: bool,
 }
 
-/// One thing to choose on an item page.
+/// An option on an item page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OptionList {
-    /// What is chosen, such as `color`.
+    /// The option's name, such as `color`.
     pub name: Arc<str>,
-    /// The choices.
+    /// The values.
     pub values: Vec<OptionLabel>,
 }
 
-/// One choice.
+/// An option value on an item page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OptionLabel {
-    /// What is written on it, and clicked.
+    /// The label.
     pub text: Arc<str>,
-    /// Whether it is shown as chosen.
+    /// Whether it is shown as selected.
     pub clicked: bool,
 }
 
-/// One text about a product.
+/// The page with one text about a product.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DetailPage {
-    /// What the customer is told to buy.
+    /// The goal's instruction.
     pub instruction: Arc<str>,
-    /// The search that led here.
+    /// The query of the results page before it.
     pub query: Arc<str>,
-    /// The page of results it led to.
+    /// The number of that results page.
     pub page_number: u32,
-    /// The product's place in the catalog.
+    /// The product's position in the catalog.
     pub product: ProductIdx,
-    /// The product's name.
+    /// The product's id.
     pub id: ProductId,
-    /// What is chosen, which the address shows.
+    /// The selected values, which the URL shows.
     pub selection: Selection,
-    /// Which text.
+    /// The kind of the text.
     pub detail: Detail,
     /// The text: one line, or several for features and attributes.
     pub lines: Vec<String>,
@@ -160,13 +160,13 @@ pub enum Detail {
 /// The page after the purchase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DonePage {
-    /// The place in the catalog of what was bought.
+    /// The position of the product bought.
     pub product: ProductIdx,
-    /// The name of what was bought.
+    /// The id of the product bought.
     pub id: ProductId,
-    /// What was chosen of it.
+    /// The selected values.
     pub selection: Selection,
-    /// What it was worth, 0 to 1.
+    /// The reward, 0 to 1.
     pub reward: f64,
 }
 
@@ -194,30 +194,30 @@ impl fmt::Display for Detail {
 /// A piece of visible text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node<'a> {
-    /// What it does when clicked.
+    /// The effect of clicking it.
     pub kind: NodeKind,
-    /// The text, as it stands.
+    /// The text with its white space.
     pub text: Cow<'a, str>,
-    /// Whether a link or label is shown as already clicked.
+    /// Whether a link or label is shown as clicked.
     pub clicked: bool,
 }
 
-/// What a piece of text does when clicked.
+/// The effect of clicking a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Nothing.
-    Plain,
-    /// What its words say.
+    /// No effect: text only.
+    Text,
+    /// A button.
     Button,
-    /// It opens a product.
+    /// Opens a product.
     Link,
-    /// It chooses a value.
+    /// Selects an option value.
     Label,
 }
 
 impl<'a> Node<'a> {
-    /// A node, or nothing if the text cannot be seen: what is empty is dropped, and so is white
-    /// space with a line break in it; other white space shrinks to one space.
+    /// A node, or `None` for invisible text: empty text and white space with a line break are dropped; other
+    /// white space becomes one space.
     pub fn new(kind: NodeKind, text: impl Into<Cow<'a, str>>, clicked: bool) -> Option<Self> {
         let mut text = text.into();
         let blank = |c| matches!(c, ' ' | '\n' | '\t' | '\x0c' | '\r');
@@ -235,8 +235,8 @@ impl<'a> Node<'a> {
 struct Nodes<'a>(Vec<Node<'a>>);
 
 impl<'a> Nodes<'a> {
-    fn plain(&mut self, text: impl Into<Cow<'a, str>>) {
-        self.0.extend(Node::new(NodeKind::Plain, text, false));
+    fn text(&mut self, text: impl Into<Cow<'a, str>>) {
+        self.0.extend(Node::new(NodeKind::Text, text, false));
     }
 
     fn button(&mut self, text: &'a str) {
@@ -244,8 +244,8 @@ impl<'a> Nodes<'a> {
     }
 
     fn head(&mut self, instruction: &'a str) {
-        self.plain("Instruction:");
-        self.plain(instruction);
+        self.text("Instruction:");
+        self.text(instruction);
         self.button("Back to Search");
     }
 }
@@ -256,9 +256,9 @@ impl Page {
         let mut nodes = Nodes(Vec::with_capacity(48));
         match self {
             Page::Search(page) => {
-                nodes.plain("WebShop");
-                nodes.plain("Instruction: ");
-                nodes.plain(&*page.instruction);
+                nodes.text("WebShop");
+                nodes.text("Instruction: ");
+                nodes.text(&*page.instruction);
                 nodes.button("Search");
             }
             Page::Results(page) => page.nodes(&mut nodes),
@@ -267,7 +267,7 @@ impl Page {
                 nodes.head(&page.instruction);
                 nodes.button("< Prev");
                 for line in &page.lines {
-                    nodes.plain(line);
+                    nodes.text(line);
                 }
             }
             Page::Done(page) => page.nodes(&mut nodes),
@@ -279,7 +279,7 @@ impl Page {
 impl ResultsPage {
     fn nodes<'a>(&'a self, nodes: &mut Nodes<'a>) {
         nodes.head(&self.instruction);
-        nodes.plain(format!("Page {} (Total results: {})", self.page_number, self.total));
+        nodes.text(format!("Page {} (Total results: {})", self.page_number, self.total));
         if self.page_number > 1 {
             nodes.button("< Prev");
         }
@@ -287,8 +287,8 @@ impl ResultsPage {
         for item in &self.items {
             let id = item.id.as_str();
             nodes.0.extend(Node::new(NodeKind::Link, id, item.visited));
-            nodes.plain(&*item.title);
-            nodes.plain(&*item.price_tag);
+            nodes.text(&*item.title);
+            nodes.text(&*item.price_tag);
         }
     }
 }
@@ -304,14 +304,14 @@ impl ItemPage {
         nodes.head(&self.instruction);
         nodes.button("< Prev");
         for list in &self.options {
-            nodes.plain(&*list.name);
+            nodes.text(&*list.name);
             for label in &list.values {
                 nodes.0.extend(Node::new(NodeKind::Label, &*label.text, label.clicked));
             }
         }
-        nodes.plain(&*self.title);
-        nodes.plain(format!("Price: {}", self.price_tag));
-        nodes.plain("Rating: N.A.");
+        nodes.text(&*self.title);
+        nodes.text(format!("Price: {}", self.price_tag));
+        nodes.text("Rating: N.A.");
         for detail in self.details() {
             nodes.button(detail.label());
         }
@@ -320,11 +320,11 @@ impl ItemPage {
 }
 
 impl DonePage {
-    /// The choices, written as the page writes them: JSON in name order, safe inside a script.
+    /// The selected values as the page shows them: JSON in the order of names, escaped for a script.
     pub fn options_text(&self) -> String {
         let mut chosen: Vec<(&str, &str)> = self.selection.iter().collect();
         chosen.sort_unstable();
-        json_dict(chosen.into_iter())
+        json_dict(chosen)
             .replace('<', "\\u003c")
             .replace('>', "\\u003e")
             .replace('&', "\\u0026")
@@ -338,30 +338,30 @@ impl DonePage {
 
     fn nodes<'a>(&'a self, nodes: &mut Nodes<'a>) {
         for text in ["Thank you for shopping with us!", "Your code: ", "None"] {
-            nodes.plain(text);
+            nodes.text(text);
         }
-        nodes.plain(" (Paste it in your MTurk interface.)");
+        nodes.text(" (Paste it in your MTurk interface.)");
         for text in ["Purchased", "asin", self.id.as_str(), "options"] {
-            nodes.plain(text);
+            nodes.text(text);
         }
-        nodes.plain(self.options_text());
+        nodes.text(self.options_text());
         for name in UNKNOWN_FIELDS {
-            nodes.plain(name);
-            nodes.plain("None");
+            nodes.text(name);
+            nodes.text("None");
         }
         for name in TARGET_FIELDS {
-            nodes.plain(name);
+            nodes.text(name);
         }
         for text in ["Goal ", "None", "Reward", "Your score (min 0.0, max 1.0)"] {
-            nodes.plain(text);
+            nodes.text(text);
         }
-        nodes.plain(self.reward_text());
-        nodes.plain("Reward Details ");
-        nodes.plain("None");
+        nodes.text(self.reward_text());
+        nodes.text("Reward Details ");
+        nodes.text("None");
     }
 }
 
-/// What the last page does not tell of the purchase.
+/// Headings of the last page whose value is always `None`.
 pub(crate) const UNKNOWN_FIELDS: [&str; 4] = ["attrs", "category", "query", "product category"];
 
 /// The headings of an empty table on the last page, with the original's spelling.

@@ -1,13 +1,13 @@
-//! A page as text, in the original's two manners.
+//! A page as text, in the original's two forms.
 //!
 //! [`simple_text`] strips the nodes and joins them with `[SEP]`; [`rich_text`] gives each its own
-//! line and marks what can be clicked and what has been. Both work on nodes, whether these come
+//! line and marks clickable and clicked pieces. Both work on nodes, whether these come
 //! from a [`Page`] or were read from HTML.
 
 use crate::page::{Node, NodeKind, Page};
 use webshop_pycompat::strip;
 
-/// Stands between the pieces of a simple text.
+/// The separator of a simple text.
 pub(crate) const SEPARATOR: &str = " [SEP] ";
 
 impl Page {
@@ -16,8 +16,8 @@ impl Page {
         simple_text(&self.nodes())
     }
 
-    /// The visible text, a line per piece: `[button] … [button_]` around what can be clicked,
-    /// `[clicked button] … [clicked button_]` around what has been, and first of all a line
+    /// The visible text, a line per piece: `[button] … [button_]` around clickable pieces,
+    /// `[clicked button] … [clicked button_]` around clicked ones, and first a line
     /// `You have clicked ….` per chosen option, the last shown first.
     pub fn text_rich(&self) -> String {
         rich_text(&self.nodes())
@@ -42,7 +42,7 @@ pub(crate) fn rich_text(nodes: &[Node<'_>]) -> String {
     }
     for node in nodes {
         let (before, after) = match (node.kind, node.clicked) {
-            (NodeKind::Plain, _) => ("", ""),
+            (NodeKind::Text, _) => ("", ""),
             (NodeKind::Button, _) => ("[button] ", " [button_]"),
             (NodeKind::Link, false) => ("\n[button] ", " [button_]"),
             (NodeKind::Link, true) => ("\n[clicked button] ", " [clicked button_]"),

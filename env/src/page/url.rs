@@ -1,14 +1,14 @@
-//! A page's address, as the original's browser bar would show it.
+//! URLs of pages, as in the original.
 
 use crate::page::Page;
 use webshop_pycompat::{UnicodeAge, json_dict, repr_dict};
 
-/// Where the original's pages live.
+/// The base URL of the original.
 const BASE: &str = "http://127.0.0.1:3000";
 
 impl Page {
-    /// The address of this page for a customer called `session`. Nothing in it is escaped, and
-    /// the choices are written as JSON on the item page and as a Python dictionary elsewhere.
+    /// The URL of this page in the session with this name. Nothing in it is escaped; the selected values are
+    /// written as JSON on the item page and as a Python dictionary elsewhere.
     pub fn url(&self, session: &str) -> String {
         let keywords = |query: &str| query.replace(' ', "+");
         match self {
@@ -32,7 +32,11 @@ impl Page {
                 repr_dict(page.selection.iter(), UnicodeAge::V12_1)
             ),
             Page::Done(page) => {
-                format!("{BASE}/done/{session}/{}/{}", page.id, repr_dict(page.selection.iter(), UnicodeAge::V12_1))
+                format!(
+                    "{BASE}/done/{session}/{}/{}",
+                    page.id,
+                    repr_dict(page.selection.iter(), UnicodeAge::V12_1)
+                )
             }
         }
     }

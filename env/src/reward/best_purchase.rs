@@ -1,40 +1,38 @@
-//! The purchases that a goal hopes for: what an oracle would buy.
+//! The purchase with the greatest reward: what an oracle buys.
 //!
-//! [`Shop::best_purchase_of`] chooses, on one product, for each wish the value that the reward
-//! accepts; [`Shop::best_purchase`] does so on the goal's own product, which proves of every goal
-//! whose wishes its product meets that a reward of exactly 1 can be reached.
+//! [`Shop::best_purchase_of`] selects, on one product, the values that the reward accepts for each required
+//! option. [`Shop::best_purchase`] does so on the goal's own product, which proves that a reward of exactly 1
+//! is reachable for every goal whose requirements its product meets.
 //!
-//! This looks at the hidden goal; nothing a customer sees leads here. How to find the product is up
-//! to the customer.
+//! It reads the hidden goal, which agents must not. It does not say how to find the product.
 
 use crate::reward::RewardBreakdown;
 use crate::session::group_to_choose;
 use crate::shop::Shop;
 use webshop_products::{Goal, OptionGroup, ProductIdx, Selection, WantedOption};
 
-/// Something bought, and its worth.
+/// A product with selected options, and the reward of buying it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Purchase {
-    /// What is bought.
+    /// The product.
     pub product: ProductIdx,
-    /// What is chosen of it, in the order of its groups.
+    /// The selected values, in the order of its groups.
     pub selection: Selection,
-    /// What that is worth.
+    /// The reward.
     pub breakdown: RewardBreakdown,
 }
 
 impl Shop {
-    /// The goal's own product with its wishes chosen; a reward of exactly 1 unless the product does
-    /// not offer what the goal wants.
+    /// The goal's own product with the required options; a reward of exactly 1 unless the product lacks one
+    /// of them.
     pub fn best_purchase(&self, goal: &Goal) -> Purchase {
         self.best_purchase_of(goal, goal.product)
     }
 
-    /// The best that `goal`, which must be one of this shop's, can make of a product: as many wishes
-    /// as possible, each in a group of its own.
+    /// The purchase of `product` with the greatest reward for `goal`, which must be one of this shop's: as
+    /// many required options as possible, each in a group of its own.
     ///
-    /// Whoever clicks the choices in their order, each until it shows in its group, reaches them all,
-    /// also where groups share a value; [`Shop::clicks_to_choose`] lists these clicks.
+    /// The selection is reachable, also if groups share a value: [`Shop::clicks_to_choose`] lists the clicks.
     pub fn best_purchase_of(&self, goal: &Goal, product: ProductIdx) -> Purchase {
         let mut best = Assignment::default();
         best.improve(&self.offers(goal, product), &mut Vec::new());
@@ -45,10 +43,10 @@ impl Shop {
         Purchase { product, breakdown: self.reward_by_id(goal.id, product, &selection), selection }
     }
 
-    /// The labels to click, in order, on a fresh item page of the product to make these choices.
+    /// The labels to click, in order, on a fresh item page of the product to make this selection.
     ///
-    /// A value that several groups have goes to the last of them first (see [`crate::Compat`]). Choosing
-    /// group after group from the first, each value clicked until it stands there, undoes no choice.
+    /// A value of several groups is selected in the last of them first (see [`crate::Compat`]). Selecting
+    /// group after group from the first, each value clicked until it is selected there, undoes no selection.
     pub fn clicks_to_choose(&self, product: ProductIdx, wanted: &Selection) -> Vec<String> {
         let groups = &self.catalog().get(product).options;
         let mut reached = Selection::new();
@@ -72,17 +70,17 @@ impl Shop {
         clicks
     }
 
-    /// For each wish the groups that can meet it, each with the value that does: the wish's own group
-    /// first, then values spelled as wished, then any that the reward accepts.
+    /// For each required option the groups that can meet it, each with the value that does: the option's own
+    /// group first, then values of equal spelling, then any that the reward accepts.
     fn offers<'a>(&'a self, goal: &Goal, product: ProductIdx) -> Vec<Vec<Offer<'a>>> {
         let facts = self.goal_facts(goal.id);
         let groups = &self.catalog().get(product).options;
-        let offers_for = |(number, wish): (usize, &WantedOption)| {
+        let offers_for = |(number, option): (usize, &WantedOption)| {
             let offer_of = |(at, group): (usize, &'a OptionGroup)| {
                 let mut texts = group.values.iter().map(|value| &*value.text);
-                let exact = texts.clone().find(|text| **text == *wish.value);
+                let exact = texts.clone().find(|text| **text == *option.value);
                 let value = exact.or_else(|| texts.find(|text| facts.option_met_by(number, text)))?;
-                let is_named = wish.name.as_deref() == Some(&*group.name);
+                let is_named = option.name.as_deref() == Some(&*group.name);
                 Some(((!is_named, exact.is_none()), Offer { group: at, value }))
             };
             let mut offers: Vec<_> = groups.iter().enumerate().filter_map(offer_of).collect();
@@ -93,14 +91,14 @@ impl Shop {
     }
 }
 
-/// A value that meets a wish, and the position of its group.
+/// A value that meets a required option, and the position of its group.
 #[derive(Clone, Copy)]
 struct Offer<'a> {
     group: usize,
     value: &'a str,
 }
 
-/// The largest set of wishes found so far that take different groups.
+/// The largest set of met options in different groups found so far.
 #[derive(Default)]
 struct Assignment<'a> {
     taken: Vec<Offer<'a>>,
@@ -112,16 +110,16 @@ impl<'a> Assignment<'a> {
         taken.map(|offer| offer.value)
     }
 
-    /// Tries every way to meet the remaining wishes beside those taken, and keeps the best. Products
-    /// have a few groups and goals a few wishes, so all ways are few.
-    fn improve(&mut self, wishes: &[Vec<Offer<'a>>], taken: &mut Vec<Offer<'a>>) {
+    /// Tries every way to meet the remaining required options and keeps the best. Products have few groups
+    /// and goals few options, so exhaustive search is fast.
+    fn improve(&mut self, required: &[Vec<Offer<'a>>], taken: &mut Vec<Offer<'a>>) {
         if taken.len() > self.taken.len() {
             self.taken.clone_from(taken);
         }
-        let Some((offers, later)) = wishes.split_first() else {
+        let Some((offers, later)) = required.split_first() else {
             return;
         };
-        if taken.len() + wishes.len() <= self.taken.len() {
+        if taken.len() + required.len() <= self.taken.len() {
             return;
         }
         for &offer in offers {
@@ -142,10 +140,10 @@ mod tests {
     #[test]
     fn a_wish_gives_way_to_one_that_has_no_other_group() {
         let offer = |group, value| Offer { group, value };
-        // The first wish prefers the only group that can meet the second.
-        let wishes = [vec![offer(0, "black"), offer(1, "black")], vec![offer(0, "silver")], vec![]];
+        // The first option prefers the only group that can meet the second.
+        let required = [vec![offer(0, "black"), offer(1, "black")], vec![offer(0, "silver")], vec![]];
         let mut best = Assignment::default();
-        best.improve(&wishes, &mut Vec::new());
+        best.improve(&required, &mut Vec::new());
         assert_eq!(best.value_for(0), Some("silver"));
         assert_eq!(best.value_for(1), Some("black"));
         assert_eq!(best.taken.len(), 2);

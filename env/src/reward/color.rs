@@ -1,8 +1,8 @@
-//! Colours by their family name: "wine red" and "red" are the same wish.
+//! Color families: "wine red" and "red" are the same requirement.
 //!
 //! [`normalize_color`] replaces a text by the first word of [`COLORS`] it contains, anywhere, even
 //! inside another word; a text without one stays. The list and its order are the original's, and
-//! the order is the rule: "navy blue" is "blue", since `blue` stands first.
+//! the order is the rule: "navy blue" is "blue", since `blue` is first.
 //!
 //! It does not know that crimson is a red.
 

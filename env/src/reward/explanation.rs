@@ -1,24 +1,24 @@
-//! How one purchase came by its reward, wish by wish.
+//! The reward of one purchase, requirement by requirement.
 
-use super::{Choice, GoalFacts, ProductFacts, RewardBreakdown, judge};
+use super::{Choice, GoalFacts, ProductFacts, RewardBreakdown, breakdown};
 use std::fmt;
 use webshop_products::{Cents, Goal, Product, Selection};
 
-/// Everything that was wanted, and whether this purchase met it.
+/// The requirements of a goal, and whether a purchase meets them.
 ///
-/// Printed, it is the formula with its numbers and a line for each of them.
+/// `Display` prints the formula with its numbers and a line for each requirement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RewardExplanation {
-    /// The counts, and what they come to.
+    /// The counts.
     pub breakdown: RewardBreakdown,
-    /// Wanted attributes in the goal's order, and whether the product has them.
+    /// Required attributes in the goal's order, and whether the product has them.
     pub attributes: Vec<(String, bool)>,
-    /// Wanted options in the goal's order, `name: value` or the value alone, each with the chosen value
-    /// that meets it, if one does.
+    /// Required options in the goal's order, `name: value` or the value alone, each with the selected value
+    /// that meets it, if any.
     pub options: Vec<(String, Option<String>)>,
-    /// What is paid.
+    /// The price charged.
     pub paid: Cents,
-    /// What the goal allows.
+    /// The price limit.
     pub limit: Option<Cents>,
 }
 
@@ -32,7 +32,7 @@ impl RewardExplanation {
         let attributes = goal.attributes.iter().zip(&wanted.attributes);
         let options = goal.options.iter().zip(&wanted.options);
         RewardExplanation {
-            breakdown: judge(wanted, bought, selection),
+            breakdown: breakdown(wanted, bought, selection),
             attributes: attributes
                 .map(|(text, wish)| (text.to_string(), bought.has_attribute(wish)))
                 .collect(),

@@ -1,4 +1,4 @@
-//! Whether two phrases say the same: `token_set_ratio` of thefuzz 0.19 over [`crate::difflib`].
+//! Fuzzy equality of phrases: `token_set_ratio` of thefuzz 0.19 over [`matching_chars`].
 //!
 //! A [`Phrase`] is a text reduced to its sorted set of words, made once per attribute or option;
 //! [`token_set_ratio`] scores two of them 0 to 100, and [`Phrase::matches`] asks only whether the
@@ -7,23 +7,23 @@
 //! Python's rules hold: characters U+0080 to U+00FF vanish, every other non-word character is a
 //! space, halves round to even. Edit-distance variants of the same library are not offered.
 
-use webshop_pycompat::matching_chars;
-use webshop_pycompat::is_space;
 use regex::Regex;
 use std::sync::LazyLock;
+use webshop_pycompat::is_space;
+use webshop_pycompat::matching_chars;
 
 /// Two phrases match when their ratio is above this.
 pub const MATCH_ABOVE: u32 = 85;
 
 /// A text as the fuzzy matcher sees it: its distinct words in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Phrase {
+pub(crate) struct Phrase {
     words: Vec<String>,
 }
 
 impl Phrase {
     /// Reduces a text to its words.
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         static NON_WORD: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"[^\p{L}\p{N}_]").expect("the pattern is a constant and valid"));
         let ascii: String = text.chars().filter(|c| !('\u{80}'..='\u{ff}').contains(c)).collect();
@@ -36,7 +36,7 @@ impl Phrase {
     }
 
     /// Whether the ratio of `self` to `other` is above [`MATCH_ABOVE`].
-    pub fn matches(&self, other: &Phrase) -> bool {
+    pub(crate) fn matches(&self, other: &Phrase) -> bool {
         Parts::new(self, other).is_some_and(|parts| parts.ratio_above(MATCH_ABOVE))
     }
 }

@@ -1,4 +1,4 @@
-//! What a purchase is worth: type × (attributes + options + price) / all that was wanted.
+//! The reward of a purchase: type × (attributes + options + price) / number of requirements.
 //!
 //! The rule is the original WebShop's (Yao et al. 2022, arXiv 2207.01206, section 3 and its code):
 //!
@@ -6,14 +6,13 @@
 //! r = r_type · (|attributes met| + |options met| + [price ≤ limit]) / (|attributes| + |options| + 1)
 //! ```
 //!
-//! [`RewardBreakdown`] holds the counts of one purchase; only [`RewardBreakdown::total`] makes a
-//! fraction of them, and `Display` prints it with its numbers. A [`RewardExplanation`] also tells which
-//! wishes were met. [`ProductFacts`] and [`GoalFacts`] are what the counting needs, prepared once per
-//! product and goal.
+//! [`RewardBreakdown`] holds the counts of one purchase; only [`RewardBreakdown::total`] divides them, and
+//! `Display` prints the formula with its numbers. A [`RewardExplanation`] also lists which requirements were
+//! met. [`ProductFacts`] and [`GoalFacts`] are the values to compare, prepared once per product and goal.
 //!
-//! Deviation from the original, under [`Compat::Repaired`]: wanted and chosen options are compared
-//! by value, colours by family on both sides, so that a product which offers what a goal wants can
-//! always be bought for exactly 1. Nothing here knows pages or steps.
+//! Deviation from the original, under [`Compat::Repaired`]: required and selected options are compared by
+//! value, colors by family on both sides, so that a product which offers what a goal requires can always be
+//! bought for exactly 1.
 
 pub(crate) mod best_purchase;
 pub(crate) mod color;
@@ -24,47 +23,45 @@ pub(crate) mod original_fields;
 
 pub use explanation::RewardExplanation;
 
-use crate::reward::color::{COLORS, normalize_color};
 use crate::original::compat::Compat;
+use crate::reward::color::{COLORS, normalize_color};
 use crate::reward::fuzzy::Phrase;
 use crate::reward::nouns::NounTable;
-use webshop_pycompat::{UnicodeAge, repr_string, strip};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use webshop_products::{Cents, Goal, Product, Selection, WantedOption};
+use webshop_pycompat::{UnicodeAge, repr_string, strip};
 
-/// How much of a goal one purchase meets, in counts.
+/// Counts of the requirements that one purchase meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RewardBreakdown {
-    /// Whether the product answers the same query as the goal's.
+    /// Whether the product has the same query as the goal's product.
     pub query_match: bool,
     /// Whether the two share at least two steps of the category path.
     pub category_match: bool,
-    /// Distinct nouns the two titles share.
+    /// Distinct nouns that the two titles share.
     pub shared_nouns: u32,
     /// Nouns of the goal's title, repeats counted.
     pub goal_nouns: u32,
-    /// Wanted attributes the product has.
+    /// Required attributes that the product has.
     pub attribute_matches: u32,
-    /// Attributes wanted.
+    /// Required attributes.
     pub n_attributes: u32,
-    /// Wanted options among those chosen.
+    /// Required options among those selected.
     pub option_matches: u32,
-    /// Options wanted.
+    /// Required options.
     pub n_options: u32,
     /// Whether the product costs no more than the limit; true if there is none.
     pub price_ok: bool,
 }
 
-/// The version of the rule above; a purchase that is worth something else changes it.
-
 impl RewardBreakdown {
     /// The factor for the kind of product: 1, 0.5, 0.1 or 0.
     ///
-    /// 1 takes the same query, the same category or more than a fifth of the title's nouns; few
-    /// shared nouns (under a tenth; none) pull it down to 0.1 and 0 whatever else agrees.
+    /// 1 requires the same query, the same category or more than a fifth of the title's nouns. With less than
+    /// a tenth of the nouns it is 0.1, without any 0, whatever else agrees.
     pub fn r_type(&self) -> f64 {
         let (shared, all) = (self.shared_nouns, self.goal_nouns);
         // A title without nouns counts as sharing exactly a fifth.
@@ -87,24 +84,24 @@ impl RewardBreakdown {
         }
     }
 
-    /// Everything that was wanted: attributes, options, and the price.
-    pub fn n_wanted(&self) -> u32 {
+    /// The number of requirements: attributes, options, and the price.
+    pub fn n_required(&self) -> u32 {
         self.n_attributes + self.n_options + 1
     }
 
-    /// How much of it was met.
+    /// The number of requirements met.
     pub fn n_met(&self) -> u32 {
         self.attribute_matches + self.option_matches + u32::from(self.price_ok)
     }
 
     /// The reward, 0 to 1.
     pub fn total(&self) -> f64 {
-        f64::from(self.n_met()) / f64::from(self.n_wanted()) * self.r_type()
+        f64::from(self.n_met()) / f64::from(self.n_required()) * self.r_type()
     }
 
     /// Whether the reward is exactly 1.
     pub fn is_success(&self) -> bool {
-        self.n_met() == self.n_wanted() && self.r_type() == 1.0
+        self.n_met() == self.n_required() && self.r_type() == 1.0
     }
 }
 
@@ -120,12 +117,12 @@ impl fmt::Display for RewardBreakdown {
             self.option_matches,
             self.n_options,
             u32::from(self.price_ok),
-            self.n_wanted()
+            self.n_required()
         )
     }
 }
 
-/// What rewards compare of a product.
+/// The values of a product that rewards compare.
 #[derive(Clone, Debug)]
 pub(crate) struct ProductFacts {
     query: Arc<str>,
@@ -138,7 +135,7 @@ pub(crate) struct ProductFacts {
 }
 
 impl ProductFacts {
-    pub fn new(product: &Product, nouns: &NounTable) -> Self {
+    pub(crate) fn new(product: &Product, nouns: &NounTable) -> Self {
         ProductFacts {
             query: product.query.clone(),
             steps: category_steps(&product.product_category),
@@ -153,7 +150,7 @@ impl ProductFacts {
         }
     }
 
-    /// Fuzzily among the attributes, or word for word in a text.
+    /// Whether the product has a required attribute: fuzzily among its attributes, or literally in a text.
     fn has_attribute(&self, wanted: &(Arc<str>, Phrase)) -> bool {
         let (text, phrase) = wanted;
         self.attributes.iter().any(|own| own.matches(phrase))
@@ -161,52 +158,53 @@ impl ProductFacts {
     }
 }
 
-/// What rewards compare of a goal.
+/// The values of a goal that rewards compare.
 #[derive(Clone, Debug)]
 pub(crate) struct GoalFacts {
     query: Arc<str>,
     steps: BTreeSet<String>,
     nouns: Vec<String>,
     attributes: Vec<(Arc<str>, Phrase)>,
-    options: Vec<Wish>,
+    options: Vec<RequiredOption>,
     price_limit: Option<Cents>,
 }
 
 impl GoalFacts {
-    pub fn new(goal: &Goal, nouns: &NounTable, compat: Compat) -> Self {
+    pub(crate) fn new(goal: &Goal, nouns: &NounTable, compat: Compat) -> Self {
         GoalFacts {
             query: goal.query.clone(),
             steps: category_steps(&goal.product_category),
             nouns: nouns.nouns(&goal.title),
             attributes: goal.attributes.iter().map(|text| (text.clone(), Phrase::new(text))).collect(),
-            options: goal.options.iter().map(|wanted| Wish::new(wanted, compat)).collect(),
+            options: goal.options.iter().map(|wanted| RequiredOption::new(wanted, compat)).collect(),
             price_limit: goal.price_limit,
         }
     }
 
-    /// Whether choosing a value meets the wish number `wish`.
-    pub fn option_met_by(&self, wish: usize, value: &str) -> bool {
-        self.options[wish].is_met_by(&Choice::new(value))
+    /// Whether selecting a value meets the required option number `option`.
+    pub(crate) fn option_met_by(&self, option: usize, value: &str) -> bool {
+        self.options[option].is_met_by(&Choice::new(value))
     }
 }
 
-/// A wanted option, as it is compared.
+/// A required option as it is compared.
 #[derive(Clone, Debug)]
-struct Wish {
+struct RequiredOption {
     phrase: Phrase,
-    /// The value that meets the wish as it stands: one without a word, such as `{}`, has no phrase.
+    /// The value itself, which always meets the requirement; a value without a word, such as `{}`, has no
+    /// phrase.
     exact: Option<Arc<str>>,
 }
 
-/// A chosen value, as it is compared.
+/// A selected value as it is compared.
 struct Choice<'a> {
     text: &'a str,
     phrase: Phrase,
 }
 
-impl Wish {
-    /// The original compares a named wish as the printed pair of name and value, in which only an
-    /// element that is a colour itself stands for the whole.
+impl RequiredOption {
+    /// The original compares a named option as the printed pair of name and value, unless one of the two is a
+    /// color, which then replaces the pair.
     fn new(wanted: &WantedOption, compat: Compat) -> Self {
         let value = &wanted.value;
         let text = match (&wanted.name, compat) {
@@ -217,12 +215,15 @@ impl Wish {
                     None => {
                         let repr = |text| repr_string(text, UnicodeAge::V12_1);
                         format!("({}, {})", repr(name), repr(value))
-                    },
+                    }
                 }
             }
             _ => normalize_color(value).to_owned(),
         };
-        Wish { phrase: Phrase::new(&text), exact: (compat == Compat::Repaired).then(|| value.clone()) }
+        RequiredOption {
+            phrase: Phrase::new(&text),
+            exact: (compat == Compat::Repaired).then(|| value.clone()),
+        }
     }
 
     fn is_met_by(&self, choice: &Choice<'_>) -> bool {
@@ -236,11 +237,11 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Counts how much of a goal is met by buying a product with these options.
-pub(crate) fn judge(goal: &GoalFacts, product: &ProductFacts, chosen: &Selection) -> RewardBreakdown {
+/// The counts for buying a product with these options.
+pub(crate) fn breakdown(goal: &GoalFacts, product: &ProductFacts, chosen: &Selection) -> RewardBreakdown {
     let chosen: Vec<Choice<'_>> = chosen.values().map(Choice::new).collect();
     let goal_nouns: BTreeSet<&String> = goal.nouns.iter().collect();
-    let is_met = |wish: &&Wish| chosen.iter().any(|choice| wish.is_met_by(choice));
+    let is_met = |option: &&RequiredOption| chosen.iter().any(|choice| option.is_met_by(choice));
     RewardBreakdown {
         query_match: goal.query == product.query,
         category_match: goal.steps.intersection(&product.steps).count() >= 2,
@@ -295,7 +296,7 @@ mod tests {
             goal_nouns: 5,
             ..PERFECT
         };
-        // Three of four wishes met, half for the type: .75 · .5 = .375.
+        // Three of four requirements met, half for the type: .75 · .5 = .375.
         assert_eq!(
             purchase.to_string(),
             "0.3750 = 0.5 type × (2/2 attributes + 0/1 options + 1/1 price) / 4"

@@ -1,16 +1,15 @@
-//! The nouns of a title, by which a reward tells whether two products are of one kind.
+//! The nouns of a title, by which rewards compare the kind of products.
 //!
-//! [`NounTable::nouns`] answers from a table of titles if there is one, so that any tagger's work
-//! can be dropped in, and otherwise by [`title_nouns`]: every alphabetic word that is neither a
-//! function word nor one of the adjectives that titles are full of.
+//! [`NounTable::nouns`] looks a title up in a table of another tagger's results; for other titles it uses
+//! [`title_nouns`]: every alphabetic word that is neither a function word nor a frequent adjective.
 //!
-//! That is no part-of-speech tagger. It errs towards too many nouns, which only makes titles of
-//! one kind look a little less alike; a reward asks for a fifth of the words.
+//! That is no part-of-speech tagger. It finds too many nouns rather than too few, which makes titles of one
+//! kind look a little less alike; a reward requires a fifth of the nouns.
 
-use webshop_products::Digest;
 use std::collections::{BTreeMap, HashMap};
+use webshop_products::Digest;
 
-/// Words that are no nouns in a product's title.
+/// Words that are not nouns in a product's title.
 #[rustfmt::skip]
 const NOT_NOUNS: [&str; 175] = [
     "a", "about", "above", "after", "all", "also", "am", "an", "and", "any", "are", "around", "as",
@@ -31,11 +30,11 @@ const NOT_NOUNS: [&str; 175] = [
     "we", "white", "wide", "wireless", "with", "without", "yellow", "you", "young", "your",
 ];
 
-/// Titles whose nouns are already known.
+/// Nouns of titles from another tagger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NounTable {
     known: HashMap<String, Vec<String>>,
-    /// Made once, since states are named by it too; none of a table that knows no title.
+    /// Computed once, because digests of states include it; `None` for an empty table.
     digest: Option<Digest>,
 }
 
@@ -48,7 +47,7 @@ impl NounTable {
         NounTable { known, digest }
     }
 
-    /// The name of the table, equal for equal ones; none if it knows no title.
+    /// The digest of the table; `None` if it is empty.
     pub fn digest(&self) -> Option<Digest> {
         self.digest
     }

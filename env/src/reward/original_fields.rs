@@ -1,12 +1,12 @@
 //! A reward's parts under the names that the original gives them.
 //!
 //! The original hands out shares and weights instead of counts; a [`VerboseInfo`] is a
-//! [`RewardBreakdown`] written so, for programs that compare with it. The counts say more.
+//! [`RewardBreakdown`] in this form, for programs that compare with it. The counts are more precise.
 
 use crate::reward::RewardBreakdown;
 use serde::{Deserialize, Serialize};
 
-/// What the original tells of a purchase beside its reward.
+/// The original's diagnostics of a reward.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerboseInfo {
     /// The factor for the kind of product.
@@ -36,7 +36,7 @@ pub struct VerboseInfo {
 impl From<&RewardBreakdown> for VerboseInfo {
     fn from(counts: &RewardBreakdown) -> Self {
         let share = |met: u32, wanted: u32| f64::from(met) / f64::from(wanted);
-        let weight = |wanted| share(wanted, counts.n_wanted());
+        let weight = |wanted| share(wanted, counts.n_required());
         let wants_options = counts.n_options > 0;
         VerboseInfo {
             r_type: counts.r_type(),

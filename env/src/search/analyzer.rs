@@ -4,7 +4,7 @@
 //! stop words out, [`stem`] — and serves documents and queries alike. [`LuceneTokenizer`] hands
 //! the same terms to tantivy.
 //!
-//! It knows no query syntax: quotes, `+`, `AND` and brackets are plain text, since agents type
+//! It knows no query syntax: quotes, `+`, `AND` and brackets are text, since agents type
 //! anything. It keeps no offsets, because nothing here highlights.
 
 use crate::search::porter::stem;
@@ -47,11 +47,11 @@ fn lower_case(word: &str) -> String {
 
 /// [`analyze`] as a tantivy tokenizer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LuceneTokenizer;
+pub(crate) struct LuceneTokenizer;
 
 /// The terms of one text on their way into the index.
 #[derive(Debug)]
-pub struct LuceneTokenStream {
+pub(crate) struct LuceneTokenStream {
     terms: std::vec::IntoIter<String>,
     token: Token,
 }

@@ -23,7 +23,7 @@ pub const K1: f32 = 0.9;
 /// How much a long document is held against its terms.
 pub const B: f32 = 0.4;
 
-/// What the formula knows of all documents together.
+/// Statistics of all documents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collection {
     /// Documents with at least one term.
@@ -38,7 +38,7 @@ impl Collection {
         Collection { n_documents, average_len: (n_terms as f64 / f64::from(n_documents.max(1))) as f32 }
     }
 
-    /// The worth of a term that `document_frequency` documents hold.
+    /// The inverse document frequency of a term that `document_frequency` documents hold.
     pub fn idf(&self, document_frequency: u32) -> f32 {
         let (n, df) = (f64::from(self.n_documents), f64::from(document_frequency));
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32
@@ -51,7 +51,7 @@ impl Collection {
 }
 
 /// The share of one term in a document's score.
-pub fn term_score(weight: f32, tf: u32, inverse_norm: f32) -> f32 {
+pub(crate) fn term_score(weight: f32, tf: u32, inverse_norm: f32) -> f32 {
     weight - weight / (1.0 + tf as f32 * inverse_norm)
 }
 
@@ -85,7 +85,7 @@ pub struct TermScore {
     pub idf: f32,
     /// How often the product's document holds it.
     pub term_frequency: u32,
-    /// What it adds to the score; 0 if the document lacks it.
+    /// Its contribution to the score; 0 if the document lacks it.
     pub score: f32,
 }
 

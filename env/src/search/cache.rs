@@ -1,12 +1,11 @@
-//! The postings of a catalog in a file, so that they are made once.
+//! The postings of a catalog in a file, so that they are built once.
 //!
-//! A [`CachedPostings`] is the place of one file in a cache folder. Its name is a digest of the documents and of
-//! whatever turns them into postings, so a catalog that changes finds no file and makes a new one; nothing looks at
-//! times. The file begins with a digest of the rest, and what does not match is taken for absent. Two runs write
-//! equal bytes.
+//! A [`CachedPostings`] is one file in a cache folder. Its name is a digest of the documents and of whatever
+//! turns them into postings, so a changed catalog has another file; modification times are not read. The file
+//! begins with a digest of the rest; a file that does not match is ignored. Two runs write equal bytes.
 //!
-//! Nothing depends on a cache: what cannot be read is built anew, and what cannot be written is not kept. Files of
-//! catalogs that are gone stay until somebody removes them; removing any is safe at any time.
+//! Nothing depends on the cache: what cannot be read is built again, and what cannot be written is not
+//! cached. Files of other catalogs stay until they are removed, which is safe at any time.
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -15,32 +14,33 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tantivy::directory::{Directory, RamDirectory};
 use tantivy::index::SegmentId;
+use webshop_products::hex;
 
-/// Raised whenever equal documents begin to make other postings.
+/// Changes when equal documents make other postings.
 const VERSION: &str = "webshop-postings-2";
 
 const META: &str = "meta.json";
 
-/// Where the postings of some documents are kept.
+/// The cache file for the postings of some documents.
 pub(crate) struct CachedPostings {
     file: PathBuf,
 }
 
 impl CachedPostings {
-    /// The place in `folder` for the postings of `documents`.
-    pub fn of(folder: &Path, documents: impl Iterator<Item = String>) -> Self {
+    /// The file in `folder` for the postings of `documents`.
+    pub(crate) fn of(folder: &Path, documents: impl Iterator<Item = String>) -> Self {
         let mut hasher = Sha256::new_with_prefix(VERSION);
         hasher.update(tantivy::version_string());
         for contents in documents {
             hasher.update((contents.len() as u64).to_le_bytes());
             hasher.update(contents);
         }
-        let digest: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&hasher.finalize());
         Self { file: folder.join(format!("{VERSION}-{digest}")) }
     }
 
-    /// The postings, if they are there and whole.
-    pub fn load(&self) -> Option<RamDirectory> {
+    /// The postings, if the file exists and is intact.
+    pub(crate) fn load(&self) -> Option<RamDirectory> {
         let bytes = fs::read(&self.file).ok()?;
         let (digest, mut rest) = bytes.split_at_checked(Sha256::output_size())?;
         if Sha256::digest(rest).as_slice() != digest {
@@ -55,19 +55,18 @@ impl CachedPostings {
         Some(directory)
     }
 
-    /// Keeps the files of `directory`, which hold one segment, for the next run.
+    /// Stores the files of `directory`, which hold one segment, for the next run.
     ///
     /// # Errors
-    /// What the file system says; whoever calls may go on without a cache.
-    pub fn save(
+    /// The error of the file system; the caller may continue without a cache.
+    pub(crate) fn save(
         &self,
         directory: &RamDirectory,
         segment: SegmentId,
         files: BTreeSet<PathBuf>,
     ) -> io::Result<()> {
         fs::create_dir_all(self.folder())?;
-        // tantivy calls a segment by a random number, in two spellings. One that is always the same keeps the bytes
-        // the same.
+        // tantivy names a segment by a random number, in two spellings. A constant one makes equal bytes.
         let same = SegmentId::from_uuid_string(&"0".repeat(32)).map_err(io::Error::other)?;
         let [random, constant] =
             [segment, same].map(|id| (id.uuid_string(), serde_json::json!(id).to_string()));
@@ -91,25 +90,25 @@ impl CachedPostings {
             fs::rename(&partial, &self.file)
         });
         if written.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = fs::remove_file(&partial);
         }
         written
     }
 
     /// The folder that holds the file.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }
 }
 
-/// Appends bytes behind their length.
+/// Appends the length of `bytes`, then `bytes`.
 fn put(body: &mut Vec<u8>, bytes: &[u8]) {
     body.extend((bytes.len() as u64).to_le_bytes());
     body.extend(bytes);
 }
 
-/// Takes off what [`put`] appended.
+/// Removes from the front what [`put`] appended.
 fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, behind) = rest.split_first_chunk()?;
     let (bytes, behind) = behind.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
@@ -179,7 +178,7 @@ mod tests {
             assert_eq!(rebuilt.search("lamp").map(|hits| hits.len()), Ok(2));
             assert!(fs::read(&file).expect("a kept index") == whole, "it was not kept again");
         }
-        // A file stands where the folder should be, and then a folder where the file should.
+        // A file in place of the folder, then a folder in place of the file.
         assert_eq!(index(&TITLES, Some(&file)).search("lamp").map(|hits| hits.len()), Ok(2));
         fs::remove_file(&file).expect("a file to remove");
         fs::create_dir(&file).expect("a new folder");

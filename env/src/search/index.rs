@@ -1,13 +1,12 @@
 //! The search engine of the shop: tantivy's postings under Lucene's ranking.
 //!
-//! [`SearchIndex`] holds one document per product, in catalog order, and answers a free text with
-//! at most [`MAX_HITS`] [`Hit`]s: a bag of analyzed terms, scored by [`crate::bm25`], best first,
-//! ties by product id. tantivy keeps the dictionary, the postings and the lengths; its query
-//! parser and its own BM25 (other constants, another sum) are not used.
+//! [`SearchIndex`] holds one document per product, in catalog order, and finds at most [`MAX_HITS`] [`Hit`]s
+//! for a text: a bag of analyzed terms, scored by [`crate::search::bm25`], best first, ties by product id.
+//! tantivy keeps the dictionary, the postings and the lengths; its query parser and its own BM25 (other
+//! constants, another sum) are not used.
 //!
-//! Search is a total function of the text but for one case, [`TooManyTerms`]. Nothing is remembered
-//! between searches and nothing is written after construction; only the postings may be kept from one run
-//! to the next, by [`crate::index_cache`].
+//! A search fails only with [`TooManyTerms`]. Nothing is cached between searches; the postings may be cached
+//! from one run to the next, by [`crate::search::cache`].
 
 use crate::search::analyzer::{LuceneTokenizer, analyze};
 use crate::search::bm25::{Collection, SearchExplanation, TermScore, term_score};
@@ -52,7 +51,7 @@ pub struct Hit {
 pub struct TooManyTerms;
 
 /// An immutable full-text index over products.
-pub struct SearchIndex {
+pub(crate) struct SearchIndex {
     field: Field,
     postings: Arc<InvertedIndexReader>,
     pub(super) lengths: FieldNormReader,
@@ -72,8 +71,8 @@ pub(super) type Scores = Box<[f64]>;
 /// Marks a document that no term has touched; negative, since a score can round to zero.
 pub(super) const UNTOUCHED: f64 = -1.0;
 
-/// Up to this number of documents a score buffer is allocated for each search, which is faster than fetching one from
-/// another thread's cache; above it allocation takes longer than the search.
+/// Up to this number of documents a score buffer is allocated for each search, which is faster than fetching
+/// one from another thread's cache; above it allocation takes longer than the search.
 const SMALL_BUFFER: usize = 30_000;
 
 /// Above this number of postings, pruning pays; below it, scoring all documents is faster.
@@ -88,12 +87,12 @@ pub(super) struct OpenTerm {
 }
 
 impl SearchIndex {
-    /// Indexes one document for each id; the position is the product's index. With a `cache` folder, postings are
-    /// loaded from there if present and stored there otherwise.
+    /// Indexes one document for each id; the position is the product's index. With a `cache` folder, postings
+    /// are loaded from there if present and stored there otherwise.
     ///
     /// # Errors
     /// The errors of tantivy while it writes to memory.
-    pub fn new(
+    pub(crate) fn new(
         ids: Vec<ProductId>,
         documents: impl Iterator<Item = String> + Clone,
         cache: Option<&Path>,
@@ -150,14 +149,18 @@ impl SearchIndex {
     ///
     /// # Errors
     /// [`TooManyTerms`], where the original's engine throws.
-    pub fn search(&self, query: &str) -> Result<Vec<Hit>, TooManyTerms> {
+    pub(crate) fn search(&self, query: &str) -> Result<Vec<Hit>, TooManyTerms> {
         let terms = self.open_all(query)?;
         let n_postings: u64 = terms.iter().map(|term| u64::from(term.postings.doc_freq())).sum();
-        Ok(if n_postings > MANY_POSTINGS { self.search_pruned(&terms) } else { self.search_plain(terms) })
+        Ok(if n_postings > MANY_POSTINGS {
+            self.search_pruned(&terms)
+        } else {
+            self.search_exhaustive(terms)
+        })
     }
 
     /// Scores whatever document holds any of the terms.
-    fn search_plain(&self, terms: Vec<OpenTerm>) -> Vec<Hit> {
+    pub(super) fn search_exhaustive(&self, terms: Vec<OpenTerm>) -> Vec<Hit> {
         let mut sums = self.take_buffer();
         let mut met: Vec<u32> = Vec::new();
         for term in terms {
@@ -166,8 +169,8 @@ impl SearchIndex {
         self.rank(sums, &met)
     }
 
-    /// Scores only what may be among the best; the hits are those of the plain search.
-    fn search_pruned(&self, terms: &[OpenTerm]) -> Vec<Hit> {
+    /// Scores only documents that may be among the best; the hits are those of the exhaustive search.
+    pub(super) fn search_pruned(&self, terms: &[OpenTerm]) -> Vec<Hit> {
         let candidates = self.candidates(terms);
         let mut sums = self.take_buffer();
         for term in terms {
@@ -177,7 +180,7 @@ impl SearchIndex {
     }
 
     /// The terms of a query that any document holds, in their order.
-    fn open_all(&self, query: &str) -> Result<Vec<OpenTerm>, TooManyTerms> {
+    pub(super) fn open_all(&self, query: &str) -> Result<Vec<OpenTerm>, TooManyTerms> {
         let open = |(term, query_frequency): (String, u32)| {
             let postings = self.open(&term)?;
             let weight = query_frequency as f32 * self.collection.idf(postings.doc_freq());
@@ -190,7 +193,11 @@ impl SearchIndex {
     ///
     /// # Errors
     /// [`TooManyTerms`], as [`SearchIndex::search`].
-    pub fn explain(&self, query: &str, product: ProductIdx) -> Result<SearchExplanation, TooManyTerms> {
+    pub(crate) fn explain(
+        &self,
+        query: &str,
+        product: ProductIdx,
+    ) -> Result<SearchExplanation, TooManyTerms> {
         let hits = self.search(query)?;
         let length_byte = self.lengths.fieldnorm_id(product.0);
         let terms: Vec<TermScore> = query_terms(query)?

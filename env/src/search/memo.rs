@@ -1,28 +1,27 @@
-//! What was searched for lately, and what that found.
+//! A cache of recent searches.
 //!
-//! Customers of one goal search for much the same words, trip after trip, and in a large catalog a search is the
-//! longest part of a trip. A search is a pure function of its words, so nobody can tell a remembered one from a new
-//! one but by the time it takes.
+//! Episodes of one goal search for much the same words, and in a large catalog a search is the longest part
+//! of an episode. A search is a pure function of its query, so the cache changes nothing but time.
 
 use quick_cache::sync::Cache;
 use std::sync::Arc;
 use webshop_products::ProductIdx;
 
-/// Longer texts are not remembered, so that what is remembered has a bound in bytes too; the longest instruction of
-/// the original has some 800.
+/// Longer queries are not cached, which bounds the cache in bytes; the longest instruction of the original
+/// has some 800.
 const MAX_WORDS_BYTES: usize = 2_000;
 
-/// The latest searches of a shop, shared by all its customers.
+/// The recent searches of a shop, shared by all its sessions.
 pub(crate) struct SearchMemo(Option<Cache<Box<str>, Arc<[ProductIdx]>>>);
 
 impl SearchMemo {
-    /// One that remembers about so many searches; with 0, none.
-    pub fn new(capacity: usize) -> Self {
+    /// A cache of about `capacity` searches; 0 caches none.
+    pub(crate) fn new(capacity: usize) -> Self {
         Self((capacity > 0).then(|| Cache::new(capacity)))
     }
 
-    /// What `words` found before, or else what `search` finds now.
-    pub fn get_or<E>(
+    /// The cached hits of `words`, or those of `search`.
+    pub(crate) fn get_or<E>(
         &self,
         words: &str,
         search: impl FnOnce() -> Result<Arc<[ProductIdx]>, E>,
@@ -43,7 +42,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn a_search_is_made_once_unless_nothing_is_remembered() {
+    fn a_search_is_made_once_if_it_is_cached() {
         let long = "x".repeat(MAX_WORDS_BYTES + 1);
         for (capacity, words, n_made) in [(8, "lamp", 1), (0, "lamp", 2), (8, long.as_str(), 2)] {
             let memo = SearchMemo::new(capacity);
@@ -60,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_fails_is_not_remembered() {
+    fn a_failed_search_is_not_cached() {
         let memo = SearchMemo::new(8);
         assert_eq!(memo.get_or("lamp", || Err(3)), Err(3));
         assert_eq!(memo.get_or("lamp", || Ok::<_, i32>([].into())).map(|found| found.len()), Ok(0));

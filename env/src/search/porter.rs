@@ -10,7 +10,7 @@
 //! This is deliberately not Porter2 ("English" in Snowball), which tantivy ships: the two differ
 //! on every thirtieth word of a shop's vocabulary. It lower-cases nothing and knows no exceptions.
 
-/// What stands behind a character beyond U+FFFF, which Lucene counts as two letters.
+/// Follows a character above U+FFFF, which Lucene counts as two letters.
 const SECOND_HALF: char = '\0';
 
 /// Cuts the suffixes of one lower-case word. Characters other than `a…z` count as consonants, those beyond
@@ -147,7 +147,7 @@ impl Word {
         }
     }
 
-    /// The end of step 1b: what lost `ed` or `ing` gets back its `e`, or loses a doubled letter.
+    /// The end of step 1b: a word that lost `ed` or `ing` gets back its `e`, or loses a doubled letter.
     fn mend_participle(&mut self) {
         let n = self.letters.len();
         let wants_e = ["at", "bl", "iz"].iter().any(|ending| self.stem_before(ending).is_some());

@@ -1,16 +1,17 @@
 //! Search without scoring every document (MaxScore, term at a time).
 //!
-//! In a large catalog most of the time of a search goes to words that half of all products hold and that decide
-//! little. Terms are taken in descending order of their greatest score. Every document that holds one is summed up as
-//! in the exhaustive search, until the remaining terms cannot lift a new document among the best. From then on only
-//! documents met before are looked up, and those that the remaining terms cannot lift among the best are dropped.
-//! (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.)
+//! In a large catalog most of the time of a search goes to words that half of all products hold and that
+//! decide little. Terms are taken in descending order of their greatest score. Every document that holds one
+//! is summed up as in the exhaustive search, until the remaining terms cannot lift a new document among the
+//! best. From then on only documents met before are looked up, and those that the remaining terms cannot lift
+//! among the best are dropped. (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.)
 //!
-//! The order of summation differs from the exhaustive search, so sums may differ by rounding. The result is therefore a
-//! set of candidates within [`SLACK`] of the best, which are scored again exhaustively: the hits are the same.
+//! The order of summation differs from the exhaustive search, so sums may differ by rounding. The result is
+//! therefore a set of candidates within [`SLACK`] of the best, which are scored again exhaustively: the hits
+//! are the same.
 
-use crate::search::index::{MAX_HITS, OpenTerm, SearchIndex, UNTOUCHED};
 use crate::search::bm25::term_score;
+use crate::search::index::{MAX_HITS, OpenTerm, SearchIndex, UNTOUCHED};
 use tantivy::postings::Postings;
 use tantivy::{DocSet, TERMINATED};
 
@@ -138,8 +139,8 @@ mod tests {
                 let words = (0..n_words % 13).map(|_| format!("w{} ", rng.random_range(0..70)));
                 let query: String = words.collect();
                 let open = || index.open_all(&query).unwrap();
-                assert_eq!(index.search_pruned(&open()), index.search_plain(open()), "{query}");
-                let mut sums = index.take_room();
+                assert_eq!(index.search_pruned(&open()), index.search_exhaustive(open()), "{query}");
+                let mut sums = index.take_buffer();
                 let mut met = Vec::new();
                 open().into_iter().for_each(|term| index.add_to_all(term, &mut sums, &mut met));
                 n_pruned += usize::from(index.candidates(&open()).len() < met.len());

@@ -2,11 +2,11 @@
 //!
 //! Lucene 8's `StandardTokenizer` follows Unicode's word boundaries (UAX #29) as of Unicode 9 and takes emoji
 //! (UTS #51) as of version 11 for words; it divides no run of a script without spaces, such as Thai. Every
-//! character is of one kind, called by an ASCII letter ([`KINDS`]); from left to right, a word is the longest run
-//! whose kinds match [`pattern`], and characters that begin none are left out.
+//! character is of one kind, called by an ASCII letter ([`KINDS`]); from left to right, a word is the longest
+//! run whose kinds match [`pattern`], and characters that begin none are left out.
 //!
-//! A library for today's boundaries differs in some thousand characters, and cuts emoji elsewhere. What becomes
-//! of words afterwards is not decided here but by [`crate::analyze`].
+//! A library for today's boundaries differs in some thousand characters, and cuts emoji elsewhere. What
+//! becomes of words afterwards is not decided here but by [`crate::analyze`].
 
 use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::util::syntax;
@@ -15,7 +15,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Longer words are cut into pieces of so many units of UTF-16.
+/// Longer words are cut into pieces of this many UTF-16 units.
 const MAX_WORD_UNITS: usize = 255;
 
 /// A character of no kind below.
@@ -43,7 +43,8 @@ const KINDS: [(u8, &str); 26] = [
     (b's', r"[']"),
     (b'd', r#"["]"#),
     (b'z', r"\p{wb=ZWJ}"),
-    // Emoji, of which some are letters too (Ⓜ), some take a colour of skin (M), and pairs of letters (R) make flags.
+    // Emoji, of which some are letters too (Ⓜ), some take a colour of skin (M), and pairs of letters (R) make
+    // flags.
     (b'P', r"[[\p{Emoji}\p{Extended_Pictographic}\x{1FB00}-\x{1FBFF}]--[\#*0-9]]"),
     (b'B', r"[\p{Emoji}&&\p{wb=ALetter}]"),
     (b'Q', r"[\p{Emoji_Modifier_Base}&&\p{age=11.0}]"),
@@ -62,7 +63,8 @@ const KINDS: [(u8, &str); 26] = [
     ),
 ];
 
-/// Letters that Unicode 9 did not take for letters of words, and signs that it took for South-East Asian ones.
+/// Letters that Unicode 9 did not take for letters of words, and signs that it took for South-East Asian
+/// ones.
 const CORRECTIONS: [(u8, &str); 2] = [
     (
         OTHER,
@@ -76,7 +78,7 @@ const CORRECTIONS: [(u8, &str); 2] = [
     ),
 ];
 
-/// What kinds a word is made of.
+/// The kinds of characters in a word.
 fn pattern() -> String {
     let extended = |kinds: &str| format!("(?:[{kinds}][xzvwkt]*)");
     let [any_letter, hebrew, digit, katakana] = ["ABH", "H", "ND", "K"].map(extended);
@@ -132,7 +134,7 @@ fn members(class: &str) -> impl Iterator<Item = (char, char)> {
 }
 
 impl Rules {
-    /// Where the word that begins with the first of `range` ends; there, if none begins.
+    /// The end of the word that begins at the start of `range`; that start if none begins.
     fn word_end(&self, kinds: &[u8], range: Range<usize>) -> usize {
         let input = Input::new(kinds).range(range.clone()).anchored(Anchored::Yes);
         let found =
@@ -219,7 +221,7 @@ mod tests {
         let lengths = |text: &str| words(text).iter().map(|word| word.chars().count()).collect::<Vec<_>>();
         assert_eq!(lengths(&"x".repeat(600)), [255, 255, 90]);
         assert_eq!(lengths(&"𝐚".repeat(300)), [127, 127, 46]);
-        // What is left after the cut begins with no letter.
+        // The rest after the cut begins with no letter.
         assert_eq!(lengths(&format!("{}.5x", "1".repeat(255))), [255, 2]);
     }
 }

@@ -1,29 +1,29 @@
-//! States as bytes: the envelope of a snapshot, and why one may be refused.
+//! The byte format of snapshots.
 //!
 //! A snapshot is an envelope around a short payload:
 //!
 //! ```text
-//! kind    4 bytes  what is inside: `WSse` a session, `WSen` an environment
+//! kind    4 bytes  the content: `WSse` a session, `WSen` an environment
 //! version 1 byte   of the payload's layout, now 1
 //! world   8 bytes  digest of the shop it belongs to (`Shop::world`)
 //! payload          JSON
 //! check   8 bytes  digest of all the bytes before it
 //! ```
 //!
-//! [`seal`] makes one and [`unseal`] opens it, or says what is wrong in a [`SnapshotError`]. What the
-//! payload says is the business of [`crate::Session`] and [`crate::ShopEnv`]. Search results and
-//! pages are never inside: they follow from the state and the shop.
+//! [`seal`] makes one and [`unseal`] opens it or returns a [`SnapshotError`]. The payload is defined by
+//! [`crate::Session`] and [`crate::ShopEnv`]. Search results and pages are never inside: they follow from the
+//! state and the shop.
 
-use webshop_products::Digest;
 use serde::{Deserialize, Serialize};
+use webshop_products::Digest;
 
-/// Raised when the layout of a payload changes; snapshots of another version are refused.
+/// The version of the payload's layout; snapshots of another version are refused.
 const VERSION: u8 = 1;
 
 /// Bytes before the payload.
 const HEAD: usize = 4 + 1 + Digest::LEN;
 
-/// What a snapshot is of.
+/// The content of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Session,
@@ -46,38 +46,38 @@ impl Kind {
     }
 }
 
-/// Why bytes were not taken for a state of this shop.
+/// Bytes that are not a snapshot of this shop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// The bytes are something else altogether, or a snapshot of something else.
-    #[error("these bytes are no snapshot of {0}")]
+    /// The bytes are no snapshot, or one of another kind.
+    #[error("the bytes are not a snapshot of {0}")]
     Foreign(&'static str),
-    /// The layout is that of another version of this program.
-    #[error("the snapshot has layout {found}; this program reads layout {VERSION}")]
+    /// The layout has another version.
+    #[error("the snapshot has layout {found}; this version reads layout {VERSION}")]
     Version {
-        /// The layout it has.
+        /// The version of the snapshot.
         found: u8,
     },
     /// Bytes were changed, added or lost since the snapshot was made.
-    #[error("the snapshot is damaged: its check does not fit its {n_bytes} bytes")]
+    #[error("the snapshot is damaged: the checksum of its {n_bytes} bytes is wrong")]
     Damaged {
-        /// How many bytes there are.
+        /// The number of bytes.
         n_bytes: usize,
     },
     /// The snapshot was taken in a shop with another catalog, other goals or other rules.
-    #[error("the snapshot was taken in the shop `{found}`, and this is the shop `{here}`")]
+    #[error("the snapshot belongs to the shop `{found}`; this is the shop `{here}`")]
     OtherShop {
-        /// The shop it was taken in.
+        /// The shop of the snapshot.
         found: Digest,
-        /// The shop it was given to.
+        /// The shop that should restore it.
         here: Digest,
     },
-    /// The check fits, but what it says cannot be: it was not made by this program.
-    #[error("the snapshot says what cannot be: {0}")]
+    /// The checksum is right but the content is invalid.
+    #[error("the snapshot has invalid content: {0}")]
     Impossible(String),
 }
 
-/// Puts a state into an envelope.
+/// The snapshot of a state.
 pub(crate) fn seal(kind: Kind, world: Digest, state: &impl Serialize) -> Vec<u8> {
     let payload = payload(state);
     let mut bytes = Vec::with_capacity(HEAD + payload.len() + Digest::LEN);
@@ -90,12 +90,12 @@ pub(crate) fn seal(kind: Kind, world: Digest, state: &impl Serialize) -> Vec<u8>
     bytes
 }
 
-/// What stands in an envelope for this state.
+/// The payload for a state.
 pub(crate) fn payload(state: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(state).expect("states hold numbers, texts and lists, which are all valid JSON")
 }
 
-/// The state in an envelope of this kind and world.
+/// The state in a snapshot of this kind and world.
 pub(crate) fn unseal<'de, T: Deserialize<'de>>(
     kind: Kind,
     world: Digest,
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_is_found_again() {
+    fn a_sealed_state_is_unsealed() {
         let bytes = seal(Kind::Session, world(b"here"), &[1, 2, 3]);
         assert_eq!(unseal(Kind::Session, world(b"here"), &bytes), Ok([1, 2, 3]));
         assert_eq!(bytes.len(), "[1,2,3]".len() + 21, "the envelope costs 21 bytes");
     }
 
     #[test]
-    fn every_changed_or_lost_byte_is_noticed() {
+    fn every_changed_or_lost_byte_is_an_error() {
         let open = |bytes: &[u8]| unseal::<[u8; 3]>(Kind::Env, world(b"here"), bytes);
         let bytes = seal(Kind::Env, world(b"here"), &[1, 2, 3]);
         for at in 0..bytes.len() {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_which() {
+    fn errors_name_the_reason() {
         let here = world(b"here");
         let bytes = seal(Kind::Session, here, &0);
         let refused = |kind, world, bytes: &[u8]| unseal::<u8>(kind, world, bytes).expect_err("refused");

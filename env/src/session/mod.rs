@@ -1,14 +1,13 @@
-//! One customer on one trip, as a value.
+//! The state of one episode as a value.
 //!
-//! A [`Session`] is a goal and a place in the shop: a few hundred bytes that can be cloned, hashed,
-//! compared and stored, so forks, snapshots and replays need nothing else. [`Session::act`] moves
-//! it by one [`Action`] and returns the [`Outcome`]; [`Session::page`] shows where it is.
-//! [`Session::snapshot`] puts it down and [`Session::restore`] takes it up, [`Session::fork`] makes
-//! many of it, and [`Session::digest`] names it.
+//! A [`Session`] is a goal and a place in the shop: a few hundred bytes that can be cloned, hashed, compared
+//! and stored, so forks, snapshots and replays need nothing else. [`Session::act`] takes one [`Action`] and
+//! returns the [`Outcome`]; [`Session::page`] is the current page. [`Session::snapshot`] and
+//! [`Session::restore`] convert it to bytes and back, [`Session::fork`] copies it, [`Session::digest`] is its
+//! digest, and [`Session::walk`] takes a list of actions.
 //!
-//! Both are total: an action that means nothing here passes the turn. Search results are not part
-//! of a session, as they follow from the query; whoever steps often keeps them (see
-//! [`crate::ShopEnv`]). There is no step limit here.
+//! Every action is accepted: one without a meaning on the page is a no-op. Search results are not part of a
+//! session, because they follow from the query; [`crate::ShopEnv`] caches them. There is no step limit here.
 
 pub(crate) mod envelope;
 mod page_of;
@@ -31,14 +30,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use webshop_products::{GoalId, OptionGroup, ProductIdx, Selection};
 
-/// A page of results lists this many products.
+/// The number of products on a page of results.
 pub const RESULTS_PER_PAGE: usize = 10;
 
-/// One customer on one trip.
+/// The state of one episode.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Session {
     goal: GoalId,
-    /// What addresses call the customer, if not by the goal's number.
+    /// The name in URLs, if not the goal's number.
     name: Option<Box<str>>,
     steps: u32,
     place: Place,
@@ -48,7 +47,7 @@ pub struct Session {
     visited: BTreeSet<ProductIdx>,
 }
 
-/// Which page the customer is on.
+/// The kind of the current page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Place {
@@ -59,16 +58,16 @@ pub(crate) enum Place {
     Done(ProductIdx),
 }
 
-/// What one action brought.
+/// The outcome of one action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The purchase's worth, 0 to 1; 0 for every other action.
+    /// The reward of a purchase, 0 to 1; 0 for every other action.
     pub reward: f64,
     /// Whether this action bought something.
     pub terminated: bool,
-    /// Why the action did nothing, if so.
+    /// Why the action did nothing; `None` if it did something.
     pub noop: Option<NoopReason>,
-    /// How the reward came about, if this action bought something.
+    /// How the reward came about; `None` without a purchase.
     pub breakdown: Option<RewardBreakdown>,
 }
 
@@ -85,7 +84,7 @@ impl Outcome {
 }
 
 impl Session {
-    /// A customer at the search bar who wants what `goal` says.
+    /// The start of an episode for `goal`: at the search bar.
     pub fn start(goal: GoalId) -> Session {
         Session {
             goal,
@@ -99,37 +98,37 @@ impl Session {
         }
     }
 
-    /// As [`Session::start`], with a name of the customer's own.
+    /// Like [`Session::start`], with a name for URLs.
     pub fn start_as(name: &str, goal: GoalId) -> Session {
         Session { name: Some(name.into()), ..Session::start(goal) }
     }
 
-    /// A customer of the first goal before a product, nothing chosen and nothing searched.
+    /// A session of the first goal on an item page, without a selection and a query.
     pub(crate) fn before(product: ProductIdx) -> Session {
         Session { place: Place::Item(product), page_number: 1, ..Session::start(GoalId(0)) }
     }
 
-    /// What the customer wants.
+    /// The goal.
     pub fn goal(&self) -> GoalId {
         self.goal
     }
 
-    /// How many actions were taken, those that did nothing included.
+    /// The number of actions taken, no-ops included.
     pub fn steps(&self) -> u32 {
         self.steps
     }
 
-    /// Whether the customer stands before the receipt of a purchase.
+    /// Whether the current page is the one after a purchase.
     pub fn is_done(&self) -> bool {
         matches!(self.place, Place::Done(_))
     }
 
-    /// The last search, if it still matters; empty at the search bar.
+    /// The last query; empty at the search bar.
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// The product the customer looks at or has bought.
+    /// The product of the current page; `None` at the search bar and on results.
     pub fn product(&self) -> Option<ProductIdx> {
         match self.place {
             Place::Search | Place::Results => None,
@@ -137,12 +136,12 @@ impl Session {
         }
     }
 
-    /// What is chosen of that product.
+    /// The option values selected for that product.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// The page of results the customer is on or came from; none at the search bar.
+    /// The number of the current or last page of results; `None` at the search bar.
     pub fn page_number(&self) -> Option<u32> {
         (self.place != Place::Search).then_some(self.page_number)
     }
@@ -152,7 +151,7 @@ impl Session {
         self.visited.iter().copied()
     }
 
-    /// The name by which addresses call this customer: the goal's number, unless another was given.
+    /// The name in URLs: the goal's number, unless [`Session::start_as`] gave another.
     pub fn name(&self) -> String {
         match &self.name {
             Some(name) => name.to_string(),
@@ -160,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Takes one action. What means nothing on the page changes nothing but the count of steps.
+    /// Takes one action. A no-op changes only the number of steps.
     pub fn act(&mut self, shop: &Shop, action: &Action) -> Outcome {
         self.act_with(shop, &mut LastListing::default(), action)
     }
@@ -217,7 +216,7 @@ impl Session {
         *self = Session { steps: self.steps, name: self.name.take(), ..Session::start(self.goal) };
     }
 
-    /// Leaves an item, or a text about one.
+    /// Goes back from an item page or a detail page.
     fn go_back(&mut self, shop: &Shop, last: &mut LastListing) {
         let seems = match shop.config().compat {
             Compat::Repaired => self.place,
@@ -230,8 +229,8 @@ impl Session {
         }
     }
 
-    /// Where the original believes the customer to be: at the first of its pages that the address
-    /// names, be it in the query or in a chosen value.
+    /// The page that the original assumes: the first of its pages whose name is in the URL, possibly in the
+    /// query or in a selected value.
     fn place_by_address(&self, shop: &Shop) -> Place {
         let address = self.page(shop).url(&self.name());
         match self.place {
@@ -251,7 +250,8 @@ impl Session {
             ("< prev", _) if self.page_number > 1 => self.turn_to(shop, last, self.page_number - 1),
             (_, None) => return Err(NoopReason::NotOnPage),
             (_, Some(product)) if shop.config().compat == Compat::Repaired => self.open(product),
-            // The original takes a link with a button's name for the button, and looks the others up in capitals.
+            // The original takes a link with a button's name for the button, and looks the others up in upper
+            // case.
             ("< prev", _) => self.turn_to(shop, last, self.page_number.saturating_sub(1)),
             ("buy now" | "description" | "features" | "reviews" | "attributes", _) => {
                 return Err(NoopReason::NoSuchProduct);
@@ -283,7 +283,7 @@ impl Session {
             return true;
         }
         let named = Detail::ALL.into_iter().find(|detail| detail.label().to_lowercase() == label);
-        // The original takes a value called `attributes` for the button, even where there is none.
+        // The original takes a value `attributes` for the button, even if there is no button.
         let is_button = |detail: &Detail| {
             *detail != Detail::Attributes || config.shows_attributes || (is_original && group.is_some())
         };
@@ -295,13 +295,13 @@ impl Session {
         true
     }
 
-    /// Goes to another page of the present query's results, or back to one.
+    /// Opens a page of the current query's results, drawing random results again.
     fn turn_to(&mut self, shop: &Shop, last: &mut LastListing, page_number: u32) {
         last.turn(shop, &self.query);
         self.show_results(page_number);
     }
 
-    /// Opens a page of the present query's results, where nothing is chosen any more.
+    /// Opens a page of the current query's results and clears the selection.
     fn show_results(&mut self, page_number: u32) {
         self.place = Place::Results;
         self.page_number = page_number;
@@ -309,8 +309,9 @@ impl Session {
     }
 }
 
-/// Which group a clicked value goes to. The original knows only the last that has it; so that the
-/// others can be reached too, a further click moves on to the last that does not hold it yet.
+/// The group in which a clicked value is selected. In the original it is the last group that has the value.
+/// The repaired rules take the last of these in which the value is not selected yet, so that all can be
+/// reached.
 pub(crate) fn group_to_choose<'a>(
     groups: &'a [OptionGroup],
     selection: &Selection,

@@ -1,4 +1,4 @@
-//! What a customer sees: the page of a session.
+//! The page of a session.
 
 use super::results::page_of;
 use super::{LastListing, Outcome, Place, Session};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use webshop_products::{Product, ProductIdx};
 
 impl Session {
-    /// The page the customer is on.
+    /// The current page.
     pub fn page(&self, shop: &Shop) -> Page {
         self.page_with(shop, &mut LastListing::default())
     }
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// The page after an action; what it earned is not judged again.
+    /// The page after an action; the reward is taken from `outcome`.
     pub(crate) fn page_after(&self, outcome: &Outcome, shop: &Shop, last: &mut LastListing) -> Page {
         match (self.place, &outcome.breakdown) {
             (Place::Done(at), Some(breakdown)) => self.done_page(shop, at, breakdown.total()),
@@ -68,7 +68,7 @@ impl Session {
                 id: product.id.clone(),
                 title: product.title.clone(),
                 price_tag: product.price.tag.clone(),
-            highest_price: product.price.high,
+                highest_price: product.price.high,
                 visited: self.visited.contains(&at),
             }
         });
@@ -114,7 +114,7 @@ impl Session {
     }
 }
 
-/// The original takes a value for chosen if it stands in quotes anywhere in the address.
+/// The original marks a value as selected if it occurs in quotes anywhere in the URL.
 fn mark_quoted(page: &mut ItemPage, address: &str) {
     for label in page.options.iter_mut().flat_map(|list| &mut list.values) {
         label.clicked = address.contains(&format!("\"{}\"", label.text));

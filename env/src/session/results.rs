@@ -1,4 +1,4 @@
-//! What a customer's query listed.
+//! The products listed by the last query.
 
 use super::RESULTS_PER_PAGE;
 use crate::action::NoopReason;
@@ -10,34 +10,34 @@ use webshop_products::{ProductIdx, PythonRandom};
 /// The marker of a query that lists products at random, in the original only.
 const RANDOM_MARKER: &str = "<r>";
 
-/// The products that the last query listed, kept so that turning a page searches nothing.
+/// The products that the last query listed, cached so that turning a page needs no search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastListing {
     query: Option<Arc<str>>,
     products: Arc<[ProductIdx]>,
-    /// Where random listings come from; without it there are none.
+    /// The generator of random listings; `None` without any.
     random: Option<Box<PythonRandom>>,
 }
 
 impl LastListing {
-    /// One that also lists products at random, as the original does.
-    pub fn drawing_from(random: PythonRandom) -> Self {
+    /// A cache that also serves random listings, as the original does.
+    pub(crate) fn drawing_from(random: PythonRandom) -> Self {
         LastListing { random: Some(Box::new(random)), ..LastListing::default() }
     }
 
     /// The generator of random listings.
-    pub fn random(&mut self) -> Option<&mut PythonRandom> {
+    pub(crate) fn random(&mut self) -> Option<&mut PythonRandom> {
         self.random.as_deref_mut()
     }
 
-    /// What a query lists when it is searched for, or why it lists nothing at all.
-    pub fn open(&mut self, shop: &Shop, query: &Arc<str>) -> Result<&[ProductIdx], NoopReason> {
+    /// The products of a new query, or the reason why it is refused.
+    pub(crate) fn open(&mut self, shop: &Shop, query: &Arc<str>) -> Result<&[ProductIdx], NoopReason> {
         self.turn(shop, query);
         self.of(shop, query)
     }
 
-    /// Draws a random listing anew, as the original does whenever a page of it is opened.
-    pub fn turn(&mut self, shop: &Shop, query: &Arc<str>) {
+    /// Draws a random listing again, as the original does for every page of it.
+    pub(crate) fn turn(&mut self, shop: &Shop, query: &Arc<str>) {
         let Some(random) = self.random.as_mut().filter(|_| query.split(' ').next() == Some(RANDOM_MARKER))
         else {
             return;
@@ -56,13 +56,13 @@ impl LastListing {
         Ok(&self.products)
     }
 
-    /// The listing of a query whose results are open already.
-    pub fn known(&mut self, shop: &Shop, query: &Arc<str>) -> &[ProductIdx] {
+    /// The products of the current query.
+    pub(crate) fn known(&mut self, shop: &Shop, query: &Arc<str>) -> &[ProductIdx] {
         self.of(shop, query).unwrap_or_default()
     }
 }
 
-/// The slice of a listing that a page shows; empty past the end and on page 0.
+/// The products of one page of a listing; empty after the end and on page 0.
 pub(super) fn page_of(products: &[ProductIdx], page_number: u32) -> &[ProductIdx] {
     let Some(pages_before) = page_number.checked_sub(1) else {
         return &[];

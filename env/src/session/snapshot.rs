@@ -1,21 +1,21 @@
-//! A session as bytes and back, and its name.
+//! Snapshots, forks and digests of sessions.
 
 use super::{Place, Session};
-use webshop_products::Digest;
-use crate::shop::Shop;
 use crate::session::envelope::{Kind, SnapshotError, payload, seal, unseal};
+use crate::shop::Shop;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use webshop_products::Digest;
 use webshop_products::{GoalId, ProductIdx, Selection};
 
-/// What a snapshot holds of a session: its fields in order, without their names.
+/// The content of a snapshot: the fields of a session in order, without names.
 pub(crate) type Fields =
     (GoalId, Option<Box<str>>, u32, Place, Arc<str>, u32, Selection, BTreeSet<ProductIdx>);
 
 impl Session {
-    /// This session as bytes, some 60 and the words of its search: to be put down and taken up again,
-    /// by this process or another, with [`Session::restore`] in the same shop.
+    /// This session as bytes: some 60 bytes and the query. [`Session::restore`] reads them in the same shop,
+    /// in this process or another.
     ///
     /// ```
     /// # use webshop_env::{Action, Session, Shop};
@@ -35,27 +35,26 @@ impl Session {
         seal(Kind::Session, shop.world(), &self.fields())
     }
 
-    /// The session that [`Session::snapshot`] made these bytes of.
+    /// The session of a [`Session::snapshot`].
     ///
     /// # Errors
-    /// [`SnapshotError`], if the bytes are something else, damaged, or from another shop.
+    /// [`SnapshotError`], if the bytes are no snapshot of a session, damaged, or of another shop.
     pub fn restore(shop: &Shop, bytes: &[u8]) -> Result<Session, SnapshotError> {
         Session::from_fields(unseal(Kind::Session, shop.world(), bytes)?, shop)
     }
 
-    /// The name of this state: equal for equal sessions and, but for an accident in 2⁶⁴, for no
-    /// others; the same in every process and on every machine. The count of steps is part of it.
+    /// The digest of this state, equal for equal sessions in every process and on every machine. The number
+    /// of steps is part of it.
     pub fn digest(&self) -> Digest {
         Digest::of(&payload(&self.fields()))
     }
 
-    /// This session `n` times over. The forks share nothing: what one does, no other sees.
+    /// `n` independent copies of this session.
     ///
-    /// Nothing in a repaired session is random, so forks that do the same see the same, and none
-    /// needs a seed. What can be random is who shops. A policy addresses its draws by the
-    /// coordinates of its episode (purpose, step, goal, sample) and not by a generator that runs on,
-    /// so forks that are to be continued differently must each be given coordinates of their own, by
-    /// another `sample` say; under the same ones they all make the same trip.
+    /// Nothing in a session is random under the repaired rules, so forks with the same actions see the same
+    /// pages, and none needs a seed. Policies may be random: they address their draws by the coordinates of
+    /// the episode (purpose, step, goal, sample), so forks that should continue differently need different
+    /// coordinates, for example another `sample`.
     pub fn fork(&self, n: usize) -> Vec<Session> {
         vec![self.clone(); n]
     }
@@ -66,7 +65,7 @@ impl Session {
         (goal, name, steps, place, query, page_number, selection, visited)
     }
 
-    /// The session with these fields, if the shop has all that they speak of.
+    /// The session with these fields, if goal and products exist in the shop.
     pub(crate) fn from_fields(fields: Fields, shop: &Shop) -> Result<Session, SnapshotError> {
         let (goal, name, steps, place, query, page_number, selection, visited) = fields;
         let session = Session { goal, name, steps, place, query, page_number, selection, visited };
@@ -93,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_same_on_every_machine() {
-        // Recorded once; a change here makes every recorded trip differ.
+        // Recorded once; a change here makes every recorded episode differ.
         let session = Session::start(GoalId(7));
         assert_eq!(payload(&session.fields()), br#"[7,null,0,"search","",0,{},[]]"#);
         assert_eq!(session.digest().to_string(), "a87d5b7269c3a057");

@@ -35,8 +35,8 @@ pub struct Walk<'s, I> {
 }
 
 impl Session {
-    /// Takes `actions` one after the other from the start of `goal`, and yields each with the state before it.
-    /// There is no step limit.
+    /// Takes `actions` one after the other from the start of `goal`, and yields each with the state before
+    /// it. There is no step limit.
     ///
     /// ```
     /// # use webshop_env::{Action, Session, Shop};

@@ -39,7 +39,7 @@
 //! assert!(line.contains(r#""action":"search[lamps]""#) && line.ends_with(r#""policy":"by-hand"}"#));
 //! assert_eq!(Episode::read(&line), Ok(episode.clone()));
 //! assert_eq!(episode.replay(&shop), Ok(None));
-//! // What this crate recorded can be read without the types of the other one.
+//! // The fields of this crate can be read without the types of the other one.
 //! assert!(Episode::<()>::read(&line).is_ok());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -93,7 +93,7 @@ pub struct Turn<T = ()> {
     pub reward: f64,
     /// Digests of the state after the action.
     pub after: TransitionDigest,
-    /// What the acting side records of the turn.
+    /// Further fields of the turn.
     #[serde(flatten)]
     pub agent: T,
 }
@@ -158,7 +158,7 @@ pub struct Episode<T = (), M = ()> {
     pub terminated: bool,
     /// Whether the episode was cut, by the step limit or by an agent that could not continue.
     pub truncated: bool,
-    /// What the acting side records of the episode.
+    /// Further fields of the episode.
     #[serde(flatten)]
     pub meta: M,
 }
@@ -268,7 +268,8 @@ impl<T: DeserializeOwned, M: DeserializeOwned> Episode<T, M> {
             format: Option<String>,
         }
         // The text is one line, so only the column of an error is of interest.
-        let message = |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
+        let message =
+            |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
         let malformed = |error| EpisodeError::Malformed(message(error));
         let head: Head = serde_json::from_str(line).map_err(malformed)?;
         match head.format {
@@ -280,8 +281,8 @@ impl<T: DeserializeOwned, M: DeserializeOwned> Episode<T, M> {
 }
 
 impl<T, M> Episode<T, M> {
-    /// Plays the recorded actions again and returns the first difference, if any. Compares state, observation,
-    /// available actions, reward and no-op reason of every turn, and the end of the episode.
+    /// Plays the recorded actions again and returns the first difference, if any. Compares state,
+    /// observation, available actions, reward and no-op reason of every turn, and the end of the episode.
     ///
     /// # Errors
     /// [`EpisodeError`], if the episode belongs to another shop.
@@ -377,3 +378,6 @@ impl Comparison {
 fn in_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("states hold numbers, texts and lists, which are all valid JSON")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Replay of a file of recorded episodes.
 //!
-//! [`replay`] reads a rollout file, one [`Episode`] a line, and stops at the first [`Difference`]. A line that is
-//! not an episode of this shop is a [`ReplayError`] with its line number.
+//! [`replay`] reads a rollout file, one [`Episode`] a line, and stops at the first [`Difference`]. A line
+//! that is not an episode of this shop is a [`ReplayError`] with its line number.
 //!
 //! It opens no file and prints nothing.
 
@@ -30,7 +30,7 @@ pub struct EpisodeDifference {
     pub line: usize,
     /// The number of its goal.
     pub goal: u32,
-    /// What differs.
+    /// The difference.
     #[serde(flatten)]
     pub difference: Difference,
 }

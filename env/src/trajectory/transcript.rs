@@ -1,10 +1,11 @@
 //! An episode as text for people.
 //!
-//! [`transcript`] plays actions from the start of a goal and writes the goal, the actions, a summary of each page and
-//! the result. Equal episodes give equal texts: no URL, time, path or hash order is in it, and rewards are rounded to
-//! four digits. So it serves as a snapshot of an agent or of a change to the shop.
+//! [`transcript`] plays actions from the start of a goal and writes the goal, the actions, a summary of each
+//! page and the result. Equal episodes give equal texts: no URL, time, path or hash order is in it, and
+//! rewards are rounded to four digits. So it serves as a snapshot of an agent or of a change to the shop.
 //!
-//! It is no observation (agents read the views of a page) and no record for replay (that is a [`crate::Episode`]).
+//! It is no observation (agents read the views of a page) and no record for replay (that is a
+//! [`crate::Episode`]).
 
 use crate::action::Action;
 use crate::page::{ItemPage, Page, ResultsPage};

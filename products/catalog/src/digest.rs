@@ -1,10 +1,10 @@
-//! Short names of long things: 64 bits of SHA-256.
+//! 64-bit digests (truncated SHA-256) and hexadecimal output.
 //!
-//! A [`Digest`] names a state, a page's text or a list of actions in records and snapshots, where
-//! the thing itself would be too long. The same bytes have the same digest on every machine and in
-//! every version of this program, which the standard library's hashes do not promise.
+//! A [`Digest`] represents a state, a page's text or a list of actions in records and snapshots. The same
+//! bytes have the same digest on every machine and in every version of this program, which the standard
+//! library's hashes do not promise.
 //!
-//! It tells accidents apart, not attackers: nothing is signed here.
+//! It detects accidental changes, not attacks.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
@@ -32,13 +32,13 @@ pub fn hex(bytes: &[u8]) -> String {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; Digest::LEN]);
 
-/// A text that is no [`Digest`].
+/// The text is not a [`Digest`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not 16 hexadecimal digits in lower case")]
 pub struct NoDigest(String);
 
 impl Digest {
-    /// How many bytes a digest has.
+    /// The number of bytes of a digest.
     pub const LEN: usize = 8;
 
     /// The digest of these bytes.
@@ -49,7 +49,7 @@ impl Digest {
         Digest(first)
     }
 
-    /// The digest as a number, big-endian: the one its digits spell.
+    /// The digest as a number, big-endian: the value of its digits.
     pub fn number(self) -> u64 {
         u64::from_be_bytes(self.0)
     }
@@ -59,7 +59,7 @@ impl Digest {
         self.0
     }
 
-    /// The digest of which these are the bytes.
+    /// The digest with these bytes.
     pub fn from_bytes(bytes: [u8; Digest::LEN]) -> Digest {
         Digest(bytes)
     }

@@ -70,7 +70,7 @@ pub enum DataError {
         record: usize,
         /// The ASIN of the product, or `?`.
         asin: String,
-        /// The field and what is wrong with it.
+        /// The field and the problem.
         problem: FieldProblem,
     },
 }

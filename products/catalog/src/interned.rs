@@ -1,15 +1,15 @@
-//! Texts that many products share, each held once.
+//! Interned texts: equal texts of many products are stored once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// All texts met so far. It is needed only while products or goals are made.
+/// The texts seen so far; needed only while products or goals are made.
 #[derive(Default)]
 pub(crate) struct Texts(HashSet<Arc<str>>);
 
 impl Texts {
-    /// The one copy of `text`.
-    pub fn share(&mut self, text: &str) -> Arc<str> {
+    /// The shared copy of `text`.
+    pub(crate) fn share(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.0.get(text) {
             return Arc::clone(known);
         }
@@ -18,8 +18,8 @@ impl Texts {
         new
     }
 
-    /// The one copy of each of `texts`.
-    pub fn share_all<L: FromIterator<Arc<str>>>(&mut self, texts: &[String]) -> L {
+    /// The shared copy of each of `texts`.
+    pub(crate) fn share_all<L: FromIterator<Arc<str>>>(&mut self, texts: &[String]) -> L {
         texts.iter().map(|text| self.share(text)).collect()
     }
 }

@@ -1,9 +1,9 @@
-//! What is sold in the shop and what its customers want.
+//! The products and goals of the shop.
 //!
-//! [`RawData`] is the original's three JSON files, read from disk, embedded, or made by
-//! [`generate()`]; a [`Stock`] opens those of any size. A [`Catalog`] is the products in them, cleaned and ordered; a [`GoalSet`] is the
-//! wishes, each a [`Goal`] with the criteria that its purchase is judged by. Every random choice
-//! follows from a [`Seed`].
+//! [`RawData`] is the original's three JSON files: read from disk, embedded, or made by [`generate()`]. A
+//! [`CatalogSource`] opens catalogs of any size. A [`Catalog`] is the cleaned and ordered products, a
+//! [`GoalSet`] the goals, each a [`Goal`] with the criteria of its reward. Every random choice follows from a
+//! [`Seed`].
 //!
 //! ```
 //! use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed, Split};
@@ -16,7 +16,7 @@
 //! # Ok::<(), webshop_products::DataError>(())
 //! ```
 //!
-//! This crate knows no page, no search and no clock.
+//! This crate has no pages, no search and no clock.
 
 mod digest;
 mod error;
@@ -36,17 +36,17 @@ pub use catalog::embedded::EmbeddedCatalog;
 pub use catalog::price::{Cents, Price};
 pub use catalog::product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
 pub use catalog::report::CatalogReport;
-pub use catalog::source::{Stock, StockConfig};
+pub use catalog::source::{CatalogSource, SourceConfig};
 pub use digest::{Digest, NoDigest, hex};
 pub use error::{DataError, FieldProblem};
-pub use goal::fingerprint::GoalDigests;
 pub use generate::{generate, write_generated};
+pub use goal::fingerprint::GoalDigests;
 pub use goal::set::GoalSet;
+pub use goal::split::{Split, UnknownSplit};
+pub use goal::split_rule::{SplitRule, UnknownSplitRule};
 pub use goal::{Goal, GoalId, GoalKind, GoalStyle, WantedOption};
 pub use original::goal_record::{GoalRecord, RecordedOptions};
 pub use original::world::{GoalDraw, OriginalWorld};
-pub use webshop_pycompat::PythonRandom;
 pub use raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption, Skipped, open_text};
 pub use seed::{Purpose, Seed};
-pub use goal::split::{Split, UnknownSplit};
-pub use goal::split_rule::{SplitRule, UnknownSplitRule};
+pub use webshop_pycompat::PythonRandom;

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tempfile::TempDir;
 use webshop_agent::prompt_format::compact_renderer::marks;
-use webshop_lm::{Qwen2, Qwen2Config, ShopTokenizer, checkpoint};
+use webshop_lm::{Qwen2, Qwen2Config, BpeTokenizer, checkpoint};
 use webshop_products::Seed;
 
 /// A catalog of eleven products, relative to the repository.
@@ -152,7 +152,7 @@ pub(crate) static MODEL: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = temporary();
     let marks = marks();
     let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
-    let tokenizer = ShopTokenizer::train(["a lamp"], 300, &marks).expect("room for all bytes and marks");
+    let tokenizer = BpeTokenizer::train(["a lamp"], 300, &marks).expect("room for all bytes and marks");
     let shape = Qwen2Config {
         hidden_size: 16,
         intermediate_size: 16,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::server::{Request, Response};
 use serde_json::{Value, json};
 use webshop_agent::{
-    Dialect, Episode, EpisodeCoordinates, OraclePolicy, Policy, RolloutConfig, Task, rollout,
+    PromptFormat, Episode, EpisodeCoordinates, OraclePolicy, Policy, RolloutConfig, Task, rollout,
 };
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
@@ -28,13 +28,13 @@ pub(crate) fn local_episodes(tasks: &[Task], policy: &mut dyn Policy) -> Vec<Epi
 
 /// A model that knows the episode of the oracle for every goal.
 pub(crate) struct Model {
-    dialect: Dialect,
+    dialect: PromptFormat,
     /// The actions turn by turn, by the instruction.
     actions: BTreeMap<String, Vec<Action>>,
 }
 
 impl Model {
-    pub(crate) fn new(shop: &Arc<Shop>, dialect: Dialect) -> Model {
+    pub(crate) fn new(shop: &Arc<Shop>, dialect: PromptFormat) -> Model {
         let n_goals = shop.goals().goals().len() as u32;
         let actions = local_episodes(&tasks(shop, n_goals), &mut OraclePolicy).into_iter().map(|episode| {
             let instruction = shop.goals().get(episode.coordinates.goal).instruction.to_string();
@@ -54,14 +54,14 @@ impl Model {
         let instruction =
             named.max_by_key(|instruction| instruction.len()).expect("a request names an instruction");
         let turn = match self.dialect {
-            Dialect::VerlAgent => text.split("This is step ").nth(1).map(|rest| leading_number(rest) - 1),
+            PromptFormat::VerlAgent => text.split("This is step ").nth(1).map(|rest| leading_number(rest) - 1),
             dialect if dialect.is_shop_r1() => {
                 (0..usize::MAX).find(|turn| !text.contains(&format!("Action {}: {{", turn + 1)))
             }
             // In ReAct, the first reply agrees to the rules.
             dialect => {
                 let said = messages.iter().filter(|message| message["role"] == "assistant").count();
-                Some(said - usize::from(dialect == Dialect::AgentgymReact))
+                Some(said - usize::from(dialect == PromptFormat::AgentgymReact))
             }
         };
         (instruction.clone(), turn.expect("a request shows its turn"))

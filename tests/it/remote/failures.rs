@@ -8,12 +8,12 @@ fn check_passes(n_asked: usize, answer: impl Fn(usize) -> Option<Response> + Sen
     let tasks = tasks(&shop, 3);
     let count = Arc::new(AtomicUsize::new(0));
     let (counted, wanted) = (count.clone(), instruction(&shop, &tasks[0]));
-    let address = served(&shop, Dialect::VerlAgent, move |instruction, n| {
+    let address = served(&shop, PromptFormat::VerlAgent, move |instruction, n| {
         let is_first = instruction == wanted;
         counted.fetch_add(usize::from(is_first), Ordering::Relaxed);
         if is_first { answer(n) } else { None }
     });
-    let trips = play(&policy(&address, config(Dialect::VerlAgent)), &tasks).expect("the server is there");
+    let trips = play(&policy(&address, config(PromptFormat::VerlAgent)), &tasks).expect("the server is there");
     let here = local_episodes(&tasks, &mut OraclePolicy);
     for (trip, here) in trips.iter().zip(&here) {
         assert_eq!(trip.as_ref().expect("no episode fails").turns.len(), here.turns.len());
@@ -38,18 +38,18 @@ fn requests_that_may_succeed_later_are_sent_again() {
 #[test]
 fn the_wait_that_the_server_asks_for_replaces_our_own() {
     let shop = Arc::new(corner_shop());
-    let address = served(&shop, Dialect::VerlAgent, |_, n| {
+    let address = served(&shop, PromptFormat::VerlAgent, |_, n| {
         (n == 1).then(|| error(429, "\r\nRetry-After: 0", "not now"))
     });
     // A wait of our own choice is half an hour at least, longer than the episode may take.
-    let config = asking(Dialect::VerlAgent, |asking| asking.retries.first_wait = Duration::from_secs(3600));
+    let config = asking(PromptFormat::VerlAgent, |asking| asking.retries.first_wait = Duration::from_secs(3600));
     let trips = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
     trips[0].as_ref().expect("the second request is answered");
 }
 
 /// The failure of an episode whose requests are never answered. The limits in `config` run out on any machine, fast or
 /// slow, so that the outcome does not depend on its speed.
-fn unanswered(config: RemoteConfig) -> FailedTrip {
+fn unanswered(config: RemoteConfig) -> FailedEpisode {
     let shop = Arc::new(corner_shop());
     let address = served(&shop, config.asking.dialect, |_, _| {
         loop {
@@ -63,9 +63,9 @@ fn unanswered(config: RemoteConfig) -> FailedTrip {
 #[test]
 fn requests_and_episodes_have_time_limits() {
     let limit = Duration::from_millis(20);
-    let of_request = unanswered(asking(Dialect::VerlAgent, |asking| asking.answer_limit = limit));
+    let of_request = unanswered(asking(PromptFormat::VerlAgent, |asking| asking.answer_limit = limit));
     assert_eq!((of_request.reason.as_str(), of_request.attempts), ("no answer within 0.02 s", 2));
-    let of_episode = unanswered(RemoteConfig { trip_limit: limit, ..config(Dialect::VerlAgent) });
+    let of_episode = unanswered(RemoteConfig { trip_limit: limit, ..config(PromptFormat::VerlAgent) });
     assert_eq!((of_episode.reason.as_str(), of_episode.attempts), ("the trip had not ended after 0.02 s", 2));
 }
 
@@ -95,7 +95,7 @@ fn check_second(
 
 #[test]
 fn an_episode_fails_alone_and_with_a_reason() {
-    let config = || config(Dialect::VerlAgent);
+    let config = || config(PromptFormat::VerlAgent);
     // Two requests in each of two attempts.
     let expected = "HTTP status 500 Internal Server Error: out of order";
     check_second(expected, 4, config(), || error(500, "", "out of order"));
@@ -118,7 +118,7 @@ fn check_closed(
     let shop = Arc::new(corner_shop());
     let address = serve(answer);
     let endpoint = Endpoint::parse(&address, key.map(str::to_owned)).expect("an address");
-    let policy = RemotePolicy::new(endpoint, config(Dialect::VerlAgent)).expect("a client");
+    let policy = RemotePolicy::new(endpoint, config(PromptFormat::VerlAgent)).expect("a client");
     let refusal = play(&policy, &tasks(&shop, 3)).expect_err("no request is answered");
     assert_eq!(refusal.replace(&address, "SERVER/"), expected);
 }
@@ -147,7 +147,7 @@ fn an_unreachable_server_ends_the_rollout() {
     drop(listener);
     let shop = Arc::new(corner_shop());
     let refusal =
-        play(&policy(&address, config(Dialect::VerlAgent)), &tasks(&shop, 3)).expect_err("no server");
+        play(&policy(&address, config(PromptFormat::VerlAgent)), &tasks(&shop, 3)).expect_err("no server");
     assert!(
         refusal.starts_with(&format!("cannot ask the model at `{address}v1/chat/completions`: ")),
         "{refusal}"

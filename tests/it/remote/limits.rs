@@ -14,7 +14,7 @@ struct Load {
 /// The most requests at one time where so many episodes may run; the first of them wait for each other.
 fn most_at_once(concurrency: usize) -> usize {
     let shop = Arc::new(corner_shop());
-    let model = Model::new(&shop, Dialect::VerlAgent);
+    let model = Model::new(&shop, PromptFormat::VerlAgent);
     let load: Arc<(Mutex<Load>, Condvar)> = Arc::default();
     let shared = load.clone();
     let address = serve(move |asked| {
@@ -29,7 +29,7 @@ fn most_at_once(concurrency: usize) -> usize {
         load.lock().expect("no thread panics").now -= 1;
         answer
     });
-    let config = asking(Dialect::VerlAgent, |asking| asking.concurrency = concurrency);
+    let config = asking(PromptFormat::VerlAgent, |asking| asking.concurrency = concurrency);
     let trips = play(&policy(&address, config), &tasks(&shop, 10)).expect("the server is there");
     assert!(trips.iter().all(Result::is_ok), "{trips:?}");
     load.0.lock().expect("no thread panics").most
@@ -47,7 +47,7 @@ fn running_episodes_are_abandoned_at_a_stop() {
     let shop = Arc::new(corner_shop());
     let tasks: Vec<(usize, Task)> = tasks(&shop, 6).into_iter().enumerate().collect();
     let slow = instruction(&shop, &tasks[1].1);
-    let address = served(&shop, Dialect::VerlAgent, move |instruction, _| {
+    let address = served(&shop, PromptFormat::VerlAgent, move |instruction, _| {
         (instruction == slow).then(|| {
             loop {
                 std::thread::park();
@@ -55,7 +55,7 @@ fn running_episodes_are_abandoned_at_a_stop() {
         })
     });
     let (stop, mut n_ended) = (AtomicBool::new(false), 0);
-    let config = asking(Dialect::VerlAgent, |asking| asking.concurrency = 2);
+    let config = asking(PromptFormat::VerlAgent, |asking| asking.concurrency = 2);
     let played = policy(&address, config).play(&tasks, &stop, &mut |_, outcome| {
         outcome.expect("no episode fails");
         n_ended += 1;

@@ -14,14 +14,14 @@ use crate::common::corner_shop::corner_shop;
 use crate::common::model::{MAX_STEPS, Model, completion, error, local_episodes, tasks};
 use crate::common::server::{Request, Response, serve};
 use serde_json::{Map, Value, json};
-use webshop_agent::{Dialect, Episode, OraclePolicy, Sampling, Task};
+use webshop_agent::{PromptFormat, Episode, OraclePolicy, Sampling, Task};
 use webshop_env::{Shop, replay};
 use webshop_lm::StopReason;
-use webshop_remote::{AskConfig, Endpoint, FailedTrip, RemoteConfig, RemotePolicy, Retries};
+use webshop_remote::{RequestConfig, Endpoint, FailedEpisode, RemoteConfig, RemotePolicy, Retries};
 
 /// The requests to the server; requests and episodes are tried twice.
-fn config(dialect: Dialect) -> RemoteConfig {
-    let asking = AskConfig {
+fn config(dialect: PromptFormat) -> RemoteConfig {
+    let asking = RequestConfig {
         model: "parrot".into(),
         dialect,
         sampling: Sampling { temperature: 0.5, top_p: 0.9, max_tokens: 64, seed: 7 },
@@ -34,7 +34,7 @@ fn config(dialect: Dialect) -> RemoteConfig {
 }
 
 /// The same with other requests.
-fn asking(dialect: Dialect, change: impl Fn(&mut AskConfig)) -> RemoteConfig {
+fn asking(dialect: PromptFormat, change: impl Fn(&mut RequestConfig)) -> RemoteConfig {
     let mut config = config(dialect);
     change(&mut config.asking);
     config
@@ -45,7 +45,7 @@ fn policy(address: &str, config: RemoteConfig) -> RemotePolicy {
     RemotePolicy::new(endpoint, config).expect("a client")
 }
 
-type Outcomes = Vec<Result<Episode, FailedTrip>>;
+type Outcomes = Vec<Result<Episode, FailedEpisode>>;
 
 /// The outcomes of the tasks, in their order.
 fn play(policy: &RemotePolicy, tasks: &[Task]) -> Result<Outcomes, String> {
@@ -72,7 +72,7 @@ fn lines(shop: &Shop, episodes: &[Episode]) -> String {
 /// A server whose model answers in a format, unless `instead` has another response to the n-th request of an episode.
 fn served(
     shop: &Arc<Shop>,
-    dialect: Dialect,
+    dialect: PromptFormat,
     instead: impl Fn(&str, usize) -> Option<Response> + Send + Sync + 'static,
 ) -> String {
     let model = Model::new(shop, dialect);
@@ -98,7 +98,7 @@ fn a_served_model_acts_as_the_oracle_in_every_format() {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 10);
     let here = local_episodes(&tasks, &mut OraclePolicy);
-    for dialect in Dialect::ALL {
+    for dialect in PromptFormat::ALL {
         let policy = policy(&served(&shop, dialect, |_, _| None), config(dialect));
         let there = play(&policy, &tasks).expect("the server is there");
         let there: Vec<Episode> = there.into_iter().map(|trip| trip.expect("no episode fails")).collect();
@@ -133,11 +133,11 @@ fn requests_have_the_fields_of_the_configuration() {
             kept.lock().expect("no thread panics").push(serde_json::from_str(&asked.body).expect("JSON"));
             model.answer(asked)
         });
-        let config = RemoteConfig { asking: AskConfig { concurrency: 1, ..config.asking }, ..config };
+        let config = RemoteConfig { asking: RequestConfig { concurrency: 1, ..config.asking }, ..config };
         play(&policy(&address, config), &tasks(&shop, 2)).expect("the server is there");
         std::mem::take(&mut *seen.lock().expect("no thread panics"))
     };
-    let first = requests(config(Dialect::VerlAgent));
+    let first = requests(config(PromptFormat::VerlAgent));
     for request in &first {
         let fields: Vec<&String> = request.as_object().expect("an object").keys().collect();
         assert_eq!(fields, ["model", "messages", "temperature", "top_p", "max_tokens", "seed"]);
@@ -149,12 +149,12 @@ fn requests_have_the_fields_of_the_configuration() {
     };
     assert_eq!(BTreeSet::from_iter(seeds(&first)).len(), first.len(), "every turn has a seed of its own");
     assert!(seeds(&first).iter().all(|&seed| seed < 1 << 31));
-    assert_eq!(requests(config(Dialect::VerlAgent)), first, "and the same each time");
-    let other = requests(asking(Dialect::VerlAgent, |asking| asking.sampling.seed = 8));
+    assert_eq!(requests(config(PromptFormat::VerlAgent)), first, "and the same each time");
+    let other = requests(asking(PromptFormat::VerlAgent, |asking| asking.sampling.seed = 8));
     assert!(seeds(&other).iter().zip(seeds(&first)).all(|(&other, first)| other != first));
     let more = json!({ "top_k": 5, "max_tokens": null, "max_completion_tokens": 9 });
     let more = more.as_object().cloned().expect("an object");
-    let called = requests(asking(Dialect::ToolCall, |asking| asking.more = more.clone()));
+    let called = requests(asking(PromptFormat::ToolCall, |asking| asking.more = more.clone()));
     assert_eq!(called[0]["tools"][0]["function"]["name"], "search");
     assert_eq!((&called[0]["top_k"], &called[0]["max_completion_tokens"]), (&json!(5), &json!(9)));
     assert_eq!(called[0].get("max_tokens"), None);
@@ -169,8 +169,8 @@ fn a_chat_that_no_longer_fits_truncates_its_episode() {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 2);
     let message = "This model's maximum context length is 99 tokens.";
-    let address = served(&shop, Dialect::Ragen, move |_, n| (n == 3).then(|| error(400, "", message)));
-    let trips = play(&policy(&address, config(Dialect::Ragen)), &tasks).expect("the server is there");
+    let address = served(&shop, PromptFormat::Ragen, move |_, n| (n == 3).then(|| error(400, "", message)));
+    let trips = play(&policy(&address, config(PromptFormat::Ragen)), &tasks).expect("the server is there");
     for trip in trips {
         let trip = trip.expect("no episode fails");
         assert_eq!((trip.turns.len(), trip.truncated, trip.terminated, trip.reward), (2, true, false, 0.0));
@@ -187,11 +187,11 @@ fn records_hold_the_stop_reason_and_malformed_calls() {
         json!([{ "id": "c", "type": "function", "function": function }])
     };
     let calls = [call("{\"label\": \"buy n"), call("[3]")];
-    let address = served(&shop, Dialect::ToolCall, move |_, n| {
+    let address = served(&shop, PromptFormat::ToolCall, move |_, n| {
         let message = |calls: &Value| json!({ "role": "assistant", "content": null, "tool_calls": calls });
         calls.get(n - 1).map(|calls| completion(message(calls), "length"))
     });
-    let config = RemoteConfig { max_steps: 2, ..config(Dialect::ToolCall) };
+    let config = RemoteConfig { max_steps: 2, ..config(PromptFormat::ToolCall) };
     let trips = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
     let trip = trips[0].as_ref().expect("no episode fails");
     let turns: Vec<_> =

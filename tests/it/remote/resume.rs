@@ -16,7 +16,7 @@ fn file_of(shop: &Shop, episodes: &[Episode], more: &str) -> tempfile::NamedTemp
 fn a_file_of_episodes_is_continued() {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 4);
-    let policy = policy(&served(&shop, Dialect::Ragen, |_, _| None), config(Dialect::Ragen));
+    let policy = policy(&served(&shop, PromptFormat::Ragen, |_, _| None), config(PromptFormat::Ragen));
     let made = play(&policy, &tasks).expect("the server is there");
     let made: Vec<Episode> = made.into_iter().map(|trip| trip.expect("no episode fails")).collect();
     // The episodes of the second and the last task, and the beginning of another.
@@ -45,9 +45,9 @@ fn a_file_of_episodes_is_continued() {
 fn a_file_of_other_episodes_is_refused() {
     let shop = Arc::new(corner_shop());
     let tasks = tasks(&shop, 2);
-    let address = served(&shop, Dialect::Ragen, |_, _| None);
+    let address = served(&shop, PromptFormat::Ragen, |_, _| None);
     let as_configured = |config: RemoteConfig| policy(&address, config);
-    let first = as_configured(config(Dialect::Ragen));
+    let first = as_configured(config(PromptFormat::Ragen));
     let made = play(&first, &tasks).expect("the server is there");
     let made: Vec<Episode> = made.into_iter().map(|trip| trip.expect("no episode fails")).collect();
     let check = |expected: &str, policy: &RemotePolicy, tasks: &[Task], episodes: &[Episode], more: &str| {
@@ -61,13 +61,13 @@ fn a_file_of_other_episodes_is_refused() {
     };
     let differs = |what: &str| format!("line 1: not made as the rest would be: {what}");
     let other = |change: &dyn Fn(&mut RemoteConfig)| {
-        let mut config = config(Dialect::Ragen);
+        let mut config = config(PromptFormat::Ragen);
         change(&mut config);
         as_configured(config)
     };
     let model = other(&|config| config.asking.model = "owl".into());
     check(&differs("model `parrot` then, `owl` now"), &model, &tasks, &made, "");
-    let dialect = other(&|config| config.asking.dialect = Dialect::ShopR1);
+    let dialect = other(&|config| config.asking.dialect = PromptFormat::ShopR1);
     let expected = "dialect `ragen` then, `shop-r1` now, prompt `ragen-v1` then, `shop-r1-v3` now";
     check(&differs(expected), &dialect, &tasks, &made, "");
     let steps = other(&|config| config.max_steps = 9);

@@ -10,14 +10,14 @@ use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
 use webshop_agent::{
-    next_action::About, next_action::ActionType, next_action::BuyNowAs, next_action::NextAction,
-    next_action::Sample, next_action::SampleSource, next_action::dead_end, next_action::samples_of,
+    next_action::ExampleOptions, next_action::ActionType, next_action::BuyNowAs, next_action::NextAction,
+    next_action::Sample, next_action::ExampleSource, next_action::terminate_example, next_action::examples_of,
 };
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
 use webshop_training::{config::CatalogConfig, open_shop};
 
-const ABOUT: About<'_> = About { source: SampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };
+const ABOUT: ExampleOptions<'_> = ExampleOptions { source: ExampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };
 
 fn embedded() -> Shop {
     open_shop(&CatalogConfig { source: "100".into(), ..CatalogConfig::default() }).expect("the shop opens")
@@ -31,12 +31,12 @@ fn steps(said: &[&str]) -> Vec<(String, Action)> {
     said.iter().map(|said| (String::new(), said.parse().unwrap_or_else(|never| match never {}))).collect()
 }
 
-fn samples(lines: &str) -> Vec<Sample> {
+fn samples(lines: &str) -> Vec<Example> {
     lines.lines().map(|line| serde_json::from_str(line).expect("a sample")).collect()
 }
 
 /// The action of an example in short.
-fn done(sample: &Sample) -> String {
+fn done(sample: &Example) -> String {
     match &sample.action {
         NextAction::Click { name } => format!("{} {name}", sample.id),
         NextAction::TypeAndSubmit { text, .. } => format!("{} search {text}", sample.id),
@@ -44,12 +44,12 @@ fn done(sample: &Sample) -> String {
     }
 }
 
-pub(super) fn all_done(samples: &[Sample]) -> Vec<String> {
+pub(super) fn all_done(samples: &[Example]) -> Vec<String> {
     samples.iter().map(done).collect()
 }
 
 /// The samples that `data` writes with these flags, and the table.
-pub(super) fn data(flags: &[&str]) -> (Vec<Sample>, String) {
+pub(super) fn data(flags: &[&str]) -> (Vec<Example>, String) {
     let answer = webshop(&[&["shop-r1", "data"], flags].concat(), "");
     assert_eq!(answer.code, Some(0), "{flags:?}: {}", answer.stderr);
     (samples(&answer.stdout), answer.stderr)
@@ -68,7 +68,7 @@ fn each_step_of_an_episode_is_an_example_if_its_action_is_available() {
         "click[buy now]",
         "click[buy now]",
     ];
-    let made = samples_of(&shop, tea, &steps(&said), ABOUT);
+    let made = examples_of(&shop, tea, &steps(&said), ABOUT);
     let id = |step: usize| format!("policy-{}-{step}", tea.0);
     // Step 1 is no available action, step 2 has no search bar, and step 6 is behind the purchase.
     let expected = ["search green tea", "b0tea00001", "crème brûlée", "buy now"];
@@ -85,8 +85,8 @@ fn each_step_of_an_episode_is_an_example_if_its_action_is_available() {
         "an action is in the context though it makes no example"
     );
     assert!(last.page.contains("<option name=\"crème brûlée\" clicked>"), "{}", last.page);
-    let about = About { buy_now_as: BuyNowAs::Terminate, ..ABOUT };
-    let made = samples_of(&shop, tea, &steps(&said), about);
+    let about = ExampleOptions { buy_now_as: BuyNowAs::Terminate, ..ABOUT };
+    let made = examples_of(&shop, tea, &steps(&said), about);
     assert_eq!(made[3].action, NextAction::Terminate {});
 }
 
@@ -95,21 +95,21 @@ fn a_terminate_example_lists_nothing_worth_buying() {
     let shop = corner_shop();
     let (tea, sheet) = (tea(&shop), goal(&shop, "B0SHEET001", &["twin [38x75]"]).id);
     // The sheets alone are listed. Their title shares no noun with the tea's, so that the reward's factor is 0.
-    let example = dead_end(&shop, tea, sheet, ABOUT).expect("a terminate example");
+    let example = terminate_example(&shop, tea, sheet, ABOUT).expect("a terminate example");
     assert_eq!(example.page.matches("<a name=").count(), 1, "{}", example.page);
-    assert_eq!(done(&example), format!("dead_end-{}-{}-1 leave", tea.0, sheet.0));
-    assert_eq!((example.source, example.context.len()), (SampleSource::DeadEnd, 1));
+    assert_eq!(done(&example), format!("terminate_example-{}-{}-1 leave", tea.0, sheet.0));
+    assert_eq!((example.source, example.context.len()), (ExampleSource::Terminate, 1));
     assert_eq!(example.rationale, "I find nothing that I want.");
-    assert_eq!(dead_end(&shop, tea, tea, ABOUT), None, "the wanted product is listed");
+    assert_eq!(terminate_example(&shop, tea, tea, ABOUT), None, "the wanted product is listed");
     // Sneakers without laces earn more than a tenth of a goal for some with: the kind is right.
     let [laced, plain] =
         [["white", "8"], ["white", "9"]].map(|options| goal(&shop, "B0SNEAK001", &options).id);
-    assert_eq!(dead_end(&shop, laced, plain, ABOUT), None);
+    assert_eq!(terminate_example(&shop, laced, plain, ABOUT), None);
     let shop = embedded();
     // Of 8 results for curtains none is a drink, nor are the brushes among them.
-    let example = dead_end(&shop, GoalId(41), GoalId(1226), ABOUT).expect("a terminate example");
+    let example = terminate_example(&shop, GoalId(41), GoalId(1226), ABOUT).expect("a terminate example");
     assert!(example.page.contains("(Total results: 8)"), "{}", example.page);
-    assert_eq!(dead_end(&shop, GoalId(41), GoalId(41), ABOUT), None);
+    assert_eq!(terminate_example(&shop, GoalId(41), GoalId(41), ABOUT), None);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn data_is_the_same_every_time_and_checks_out() {
     }
     assert_eq!(written[0], written[1]);
     let made = samples(&written[0]);
-    let n_terminate = made.iter().filter(|sample| sample.source == SampleSource::DeadEnd).count();
+    let n_terminate = made.iter().filter(|sample| sample.source == ExampleSource::Terminate).count();
     // A tenth of all, to the nearest whole sample.
     assert_eq!(n_terminate, ((made.len() - n_terminate) as f64 / 9.0).round() as usize);
     assert!(made.iter().all(|sample| sample.split == "train" && !sample.rationale.is_empty()));
@@ -141,7 +141,7 @@ fn counts_of(table: &str) -> String {
 #[test]
 fn a_models_rationale_is_taken_where_its_action_is_the_recorded_one() {
     let (before, _) = data(&["--episodes", "4"]);
-    let answers = |step: &Sample| {
+    let answers = |step: &Example| {
         // The first step for a reason of its own, the second done otherwise, the others not readable.
         let (rationale, action) = match step.step {
             0 => ("I ask for it.", step.action.clone()),
@@ -161,21 +161,21 @@ fn a_models_rationale_is_taken_where_its_action_is_the_recorded_one() {
     assert_eq!(before.len(), after.len());
     let n_first = before.iter().filter(|step| step.step == 0).count();
     // A terminate example is the second step of its session, and its action is right.
-    let dead_ends = before.iter().filter(|step| step.source == SampleSource::DeadEnd).count();
+    let dead_ends = before.iter().filter(|step| step.source == ExampleSource::Terminate).count();
     let n = n_first + dead_ends;
     assert!(told.contains(&format!("rationales by a model: {n} of {}", before.len())), "{told}");
     for (before, after) in before.iter().zip(&after) {
         let expected = match (before.step, before.source) {
             (0, _) => "I ask for it.",
-            (_, SampleSource::DeadEnd) => "I leave.",
+            (_, ExampleSource::Terminate) => "I leave.",
             _ => &before.rationale,
         };
         assert_eq!(after.rationale, expected, "{}", after.id);
         let recalled = after.context.first().map(|step| step.rationale.as_str());
-        let asked = before.source == SampleSource::Demonstration && before.step > 0;
+        let asked = before.source == ExampleSource::Demonstration && before.step > 0;
         assert!(!asked || recalled == Some("I ask for it."), "{}: {recalled:?}", after.id);
         let without =
-            |sample: &Sample| Sample { rationale: String::new(), context: Vec::new(), ..sample.clone() };
+            |sample: &Example| Example { rationale: String::new(), context: Vec::new(), ..sample.clone() };
         assert_eq!(without(before), without(after));
     }
 }

@@ -8,7 +8,7 @@ use crate::common::in_area;
 use serde_json::{Value, json};
 
 use super::data::{all_done, data};
-use webshop_agent::{next_action::Sample, next_action::SampleSource};
+use webshop_agent::{next_action::Sample, next_action::ExampleSource};
 
 const TEA: &str =
     "my aunt cannot have sugar, so i am after a sugar free green tea, ideally the creme brulee one";
@@ -132,9 +132,9 @@ fn chats_about_this_shop_are_replayed_in_it() {
     let flags = ["--split", "all", "--terminate-share", "0", "--catalog", CORNER_SHOP];
     let (there, _) = data(&[&["--from", "episodes", "--input", path(&trips)], &flags[..]].concat());
     let (back, _) = data(&[&["--from", "human", "--input", path(&chats)], &flags[..]].concat());
-    let as_human = |sample: &Sample| Sample {
+    let as_human = |sample: &Example| Example {
         id: sample.id.replacen("policy", "human", 1),
-        source: SampleSource::Human,
+        source: ExampleSource::Human,
         ..sample.clone()
     };
     assert_eq!(back, there.iter().map(as_human).collect::<Vec<_>>());

@@ -11,14 +11,14 @@ use crate::common::experiment::{begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
 use webshop_agent::{
-    Manner, next_action::ActionType, next_action::NextAction, next_action::Sample, next_action::SampleSource,
+    ExpertKind, next_action::ActionType, next_action::NextAction, next_action::Sample, next_action::ExampleSource,
 };
-use webshop_evaluation::{next_action::Verdict, next_action::judge, next_action::scores_of};
+use webshop_evaluation::{next_action::StepResult, next_action::judge, next_action::scores_of};
 use webshop_products::{GoalId, Seed, Split};
 use webshop_report::write_comparison;
 use webshop_training::{
-    Comparison, ComparisonFolder, Config, Ground, Metric, Observer, Phase, Record, Silent, Stages,
-    TrainingError, branch, compare, config::LossName, data::single_steps::Steps, read_records,
+    Comparison, ComparisonFolder, Config, TaskSet, Metric, Observer, Phase, Record, Silent, RunSummary,
+    TrainingError, branch, compare, config::LossKind, data::single_steps::Steps, read_records,
     run::folder::RunFolder, train, warm_up,
 };
 
@@ -48,7 +48,7 @@ fn run_in(
     config: &Config,
     observer: &dyn Observer,
     stop: &AtomicBool,
-) -> webshop_training::Result<Stages> {
+) -> webshop_training::Result<RunSummary> {
     let run = match folder.exists() {
         true => RunFolder::resume(folder)?.0,
         false => RunFolder::create(folder, config)?,
@@ -57,7 +57,7 @@ fn run_in(
 }
 
 /// A whole run.
-fn whole(config: &Config) -> (TempDir, Stages) {
+fn whole(config: &Config) -> (TempDir, RunSummary) {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let stages = run_in(&keep.path().join("run"), config, &Silent, &AtomicBool::new(false));
     (keep, stages.expect("a run to the end"))
@@ -67,7 +67,7 @@ fn last_step() -> String {
     format!("step-{:06}", WARM_STEPS + RL_STEPS)
 }
 
-static GRPO: LazyLock<(TempDir, Stages)> = LazyLock::new(|| whole(&config(&[])));
+static GRPO: LazyLock<(TempDir, RunSummary)> = LazyLock::new(|| whole(&config(&[])));
 
 fn records(keep: &TempDir) -> Vec<Record> {
     read_records(&keep.path().join("run"), "test").expect("what was recorded")
@@ -153,9 +153,9 @@ static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
 
 #[test]
 fn every_loss_learns_from_single_steps() {
-    for loss in LossName::ALL {
+    for loss in LossKind::ALL {
         let group_size = if loss.is_by_group() { 4 } else { 1 };
-        let refresh = if loss == LossName::ApoLagged { 1 } else { 0 };
+        let refresh = if loss == LossKind::ApoLagged { 1 } else { 0 };
         let setting = [
             &*format!("learner.loss={loss}"),
             &*format!("learner.group_size={group_size}"),
@@ -228,7 +228,7 @@ fn steps_that_are_too_long_are_left_out_and_counted() {
 #[test]
 fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     let config = config(&[]);
-    let ground = Ground::open(&config).expect("a small task set");
+    let ground = TaskSet::open(&config).expect("a small task set");
     let held_out = || Steps::held_out(&ground, 10, &config.shop_r1, Split::Test, 24);
     let steps = held_out();
     assert_eq!(steps.len(), 24);
@@ -241,13 +241,13 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     assert_eq!(met.len(), steps.len(), "no step is evaluated twice");
     let file = GRPO.0.path().join(format!("run/answers/{}.jsonl", last_step()));
     let kept = fs::read_to_string(file).expect("the last completions");
-    let verdicts: Vec<Verdict> =
+    let verdicts: Vec<StepResult> =
         kept.lines().map(|line| serde_json::from_str(line).expect("a completion")).collect();
     assert!(verdicts.iter().map(|verdict| &verdict.id).eq(steps.iter().map(|(_, step)| &step.id)));
     // The evaluation of the run is that of these completions.
     let learned = GRPO.1.learned.as_ref().and_then(|stage| stage.next_action.as_ref());
     assert_eq!(learned, Some(&scores_of(&verdicts, Seed(0))));
-    let samples: Vec<Sample> = steps.into_iter().map(|(_, step)| step).collect();
+    let samples: Vec<Example> = steps.into_iter().map(|(_, step)| step).collect();
     let perfect: Vec<Option<String>> = samples.iter().map(|step| Some(step.answer())).collect();
     assert_eq!(scores_of(&judge(&samples, &perfect), Seed(0)).exact_string.value, 1.0);
 }
@@ -255,12 +255,12 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
 #[test]
 fn terminate_examples_stay_within_their_split() {
     let config = config(&["shop_r1.dead_ends=1"]);
-    let ground = Ground::open(&config).expect("a small task set");
+    let ground = TaskSet::open(&config).expect("a small task set");
     let goals = ground.shop().goals();
     for split in [Split::Train, Split::Test] {
         let steps = Steps::held_out(&ground, 10, &config.shop_r1, split, 24);
-        assert!(!steps.is_empty() && steps.iter().all(|(_, step)| step.source == SampleSource::DeadEnd));
-        // `dead_end-goal-other-step`
+        assert!(!steps.is_empty() && steps.iter().all(|(_, step)| step.source == ExampleSource::Terminate));
+        // `terminate_example-goal-other-step`
         let others = steps.iter().map(|(_, step)| {
             let number = step.id.split('-').nth(2).expect("the other goal");
             GoalId(number.parse().expect("a number"))
@@ -291,34 +291,34 @@ fn both_experts_are_cloned() {
     assert_eq!(hasty[..5], careful[..5], "copy tasks come first");
     assert!(hasty[5..] != careful[5..]);
     let config = config(&["shop_r1.dead_ends=0"]);
-    let ground = Ground::open(&config).expect("a small task set");
+    let ground = TaskSet::open(&config).expect("a small task set");
     let steps =
         Steps { ground: &ground, results_shown: 10, config: &config.shop_r1, recorded: None, seed: Seed(0) };
-    let of = |manner| -> Vec<Sample> {
+    let of = |manner| -> Vec<Example> {
         ground.training().iter().filter_map(|&goal| steps.sample(goal, manner, 0)).collect()
     };
     // The expert without thoughts searches, opens the first result and buys it; only the thinking one quotes the title.
-    let hasty = of(Manner::Hasty);
-    let does = |sample: &Sample| match sample.step {
+    let hasty = of(ExpertKind::NoThinking);
+    let does = |sample: &Example| match sample.step {
         0 => sample.action.action_type() == ActionType::TypeAndSubmit,
         1 => sample.action.action_type() == ActionType::Click,
         _ => sample.step == 2 && sample.action == NextAction::Click { name: "buy now".into() },
     };
     assert!(hasty.iter().all(does), "{hasty:#?}");
-    let reads = |sample: &Sample| sample.rationale.starts_with("I read: ");
+    let reads = |sample: &Example| sample.rationale.starts_with("I read: ");
     assert!(hasty.len() > 20 && !hasty.iter().any(reads));
-    assert!(of(Manner::Careful).iter().any(reads));
+    assert!(of(ExpertKind::Thinking).iter().any(reads));
 }
 
 #[test]
 fn steps_of_a_file_are_trained_on() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let file = keep.path().join("steps.jsonl");
-    let ground = Ground::open(&config(&[])).expect("a small task set");
+    let ground = TaskSet::open(&config(&[])).expect("a small task set");
     let steps = Steps::held_out(&ground, 10, &config(&[]).shop_r1, Split::Train, 30);
     let lines = |split: &str| {
-        let line = |(_, step): &(_, Sample)| {
-            serde_json::to_string(&Sample { split: split.into(), ..step.clone() }).expect("JSON") + "\n"
+        let line = |(_, step): &(_, Example)| {
+            serde_json::to_string(&Example { split: split.into(), ..step.clone() }).expect("JSON") + "\n"
         };
         steps.iter().map(line).collect::<String>()
     };

@@ -116,9 +116,9 @@ fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static st
 }
 
 /// A loss with a group size and a refresh of V* that it accepts.
-fn setting_of(loss: LossName) -> String {
+fn setting_of(loss: LossKind) -> String {
     let group_size = if loss.is_by_group() { 4 } else { 1 };
-    let refresh = if loss == LossName::ApoLagged { 2 } else { 0 };
+    let refresh = if loss == LossKind::ApoLagged { 2 } else { 0 };
     format!("value.refresh={refresh} learner.group_size={group_size} learner.loss={loss}")
 }
 
@@ -141,7 +141,7 @@ fn settings() -> Vec<String> {
     let mut settings: Vec<String> = representative.map(String::from).into();
     if EXHAUSTIVE {
         settings.extend(others.map(String::from));
-        settings.extend(LossName::ALL.into_iter().map(setting_of));
+        settings.extend(LossKind::ALL.into_iter().map(setting_of));
     }
     settings
 }

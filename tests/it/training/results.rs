@@ -22,12 +22,12 @@ fn a_trained_model_is_found_by_all_its_names() {
         REFERENCE.folder.join("checkpoints").join(&last),
         REFERENCE.folder.join("checkpoints/last/model"),
     ];
-    let loaded = names.map(|name| Trained::load(&name).expect("a trained model"));
+    let loaded = names.map(|name| TrainedModel::load(&name).expect("a trained model"));
     for trained in &loaded[..3] {
         assert_eq!(trained.config, toy(&[]));
     }
     for trained in &loaded {
-        let fingerprint = |trained: &Trained| trained.model.fingerprint().expect("f32 weights");
+        let fingerprint = |trained: &TrainedModel| trained.model.fingerprint().expect("f32 weights");
         assert_eq!(fingerprint(trained), fingerprint(&loaded[0]));
     }
 }
@@ -55,7 +55,7 @@ fn every_parameter_learns() {
 #[test]
 fn no_goal_of_the_evaluation_is_trained_on() {
     let config = toy(&["catalog.size=all", "practice_shops=2", "practice_products=30"]);
-    let ground = Ground::open(&config).expect("a shop and two auxiliary shops");
+    let ground = TaskSet::open(&config).expect("a shop and two auxiliary shops");
     let held_out = ground.held_out(Split::Test, usize::MAX);
     assert_eq!(held_out.len(), ground.shop().goals().split(Split::Test).len());
     let held_out: Vec<&Goal> = held_out.iter().map(|&goal| ground.shop().goals().get(goal)).collect();
@@ -103,7 +103,7 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
         |link: &str| fs::canonicalize(checkpoints.join(link)).expect("a link").file_name().map(Into::into);
     let found: [Option<PathBuf>; 2] = ["best", "last"].map(name);
     assert_eq!(found, [Some(format!("step-{best:06}").into()), Some("step-000064".into())]);
-    Trained::load(&checkpoints.join("best")).expect("a model that can shop");
+    TrainedModel::load(&checkpoints.join("best")).expect("a model that can shop");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
 
 #[test]
 fn the_episodes_of_a_run_can_be_replayed() {
-    let ground = Ground::open(&toy(&[])).expect("a small task set");
+    let ground = TaskSet::open(&toy(&[])).expect("a small task set");
     for step in ["step-000060", "step-000064"] {
         let episodes =
             fs::read(REFERENCE.folder.join(format!("episodes/{step}.jsonl"))).expect("recorded episodes");

@@ -4,18 +4,18 @@ use webshop_agent::AgentError;
 use webshop_env::EnvError;
 use webshop_products::DataError;
 
-/// The result of everything in this crate that can fail.
+/// Result of this crate's fallible functions.
 pub type Result<T, E = EvaluationError> = std::result::Result<T, E>;
 
-/// Why a reward configuration or a check of an environment was refused.
+/// A rejected reward configuration, or an environment check that could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluationError {
     /// No configuration section has this key.
     #[error("unknown configuration key `{key}`{hint}")]
     UnknownKey {
-        /// The key.
+        /// The key as given.
         key: String,
-        /// The known keys.
+        /// Text that lists the known keys.
         hint: String,
     },
     /// The value has the wrong type or is out of range.
@@ -26,13 +26,13 @@ pub enum EvaluationError {
         /// The accepted range and the given value.
         problem: String,
     },
-    /// The catalog or its goals.
+    /// An error of the catalog or its goals.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The shop.
+    /// An error of the shop.
     #[error(transparent)]
     Env(#[from] EnvError),
-    /// A policy or an episode.
+    /// An error of a policy or a rollout.
     #[error(transparent)]
     Agent(#[from] AgentError),
 }

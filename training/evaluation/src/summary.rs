@@ -1,50 +1,51 @@
-//! What a set of episodes amounts to.
+//! Statistics of a set of episodes.
 //!
-//! [`Summary`] is the answer of `webshop rollout` and `webshop eval` and of every evaluation during
-//! training: success (reward exactly 1) with its 95 % interval, mean score, length, and how the failures
-//! failed. Trips at a site are counted in the same words. It counts; it does not compare and does not decide.
+//! A [`Summary`] holds the success rate (reward exactly 1) and the mean score with 95 % intervals, the mean
+//! length, and the number of failures of each [`FailureKind`]. `webshop rollout`, `webshop eval` and every
+//! evaluation during training report one. A [`Tally`] builds it episode by episode, for episodes in our shop
+//! and at a website. Two summaries are not compared here.
 
+use webshop_agent::EpisodeExt;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::Episode;
-use webshop_agent::SiteTrip;
+use webshop_agent::{Episode, SiteEpisode};
 use webshop_env::RewardBreakdown;
 
 use crate::statistics::{mean_interval, wilson_interval};
 
-/// Why an episode did not succeed. Each failed episode has one kind, the first that applies.
+/// Why an episode failed. Each failed episode has exactly one kind, the first that applies in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The trip ended without a purchase.
+    /// The episode ended without a purchase.
     NeverBought,
-    /// The article is of another type or lacks a wanted attribute.
+    /// The product is of another type or lacks a required attribute.
     WrongProduct,
-    /// The right kind of article, but a wanted option was not chosen.
+    /// The product matches, but a required option was not selected.
     MissingOption,
-    /// All as wanted but too dear.
+    /// Product and options match, but the price is above the limit.
     OverPrice,
-    /// Paid less than 1 by a site, which does not say why.
+    /// A website returned a reward below 1; it does not report the breakdown.
     Unexplained,
 }
 
 impl FailureKind {
-    /// The kind of `episode`, `None` if it succeeded.
+    /// The failure kind of `episode`; `None` if it succeeded.
     pub fn of(episode: &Episode) -> Option<Self> {
         Self::of_purchase(episode.breakdown.as_ref())
     }
 
-    /// The kind of a trip with this purchase, if any, at its end; `None` if that was a success.
-    pub fn of_purchase(bought: Option<&RewardBreakdown>) -> Option<Self> {
-        let Some(bought) = bought else {
+    /// The failure kind of an episode that ended with this purchase, or without one; `None` if it succeeded.
+    pub fn of_purchase(purchase: Option<&RewardBreakdown>) -> Option<Self> {
+        let Some(purchase) = purchase else {
             return Some(Self::NeverBought);
         };
-        if bought.is_success() {
+        if purchase.is_success() {
             None
-        } else if bought.r_type() < 1.0 || bought.attribute_matches < bought.n_attributes {
+        } else if purchase.r_type() < 1.0 || purchase.attribute_matches < purchase.n_attributes {
             Some(Self::WrongProduct)
-        } else if bought.option_matches < bought.n_options {
+        } else if purchase.option_matches < purchase.n_options {
             Some(Self::MissingOption)
         } else {
             Some(Self::OverPrice)
@@ -52,7 +53,7 @@ impl FailureKind {
     }
 }
 
-/// How many episodes failed in which way.
+/// Number of failed episodes by [`FailureKind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
     /// See [`FailureKind::NeverBought`].
@@ -63,21 +64,37 @@ pub struct Failures {
     pub missing_option: usize,
     /// See [`FailureKind::OverPrice`].
     pub over_price: usize,
-    /// See [`FailureKind::Unexplained`]; present only where there are such, as our own shop has none.
+    /// See [`FailureKind::Unexplained`]. Left out of JSON if 0, as always in our own shop.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unexplained: usize,
+}
+
+impl Failures {
+    fn of(kinds: impl Iterator<Item = FailureKind>) -> Self {
+        let mut counts = Self::default();
+        for kind in kinds {
+            match kind {
+                FailureKind::NeverBought => counts.never_bought += 1,
+                FailureKind::WrongProduct => counts.wrong_product += 1,
+                FailureKind::MissingOption => counts.missing_option += 1,
+                FailureKind::OverPrice => counts.over_price += 1,
+                FailureKind::Unexplained => counts.unexplained += 1,
+            }
+        }
+        counts
+    }
 }
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The figures of a set of episodes. Rates are shares from 0 to 1.
+/// Statistics of a set of episodes. Rates are shares from 0 to 1; all are 0 for no episodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many episodes.
+    /// Number of episodes.
     pub episodes: usize,
-    /// Share with reward exactly 1.
+    /// Share of episodes with reward exactly 1.
     pub success_rate: f64,
     /// Wilson interval of the success rate, 95 %.
     pub success_ci95: [f64; 2],
@@ -87,47 +104,48 @@ pub struct Summary {
     pub score_ci95: [f64; 2],
     /// Mean number of actions.
     pub mean_turns: f64,
-    /// Share of actions that the shop could not carry out.
+    /// Share of actions that had no effect because they were malformed or not available.
     pub inadmissible_rate: f64,
-    /// Mean number of tokens the model said in an episode; 0 for policies without tokens.
+    /// Mean number of generated tokens in an episode; 0 for policies without tokens.
     pub mean_sampled_tokens: f64,
-    /// Share of episodes in which the model wrote down a thought.
+    /// Share of episodes with at least one written thought.
     pub thinking_rate: f64,
-    /// How the others failed.
+    /// Failed episodes by kind.
     pub failures: Failures,
-    /// How much of what was wanted was bought, part by part; unknown of trips at a site.
+    /// Mean parts of the reward; `None` for episodes at a website, which does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward_parts: Option<RewardParts>,
 }
 
-/// The parts that a reward is made of, each from 0 to 1, as means over episodes; one without a purchase counts 0.
+/// The parts of the reward, each from 0 to 1, as means over episodes. An episode without a purchase counts 0
+/// in each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RewardParts {
-    /// The factor for the kind of product.
+    /// The type factor `r_type`.
     pub product_type: f64,
-    /// Share of the wanted attributes that the product has; 1 where none is wanted.
+    /// Share of the required attributes that the product has; 1 if none is required.
     pub attributes: f64,
-    /// Share of the wanted options that were chosen; 1 where none is wanted.
+    /// Share of the required options that were selected; 1 if none is required.
     pub options: f64,
-    /// Share of purchases at a price in reach.
+    /// Share of episodes that bought within the price limit.
     pub price: f64,
 }
 
 impl RewardParts {
-    /// The parts of a trip with this purchase, if any, at its end.
-    fn of(bought: Option<&RewardBreakdown>) -> Self {
+    /// The parts of an episode that ended with this purchase, or without one.
+    fn of(purchase: Option<&RewardBreakdown>) -> Self {
         let share =
-            |met: u32, wanted: u32| if wanted == 0 { 1.0 } else { f64::from(met) / f64::from(wanted) };
-        bought.map_or(Self::default(), |bought| Self {
-            product_type: bought.r_type(),
-            attributes: share(bought.attribute_matches, bought.n_attributes),
-            options: share(bought.option_matches, bought.n_options),
-            price: f64::from(u8::from(bought.price_ok)),
+            |met: u32, required: u32| if required == 0 { 1.0 } else { f64::from(met) / f64::from(required) };
+        purchase.map_or(Self::default(), |purchase| Self {
+            product_type: purchase.r_type(),
+            attributes: share(purchase.attribute_matches, purchase.n_attributes),
+            options: share(purchase.option_matches, purchase.n_options),
+            price: f64::from(u8::from(purchase.price_ok)),
         })
     }
 
-    fn mean(trips: &[Self]) -> Self {
-        let mean = |part: fn(&Self) -> f64| trips.iter().map(part).sum::<f64>() / trips.len().max(1) as f64;
+    fn mean(parts: &[Self]) -> Self {
+        let mean = |part: fn(&Self) -> f64| parts.iter().map(part).sum::<f64>() / parts.len().max(1) as f64;
         Self {
             product_type: mean(|of| of.product_type),
             attributes: mean(|of| of.attributes),
@@ -137,16 +155,16 @@ impl RewardParts {
     }
 }
 
-/// Trips that are counted one by one, so that none need be kept.
+/// Accumulates the statistics of episodes one by one, so that the episodes need not be kept.
 #[derive(Debug, Default)]
 pub struct Tally {
-    trips: Vec<Counted>,
+    episodes: Vec<EpisodeCounts>,
 }
 
 impl Tally {
-    /// Counts `episode`.
+    /// Adds an episode in our shop.
     pub fn count(&mut self, episode: &Episode) {
-        self.trips.push(Counted {
+        self.episodes.push(EpisodeCounts {
             reward: episode.reward,
             n_turns: episode.turns.len(),
             n_inadmissible: episode.n_inadmissible(),
@@ -157,45 +175,46 @@ impl Tally {
         });
     }
 
-    /// Counts a trip at a site. Its policy says no tokens, and the site does not say why it paid what it paid.
-    pub fn count_at_site(&mut self, trip: &SiteTrip) {
-        self.trips.push(Counted {
-            reward: trip.reward,
-            n_turns: trip.turns.len(),
-            n_inadmissible: trip.n_inadmissible(),
+    /// Adds an episode at a website. It has no generated tokens and no reward breakdown.
+    pub fn count_at_site(&mut self, episode: &SiteEpisode) {
+        self.episodes.push(EpisodeCounts {
+            reward: episode.reward,
+            n_turns: episode.turns.len(),
+            n_inadmissible: episode.n_inadmissible(),
             n_sampled_tokens: 0,
             has_thought: false,
-            failure: match trip.terminated {
-                false => Some(FailureKind::NeverBought),
-                true => (!trip.is_success()).then_some(FailureKind::Unexplained),
+            failure: if episode.terminated {
+                (!episode.is_success()).then_some(FailureKind::Unexplained)
+            } else {
+                Some(FailureKind::NeverBought)
             },
             parts: None,
         });
     }
 
-    /// What they amount to; all rates are 0 for none.
+    /// The statistics of all episodes added so far.
     pub fn summary(&self) -> Summary {
-        figures(&self.trips)
+        statistics(&self.episodes)
     }
 }
 
-/// Summarizes `episodes`.
+/// Statistics of episodes in our shop.
 pub fn summarize(episodes: &[Episode]) -> Summary {
     let mut tally = Tally::default();
     episodes.iter().for_each(|episode| tally.count(episode));
     tally.summary()
 }
 
-/// Summarizes trips at a site.
-pub fn summarize_at_site(trips: &[SiteTrip]) -> Summary {
+/// Statistics of episodes at a website.
+pub fn summarize_at_site(episodes: &[SiteEpisode]) -> Summary {
     let mut tally = Tally::default();
-    trips.iter().for_each(|trip| tally.count_at_site(trip));
+    episodes.iter().for_each(|episode| tally.count_at_site(episode));
     tally.summary()
 }
 
-/// What counts of one trip.
+/// The values of one episode that enter a [`Summary`].
 #[derive(Debug)]
-struct Counted {
+struct EpisodeCounts {
     reward: f64,
     n_turns: usize,
     n_inadmissible: usize,
@@ -205,26 +224,16 @@ struct Counted {
     parts: Option<RewardParts>,
 }
 
-fn figures(trips: &[Counted]) -> Summary {
-    let n = trips.len();
+fn statistics(episodes: &[EpisodeCounts]) -> Summary {
+    let n = episodes.len();
     let mean = |total: f64| if n == 0 { 0.0 } else { total / n as f64 };
-    let successes = trips.iter().filter(|trip| trip.failure.is_none()).count();
-    let rewards: Vec<f64> = trips.iter().map(|trip| trip.reward).collect();
-    let turns: usize = trips.iter().map(|trip| trip.n_turns).sum();
-    let inadmissible: usize = trips.iter().map(|trip| trip.n_inadmissible).sum();
-    let sampled: usize = trips.iter().map(|trip| trip.n_sampled_tokens).sum();
-    let thinking = trips.iter().filter(|trip| trip.has_thought).count();
-    let parts: Option<Vec<RewardParts>> = trips.iter().map(|trip| trip.parts).collect();
-    let mut failures = Failures::default();
-    for kind in trips.iter().filter_map(|trip| trip.failure) {
-        match kind {
-            FailureKind::NeverBought => failures.never_bought += 1,
-            FailureKind::WrongProduct => failures.wrong_product += 1,
-            FailureKind::MissingOption => failures.missing_option += 1,
-            FailureKind::OverPrice => failures.over_price += 1,
-            FailureKind::Unexplained => failures.unexplained += 1,
-        }
-    }
+    let successes = episodes.iter().filter(|episode| episode.failure.is_none()).count();
+    let rewards: Vec<f64> = episodes.iter().map(|episode| episode.reward).collect();
+    let turns: usize = episodes.iter().map(|episode| episode.n_turns).sum();
+    let inadmissible: usize = episodes.iter().map(|episode| episode.n_inadmissible).sum();
+    let sampled: usize = episodes.iter().map(|episode| episode.n_sampled_tokens).sum();
+    let thinking = episodes.iter().filter(|episode| episode.has_thought).count();
+    let parts: Option<Vec<RewardParts>> = episodes.iter().map(|episode| episode.parts).collect();
     Summary {
         episodes: n,
         success_rate: mean(successes as f64),
@@ -235,7 +244,7 @@ fn figures(trips: &[Counted]) -> Summary {
         inadmissible_rate: if turns == 0 { 0.0 } else { inadmissible as f64 / turns as f64 },
         mean_sampled_tokens: mean(sampled as f64),
         thinking_rate: mean(thinking as f64),
-        failures,
+        failures: Failures::of(episodes.iter().filter_map(|episode| episode.failure)),
         reward_parts: parts.map(|parts| RewardParts::mean(&parts)),
     }
 }
@@ -262,8 +271,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reward_is_told_part_by_part() {
-        let bought = RewardBreakdown {
+    fn reward_parts_are_shares_and_are_averaged() {
+        let purchase = RewardBreakdown {
             query_match: true,
             category_match: false,
             shared_nouns: 2,
@@ -274,8 +283,8 @@ mod tests {
             n_options: 0,
             price_ok: true,
         };
-        let parts = RewardParts::of(Some(&bought));
-        // Of the same query; one attribute of two; no option wanted; within the limit.
+        let parts = RewardParts::of(Some(&purchase));
+        // Same query; one of two attributes; no option required; within the price limit.
         let expected = RewardParts { product_type: 1.0, attributes: 0.5, options: 1.0, price: 1.0 };
         assert_eq!(parts, expected);
         assert_eq!(RewardParts::of(None), RewardParts::default());

@@ -1,8 +1,7 @@
-//! What can go wrong while learning, and how it is told.
+//! Errors of configurations, run folders, checkpoints and training.
 //!
 //! One enum for the crate; every variant carries the value at fault (a path, a key, a name), so that its message
-//! can be acted on without a debugger. It does not decide exit codes and adds no context of its own: the binary
-//! does both.
+//! says what to change. Exit codes and hints about command-line flags are the binary's.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +48,7 @@ pub enum TrainingError {
     },
     /// A folder that already holds something, given as a new run's folder.
     #[error(
-        "`{0}` already holds files; give another folder with `--out`, or continue that run with `--resume`"
+        "`{0}` already holds files; choose another folder, or resume the run in it"
     )]
     RunFolderNotEmpty(PathBuf),
     /// A folder to resume from in which no run was started.
@@ -72,7 +71,7 @@ pub enum TrainingError {
         problem: String,
     },
     /// The disk is full. Complete checkpoints are never touched by a failed write.
-    #[error("no space left on the disk while writing `{0}`; free some and continue with `--resume`")]
+    #[error("no space left on the disk while writing `{0}`; free some and resume the run")]
     DiskFull(PathBuf),
     /// Any other failure of the file system.
     #[error("cannot {action} `{path}`: {source}")]
@@ -106,30 +105,30 @@ pub enum TrainingError {
         /// The warm-start step.
         step: u64,
     },
-    /// Of the steps that were drawn, none can be learned from or judged.
+    /// None of the drawn single-step examples can be used.
     #[error(
-        "none of {drawn} steps of step {step} can be asked about: {undemonstrated} of their goals have no demonstration, \
-         {too_long} prompts leave no room for an answer; raise `prompt.max_context`"
+        "none of {drawn} examples of step {step} can be used: {undemonstrated} goals have no demonstration, {too_long} \
+         prompts leave no room for a completion; raise `prompt.max_context`"
     )]
     NoSteps {
         /// The optimizer step.
         step: u64,
         /// How many were drawn.
         drawn: usize,
-        /// Of these, whose goal nobody can demonstrate.
+        /// Those whose goal has no demonstration.
         undemonstrated: usize,
-        /// Of these, whose prompt is too long.
+        /// Those whose prompt is too long.
         too_long: usize,
     },
     /// The run was asked to stop. It is not a failure: a checkpoint was written.
-    #[error("interrupted after step {step}; continue with `--resume --out {}`", run.display())]
+    #[error("interrupted after step {step} of the run in `{}`; resume it to continue", run.display())]
     Interrupted {
         /// Optimizer steps taken.
         step: u64,
         /// The run's folder.
         run: PathBuf,
     },
-    /// Threads were not to be had.
+    /// Threads could not be started.
     #[error("cannot start `{n_threads}` threads: {problem}")]
     Threads {
         /// How many were asked for.
@@ -194,11 +193,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_says_so_and_what_to_do() {
+    fn a_full_disk_is_its_own_error() {
         let full = io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(
             TrainingError::io("write", Path::new("run/x"), full).to_string(),
-            "no space left on the disk while writing `run/x`; free some and continue with `--resume`"
+            "no space left on the disk while writing `run/x`; free some and resume the run"
         );
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         assert_eq!(

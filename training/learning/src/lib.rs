@@ -1,65 +1,52 @@
-//! webshop_training.
+//! Training of shopping agents: warm start, V*, and reinforcement learning with twelve losses.
+//!
+//! [`Config`] describes an experiment. [`train`] runs it in a [`RunFolder`] and writes metrics, episodes and checkpoints
+//! there. [`TrainedModel`] loads a checkpoint as a policy. [`Comparison`] and [`compare`] train several arms from common
+//! warm starts.
+//!
+//! In reading order: `config`; `data` (tasks, demonstrations, trajectories); `model` (weights, gradients); `value` and
+//! `loss` (the algorithms, each with its paper); `trainer` (the loop); `run` (files); `sweep` (comparisons);
+//! `estimate` (memory). No command line and no drawings here.
+
+mod error;
 
 pub mod config;
-pub mod data;
-pub mod error;
-pub mod estimate;
-pub mod gpu_check;
-pub mod loss;
-pub mod metrics;
-pub mod model;
-pub mod observer;
-pub mod optimizer;
-pub mod reward;
-pub mod run;
-pub mod setup;
-pub mod sweep;
-pub mod trainer;
-pub mod value;
+mod setup;
 
-pub use crate::loss::apo::Apo;
-pub use crate::loss::apo_lagged::ApoLagged;
-pub use crate::sweep::plan::{Arm, Comparison};
-pub use crate::loss::awr::Awr;
-pub use crate::loss::reinforce::{Baseline, Reinforce};
-pub use crate::loss::terms::{Clip, KlEstimator, KlTerm, LogProbs, Term};
-pub use crate::sweep::run::{ComparisonFolder, compare};
-pub use crate::config::Config;
-pub use crate::data::demonstrations::{Demonstrations, cloning_gradient, lay_down, recount};
-pub use crate::optimizer::device::DeviceOptimizer;
-pub use crate::estimate::{Diagnosis, examine};
-pub use crate::loss::dr_grpo::DrGrpo;
-pub use crate::setup::{Fingerprint, fingerprint, lm_config, open_shop, open_stock, prompt_config, qwen2_config, read_catalog, rollout_config, train_tokenizer};
-pub use crate::metrics::follow::Follower;
-pub use crate::estimate::{Forecast, ForecastStage};
-pub use crate::loss::gigpo::Gigpo;
-pub use crate::value::{GoalValue, ReferenceTrip, ValueKey, ValueTable, optimal_value};
-pub use crate::gpu_check::{GpuCheck, Part as GpuPart, Verdict as GpuVerdict};
-pub use crate::model::gradient::{Gradients, accumulate};
-pub use crate::data::task_set::{Ground, GroundGoal};
-pub use crate::loss::grpo::Grpo;
-pub use crate::loss::gspo::Gspo;
-pub use crate::config::shop_r1::{Judge, Mix, ShopR1Config};
-pub use crate::loss::{Judged, Learner, Prepared, learner, summed_loss};
-pub use crate::config::keys::KeyDifference;
-pub use crate::loss::step::{LearnTerms, learn_step};
-pub use crate::model::load::{Manners, Shopper, Trained};
-pub use crate::metrics::{Metric, Phase, Record, Timing};
-pub use crate::metrics::writer::{MetricsPosition, MetricsWriter, read_records, read_timings};
-pub use crate::data::trajectory::{MicroBatch, Trajectory};
-pub use crate::estimate::memory::Need;
-pub use crate::model::network::Network;
-pub use crate::observer::{Observer, Silent};
-pub use crate::optimizer::{Optimizer, Schedule, StepOutcome, Stride, is_decayed};
-pub use crate::loss::ppo::Ppo;
-pub use crate::config::preset::Preset;
-pub use crate::loss::raft::Raft;
+mod data;
+mod reward;
+
+mod loss;
+mod model;
+mod optimizer;
+mod value;
+
+mod metrics;
+mod observer;
+mod run;
+mod trainer;
+
+mod estimate;
+mod sweep;
+
+pub use crate::config::{Config, Preset};
+pub use crate::data::demonstrations::render_demonstration;
+pub use crate::data::single_steps::Steps;
+pub use crate::data::task_set::{TaskId, TaskSet};
 pub use crate::error::{Result, TrainingError};
-pub use crate::loss::rloo::Rloo;
-pub use crate::loss::target::{Scored, ScoredTurn, Segment, Target, TargetStatistics};
-pub use crate::trainer::{Stage, Stages, train, train_on, warm_up};
-pub use crate::model::learner_state::Student;
-pub use crate::reward::TaskReward;
-pub use crate::loss::wsft::{Weighting, Wsft};
-pub use crate::run::branch::{branch, is_read_by_warm_start, warm_start_differences};
+pub use crate::estimate::{MemoryEstimate, MemoryNeed, estimate_memory};
+pub use crate::metrics::{Follower, Metric, Phase, Record, Timing, read_records, read_timings};
+pub use crate::model::load::{GenerationOptions, LoadedPolicy, TrainedModel};
+pub use crate::observer::{Observer, Silent};
 pub use crate::run::atomic::{read_json, write_atomically, write_json};
+pub use crate::run::branch::branch_run;
+pub use crate::run::folder::{RunFolder, step_name};
+pub use crate::setup::fingerprint::Fingerprint;
+pub use crate::setup::limits::{lm_config, prompt_config, qwen2_config, rollout_config};
+pub use crate::setup::open_shop::{open_catalog_source, open_shop, read_catalog};
+pub use crate::setup::tokenizer::train_tokenizer;
+pub use crate::sweep::outcome::{ArmOutcome, EpisodeOutcome, RunOutcome, read_outcomes};
+pub use crate::sweep::plan::{Arm, Comparison};
+pub use crate::sweep::run::{ComparisonFolder, compare};
+pub use crate::trainer::{Evaluation, RunSummary, train, train_on, warm_up};
+pub use crate::value::{GoalValue, ValueTable, optimal_value};

@@ -1,9 +1,8 @@
-//! Who watches a run.
+//! Reports the progress of a run.
 //!
-//! The trainer tells an [`Observer`] what it is doing; the command line shows it as bars or as lines. An
-//! observer never influences the run.
+//! The trainer calls an [`Observer`]; a command line can show bars or lines. An observer never influences the run.
 
-/// Watches a run go by.
+/// Receives the progress of a run.
 pub trait Observer {
     /// A stage of `total` units begins, `done` of which were finished earlier. A stage may lie within another.
     fn begin(&self, stage: &str, total: u64, done: u64);
@@ -11,11 +10,11 @@ pub trait Observer {
     fn advance(&self, units: u64, note: &str);
     /// The innermost stage is over.
     fn end(&self);
-    /// Something worth a line of its own.
+    /// A message.
     fn say(&self, line: &str);
 }
 
-/// Watches nothing: for libraries and tests.
+/// Ignores all progress: for libraries and tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

@@ -1,38 +1,39 @@
-//! What a trip is worth to the learner.
+//! The reward of an episode in training.
 //!
-//! The shop's reward in three readings, and none at all. Partial credit is only ever for what was bought, never for clicks. What malformed
-//! answers cost is counted apart ([`malformed_turns`]), so that no score is mixed with it.
+//! Partial credit is given for purchases only, never for clicks. The penalty for malformed completions is counted
+//! separately ([`malformed_turns`]), so that no score contains it.
 
+use webshop_agent::EpisodeExt;
 use serde::{Deserialize, Serialize};
 use webshop_agent::Episode;
 
-/// A reading of the shop's reward.
+/// How the reward of training follows from the shop's reward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskReward {
-    /// The shop's reward as it is, 0 to 1: the share of what was wanted, times the type.
+    /// The shop's reward, 0 to 1.
     Score,
     /// 1 if the shop's reward is exactly 1, else 0.
     Success,
-    /// The mean of both: partial credit, and a step for the whole.
+    /// The mean of both.
     Blend,
-    /// 0 whatever was bought: what a learner does when nothing is to be learned.
-    Nothing,
+    /// Always 0, to see what a loss does without a signal.
+    Zero,
 }
 
 impl TaskReward {
-    /// The worth of `episode`, 0 to 1.
+    /// The reward of `episode`, 0 to 1.
     pub fn of(self, episode: &Episode) -> f64 {
         match self {
             Self::Score => episode.reward,
             Self::Success => f64::from(u8::from(episode.is_success())),
-            Self::Nothing => 0.0,
+            Self::Zero => 0.0,
             Self::Blend => 0.5 * (Self::Score.of(episode) + Self::Success.of(episode)),
         }
     }
 }
 
-/// Answers of `episode` that did not have the form which its dialect asks for.
+/// Number of completions of `episode` that do not have the form of the prompt format.
 pub fn malformed_turns(episode: &Episode) -> usize {
-    episode.turns.iter().filter(|turn| !turn.is_well_formed).count()
+    episode.turns.iter().filter(|turn| !turn.agent.is_well_formed).count()
 }

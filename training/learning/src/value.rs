@@ -13,7 +13,7 @@
 //! A rollout passes states, and its reward is a sample for each of them too. So the same rollouts give V* of every state
 //! that some of them passed ([`GoalValue::v_state`]), at no cost: the shop is deterministic, and a state is named by what
 //! it shows. Rollouts that are forked from a state are samples of it as well; the trainer makes them where it is asked to,
-//! and keeps them with its own state, since it was its own trip that led there. All that is ours, untested in the
+//! and keeps them with its own state, since it was its own episode that led there. All that is ours, untested in the
 //! literature, and an approximation: neither what the model read before it came to a state nor how many actions are left is
 //! part of the name, so that there is one V* for a goal and a state, from whichever way there was valued first.
 //!
@@ -29,16 +29,17 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::run::atomic::{read_json, write_json};
+use crate::config::ShopR1Config;
 use crate::error::Result;
+use crate::reward::TaskReward;
+use crate::run::atomic::{read_json, write_json};
 
 /// β₁ · log of the mean of exp(r/β₁), between the mean of `rewards` and their maximum.
 ///
 /// The maximum is subtracted first, so that no reward overflows. `beta1` is positive. No rewards give NaN.
 ///
 /// ```
-/// use crate::value::optimal_value;
-/// // Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
+///  Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
 /// assert!((optimal_value(&[1.0, 0.0], 0.5) - 0.716_890).abs() < 1e-6);
 /// assert_eq!(optimal_value(&[0.25; 8], 0.5), 0.25);
 /// ```
@@ -50,30 +51,62 @@ pub fn optimal_value(rewards: &[f64], beta1: f64) -> f64 {
     max + beta1 * mean.ln()
 }
 
-/// Under which conditions a table of values was made; values are used again only under equal ones.
+/// Version of [`ValueKey`]: goes up when a field is added, renamed or gets another meaning.
+pub(crate) const VALUE_KEY_VERSION: u32 = 2;
+
+/// The conditions of reference rollouts. Values are reused only if all of them are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ValueKey {
-    /// Fingerprint of the reference policy's weights.
-    pub reference: String,
-    /// Version of the prompt and the action dialect.
-    pub prompt: String,
-    /// Digest of all shops, their goals and prices.
-    pub ground: String,
-    /// What else decides about a rollout: seed, limits, reward, N, β₁, and how tokens are drawn.
-    pub conditions: String,
+    /// [`VALUE_KEY_VERSION`].
+    pub(crate) version: u32,
+    /// Fingerprint of the weights of the reference.
+    pub(crate) reference: String,
+    /// Version of the prompt format.
+    pub(crate) prompt: String,
+    /// Products of a results page in a prompt.
+    pub(crate) results_shown: usize,
+    /// Tokens of a context.
+    pub(crate) max_context: usize,
+    /// Tokens of a completion.
+    pub(crate) max_turn_tokens: usize,
+    /// Actions of an episode.
+    pub(crate) max_steps: usize,
+    /// Digest of all shops with their goals and prices.
+    pub(crate) task_set: String,
+    /// Seed of the run.
+    pub(crate) seed: u64,
+    /// RL step at which the reference was the policy.
+    pub(crate) since: u64,
+    /// N.
+    pub(crate) samples: usize,
+    /// Whether N falls with the steps.
+    pub(crate) adaptive: bool,
+    /// The reward of an episode.
+    pub(crate) reward: TaskReward,
+    /// Subtracted per malformed completion.
+    pub(crate) malformed_penalty: f64,
+    /// Sampling temperature.
+    pub(crate) temperature: f64,
+    /// Sampling nucleus.
+    pub(crate) top_p: f64,
+    /// The examples and their reward, in single-step mode.
+    pub(crate) single_step: Option<ShopR1Config>,
+    /// Device, dtype and kernels; empty for the cpu backend.
+    pub(crate) compute: String,
 }
 
 impl ValueKey {
-    /// 64 hexadecimal digits that differ where the conditions do.
-    pub fn digest(&self) -> String {
-        let parts = [&self.reference, &self.prompt, &self.ground, &self.conditions].map(String::as_str);
-        Sha256::digest(parts.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect()
+    /// SHA-256 of its JSON, 64 hexadecimal digits.
+    pub(crate) fn digest(&self) -> String {
+        let json = serde_json::to_vec(self).expect("a key has no map with other keys than strings");
+        Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
 /// A rollout of the reference, as far as values go.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ReferenceTrip {
+pub struct ReferenceRollout {
     /// What it earned.
     pub reward: f64,
     /// Tokens it took to write.
@@ -101,15 +134,15 @@ pub struct GoalValue {
 
 impl GoalValue {
     /// From the reference's rollouts, at least one.
-    fn of(shop: u32, goal: u32, trips: &[ReferenceTrip], beta1: f64) -> Self {
-        let rewards: Vec<f64> = trips.iter().map(|trip| trip.reward).collect();
+    fn of(shop: u32, goal: u32, rollouts: &[ReferenceRollout], beta1: f64) -> Self {
+        let rewards: Vec<f64> = rollouts.iter().map(|rollout| rollout.reward).collect();
         let mut states: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for trip in trips {
-            for state in trip.states.iter().collect::<BTreeSet<_>>() {
-                states.entry(*state).or_default().push(trip.reward);
+        for rollout in rollouts {
+            for state in rollout.states.iter().collect::<BTreeSet<_>>() {
+                states.entry(*state).or_default().push(rollout.reward);
             }
         }
-        let n_tokens = trips.iter().map(|trip| trip.n_tokens as u64).sum();
+        let n_tokens = rollouts.iter().map(|rollout| rollout.n_tokens as u64).sum();
         Self { shop, goal, v_star: optimal_value(&rewards, beta1), rewards, n_tokens, states }
     }
 
@@ -167,9 +200,9 @@ impl ValueTable {
     /// Sets the rollouts of a goal, replacing earlier ones.
     ///
     /// Panics if there are none: no rollout, no value.
-    pub fn insert(&mut self, shop: u32, goal: u32, trips: &[ReferenceTrip]) {
-        assert!(!trips.is_empty(), "a value needs at least one rollout");
-        self.put(GoalValue::of(shop, goal, trips, self.beta1));
+    pub fn insert(&mut self, shop: u32, goal: u32, rollouts: &[ReferenceRollout]) {
+        assert!(!rollouts.is_empty(), "a value needs at least one rollout");
+        self.put(GoalValue::of(shop, goal, rollouts, self.beta1));
     }
 
     /// Takes over the value of a goal from a table of equal conditions.
@@ -244,10 +277,24 @@ mod tests {
 
     fn key() -> ValueKey {
         ValueKey {
+            version: VALUE_KEY_VERSION,
             reference: "abc".into(),
             prompt: "1".into(),
-            ground: "shops".into(),
-            conditions: "N = 2".into(),
+            results_shown: 5,
+            max_context: 512,
+            max_turn_tokens: 64,
+            max_steps: 15,
+            task_set: "shops".into(),
+            seed: 0,
+            since: 0,
+            samples: 2,
+            adaptive: false,
+            reward: TaskReward::Success,
+            malformed_penalty: 0.1,
+            temperature: 1.0,
+            top_p: 1.0,
+            single_step: None,
+            compute: String::new(),
         }
     }
 
@@ -262,8 +309,8 @@ mod tests {
         mean
     }
 
-    fn trips(rewards: &[f64]) -> Vec<ReferenceTrip> {
-        rewards.iter().map(|&reward| ReferenceTrip { reward, n_tokens: 10, states: vec![] }).collect()
+    fn rollouts(rewards: &[f64]) -> Vec<ReferenceRollout> {
+        rewards.iter().map(|&reward| ReferenceRollout { reward, n_tokens: 10, states: vec![] }).collect()
     }
 
     fn outcomes(successes: usize, n: usize) -> Vec<f64> {
@@ -316,7 +363,7 @@ mod tests {
     fn the_jackknife_points_the_right_way() {
         let mean_bias = binomial_mean(8, 0.2, |k| {
             let mut table = ValueTable::new(key(), BETA1);
-            table.insert(0, 0, &trips(&outcomes(k, 8)));
+            table.insert(0, 0, &rollouts(&outcomes(k, 8)));
             table.mean_bias()
         });
         // The true bias is −.042; the jackknife is itself approximate.
@@ -326,9 +373,9 @@ mod tests {
     #[test]
     fn a_table_keeps_goals_in_order_and_replaces() {
         let mut table = ValueTable::new(key(), BETA1);
-        table.insert(1, 0, &trips(&[0.0]));
-        table.insert(0, 7, &trips(&[0.0, 0.5]));
-        table.insert(0, 7, &trips(&[1.0, 0.0]));
+        table.insert(1, 0, &rollouts(&[0.0]));
+        table.insert(0, 7, &rollouts(&[0.0, 0.5]));
+        table.insert(0, 7, &rollouts(&[1.0, 0.0]));
         let order: Vec<_> = table.goals().iter().map(|value| (value.shop, value.goal)).collect();
         assert_eq!(order, [(0, 7), (1, 0)]);
         assert!((table.get(0, 7).unwrap().v_star - exact(0.5)).abs() < 1e-12);
@@ -338,9 +385,9 @@ mod tests {
 
     #[test]
     fn a_state_is_worth_what_the_rollouts_that_passed_it_earned() {
-        let trip = |reward, states: &[u64]| ReferenceTrip { reward, n_tokens: 5, states: states.into() };
+        let rollout = |reward, states: &[u64]| ReferenceRollout { reward, n_tokens: 5, states: states.into() };
         let mut table = ValueTable::new(key(), BETA1);
-        table.insert(0, 0, &[trip(1.0, &[1, 2, 1]), trip(0.0, &[1]), trip(0.0, &[3])]);
+        table.insert(0, 0, &[rollout(1.0, &[1, 2, 1]), rollout(0.0, &[1]), rollout(0.0, &[3])]);
         let value = table.get(0, 0).unwrap();
         // State 1 was passed by a success and a failure, twice by the former.
         assert!((value.v_state(1, &[], BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
@@ -360,18 +407,19 @@ mod tests {
         let empty = ValueTable::new(key(), BETA1);
         assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), empty);
         let mut table = empty.clone();
-        table.insert(0, 3, &trips(&[1.0 / 3.0, 0.1]));
+        table.insert(0, 3, &rollouts(&[1.0 / 3.0, 0.1]));
         table.save(&path).unwrap();
         assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), table);
-        let changes: [fn(&mut ValueKey) -> &mut String; 4] = [
-            |key| &mut key.reference,
-            |key| &mut key.prompt,
-            |key| &mut key.ground,
-            |key| &mut key.conditions,
+        let changes: [fn(&mut ValueKey); 5] = [
+            |key| key.reference.push('x'),
+            |key| key.task_set.push('x'),
+            |key| key.version += 1,
+            |key| key.temperature = 0.9,
+            |key| key.single_step = Some(ShopR1Config::default()),
         ];
         for change in changes {
             let mut other = key();
-            change(&mut other).push('x');
+            change(&mut other);
             assert!(ValueTable::load(&path, &other, BETA1).unwrap().goals().is_empty());
             assert_ne!(other.digest(), key().digest());
         }

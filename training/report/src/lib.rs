@@ -1,9 +1,16 @@
-//! webshop_report.
+//! Reports of training runs and of comparisons.
+//!
+//! - [`write_report`] writes the HTML page of one run, with its learning curve and one episode as SVG.
+//! - [`write_comparison`] writes the tables, drawings and HTML page of a comparison of several runs.
+//! - [`View`] draws a run or a comparison as text in a terminal while it is in progress.
+//!
+//! All of them read the files of a run folder. Nothing is trained or evaluated here, and no metric is
+//! recomputed.
 
-pub mod run;
-pub mod sweep;
-pub mod terminal;
+mod run;
+mod sweep;
+mod terminal;
 
-pub use crate::terminal::{Paint, View};
-pub use crate::sweep::report::write_comparison;
 pub use crate::run::write_report;
+pub use crate::sweep::write_comparison;
+pub use crate::terminal::{Paint, View};

@@ -7,10 +7,9 @@
 //! probabilities from it ("FlashAttention", arXiv 2205.14135, algorithm 4) in blocks of
 //! [`BLOCK`] queries, so memory is linear in the number of tokens.
 //!
-//! A sequence starts where its predecessor ends and sees nothing of it; positions restart at 0. A branch
-//! ([`Sequences::trunks`]) goes on where another sequence ends, sees all of it and leaves it as it is, so that what several
-//! have in common is computed once; its gradient is added to theirs. There is no padding and no other mask. Where the
-//! layer is wide, threads share the key heads.
+//! Sequences are concatenated without padding and do not attend to each other; positions restart at 0. A sequence with a
+//! prefix ([`Sequences::prefix_of`]) continues another sequence and attends to all of it, so that a prompt shared by several
+//! sequences is computed once; the gradients of all are added. The key heads of a wide layer are divided among threads.
 //!
 //! Shapes: T tokens in all, H query heads, K key/value heads, head size D, sequence of L tokens.
 
@@ -74,19 +73,19 @@ impl Heads {
 pub struct Sequences<'a> {
     /// Tokens of each.
     pub lengths: &'a [usize],
-    /// The position of the earlier sequence that each goes on from, which goes on from none; empty if none does.
-    pub trunks: &'a [Option<usize>],
+    /// The index of the earlier sequence that each continues, which has no prefix itself; empty if none does.
+    pub prefix_of: &'a [Option<usize>],
 }
 
 impl Sequences<'_> {
     /// The position of the sequence that this one goes on from.
-    pub fn trunk_of(&self, sequence: usize) -> Option<usize> {
-        self.trunks.get(sequence).copied().flatten()
+    pub fn prefix_index(&self, sequence: usize) -> Option<usize> {
+        self.prefix_of.get(sequence).copied().flatten()
     }
 
     /// Tokens that the last of this one's sees, itself included.
     pub fn reach(&self, sequence: usize) -> usize {
-        self.lengths[sequence] + self.trunk_of(sequence).map_or(0, |trunk| self.lengths[trunk])
+        self.lengths[sequence] + self.prefix_index(sequence).map_or(0, |prefix| self.lengths[prefix])
     }
 }
 
@@ -159,7 +158,7 @@ pub fn backward(
     if Threads::for_width(heads.out_width()) == Threads::One {
         let mut work = Work::default();
         for unit in Unit::all(sequences, heads) {
-            if unit.trunk.is_some() {
+            if unit.prefix.is_some() {
                 let (unit, part) = alone(&mut work, unit);
                 unit.put(&part, heads, d_qkv);
                 continue;
@@ -205,32 +204,32 @@ struct Unit {
     len: usize,
     kv_head: usize,
     /// First token and length of the sequence that it goes on from.
-    trunk: Option<(usize, usize)>,
+    prefix: Option<(usize, usize)>,
 }
 
 impl Unit {
-    /// In the order of the sequences, so that trunks come before their branches.
+    /// In the order of the sequences, so that prefix_of come before their branches.
     fn all(sequences: Sequences<'_>, heads: Heads) -> Vec<Self> {
         let lengths = sequences.lengths;
         let starts = lengths.iter().scan(0, |end, len| Some(std::mem::replace(end, *end + len)));
         let starts: Vec<usize> = starts.collect();
         let of_sequence = |sequence: usize| {
-            let trunk = sequences.trunk_of(sequence).map(|trunk| (starts[trunk], lengths[trunk]));
+            let prefix = sequences.prefix_index(sequence).map(|prefix| (starts[prefix], lengths[prefix]));
             let (start, len) = (starts[sequence], lengths[sequence]);
-            (0..heads.n_kv_heads).map(move |kv_head| Self { start, len, kv_head, trunk })
+            (0..heads.n_kv_heads).map(move |kv_head| Self { start, len, kv_head, prefix })
         };
         (0..lengths.len()).flat_map(of_sequence).collect()
     }
 
-    /// Tokens of its trunk.
+    /// Tokens of its prefix.
     fn n_before(self) -> usize {
-        self.trunk.map_or(0, |(_, len)| len)
+        self.prefix.map_or(0, |(_, len)| len)
     }
 
-    /// The rows that it sees, its trunk's and its own; if they lie apart, side by side in `joined`.
+    /// The rows that it sees, its prefix's and its own; if they lie apart, side by side in `joined`.
     fn rows<'a>(self, qkv: &'a [f32], width: usize, joined: &'a mut Vec<f32>) -> &'a [f32] {
         let own = &qkv[self.start * width..(self.start + self.len) * width];
-        let Some((start, len)) = self.trunk else { return own };
+        let Some((start, len)) = self.prefix else { return own };
         joined.clear();
         joined.extend_from_slice(&qkv[start * width..(start + len) * width]);
         joined.extend_from_slice(own);
@@ -238,12 +237,12 @@ impl Unit {
     }
 
     /// Puts its gradients, rows of the group's queries ‖ key ‖ value, among all: its own rows' in their place, and those of its
-    /// trunk's keys and values on top of what is there.
+    /// prefix's keys and values on top of what is there.
     fn put(self, part: &[f32], heads: Heads, d_qkv: &mut [f32]) {
         let (width, dim, group) = (heads.qkv_width(), heads.head_dim, heads.group());
         let (key_at, value_at) = (heads.key_offset(self.kv_head), heads.value_offset(self.kv_head));
         let part_width = (group + 2) * dim;
-        let (of_trunk, own) = part.split_at(self.n_before() * part_width);
+        let (of_prefix, own) = part.split_at(self.n_before() * part_width);
         for (part, row) in
             own.chunks_exact(part_width).zip(d_qkv[self.start * width..].chunks_exact_mut(width))
         {
@@ -253,9 +252,9 @@ impl Unit {
             row[key_at..][..dim].copy_from_slice(key);
             row[value_at..][..dim].copy_from_slice(value);
         }
-        let start = self.trunk.map_or(0, |(start, _)| start);
+        let start = self.prefix.map_or(0, |(start, _)| start);
         for (part, row) in
-            of_trunk.chunks_exact(part_width).zip(d_qkv[start * width..].chunks_exact_mut(width))
+            of_prefix.chunks_exact(part_width).zip(d_qkv[start * width..].chunks_exact_mut(width))
         {
             let (key, value) = part[group * dim..].split_at(dim);
             add_rows(key, &mut row[key_at..][..dim]);
@@ -294,7 +293,7 @@ impl Unit {
         work.joined = joined;
     }
 
-    /// `d_qkv` holds the unit's rows, behind those of its trunk, whose queries are left without a gradient.
+    /// `d_qkv` holds the unit's rows, behind those of its prefix, whose queries are left without a gradient.
     fn backward(
         self,
         work: &mut Work,

@@ -1,9 +1,10 @@
-//! The GPU's kernels on the CPU: the same sources, compiled by the C compiler that the workspace's dependencies need
-//! anyway, and run thread by thread in a process of their own.
+//! The CUDA kernels emulated on the CPU: the same sources, compiled by the system's C compiler and run thread by thread
+//! in a child process.
 //!
-//! Every launch runs twice, the threads of a block taking turns upwards and downwards: a result that depends on it lacks
-//! a barrier. Memory is fenced, and what a kernel leaves unwritten stays a NaN. Only for tests: it shows that kernels
-//! compute what their twins do, not how fast.
+//! Every launch runs twice, with the threads of a block in ascending and in descending order: if the results differ, the
+//! kernel lacks a barrier. Buffers end at protected pages, and values that a kernel does not write stay NaN.
+//!
+//! For tests only: the emulator shows that a kernel computes what its reference implementation does, not how fast.
 
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -12,14 +13,13 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::{DType, Device, Result, Shape, Tensor, bail};
 
-use crate::gpu::launch::{Arg, Kernels, Launch, Launcher, Replay, Specialization};
 use crate::cpu::matmul::Store;
+use crate::gpu::launch::{Arg, Kernels, Launch, Launcher, Specialization};
 use crate::gpu::source::{SOURCE, definitions};
-use webshop_lm::ops::gpu::linear;
 
-/// A process that runs kernels, and the folder it was compiled in.
+/// A child process that runs kernels, and the folder that holds its program.
 #[derive(Debug)]
-pub struct Emulated {
+struct Emulated {
     process: Mutex<Process>,
     _folder: tempfile::TempDir,
 }
@@ -28,12 +28,12 @@ pub struct Emulated {
 struct Process {
     child: Child,
     requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    responses: BufReader<ChildStdout>,
 }
 
-/// The kernels for a model of these sizes.
+/// Emulated kernels, specialized for a model.
 pub fn kernels(dtype: DType, head_dim: usize, group: usize) -> Kernels {
-    Kernels::Own(Arc::new(Emulated::new(Specialization { dtype, head_dim, group })))
+    Kernels::Custom(Arc::new(Emulated::new(Specialization { dtype, head_dim, group })))
 }
 
 impl Emulated {
@@ -41,11 +41,11 @@ impl Emulated {
         let folder = tempfile::tempdir().unwrap();
         let program = compile(folder.path(), &definitions(&specialization));
         let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (requests, answers) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Self { process: Mutex::new(Process { child, requests, answers }), _folder: folder }
+        let (requests, responses) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Self { process: Mutex::new(Process { child, requests, responses }), _folder: folder }
     }
 
-    /// The memory that a kernel wrote, in the order of its arguments.
+    /// The contents of the `Out` arguments after the launch, in the order of the arguments.
     fn run(&self, launch: &Launch<'_>, downwards: bool) -> Result<Vec<Vec<u8>>> {
         let mut request = (launch.kernel.len() as u32).to_le_bytes().to_vec();
         request.extend(launch.kernel.as_bytes());
@@ -75,7 +75,7 @@ impl Emulated {
         let mut written = Vec::new();
         for size in sizes {
             let mut memory = vec![0; size];
-            process.answers.read_exact(&mut memory)?;
+            process.responses.read_exact(&mut memory)?;
             written.push(memory);
         }
         Ok(written)
@@ -107,17 +107,17 @@ impl Launcher for Emulated {
     }
 
     fn product(&self, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
-        linear::plain_product(a, b, out, store)
-    }
-
-    fn capture(&self, _work: &mut dyn FnMut() -> Result<()>) -> Result<Replay> {
-        bail!("only a GPU records what it is asked")
+        let product = a.to_dtype(DType::F32)?.matmul(&b.to_dtype(DType::F32)?)?;
+        match store {
+            Store::Set => out.slice_set(&product, 0, 0),
+            Store::Add => out.slice_set(&(out + product)?, 0, 0),
+        }
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The process ends when there is nothing more to read.
+        // The process exits at the end of its input.
         drop(self.requests.take());
         drop(self.child.wait());
     }
@@ -140,7 +140,7 @@ fn bytes(tensor: &Tensor) -> Result<Vec<u8>> {
     })
 }
 
-/// Compiles the kernels between what CUDA is to them and what runs them.
+/// Compiles the kernels together with the emulated CUDA built-ins and the main loop.
 fn compile(folder: &Path, definitions: &[String]) -> std::path::PathBuf {
     let (source, program) = (folder.join("kernels.c"), folder.join("kernels"));
     let parts = [include_str!("cuda/emulation.h"), SOURCE, include_str!("cuda/emulation.c")];

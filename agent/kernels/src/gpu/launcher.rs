@@ -1,12 +1,11 @@
-//! Our kernels on an NVIDIA GPU: compiled by nvrtc when a model is loaded, launched through cudarc.
+//! The custom kernels on an NVIDIA GPU: compiled by nvrtc when a model is loaded, launched through cudarc.
 //!
-//! [`open`] makes the one device with the one stream on which everything happens, in order: candle's operations, cuBLAS
-//! and our launches. [`CudaLauncher`] compiles the sources for a model's sizes and the GPU at hand, and carries out
-//! what [`crate::gpu::launch`] describes.
+//! [`open`] makes the device with its one stream, on which candle's operations, cuBLAS and the custom kernels run in
+//! order. [`CudaLauncher`] compiles the sources for a model's sizes and the GPU's architecture, and executes launches.
 //!
-//! `unsafe` is used to launch kernels, to call cuBLAS, to leave fresh memory unset and to set up the driver; every block
-//! says why it is sound. What they rest on together: memory is freed in the stream's order, so an address stays valid
-//! for everything that was enqueued while its tensor lived.
+//! `unsafe` is used to launch kernels, to call cuBLAS, to allocate uninitialized memory and to set up the driver. All
+//! blocks rely on one fact: memory is freed in the order of the stream, so an address stays valid for all work that was
+//! enqueued while its tensor lived.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -21,16 +20,16 @@ use candle_core::cuda_backend::cudarc::nvrtc::{CompileError, CompileOptions, com
 use candle_core::cuda_backend::{CudaStorageSlice, WrapErr};
 use candle_core::{CudaDevice, DType, Device, Result, Shape, Storage, Tensor, bail};
 
-use crate::gpu::launch::{Arg, Launch, Launcher, Replay, Specialization};
+use crate::gpu::launch::{Arg, Launch, Launcher, Specialization};
 use crate::cpu::matmul::Store;
 use crate::gpu::source::{SOURCE, definitions, kernel_names};
 
-/// Opens a GPU and computes something on it: one that is there but cannot be used fails here, with its reason.
+/// Opens the GPU with this ordinal and checks a small computation on it. Fails with the driver's reason.
 #[expect(unsafe_code, reason = "sets up the driver")]
 pub fn open(ordinal: usize) -> Result<Device> {
     let n_devices = CudaContext::device_count().w()?;
     if ordinal >= n_devices.max(0) as usize {
-        bail!("the driver knows {n_devices} devices");
+        bail!("the driver reports {n_devices} devices");
     }
     let device = Device::new_cuda_with_stream(ordinal)?;
     let cuda = device.as_cuda_device()?;
@@ -39,12 +38,12 @@ pub fn open(ordinal: usize) -> Result<Device> {
     keep_memory(&cuda.cuda_stream())?;
     let probe = (Tensor::new(&[1.0_f32, 2.0], &device)? * 3.0)?.to_vec1::<f32>()?;
     if probe != [3.0, 6.0] {
-        bail!("it computes 3 · (1, 2) as {probe:?}");
+        bail!("the device computes 3 · (1, 2) as {probe:?}");
     }
     Ok(device)
 }
 
-/// The driver's pool of a device.
+/// The default memory pool of a device.
 #[expect(unsafe_code, reason = "calls the driver")]
 fn pool(stream: &CudaStream) -> Result<sys::CUmemoryPool> {
     let mut pool = std::ptr::null_mut();
@@ -53,7 +52,7 @@ fn pool(stream: &CudaStream) -> Result<sys::CUmemoryPool> {
     Ok(pool)
 }
 
-/// Tells the driver to keep freed memory for the next allocation instead of handing it back whenever the host waits.
+/// Makes the driver keep freed memory for later allocations instead of releasing it at every synchronization.
 #[expect(unsafe_code, reason = "calls the driver")]
 fn keep_memory(stream: &CudaStream) -> Result<()> {
     let mut threshold = u64::MAX;
@@ -62,34 +61,34 @@ fn keep_memory(stream: &CudaStream) -> Result<()> {
     unsafe { mem_pool::set_attribute(pool(stream)?, attribute, (&raw mut threshold).cast::<c_void>()) }.w()
 }
 
-/// The most bytes that were in use at one time since the last call of [`forget_peak`].
+/// The peak number of bytes in use since the last call of [`reset_peak`].
 #[expect(unsafe_code, reason = "calls the driver")]
 pub fn peak_bytes(device: &Device) -> Result<u64> {
     let mut bytes = 0_u64;
     let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
     let pool = pool(&device.as_cuda_device()?.cuda_stream())?;
-    // SAFETY: as above; this attribute is written as a u64.
+    // SAFETY: the default pool lives as long as the device; this attribute is written as a u64.
     unsafe { mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast::<c_void>()) }.w()?;
     Ok(bytes)
 }
 
-/// Begins to watch for the most bytes in use anew.
+/// Resets the peak to the number of bytes in use now.
 #[expect(unsafe_code, reason = "calls the driver")]
-pub fn forget_peak(device: &Device) -> Result<()> {
+pub fn reset_peak(device: &Device) -> Result<()> {
     let mut zero = 0_u64;
     let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
     let pool = pool(&device.as_cuda_device()?.cuda_stream())?;
-    // SAFETY: as above; zero is the one value this attribute can be set to.
+    // SAFETY: the default pool lives as long as the device; zero is the only value this attribute can be set to.
     unsafe { mem_pool::set_attribute(pool, attribute, (&raw mut zero).cast::<c_void>()) }.w()
 }
 
-/// What the GPU calls itself, and its memory in bytes.
+/// The name of the GPU and its memory in bytes.
 pub fn describe(device: &Device) -> Result<(String, usize)> {
     let stream = device.as_cuda_device()?.cuda_stream();
     Ok((stream.context().name().w()?, stream.context().total_mem().w()?))
 }
 
-/// The kernels of one model on one GPU.
+/// The compiled kernels of one model on one GPU.
 #[derive(Debug)]
 pub struct CudaLauncher {
     device: CudaDevice,
@@ -99,7 +98,7 @@ pub struct CudaLauncher {
 }
 
 impl CudaLauncher {
-    /// Compiles the sources for `device`, whose own architecture they are made for.
+    /// Compiles the sources for the architecture of `device`.
     pub fn new(device: &Device, specialization: &Specialization) -> Result<Self> {
         let device = device.as_cuda_device()?.clone();
         let stream = device.cuda_stream();
@@ -123,7 +122,7 @@ impl CudaLauncher {
         self.start(tensor)
     }
 
-    /// The address of a tensor's first value, whatever its strides.
+    /// The address of a tensor's first value, with any strides.
     fn start(&self, tensor: &Tensor) -> Result<sys::CUdeviceptr> {
         let (storage, layout) = tensor.storage_and_layout();
         let Storage::Cuda(storage) = &*storage else {
@@ -146,7 +145,7 @@ fn first<T>(slice: &CudaSlice<T>, stream: &CudaStream) -> sys::CUdeviceptr {
     slice.device_ptr(stream).0
 }
 
-/// An argument in the form in which the driver copies it.
+/// A kernel argument as the driver copies it.
 enum Word {
     Address(sys::CUdeviceptr),
     U32(u32),
@@ -189,24 +188,24 @@ impl Launcher for CudaLauncher {
         Ok(())
     }
 
-    #[expect(unsafe_code, reason = "leaves fresh memory unset")]
+    #[expect(unsafe_code, reason = "allocates uninitialized memory")]
     fn empty(&self, shape: Shape, dtype: DType) -> Result<Tensor> {
-        // SAFETY: every bit pattern is a value of these formats, and whoever asks fills the memory first.
+        // SAFETY: every bit pattern is a value of these types, and the caller must write the memory before reading it.
         unsafe { Tensor::empty(shape, dtype, &Device::Cuda(self.device.clone())) }
     }
 
     fn product(&self, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
         let ((m, k), (b_rows, n)) = (a.dims2()?, b.dims2()?);
         if b_rows != k || out.dims() != [m, n] || out.dtype() != DType::F32 || a.dtype() != b.dtype() {
-            bail!("{a:?} times {b:?} does not go into {out:?}");
+            bail!("cannot store {a:?} times {b:?} in {out:?}");
         }
-        // cuBLAS counts columns first, in which a matrix of rows is its own transpose: outᵀ = bᵀ aᵀ.
+        // cuBLAS is column-major, so it sees every row-major matrix as its transpose: outᵀ = bᵀ aᵀ.
         let (a_turn, a_step) = turn(a)?;
         let (b_turn, b_step) = turn(b)?;
         let format = match a.dtype() {
             DType::F32 => cublas_sys::cudaDataType_t::CUDA_R_32F,
             DType::BF16 => cublas_sys::cudaDataType_t::CUDA_R_16BF,
-            other => bail!("no product of {other:?}"),
+            other => bail!("no matrix product for {other:?}"),
         };
         let (alpha, beta) = (1.0_f32, if store == Store::Add { 1.0_f32 } else { 0.0 });
         let (a, b, out) = (self.start(a)?, self.start(b)?, self.address(out)?);
@@ -218,21 +217,10 @@ impl Launcher for CudaLauncher {
             [alpha, beta],
         )
     }
-
-    fn capture(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Replay> {
-        self.stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).w()?;
-        let done = work();
-        // Ended in any case: a stream left in capture can be used for nothing else.
-        let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
-        let graph = self.stream.end_capture(flags).w();
-        done?;
-        let Some(graph) = graph? else { bail!("nothing was recorded") };
-        Ok(Box::new(move || graph.launch().w()))
-    }
 }
 
 impl CudaLauncher {
-    /// outᵀ = beta outᵀ + bᵀ aᵀ, sums and results in f32.
+    /// outᵀ = beta outᵀ + bᵀ aᵀ, accumulated in f32. Each operand is (transposition, address, leading dimension).
     #[expect(unsafe_code, reason = "calls cuBLAS")]
     fn multiply(
         &self,
@@ -243,8 +231,8 @@ impl CudaLauncher {
         [alpha, beta]: [f32; 2],
     ) -> Result<()> {
         let float = cublas_sys::cudaDataType_t::CUDA_R_32F;
-        // SAFETY: sizes and steps were taken from the tensors, which the caller holds until this is enqueued; alpha and
-        // beta are read before the call returns.
+        // SAFETY: sizes and leading dimensions were taken from the tensors, which the caller holds until the call is
+        // enqueued; alpha and beta are read before the call returns.
         unsafe {
             cublas::gemm_ex(
                 *self.blas.handle(),
@@ -272,18 +260,18 @@ impl CudaLauncher {
     }
 }
 
-/// Whether cuBLAS must turn a matrix, and the step between its rows (or columns).
+/// Whether cuBLAS must transpose a matrix, and its leading dimension.
 fn turn(x: &Tensor) -> Result<(cublas_sys::cublasOperation_t, i32)> {
     use cublas_sys::cublasOperation_t::{CUBLAS_OP_N, CUBLAS_OP_T};
     let (rows, cols) = x.dims2()?;
     match *x.stride() {
         [step, 1] if step >= cols => Ok((CUBLAS_OP_N, step as i32)),
         [1, step] if step >= rows => Ok((CUBLAS_OP_T, step as i32)),
-        _ => bail!("a product takes rows or columns without gaps, got {:?}", x.layout()),
+        _ => bail!("a matrix product takes operands with contiguous rows or columns, got {:?}", x.layout()),
     }
 }
 
-/// What the compiler says, instead of the bytes of its log.
+/// The error with nvrtc's log as text.
 fn explain(error: CompileError) -> candle_core::Error {
     match error {
         CompileError::CompileError { log, options, .. } => {

@@ -1,10 +1,10 @@
-//! The GPU's kernels as text: what nvrtc compiles at run time, and a C compiler for tests.
+//! The CUDA sources as one text, compiled by nvrtc at run time and by a C compiler in tests.
 
 use candle_core::DType;
 
 use crate::gpu::launch::Specialization;
 
-/// The sources in the order in which they are compiled, as one text.
+/// All sources in the order of compilation.
 pub const SOURCE: &str = concat!(
     include_str!("cuda/common.cu"),
     include_str!("cuda/norm.cu"),
@@ -17,7 +17,7 @@ pub const SOURCE: &str = concat!(
     include_str!("cuda/adamw.cu"),
 );
 
-/// Preprocessor definitions that the sources need, as options of a compiler.
+/// The preprocessor definitions of a specialization, as compiler options.
 pub fn definitions(specialization: &Specialization) -> Vec<String> {
     vec![
         format!("-DREAL_IS_BF16={}", u32::from(specialization.dtype == DType::BF16)),
@@ -27,6 +27,7 @@ pub fn definitions(specialization: &Specialization) -> Vec<String> {
 }
 
 /// The names of all kernels in the sources.
+#[cfg(any(test, feature = "cuda"))]
 pub fn kernel_names() -> impl Iterator<Item = &'static str> {
     let declared = SOURCE.lines().filter_map(|line| line.strip_prefix("KERNEL "));
     declared.filter_map(|declaration| declaration.split_once('(')).map(|(name, _)| name)

@@ -1,73 +1,72 @@
-//! Messages between a customer and a shop, as chat models and their servers exchange them.
+//! Chat messages, as chat models and their servers exchange them.
 //!
-//! A [`Message`] has a [`Role`] and a text, and may call tools. Its two written forms differ in one point
-//! only: to a server ([`Message::to_server`]) the arguments of a call are a string of JSON, in a chat
-//! template ([`Message::to_template`]) they are an object. What is said in them is a [`webshop_agent::prompt_format`]'s
-//! business.
+//! A [`Message`] has a [`Role`] and a text, and may call tools. It has two JSON forms, which differ in the arguments of tool
+//! calls: a string of JSON for a server ([`Message::to_server`]), an object for a chat template
+//! ([`Message::to_template`]).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Whoever sets the task.
+    /// Instructions for the model.
     System,
-    /// The shop.
+    /// The user or the environment.
     User,
-    /// The customer: the model.
+    /// The model.
     Assistant,
-    /// The shop, where it answers a call.
+    /// The result of a tool call.
     Tool,
 }
 
-/// A tool that the model wants to use.
+/// A tool call of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// By which the answer names the call.
+    /// The id that the result refers to.
     pub id: String,
-    /// Which tool.
+    /// The name of the tool.
     pub name: String,
-    /// With what.
+    /// The arguments by name.
     pub arguments: Map<String, Value>,
 }
 
 /// One message of a chat.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// The text; empty where a call is all there is.
+    /// The text; may be empty with tool calls.
     pub content: String,
-    /// Tools that an [`Role::Assistant`] calls.
+    /// Tool calls of a [`Role::Assistant`].
     pub tool_calls: Vec<ToolCall>,
-    /// The call that a [`Role::Tool`] answers.
+    /// The id of the call whose result a [`Role::Tool`] message holds.
     pub tool_call_id: Option<String>,
 }
 
 impl Message {
-    /// A message that is nothing but text.
+    /// A message of text without tool calls.
     pub fn text(role: Role, content: impl Into<String>) -> Self {
         Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None }
     }
 
-    /// The answer to the call `id`.
-    pub fn answer(id: impl Into<String>, content: impl Into<String>) -> Self {
+    /// The result of the tool call `id`.
+    pub fn tool_result(id: impl Into<String>, content: impl Into<String>) -> Self {
         Self { tool_call_id: Some(id.into()), ..Self::text(Role::Tool, content) }
     }
 
-    /// As a chat template reads it.
+    /// The JSON for a chat template: arguments as objects.
     pub fn to_template(&self) -> Value {
-        self.written(|arguments| Value::Object(arguments.clone()))
+        self.to_json(|arguments| Value::Object(arguments.clone()))
     }
 
-    /// As a server with the interface of OpenAI's reads it.
+    /// The JSON for a server with OpenAI's interface: arguments as strings.
     pub fn to_server(&self) -> Value {
-        self.written(|arguments| Value::String(Value::Object(arguments.clone()).to_string()))
+        self.to_json(|arguments| Value::String(Value::Object(arguments.clone()).to_string()))
     }
 
-    fn written(&self, arguments: impl Fn(&Map<String, Value>) -> Value) -> Value {
+    fn to_json(&self, arguments: impl Fn(&Map<String, Value>) -> Value) -> Value {
         let mut written = json!({ "role": self.role, "content": self.content });
         if !self.tool_calls.is_empty() {
             let call = |call: &ToolCall| {
@@ -99,7 +98,7 @@ mod tests {
         };
         assert_eq!(message.to_template(), with(json!({ "label": "a \"b\"" })));
         assert_eq!(message.to_server(), with(json!(r#"{"label":"a \"b\""}"#)));
-        let answer = json!({ "role": "tool", "content": "ok", "tool_call_id": "call_0" });
-        assert_eq!(Message::answer("call_0", "ok").to_server(), answer);
+        let result = json!({ "role": "tool", "content": "ok", "tool_call_id": "call_0" });
+        assert_eq!(Message::tool_result("call_0", "ok").to_server(), result);
     }
 }

@@ -1,19 +1,19 @@
-//! A checkpoint's own chat template, rendered as Hugging Face's `apply_chat_template` renders it.
+//! Chat templates of checkpoints, rendered as Hugging Face's `apply_chat_template` renders them.
 //!
-//! A [`ChatTemplate`] is the Jinja source that a model folder brings along, in `chat_template.jinja` or in
-//! `tokenizer_config.json`; a [`Conversation`] is what it is shown. minijinja runs it, with what transformers
-//! gives to Jinja2: blocks trimmed, loop controls, `{% generation %}`, `tojson` without HTML in mind,
-//! `raise_exception`, `strftime_now`, and Python's way of printing. Messages lose the fields that are null,
-//! and reasoning is found under each of its three names, as there.
+//! A [`ChatTemplate`] is the Jinja source of a model folder, from `chat_template.jinja` or `tokenizer_config.json`. It
+//! renders a [`TemplateInput`] with minijinja, configured as transformers configures Jinja2: trimmed blocks, loop
+//! controls, `{% generation %}`, `tojson` without HTML escapes, `raise_exception`, `strftime_now`, and values printed as
+//! in Python. As in transformers, null fields of messages are dropped, and reasoning is available under three names.
 //!
-//! No clock is read: a template that asks for the date gets the one it is given, or fails. What differs from
-//! Jinja2: a float beyond 1e16 or below 1e-4 and a container with invisible characters are spelled otherwise
-//! when joined by `~` or `join` instead of printed, and printing an iterator shows its items.
+//! No clock is read: `strftime_now` formats the given date, or fails without one.
+//!
+//! Deviations from Jinja2: floats of 1e16 or more or below 1e-4, and containers with unprintable characters, are spelled
+//! differently when joined by `~` or `join`; printing an iterator prints its items.
 
-pub mod environment;
-pub mod methods;
-pub mod python;
-pub mod source;
+mod source;
+mod environment;
+mod methods;
+mod python;
 #[cfg(test)]
 mod tests;
 
@@ -26,30 +26,29 @@ use serde_json::{Map, Value};
 
 use crate::error::LmError;
 
-/// The template that is meant if there is no reason for another.
+/// The template used by default.
 const DEFAULT: &str = "default";
 
-/// The template for conversations with tools, where there is one of its own.
+/// The template used with tools, if the folder has it.
 const TOOL_USE: &str = "tool_use";
 
-/// Names that callers give to what a model thought, the one that templates read first.
+/// Fields for a model's reasoning, in order of precedence.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
-/// What a template turns into text. Everything that is not a choice of the template is here, so that equal
-/// conversations give equal bytes.
+/// The input of a template; equal inputs give equal text.
 #[derive(Clone, Debug, Default)]
-pub struct Conversation {
+pub struct TemplateInput {
     /// The messages, at least one, each with a `role` and most with a `content`.
     pub messages: Vec<Value>,
-    /// JSON schemas of the functions that may be called. `None` and none at all are different to templates.
+    /// JSON schemas of the functions that may be called. Templates distinguish `None` from an empty list.
     pub tools: Option<Vec<Value>>,
-    /// Documents to answer from.
+    /// Documents for retrieval-augmented generation.
     pub documents: Option<Vec<Value>>,
-    /// Whether the text ends with the beginning of the model's answer.
+    /// Whether the text ends with the start of the assistant's message.
     pub add_generation_prompt: bool,
-    /// What `strftime_now` tells.
+    /// The date of `strftime_now`.
     pub now: Option<NaiveDateTime>,
-    /// Further variables, as `enable_thinking`; they hide special tokens of the same name.
+    /// Further variables, such as `enable_thinking`; they override special tokens of the same name.
     pub extra: Map<String, Value>,
 }
 
@@ -57,32 +56,32 @@ pub struct Conversation {
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
-    /// Names and sources.
+    /// (name, source) of each template.
     sources: Vec<(String, String)>,
-    /// `bos_token`, `eos_token` and their like.
+    /// The variables `bos_token`, `eos_token` and so on.
     special_tokens: Map<String, Value>,
 }
 
 impl ChatTemplate {
-    /// Compiles a single template. `special_tokens` are variables that it can use, as `eos_token`.
+    /// Compiles a single template. `special_tokens` are variables such as `eos_token`.
     ///
     /// ```
     /// use serde_json::{Map, json};
-    /// use crate::chat::template::{ChatTemplate, Conversation};
+    /// use webshop_lm::chat::{ChatTemplate, TemplateInput};
     ///
     /// let source = "{% for m in messages %}{{ m.role }}: {{ m.content | tojson }}{{ eos_token }}{% endfor %}";
     /// let tokens = Map::from_iter([("eos_token".to_owned(), json!("<|end|>"))]);
     /// let messages = vec![json!({"role": "user", "content": "a <b> \"lamp\""})];
-    /// let text = ChatTemplate::new(source, tokens)?.render(&Conversation { messages, ..Default::default() })?;
+    /// let text = ChatTemplate::new(source, tokens)?.render(&TemplateInput { messages, ..Default::default() })?;
     /// assert_eq!(text, r#"user: "a <b> \"lamp\""<|end|>"#);
-    /// # Ok::<(), crate::error::LmError>(())
+    /// # Ok::<(), webshop_lm::LmError>(())
     /// ```
     pub fn new(source: &str, special_tokens: Map<String, Value>) -> Result<Self, LmError> {
         Self::named(vec![(DEFAULT.to_owned(), source.to_owned())], special_tokens)
     }
 
-    /// Reads the templates and the special tokens of a model folder. Files of their own go before
-    /// `tokenizer_config.json`; a folder without a template is an error that says so.
+    /// Reads the templates and the special tokens of a model folder. Template files take precedence over
+    /// `tokenizer_config.json`. Fails if the folder has no template.
     pub fn load(folder: &Path) -> Result<Self, LmError> {
         let (sources, special_tokens) = source::read(folder)?;
         Self::named(sources, special_tokens)
@@ -92,40 +91,39 @@ impl ChatTemplate {
         let mut environment = environment::like_transformers();
         for (name, source) in &sources {
             let source = source::without_generation_blocks(source);
-            environment.add_template_owned(name.clone(), source).map_err(|error| told(name, &error))?;
+            environment.add_template_owned(name.clone(), source).map_err(|error| template_error(name, &error))?;
         }
         Ok(Self { environment, sources, special_tokens })
     }
 
-    /// The source as it stands in the folder: the template for conversations with or without tools.
+    /// The source of the template for messages with or without tools.
     pub fn source(&self, with_tools: bool) -> Result<&str, LmError> {
         let name = self.choose(with_tools)?;
         let source = self.sources.iter().find(|(other, _)| other == name).map(|(_, source)| source.as_str());
         Ok(source.expect("the name was chosen among them"))
     }
 
-    /// The text of a conversation, as the model was taught to read it. A failing template, one that raises
-    /// an exception among them, is an error with its message.
-    pub fn render(&self, conversation: &Conversation) -> Result<String, LmError> {
+    /// Renders the text of a prompt. Fails with the template's message if the template fails or raises an exception.
+    pub fn render(&self, input: &TemplateInput) -> Result<String, LmError> {
         let refuse = |reason: &str| Err(LmError::ChatTemplate(reason.to_owned()));
-        if conversation.messages.is_empty() {
-            return refuse("a conversation needs at least one message");
+        if input.messages.is_empty() {
+            return refuse("a input needs at least one message");
         }
-        let messages = conversation.messages.iter().map(message).collect::<Option<Vec<Value>>>();
+        let messages = input.messages.iter().map(message).collect::<Option<Vec<Value>>>();
         let Some(messages) = messages else {
             return refuse("every message must be an object");
         };
         let list = |values: &Option<Vec<Value>>| values.clone().map_or(Value::Null, Value::Array);
         let mut variables = self.special_tokens.clone();
-        variables.extend(conversation.extra.clone());
+        variables.extend(input.extra.clone());
         variables.insert("messages".to_owned(), messages.into());
-        variables.insert("tools".to_owned(), list(&conversation.tools));
-        variables.insert("documents".to_owned(), list(&conversation.documents));
-        variables.insert("add_generation_prompt".to_owned(), conversation.add_generation_prompt.into());
-        let name = self.choose(conversation.tools.is_some())?;
-        let template = self.environment.get_template(name).map_err(|error| told(name, &error))?;
-        let context = environment::context(variables, conversation.now);
-        template.render(context).map_err(|error| told(name, &error))
+        variables.insert("tools".to_owned(), list(&input.tools));
+        variables.insert("documents".to_owned(), list(&input.documents));
+        variables.insert("add_generation_prompt".to_owned(), input.add_generation_prompt.into());
+        let name = self.choose(input.tools.is_some())?;
+        let template = self.environment.get_template(name).map_err(|error| template_error(name, &error))?;
+        let context = environment::context(variables, input.now);
+        template.render(context).map_err(|error| template_error(name, &error))
     }
 
     /// The name of the template that transformers would take.
@@ -157,7 +155,7 @@ fn message(message: &Value) -> Option<Value> {
     Some(fields.into())
 }
 
-fn told(name: &str, error: &Error) -> LmError {
+fn template_error(name: &str, error: &Error) -> LmError {
     let place = error.line().map_or_else(String::new, |line| format!(" in line {line} of `{name}`"));
     let what = error.detail().map_or_else(|| error.kind().to_string(), ToOwned::to_owned);
     LmError::ChatTemplate(format!("{what}{place}"))

@@ -1,6 +1,6 @@
-//! What stands in a model folder beside its shape and its weights: tokenizer, chat template, stop tokens.
+//! The files of a model folder beside configuration and weights: tokenizer, chat template, stop tokens.
 //!
-//! A model made from another one speaks as that one did, so these files go with it as they are.
+//! A fine-tuned or merged model needs them unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::checkpoint::{unreadable, unwritable};
 use crate::error::LmError;
 
-/// The files that there may be.
+/// Possible files.
 const NAMES: [&str; 8] = [
     "tokenizer.json",
     "tokenizer_config.json",
@@ -20,12 +20,12 @@ const NAMES: [&str; 8] = [
     "generation_config.json",
 ];
 
-/// The files of one folder, in memory, so that the folder may go.
+/// The companion files of one folder, in memory.
 #[derive(Clone, Debug)]
 pub struct Companions(Vec<(&'static str, Vec<u8>)>);
 
 impl Companions {
-    /// Reads those that are there.
+    /// Reads the existing files.
     pub fn read(folder: &Path) -> Result<Self, LmError> {
         let there =
             NAMES.into_iter().map(|name| (name, folder.join(name))).filter(|(_, path)| path.is_file());
@@ -36,7 +36,7 @@ impl Companions {
         Ok(Self(there.map(read).collect::<Result<_, _>>()?))
     }
 
-    /// Writes them into a folder that is there.
+    /// Writes the files into an existing folder.
     pub fn write(&self, folder: &Path) -> Result<(), LmError> {
         for (name, bytes) in &self.0 {
             let path = folder.join(name);

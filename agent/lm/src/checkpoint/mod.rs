@@ -1,24 +1,22 @@
 //! Model folders in the Hugging Face layout: `config.json`, `model.safetensors` or its shards, and
 //! `generation_config.json`.
 //!
-//! [`load`] reads a folder into a [`Qwen2`] (f32, bf16 and f16 files become f32), refusing by name
-//! what is missing, misshapen, truncated or not a number. [`save`] writes f32 and [`save_as`] what it is
-//! told, each file under another name first and renamed when complete, so that a crash leaves the old file
-//! or the new one. [`StopTokens`] are what the files of a folder agree to end a turn with, and [`Companions`] the
-//! files beside the weights, which go with a model made from another. The tokenizer's files in the same folder are
-//! [`crate::tokenizer`]'s. Nothing is downloaded.
+//! [`load`] reads a folder into a [`Qwen2`] (f32, bf16 and f16 become f32). It fails, naming file and tensor, for missing
+//! tensors, wrong shapes, truncated files and values that are not finite. [`save`] writes f32, [`save_as`] a type and file
+//! size of choice. Each file is written under a temporary name and renamed when complete, so that a crash leaves the old or
+//! the new file. [`StopTokens`] are the tokens that end a turn, [`Companions`] the files beside the weights, which are
+//! copied with a fine-tuned model, and [`Survey`] reports on a folder. Nothing is downloaded.
 
-pub mod companions;
-pub mod stop_tokens;
-pub mod survey;
+mod weights;
+mod writing;
+mod stop_tokens;
+mod companions;
+mod survey;
 #[cfg(test)]
 mod tests;
-pub mod weights;
-pub mod writing;
 
-
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::{fs, io};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -40,7 +38,7 @@ const GENERATION_CONFIG: &str = "generation_config.json";
 const WEIGHTS: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
-/// The matrix of a head that is not the embedding's.
+/// The matrix of a head that is not tied.
 const HEAD: &str = "lm_head.weight";
 
 /// Reads the model of a folder.
@@ -48,25 +46,24 @@ pub fn load(folder: &Path) -> Result<Qwen2, LmError> {
     Ok(load_with_type(folder)?.0)
 }
 
-/// As [`load`], with the type that all weights have in the files, if they have one in common: whoever
-/// writes the weights in that type again loses nothing.
+/// As [`load`], with the type of the weights in the files if all have the same: saving in that type is lossless.
 pub fn load_with_type(folder: &Path) -> Result<(Qwen2, Option<WeightType>), LmError> {
     let config = load_config(folder)?;
     let mut files = WeightFiles::open(folder)?;
     files.check(&config)?;
     let tensors = files.read(&config)?;
-    let model = Qwen2::new(&config, tensors).map_err(|error| unreadable(files.path(), error))?;
+    let model = Qwen2::new(&config, tensors).map_err(|error| invalid(files.path(), error))?;
     Ok((model, files.weight_type()))
 }
 
-/// Reads the shape of a folder's model, refusing one that is not supported.
+/// Reads `config.json`. Fails if the model is not supported.
 pub fn load_config(folder: &Path) -> Result<Qwen2Config, LmError> {
     let config: Qwen2Config = read_json(&folder.join(CONFIG))?;
-    config.validate().map_err(|error| unreadable(&folder.join(CONFIG), error))?;
+    config.validate().map_err(|error| invalid(&folder.join(CONFIG), error))?;
     Ok(config)
 }
 
-/// Reads `generation_config.json` as it is; an absent file is an empty object.
+/// Reads `generation_config.json`; an absent file gives an empty object.
 pub fn load_generation_config(folder: &Path) -> Result<Map<String, Value>, LmError> {
     let path = folder.join(GENERATION_CONFIG);
     if path.exists() { read_json(&path) } else { Ok(Map::new()) }
@@ -79,13 +76,17 @@ pub fn save_generation_config(folder: &Path, values: &Map<String, Value>) -> Res
 
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LmError> {
     let text = fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
-    serde_json::from_str(&text).map_err(|error| unreadable(path, error))
+    serde_json::from_str(&text).map_err(|source| LmError::Json { path: path.to_owned(), source })
 }
 
-pub(crate) fn unreadable(path: &Path, reason: impl ToString) -> LmError {
-    LmError::Read { path: PathBuf::from(path), reason: reason.to_string() }
+pub(crate) fn unreadable(path: &Path, source: io::Error) -> LmError {
+    LmError::Read { path: path.to_owned(), source }
 }
 
-pub(crate) fn unwritable(path: &Path, reason: impl ToString) -> LmError {
-    LmError::Write { path: PathBuf::from(path), reason: reason.to_string() }
+pub(crate) fn invalid(path: &Path, reason: impl ToString) -> LmError {
+    LmError::Invalid { path: path.to_owned(), reason: reason.to_string() }
+}
+
+pub(crate) fn unwritable(path: &Path, source: io::Error) -> LmError {
+    LmError::Write { path: path.to_owned(), source }
 }

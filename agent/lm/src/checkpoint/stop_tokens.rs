@@ -1,18 +1,17 @@
-//! What ends a turn, as the files of a folder agree on it.
+//! The tokens that end a turn, from the files of a model folder.
 //!
-//! Four files speak of it: `eos_token_id` in `config.json` and in `generation_config.json` (one id or
-//! several), `eos_token` in `tokenizer_config.json`, and the vocabulary in `tokenizer.json`. A folder put
-//! together from two models has them contradict each other; such a model would talk past its turn without
-//! end, or be cut short, and look merely stupid. So [`StopTokens::load`] refuses it.
+//! Four files define them: `eos_token_id` in `config.json` and in `generation_config.json` (one id or several), `eos_token`
+//! in `tokenizer_config.json`, and the vocabulary in `tokenizer.json`. In a folder assembled from two models they can
+//! contradict each other, and generation would not stop or stop too early. [`StopTokens::load`] refuses such a folder.
 
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::checkpoint::{CONFIG, GENERATION_CONFIG, load_generation_config, read_json, unreadable};
+use crate::checkpoint::{CONFIG, GENERATION_CONFIG, load_generation_config, read_json, invalid};
 use crate::error::LmError;
 use crate::qwen2::Qwen2Config;
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
 const TOKENIZER: &str = "tokenizer.json";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
@@ -28,7 +27,7 @@ impl StopTokens {
     /// Reads what the folder of this model and tokenizer states, and refuses what does not fit together:
     /// ids beyond the model's vocabulary, stop ids that the tokenizer lacks, and an `eos_token` that is not
     /// among the stop ids. A folder that states nothing has none.
-    pub fn load(folder: &Path, config: &Qwen2Config, tokenizer: &ShopTokenizer) -> Result<Self, LmError> {
+    pub fn load(folder: &Path, config: &Qwen2Config, tokenizer: &BpeTokenizer) -> Result<Self, LmError> {
         let (needed, known) = (tokenizer.vocab_size(), config.vocab_size);
         if needed > known {
             let reason = format!(
@@ -36,7 +35,7 @@ impl StopTokens {
                  model",
                 needed - 1
             );
-            return Err(unreadable(&folder.join(TOKENIZER), reason));
+            return Err(invalid(&folder.join(TOKENIZER), reason));
         }
         let generation = load_generation_config(folder)?;
         let mut ids = Vec::new();
@@ -44,7 +43,7 @@ impl StopTokens {
             let stated = stated_ids(fields).and_then(|stated| {
                 stated.iter().try_for_each(|&id| check_known(id, tokenizer)).map(|()| stated)
             });
-            ids.extend(stated.map_err(|reason| unreadable(&folder.join(file), reason))?);
+            ids.extend(stated.map_err(|reason| invalid(&folder.join(file), reason))?);
         }
         ids.sort_unstable();
         ids.dedup();
@@ -57,7 +56,7 @@ impl StopTokens {
                     "its `eos_token` has the id {end}, the `eos_token_id` of `{CONFIG}` and `{GENERATION_CONFIG}` \
                      are {ids:?}: add it there, or take the tokenizer of this model"
                 );
-                return Err(unreadable(&folder.join(TOKENIZER_CONFIG), reason));
+                return Err(invalid(&folder.join(TOKENIZER_CONFIG), reason));
             }
         }
         Ok(Self { ids })
@@ -82,7 +81,7 @@ fn stated_ids(fields: &Map<String, Value>) -> Result<Vec<u32>, String> {
     }
 }
 
-fn check_known(id: u32, tokenizer: &ShopTokenizer) -> Result<(), String> {
+fn check_known(id: u32, tokenizer: &BpeTokenizer) -> Result<(), String> {
     match tokenizer.token(id) {
         Some(_) => Ok(()),
         None => Err(format!(
@@ -92,7 +91,7 @@ fn check_known(id: u32, tokenizer: &ShopTokenizer) -> Result<(), String> {
 }
 
 /// The id of `eos_token` in `tokenizer_config.json`, if there is one.
-fn end_of_turn(folder: &Path, tokenizer: &ShopTokenizer) -> Result<Option<u32>, LmError> {
+fn end_of_turn(folder: &Path, tokenizer: &BpeTokenizer) -> Result<Option<u32>, LmError> {
     let path = folder.join(TOKENIZER_CONFIG);
     if !path.exists() {
         return Ok(None);
@@ -103,7 +102,7 @@ fn end_of_turn(folder: &Path, tokenizer: &ShopTokenizer) -> Result<Option<u32>, 
     };
     match tokenizer.id(token) {
         Some(id) => Ok(Some(id)),
-        None => Err(unreadable(&path, format!("its `eos_token` `{token}` is not in `{TOKENIZER}`"))),
+        None => Err(invalid(&path, format!("its `eos_token` `{token}` is not in `{TOKENIZER}`"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A look at a model folder that says all it can, and what stands in the way of using it.
+//! A report on a model folder: its contents, and every problem that prevents loading it.
 
 use std::fmt;
 use std::path::Path;
@@ -6,39 +6,38 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::checkpoint::{StopTokens, WeightFiles, WeightType, load_config};
-use crate::chat::template::ChatTemplate;
+use crate::chat::ChatTemplate;
 use crate::error::LmError;
 use crate::qwen2::Qwen2Config;
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
-/// What a folder holds. A part that cannot be read is absent and has its problem told.
+/// The contents of a folder. A part that cannot be read is `None` and has an entry in `problems`.
 #[derive(Debug, Default, Serialize)]
 pub struct Survey {
     /// The sizes of the model.
     pub shape: Option<Qwen2Config>,
-    /// Values of the model, a tied head counted once.
+    /// Number of parameter values; a tied head counts once.
     pub n_parameters: Option<usize>,
-    /// Whether the head is the embedding.
+    /// Whether the head is tied to the embedding.
     pub tied: Option<bool>,
-    /// The type of all weights, `mixed` if they have several.
+    /// The type of the weights; `mixed` if there are several.
     pub weight_type: Option<&'static str>,
-    /// Files with weights.
+    /// Number of weight files.
     pub n_weight_files: Option<usize>,
-    /// Ids of the tokenizer.
+    /// Number of ids of the tokenizer.
     pub n_token_ids: Option<usize>,
-    /// Tokens that end a turn, spelled out.
+    /// Tokens that end a turn, as text.
     pub stop_tokens: Option<Vec<String>>,
-    /// Whether the folder can chat, and then whether its template knows of tools.
+    /// Whether the chat template supports tools; `None` without a template.
     pub chat_template: Option<&'static str>,
-    /// What stands in the way of loading it, one message a problem.
+    /// Problems that prevent loading, one message each.
     pub problems: Vec<String>,
-    /// What it cannot be used for.
+    /// Limitations that do not prevent loading.
     pub remarks: Vec<String>,
 }
 
 impl Survey {
-    /// Looks at a folder. The values of the weights are read, and looked through for what is no number, only if
-    /// `reads_weights`.
+    /// Inspects a folder. With `reads_weights`, all values are read and checked to be finite.
     pub fn of(folder: &Path, reads_weights: bool) -> Self {
         let mut survey = Self::default();
         let config = survey.note(load_config(folder));
@@ -53,11 +52,11 @@ impl Survey {
         }
         if let Some((config, files)) = config.as_ref().zip(files.as_mut()) {
             let fit =
-                files.check(config).and_then(|()| if reads_weights { files.look_through() } else { Ok(()) });
+                files.check(config).and_then(|()| if reads_weights { files.check_values() } else { Ok(()) });
             survey.note(fit);
         }
-        let tokenizer = survey.note(ShopTokenizer::load(folder));
-        survey.n_token_ids = tokenizer.as_ref().map(ShopTokenizer::vocab_size);
+        let tokenizer = survey.note(BpeTokenizer::load(folder));
+        survey.n_token_ids = tokenizer.as_ref().map(BpeTokenizer::vocab_size);
         if let Some((config, tokenizer)) = config.as_ref().zip(tokenizer.as_ref())
             && let Some(stop) = survey.note(StopTokens::load(folder, config, tokenizer))
         {
@@ -74,7 +73,7 @@ impl Survey {
         survey
     }
 
-    /// Keeps a problem instead of stopping at it.
+    /// The value, or `None` after recording the error as a problem.
     fn note<T>(&mut self, result: Result<T, LmError>) -> Option<T> {
         result.map_err(|error| self.problems.push(error.to_string())).ok()
     }

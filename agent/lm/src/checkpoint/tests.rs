@@ -1,11 +1,11 @@
-//! What is saved loads; what is spoiled is refused by name.
+//! Saved folders load bit for bit; damaged ones are refused with the file and tensor at fault.
 
 use candle_core::{DType, Device, Tensor};
 use serde_json::json;
 use webshop_products::Seed;
 
 use super::*;
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
 fn tiny(tied: bool) -> Qwen2 {
     let config = Qwen2Config {
@@ -237,7 +237,7 @@ fn bad_shards_are_refused_by_name() {
 }
 
 #[test]
-fn a_repeated_tied_head_is_passed_over() {
+fn a_repeated_tied_head_is_ignored() {
     let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
     save(&model, folder.path()).unwrap();
     let mut all = tensors(&model);
@@ -346,8 +346,8 @@ fn generation_config_is_kept_as_it_is() {
 }
 
 /// A tokenizer of 300 ids that ends a turn with id 2.
-fn tokenizer() -> ShopTokenizer {
-    ShopTokenizer::train(["a lamp and a black lamp"], 300, &[]).unwrap()
+fn tokenizer() -> BpeTokenizer {
+    BpeTokenizer::train(["a lamp and a black lamp"], 300, &[]).unwrap()
 }
 
 /// What ends a turn where the files state these ids and this `eos_token`.

@@ -2,8 +2,8 @@
 //!
 //! [`WeightFiles::open`] reads the headers of a folder's `model.safetensors`, or of the shards that its
 //! index names, [`WeightFiles::check`] compares them with the model's shape, and [`WeightFiles::read`]
-//! then reads one tensor after the other, so that a folder is never in memory twice. Files are read, not
-//! mapped: a mapped file that shrinks ends the process.
+//! reads one tensor after the other, so that a folder is never in memory twice. Files are not memory-mapped: a mapped file
+//! that shrinks crashes the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,7 +14,7 @@ use candle_core::{DType, Device, Tensor};
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use serde::Deserialize;
 
-use crate::checkpoint::{HEAD, INDEX, WEIGHTS, read_json, unreadable};
+use crate::checkpoint::{HEAD, INDEX, WEIGHTS, invalid, read_json, unreadable};
 use crate::error::LmError;
 use crate::qwen2::{Qwen2Config, parameter_shapes};
 
@@ -24,7 +24,7 @@ const LENGTH_BYTES: u64 = 8;
 /// The longest header that safetensors files may have.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// How a weight is written in a file.
+/// The type of a weight in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightType {
     /// 32 bits, IEEE 754 single.
@@ -36,7 +36,7 @@ pub enum WeightType {
 }
 
 impl WeightType {
-    /// The name that Hugging Face's `dtype` has for it.
+    /// The name in `config.json` (`dtype`).
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "float32",
@@ -53,7 +53,7 @@ impl WeightType {
         }
     }
 
-    /// The name that safetensors has for it.
+    /// The safetensors type.
     pub(super) fn in_file(self) -> Dtype {
         match self {
             Self::F32 => Dtype::F32,
@@ -83,7 +83,7 @@ struct Index {
 pub struct WeightFiles {
     path: PathBuf,
     shards: Vec<Shard>,
-    /// Which shard holds a tensor.
+    /// The shard of each tensor.
     places: BTreeMap<String, usize>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct Shard {
     path: PathBuf,
     file: File,
     header: Metadata,
-    /// Where the first tensor begins.
+    /// Offset of the first tensor.
     start: u64,
 }
 
@@ -113,7 +113,7 @@ impl WeightFiles {
         let mut places = BTreeMap::new();
         for name in names {
             if Path::new(name).components().count() != 1 {
-                return Err(unreadable(&index, format!("the shard `{name}` is not a plain file name")));
+                return Err(invalid(&index, format!("the shard `{name}` is not a plain file name")));
             }
             let shard = Shard::open(&folder.join(name))?;
             check_against_index(&shard, name, &weight_map, &index)?;
@@ -128,12 +128,12 @@ impl WeightFiles {
         &self.path
     }
 
-    /// How many files hold weights.
+    /// Number of weight files.
     pub fn n_files(&self) -> usize {
         self.shards.len()
     }
 
-    /// The type of all tensors, if it is one and the same.
+    /// The type of all tensors, if it is the same.
     pub fn weight_type(&self) -> Option<WeightType> {
         let mut types = self.places.iter().map(|(name, &shard)| self.shards[shard].info(name).dtype);
         let first = types.next()?;
@@ -166,8 +166,8 @@ impl WeightFiles {
         Ok(())
     }
 
-    /// Reads every tensor and keeps none: whatever is cut short or is no number is found.
-    pub(super) fn look_through(&mut self) -> Result<(), LmError> {
+    /// Reads every tensor without keeping it. Fails for truncated files and values that are not finite.
+    pub(super) fn check_values(&mut self) -> Result<(), LmError> {
         self.places.iter().try_for_each(|(name, shard)| self.shards[*shard].read(name).map(|_| ()))
     }
 
@@ -191,10 +191,10 @@ impl WeightFiles {
 }
 
 fn unfit(path: &Path, reason: String) -> LmError {
-    unreadable(path, LmError::Weights(reason))
+    invalid(path, LmError::Weights(reason))
 }
 
-/// A folder copied in part, or from two sources, has shards that are not those of its index.
+/// Fails if a shard does not hold exactly the tensors that the index lists for it, as in a partially copied folder.
 fn check_against_index(
     shard: &Shard,
     name: &str,
@@ -205,20 +205,20 @@ fn check_against_index(
     let promised = weight_map.iter().filter(|(_, place)| *place == name).map(|(tensor, _)| tensor);
     for tensor in promised {
         if !held.contains(tensor) {
-            let reason = format!("the shard `{name}` does not hold `{tensor}`, as the index says it does");
-            return Err(unreadable(index, reason));
+            let reason = format!("the shard `{name}` does not hold `{tensor}`, which the index lists for it");
+            return Err(invalid(index, reason));
         }
     }
     match held.iter().find(|tensor| weight_map.get(*tensor).is_none_or(|place| place != name)) {
         Some(tensor) => {
-            let reason = format!("the shard `{name}` holds `{tensor}`, of which the index knows nothing");
-            Err(unreadable(index, reason))
+            let reason = format!("the shard `{name}` holds `{tensor}`, which the index does not list");
+            Err(invalid(index, reason))
         }
         None => Ok(()),
     }
 }
 
-/// A head that differs from the embedding says that the weights are not tied, whatever the configuration says.
+/// Fails if the head differs from the embedding: the weights are then not tied, contrary to the configuration.
 fn check_repeated_head(shard: &mut Shard, embedding: &(String, Tensor)) -> Result<(), LmError> {
     let head = shard.read(HEAD)?;
     let (name, embedding) = embedding;
@@ -239,8 +239,8 @@ impl Shard {
         let mut file = File::open(path).map_err(failed)?;
         let n_bytes = file.metadata().map_err(failed)?.len();
         let too_short = |needed: u64| {
-            let reason = format!("it has {n_bytes} bytes of {needed}: it was cut short, copy it again");
-            unreadable(path, reason)
+            let reason = format!("it has {n_bytes} bytes of {needed}: it is truncated; copy it again");
+            invalid(path, reason)
         };
         let mut length = [0; LENGTH_BYTES as usize];
         if n_bytes < LENGTH_BYTES {
@@ -249,7 +249,7 @@ impl Shard {
         file.read_exact(&mut length).map_err(failed)?;
         let length = u64::from_le_bytes(length);
         if length > MAX_HEADER_BYTES {
-            return Err(unreadable(path, "it does not begin like a safetensors file"));
+            return Err(invalid(path, "it is not a safetensors file"));
         }
         let start = LENGTH_BYTES + length;
         if n_bytes < start {
@@ -258,23 +258,23 @@ impl Shard {
         let mut header = Vec::new();
         file.by_ref().take(length).read_to_end(&mut header).map_err(failed)?;
         let header: Metadata = serde_json::from_slice(&header)
-            .map_err(|error| unreadable(path, format!("its header is not that of safetensors: {error}")))?;
+            .map_err(|error| invalid(path, format!("its header is not valid: {error}")))?;
         let needed = start + header.data_len() as u64;
         if n_bytes < needed {
             return Err(too_short(needed));
         }
         if n_bytes > needed {
-            return Err(unreadable(path, format!("it has {n_bytes} bytes, its header speaks of {needed}")));
+            return Err(invalid(path, format!("it has {n_bytes} bytes, its header describes {needed}")));
         }
         Ok(Self { path: path.to_owned(), file, header, start })
     }
 
-    /// The tensors, in the order in which they lie in the file.
+    /// The names of the tensors, in the order of the file.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.header.offset_keys().into_iter()
     }
 
-    /// What the header says of a tensor that is there.
+    /// The header entry of an existing tensor.
     pub(crate) fn info(&self, name: &str) -> &TensorInfo {
         self.header.info(name).expect("the name came from this header")
     }
@@ -283,16 +283,16 @@ impl Shard {
         let dtype = self.info(name).dtype;
         WeightType::of(dtype).ok_or_else(|| {
             let known = "only F32, BF16 and F16 are known";
-            unreadable(&self.path, format!("tensor `{name}` has the unsupported type {dtype:?}, {known}"))
+            invalid(&self.path, format!("tensor `{name}` has the unsupported type {dtype:?}, {known}"))
         })
     }
 
-    /// Reads one tensor as f32 and refuses it if it holds what is no number.
+    /// Reads one tensor as f32. Fails if a value is not finite.
     pub(crate) fn read(&mut self, name: &str) -> Result<Tensor, LmError> {
         let weight_type = self.weight_type(name)?;
         let info = self.info(name);
         let (shape, (begin, end)) = (info.shape.clone(), info.data_offsets);
-        let failed = |error: String| unreadable(&self.path, format!("tensor `{name}`: {error}"));
+        let failed = |error: String| invalid(&self.path, format!("tensor `{name}`: {error}"));
         let mut bytes = vec![0; end - begin];
         self.file
             .seek(SeekFrom::Start(self.start + begin as u64))
@@ -306,7 +306,7 @@ impl Shard {
         match values.iter().position(|value| !value.is_finite()) {
             Some(at) => {
                 let reason = format!("tensor `{name}` holds {} at element {at}", values[at]);
-                Err(unreadable(&self.path, reason))
+                Err(invalid(&self.path, reason))
             }
             None => Ok(tensor),
         }

@@ -1,12 +1,11 @@
 //! Writing model folders.
 //!
-//! [`SaveOptions`] say in which type and how many bytes a file. A model of several files has the names and
-//! the index that transformers gives them. Tensors are converted one by one while they are written, so that
-//! saving needs no second copy of the model.
+//! [`SaveOptions`] hold the type and the file size. Shards and their index are named as transformers names them. Tensors are
+//! converted one by one while they are written, so that saving needs no second copy of the model.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,7 @@ use crate::checkpoint::{CONFIG, INDEX, WEIGHTS, unwritable};
 use crate::error::LmError;
 use crate::qwen2::{Qwen2, Qwen2Config, parameter_shapes, random_parameter};
 
-/// Parameters of a random model in memory at one time: those of two layers.
+/// Parameters of a random model that are generated at a time: those of two layers.
 const DRAWN_TOGETHER: usize = 24;
 
 /// How weights are written.
@@ -29,7 +28,7 @@ const DRAWN_TOGETHER: usize = 24;
 pub struct SaveOptions {
     /// The type of every tensor.
     pub weight_type: WeightType,
-    /// A file that would have more bytes of weights than this becomes several; one tensor is never divided.
+    /// Most bytes of weights in a file; a single tensor is never divided.
     pub file_limit_bytes: u64,
 }
 
@@ -40,13 +39,13 @@ impl Default for SaveOptions {
     }
 }
 
-/// Writes the model into a folder, which is created if need be: `config.json` and the weights, as f32, with what an
-/// adapter adds to them.
+/// Writes `config.json` and the weights as f32, including an adapter's additions, into a folder, which is created if it
+/// does not exist.
 pub fn save(model: &Qwen2, folder: &Path) -> Result<(), LmError> {
     save_as(model, folder, &SaveOptions::default())
 }
 
-/// As [`save`], with a choice. Weight files of an earlier model in the folder are replaced or removed.
+/// As [`save`], with options. Weight files of an earlier model in the folder are replaced or removed.
 pub fn save_as(model: &Qwen2, folder: &Path, options: &SaveOptions) -> Result<(), LmError> {
     write_folder(model.config(), folder, options, &mut |idx| Ok(model.weight(idx)))
 }
@@ -56,8 +55,8 @@ pub fn save_config(config: &Qwen2Config, folder: &Path) -> Result<(), LmError> {
     write_json(&folder.join(CONFIG), &stated(config, WeightType::F32))
 }
 
-/// Writes the model that [`Qwen2::random`] makes, without ever holding all of it. `written` is told the number of
-/// values after each parameter.
+/// Writes the model of [`Qwen2::random`] without holding all of it in memory. Calls `written` with the number of values
+/// after each parameter.
 pub fn save_random(
     config: &Qwen2Config,
     seed: Seed,
@@ -81,7 +80,7 @@ pub fn save_random(
     })
 }
 
-/// Gives the values of a parameter by its place in the list; asked once for each, in order.
+/// Returns the values of a parameter by index; called once for each, in order.
 type Source<'s> = dyn FnMut(usize) -> Result<Tensor, LmError> + 's;
 
 fn write_folder(
@@ -160,21 +159,22 @@ fn write_file(
 ) -> Result<(), LmError> {
     let header = header(shapes, weight_type).map_err(|error| unwritable(path, error))?;
     atomically(path, |partial| {
-        let mut file = BufWriter::new(File::create(partial).map_err(told)?);
-        file.write_all(&(header.len() as u64).to_le_bytes()).map_err(told)?;
-        file.write_all(&header).map_err(told)?;
+        let mut file = BufWriter::new(File::create(partial)?);
+        file.write_all(&(header.len() as u64).to_le_bytes())?;
+        file.write_all(&header)?;
         for (idx, (name, _)) in shapes.iter().enumerate() {
-            let tensor = tensor(idx).map_err(told)?;
-            let bytes = in_type(&tensor, weight_type).map_err(|error| format!("tensor `{name}` {error}"))?;
-            file.write_all(&bytes).map_err(told)?;
+            let tensor = tensor(idx).map_err(io::Error::other)?;
+            let bytes = in_type(&tensor, weight_type)
+                .map_err(|error| io::Error::other(format!("tensor `{name}` {error}")))?;
+            file.write_all(&bytes)?;
         }
-        file.into_inner().map_err(told)?.sync_all().map_err(told)
+        file.into_inner()?.sync_all()
     })
 }
 
 /// What precedes the values: names, types, shapes and places as JSON, blank up to a multiple of 8 bytes so
 /// that the values are aligned.
-fn header(shapes: &[(String, Vec<usize>)], weight_type: WeightType) -> Result<Vec<u8>, String> {
+fn header(shapes: &[(String, Vec<usize>)], weight_type: WeightType) -> io::Result<Vec<u8>> {
     let mut end = 0;
     let infos = shapes.iter().map(|(name, shape)| {
         let begin = end;
@@ -185,19 +185,20 @@ fn header(shapes: &[(String, Vec<usize>)], weight_type: WeightType) -> Result<Ve
     });
     // Readers of old ask who wrote the file, and `pt` is the answer that all of them know.
     let origin = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    let metadata = Metadata::new(Some(origin), infos.collect()).map_err(told)?;
-    let mut header = serde_json::to_vec(&metadata).map_err(told)?;
+    let metadata = Metadata::new(Some(origin), infos.collect()).map_err(io::Error::other)?;
+    let mut header = serde_json::to_vec(&metadata).map_err(io::Error::other)?;
     header.resize(header.len().next_multiple_of(8), b' ');
     Ok(header)
 }
 
 /// The bytes of a tensor in a type. An f16 holds nothing beyond 65,504; such a weight is refused.
-fn in_type(tensor: &Tensor, weight_type: WeightType) -> Result<Vec<u8>, String> {
-    let narrow = tensor.to_dtype(weight_type.dtype()).map_err(told)?;
+fn in_type(tensor: &Tensor, weight_type: WeightType) -> io::Result<Vec<u8>> {
+    let narrow = tensor.to_dtype(weight_type.dtype()).map_err(io::Error::other)?;
     if weight_type != WeightType::F32 {
         let values = narrow.to_dtype(DType::F32).and_then(|wide| wide.flatten_all()?.to_vec1::<f32>());
-        if let Some(at) = values.map_err(told)?.iter().position(|value| !value.is_finite()) {
-            return Err(format!("holds what {} cannot, at element {at}", weight_type.name()));
+        if let Some(at) = values.map_err(io::Error::other)?.iter().position(|value| !value.is_finite()) {
+            let reason = format!("holds a value beyond the range of {} at element {at}", weight_type.name());
+            return Err(io::Error::other(reason));
         }
     }
     Ok(View::data(&narrow).into_owned())
@@ -236,18 +237,18 @@ fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, LmError> {
 /// Writes a file under a temporary name beside its place, makes it durable, and renames it.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), LmError> {
     atomically(path, |partial| {
-        let written =
-            File::create(partial).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
-        written.map_err(told)
+        let mut file = File::create(partial)?;
+        file.write_all(bytes)?;
+        file.sync_all()
     })
 }
 
 /// Has a file written beside its place and renames it.
-fn atomically(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), LmError> {
+fn atomically(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), LmError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     let partial = path.with_file_name(name);
-    let written = write(&partial).and_then(|()| fs::rename(&partial, path).map_err(told));
+    let written = write(&partial).and_then(|()| fs::rename(&partial, path));
     written.map_err(|error| {
         // The half-written file is useless; that it may not be removable either adds nothing.
         let _ = fs::remove_file(&partial);
@@ -256,11 +257,7 @@ fn atomically(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> R
 }
 
 pub(crate) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), LmError> {
-    let mut text = serde_json::to_string_pretty(value).map_err(|error| unwritable(path, error))?;
+    let mut text = serde_json::to_string_pretty(value).map_err(|error| unwritable(path, error.into()))?;
     text.push('\n');
     write_atomically(path, text.as_bytes())
-}
-
-fn told(error: impl ToString) -> String {
-    error.to_string()
 }

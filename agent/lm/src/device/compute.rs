@@ -1,8 +1,7 @@
-//! Where models are computed and in which format: decided once, told with its reason.
+//! The device and the dtype of a model: chosen once, displayed with the reason.
 //!
-//! A [`DeviceRequest`] is what a user asks for; [`Compute::choose`] makes of it a [`Compute`], which models are made
-//! with. A GPU that is there but cannot be used is an error with its reason, unless [`DeviceRequest::Auto`] asked to
-//! fall back.
+//! [`Compute::choose`] turns a [`DeviceRequest`] into a [`Compute`], with which models are created. If a requested GPU
+//! cannot be used, it fails with the reason; only [`DeviceRequest::Auto`] falls back to the CPU.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,15 +12,15 @@ use crate::device::gpu;
 use crate::error::LmError;
 use webshop_kernels::gpu::launch::{Kernels, Specialization};
 
-/// Which device to compute on.
+/// The device that a user requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceRequest {
-    /// The processor.
+    /// The CPU.
     #[default]
     Cpu,
-    /// The GPU of this number, or nothing.
+    /// The GPU with this ordinal.
     Cuda(usize),
-    /// The first GPU if it can be used, the processor otherwise.
+    /// The first GPU if it can be used, else the CPU.
     Auto,
 }
 
@@ -29,7 +28,7 @@ impl FromStr for DeviceRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || format!("`{text}` is none of `cpu`, `cuda`, `cuda:N` and `auto`");
+        let refuse = || format!("`{text}` is not a device; use `cpu`, `cuda`, `cuda:N` or `auto`");
         match text.split_once(':') {
             Some(("cuda", ordinal)) => ordinal.parse().map(Self::Cuda).map_err(|_| refuse()),
             None if text == "cpu" => Ok(Self::Cpu),
@@ -50,17 +49,17 @@ impl fmt::Display for DeviceRequest {
     }
 }
 
-/// Which format weights and activations have; master weights, moments and reductions are f32 in any case.
+/// The dtype of weights and activations. Master weights, moments and reductions are always f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComputeDtype {
-    /// Single precision.
+    /// IEEE 754 single precision.
     F32,
-    /// Eight bits of fraction: half the memory and the matrix units.
+    /// bfloat16: half the memory, and faster matrix products on a GPU.
     Bf16,
 }
 
 impl ComputeDtype {
-    /// As candle names it.
+    /// The candle dtype.
     pub fn dtype(self) -> DType {
         match self {
             Self::F32 => DType::F32,
@@ -76,19 +75,19 @@ impl FromStr for ComputeDtype {
         match text {
             "f32" => Ok(Self::F32),
             "bf16" => Ok(Self::Bf16),
-            _ => Err(format!("`{text}` is neither `f32` nor `bf16`")),
+            _ => Err(format!("`{text}` is not a compute dtype; use `f32` or `bf16`")),
         }
     }
 }
 
-/// Whether a GPU runs our kernels or their twins made of candle's operations, which the processor runs too.
+/// The implementation of the GPU backend's operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KernelChoice {
-    /// Our kernels.
+    /// Custom CUDA kernels. On the CPU in f32: the CPU backend.
     #[default]
-    Own,
-    /// The plain twins, slower and independent.
-    Plain,
+    Custom,
+    /// Reference implementations made of candle's operations; slower, on any device.
+    Reference,
 }
 
 /// A device with the format and the kernels that models on it use.
@@ -114,13 +113,13 @@ impl Compute {
         choice: KernelChoice,
     ) -> Result<Self, LmError> {
         let (device, reason) = match request {
-            DeviceRequest::Cpu => (Device::Cpu, "asked for".to_owned()),
+            DeviceRequest::Cpu => (Device::Cpu, "requested".to_owned()),
             DeviceRequest::Cuda(ordinal) => match gpu::open(ordinal) {
-                Ok(device) => (device, "asked for".to_owned()),
+                Ok(device) => (device, "requested".to_owned()),
                 Err(reason) => return Err(LmError::Device { device: request.to_string(), reason }),
             },
             DeviceRequest::Auto => match gpu::open(0) {
-                Ok(device) => (device, "it can be used".to_owned()),
+                Ok(device) => (device, "available".to_owned()),
                 Err(reason) => (Device::Cpu, format!("`cuda:0` cannot be used: {reason}")),
             },
         };
@@ -129,26 +128,25 @@ impl Compute {
         Ok(Self { device, dtype: dtype.unwrap_or(usual).dtype(), choice, reason, memory })
     }
 
-    /// Bytes that the contexts of all lanes may take: a quarter of a GPU's memory, beside weights and activations.
+    /// Most bytes that the KV caches of all lanes should take: a quarter of a GPU's memory.
     pub fn cache_bytes(&self) -> usize {
         if self.is_gpu() { self.memory / 4 } else { USUAL_CACHE_BYTES }
     }
 
-    /// The same device with another format and other kernels.
+    /// The same device with another dtype and other kernels.
     pub fn with(&self, dtype: ComputeDtype, choice: KernelChoice) -> Self {
         Self { dtype: dtype.dtype(), choice, ..self.clone() }
     }
 
-    /// Whether this is what the hand-written engine of the CPU computes: f32, on the processor, unless plain operations
-    /// were asked for, which only the other engine has.
-    pub fn is_first_engine(&self) -> bool {
-        !self.is_gpu() && self.dtype == DType::F32 && self.choice == KernelChoice::Own
+    /// Whether models use the CPU backend: f32 on the CPU, with [`KernelChoice::Custom`].
+    pub fn uses_cpu_backend(&self) -> bool {
+        !self.is_gpu() && self.dtype == DType::F32 && self.choice == KernelChoice::Custom
     }
 
-    /// Device, format and kernels in words that are the same wherever they are the same.
+    /// Device, dtype and kernels as text; equal for equal settings.
     pub fn kind(&self) -> String {
         let device = if self.is_gpu() { "GPU" } else { "CPU" };
-        let kernels = if self.has_own_kernels() { "own kernels" } else { "plain operations" };
+        let kernels = if self.uses_custom_kernels() { "custom kernels" } else { "reference kernels" };
         format!("{device}, {:?}, {kernels}", self.dtype)
     }
 
@@ -157,55 +155,55 @@ impl Compute {
         self.device.is_cuda()
     }
 
-    /// The format of weights and activations.
+    /// The dtype of weights and activations.
     pub fn dtype(&self) -> ComputeDtype {
         if self.dtype == DType::BF16 { ComputeDtype::Bf16 } else { ComputeDtype::F32 }
     }
 
-    /// Whether models here run kernels of ours.
-    pub fn has_own_kernels(&self) -> bool {
-        self.is_gpu() && self.choice == KernelChoice::Own
+    /// Whether models run the custom CUDA kernels: on a GPU, unless the reference kernels are requested.
+    pub fn uses_custom_kernels(&self) -> bool {
+        self.is_gpu() && self.choice == KernelChoice::Custom
     }
 
-    /// Whose kernels a GPU runs.
+    /// The requested kernels.
     pub fn choice(&self) -> KernelChoice {
         self.choice
     }
 
-    /// The device for tensors that go to a model.
+    /// The candle device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The kernels of a model of these sizes: none but on a GPU, and none there if the plain twins are asked for.
+    /// The kernels of a model of these sizes.
     pub(crate) fn kernels(&self, specialization: &Specialization) -> Result<Kernels, LmError> {
-        if self.has_own_kernels() { gpu::kernels(&self.device, specialization) } else { Ok(Kernels::Plain) }
+        if self.uses_custom_kernels() { gpu::kernels(&self.device, specialization) } else { Ok(Kernels::Reference) }
     }
 
-    /// The GPU's name and memory in bytes; `None` for the processor.
+    /// The GPU's name and memory in bytes; `None` on the CPU.
     pub fn describe(&self) -> Result<Option<(String, usize)>, LmError> {
         if self.is_gpu() { gpu::describe(&self.device).map(Some) } else { Ok(None) }
     }
 
-    /// The most bytes of the GPU that were in use at one time since the last [`forget_peak`](Self::forget_peak), without
-    /// those of recorded graphs and of cuBLAS; `None` for the processor.
+    /// Peak memory of the GPU in bytes since the last [`reset_peak`](Self::reset_peak), without that of cuBLAS; `None` on
+    /// the CPU.
     pub fn peak_bytes(&self) -> Result<Option<u64>, LmError> {
         if self.is_gpu() { gpu::peak_bytes(&self.device).map(Some) } else { Ok(None) }
     }
 
-    /// Begins to watch for the peak anew.
-    pub fn forget_peak(&self) -> Result<(), LmError> {
-        if self.is_gpu() { gpu::forget_peak(&self.device) } else { Ok(()) }
+    /// Resets the peak memory to the memory in use now.
+    pub fn reset_peak(&self) -> Result<(), LmError> {
+        if self.is_gpu() { gpu::reset_peak(&self.device) } else { Ok(()) }
     }
 
-    /// Waits until everything asked of the device is done.
+    /// Waits until all enqueued work is done.
     pub fn synchronize(&self) -> Result<(), LmError> {
         Ok(self.device.synchronize()?)
     }
 }
 
 impl fmt::Display for Compute {
-    /// Device, format, kernels and why, for the log.
+    /// Device, dtype, kernels and the reason of the choice, for the log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.kind(), self.reason)
     }
@@ -216,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_read_back() {
+    fn requests_round_trip_as_text() {
         for text in ["cpu", "cuda:0", "cuda:3", "auto"] {
             assert_eq!(text.parse::<DeviceRequest>().unwrap().to_string(), text);
         }
@@ -227,23 +225,23 @@ mod tests {
     }
 
     #[test]
-    fn the_first_engine_computes_in_f32_unless_plain_operations_are_asked_for() {
+    fn f32_on_the_cpu_uses_the_cpu_backend() {
         let choose = |dtype, choice| Compute::choose(DeviceRequest::Cpu, dtype, choice).unwrap();
-        assert!(choose(None, KernelChoice::Own).is_first_engine());
-        assert!(!choose(Some(ComputeDtype::Bf16), KernelChoice::Own).is_first_engine());
-        let plain = choose(Some(ComputeDtype::F32), KernelChoice::Plain);
-        assert!(!plain.is_first_engine());
-        assert_eq!(plain.kind(), "CPU, F32, plain operations");
+        assert!(choose(None, KernelChoice::Custom).uses_cpu_backend());
+        assert!(!choose(Some(ComputeDtype::Bf16), KernelChoice::Custom).uses_cpu_backend());
+        let reference = choose(Some(ComputeDtype::F32), KernelChoice::Reference);
+        assert!(!reference.uses_cpu_backend());
+        assert_eq!(reference.kind(), "CPU, F32, reference kernels");
     }
 
     #[test]
-    fn a_gpu_that_is_not_there_is_an_error_or_a_told_fallback() {
-        // No machine has a GPU of this number; without GPU code there is none at all.
+    fn a_missing_gpu_is_an_error_or_an_explained_fallback() {
+        // No machine has a GPU with this ordinal; a build without `cuda` has none at all.
         let message =
-            Compute::choose(DeviceRequest::Cuda(4711), None, KernelChoice::Own).unwrap_err().to_string();
+            Compute::choose(DeviceRequest::Cuda(4711), None, KernelChoice::Custom).unwrap_err().to_string();
         assert!(message.contains("cuda:4711"), "{message}");
         if cfg!(not(feature = "cuda")) {
-            let compute = Compute::choose(DeviceRequest::Auto, None, KernelChoice::Own).unwrap();
+            let compute = Compute::choose(DeviceRequest::Auto, None, KernelChoice::Custom).unwrap();
             assert!(!compute.is_gpu());
             assert!(compute.to_string().contains("--features cuda"), "{compute}");
         }

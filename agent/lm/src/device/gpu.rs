@@ -1,4 +1,4 @@
-//! What only a build with GPU code can do, and the same without it, where nothing opens and nothing else is ever asked.
+//! GPU functions of a build with the feature `cuda`, and stubs that fail for a build without it.
 
 #[cfg(not(feature = "cuda"))]
 pub use missing::*;
@@ -16,12 +16,12 @@ mod present {
     use webshop_kernels::gpu::launch::{Kernels, Specialization};
 
     pub fn open(ordinal: usize) -> Result<Device, String> {
-        // What follows the first line is a trace of calls.
+        // The lines after the first are a backtrace.
         cuda::open(ordinal).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
     }
 
     pub fn kernels(device: &Device, specialization: &Specialization) -> Result<Kernels, LmError> {
-        Ok(Kernels::Own(Arc::new(cuda::CudaLauncher::new(device, specialization)?)))
+        Ok(Kernels::Custom(Arc::new(cuda::CudaLauncher::new(device, specialization)?)))
     }
 
     pub fn describe(device: &Device) -> Result<(String, usize), LmError> {
@@ -32,8 +32,8 @@ mod present {
         Ok(cuda::peak_bytes(device)?)
     }
 
-    pub fn forget_peak(device: &Device) -> Result<(), LmError> {
-        Ok(cuda::forget_peak(device)?)
+    pub fn reset_peak(device: &Device) -> Result<(), LmError> {
+        Ok(cuda::reset_peak(device)?)
     }
 }
 
@@ -45,7 +45,7 @@ mod missing {
     use webshop_kernels::gpu::launch::{Kernels, Specialization};
 
     fn reason() -> String {
-        "this build has no GPU code; build with `--features cuda`".to_owned()
+        "this build has no GPU support; build with `--features cuda`".to_owned()
     }
 
     fn refuse<T>() -> Result<T, LmError> {
@@ -68,7 +68,7 @@ mod missing {
         refuse()
     }
 
-    pub fn forget_peak(_: &Device) -> Result<(), LmError> {
+    pub fn reset_peak(_: &Device) -> Result<(), LmError> {
         refuse()
     }
 }

@@ -1,19 +1,15 @@
-//! Where models are computed, and the engine for a GPU.
+//! Devices: the choice of one, and the GPU backend of the model.
 //!
-//! [`Compute::choose`] decides on device, format and kernels. f32 on the processor is the first engine's, [`Qwen2`] and
-//! [`Decoder`]. Whatever else it is, a [`DeviceModel`] computes it: continuing the lanes of a [`DeviceCache`], generating
-//! without leaving the device as a [`Stepper`], or recording a [`DevicePass`] for gradients, which are [`Parameters`] as
-//! the weights are. [`adamw`] is the arithmetic of an optimizer's step; steps are the trainer's.
-//!
-//! [`Qwen2`]: crate::qwen2::Qwen2
-//! [`Decoder`]: crate::qwen2::cpu::decoder::Decoder
+//! [`Compute::choose`] selects the device, the dtype and the kernels. f32 on the CPU uses the CPU backend
+//! ([`Decoder`](crate::Decoder), [`Pass`](crate::Pass)); every other combination uses [`DeviceModel`], which decodes with a
+//! [`DeviceCache`] and records a [`DevicePass`] for gradients. Weights, gradients and moments on a device are
+//! [`Parameters`]. [`adamw`] is the arithmetic of an optimizer step; the trainer decides when to make one.
 
-pub mod compute;
-pub mod gpu;
-
+pub(crate) mod compute;
+mod gpu;
 
 pub use crate::device::compute::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 pub use crate::ops::gpu::adamw;
-pub use crate::ops::gpu::reference_check::TwinCheck;
-pub use webshop_kernels::gpu::launch::{Kernels, Replay};
-pub use crate::qwen2::gpu::{DeviceCache, DeviceModel, DevicePass, Parameters, Stepper};
+pub use crate::ops::gpu::reference_check::ReferenceCheck;
+pub use crate::qwen2::gpu::{DeviceCache, DeviceModel, DevicePass, Parameters};
+pub use webshop_kernels::gpu::launch::Kernels;

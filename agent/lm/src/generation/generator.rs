@@ -1,29 +1,25 @@
-//! Saying a turn: batched sampling across lanes, with the context kept from turn to turn.
+//! Batched generation of turns, with a KV cache for each lane.
 //!
-//! A [`Generator`] holds the contexts of many lanes. Each [`Request`] brings a lane what is new since its
-//! last turn; the lane reads it, samples until a stop token, and its [`Completion`] becomes part of the
-//! context too. Nothing is read twice: the last token said is read together with the next prompt, so that a
-//! lane which is never asked again does not pay for it.
+//! A [`Generator`] holds the contexts of many lanes. A [`Request`] gives a lane its next prompt; the lane prefills it,
+//! samples until a stop token, and returns a [`Completion`], which becomes part of the context.
 //!
 //! ```text
 //! context of a lane = prompt₀ completion₀ prompt₁ completion₁ …          at most `capacity` tokens
 //! ```
 //!
-//! Where prompts stand alone ([`Context::Alone`]), the lane keeps what the new one begins with and the old
-//! one began with, and reads the rest.
+//! No token is prefilled twice. The last token of a completion is prefilled together with the next prompt. With
+//! [`Context::Fresh`], the KV cache of the longest common prefix of the old context and the new prompt is reused; only the
+//! rest is prefilled.
 //!
-//! Lanes are ragged, and a lane that has stopped leaves the batch. Lanes of a small model live in groups of at
-//! most `LANES_PER_GROUP`; groups run side by side on rayon's threads and each runs on one. A wide model reads
-//! its weights once for all lanes, which are one group, and divides its products among the threads instead. A
-//! lane's completion depends on its context, the sampler and its coordinates alone: not on the number of
-//! threads, nor on the lanes beside it.
+//! **Batching.** Lanes have different lengths, and a lane that has stopped leaves the batch. The lanes of a small model
+//! form groups of at most `LANES_PER_GROUP`, each decoded by one thread. For a wide model all lanes are one group and the
+//! matrix products are divided among the threads. On the CPU backend a completion depends only on the lane's context, the
+//! sampler and the coordinates, not on other lanes or the number of threads.
 //!
-//! On a GPU all lanes are one group, and tokens are drawn there where nothing but the temperature shapes the distribution:
-//! logits then never leave it.
+//! **GPU backend.** All lanes are one group. Tokens are sampled on the device if only the temperature changes the
+//! distribution; otherwise the logits are copied to the host.
 //!
-//! Where a constraint leaves a single token, it is taken without asking the model, with log-probability 0,
-//! which is what sampling would have found. Text, pages and actions are other modules' business.
-
+//! **Forced tokens.** If a constraint allows a single token, it is taken without running the model, with log-probability 0.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -37,68 +33,67 @@ use webshop_kernels::cpu::threads::Threads;
 use crate::generation::sampler::{Sampler, SamplingCoordinates};
 use crate::generation::self_certainty::Certainty;
 
-/// Most lanes of a small model that are computed together on one thread: enough rows for the matrix products to be worth it, few
-/// enough to keep several threads busy.
+/// Most lanes of a group of a small model: enough rows for efficient matrix products, few enough to occupy several
+/// threads.
 const LANES_PER_GROUP: usize = 16;
 
-/// What stays the same over all turns.
+/// Settings of all turns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratorConfig {
-    /// Contexts held.
+    /// Number of lanes.
     pub n_lanes: usize,
-    /// Most tokens of one context, at most the model's number of positions.
+    /// Most tokens of a context; cut to the model's number of positions.
     pub capacity: usize,
-    /// How tokens are drawn.
+    /// The sampling distribution.
     pub sampler: Sampler,
-    /// Where the draws come from.
+    /// The seed of all draws.
     pub seed: Seed,
     /// Tokens that end a turn, such as `<|im_end|>`.
     pub stop_ids: Vec<u32>,
-    /// What to record of how sure the model was of each token; `None` for nothing.
+    /// The self-certainty to record for each token; `None` records none.
     pub certainty: Option<Certainty>,
 }
 
-/// What stands before a prompt.
+/// The context that a prompt is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Context {
-    /// All that was read and said on the lane before.
-    Kept,
-    /// Nothing: it is the whole context.
-    Alone,
+    /// All earlier prompts and completions of the lane.
+    Continue,
+    /// None: the prompt is the whole context.
+    Fresh,
 }
 
-/// One lane's next turn.
+/// The next turn of a lane.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Which lane.
+    /// The lane.
     pub lane: usize,
-    /// What stands before the prompt.
+    /// The context that the prompt is added to.
     pub context: Context,
-    /// What is to be read before the answer.
+    /// The prompt.
     pub prompt_ids: Vec<u32>,
-    /// Address of the turn's first draw; later tokens count up from its `token`.
+    /// Coordinates of the turn's first draw; `token` counts up from there.
     pub coordinates: SamplingCoordinates,
-    /// What may be said; `None` is anything.
+    /// The admissible completions; `None` admits all.
     pub constraint: Option<Constraint>,
-    /// Tokens after which the turn is cut.
+    /// Most tokens of the completion.
     pub max_new_tokens: usize,
 }
 
-/// What was said in one turn. The lists are equally long, `certainty` unless it is empty.
+/// The sampled tokens of one turn. All lists have the same length, except an empty `certainty`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
-    /// The sampled tokens, the stop token included.
+    /// The tokens, including the stop token.
     pub ids: Vec<u32>,
-    /// Log-probability of each under the distribution it was drawn from.
+    /// Log-probability of each token under the sampled distribution.
     pub log_probs: Vec<f32>,
-    /// Entropy in nats of each of these distributions.
+    /// Entropy of that distribution in nats.
     pub entropy: Vec<f32>,
-    /// How sure the model was of each, by the logits before temperature, where that is recorded; 0 where a constraint left
-    /// nothing else.
+    /// Self-certainty of the model's distribution before temperature, if recorded; 0 for a forced token.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub certainty: Vec<f64>,
-    /// Why it ended.
+    /// Why the turn ended.
     pub stop: StopReason,
 }
 
@@ -106,30 +101,30 @@ pub struct Completion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// A stop token was said, or all that the constraint allows.
+    /// A stop token was sampled, or the constraint is complete.
     EndOfTurn,
-    /// `max_new_tokens` were said.
+    /// `max_new_tokens` were sampled.
     Length,
-    /// The context is full. If nothing was said, the prompt left no room for it and was not read.
+    /// The context is full. If the completion is empty, the prompt left no room for a token and was not added.
     ContextFull,
 }
 
-/// The contexts of many lanes, and a model that continues them.
+/// The contexts of many lanes, and the engine that continues them.
 #[derive(Debug)]
 pub struct Generator {
     engine: Engine,
     config: GeneratorConfig,
-    groups: Vec<Group>,
-    /// Lanes of every group but the last, which may have fewer.
+    pub(super) groups: Vec<Group>,
+    /// Lanes of each group; the last may have fewer.
     lanes_per_group: usize,
 }
 
 impl Generator {
-    /// Empty contexts for the weights in `engine`. Fails if a device has no room for them.
+    /// A generator with empty contexts. Fails if a device lacks the memory for the caches.
     pub fn new(engine: impl Into<Engine>, config: GeneratorConfig) -> Result<Self, LmError> {
         let engine = engine.into();
         let lanes_per_group = match engine.threads() {
-            // A group for each thread, if there are few lanes.
+            // With few lanes, one group for each thread.
             Threads::One => config.n_lanes.div_ceil(rayon::current_num_threads()).min(LANES_PER_GROUP),
             Threads::All => config.n_lanes,
         };
@@ -143,54 +138,54 @@ impl Generator {
         Ok(Self { engine, config, groups, lanes_per_group })
     }
 
-    /// Continues with other weights of the same shape on the same device, from empty contexts: what has been read was
-    /// read by the old ones.
-    pub fn renew(&mut self, engine: impl Into<Engine>) {
+    /// Replaces the engine by one of the same shape on the same device, and clears all lanes: their caches belong to the
+    /// old weights.
+    pub fn set_engine(&mut self, engine: impl Into<Engine>) {
         self.engine = engine.into();
-        (0..self.config.n_lanes).for_each(|lane| self.forget(lane));
+        (0..self.config.n_lanes).for_each(|lane| self.clear_lane(lane));
     }
 
-    /// What stays the same over all turns.
+    /// The settings.
     pub fn config(&self) -> &GeneratorConfig {
         &self.config
     }
 
-    /// Tokens in the context of `lane`.
+    /// Number of tokens in the context of `lane`.
     ///
     /// # Panics
-    /// If there is no such lane; so do [`Generator::forget`] and [`Generator::recall`].
+    /// If there is no such lane; [`Generator::clear_lane`] and [`Generator::prefill`] panic too.
     pub fn context_len(&self, lane: usize) -> usize {
         self.groups[lane / self.lanes_per_group].contexts[lane % self.lanes_per_group].len()
     }
 
     /// Empties the context of `lane`.
-    pub fn forget(&mut self, lane: usize) {
+    pub fn clear_lane(&mut self, lane: usize) {
         let group = &mut self.groups[lane / self.lanes_per_group];
         group.cache.truncate_lane(lane % self.lanes_per_group, 0);
         group.contexts[lane % self.lanes_per_group].clear();
     }
 
-    /// Takes tokens that were read and said elsewhere for those of `lane`: behind its context, or in the place of it. They
-    /// are read with its next prompt.
-    pub fn recall(&mut self, lane: usize, context: Context, ids: &[u32]) {
-        if context == Context::Alone {
-            self.forget(lane);
+    /// Appends tokens to the context of `lane`, or replaces it with [`Context::Fresh`], without generating. The model
+    /// reads them together with the next prompt.
+    pub fn prefill(&mut self, lane: usize, context: Context, ids: &[u32]) {
+        if context == Context::Fresh {
+            self.clear_lane(lane);
         }
         self.groups[lane / self.lanes_per_group].contexts[lane % self.lanes_per_group].extend_from_slice(ids);
     }
 
-    /// Says one turn for each request, in their order.
+    /// Generates one completion for each request, in their order.
     ///
-    /// Fails if a request names a lane that does not exist or that another request names, if a lane has
-    /// nothing to read, or if the model's logits are not finite. After a failure the contexts are unusable.
+    /// Fails if a request names a lane that does not exist or that another request names, if a lane's context is empty, or
+    /// if a logit is not finite. After a failure the contexts are not usable.
     pub fn generate(&mut self, requests: &[Request]) -> Result<Vec<Completion>, LmError> {
         let mut of_group = vec![Vec::new(); self.groups.len()];
-        let mut is_asked = vec![false; self.config.n_lanes];
+        let mut is_requested = vec![false; self.config.n_lanes];
         for (place, request) in requests.iter().enumerate() {
-            match is_asked.get_mut(request.lane) {
-                Some(asked) if !*asked => *asked = true,
+            match is_requested.get_mut(request.lane) {
+                Some(seen) if !*seen => *seen = true,
                 Some(_) => {
-                    return Err(LmError::Sampling(format!("lane `{}` is asked twice", request.lane)));
+                    return Err(LmError::Sampling(format!("lane `{}` is requested twice", request.lane)));
                 }
                 None => {
                     return Err(LmError::Sampling(format!("there is no lane `{}`", request.lane)));
@@ -199,7 +194,7 @@ impl Generator {
             of_group[request.lane / self.lanes_per_group].push(place);
         }
         let (engine, config) = (&self.engine, &self.config);
-        let said: Vec<Vec<Completion>> = self
+        let by_group: Vec<Vec<Completion>> = self
             .groups
             .par_iter_mut()
             .zip(&of_group)
@@ -208,7 +203,7 @@ impl Generator {
             })
             .collect::<Result<_, LmError>>()?;
         let mut completions: Vec<_> =
-            of_group.into_iter().flatten().zip(said.into_iter().flatten()).collect();
+            of_group.into_iter().flatten().zip(by_group.into_iter().flatten()).collect();
         completions.sort_by_key(|(place, _)| *place);
         Ok(completions.into_iter().map(|(_, completion)| completion).collect())
     }

@@ -1,4 +1,4 @@
-//! Lanes that are computed together, and their turns while they are being said.
+//! The sampling loop of lanes that are decoded together.
 
 use rayon::prelude::*;
 
@@ -10,18 +10,18 @@ use webshop_kernels::cpu::threads::Threads;
 use crate::qwen2::LaneTokens;
 use crate::generation::sampler::{Draw, SamplingCoordinates, uniform};
 
-/// Lanes that are computed together.
+/// Lanes that are decoded together.
 #[derive(Debug)]
 pub struct Group {
-    /// The generator's number of the first lane here.
+    /// The generator's index of the first lane of the group.
     pub first_lane: usize,
     pub cache: EngineCache,
-    /// All tokens of each lane; the cache has read the first of them.
+    /// All tokens of each lane; the cache holds a prefix of them.
     pub contexts: Vec<Vec<u32>>,
 }
 
 impl Group {
-    /// Says one turn for each request to this group, in their order.
+    /// Generates one completion for each request to this group, in their order.
     pub fn generate<'r>(
         &mut self,
         engine: &Engine,
@@ -45,39 +45,39 @@ impl Group {
                 if let Some(draws) = engine.draw(&mut self.cache, &lanes, &uniforms, temperature)? {
                     for (turn, draw) in open.iter_mut().zip(draws) {
                         turn.unread.clear();
-                        turn.say(config, draw)?;
+                        turn.push(config, draw)?;
                     }
                     continue;
                 }
             }
             let logits = engine.decode(&mut self.cache, &lanes)?;
-            let answer = |(turn, logits): (&mut &mut Turn, &[f32])| {
+            let advance = |(turn, logits): (&mut &mut Turn, &[f32])| {
                 turn.unread.clear();
                 turn.sample(config, logits)?;
-                turn.say_what_is_certain(config)
+                turn.push_forced(config)
             };
             match engine.threads() {
-                Threads::One => open.iter_mut().zip(logits.rows()).try_for_each(answer)?,
+                Threads::One => open.iter_mut().zip(logits.rows()).try_for_each(advance)?,
                 Threads::All => {
-                    let answers = open.par_iter_mut().zip(logits.par_rows()).map(answer);
-                    // Of several failures, the first lane's is told, whichever came first.
-                    answers.collect::<Vec<_>>().into_iter().collect::<Result<(), _>>()?;
+                    let results = open.par_iter_mut().zip(logits.par_rows()).map(advance);
+                    // Of several errors, that of the first lane is returned, independent of the thread order.
+                    results.collect::<Vec<_>>().into_iter().collect::<Result<(), _>>()?;
                 }
             }
         }
         Ok(turns.into_iter().map(|turn| self.finish(turn)).collect())
     }
 
-    /// Puts the prompt behind the lane's context, if at least one token of an answer fits behind it.
+    /// Adds the prompt to the lane's context, if at least one more token fits.
     fn begin<'r>(&mut self, config: &GeneratorConfig, request: &'r Request) -> Result<Turn<'r>, LmError> {
         let lane = request.lane - self.first_lane;
         let kept = match request.context {
-            Context::Kept => self.contexts[lane].len(),
-            Context::Alone => 0,
+            Context::Continue => self.contexts[lane].len(),
+            Context::Fresh => 0,
         };
         let context_len = kept + request.prompt_ids.len();
         if context_len == 0 {
-            return Err(LmError::Sampling(format!("lane `{}` has nothing to read", request.lane)));
+            return Err(LmError::Sampling(format!("lane `{}` has an empty context", request.lane)));
         }
         let mut turn = Turn {
             request,
@@ -97,13 +97,13 @@ impl Group {
         if turn.room > 0 {
             self.replace(lane, kept, &request.prompt_ids);
             turn.unread.extend_from_slice(&self.contexts[lane][self.cache.len(lane)..]);
-            turn.say_what_is_certain(config)?;
+            turn.push_forced(config)?;
         }
         Ok(turn)
     }
 
-    /// Puts `ids` in the place of all but the first `kept` tokens of a lane. What stays as it was need not be read
-    /// again, but for the last token, after which the model is asked.
+    /// Replaces all but the first `kept` tokens of a lane by `ids`. The cache keeps the common prefix, except the last
+    /// token of the context: the model must run on it to give the next logits.
     pub(super) fn replace(&mut self, lane: usize, kept: usize, ids: &[u32]) {
         let context = &mut self.contexts[lane];
         let same = context[kept..].iter().zip(ids).take_while(|(old, new)| old == new).count();
@@ -125,18 +125,18 @@ impl Group {
     }
 }
 
-/// A turn while it is being said.
+/// A turn while it is generated.
 struct Turn<'r> {
     request: &'r Request,
-    /// Within the group.
+    /// Index within the group.
     lane: usize,
-    /// Tokens that still fit into the context.
+    /// Number of tokens that still fit into the context.
     room: usize,
     state: Option<ConstraintState<'r>>,
-    /// End of the context that the cache has not read; never empty while the turn is open.
+    /// Tokens of the context that the cache does not hold yet; not empty while the turn is open.
     unread: Vec<u32>,
     draws: Vec<Draw>,
-    /// How sure the model was of them, where that is recorded.
+    /// Self-certainty of each draw, if recorded.
     certainty: Vec<f64>,
     stop: Option<StopReason>,
 }
@@ -146,10 +146,10 @@ impl Turn<'_> {
         let allowed = self.state.map_or(Allowed::AllBut(&[]), |state| state.allowed());
         let draw = config.sampler.sample(logits, allowed, config.seed, self.coordinates())?;
         self.certainty.extend(config.certainty.map(|measure| measure.of_logits(logits)).transpose()?);
-        self.say(config, draw)
+        self.push(config, draw)
     }
 
-    /// The number in [0, 1) behind the next draw.
+    /// The random number in [0, 1) of the next draw.
     fn uniform(&self, config: &GeneratorConfig) -> f32 {
         uniform(config.seed, self.coordinates()) as f32
     }
@@ -160,16 +160,16 @@ impl Turn<'_> {
         at
     }
 
-    /// As long as a single token is possible, the model need not be asked.
-    fn say_what_is_certain(&mut self, config: &GeneratorConfig) -> Result<(), LmError> {
+    /// Appends tokens as long as the constraint allows a single one.
+    fn push_forced(&mut self, config: &GeneratorConfig) -> Result<(), LmError> {
         while let (None, Some(Allowed::Only([id]))) = (self.stop, self.state.map(|state| state.allowed())) {
             self.certainty.extend(config.certainty.map(|_| 0.0));
-            self.say(config, Draw::certain(*id))?;
+            self.push(config, Draw::certain(*id))?;
         }
         Ok(())
     }
 
-    fn say(&mut self, config: &GeneratorConfig, draw: Draw) -> Result<(), LmError> {
+    fn push(&mut self, config: &GeneratorConfig, draw: Draw) -> Result<(), LmError> {
         self.draws.push(draw);
         self.unread.push(draw.id);
         self.room -= 1;

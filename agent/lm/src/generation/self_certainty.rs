@@ -1,26 +1,24 @@
-//! How sure a model was of a token that it wrote.
+//! Self-certainty: how far the model's distribution of a token is from the uniform one.
 //!
-//! With p the distribution over the vocabulary of V ids that the token was drawn from, before temperature, U the uniform
-//! one and z the logits, in nats:
+//! With p the distribution over V ids before temperature, U the uniform distribution and z the logits, in nats:
 //!
 //! ```text
-//! kl_p_u         KL(p‖U)          = Σᵢ pᵢ ln(V pᵢ)                      what Shop-R1 says in words; the default
-//! paper_literal  KL(p‖U) / V                                          its equation 3 as printed: next to nothing
-//! normalized     KL(p‖U) / ln V                                       0 to 1
-//! kl_u_p         KL(U‖p)          = −ln V − (1/V) Σᵢ ln pᵢ              Kang et al. (arXiv 2502.18581)
-//! intuitor_lse   logsumexp z − mean z  = KL(U‖p) + ln V               the one that reaches the paper's printed example
-//! top_k          1 − H(q) / ln |q|, q the k likeliest ids and the rest as one    the re-implementation's
+//! kl_p_u         KL(p‖U) = Σᵢ pᵢ ln(V pᵢ)                the default
+//! paper_literal  KL(p‖U) / V                           close to 0 for a large vocabulary
+//! normalized     KL(p‖U) / ln V                        from 0 to 1
+//! kl_u_p         KL(U‖p) = −ln V − (1/V) Σᵢ ln pᵢ        Kang et al. (arXiv 2502.18581)
+//! intuitor_lse   logsumexp z − mean z = KL(U‖p) + ln V
+//! top_k          1 − H(q) / ln |q|                     q: the k most probable ids, and the rest as one more
 //! ```
 //!
-//! The s of a reward is the mean over the tokens of the rationale (0 for none). A [`Certainty`] computes in f64 from
-//! `ln p`, so that logits may be as large as f32 holds; an id of probability 0 adds nothing to KL(p‖U) and makes KL(U‖p)
-//! infinite, which is refused. It does not know which tokens wrote the rationale ([`webshop_agent::next_action::rationale_tokens`] does).
+//! A [`Certainty`] computes in f64 from `ln p`, so that logits may be as large as f32 allows. An id of probability 0 adds 0
+//! to KL(p‖U); KL(U‖p) is then infinite, which is an error. Each value belongs to one token; the caller averages them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::LmError;
 
-/// Which measure.
+/// A measure of self-certainty; the formulas are in the module documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CertaintyKind {
@@ -36,59 +34,59 @@ pub enum CertaintyKind {
     /// logsumexp z − mean z, ln V or more.
     #[serde(alias = "logsumexp")]
     IntuitorLse,
-    /// One less the normalized entropy of the likeliest ids and the rest, 0 to 1.
+    /// 1 minus the normalized entropy of the k most probable ids and the rest, 0 to 1.
     TopK,
 }
 
-/// A measure with what it needs to know.
+/// A measure with its parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Certainty {
-    /// Which.
+    /// The measure.
     pub kind: CertaintyKind,
-    /// How many ids [`CertaintyKind::TopK`] looks at.
+    /// k of [`CertaintyKind::TopK`].
     pub top_k: usize,
 }
 
-/// How far the sum of given probabilities may be from 1: those printed with three digits are.
+/// Tolerance of the sum of given probabilities, for values printed with three digits.
 const SUM_TOLERANCE: f64 = 1e-2;
-/// From which probability on the rest is looked at, and the least that any id is taken for.
+/// Least probability of the rest to count as a bucket, and lower bound of each bucket's probability.
 const LEAST_REST: f64 = 1e-8;
 const LEAST_PROBABILITY: f64 = 1e-12;
 
 impl Certainty {
-    /// Of the token whose logits these are, before temperature. An id that is ruled out has the logit −∞.
+    /// The certainty of a token sampled from these logits, before temperature. An excluded id has the logit −∞.
     ///
     /// # Errors
-    /// If there are none, or they make no distribution, or one whose certainty is infinite.
+    /// If there are no logits, if they are not a distribution, or if the certainty is infinite.
     ///
     /// ```
-    /// use webshop_agent::next_action::{Certainty, CertaintyKind};
+    /// use webshop_lm::{Certainty, CertaintyKind};
     /// let certainty = Certainty { kind: CertaintyKind::KlPU, top_k: 5 };
-    /// // Half and half of four ids: ln 4 − ln 2.
+    /// // Two of four ids have probability 1/2: ln 4 − ln 2.
     /// let s = certainty.of_logits(&[7.0, 7.0, f32::NEG_INFINITY, f32::NEG_INFINITY]).unwrap();
     /// assert!((s - 2_f64.ln()).abs() < 1e-15);
     /// ```
     pub fn of_logits(self, logits: &[f32]) -> Result<f64, LmError> {
         let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         if logits.iter().any(|z| z.is_nan()) || !largest.is_finite() {
-            return Err(refused("its logits make no distribution"));
+            return Err(refused("the logits are not a distribution"));
         }
         let above = |z: &f32| f64::from(*z) - f64::from(largest);
         let log_sum = logits.iter().map(|z| above(z).exp()).sum::<f64>().ln();
         self.of_log_probabilities(&logits.iter().map(|z| above(z) - log_sum).collect::<Vec<_>>())
     }
 
-    /// Of the token that was drawn with these probabilities, one for each id.
+    /// The certainty of a token sampled with these probabilities, one for each id.
     ///
     /// # Errors
-    /// If they are not from 0 to 1 or do not sum to 1 within a hundredth, or make a certainty that is infinite.
+    /// If a probability is outside [0, 1], if the sum differs from 1 by more than 0.01, or if the certainty is infinite.
     pub fn of_probabilities(self, probabilities: &[f64]) -> Result<f64, LmError> {
         if !probabilities.iter().all(|p| (0.0..=1.0 + SUM_TOLERANCE).contains(p)) {
-            return Err(refused("its probabilities are not from 0 to 1"));
+            return Err(refused("a probability is outside [0, 1]"));
         }
         let sum = probabilities.iter().fold(0.0, |sum, p| sum + p);
         if (sum - 1.0).abs() > SUM_TOLERANCE {
-            return Err(refused(&format!("its probabilities sum to {sum} instead of 1")));
+            return Err(refused(&format!("the probabilities sum to {sum} instead of 1")));
         }
         self.of_log_probabilities(&probabilities.iter().map(|p| p.ln()).collect::<Vec<_>>())
     }
@@ -108,13 +106,13 @@ impl Certainty {
             CertaintyKind::Normalized => kl_p_u() / n_ids.ln(),
             CertaintyKind::KlUP => surprise() - n_ids.ln(),
             CertaintyKind::IntuitorLse => surprise(),
-            CertaintyKind::TopK => certainty_of_likeliest(&likeliest(log_p, self.top_k)),
+            CertaintyKind::TopK => certainty_of_top_k(&most_probable(log_p, self.top_k)),
         };
         if certainty.is_finite() {
             Ok(certainty)
         } else {
             Err(refused(
-                "an id has probability 0, with which KL(U‖p) is infinite; give logits, or another `sc_kind`",
+                "an id has probability 0, so that KL(U‖p) is infinite; use logits or another measure",
             ))
         }
     }
@@ -124,8 +122,8 @@ fn refused(problem: &str) -> LmError {
     LmError::Certainty(problem.into())
 }
 
-/// The k largest probabilities, largest first.
-fn likeliest(log_p: &[f64], k: usize) -> Vec<f64> {
+/// The k largest probabilities in descending order.
+fn most_probable(log_p: &[f64], k: usize) -> Vec<f64> {
     let mut found = log_p.to_vec();
     let descending = |a: &f64, b: &f64| b.total_cmp(a);
     if k < found.len() {
@@ -136,8 +134,8 @@ fn likeliest(log_p: &[f64], k: usize) -> Vec<f64> {
     found.into_iter().map(f64::exp).collect()
 }
 
-/// 1 − H / ln n of the given probabilities and what is left of 1, n of them; 1 if there is but one.
-pub fn certainty_of_likeliest(probabilities: &[f64]) -> f64 {
+/// 1 − H / ln n of the given probabilities and the rest up to 1, n in all; 1 if n is 1.
+pub fn certainty_of_top_k(probabilities: &[f64]) -> f64 {
     let rest = 1.0 - probabilities.iter().sum::<f64>().clamp(0.0, 1.0);
     let mut buckets = probabilities.to_vec();
     buckets.extend((rest > LEAST_REST).then_some(rest));
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn knowing_nothing_and_knowing_all() {
+    fn uniform_and_certain_distributions() {
         for kind in [CertaintyKind::KlPU, CertaintyKind::PaperLiteral, CertaintyKind::KlUP] {
             near(of(kind).of_logits(&[3.0; 8]).unwrap(), 0.0);
         }
@@ -218,17 +216,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused() {
+    fn invalid_distributions_are_refused() {
         let logits = |logits: &[f32]| of(CertaintyKind::KlPU).of_logits(logits).unwrap_err().to_string();
-        let none = "cannot tell how sure a token is: its logits make no distribution";
+        let none = "self-certainty: the logits are not a distribution";
         for bad in [&[][..], &[f32::NAN, 0.0], &[f32::INFINITY, 0.0], &[f32::NEG_INFINITY; 2]] {
             assert_eq!(logits(bad), none, "{bad:?}");
         }
         let given = |p: &[f64]| of(CertaintyKind::KlPU).of_probabilities(p).unwrap_err().to_string();
-        assert!(given(&[0.5, 0.4]).ends_with(": its probabilities sum to 0.9 instead of 1"));
-        assert!(given(&[]).ends_with(": its probabilities sum to 0 instead of 1"));
+        assert!(given(&[0.5, 0.4]).ends_with(": the probabilities sum to 0.9 instead of 1"));
+        assert!(given(&[]).ends_with(": the probabilities sum to 0 instead of 1"));
         for bad in [[1.5, -0.5], [f64::NAN, 1.0], [f64::INFINITY, 0.0]] {
-            assert!(given(&bad).ends_with(": its probabilities are not from 0 to 1"), "{bad:?}");
+            assert!(given(&bad).ends_with(": a probability is outside [0, 1]"), "{bad:?}");
         }
         let zero = of(CertaintyKind::KlUP).of_probabilities(&[1.0, 0.0]).unwrap_err().to_string();
         assert!(zero.contains("an id has probability 0"), "{zero}");
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_go_by_two_names_where_there_are_two() {
+    fn kinds_parse_by_name_and_alias() {
         let read = |name: &str| serde_json::from_value::<CertaintyKind>(name.into()).unwrap();
         for (name, kind) in
             ["kl_p_u", "paper_literal", "normalized", "kl_u_p", "intuitor_lse", "top_k"].into_iter().zip(ALL)

@@ -1,8 +1,10 @@
-//! Lanes against themselves alone, contexts that are kept and that are full, constraints, refusals.
+//! Batching, contexts, constraints and errors of the generator.
 
 use std::sync::Arc;
 
 use webshop_products::Seed;
+
+use webshop_kernels::cpu::threads::Threads;
 
 use super::*;
 use crate::qwen2::cpu::kv_cache::KvCache;
@@ -29,7 +31,7 @@ fn decoder() -> Arc<Decoder> {
     Arc::new(Qwen2::random(&config, Seed(5)).unwrap().decoder().unwrap())
 }
 
-/// So wide that its products are divided among threads.
+/// Wide enough for matrix products to be divided among threads.
 fn wide_decoder() -> Arc<Decoder> {
     let config = Qwen2Config {
         hidden_size: 512,
@@ -51,7 +53,7 @@ fn generator_of(decoder: Arc<Decoder>, n_lanes: usize, stop_ids: &[u32]) -> Gene
     let config = GeneratorConfig {
         n_lanes,
         capacity: CAPACITY,
-        sampler: Sampler::PLAIN,
+        sampler: Sampler::UNTEMPERED,
         seed: Seed(11),
         stop_ids: stop_ids.to_vec(),
         certainty: None,
@@ -59,13 +61,13 @@ fn generator_of(decoder: Arc<Decoder>, n_lanes: usize, stop_ids: &[u32]) -> Gene
     Generator::new(decoder, config).unwrap()
 }
 
-/// Lane k reads a prompt of its own, k mod 5 + 1 tokens long.
+/// A prompt of k mod 5 + 1 tokens for lane k.
 fn request(lane: usize, turn: u64) -> Request {
     Request {
         lane,
-        context: Context::Kept,
+        context: Context::Continue,
         prompt_ids: (0..lane % 5 + 1).map(|i| (7 * lane + 3 * i + turn as usize) as u32 % V).collect(),
-        coordinates: SamplingCoordinates { goal: lane as u64, turn, ..Default::default() },
+        coordinates: SamplingCoordinates { task: lane as u64, turn, ..Default::default() },
         constraint: None,
         max_new_tokens: 7,
     }
@@ -76,12 +78,12 @@ fn requests(lanes: impl Iterator<Item = usize>, turn: u64) -> Vec<Request> {
 }
 
 #[test]
-fn lanes_do_not_notice_each_other() {
+fn a_completion_does_not_depend_on_other_lanes() {
     // 37 lanes are three groups; alone, each lane is a batch of one.
     let mut together = generator(37, &[STOP]);
     for turn in 0..2 {
-        let said = together.generate(&requests(0..37, turn)).unwrap();
-        for (lane, expected) in said.iter().enumerate() {
+        let actual = together.generate(&requests(0..37, turn)).unwrap();
+        for (lane, expected) in actual.iter().enumerate() {
             let mut alone = generator(37, &[STOP]);
             let turns: Vec<Vec<Completion>> =
                 (0..=turn).map(|turn| alone.generate(&[request(lane, turn)]).unwrap()).collect();
@@ -91,7 +93,7 @@ fn lanes_do_not_notice_each_other() {
 }
 
 #[test]
-fn a_lane_says_the_same_alone_and_among_64_on_one_and_on_two_threads() {
+fn a_completion_does_not_depend_on_64_lanes_or_two_threads() {
     for (decoder, is_wide) in [(decoder(), false), (wide_decoder(), true)] {
         assert_eq!(decoder.threads() == Threads::All, is_wide);
         let say = |n_threads: usize, lanes: std::ops::Range<usize>| {
@@ -107,14 +109,14 @@ fn a_lane_says_the_same_alone_and_among_64_on_one_and_on_two_threads() {
             let alone = say(n_threads, lane..lane + 1);
             assert_eq!(alone[0], *expected, "lane {lane}, {n_threads} threads");
         }
-        // Lanes that all said the same would prove nothing.
-        let said: std::collections::BTreeSet<&[u32]> = together.iter().map(|said| &said.ids[..]).collect();
-        assert_eq!(said.len(), 64);
+        // Equal completions in all lanes would prove nothing.
+        let actual: std::collections::BTreeSet<&[u32]> = together.iter().map(|actual| &actual.ids[..]).collect();
+        assert_eq!(actual.len(), 64);
     }
 }
 
 #[test]
-fn threads_and_order_do_not_show() {
+fn threads_and_order_do_not_change_completions() {
     let on_threads = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
         pool.install(|| generator(37, &[STOP]).generate(&requests(0..37, 0)).unwrap())
@@ -127,7 +129,7 @@ fn threads_and_order_do_not_show() {
 }
 
 #[test]
-fn a_kept_context_is_the_whole_context() {
+fn a_continued_context_equals_the_whole_context() {
     let mut kept = generator(1, &[]);
     let first = kept.generate(&[request(0, 0)]).unwrap().remove(0);
     assert_eq!(kept.context_len(0), 1 + 7);
@@ -141,11 +143,11 @@ fn a_kept_context_is_the_whole_context() {
 }
 
 #[test]
-fn a_prompt_that_stands_alone_is_the_whole_context() {
-    let prompt = |ids: &[u32]| Request { context: Context::Alone, prompt_ids: ids.to_vec(), ..request(0, 0) };
+fn a_fresh_prompt_is_the_whole_context() {
+    let prompt = |ids: &[u32]| Request { context: Context::Fresh, prompt_ids: ids.to_vec(), ..request(0, 0) };
     let fresh = |ids: &[u32]| generator(1, &[]).generate(&[prompt(ids)]).unwrap().remove(0);
     let mut kept = generator(1, &[]);
-    // Another end, the same again, a beginning, a longer one, and one that goes on where the answer went.
+    // Another end, the same prompt, a prefix, a longer prompt, and one that continues the completion.
     let answered = fresh(&[3, 1, 4, 1]).ids;
     let goes_on = [&[3, 1, 4, 1], &answered[..3], &[9]].concat();
     for ids in [&[3, 1, 4, 1][..], &[3, 1, 5, 9], &[3, 1, 5, 9], &[3, 1], &[3, 1, 4, 1], &goes_on] {
@@ -155,10 +157,10 @@ fn a_prompt_that_stands_alone_is_the_whole_context() {
 }
 
 #[test]
-fn of_a_prompt_that_stands_alone_what_is_known_is_not_read_again() {
+fn a_fresh_prompt_reuses_the_common_prefix() {
     let mut kept = generator(1, &[]);
     let prompt = |ids: &[u32]| Request {
-        context: Context::Alone,
+        context: Context::Fresh,
         prompt_ids: ids.to_vec(),
         max_new_tokens: 1,
         ..request(0, 0)
@@ -172,25 +174,25 @@ fn of_a_prompt_that_stands_alone_what_is_known_is_not_read_again() {
 
 #[test]
 fn log_probs_are_those_of_the_distribution_after_the_prefix() {
-    let said = generator(1, &[STOP]).generate(&[request(0, 0)]).unwrap().remove(0);
+    let actual = generator(1, &[STOP]).generate(&[request(0, 0)]).unwrap().remove(0);
     let mut context = request(0, 0).prompt_ids;
-    for (id, log_prob) in said.ids.iter().zip(&said.log_probs) {
+    for (id, log_prob) in actual.ids.iter().zip(&actual.log_probs) {
         let decoder = decoder();
         let mut cache = KvCache::new(decoder.config(), 1, CAPACITY);
         let logits = decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: &context }]).unwrap();
-        let expected = Sampler::PLAIN.log_prob(logits.row(0), Allowed::AllBut(&[]), *id).unwrap();
+        let expected = Sampler::UNTEMPERED.log_prob(logits.row(0), Allowed::AllBut(&[]), *id).unwrap();
         assert!((expected - log_prob).abs() < 1e-5, "{expected} {log_prob}");
         context.push(*id);
     }
 }
 
 #[test]
-fn each_token_of_a_turn_has_a_draw_of_its_own() {
-    // So hot that every token is equally probable whatever the model thinks.
+fn each_token_of_a_turn_has_its_own_draw() {
+    // A temperature at which all tokens are equally probable.
     let hot = Sampler::new(1e30, 1.0).unwrap();
     let config = GeneratorConfig { sampler: hot, ..generator(1, &[]).config().clone() };
-    let said = Generator::new(decoder(), config).unwrap().generate(&[request(0, 3)]).unwrap();
-    for (token, id) in said[0].ids.iter().enumerate() {
+    let actual = Generator::new(decoder(), config).unwrap().generate(&[request(0, 3)]).unwrap();
+    for (token, id) in actual[0].ids.iter().enumerate() {
         let at = SamplingCoordinates { token: token as u64, ..request(0, 3).coordinates };
         let draw = hot.sample(&[0.0; V as usize], Allowed::AllBut(&[]), Seed(11), at).unwrap();
         assert_eq!(draw.id, *id, "token {token}");
@@ -200,11 +202,11 @@ fn each_token_of_a_turn_has_a_draw_of_its_own() {
 #[test]
 fn a_stop_token_ends_the_turn_and_is_part_of_it() {
     let all: Vec<u32> = (0..V).collect();
-    let said = generator(3, &all).generate(&requests(0..3, 0)).unwrap();
-    assert!(said.iter().all(|said| said.ids.len() == 1 && said.stop == StopReason::EndOfTurn));
-    let said = generator(3, &[]).generate(&requests(0..3, 0)).unwrap();
-    assert!(said.iter().all(|said| said.ids.len() == 7 && said.stop == StopReason::Length));
-    assert!(said.iter().all(|said| said.log_probs.len() == 7 && said.entropy.len() == 7));
+    let actual = generator(3, &all).generate(&requests(0..3, 0)).unwrap();
+    assert!(actual.iter().all(|actual| actual.ids.len() == 1 && actual.stop == StopReason::EndOfTurn));
+    let actual = generator(3, &[]).generate(&requests(0..3, 0)).unwrap();
+    assert!(actual.iter().all(|actual| actual.ids.len() == 7 && actual.stop == StopReason::Length));
+    assert!(actual.iter().all(|actual| actual.log_probs.len() == 7 && actual.entropy.len() == 7));
 }
 
 #[test]
@@ -212,8 +214,8 @@ fn a_full_context_is_reported_and_never_exceeded() {
     let check = |n_prompt: usize, n_said: usize, expected: StopReason, context_len: usize| {
         let mut generator = generator(1, &[]);
         let request = Request { prompt_ids: vec![4; n_prompt], ..request(0, 0) };
-        let said = generator.generate(&[request]).unwrap().remove(0);
-        assert_eq!((said.ids.len(), said.stop), (n_said, expected), "{n_prompt}");
+        let actual = generator.generate(&[request]).unwrap().remove(0);
+        assert_eq!((actual.ids.len(), actual.stop), (n_said, expected), "{n_prompt}");
         assert_eq!(generator.context_len(0), context_len, "{n_prompt}");
     };
     check(CAPACITY - 7, 7, StopReason::Length, CAPACITY);
@@ -224,17 +226,17 @@ fn a_full_context_is_reported_and_never_exceeded() {
 }
 
 #[test]
-fn a_full_lane_leaves_the_others_alone() {
+fn a_full_lane_does_not_affect_the_others() {
     let mut crowded = requests(0..3, 0);
     crowded[1].prompt_ids = vec![4; CAPACITY];
-    let said = generator(3, &[STOP]).generate(&crowded).unwrap();
+    let actual = generator(3, &[STOP]).generate(&crowded).unwrap();
     let expected = generator(3, &[STOP]).generate(&requests([0, 2].into_iter(), 0)).unwrap();
-    assert_eq!([&said[0], &said[2]], [&expected[0], &expected[1]]);
-    assert_eq!(said[1].stop, StopReason::ContextFull);
+    assert_eq!([&actual[0], &actual[2]], [&expected[0], &expected[1]]);
+    assert_eq!(actual[1].stop, StopReason::ContextFull);
 }
 
 #[test]
-fn constrained_lanes_say_what_is_admissible() {
+fn constrained_completions_are_admissible() {
     let admissible = [vec![5, 6, 7, STOP], vec![5, 6, 8, STOP], vec![9, STOP]];
     let mut generator = generator(20, &[STOP]);
     let constrained = |request: Request| {
@@ -243,13 +245,13 @@ fn constrained_lanes_say_what_is_admissible() {
     };
     for turn in 0..2 {
         let asked: Vec<Request> = requests(0..20, turn).into_iter().map(constrained).collect();
-        for said in generator.generate(&asked).unwrap() {
-            assert!(admissible.contains(&said.ids), "{:?}", said.ids);
-            assert_eq!(said.stop, StopReason::EndOfTurn);
+        for actual in generator.generate(&asked).unwrap() {
+            assert!(admissible.contains(&actual.ids), "{:?}", actual.ids);
+            assert_eq!(actual.stop, StopReason::EndOfTurn);
             // Only the first and, after "5 6", the third token are decisions.
             let is_decision = |place: usize| place == 0 || place == 2;
-            for (place, log_prob) in said.log_probs.iter().enumerate() {
-                assert_eq!(*log_prob < 0.0, is_decision(place), "{:?} {place}", said.ids);
+            for (place, log_prob) in actual.log_probs.iter().enumerate() {
+                assert_eq!(*log_prob < 0.0, is_decision(place), "{:?} {place}", actual.ids);
             }
         }
     }
@@ -259,56 +261,56 @@ fn constrained_lanes_say_what_is_admissible() {
 fn a_single_possible_turn_needs_no_model() {
     let mut generator = generator(1, &[]);
     let constraint = Constraint::new(&[vec![9, 10, STOP]], None, None, NOTHING_FREE).unwrap();
-    let said = generator.generate(&[Request { constraint: Some(constraint), ..request(0, 0) }]).unwrap();
-    assert_eq!(said[0].ids, [9, 10, STOP]);
-    assert_eq!(said[0].log_probs, [0.0; 3]);
-    assert_eq!(said[0].stop, StopReason::EndOfTurn);
+    let actual = generator.generate(&[Request { constraint: Some(constraint), ..request(0, 0) }]).unwrap();
+    assert_eq!(actual[0].ids, [9, 10, STOP]);
+    assert_eq!(actual[0].log_probs, [0.0; 3]);
+    assert_eq!(actual[0].stop, StopReason::EndOfTurn);
     assert_eq!(generator.context_len(0), 1 + 3);
     assert_eq!(generator.groups[0].cache.len(0), 0);
 }
 
 #[test]
-fn a_forgotten_lane_starts_anew() {
+fn a_cleared_lane_starts_anew() {
     let mut generator = generator(2, &[STOP]);
     let first = generator.generate(&requests(0..2, 0)).unwrap();
-    generator.forget(1);
+    generator.clear_lane(1);
     assert_eq!(generator.context_len(1), 0);
     assert_eq!(generator.generate(&requests(1..2, 0)).unwrap()[0], first[1]);
-    generator.renew(decoder());
+    generator.set_engine(decoder());
     assert_eq!(generator.generate(&requests(0..2, 0)).unwrap(), first);
 }
 
 #[test]
-fn senseless_requests_are_refused() {
+fn invalid_requests_are_refused() {
     let check = |requests: &[Request], expected: &str| {
         let error = generator(2, &[]).generate(requests).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
     check(&requests(2..3, 0), "sampling: there is no lane `2`");
-    check(&requests([1, 1].into_iter(), 0), "sampling: lane `1` is asked twice");
-    let mute = Request { prompt_ids: Vec::new(), ..request(1, 0) };
-    check(&[mute], "sampling: lane `1` has nothing to read");
+    check(&requests([1, 1].into_iter(), 0), "sampling: lane `1` is requested twice");
+    let empty = Request { prompt_ids: Vec::new(), ..request(1, 0) };
+    check(&[empty], "sampling: lane `1` has an empty context");
 }
 
 #[test]
-fn either_engine_says_the_same() {
+fn both_backends_give_the_same_completions() {
     let model = Qwen2::random(decoder().config(), Seed(5)).unwrap();
-    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Own).unwrap();
+    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
     let device = Arc::new(DeviceModel::new(&model, &compute).unwrap());
-    // Drawn on the device, drawn on the host from its logits, and taken greedily.
-    let samplers = [Sampler::PLAIN, Sampler::new(0.8, 0.9).unwrap(), Sampler::GREEDY];
+    // Sampled on the device, sampled on the host, and greedy.
+    let samplers = [Sampler::UNTEMPERED, Sampler::new(0.8, 0.9).unwrap(), Sampler::GREEDY];
     for sampler in samplers {
         let config = GeneratorConfig { sampler, ..generator(20, &[STOP]).config().clone() };
         let mut first = Generator::new(decoder(), config.clone()).unwrap();
         let mut second = Generator::new(device.clone(), config).unwrap();
         for turn in 0..2 {
             let expected = first.generate(&requests((0..20).rev(), turn)).unwrap();
-            let said = second.generate(&requests((0..20).rev(), turn)).unwrap();
-            for (said, expected) in said.iter().zip(&expected) {
-                assert_eq!((&said.ids, said.stop), (&expected.ids, expected.stop), "{sampler:?}");
-                let pairs = said.log_probs.iter().zip(&expected.log_probs);
-                let pairs = pairs.chain(said.entropy.iter().zip(&expected.entropy));
-                assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-4), "{said:?} and {expected:?}");
+            let actual = second.generate(&requests((0..20).rev(), turn)).unwrap();
+            for (actual, expected) in actual.iter().zip(&expected) {
+                assert_eq!((&actual.ids, actual.stop), (&expected.ids, expected.stop), "{sampler:?}");
+                let pairs = actual.log_probs.iter().zip(&expected.log_probs);
+                let pairs = pairs.chain(actual.entropy.iter().zip(&expected.entropy));
+                assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-4), "{actual:?} and {expected:?}");
             }
         }
         assert!((0..20).all(|lane| first.context_len(lane) == second.context_len(lane)));

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::error::LmError;
 
-/// The matrices of a layer, which `all-linear` means.
+/// The modules of a layer that `all-linear` selects.
 const LINEAR: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 const BASE: &str = "base_model_name_or_path";
 
-/// Fields that say where an adapter comes from or how it was trained, and change nothing of what it computes.
+/// Fields that do not change the result: origin of an adapter and settings of its training.
 const REMARKS: [&str; 12] = [
     "task_type",
     BASE,
@@ -27,35 +27,34 @@ const REMARKS: [&str; 12] = [
     "ensure_weight_tying",
 ];
 
-/// What an adapter is made as; the field names are PEFT's.
+/// The configuration of an adapter, with PEFT's field names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoraConfig {
     /// `LORA`.
     pub peft_type: String,
-    /// The inner width of a product.
+    /// The rank of the products.
     pub r: usize,
-    /// The strength of a product, before it is divided by the width or its root.
+    /// alpha: the factor of a product before it is divided by r or √r.
     #[serde(serialize_with = "write_number")]
     pub lora_alpha: f64,
-    /// Modules by the end of their names, or one regular expression that their whole names match, or
-    /// `all-linear`.
+    /// A list of name endings, a regular expression for whole names, or `all-linear`.
     pub target_modules: Value,
-    /// Whether the strength is divided by √r instead of r.
+    /// Whether alpha is divided by √r instead of r.
     #[serde(default)]
     pub use_rslora: bool,
-    /// Other widths for the modules whose names end in a match of the key; the first that matches.
+    /// Ranks for modules whose names end in a match of the key; the first match counts.
     #[serde(default, deserialize_with = "map_or_null")]
     pub rank_pattern: Map<String, Value>,
-    /// Other strengths, likewise.
+    /// Values of alpha, likewise.
     #[serde(default, deserialize_with = "map_or_null")]
     pub alpha_pattern: Map<String, Value>,
-    /// Which biases were trained: `none`.
+    /// The trained biases; only `none` is supported.
     #[serde(default = "none")]
     pub bias: String,
-    /// How A and B began; what changes the base with it is refused.
+    /// The initialization of A and B. Initializations that change the base weights are refused.
     #[serde(default = "yes")]
     pub init_lora_weights: Value,
-    /// Everything else in the file, in its order.
+    /// All other fields, in the order of the file.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -68,7 +67,7 @@ fn yes() -> Value {
     true.into()
 }
 
-/// A whole number without a point, as PEFT's own type has none.
+/// Writes a whole number as an integer, as PEFT does.
 fn write_number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     let whole = *number as i64;
     if whole as f64 == *number { serializer.serialize_i64(whole) } else { serializer.serialize_f64(*number) }
@@ -79,7 +78,7 @@ fn map_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Map<
 }
 
 impl LoraConfig {
-    /// An adapter of width `r` and strength `alpha` for the modules whose names end in one of `targets`.
+    /// An adapter of rank `r` for the modules whose names end in one of `targets`.
     pub fn new(r: usize, alpha: f64, targets: &[&str]) -> Self {
         Self {
             peft_type: "LORA".to_owned(),
@@ -95,18 +94,18 @@ impl LoraConfig {
         }
     }
 
-    /// The same for the model that this names, as [`LoraConfig::base`].
+    /// Sets the base model; see [`LoraConfig::base`].
     pub fn with_base(mut self, base: &str) -> Self {
         self.other.insert(BASE.to_owned(), base.into());
         self
     }
 
-    /// Which model it is for: a folder, or whatever PEFT can load.
+    /// The base model: a folder or a name that PEFT can load.
     pub fn base(&self) -> Option<&str> {
         self.other.get(BASE).and_then(Value::as_str)
     }
 
-    /// Refuses an adapter that would compute something else than W + s · B A, naming the field.
+    /// Fails, naming the field, if the adapter computes anything but W + s · B A.
     pub fn validate(&self) -> Result<(), LmError> {
         let refuse = |reason: String| Err(LmError::Adapter(reason));
         if self.peft_type != "LORA" {
@@ -118,13 +117,13 @@ impl LoraConfig {
         if self.r == 0 || !self.lora_alpha.is_finite() {
             return refuse(format!("`r` is {} and `lora_alpha` {}", self.r, self.lora_alpha));
         }
-        let begins_plainly = match &self.init_lora_weights {
+        let is_supported = match &self.init_lora_weights {
             Value::Bool(_) | Value::Null => true,
             kind => kind == "gaussian",
         };
-        if !begins_plainly {
+        if !is_supported {
             return refuse(format!(
-                "`init_lora_weights` is {}, with which the base was changed too",
+                "`init_lora_weights` is {}, which also changes the base weights",
                 self.init_lora_weights
             ));
         }
@@ -136,13 +135,13 @@ impl LoraConfig {
                 _ => false,
             };
             if !is_off && !REMARKS.contains(&field.as_str()) {
-                return refuse(format!("`{field}` is {value}, which is not known"));
+                return refuse(format!("`{field}` is {value}, which is not supported"));
             }
         }
         self.rank_and_scale("").map(|_| ())
     }
 
-    /// The width and the factor of the product for a module, if it is adapted.
+    /// (r, s) of a module, if it is adapted.
     pub(super) fn rank_and_scale(&self, module: &str) -> Result<Option<(usize, f32)>, LmError> {
         let number = |pattern: &str, value: &Value| {
             let number = value.as_f64().filter(|number| number.is_finite());
@@ -161,7 +160,7 @@ impl LoraConfig {
             return Ok(None);
         }
         if rank == 0 {
-            return Err(LmError::Adapter(format!("`rank_pattern` gives `{module}` no width")));
+            return Err(LmError::Adapter(format!("`rank_pattern` gives `{module}` the rank 0")));
         }
         let divisor = if self.use_rslora { libm::sqrt(rank as f64) } else { rank as f64 };
         Ok(Some((rank, (alpha / divisor) as f32)))
@@ -173,7 +172,7 @@ impl LoraConfig {
         };
         let unknown = || {
             let targets = &self.target_modules;
-            LmError::Adapter(format!("`target_modules` is {targets}, neither a list of names nor a text"))
+            LmError::Adapter(format!("`target_modules` is {targets}, neither a list of names nor a string"))
         };
         match &self.target_modules {
             Value::String(all) if all == "all-linear" => Ok(LINEAR.into_iter().any(ends_in)),
@@ -194,7 +193,7 @@ impl LoraConfig {
     }
 }
 
-/// The value of the first key that a module's name ends in a match of.
+/// The value of the first key that matches the end of a module's name.
 fn first_match<'p>(pattern: &'p Map<String, Value>, module: &str) -> Result<Option<&'p Value>, LmError> {
     for (key, value) in pattern {
         if expression(&format!(r"^(?:.*\.)?(?:{key})$"))?.is_match(module) {
@@ -206,5 +205,5 @@ fn first_match<'p>(pattern: &'p Map<String, Value>, module: &str) -> Result<Opti
 
 fn expression(pattern: &str) -> Result<Regex, LmError> {
     Regex::new(pattern)
-        .map_err(|error| LmError::Adapter(format!("`{pattern}` is no regular expression: {error}")))
+        .map_err(|error| LmError::Adapter(format!("`{pattern}` is not a regular expression: {error}")))
 }

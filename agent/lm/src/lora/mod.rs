@@ -1,34 +1,47 @@
 //! Low-rank adapters ("LoRA: Low-Rank Adaptation of Large Language Models", arXiv 2106.09685), in PEFT's layout.
 //!
-//! A [`Lora`] adds to the weight of each module it adapts a product of two narrow matrices:
+//! A [`Lora`] adds a product of two narrow matrices to the weight of each adapted module:
 //!
 //! ```text
 //! W' = W + s · B A      A [r, in], B [out, r];  s = alpha / r,  or alpha / √r with `use_rslora`
 //! dA = s · Bᵀ dW'       dB = s · dW' Aᵀ
 //! ```
 //!
-//! [`Qwen2::adapted`] puts it on a model, where it is trained; [`Lora::merged`] makes a model of its own with the sums
-//! for weights. [`Lora::load`] and [`Lora::save`] read and write `adapter_config.json` and
-//! `adapter_model.safetensors`; [`LoraConfig`] refuses by name whatever else PEFT can do that would change a number.
+//! [`Qwen2::adapted`](crate::Qwen2::adapted) adds it to a model for training,
+//! [`Qwen2::merged`](crate::Qwen2::merged) returns a model whose weights include the products. [`Lora::load`] and
+//! [`Lora::save`] read and write `adapter_config.json` and `adapter_model.safetensors`. [`LoraConfig`] refuses, by name,
+//! PEFT's settings that are not implemented and would change a result.
 //!
-//! Deviations: there is no dropout (PEFT's `lora_dropout` is kept and not applied), embeddings are not adapted, and
-//! a product B A is added to W before the model runs instead of beside it.
+//! Deviations: there is no dropout (`lora_dropout` is kept in the file and not applied), embeddings are not adapted, and
+//! B A is added to W before the model runs.
 
-pub mod config;
-pub mod files;
+mod config;
+mod files;
 #[cfg(test)]
 mod tests;
 
 
 use candle_core::{Device, Tensor, Var};
 use rand_chacha::rand_core::RngCore;
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use crate::error::LmError;
-use webshop_kernels::{Store, View, matmul};
-use crate::qwen2::Qwen2;
+use webshop_kernels::cpu::matmul::{Store, View, matmul};
 
 pub use crate::lora::config::LoraConfig;
+
+/// A matrix of a model that an adapter can be added to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// The name of the parameter, such as `model.layers.0.self_attn.q_proj.weight`.
+    pub parameter: String,
+    /// Rows.
+    pub out: usize,
+    /// Columns.
+    pub inputs: usize,
+}
 
 /// A set of low-rank additions to a model.
 #[derive(Clone, Debug)]
@@ -40,13 +53,13 @@ pub struct Lora {
 /// The addition to one matrix.
 #[derive(Clone, Debug)]
 pub struct LoraModule {
-    /// The adapted parameter, as `model.layers.0.self_attn.q_proj.weight`.
+    /// The adapted parameter, such as `model.layers.0.self_attn.q_proj.weight`.
     pub parameter: String,
     /// `[r, in]`
     pub a: Var,
     /// `[out, r]`
     pub b: Var,
-    /// What the product is multiplied by.
+    /// The factor s of the product.
     pub scale: f32,
 }
 
@@ -60,23 +73,24 @@ pub(crate) struct LoraGradient {
 }
 
 impl Lora {
-    /// An adapter that does nothing yet: A uniform in ±1/√in as PEFT draws it, B zero. A function of the
-    /// model's shape, `config` and `seed` alone. Fails if no matrix of the model is meant.
-    pub fn random(base: &Qwen2, config: &LoraConfig, seed: Seed) -> Result<Self, LmError> {
+    /// A new adapter: A uniform in ±1/√in as in PEFT, B zero, so that it changes nothing yet. A function of `matrices`,
+    /// `config` and `seed`. Fails if `config` selects none of `matrices`, which are those of
+    /// [`Qwen2::matrices`](crate::Qwen2::matrices).
+    pub fn random(matrices: &[Matrix], config: &LoraConfig, seed: Seed) -> Result<Self, LmError> {
         config.validate()?;
         let mut modules = Vec::new();
-        for (parameter, out, inputs) in matrices(base) {
-            let Some((rank, scale)) = config.rank_and_scale(module_name(&parameter))? else {
+        for Matrix { parameter, out, inputs } in matrices {
+            let Some((rank, scale)) = config.rank_and_scale(module_name(parameter))? else {
                 continue;
             };
-            let mut rng = seed.rng(Purpose::Adapter, &[modules.len() as u64]);
+            let mut rng = seed.rng(purpose::ADAPTER, &[modules.len() as u64]);
             // The bound of a uniform Kaiming initialization with a = √5: √(6 / ((1 + 5) · in)).
-            let bound = 1.0 / libm::sqrt(inputs as f64);
+            let bound = 1.0 / libm::sqrt(*inputs as f64);
             let uniform = |bits: u64| ((bits >> 11) as f64 / (1_u64 << 53) as f64 * 2.0 - 1.0) * bound;
-            let a: Vec<f32> = (0..rank * inputs).map(|_| uniform(rng.next_u64()) as f32).collect();
-            let a = Var::from_vec(a, (rank, inputs), &Device::Cpu)?;
-            let b = Var::from_vec(vec![0.0_f32; out * rank], (out, rank), &Device::Cpu)?;
-            modules.push(LoraModule { parameter, a, b, scale });
+            let a: Vec<f32> = (0..rank * *inputs).map(|_| uniform(rng.next_u64()) as f32).collect();
+            let a = Var::from_vec(a, (rank, *inputs), &Device::Cpu)?;
+            let b = Var::from_vec(vec![0.0_f32; *out * rank], (*out, rank), &Device::Cpu)?;
+            modules.push(LoraModule { parameter: parameter.clone(), a, b, scale });
         }
         if modules.is_empty() {
             return Err(config.no_target());
@@ -84,7 +98,7 @@ impl Lora {
         Ok(Self { config: config.clone(), modules })
     }
 
-    /// What the adapter was made as.
+    /// The configuration.
     pub fn config(&self) -> &LoraConfig {
         &self.config
     }
@@ -94,14 +108,7 @@ impl Lora {
         &self.modules
     }
 
-    /// A model of its own with the additions made. The base stays as it is.
-    pub fn merged(&self, base: &Qwen2) -> Result<Qwen2, LmError> {
-        let adapted = base.adapted(self.clone())?;
-        let named = base.parameters().iter().enumerate();
-        Qwen2::new(base.config(), named.map(|(idx, (name, _))| (name.clone(), adapted.weight(idx))).collect())
-    }
-
-    /// A copy of the matrices as they are now, which later steps do not move.
+    /// A copy of the matrices that later optimizer steps do not change.
     pub(crate) fn copy(&self) -> Result<Self, LmError> {
         let copied = |var: &Var| Var::from_tensor(&var.copy()?);
         let modules = self
@@ -111,25 +118,23 @@ impl Lora {
         Ok(Self { config: self.config.clone(), modules: modules.collect::<Result<_, LmError>>()? })
     }
 
-    /// The addition to a parameter, with its place among all.
+    /// The addition to a parameter, with its index.
     pub(crate) fn module(&self, parameter: &str) -> Option<(usize, &LoraModule)> {
         let place = self.modules.binary_search_by(|module| module.parameter.as_str().cmp(parameter));
         place.ok().map(|place| (place, &self.modules[place]))
     }
 
-    /// Refuses a model that lacks an adapted matrix or has it in another shape.
-    pub(crate) fn check(&self, base: &Qwen2) -> Result<(), LmError> {
+    /// Fails if a matrix of the adapter is missing among `matrices` or has another shape.
+    pub(crate) fn check(&self, matrices: &[Matrix]) -> Result<(), LmError> {
         for LoraModule { parameter, a, b, .. } in &self.modules {
             let expected = [b.dim(0)?, a.dim(1)?];
-            let found = base.parameters().iter().find(|(name, _)| name == parameter);
-            let refuse = |reason| Err(LmError::Adapter(reason));
-            match found.map(|(_, var)| var.dims()) {
-                None => return refuse(format!("the model has no `{parameter}`")),
-                Some(dims) if *dims != expected => {
-                    let reason = format!("`{parameter}` has shape {dims:?}, the adapter is for {expected:?}");
-                    return refuse(reason);
-                }
-                Some(_) => {}
+            let Some(found) = matrices.iter().find(|matrix| matrix.parameter == *parameter) else {
+                return Err(LmError::Adapter(format!("the model has no `{parameter}`")));
+            };
+            let dims = [found.out, found.inputs];
+            if dims != expected {
+                let reason = format!("`{parameter}` has shape {dims:?}, the adapter is for {expected:?}");
+                return Err(LmError::Adapter(reason));
             }
         }
         Ok(())
@@ -143,7 +148,7 @@ impl LoraModule {
         Ok((out, rank, inputs))
     }
 
-    /// W + s · B A, for a W of the right shape.
+    /// W + s · B A. The shapes must match.
     pub(crate) fn added_to(&self, weight: &Var) -> Result<Tensor, LmError> {
         let (out, rank, inputs) = self.sizes()?;
         let mut sum = values(weight)?;
@@ -170,15 +175,6 @@ impl LoraModule {
 
 fn values(var: &Var) -> Result<Vec<f32>, LmError> {
     Ok(var.flatten_all()?.to_vec1::<f32>()?)
-}
-
-/// Every matrix that an adapter may be for, with its rows and columns: all but the embedding.
-fn matrices(base: &Qwen2) -> impl Iterator<Item = (String, usize, usize)> {
-    let is_adapted = |name: &str| name != "model.embed_tokens.weight";
-    base.parameters().iter().filter_map(move |(name, var)| match *var.dims() {
-        [out, inputs] if is_adapted(name) => Some((name.clone(), out, inputs)),
-        _ => None,
-    })
 }
 
 /// The module that a weight belongs to.

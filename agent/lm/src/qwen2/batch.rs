@@ -1,20 +1,84 @@
-//! What a cached pass reads and answers, on either engine.
+//! Inputs and outputs of a model's passes, on both backends.
+//!
+//! A training pass reads [`PackedTokens`] and returns [`TokenStats`]; a generation step reads [`LaneTokens`] and returns
+//! [`Logits`].
 
+use candle_core::{Device, Tensor, Var};
 use rayon::prelude::*;
 
-use crate::qwen2::Qwen2Config;
+use crate::qwen2::config::Qwen2Config;
 use crate::error::LmError;
 
-/// New tokens for one lane.
+/// Token sequences concatenated without padding; positions start at 0 in each.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedTokens<'a> {
+    /// All tokens. `[T]`
+    pub ids: &'a [u32],
+    /// Number of tokens of each sequence, at least 1; the sum is T.
+    pub lengths: &'a [usize],
+    /// `prefix_of[i]`: index of an earlier sequence whose tokens sequence `i` also attends to (a shared prompt), or
+    /// `None`. A prefix sequence has no prefix itself. An empty slice means no sharing; the GPU backend supports only
+    /// that.
+    pub prefix_of: &'a [Option<usize>],
+}
+
+impl PackedTokens<'_> {
+    /// Fails if lengths, prefixes or ids are not valid for a model of this shape.
+    pub(super) fn check(&self, config: &Qwen2Config) -> Result<(), LmError> {
+        let (n_sequences, prefix_of) = (self.lengths.len(), self.prefix_of);
+        let total: usize = self.lengths.iter().sum();
+        if total != self.ids.len() || self.lengths.contains(&0) {
+            return Err(LmError::Input(format!("{} ids in sequences of {:?}", self.ids.len(), self.lengths)));
+        }
+        let is_prefix = |prefix: usize, at: usize| prefix < at && prefix_of[prefix].is_none();
+        let fits = |(at, prefix): (usize, &Option<usize>)| prefix.is_none_or(|prefix| is_prefix(prefix, at));
+        if !(prefix_of.is_empty() || prefix_of.len() == n_sequences)
+            || !prefix_of.iter().enumerate().all(fits)
+        {
+            return Err(LmError::Input(format!("{n_sequences} sequences with the prefixes {prefix_of:?}")));
+        }
+        config.check_ids(self.ids)
+    }
+}
+
+/// Statistics of target tokens under a model.
+#[derive(Clone, Debug)]
+pub struct TokenStats {
+    /// log p(target) at each scored position, in nats. `[N]`
+    pub log_prob: Tensor,
+    /// Entropy of the distribution at each scored position, in nats. `[N]`
+    pub entropy: Vec<f32>,
+    /// Number of targets outside the sampler's nucleus; each is added to its own nucleus.
+    pub n_outside: usize,
+}
+
+impl TokenStats {
+    /// Makes the log-probabilities a variable, so that a loss computed from them has a gradient there.
+    pub(crate) fn new(log_prob: Vec<f32>, entropy: Vec<f32>, n_outside: usize) -> Result<Self, LmError> {
+        let n = log_prob.len();
+        let log_prob = Var::from_vec(log_prob, n, &Device::Cpu)?.into_inner();
+        Ok(Self { log_prob, entropy, n_outside })
+    }
+
+    /// The gradient of the scalar `loss` with respect to each log-probability; zeros if it does not depend on them. `[N]`
+    pub fn d_log_prob(&self, loss: &Tensor) -> Result<Vec<f32>, LmError> {
+        Ok(match loss.backward()?.remove(&self.log_prob) {
+            Some(gradient) => gradient.to_vec1::<f32>()?,
+            None => vec![0.0; self.entropy.len()],
+        })
+    }
+}
+
+/// New tokens of one lane.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneTokens<'a> {
-    /// Which lane of the cache.
+    /// The lane of the cache.
     pub lane: usize,
-    /// What it reads next, at least one token.
+    /// The tokens to append, at least one.
     pub ids: &'a [u32],
 }
 
-/// Scores of every token of the vocabulary, a row for each lane, before softmax.
+/// Unnormalized log-probabilities of all tokens, one row for each lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logits {
     values: Vec<f32>,
@@ -22,7 +86,7 @@ pub struct Logits {
 }
 
 impl Logits {
-    /// Rows of `vocab_size` scores, laid end to end.
+    /// Rows of `vocab_size` values, concatenated.
     pub(super) fn new(values: Vec<f32>, vocab_size: usize) -> Self {
         Self { values, vocab_size }
     }
@@ -30,12 +94,12 @@ impl Logits {
     /// The row of the `i`-th lane of the call. `[V]`
     ///
     /// # Panics
-    /// If there were not that many lanes.
+    /// If `i` is not less than the number of lanes.
     pub fn row(&self, i: usize) -> &[f32] {
         &self.values[i * self.vocab_size..(i + 1) * self.vocab_size]
     }
 
-    /// [`rows`](Self::rows) for several threads.
+    /// As [`rows`](Self::rows), as a parallel iterator.
     pub(crate) fn par_rows(&self) -> impl IndexedParallelIterator<Item = &[f32]> {
         self.values.par_chunks_exact(self.vocab_size)
     }
@@ -46,8 +110,8 @@ impl Logits {
     }
 }
 
-/// Refuses lanes that are given twice or without tokens, ids outside of the vocabulary, and first what `fits` refuses of a
-/// lane, which must be one of `n_lanes`, and its number of new tokens.
+/// Fails if a lane is given twice or without tokens, if an id is outside the vocabulary, or if `fits(lane, n_new)` fails,
+/// which must check that the lane is less than `n_lanes`.
 pub(super) fn check(
     config: &Qwen2Config,
     lanes: &[LaneTokens],
@@ -62,7 +126,7 @@ pub(super) fn check(
             return refuse(format!("lane {lane} is given twice"));
         }
         if ids.is_empty() {
-            return refuse(format!("lane {lane} is given no tokens"));
+            return refuse(format!("lane {lane} has no new tokens"));
         }
         config.check_ids(ids)?;
     }

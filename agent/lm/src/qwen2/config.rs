@@ -1,18 +1,15 @@
 //! The shape of a Qwen2, as `config.json` of a Hugging Face model folder states it.
 //!
-//! [`Qwen2Config`] reads the file, keeps what it does not know (token ids, version stamps) to write it
-//! back, and [`Qwen2Config::validate`] refuses what [`Qwen2`](crate::qwen2::Qwen2) does not compute: other
-//! architectures, scaled rotary positions, sliding windows, quantized weights. Nothing is silently
-//! ignored that would change a number.
+//! [`Qwen2Config`] keeps unknown fields (token ids, versions) and writes them back. [`Qwen2Config::validate`] refuses every
+//! setting that [`Qwen2`](crate::Qwen2) does not implement and that would change a result: other architectures, scaled
+//! rotary positions, sliding windows, quantized weights.
 //!
-//! Two spellings are understood. transformers up to 4 writes `rope_theta` and `torch_dtype`, from 5 on
-//! `rope_parameters` and `dtype`; what was read in the second is written with a `rope_theta` beside it,
-//! so that both kinds of reader find theirs.
+//! Two spellings are supported: transformers 4 writes `rope_theta` and `torch_dtype`, transformers 5 `rope_parameters` and
+//! `dtype`. A configuration read in the second spelling is written with an additional `rope_theta`, for readers of both.
 
-pub mod extensions;
+mod extensions;
 #[cfg(test)]
 mod tests;
-
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -25,34 +22,34 @@ use webshop_kernels::cpu::attention::Heads;
 const ARCHITECTURE: &str = "Qwen2ForCausalLM";
 
 /// Sizes and constants of a model; the field names are those of the file.
-// `remote` makes serde's derived reader a function, which the trait's own calls once the base of the
-// rotary frequencies stands where it expects it.
+// With `remote`, the derived `deserialize` is a function. The implementation of the trait calls it after it has moved the
+// base of the rotary frequencies to `rope_theta`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Qwen2Config {
-    /// Classes the checkpoint says it is for.
+    /// Class names of the architecture.
     #[serde(default = "default_architectures")]
     pub architectures: Vec<String>,
-    /// The family, `qwen2`.
+    /// The model family, `qwen2`.
     #[serde(default = "default_model_type")]
     pub model_type: String,
-    /// Tokens the embedding and the head know; may exceed the tokenizer's.
+    /// Rows of the embedding and the head; at least the tokenizer's number of ids.
     pub vocab_size: usize,
     /// Width of the residual stream.
     pub hidden_size: usize,
-    /// Width inside the feed-forward part.
+    /// Width of the feed-forward block.
     pub intermediate_size: usize,
-    /// Layers.
+    /// Number of layers.
     pub num_hidden_layers: usize,
-    /// Query heads a layer.
+    /// Query heads of a layer.
     pub num_attention_heads: usize,
-    /// Key and value heads a layer; all query heads if absent.
+    /// Key and value heads of a layer; as many as query heads if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_key_value_heads: Option<usize>,
-    /// Values a head; `hidden_size / num_attention_heads` if absent.
+    /// Values of a head; `hidden_size / num_attention_heads` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_dim: Option<usize>,
-    /// Longest sequence; positions beyond it are refused.
+    /// Length of the longest supported sequence.
     pub max_position_embeddings: usize,
     /// Base of the rotary frequencies.
     #[serde(default = "default_rope_theta")]
@@ -60,16 +57,16 @@ pub struct Qwen2Config {
     /// Added to the mean square in RMSNorm.
     #[serde(default = "default_rms_norm_eps")]
     pub rms_norm_eps: f64,
-    /// Whether the head is the embedding.
+    /// Whether the head shares the matrix of the embedding.
     #[serde(default)]
     pub tie_word_embeddings: bool,
-    /// Standard deviation of random first weights.
+    /// Standard deviation of random initial weights.
     #[serde(default = "default_initializer_range")]
     pub initializer_range: f64,
-    /// Activation of the gate, `silu`.
+    /// Activation function of the gate, `silu`.
     #[serde(default = "default_hidden_act")]
     pub hidden_act: String,
-    /// Everything else in the file, in its order.
+    /// All other fields, in the order of the file.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -99,7 +96,7 @@ fn default_hidden_act() -> String {
 }
 
 impl Qwen2Config {
-    /// The small model this project trains from random weights: hidden 128, 3 layers, 4 heads over 2
+    /// A small model for training from random weights: hidden 128, 3 layers, 4 heads over 2
     /// key heads, tied head, 2,048 positions.
     pub fn small(vocab_size: usize) -> Self {
         Self {
@@ -122,12 +119,12 @@ impl Qwen2Config {
         }
     }
 
-    /// How many values the model has.
+    /// Number of parameter values.
     pub fn n_parameters(&self) -> usize {
         crate::qwen2::parameter_shapes(self).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
     }
 
-    /// Refuses ids that are not in the vocabulary.
+    /// Fails if an id is not in the vocabulary.
     pub(crate) fn check_ids(&self, ids: &[u32]) -> Result<(), LmError> {
         match ids.iter().find(|&&id| id as usize >= self.vocab_size) {
             Some(id) => {
@@ -138,7 +135,7 @@ impl Qwen2Config {
         }
     }
 
-    /// The sizes of an attention layer.
+    /// The sizes of the attention.
     pub(crate) fn heads(&self) -> Heads {
         Heads {
             n_heads: self.num_attention_heads,
@@ -147,13 +144,13 @@ impl Qwen2Config {
         }
     }
 
-    /// Bytes of keys and values that a cache holds for a token.
-    pub fn cached_bytes(&self) -> usize {
+    /// Bytes of a token in the KV cache of the CPU backend.
+    pub fn cache_bytes_per_token(&self) -> usize {
         let heads = self.heads();
         2 * self.num_hidden_layers * heads.n_kv_heads * heads.head_dim * size_of::<f32>()
     }
 
-    /// Refuses a model that this crate would compute wrongly or not at all, naming the field.
+    /// Fails, naming the field, for a model that this crate does not implement.
     pub fn validate(&self) -> Result<(), LmError> {
         let refuse = |reason: String| Err(LmError::Config(reason));
         if !self.architectures.iter().any(|name| name == ARCHITECTURE) {

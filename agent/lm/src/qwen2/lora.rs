@@ -1,12 +1,11 @@
-//! A model with an adapter on it: the weights stay, and what is computed with is `W' = W + s · B A`.
+//! Models with a LoRA adapter: they compute with `W' = W + s · B A`.
 //!
-//! [`Qwen2::adapted`] shares the weights of the model it is made of, so that a policy and the reference it began as are
-//! one set of weights and two adapters at most. A matrix W' exists while a pass or a decoder's packing needs it, those
-//! of one layer at a time. The gradient of W' is made as without an adapter and taken to those of A and B at once, and
-//! only these are handed on.
+//! [`Qwen2::adapted`] shares the base weights, so a policy and its reference model need one set of weights and at most two
+//! adapters. A matrix W' exists only while a pass or the packing of a decoder needs it, one layer at a time. The gradient of
+//! W' is computed as without an adapter and converted at once to those of A and B.
 //!
-//! Deviation from "LoRA" (arXiv 2106.09685), where `x Aᵀ Bᵀ` is computed beside `x Wᵀ`: making W' and its gradient costs
-//! about half as much again as that, and buys that sampling, which packs W', and training compute with the same bits.
+//! Deviation from "LoRA" (arXiv 2106.09685), which computes `x Aᵀ Bᵀ` beside `x Wᵀ`: computing W' and its gradient takes
+//! about half as long again, but generation, which packs W', and training compute the same bits.
 
 use std::sync::Arc;
 
@@ -14,9 +13,9 @@ use candle_core::{Tensor, Var};
 
 use crate::qwen2::Qwen2;
 use crate::error::LmError;
-use crate::lora::Lora;
+use crate::lora::{Lora, Matrix};
 
-/// An adapter and the list of what learns in it.
+/// An adapter and its learnable parameters by name.
 #[derive(Debug)]
 pub(super) struct Adapter {
     lora: Lora,
@@ -24,9 +23,20 @@ pub(super) struct Adapter {
 }
 
 impl Qwen2 {
-    /// This model with `lora` in the place of any adapter it has. Fails if the adapter is for another shape.
+    /// Every matrix that an adapter can be added to, in the order of the parameters: all except the embedding.
+    pub fn matrices(&self) -> Vec<Matrix> {
+        let matrix = |(name, var): &(String, Var)| match *var.dims() {
+            [out, inputs] if name != "model.embed_tokens.weight" => {
+                Some(Matrix { parameter: name.clone(), out, inputs })
+            }
+            _ => None,
+        };
+        self.parameters.iter().filter_map(matrix).collect()
+    }
+
+    /// This model with the adapter `lora` instead of any other. Fails if the adapter belongs to another shape.
     pub fn adapted(&self, lora: Lora) -> Result<Self, LmError> {
-        lora.check(self)?;
+        lora.check(&self.matrices())?;
         let learnable = lora.modules().iter().flat_map(|module| {
             let name = module.parameter.trim_end_matches(".weight");
             [("A", &module.a), ("B", &module.b)]
@@ -46,27 +56,30 @@ impl Qwen2 {
         Self { adapter: None, ..self.clone() }
     }
 
-    /// One set of weights with everything that is added to them; the model itself, if nothing is.
+    /// A model without an adapter whose weights include the additions; the model itself if it has no adapter.
     pub fn merged(self) -> Result<Self, LmError> {
         match self.adapter() {
-            Some(lora) => lora.merged(&self.base()),
+            Some(_) => {
+                let named = self.parameters.iter().enumerate();
+                Self::new(&self.config, named.map(|(idx, (name, _))| (name.clone(), self.weight(idx))).collect())
+            }
             None => Ok(self),
         }
     }
 
-    /// What learns: all parameters, or those of the adapter alone, A before B, in the order of the matrices they are
-    /// for. Gradients come in this order.
+    /// The learnable parameters: all parameters, or with an adapter its A and B of each matrix in the order of the matrices.
+    /// Gradients have this order.
     pub fn learnable(&self) -> &[(String, Var)] {
         self.adapter.as_ref().map_or(&self.parameters, |adapter| &adapter.learnable)
     }
 
-    /// The values that are computed with in the place of a parameter: it, with what the adapter adds.
+    /// The values of parameter `idx` including the adapter's addition.
     pub fn weight(&self, idx: usize) -> Tensor {
         let (name, var) = &self.parameters[idx];
         with_addition(self.adapter.as_deref(), name, var)
     }
 
-    /// Hands over the gradient of the parameter at `idx` as those of what learns of it, with their places in
+    /// Converts the gradient of parameter `idx` to those of its learnable parameters, and calls `put` with the index of each in
     /// [`Qwen2::learnable`].
     pub(super) fn put_gradient(
         &self,
@@ -86,17 +99,17 @@ impl Qwen2 {
         Ok(())
     }
 
-    /// Whether the parameter of this name learns, itself or by an addition.
+    /// Whether the parameter or its addition is learnable.
     pub(super) fn learns(&self, name: &str) -> bool {
         self.adapter().is_none_or(|lora| lora.module(name).is_some())
     }
 }
 
-/// The values of the parameter of this name, with what an adapter adds to it.
+/// The values of a parameter including an adapter's addition.
 pub(super) fn with_addition(adapter: Option<&Adapter>, name: &str, var: &Var) -> Tensor {
     match adapter.and_then(|adapter| adapter.lora.module(name)) {
         Some((_, module)) => {
-            module.added_to(var).expect("the shapes were checked when the adapter was put on")
+            module.added_to(var).expect("`Qwen2::adapted` checked the shapes")
         }
         None => var.as_detached_tensor(),
     }

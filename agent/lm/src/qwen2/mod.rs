@@ -1,27 +1,28 @@
-//! Our own Qwen2 ("Qwen2 Technical Report", arXiv 2407.10671), differentiable, for training.
+//! A differentiable Qwen2 ("Qwen2 Technical Report", arXiv 2407.10671).
 //!
-//! A [`Qwen2`] owns its parameters as candle `Var`s under their checkpoint names. [`Qwen2::record`] takes
-//! [`PackedTokens`], sequences laid end to end without padding, to the log-probabilities of given tokens,
-//! and its [`Pass`] takes a loss of them to gradients. A layer is
+//! A [`Qwen2`] owns its parameters as candle `Var`s under their checkpoint names. [`Qwen2::record`] computes the
+//! log-probabilities of given tokens of [`PackedTokens`] (sequences concatenated without padding); the [`Pass`] it returns
+//! computes the gradients of a loss. A layer is
 //!
 //! ```text
 //! x = x + o_proj · attention(qkv_proj · rms_norm(x))       queries, keys and values with a bias
 //! x = x + down_proj · (silu(gate_proj · y) ∘ up_proj · y)   with y = rms_norm(x)
 //! ```
 //!
-//! and the head is the embedding's matrix (tied) or one of its own. Token by token generation is
-//! [`Decoder`], the same function with a cache; reading and writing folders is
-//! [`crate::checkpoint`]. There is no dropout, and no gradient step is taken here.
+//! and the head is the embedding matrix (tied) or a separate one. [`Decoder`] computes the same function token by token
+//! with a [`KvCache`]. There is no dropout; optimizer steps and files are elsewhere.
+//!
+//! [`cpu`] is the CPU backend, [`gpu`] the GPU backend; `config`, `batch` and `lora` belong to both.
 
-pub mod batch;
-pub mod config;
+pub(crate) mod config;
+mod shapes;
+mod batch;
+mod lane_lengths;
 pub mod cpu;
 pub mod gpu;
-pub mod lora;
-pub mod shapes;
+mod lora;
 #[cfg(test)]
 mod tests;
-
 
 use std::sync::Arc;
 
@@ -29,13 +30,16 @@ use candle_core::{DType, Device, Tensor, Var};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 use sha2::{Digest, Sha256};
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use crate::qwen2::lora::Adapter;
 pub use crate::qwen2::config::Qwen2Config;
 pub use crate::qwen2::cpu::decoder::Decoder;
-pub use crate::qwen2::batch::{LaneTokens, Logits};
-pub use crate::qwen2::cpu::pass::{PackedTokens, Pass, TokenStats};
+pub use crate::qwen2::cpu::kv_cache::KvCache;
+pub use crate::qwen2::batch::{LaneTokens, Logits, PackedTokens, TokenStats};
+pub use crate::qwen2::cpu::pass::Pass;
 pub use crate::qwen2::shapes::KnownShape;
 
 use crate::error::LmError;
@@ -55,9 +59,9 @@ pub struct Qwen2 {
 impl Qwen2 {
     /// A model with random weights, a function of `config` and `seed` alone.
     ///
-    /// Matrices and the embedding are normal with deviation `initializer_range`, biases 0, gains 1.
-    /// The two projections that write to the residual stream (`o_proj`, `down_proj`) are divided by
-    /// √(2 · layers), as GPT-2 does, so that the stream does not grow with depth.
+    /// Matrices and the embedding are normal with standard deviation `initializer_range`, biases 0, gains 1. The two
+    /// projections that write to the residual stream (`o_proj`, `down_proj`) are divided by √(2 · layers), as in GPT-2,
+    /// so that the stream does not grow with depth.
     pub fn random(config: &Qwen2Config, seed: Seed) -> Result<Self, LmError> {
         config.validate()?;
         let shapes = parameter_shapes(config).into_iter().enumerate();
@@ -68,8 +72,8 @@ impl Qwen2 {
         Self::new(config, parameters.collect::<Result<_, LmError>>()?)
     }
 
-    /// A model with the given weights, which must be exactly those the configuration asks for,
-    /// converted to f32. The error names a parameter that is missing, too many or of another shape.
+    /// A model with the given weights, converted to f32. Fails if a parameter of the configuration is missing, unknown or
+    /// of another shape, and names it.
     pub fn new(config: &Qwen2Config, mut tensors: Vec<(String, Tensor)>) -> Result<Self, LmError> {
         config.validate()?;
         tensors.sort_by(|a, b| a.0.cmp(&b.0));
@@ -105,8 +109,8 @@ impl Qwen2 {
         })
     }
 
-    /// A copy of what learns as it is now, which later steps do not move: a reference model. Weights that an adapter
-    /// leaves alone are shared.
+    /// A copy of the learnable parameters that later optimizer steps do not change: a reference model. With an adapter, the
+    /// base weights are shared.
     pub fn frozen_copy(&self) -> Result<Self, LmError> {
         if let Some(lora) = self.adapter() {
             return self.adapted(lora.copy()?);
@@ -115,8 +119,8 @@ impl Qwen2 {
         Self::new(&self.config, tensors.collect::<Result<_, LmError>>()?)
     }
 
-    /// This model, whose recorded passes keep of each layer its input alone and compute the layer again for the
-    /// gradient ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, with one segment a layer). Less
+    /// This model with activation recomputation: a recorded pass keeps only the input of each layer and recomputes the layer
+    /// for the gradient ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, one segment a layer). Less
     /// memory, a third more time, the same bits.
     pub fn recomputing(self) -> Self {
         Self { recomputes: true, ..self }
@@ -127,12 +131,13 @@ impl Qwen2 {
         &self.config
     }
 
-    /// The parameters with their checkpoint names, sorted by name; without what an adapter adds.
+    /// The parameters with their checkpoint names, sorted by name; without an adapter's additions.
     pub fn parameters(&self) -> &[(String, Var)] {
         &self.parameters
     }
 
-    /// SHA-256 in hex over the names, shapes and little-endian bytes of what is computed with, in order of name.
+    /// SHA-256 in hex over names, shapes and little-endian bytes of the weights, including an adapter's additions, in order
+    /// of name.
     pub fn fingerprint(&self) -> Result<String, LmError> {
         let mut hash = Sha256::new();
         for (idx, (name, var)) in self.parameters.iter().enumerate() {
@@ -149,24 +154,24 @@ impl Qwen2 {
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// A snapshot of the weights for generation, which later steps do not move.
+    /// A snapshot of the weights for generation.
     pub fn decoder(&self) -> Result<Decoder, LmError> {
         self.clone().into_decoder()
     }
 
-    /// As [`decoder`](Self::decoder) for a model that will not be trained. Unless a clone shares them, every
-    /// parameter is freed as soon as it has been packed, so that two copies never exist.
+    /// As [`decoder`](Self::decoder), consuming the model. Unless a clone shares it, each parameter is freed as soon as it is
+    /// packed, so that the weights never exist twice.
     pub fn into_decoder(self) -> Result<Decoder, LmError> {
         Decoder::new(self)
     }
 
-    /// Whether one pass keeps all threads busy. Passes of such a model are run one after another; side by side
-    /// they would gain nothing and need their memory at the same time.
+    /// Whether one pass uses all threads. Passes of a wide model should run one after another: in parallel they would need
+    /// more memory and not be faster.
     pub fn is_wide(&self) -> bool {
         Threads::for_width(self.config.hidden_size) == Threads::All
     }
 
-    /// Zeros for a gradient of the embedding, or of a head like it.
+    /// Zeros of the shape of the embedding, which is also that of the head.
     fn embedding_zeros(&self) -> Vec<f32> {
         let (vocab_size, width) = (self.config.vocab_size, self.config.hidden_size);
         Threads::for_width(width.min(vocab_size)).zeros(vocab_size * width)
@@ -176,7 +181,7 @@ impl Qwen2 {
         if self.config.tie_word_embeddings { "model.embed_tokens.weight" } else { "lm_head.weight" }
     }
 
-    /// A parameter by name as it is computed with, without a history: gradients are written out, not traced.
+    /// The values of a parameter including an adapter's addition, without candle's history: gradients are written out.
     fn parameter(&self, name: &str) -> Tensor {
         self.weight(self.position(name))
     }
@@ -185,29 +190,11 @@ impl Qwen2 {
         self.parameter(&format!("model.layers.{layer_idx}.{name}"))
     }
 
-    /// Where a parameter stands in the list.
+    /// The index of a parameter.
     fn position(&self, name: &str) -> usize {
         self.parameters
             .binary_search_by(|(other, _)| other.as_str().cmp(name))
             .expect("the constructor checked that every parameter is there")
-    }
-
-    fn check_tokens(&self, tokens: &PackedTokens) -> Result<(), LmError> {
-        let total: usize = tokens.lengths.iter().sum();
-        if total != tokens.ids.len() || tokens.lengths.contains(&0) {
-            let (n, lengths) = (tokens.ids.len(), tokens.lengths);
-            return Err(LmError::Input(format!("{n} ids in sequences of {lengths:?}")));
-        }
-        let trunks = tokens.trunks;
-        let is_trunk = |trunk: usize, at: usize| trunk < at && trunks[trunk].is_none();
-        let fits = |(at, trunk): (usize, &Option<usize>)| trunk.is_none_or(|trunk| is_trunk(trunk, at));
-        if !(trunks.is_empty() || trunks.len() == tokens.lengths.len())
-            || !trunks.iter().enumerate().all(fits)
-        {
-            let n = tokens.lengths.len();
-            return Err(LmError::Input(format!("{n} sequences that go on from {trunks:?}")));
-        }
-        self.config.check_ids(tokens.ids)
     }
 }
 
@@ -245,7 +232,7 @@ pub(crate) fn parameter_shapes(config: &Qwen2Config) -> Vec<(String, Vec<usize>)
     shapes
 }
 
-/// The first weights of parameter `idx`, as [`Qwen2::random`] draws them: none depends on another.
+/// The initial weights of parameter `idx` in [`Qwen2::random`]; parameters are independent of each other.
 pub(crate) fn random_parameter(
     config: &Qwen2Config,
     seed: Seed,
@@ -263,14 +250,14 @@ pub(crate) fn random_parameter(
     let values = match shape.len() {
         1 if name.ends_with(".bias") => vec![0.0; count],
         1 => vec![1.0; count],
-        _ => normal(&mut seed.rng(Purpose::Init, &[idx as u64]), count, deviation),
+        _ => normal(&mut seed.rng(purpose::INIT, &[idx as u64]), count, deviation),
     };
     Ok(Tensor::from_vec(values, shape, &Device::Cpu)?)
 }
 
-/// Normal numbers by the transform of Box and Muller, in double precision until the end.
+/// Normal numbers by the Box-Muller transform, computed in double precision.
 fn normal(rng: &mut ChaCha8Rng, count: usize, deviation: f64) -> Vec<f32> {
-    // 53 bits, shifted by half a step so that the logarithm never sees zero.
+    // 53 bits, shifted by half a step, so that the argument of the logarithm is never 0.
     let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
     let mut values = Vec::with_capacity(count + 1);
     while values.len() < count {

@@ -1,4 +1,4 @@
-//! Sizes that people know, to make models of them that have learned nothing.
+//! Published model sizes, for models with random weights.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use serde_json::json;
 use crate::qwen2::Qwen2Config;
 use crate::error::LmError;
 
-/// A shape by its name. Those of Qwen2.5 are from "Qwen2.5 Technical Report" (arXiv 2412.15115), table 1, and from
+/// A named shape. Those of Qwen2.5 are from "Qwen2.5 Technical Report" (arXiv 2412.15115), table 1, and from
 /// the published configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownShape {
-    /// [`Qwen2Config::small`]: what this project trains from nothing.
+    /// [`Qwen2Config::small`], for training from random weights.
     Tiny,
     /// Qwen2.5-0.5B: 494 million parameters.
     HalfBillion,
@@ -22,14 +22,14 @@ pub enum KnownShape {
     ThreeBillion,
 }
 
-/// Rows of the embedding of the published models, some more than their tokenizer has ids.
+/// Rows of the embedding of the published models; more than their tokenizer has ids.
 const PUBLISHED_VOCABULARY: usize = 151_936;
 
 impl KnownShape {
-    /// All of them, small ones first.
+    /// All shapes in ascending size.
     pub const ALL: [Self; 4] = [Self::Tiny, Self::HalfBillion, Self::OneAndAHalfBillion, Self::ThreeBillion];
 
-    /// What it is called in tables and, in whatever case, on a command line.
+    /// The name, in lower case; parsing ignores case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tiny => "tiny",
@@ -39,8 +39,7 @@ impl KnownShape {
         }
     }
 
-    /// The configuration for a tokenizer with `n_ids` ids: the small model has as many, the others what they
-    /// were published with.
+    /// The configuration. The tiny model has a vocabulary of `n_ids`, the others their published one.
     pub fn config(self, n_ids: usize) -> Qwen2Config {
         let (hidden_size, intermediate_size, num_hidden_layers, num_attention_heads) = match self {
             Self::Tiny => return Qwen2Config::small(n_ids),
@@ -83,7 +82,7 @@ impl FromStr for KnownShape {
     fn from_str(name: &str) -> Result<Self, LmError> {
         let known = Self::ALL.into_iter().find(|shape| shape.name().eq_ignore_ascii_case(name));
         let names = Self::ALL.map(Self::name).join(", ");
-        known.ok_or_else(|| LmError::Config(format!("no shape `{name}`; there are {names}")))
+        known.ok_or_else(|| LmError::Config(format!("unknown shape `{name}`; use one of {names}")))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The model against candle-transformers' Qwen2, against finite differences, and against itself.
 
-pub mod decoding;
-
+mod decoding;
 
 use std::path::Path;
 
@@ -49,7 +48,7 @@ fn ids(count: usize, salt: usize) -> Vec<u32> {
 /// Logits after every token, as the packed forward pass has them. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
     let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
-    let hidden = model.run(&PackedTokens { ids, lengths, trunks: &[] }, &everywhere, |_| ()).unwrap().hidden;
+    let hidden = model.run(&PackedTokens { ids, lengths, prefix_of: &[] }, &everywhere, |_| ()).unwrap().hidden;
     let head = model.parameter(model.head_name());
     hidden.matmul(&head.t().unwrap()).unwrap().to_vec2::<f32>().unwrap()
 }
@@ -102,7 +101,7 @@ fn logits_of_folders_that_transformers_wrote_equal_candle_transformers() {
 }
 
 #[test]
-fn packing_does_not_show() {
+fn packing_does_not_change_logits() {
     let model = tiny(SHAPES[1]);
     let ids = ids(70, 1);
     let packed = packed_logits(&model, &ids, &[20, 1, 49]);
@@ -115,7 +114,7 @@ fn packing_does_not_show() {
 }
 
 #[test]
-fn later_tokens_do_not_show() {
+fn later_tokens_do_not_change_logits() {
     let model = tiny(SHAPES[0]);
     let mut ids = ids(30, 2);
     let before = packed_logits(&model, &ids, &[30]);
@@ -125,15 +124,15 @@ fn later_tokens_do_not_show() {
     assert_ne!(before[20], after[20]);
 }
 
-/// Two sequences, and questions at most of their positions, out of order and one of them twice.
-fn questions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
+/// Two sequences, scored at most of their positions, out of order and once twice.
+fn scored_positions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
     let ids = ids(31, 3);
     let positions: Vec<u32> = (0..30).rev().filter(|&p| p != 19 && p != 4).chain([7]).collect();
     let targets = positions.iter().map(|&p| ids[p as usize + 1]).collect();
     (ids, [20, 11], positions, targets)
 }
 
-/// A loss whose gradient differs from question to question.
+/// A loss with a different gradient at each position.
 fn loss(log_prob: &Tensor) -> Tensor {
     let weights =
         Tensor::from_iter((0..log_prob.elem_count()).map(|i| 0.05 + 0.002 * i as f32), &Device::Cpu);
@@ -141,33 +140,33 @@ fn loss(log_prob: &Tensor) -> Tensor {
 }
 
 fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
-    let (ids, lengths, positions, targets) = questions();
+    let (ids, lengths, positions, targets) = scored_positions();
     let pass = model
         .record(
-            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
             &positions,
             &targets,
-            Sampler::PLAIN,
+            Sampler::UNTEMPERED,
         )
         .unwrap();
     pass.backward(&loss(&pass.stats().log_prob)).unwrap()
 }
 
 fn score(model: &Qwen2) -> Tensor {
-    let (ids, lengths, positions, targets) = questions();
+    let (ids, lengths, positions, targets) = scored_positions();
     model
         .score(
-            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
             &positions,
             &targets,
-            Sampler::PLAIN,
+            Sampler::UNTEMPERED,
         )
         .unwrap()
         .log_prob
 }
 
 #[test]
-fn every_parameter_learns() {
+fn every_parameter_receives_a_gradient() {
     for shape in SHAPES {
         let model = tiny(shape);
         for ((name, var), gradient) in model.parameters().iter().zip(gradients(&model)) {
@@ -214,10 +213,10 @@ fn recomputed_layers_give_the_same_bits() {
 #[test]
 fn scoring_is_the_recorded_forward_pass() {
     let model = tiny(SHAPES[1]);
-    let (ids, lengths, positions, targets) = questions();
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-    let pass = model.record(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
-    let scored = model.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap();
+    let (ids, lengths, positions, targets) = scored_positions();
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
+    let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
+    let scored = model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
     assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
     assert_eq!(scored.entropy, pass.stats().entropy);
     // Against the softmax of the logits.
@@ -234,10 +233,10 @@ fn scoring_is_the_recorded_forward_pass() {
 }
 
 #[test]
-fn a_loss_of_nothing_has_a_zero_gradient() {
+fn a_constant_loss_has_a_zero_gradient() {
     let model = tiny(SHAPES[0]);
     let pass = model
-        .record(&PackedTokens { ids: &[1, 2], lengths: &[2], trunks: &[] }, &[], &[], Sampler::PLAIN)
+        .record(&PackedTokens { ids: &[1, 2], lengths: &[2], prefix_of: &[] }, &[], &[], Sampler::UNTEMPERED)
         .unwrap();
     let gradients = pass.backward(&Tensor::new(1.0_f32, &Device::Cpu).unwrap()).unwrap();
     for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
@@ -246,7 +245,7 @@ fn a_loss_of_nothing_has_a_zero_gradient() {
 }
 
 #[test]
-fn a_frozen_copy_does_not_move() {
+fn a_frozen_copy_does_not_change() {
     let model = tiny(SHAPES[0]);
     let frozen = model.frozen_copy().unwrap();
     assert_eq!(frozen.fingerprint().unwrap(), model.fingerprint().unwrap());
@@ -289,7 +288,7 @@ fn everything(model: &Qwen2) -> Vec<u32> {
 }
 
 #[test]
-fn the_width_of_vectors_does_not_show() {
+fn every_instruction_set_gives_the_same_bits() {
     for shape in SHAPES {
         let model = tiny(shape);
         let results = levels::at_each(|| everything(&model));
@@ -298,7 +297,7 @@ fn the_width_of_vectors_does_not_show() {
 }
 
 #[test]
-fn the_bits_are_those_of_every_machine() {
+fn the_bits_equal_the_recorded_ones() {
     // Recorded once on x86-64 with AVX-512. Another value on another machine breaks the promise of equal
     // results; another value after a change of the arithmetic is a new version of every trained model.
     let mut hash = sha2::Sha256::default();
@@ -326,7 +325,7 @@ fn wide() -> Qwen2 {
 }
 
 #[test]
-fn threads_do_not_show_in_a_wide_model() {
+fn threads_do_not_change_a_wide_model() {
     let model = wide();
     assert!(model.is_wide() && !tiny(SHAPES[0]).is_wide());
     let on_threads = |n_threads: usize| {

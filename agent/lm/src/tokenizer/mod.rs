@@ -1,10 +1,10 @@
-//! Text to token ids and back: a byte-level BPE made from the shop's own text.
+//! Byte-level BPE tokenizers: text to token ids and back.
 //!
-//! A [`ShopTokenizer`] is a Hugging Face `tokenizer.json`, trained here or loaded; a [`TextStream`] turns
+//! A [`BpeTokenizer`] is a Hugging Face `tokenizer.json`, trained here or loaded; a [`TextStream`] turns
 //! ids into text while they are still being sampled.
 //!
-//! The point of its design: **a word is the same token wherever it stands**, because a tiny model learns
-//! to copy words by copying tokens. A byte-level token for a word carries the space before it (`" black"`),
+//! Design of trained tokenizers: **a word is the same token everywhere**, because a tiny model learns to copy
+//! words by copying tokens. A byte-level token for a word carries the space before it (`" black"`),
 //! which `click[black]` does not have. So text is lower-cased, and a space is put before every letter or
 //! digit that begins the text, follows a special token, one of `[ ( $` or a line break, or follows one of
 //! `/ - & >` not itself preceded by a space. Decoding takes these spaces away again:
@@ -20,14 +20,14 @@
 //! What is lost: capitals, and a space where decoding drops one although it was written (`"( black"`,
 //! `"x- y"`, at the start of the text or of a line). Ids survive: `encode(decode(ids)) == ids` for ids
 //! that came from `encode`. Pieces may be encoded one by one and joined where a piece begins with a
-//! space, or where a space would be put anyway. Whoever writes prompts begins each piece with a space or a
-//! special token and never cuts inside a word.
+//! space, or where a space would be inserted anyway: begin each piece of a prompt with a space or a special token, and
+//! never split a word.
 //!
 //! Not for vocabularies other than byte-level BPE: SentencePiece files are refused.
 
-pub mod qwen;
-pub mod spaces;
-pub mod stream;
+mod spaces;
+mod qwen;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -52,7 +52,7 @@ use crate::error::LmError;
 pub const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// The special tokens that every trained tokenizer has, in id order from 0: the Qwen family's own.
-pub const SPECIAL_TOKENS: [&str; 5] = [END_OF_TEXT, "<|im_start|>", "<|im_end|>", "<think>", "</think>"];
+const SPECIAL_TOKENS: [&str; 5] = [END_OF_TEXT, "<|im_start|>", "<|im_end|>", "<think>", "</think>"];
 
 /// The 256 byte tokens that let any text be written.
 const N_BYTES: usize = 256;
@@ -84,31 +84,31 @@ const CHAT_TEMPLATE: &str = "{% for message in messages %}\
 /// A byte-level BPE tokenizer with its special tokens.
 ///
 /// ```
-/// use crate::tokenizer::ShopTokenizer;
+/// use webshop_lm::BpeTokenizer;
 ///
-/// let pages = ["men's black t-shirt, size 3x-large", "a black shirt in black"];
-/// let tokenizer = ShopTokenizer::train(pages, 300, &[])?;
+/// let texts = ["men's black t-shirt, size 3x-large", "a black shirt in black"];
+/// let tokenizer = BpeTokenizer::train(texts, 300, &[])?;
 /// let ids = tokenizer.encode("click[black]<|im_end|>")?;
 /// assert_eq!(tokenizer.decode(&ids), "click[black]<|im_end|>");
-/// // The word in the action is the word on the page.
+/// // The word has the same token in both texts.
 /// let black = tokenizer.id("Ġblack").expect("frequent enough to be a token");
 /// assert!(ids.contains(&black));
 /// assert!(tokenizer.encode("Black, or black?")?.starts_with(&[black]));
-/// # Ok::<(), crate::error::LmError>(())
+/// # Ok::<(), webshop_lm::LmError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct ShopTokenizer {
+pub struct BpeTokenizer {
     /// As in `tokenizer.json`.
     trusted: Tokenizer,
-    /// The same without its added tokens: what it is given cannot become a special token.
-    plain: Tokenizer,
+    /// The same without added tokens, so that text cannot become a special token.
+    untrusted: Tokenizer,
     /// Ascending.
     special_ids: Vec<u32>,
     /// One more than the highest id; a vocabulary may leave ids out.
     n_ids: usize,
 }
 
-impl ShopTokenizer {
+impl BpeTokenizer {
     /// Learns a vocabulary of `vocab_size` tokens from `texts`: [`SPECIAL_TOKENS`] first, then `special` in
     /// the given order, the 256 bytes, and merged pieces, the most frequent pair first, ties by the lower
     /// ids. Small texts may give fewer tokens.
@@ -130,14 +130,14 @@ impl ShopTokenizer {
     /// marks may be one token. What is lost besides is a space behind a quote that no backslash stands before.
     ///
     /// ```
-    /// use crate::tokenizer::ShopTokenizer;
-    /// let tokenizer = ShopTokenizer::train_quoted(["a red lamp", "red", "red"], 300)?;
-    /// let answer = r#"{"type":"click","name":"12\" red"}<|im_end|>"#;
-    /// let ids = tokenizer.encode(answer)?;
-    /// assert_eq!(tokenizer.decode(&ids), answer);
+    /// use webshop_lm::BpeTokenizer;
+    /// let tokenizer = BpeTokenizer::train_quoted(["a red lamp", "red", "red"], 300)?;
+    /// let text = r#"{"type":"click","name":"12\" red"}<|im_end|>"#;
+    /// let ids = tokenizer.encode(text)?;
+    /// assert_eq!(tokenizer.decode(&ids), text);
     /// let red = tokenizer.id("Ġred").expect("frequent enough to be a token");
     /// assert!(tokenizer.encode(r#""red""#)?.contains(&red) && ids.contains(&red));
-    /// # Ok::<(), crate::error::LmError>(())
+    /// # Ok::<(), webshop_lm::LmError>(())
     /// ```
     pub fn train_quoted<'t>(
         texts: impl IntoIterator<Item = &'t str>,
@@ -188,9 +188,9 @@ impl ShopTokenizer {
     /// Reads `tokenizer.json` in the model folder `dir`.
     pub fn load(dir: &Path) -> Result<Self, LmError> {
         let path = dir.join(TOKENIZER_FILE);
-        let unreadable = |reason: String| LmError::Read { path: path.clone(), reason };
-        let json = std::fs::read_to_string(&path).map_err(|error| unreadable(error.to_string()))?;
-        Self::from_json(&json).map_err(|error| unreadable(error.to_string()))
+        let json =
+            std::fs::read_to_string(&path).map_err(|source| LmError::Read { path: path.clone(), source })?;
+        Self::from_json(&json).map_err(|error| LmError::Invalid { path, reason: error.to_string() })
     }
 
     /// Writes `tokenizer.json` and `tokenizer_config.json` into the existing folder `dir`, as Hugging
@@ -207,21 +207,19 @@ impl ShopTokenizer {
         });
         for (file, text) in [(TOKENIZER_FILE, self.to_json()), (CONFIG_FILE, format!("{config:#}\n"))] {
             let path = dir.join(file);
-            std::fs::write(&path, text)
-                .map_err(|error| LmError::Write { path, reason: error.to_string() })?;
+            std::fs::write(&path, text).map_err(|source| LmError::Write { path, source })?;
         }
         Ok(())
     }
 
-    /// Ids of text that we wrote ourselves: special tokens spelled out in it become their ids. Nothing is
-    /// added at either end.
+    /// Ids of trusted text: special tokens spelled out in it become their ids. Nothing is added at either end.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, LmError> {
         encode(&self.trusted, text)
     }
 
-    /// Ids of text from a page, a goal or a model: never a special token, whatever it spells.
-    pub fn encode_plain(&self, text: &str) -> Result<Vec<u32>, LmError> {
-        encode(&self.plain, text)
+    /// Ids of untrusted text: never a special token, even if the text spells one.
+    pub fn encode_text(&self, text: &str) -> Result<Vec<u32>, LmError> {
+        encode(&self.untrusted, text)
     }
 
     /// The text of `ids`, special tokens spelled out.
@@ -232,8 +230,8 @@ impl ShopTokenizer {
         self.trusted.decode(ids, false).expect("joining bytes and dropping spaces cannot fail")
     }
 
-    /// How many bytes of the decoded text each token wrote. Bytes of a character that several tokens wrote are the last
-    /// one's.
+    /// The number of bytes of the decoded text that belong to each token. A character of several tokens belongs to the last
+    /// one.
     pub fn bytes_of_each(&self, ids: &[u32]) -> Vec<usize> {
         let certain = |at: usize| {
             let text = self.decode(&ids[..at]);
@@ -264,7 +262,7 @@ impl ShopTokenizer {
             .ok_or_else(|| LmError::Tokenizer(format!("no special token `{token}` in the vocabulary")))
     }
 
-    /// Whether `id` stands for a mark of the layout and not for text.
+    /// Whether `id` is a special token.
     pub fn is_special(&self, id: u32) -> bool {
         self.special_ids.binary_search(&id).is_ok()
     }
@@ -281,15 +279,15 @@ impl ShopTokenizer {
 
     fn new(mut trusted: Tokenizer) -> Result<Self, LmError> {
         check_byte_level(&trusted)?;
-        // Prompts are laid out by us: a template of the file would add tokens of its own.
+        // A post-processor of the file would add tokens to prompts.
         trusted.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
         let mut special_ids: Vec<u32> = trusted.get_added_tokens_decoder().keys().copied().collect();
         special_ids.sort_unstable();
-        let mut plain = Tokenizer::new(trusted.get_model().clone());
-        plain.with_normalizer(trusted.get_normalizer().cloned()).map_err(failed)?;
-        plain.with_pre_tokenizer(trusted.get_pre_tokenizer().cloned());
+        let mut untrusted = Tokenizer::new(trusted.get_model().clone());
+        untrusted.with_normalizer(trusted.get_normalizer().cloned()).map_err(failed)?;
+        untrusted.with_pre_tokenizer(trusted.get_pre_tokenizer().cloned());
         let n_ids = trusted.get_vocab(true).into_values().max().map_or(0, |highest| highest as usize + 1);
-        Ok(Self { trusted, plain, special_ids, n_ids })
+        Ok(Self { trusted, untrusted, special_ids, n_ids })
     }
 }
 

@@ -1,7 +1,7 @@
-//! A tokenizer of Qwen2's layout, trained here: for models of the published shapes that have learned nothing.
+//! Training a tokenizer of Qwen2's layout, for models of published shapes with random weights.
 //!
 //! Text is composed (NFC) and cut as Qwen2 cuts it, digits one by one, spaces before words; nothing is lost.
-//! Special tokens come behind the learned ones. Unlike [`ShopTokenizer::train`]'s, a word at the start of a text is
+//! Special tokens come behind the learned ones. Unlike [`BpeTokenizer::train`]'s, a word at the start of a text is
 //! another token than one behind a space.
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer};
 
-use crate::tokenizer::{CONFIG_FILE, END_OF_TEXT, MIN_PAIR_COUNT, ShopTokenizer, TOKENIZER_FILE, failed};
+use crate::tokenizer::{CONFIG_FILE, END_OF_TEXT, MIN_PAIR_COUNT, BpeTokenizer, TOKENIZER_FILE, failed};
 use crate::checkpoint::{save_generation_config, write_atomically};
 use crate::error::LmError;
 use crate::qwen2::Qwen2Config;
@@ -35,7 +35,7 @@ const END: &str = "<|im_end|>";
 /// ChatML, with functions as JSON between tags.
 const CHAT_TEMPLATE: &str = include_str!("qwen.jinja");
 
-impl ShopTokenizer {
+impl BpeTokenizer {
     /// Learns at most `n_learned` tokens, the 256 bytes among them, from `texts`, and puts `<|endoftext|>`,
     /// `<|im_start|>` and `<|im_end|>` behind them. Only the multiset of `texts` matters.
     pub fn train_like_qwen<'t>(
@@ -104,11 +104,11 @@ fn untrained() -> tokenizers::Result<Tokenizer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::template::{ChatTemplate, Conversation};
+    use crate::chat::{ChatTemplate, TemplateInput};
     use crate::checkpoint::StopTokens;
 
-    fn tokenizer() -> ShopTokenizer {
-        ShopTokenizer::train_like_qwen(["a black lamp", "the black lamp costs $30"], 300).unwrap()
+    fn tokenizer() -> BpeTokenizer {
+        BpeTokenizer::train_like_qwen(["a black lamp", "the black lamp costs $30"], 300).unwrap()
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         let (tokenizer, folder) = (tokenizer(), tempfile::tempdir().unwrap());
         let shape = Qwen2Config::small(tokenizer.vocab_size());
         let config = tokenizer.save_like_qwen(folder.path(), &shape).unwrap();
-        let loaded = ShopTokenizer::load(folder.path()).unwrap();
+        let loaded = BpeTokenizer::load(folder.path()).unwrap();
         assert_eq!(loaded.to_json(), tokenizer.to_json());
         let stop = StopTokens::load(folder.path(), &config, &loaded).unwrap();
         assert_eq!(stop.ids(), [tokenizer.id(END_OF_TEXT).unwrap(), tokenizer.id(END).unwrap()]);
@@ -141,14 +141,14 @@ mod tests {
         ];
         let tools = Some(vec![json!({"type": "function", "function": {"name": "search"}})]);
         let template = ChatTemplate::load(folder.path()).unwrap();
-        let conversation =
-            Conversation { messages, tools, add_generation_prompt: true, ..Default::default() };
+        let input =
+            TemplateInput { messages, tools, add_generation_prompt: true, ..Default::default() };
         let expected = "<|im_start|>system\nBe brief.\n\nFunctions that can be called, a JSON schema each:\n<tools>\n\
             {\"type\": \"function\", \"function\": {\"name\": \"search\"}}\n</tools>\nA call is JSON between tags: \
             <tool_call>{\"name\": …, \"arguments\": {…}}</tool_call><|im_end|>\n<|im_start|>user\nhi<|im_end|>\n\
             <|im_start|>assistant\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"query\": \"a \\\"lamp\\\"\"}}\n\
             </tool_call><|im_end|>\n<|im_start|>user\n<tool_response>\n[Back]\n</tool_response><|im_end|>\n\
             <|im_start|>assistant\n";
-        assert_eq!(template.render(&conversation).unwrap(), expected);
+        assert_eq!(template.render(&input).unwrap(), expected);
     }
 }

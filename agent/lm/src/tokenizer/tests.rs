@@ -1,7 +1,9 @@
 //! Training, words and their tokens, what survives, and what is refused.
 
 use rand_chacha::rand_core::RngCore;
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use super::*;
 
@@ -14,13 +16,13 @@ const PAGES: [&str; 6] = [
     "buy now < prev description features reviews click search black red large size",
 ];
 
-fn shop_tokenizer() -> ShopTokenizer {
-    ShopTokenizer::train(PAGES, 400, &["<|1|>"]).unwrap()
+fn small_tokenizer() -> BpeTokenizer {
+    BpeTokenizer::train(PAGES, 400, &["<|1|>"]).unwrap()
 }
 
 fn on_threads(n_threads: usize, texts: &[&str]) -> String {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-    pool.install(|| ShopTokenizer::train(texts.iter().copied(), 400, &[]).unwrap().to_json())
+    pool.install(|| BpeTokenizer::train(texts.iter().copied(), 400, &[]).unwrap().to_json())
 }
 
 #[test]
@@ -39,14 +41,14 @@ fn merges_are_the_same_in_every_process() {
     // By hand, with the space before every word: (a a) 3·2 = 6 of "aaaa"; then three pairs of " abc" occur
     // 3 times, and (a b) has the lowest ids, since the space's letter Ġ comes after all of ASCII; then
     // (Ġ ab) before (ab c), since ab is new; then (Ġab c); then (Ġ aa) before (aa aa), 2 each; (Ġaa aa).
-    let tokenizer = ShopTokenizer::train(["abc abc abc aaaa aaaa"], 5 + 256 + 6, &[]).unwrap();
+    let tokenizer = BpeTokenizer::train(["abc abc abc aaaa aaaa"], 5 + 256 + 6, &[]).unwrap();
     let learned: Vec<String> = (261..267).map(|id| tokenizer.token(id).unwrap()).collect();
     assert_eq!(learned, ["aa", "ab", "Ġab", "Ġabc", "Ġaa", "Ġaaaa"]);
 }
 
 #[test]
 fn special_tokens_have_the_first_ids() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     assert_eq!(tokenizer.special_ids(), [0, 1, 2, 3, 4, 5]);
     assert_eq!(tokenizer.special_id("<|endoftext|>").unwrap(), 0);
     assert_eq!(tokenizer.special_id("<|1|>").unwrap(), 5);
@@ -56,8 +58,8 @@ fn special_tokens_have_the_first_ids() {
 }
 
 #[test]
-fn a_word_is_the_same_token_wherever_it_stands() {
-    let tokenizer = shop_tokenizer();
+fn a_word_is_the_same_token_everywhere() {
+    let tokenizer = small_tokenizer();
     let black = tokenizer.id("Ġblack").unwrap();
     for text in [
         "black",
@@ -84,7 +86,7 @@ fn a_word_is_the_same_token_wherever_it_stands() {
 #[test]
 fn a_number_is_its_digits() {
     // However often it was seen.
-    let tokenizer = ShopTokenizer::train(["size 10 $34.50 3x-large"; 9], 400, &[]).unwrap();
+    let tokenizer = BpeTokenizer::train(["size 10 $34.50 3x-large"; 9], 400, &[]).unwrap();
     let check = |text: &str, expected: &[&str]| {
         let tokens: Vec<String> =
             tokenizer.encode(text).unwrap().iter().map(|id| tokenizer.token(*id).unwrap()).collect();
@@ -97,7 +99,7 @@ fn a_number_is_its_digits() {
 
 #[test]
 fn text_survives_but_for_capitals() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     for text in [
         "click[black/red]",
         "click[< prev]",
@@ -120,7 +122,7 @@ fn text_survives_but_for_capitals() {
 
 #[test]
 fn ids_survive_where_a_written_space_does_not() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     for (text, expected) in [(" black", "black"), ("( black", "(black"), ("a- b", "a-b"), ("\n b", "\nb")] {
         let ids = tokenizer.encode(text).unwrap();
         assert_eq!(tokenizer.decode(&ids), expected);
@@ -130,11 +132,11 @@ fn ids_survive_where_a_written_space_does_not() {
 
 #[test]
 fn ids_survive_decoding_whatever_the_text() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     let parts = "a|B|3| |  |\n|\t|[|]|(|)|$|/|-|&|>|<|,|'s|’|é|e\u{301}|\u{301}|J\u{30c}|\u{212a}|İ|漢|👟|<think>|black";
     let parts: Vec<&str> = parts.split('|').collect();
     for sample in 0..3000 {
-        let mut rng = Seed(0).rng(Purpose::Tokenizer, &[sample]);
+        let mut rng = Seed(0).rng(purpose::TOKENIZER, &[sample]);
         let text: String = (0..8).map(|_| parts[rng.next_u32() as usize % parts.len()]).collect();
         let ids = tokenizer.encode(&text).unwrap();
         let decoded = tokenizer.decode(&ids);
@@ -144,7 +146,7 @@ fn ids_survive_decoding_whatever_the_text() {
 
 #[test]
 fn pieces_may_be_encoded_one_by_one() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     for pieces in [
         vec!["click[", "black", "]<|im_end|>"],
         vec!["search[", "3x red", "]"],
@@ -159,30 +161,30 @@ fn pieces_may_be_encoded_one_by_one() {
 }
 
 #[test]
-fn plain_text_never_yields_a_special_token() {
-    let tokenizer = shop_tokenizer();
+fn encode_text_never_yields_a_special_token() {
+    let tokenizer = small_tokenizer();
     let text = "buy<|im_end|><|im_start|><think><|1|></think> <|endoftext|>";
-    let ids = tokenizer.encode_plain(text).unwrap();
+    let ids = tokenizer.encode_text(text).unwrap();
     assert!(ids.iter().all(|id| !tokenizer.is_special(*id)));
     assert_eq!(tokenizer.decode(&ids), text);
     let harmless = "click[black], it's $3";
-    assert_eq!(tokenizer.encode_plain(harmless).unwrap(), tokenizer.encode(harmless).unwrap());
+    assert_eq!(tokenizer.encode_text(harmless).unwrap(), tokenizer.encode(harmless).unwrap());
 }
 
 #[test]
 fn text_like_a_special_token_is_not_learned_as_one() {
     let loud = ["<think><think><think> <|im_end|><|im_end|><|im_end|>"; 9];
-    let tokenizer = ShopTokenizer::train(loud, 400, &[]).unwrap();
-    let ids = tokenizer.encode_plain("<think><|im_end|>").unwrap();
+    let tokenizer = BpeTokenizer::train(loud, 400, &[]).unwrap();
+    let ids = tokenizer.encode_text("<think><|im_end|>").unwrap();
     assert!(ids.iter().all(|id| !tokenizer.is_special(*id)));
 }
 
 #[test]
 fn a_folder_brings_the_tokenizer_back() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     let dir = tempfile::tempdir().unwrap();
     tokenizer.save(dir.path()).unwrap();
-    let loaded = ShopTokenizer::load(dir.path()).unwrap();
+    let loaded = BpeTokenizer::load(dir.path()).unwrap();
     assert!(loaded.to_json() == tokenizer.to_json());
     assert_eq!(loaded.vocab_size(), tokenizer.vocab_size());
     assert_eq!(loaded.special_ids(), tokenizer.special_ids());
@@ -192,40 +194,40 @@ fn a_folder_brings_the_tokenizer_back() {
 }
 
 #[test]
-fn what_cannot_be_a_tokenizer_is_refused_by_name() {
-    let message = |result: Result<ShopTokenizer, LmError>| result.unwrap_err().to_string();
+fn invalid_tokenizers_are_refused() {
+    let message = |result: Result<BpeTokenizer, LmError>| result.unwrap_err().to_string();
     assert_eq!(
-        message(ShopTokenizer::train(["a"], 200, &[])),
+        message(BpeTokenizer::train(["a"], 200, &[])),
         "tokenizer: a vocabulary of `200` tokens has no room for the 261 special and byte tokens"
     );
     assert_eq!(
-        message(ShopTokenizer::train(["a"], 300, &["word"])),
+        message(BpeTokenizer::train(["a"], 300, &["word"])),
         "tokenizer: special token `word` must look like `<this>`"
     );
     let dir = tempfile::tempdir().unwrap();
-    assert!(message(ShopTokenizer::load(dir.path())).contains("tokenizer.json"));
+    assert!(message(BpeTokenizer::load(dir.path())).contains("tokenizer.json"));
     let words =
         r#"{"version":"1.0","added_tokens":[],"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}"#;
-    assert!(message(ShopTokenizer::from_json(words)).contains("only byte-level BPE"));
+    assert!(message(BpeTokenizer::from_json(words)).contains("only byte-level BPE"));
 }
 
 #[test]
 fn streamed_pieces_join_to_the_whole() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     for text in ["<think> red no </think> click[3x-large/black]<|im_end|>", "é 👟 漢字 a\n b", "( x", ""]
     {
         let ids = tokenizer.encode(text).unwrap();
         let mut stream = TextStream::new(&tokenizer);
-        let mut told: Vec<String> = ids.iter().map(|id| stream.push(*id)).collect();
-        told.push(stream.finish());
-        assert!(told.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)), "{told:?}");
-        assert_eq!(told.concat(), tokenizer.decode(&ids));
+        let mut pieces_so_far: Vec<String> = ids.iter().map(|id| stream.push(*id)).collect();
+        pieces_so_far.push(stream.finish());
+        assert!(pieces_so_far.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)), "{pieces_so_far:?}");
+        assert_eq!(pieces_so_far.concat(), tokenizer.decode(&ids));
     }
 }
 
 #[test]
 fn any_ids_have_a_text() {
-    let tokenizer = shop_tokenizer();
+    let tokenizer = small_tokenizer();
     let euro = tokenizer.encode("€").unwrap();
     assert_eq!(euro.len(), 3);
     assert_eq!(tokenizer.decode(&euro[..2]), "\u{fffd}");

@@ -1,111 +1,110 @@
-//! Recorded trips told as chats.
-//!
-//! A [`Teller`] takes lines of a rollout file. It makes each trip again, shows the pages to a
-//! [`Dialogue`](crate::prompt_format::conversation::Dialogue), and puts the recorded answers between them: as they were written where the trip is
-//! told in its own dialect, else said anew from thought and action. What would not be understood as what was done
-//! is not told.
+//! Recorded episodes as chats.
 
 use std::sync::Arc;
 
 use serde_json::Value;
-use webshop_env::{Action, Shop, ShopEnv};
+use webshop_env::{Action, Session, Shop};
+use webshop_lm::chat::Message;
 
-use crate::convert::{About, Chat, Format, Outcome, format};
-use webshop_lm::Message;
-use crate::prompt_format::{Dialect, History};
-use crate::prompt_format::conversation::Dialogue;
-use crate::episode::{Episode, EpisodeTurn};
+use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};
+use crate::convert::line;
+use crate::episode::read::read_episode;
+use crate::episode::{Episode, EpisodeExt, Turn};
 use crate::error::AgentError;
-use crate::episode::replay::remake;
+use crate::prompt_format::{Conversation, History, PromptFormat};
 
-/// Who tells trips.
+/// Exports recorded episodes.
+///
+/// Completions are those of the recording if the prompt format is that of the recording, else they are
+/// rendered from thought and action.
 #[derive(Clone, Debug)]
-pub struct Teller {
+pub struct Exporter {
     shop: Arc<Shop>,
     format: Format,
-    dialect: Option<Dialect>,
+    prompt_format: Option<PromptFormat>,
 }
 
-/// What becomes of a recorded trip.
+/// The result of one export.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
-    /// One line for the trip, or one for each turn.
+pub enum Exported {
+    /// One line for the episode, or one for each turn.
     Lines(Vec<Value>),
-    /// Nothing, for this reason: the dialect has no words for what was done.
-    Nothing(String),
+    /// No lines, with the reason: the prompt format cannot express an action.
+    Skipped(String),
 }
 
-impl Teller {
-    /// Tells trips of `shop`, each in its own dialect unless another is asked for.
-    pub fn new(shop: Arc<Shop>, format: Format, dialect: Option<Dialect>) -> Self {
-        Self { shop, format, dialect }
+impl Exporter {
+    /// Exports episodes of `shop`, each in its own prompt format if `prompt_format` is `None`.
+    pub fn new(shop: Arc<Shop>, format: Format, prompt_format: Option<PromptFormat>) -> Self {
+        Self { shop, format, prompt_format }
     }
 
-    /// Tells the trip in the `line`-th line of a rollout file, which is `text`.
+    /// Exports line `line` of a rollout file, whose content is `text`.
     ///
     /// # Errors
-    /// [`AgentError::Line`], if it is no trip of this shop, does not go as recorded, or is to be told in a dialect that
-    /// the format has no room for.
-    pub fn tell(&self, text: &str, line: usize) -> Result<Told, AgentError> {
+    /// [`AgentError::Line`], as [`read_episode`](crate::read_episode), or if the format cannot hold the
+    /// prompt format.
+    pub fn export(&self, text: &str, line: usize) -> Result<Exported, AgentError> {
         let refuse = |reason: String| AgentError::Line { line, reason };
-        let episode = remake(text, line, &self.shop)?;
-        let recorded = episode.prompt.as_ref().map(|prompt| prompt.dialect);
-        let Some(dialect) = self.dialect.or(recorded) else {
-            let reason = format!("a trip of `{}`, who has no words; choose a dialect for it", episode.policy);
-            return Err(refuse(reason));
+        let episode = read_episode(text, line, &self.shop)?;
+        let Some(prompt_format) = self.prompt_format.or(episode.meta.prompt_format) else {
+            let policy = &episode.meta.policy;
+            return Err(refuse(format!("the policy `{policy}` has no prompts; choose a prompt format")));
         };
-        if let Some(reason) = self.format.lacks(dialect) {
+        if let Some(reason) = self.format.unsupported(prompt_format) {
             return Err(refuse(reason));
         }
-        Ok(match self.chats(&episode, dialect) {
-            Ok(chats) => Told::Lines(chats.iter().map(|chat| format::write(self.format, chat)).collect()),
-            Err(reason) => Told::Nothing(reason),
+        Ok(match self.chats(&episode, prompt_format) {
+            Ok(chats) => Exported::Lines(chats.iter().map(|chat| line::write(self.format, chat)).collect()),
+            Err(reason) => Exported::Skipped(reason),
         })
     }
 
-    /// The chats of a trip, or why there are none.
-    fn chats(&self, episode: &Episode, dialect: Dialect) -> Result<Vec<Chat>, String> {
-        let goal = self.shop.goals().get(episode.coordinates.goal);
-        let mut env = ShopEnv::new(self.shop.clone(), episode.config);
-        env.reset(goal.id);
-        let mut dialogue = Dialogue::new(dialect, goal.instruction.clone(), episode.config.max_steps);
-        let (mut chats, mut noop, n_turns) = (Vec::new(), None, episode.turns.len());
-        for (at, turn) in episode.turns.iter().enumerate() {
-            dialogue.see(env.page(), noop);
-            let is_retold = dialect.history() == History::Retold;
-            // Where history is kept, the last prompt holds all before it.
-            let prompt = (is_retold || at + 1 == n_turns).then(|| dialogue.messages());
-            let answer = answer(episode, turn, at, dialect);
-            let heard = dialogue.say(answer.clone(), env.page());
-            if heard.leaves != turn.leaves || !means(&heard.action, &turn.action) {
-                let done = if turn.leaves { "leaving".to_owned() } else { format!("`{}`", turn.action) };
-                let said = dialect.written(&answer);
+    /// The chats of an episode, or why there are none.
+    fn chats(&self, episode: &Episode, prompt_format: PromptFormat) -> Result<Vec<Chat>, String> {
+        let instruction = episode.meta.instruction.clone();
+        let mut conversation = Conversation::new(instruction, episode.config.max_steps);
+        let is_rebuilt = prompt_format.history() == History::Rebuild;
+        let (mut chats, n_turns) = (Vec::new(), episode.turns.len());
+        let walk = Session::walk(&self.shop, episode.goal, episode.turns.iter().map(|turn| &turn.action));
+        for ((at, turn), before) in episode.turns.iter().enumerate().zip(walk) {
+            prompt_format.add_page(&mut conversation, &before.page, before.noop_before);
+            // In a growing chat, the last prompt contains all turns before it.
+            let prompt = (is_rebuilt || at + 1 == n_turns).then(|| prompt_format.messages(&conversation));
+            let completion = completion(episode, turn, at, prompt_format);
+            let parsed = prompt_format.add_completion(&mut conversation, completion.clone(), &before.page);
+            if parsed.terminates != turn.agent.terminates || !is_same(&parsed.action, &turn.action) {
+                let action = match turn.agent.terminates {
+                    true => "terminate".to_owned(),
+                    false => turn.action.to_string(),
+                };
+                let text = prompt_format.completion_text(&completion);
+                let turn = at + 1;
                 return Err(format!(
-                    "turn {}: {done} cannot be said in `{dialect}`; not as `{said}`",
-                    at + 1
+                    "turn {turn}: `{prompt_format}` cannot express `{action}`; not as `{text}`"
                 ));
             }
-            noop = env.step(&turn.action).info.noop;
             if let Some(mut messages) = prompt {
-                messages.push(answer);
-                let (n_answers, turn) = if is_retold { (1, Some(at)) } else { (n_turns, None) };
-                chats.push(Chat { messages, n_answers, about: self.about(episode, dialect, turn) });
+                messages.push(completion);
+                let (n_completions, turn) = if is_rebuilt { (1, Some(at)) } else { (n_turns, None) };
+                let meta = self.meta(episode, prompt_format, turn);
+                chats.push(Chat { messages, n_completions, meta });
             }
         }
-        if chats.is_empty() { Err("it has no turns".into()) } else { Ok(chats) }
+        if chats.is_empty() { Err("the episode has no turns".into()) } else { Ok(chats) }
     }
 
-    fn about(&self, episode: &Episode, dialect: Dialect, turn: Option<usize>) -> About {
-        About {
-            goal: Some(episode.coordinates.goal),
-            sample: Some(episode.coordinates.sample),
+    fn meta(&self, episode: &Episode, prompt_format: PromptFormat, turn: Option<usize>) -> ChatMeta {
+        ChatMeta {
+            goal: Some(episode.goal),
+            sample: Some(episode.meta.coordinates.sample),
             turn,
             max_steps: Some(episode.config.max_steps),
             goal_fingerprint: Some(self.shop.goals().fingerprint().into()),
-            policy: Some(episode.policy.clone()),
-            model: episode.prompt.as_ref().and_then(|prompt| prompt.model.clone()),
-            dialect: Some(dialect),
-            prompt_version: Some(dialect.version().into()),
+            policy: Some(episode.meta.policy.clone()),
+            model: episode.meta.model.clone(),
+            prompt_format: Some(prompt_format),
+            prompt_version: Some(prompt_format.version().into()),
             outcome: Some(Outcome {
                 reward: episode.reward,
                 is_success: episode.is_success(),
@@ -116,19 +115,22 @@ impl Teller {
     }
 }
 
-/// What the customer says in a turn, in `dialect`.
-fn answer(episode: &Episode, turn: &EpisodeTurn, at: usize, dialect: Dialect) -> Message {
-    let is_own = episode.prompt.as_ref().is_some_and(|prompt| prompt.dialect == dialect);
-    // Answers in the plain dialect name products by marks, which its chats do not show.
-    let verbatim = turn.answer.as_ref().filter(|_| is_own && dialect != Dialect::Plain);
-    let said = match verbatim {
-        Some(answer) => answer.clone(),
-        None => dialect.say(turn.thought.as_deref().unwrap_or_default(), &turn.action),
+/// The completion of a turn in `prompt_format`.
+fn completion(episode: &Episode, turn: &Turn, at: usize, prompt_format: PromptFormat) -> Message {
+    let is_own = episode.meta.prompt_format == Some(prompt_format);
+    // Completions in `compact` name products by marks, which its chats do not show.
+    let is_verbatim = is_own && prompt_format != PromptFormat::Compact;
+    let text = match turn.agent.completion.as_ref().filter(|_| is_verbatim) {
+        Some(completion) => completion.clone(),
+        None => {
+            let thought = turn.agent.thought.as_deref().unwrap_or_default();
+            prompt_format.render_completion(thought, &turn.action)
+        }
     };
-    dialect.answered(&said, &format!("call_{at}"))
+    prompt_format.completion_message(&text, &format!("call_{at}"))
 }
 
-/// Whether an action was understood. Why one is none may get lost between dialects.
-fn means(heard: &Action, done: &Action) -> bool {
-    heard == done || matches!((heard, done), (Action::Noop(_), Action::Noop(_)))
+/// Whether two actions are equal. The reason of a no-op may differ between prompt formats.
+fn is_same(parsed: &Action, recorded: &Action) -> bool {
+    parsed == recorded || matches!((parsed, recorded), (Action::Noop(_), Action::Noop(_)))
 }

@@ -1,168 +1,177 @@
-//! Chats made into trips.
-//!
-//! A [`Listener`] takes lines of a [`Format`] and makes the trips that they tell of, answer by answer, as the dialect
-//! understands them. Each page that an answer was given on must be the page that the trip leads to here, and the trip
-//! must earn what the line says; so trips of other catalogs, prices or rules are found out by themselves.
+//! Chats as episodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use webshop_env::Shop;
+use webshop_lm::chat::Message;
 use webshop_products::GoalId;
 
-use crate::convert::format;
-use crate::convert::format::Line;
-use crate::convert::{About, Format};
-use webshop_lm::Message;
-use crate::prompt_format::{Dialect, History};
-use crate::prompt_format::conversation::Dialogue;
+use crate::convert::chat::{ChatMeta, Format};
+use crate::convert::line::{self, Line};
 use crate::episode::{Episode, EpisodeCoordinates, PromptStamp};
 use crate::error::AgentError;
-use crate::rollout::lane::OpenTrip;
-use crate::policies::Move;
-use crate::rollout::Task;
+use crate::policies::policy::Decision;
+use crate::prompt_format::{Conversation, History, PromptFormat};
+use crate::rollout::lane::Lane;
+use crate::rollout::task::Task;
 
-/// Who shopped, where a line does not say it, and in what version of a prompt.
+/// The policy and prompt version of lines that have none.
 const IMPORTED: &str = "imported";
 
-/// Actions after which a trip is cut, where nothing says otherwise.
+/// The default step limit.
 const MAX_STEPS: u32 = 15;
 
-/// Rewards that differ by less are equal: other programs write fewer digits.
+/// The greatest difference of equal rewards: other programs write fewer digits.
 const TOLERANCE: f64 = 1e-6;
 
-/// The most characters told of a page.
-const MAX_TOLD: usize = 160;
+/// The most characters of a page in an error message.
+const MAX_CHARS: usize = 160;
 
-/// Who makes trips of chats.
+/// Imports chats.
+///
+/// Each completion must follow the page that the shop shows at that point, and the episode must earn the
+/// reward of the line, so lines of other catalogs, prices or rules are errors.
 #[derive(Debug)]
-pub struct Listener {
+pub struct Importer {
     shop: Arc<Shop>,
     format: Format,
-    dialect: Option<Dialect>,
+    prompt_format: Option<PromptFormat>,
     max_steps: Option<u32>,
-    /// The trip that a later line may go on with.
-    open: Option<Told>,
-    /// Trips so far by goal, for lines that do not number them.
-    n_heard: BTreeMap<GoalId, u64>,
+    /// The episode that a later line may continue.
+    open: Option<ImportedEpisode>,
+    /// Episodes so far by goal, to number those of lines without `sample`.
+    n_imported: BTreeMap<GoalId, u64>,
 }
 
-/// A trip, as far as it has been told.
+/// An episode as far as it is imported.
 #[derive(Debug)]
-struct Told {
-    trip: OpenTrip,
-    dialogue: Dialogue,
+struct ImportedEpisode {
+    lane: Lane,
+    prompt_format: PromptFormat,
+    conversation: Conversation,
     coordinates: EpisodeCoordinates,
     n_turns: usize,
+    /// The reward in the line.
     reward: Option<f64>,
-    /// Where it was told last.
+    /// The number of the last line.
     line: usize,
 }
 
-impl Listener {
-    /// Makes trips in `shop`. What `dialect` and `max_steps` leave open is what a line says, or else `agentgym-react` in
-    /// `agenttraj`, and 15.
-    pub fn new(shop: Arc<Shop>, format: Format, dialect: Option<Dialect>, max_steps: Option<u32>) -> Self {
-        Self { shop, format, dialect, max_steps, open: None, n_heard: BTreeMap::new() }
+impl Importer {
+    /// Imports into `shop`. `None` takes the prompt format from the line, or `agentgym-react` for
+    /// `agenttraj`; and the step limit from the line, or 15.
+    pub fn new(
+        shop: Arc<Shop>,
+        format: Format,
+        prompt_format: Option<PromptFormat>,
+        max_steps: Option<u32>,
+    ) -> Self {
+        Self { shop, format, prompt_format, max_steps, open: None, n_imported: BTreeMap::new() }
     }
 
-    /// Hears the `line`-th line and returns the trip that is complete with it, if there is one: that of the line, or,
-    /// where every turn is a line, the one before it.
+    /// Imports line `line` of a file. Returns the episode that it completes: its own or, if every turn is a
+    /// line, the previous one.
     ///
     /// # Errors
-    /// [`AgentError::Line`], if the line is no such chat, or tells what does not happen here.
-    pub fn hear(&mut self, text: &str, line: usize) -> Result<Option<Episode>, AgentError> {
+    /// [`AgentError::Line`], if the line is not a chat of the format, or a page or the reward is not the
+    /// shop's.
+    pub fn import(&mut self, text: &str, line: usize) -> Result<Option<Episode>, AgentError> {
         let refuse = |reason: String| AgentError::Line { line, reason };
-        let Line { mut turns, about, reward } =
-            format::read(text).map_err(|reason| refuse(format!("no chat: {reason}")))?;
-        let default = (self.format == Format::Agenttraj).then_some(Dialect::AgentgymReact);
-        let Some(dialect) = self.dialect.or(about.dialect).or(default) else {
-            return Err(refuse("it does not say its dialect; choose one".into()));
+        let chat = line::read(text).map_err(|reason| refuse(format!("not a chat: {reason}")))?;
+        let default = (self.format == Format::Agenttraj).then_some(PromptFormat::AgentgymReact);
+        let Some(prompt_format) = self.prompt_format.or(chat.meta.prompt_format).or(default) else {
+            return Err(refuse("the line has no `prompt_format`; choose one".into()));
         };
-        if let Some(reason) = self.format.lacks(dialect) {
+        if let Some(reason) = self.format.unsupported(prompt_format) {
             return Err(refuse(reason));
         }
-        if dialect == Dialect::AgentgymReact && !turns.is_empty() {
-            // It begins with rules and the word that they are agreed to.
+        let Line { mut turns, meta, reward } = chat;
+        if prompt_format == PromptFormat::AgentgymReact && !turns.is_empty() {
+            // The first turn is the rules and their acknowledgement.
             turns.remove(0);
         }
-        if dialect.history() == History::Kept {
-            let mut told = self.begin(about, dialect, reward).map_err(refuse)?;
-            told.go_on(turns, line)?;
-            return told.end().map(Some);
+        if prompt_format.history() == History::Append {
+            let mut episode = self.start(meta, prompt_format, reward).map_err(refuse)?;
+            episode.add(turns, line)?;
+            return episode.end().map(Some);
         }
-        self.hear_turn(turns, about, dialect, reward, line)
+        self.import_turn(Line { turns, meta, reward }, prompt_format, line)
     }
 
-    /// The last trip, where every turn is a line.
+    /// Returns the last episode if every turn is a line.
     ///
     /// # Errors
-    /// As [`Listener::hear`].
+    /// As [`Importer::import`].
     pub fn end(&mut self) -> Result<Option<Episode>, AgentError> {
-        self.open.take().map(Told::end).transpose()
+        self.open.take().map(ImportedEpisode::end).transpose()
     }
 
-    /// Hears a line that is one turn.
-    fn hear_turn(
+    /// Imports a line that is one turn.
+    fn import_turn(
         &mut self,
-        turns: Vec<(String, Message)>,
-        about: About,
-        dialect: Dialect,
-        reward: Option<f64>,
+        chat: Line,
+        prompt_format: PromptFormat,
         line: usize,
     ) -> Result<Option<Episode>, AgentError> {
         let refuse = |reason: String| AgentError::Line { line, reason };
-        let Some(turn) = about.turn else {
-            let reason = format!(
-                "in `{dialect}` each turn is a chat of its own, and the line does not say its `turn`"
-            );
-            return Err(refuse(reason));
+        let Line { turns, meta, reward } = chat;
+        let Some(turn) = meta.turn else {
+            return Err(refuse(format!(
+                "`{prompt_format}` has one chat per turn, and the line has no `turn`"
+            )));
         };
         let ended = if turn == 0 { self.end()? } else { None };
         if turn == 0 {
-            self.open = Some(self.begin(about.clone(), dialect, reward).map_err(refuse)?);
+            self.open = Some(self.start(meta.clone(), prompt_format, reward).map_err(refuse)?);
         }
-        let follows = |told: &&mut Told| {
-            let EpisodeCoordinates { goal, sample, .. } = told.coordinates;
-            told.n_turns == turn && about.goal == Some(goal) && about.sample.unwrap_or(sample) == sample
+        let is_continued = |episode: &&mut ImportedEpisode| {
+            let EpisodeCoordinates { goal, sample, .. } = episode.coordinates;
+            episode.n_turns == turn && meta.goal == Some(goal) && meta.sample.unwrap_or(sample) == sample
         };
-        let Some(told) = self.open.as_mut().filter(follows) else {
-            return Err(refuse(format!("turn {}: it does not follow on the line before", turn + 1)));
+        let Some(episode) = self.open.as_mut().filter(is_continued) else {
+            return Err(refuse(format!("turn {}: it does not continue the line before", turn + 1)));
         };
         let last = turns.into_iter().next_back();
-        let last = last.ok_or_else(|| refuse(format!("turn {}: there is no answer", turn + 1)))?;
-        told.go_on([last], line)?;
+        let last = last.ok_or_else(|| refuse(format!("turn {}: there is no completion", turn + 1)))?;
+        episode.add([last], line)?;
         Ok(ended)
     }
 
-    /// A trip before its first turn.
-    fn begin(&mut self, about: About, dialect: Dialect, reward: Option<f64>) -> Result<Told, String> {
-        let goal = about.goal.ok_or("it does not say its goal")?;
+    /// An episode before its first turn.
+    fn start(
+        &mut self,
+        meta: ChatMeta,
+        prompt_format: PromptFormat,
+        reward: Option<f64>,
+    ) -> Result<ImportedEpisode, String> {
+        let goal = meta.goal.ok_or("the line has no goal")?;
         let n_goals = self.shop.goals().goals().len();
         if goal.0 as usize >= n_goals {
-            return Err(format!("there is no goal `{}` among {n_goals}", goal.0));
+            return Err(format!("goal `{}` does not exist: there are {n_goals}", goal.0));
         }
         let here = self.shop.goals().fingerprint();
-        if let Some(there) = about.goal_fingerprint.filter(|there| **there != *here) {
-            return Err(format!("told of the goals `{there}`; this shop has `{here}`"));
+        if let Some(there) = meta.goal_fingerprint.filter(|there| **there != *here) {
+            return Err(format!("the line has the goals `{there}`; this shop has `{here}`"));
         }
-        let n_heard = self.n_heard.entry(goal).or_default();
-        let sample = about.sample.unwrap_or(*n_heard);
-        *n_heard += 1;
+        let n_imported = self.n_imported.entry(goal).or_default();
+        let sample = meta.sample.unwrap_or(*n_imported);
+        *n_imported += 1;
         let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal, sample };
-        let max_steps = self.max_steps.or(about.max_steps).unwrap_or(MAX_STEPS);
+        let max_steps = self.max_steps.or(meta.max_steps).unwrap_or(MAX_STEPS);
         let prompt = PromptStamp {
-            dialect,
-            version: about.prompt_version.unwrap_or_else(|| IMPORTED.into()),
-            model: about.model,
+            prompt_format,
+            version: meta.prompt_version.unwrap_or_else(|| IMPORTED.into()),
+            model: meta.model,
             sampling: None,
         };
-        let policy = about.policy.unwrap_or_else(|| IMPORTED.into());
+        let policy = meta.policy.unwrap_or_else(|| IMPORTED.into());
         let task = Task::new(self.shop.clone(), coordinates);
         let instruction = self.shop.goals().get(goal).instruction.clone();
-        Ok(Told {
-            trip: OpenTrip::new(&task, max_steps, &policy, Some(prompt)),
-            dialogue: Dialogue::new(dialect, instruction, max_steps),
+        Ok(ImportedEpisode {
+            lane: Lane::new(&task, max_steps, &policy, Some(prompt)),
+            prompt_format,
+            conversation: Conversation::new(instruction, max_steps),
             coordinates,
             n_turns: 0,
             reward,
@@ -171,46 +180,49 @@ impl Listener {
     }
 }
 
-impl Told {
-    /// Does what the answers say, if they were given on the pages that there are here.
-    fn go_on(
+impl ImportedEpisode {
+    /// Adds turns, each the page as text and the completion.
+    fn add(
         &mut self,
         turns: impl IntoIterator<Item = (String, Message)>,
         line: usize,
     ) -> Result<(), AgentError> {
         self.line = line;
-        for (shown, answer) in turns {
+        for (shown, completion) in turns {
             self.n_turns += 1;
             let n = self.n_turns;
             let refuse = |reason: String| AgentError::Line { line, reason: format!("turn {n}: {reason}") };
-            if self.trip.has_ended() {
-                return Err(refuse("the trip has ended before it".into()));
+            if self.lane.is_over() {
+                return Err(refuse("the episode is over before it".into()));
             }
-            let view = self.trip.view(0);
-            self.dialogue.see(view.page, view.noop.copied());
-            let here = &self.dialogue.now().observation;
+            let view = self.lane.view(0);
+            self.prompt_format.add_page(&mut self.conversation, view.page, view.noop);
+            let here = &self.conversation.current().observation;
             if !shown.contains(here.as_str()) {
-                let here: String = here.chars().take(MAX_TOLD).collect();
-                return Err(refuse(format!("it was not said on the page that the trip leads to: `{here}`")));
+                let here: String = here.chars().take(MAX_CHARS).collect();
+                return Err(refuse(format!("the page before it is another one here: `{here}`")));
             }
-            let written = self.dialogue.dialect().written(&answer);
-            let utterance = self.dialogue.say(answer, view.page);
-            self.trip.take(Move::said(written, utterance, None));
+            let text = self.prompt_format.completion_text(&completion);
+            let parsed = self.prompt_format.add_completion(&mut self.conversation, completion, view.page);
+            self.lane.step(Decision::completed(text, parsed, None));
         }
         Ok(())
     }
 
-    /// The trip, cut where nothing more is told.
+    /// The episode, truncated if it is not over.
     fn end(mut self) -> Result<Episode, AgentError> {
-        if !self.trip.has_ended() {
-            self.trip.take(Move::none());
+        if !self.lane.is_over() {
+            self.lane.step(Decision::Stop);
         }
-        let episode = self.trip.into_episode();
+        let episode = self.lane.into_episode();
         match self.reward.filter(|reward| (reward - episode.reward).abs() > TOLERANCE) {
             None => Ok(episode),
             Some(there) => Err(AgentError::Line {
                 line: self.line,
-                reason: format!("turn {}: it earned {there} there, {} here", self.n_turns, episode.reward),
+                reason: format!(
+                    "turn {}: the reward is {there} in the line and {} here",
+                    self.n_turns, episode.reward
+                ),
             }),
         }
     }

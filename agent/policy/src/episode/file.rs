@@ -1,81 +1,75 @@
-//! A file of trips that grows while they are made.
+//! A file of episodes that grows during a rollout.
 //!
-//! A [`TripFile`] takes one record a line, whole, as soon as it is its turn, so that what was made survives any end of the
-//! program. It is open to one program at a time. What a line holds is [`EpisodeRecord`]'s business; going on with a file
-//! is that of [`webshop_remote::openai::policy`].
+//! An [`EpisodeFile`] takes one episode a line and writes it at once, so that finished episodes survive any
+//! end of the program. It is open to one program at a time.
 
-use webshop_lm::LmError;
-use std::fmt::Display;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::episode::EpisodeRecord;
+use crate::episode::Episode;
 use crate::error::AgentError;
 
-/// Trips on disk, and room for more.
+/// A rollout file open for appending.
 #[derive(Debug)]
-pub struct TripFile {
+pub struct EpisodeFile {
     path: PathBuf,
     file: File,
 }
 
-impl TripFile {
-    /// A file that is not there yet.
+impl EpisodeFile {
+    /// Creates the file.
     ///
     /// # Errors
-    /// If it is there, or cannot be.
-    pub fn create(path: &Path) -> Result<TripFile, AgentError> {
+    /// If it exists or cannot be created.
+    pub fn create(path: &Path) -> Result<EpisodeFile, AgentError> {
         let file = File::create_new(path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => cannot_write(path, &"it is there already; name another"),
-            _ => cannot_write(path, &error),
+            io::ErrorKind::AlreadyExists => AgentError::Exists { path: path.to_owned() },
+            _ => AgentError::write(path, error),
         })?;
-        TripFile { path: path.to_owned(), file }.locked()
+        EpisodeFile { path: path.to_owned(), file }.locked()
     }
 
-    /// A file that is there, and all that is in it.
-    pub fn open(path: &Path) -> Result<(TripFile, Vec<u8>), AgentError> {
-        let read = |error: io::Error| cannot_read(path, &error);
+    /// Opens an existing file and reads it whole.
+    ///
+    /// # Errors
+    /// If it does not exist, cannot be read, or is open in another program.
+    pub fn open(path: &Path) -> Result<(EpisodeFile, Vec<u8>), AgentError> {
+        let read = |error: io::Error| AgentError::read(path, error);
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(read)?;
-        let mut here = TripFile { path: path.to_owned(), file }.locked()?;
+        let mut file = EpisodeFile { path: path.to_owned(), file }.locked()?;
         let mut bytes = Vec::new();
-        here.file.read_to_end(&mut bytes).map_err(read)?;
-        Ok((here, bytes))
+        file.file.read_to_end(&mut bytes).map_err(read)?;
+        Ok((file, bytes))
     }
 
-    /// Keeps the first `len` bytes; what comes is added to them.
-    pub fn cut(&mut self, len: u64) -> Result<(), AgentError> {
-        let cut = self.file.set_len(len).and_then(|()| self.file.seek(SeekFrom::End(0)));
-        cut.map(|_| ()).map_err(|error| cannot_write(&self.path, &error))
-    }
-
-    /// Adds a trip.
+    /// Truncates the file to `len` bytes. Later episodes are appended there.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn append(&mut self, record: &EpisodeRecord<'_>) -> Result<(), AgentError> {
-        let mut line =
-            serde_json::to_vec(record).expect("records hold numbers, texts and lists, which are all JSON");
-        line.push(b'\n');
-        // A file is not buffered: what is written here survives the program.
-        self.file.write_all(&line).map_err(|error| cannot_write(&self.path, &error))
+    pub fn truncate(&mut self, len: u64) -> Result<(), AgentError> {
+        let result = self.file.set_len(len).and_then(|()| self.file.seek(SeekFrom::End(0)));
+        result.map(|_| ()).map_err(|error| AgentError::write(&self.path, error))
     }
 
-    fn locked(self) -> Result<TripFile, AgentError> {
+    /// Appends an episode.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn append(&mut self, episode: &Episode) -> Result<(), AgentError> {
+        let mut line =
+            serde_json::to_vec(episode).expect("episodes hold numbers, texts and lists: valid JSON");
+        line.push(b'\n');
+        // A `File` is not buffered: the line survives the program.
+        self.file.write_all(&line).map_err(|error| AgentError::write(&self.path, error))
+    }
+
+    fn locked(self) -> Result<EpisodeFile, AgentError> {
         match self.file.try_lock() {
             Ok(()) => Ok(self),
-            Err(TryLockError::WouldBlock) => Err(cannot_write(&self.path, &"another program writes to it")),
-            // Some file systems know no locks; the file is written to all the same.
+            Err(TryLockError::WouldBlock) => Err(AgentError::Locked { path: self.path }),
+            // Some file systems have no locks; the file is written nevertheless.
             Err(TryLockError::Error(_)) => Ok(self),
         }
     }
-}
-
-fn cannot_write(path: &Path, reason: &dyn Display) -> AgentError {
-    LmError::Write { path: path.to_owned(), reason: reason.to_string() }.into()
-}
-
-/// A file of trips that is not one, or not the one that is wanted.
-pub fn cannot_read(path: &Path, reason: &dyn Display) -> AgentError {
-    LmError::Read { path: path.to_owned(), reason: reason.to_string() }.into()
 }

@@ -1,276 +1,225 @@
-//! One shopping trip as it happened.
+//! Episodes with what the agent adds to them.
 //!
-//! An [`Episode`] keeps, per turn, what was read and said as token ids ([`TurnTokens`], language models
-//! only) and what the shop made of it. Text is derived from ids, never the other way round. It does not
-//! judge: rewards are the shop's, advantages the trainer's.
+//! An [`Episode`] is a [`webshop_env::Episode`] with a [`ModelTurn`] for each turn (thought, completion and
+//! token ids) and an [`EpisodeMeta`] (coordinates of the random draws, shop and prompt). It is at once the
+//! result of a rollout and one line of a rollout file; [`read_episode`](crate::read_episode) reads a line and
+//! replays it. Text is decoded from token ids, never encoded again. Advantages are the trainer's.
 
-pub mod file;
-pub mod prefix;
-pub mod replay;
-pub mod site;
+pub(crate) mod file;
+pub(crate) mod prefix;
+pub(crate) mod read;
+pub(crate) mod site;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use webshop_env::{
-    Action, ENVIRONMENT_ID, EnvConfig, Footprint, NoopReason, RewardBreakdown, Shop, ShopFingerprint,
-    TRIP_FORMAT, Trip, TripTurn,
-};
+use webshop_env::{RewardBreakdown, Shop, ShopFingerprint};
+use webshop_lm::{Completion, Context, StopReason};
 use webshop_products::GoalId;
 
-use crate::prompt_format::Dialect;
-use webshop_lm::{Completion, Context, StopReason};
+use crate::prompt_format::PromptFormat;
 
-/// The address of an episode among all that a seed can produce: same seed, same address, same trip.
+/// An episode of an agent, and one line of a rollout file.
+pub type Episode = webshop_env::Episode<ModelTurn, EpisodeMeta>;
+
+/// One turn of an [`Episode`].
+pub type Turn = webshop_env::Turn<ModelTurn>;
+
+/// The address of an episode among all episodes of a seed: same seed, coordinates and policy, same episode.
 ///
-/// Whoever forks a session to continue it in several ways seeds each fork by giving it a `sample` of its
-/// own, see [`EpisodeCoordinates::sampled`]; forks of one [`crate::episode::prefix::Beginning`] with equal coordinates make equal trips.
+/// Forks of one [`EpisodePrefix`](crate::EpisodePrefix) differ by `sample`; forks with equal coordinates are
+/// equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EpisodeCoordinates {
-    /// What the episode is for: training step, or a constant of the evaluation.
+    /// The training step, or a constant of the evaluation.
     pub step: u64,
-    /// Which shop, by its position in the trainer's list; 0 outside training.
+    /// The shop, by its position in the trainer's list; 0 outside training.
     pub shop: u64,
     /// The goal within the shop.
     pub goal: GoalId,
-    /// Which of several samples for the goal.
+    /// The number of the sample for the goal, from 0.
     pub sample: u64,
 }
 
 impl EpisodeCoordinates {
-    /// The same goal at the same step, drawn for the `sample`-th time.
-    pub fn sampled(self, sample: u64) -> Self {
+    /// The same coordinates with another `sample`.
+    pub fn with_sample(self, sample: u64) -> Self {
         Self { sample, ..self }
     }
 }
 
-/// Which model was spoken to, in what words, and how it was asked to draw its own.
+/// How prompts are rendered and completions sampled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptStamp {
-    /// The format.
-    pub dialect: Dialect,
-    /// Its version, and what else decides about the tokens of a prompt.
+    /// The prompt format.
+    pub prompt_format: PromptFormat,
+    /// The version of the format, and a digest of the chat template if there is one.
     pub version: Arc<str>,
-    /// The model's name or the fingerprint of its weights.
+    /// The model's name on a server, or the fingerprint of its weights.
     pub model: Option<Arc<str>>,
-    /// How its answers are drawn.
+    /// How completions are sampled.
     pub sampling: Option<Sampling>,
 }
 
 impl PromptStamp {
-    /// Words in which some model is spoken to.
-    pub fn of_words(dialect: Dialect, version: impl Into<Arc<str>>) -> Self {
-        Self { dialect, version: version.into(), model: None, sampling: None }
+    /// A stamp without a model.
+    pub fn new(prompt_format: PromptFormat, version: impl Into<Arc<str>>) -> Self {
+        Self { prompt_format, version: version.into(), model: None, sampling: None }
     }
 }
 
-/// How answers are drawn.
+/// How completions are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
     /// Divides the logits; 0 takes the most probable token.
     pub temperature: f64,
-    /// Share of the probability that is drawn from.
+    /// The probability mass that is sampled from.
     pub top_p: f64,
-    /// Tokens after which an answer is cut.
+    /// The maximum tokens of a completion.
     pub max_tokens: u32,
-    /// From which all draws follow, or the seeds of all requests.
+    /// The seed of all draws, or of the seeds of all requests.
     pub seed: u64,
 }
 
 /// The tokens of one turn of a language model.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnTokens {
-    /// Whether the model read the prompt behind all that was read and said before, or by itself.
+    /// Whether the prompt continues the context of the previous turn.
     pub context: Context,
-    /// What the model read before it spoke: mask 0. What it said has mask 1.
+    /// The tokens of the prompt that are new in this turn; mask 0.
     pub prompt_ids: Vec<u32>,
-    /// What the model said.
+    /// The sampled tokens; mask 1.
     pub completion: Completion,
 }
 
-/// One turn of a trip.
-#[derive(Clone, Debug)]
-pub struct EpisodeTurn {
-    /// What was done.
-    pub action: Action,
-    /// The written thought, if there was one.
+/// What a policy adds to a [`Turn`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelTurn {
+    /// The written thought; `None` without one.
     pub thought: Option<String>,
-    /// The whole answer as it was written; `None` for policies that do not write.
-    pub answer: Option<String>,
-    /// Whether the answer had the form that its dialect asks for; so have all actions of those who do not write.
+    /// The completion as text; `None` for policies without completions.
+    pub completion: Option<String>,
+    /// Whether the completion has the form of its prompt format; true for policies without completions.
+    #[serde(rename = "well_formed")]
     pub is_well_formed: bool,
-    /// The customer left the shop with it. The action is then none, and the shop let it pass.
-    pub leaves: bool,
-    /// Why the answer ended, as far as that is known.
+    /// Whether the completion ends the episode without a purchase. The action is then a no-op.
+    pub terminates: bool,
+    /// Why the completion ended, if known.
     pub stop: Option<StopReason>,
-    /// Why it changed nothing, if it did.
-    pub noop: Option<NoopReason>,
-    /// What the shop paid for it, 0 to 1.
-    pub reward: f64,
-    /// What it led to.
-    pub after: Footprint,
-    /// The model's tokens; `None` for policies without any.
+    /// The tokens; `None` for policies without local tokens.
     pub tokens: Option<TurnTokens>,
 }
 
-/// A whole trip.
-#[derive(Clone, Debug)]
-pub struct Episode {
-    /// The name of who shopped.
-    pub policy: Arc<str>,
-    /// Its address.
-    pub coordinates: EpisodeCoordinates,
-    /// How pages were shown and when the trip was to be cut.
-    pub config: EnvConfig,
-    /// What was there before the first turn.
-    pub start: Footprint,
-    /// Its turns in order.
-    pub turns: Vec<EpisodeTurn>,
-    /// The shop's reward, 0 to 1; 0 if nothing was bought.
-    pub reward: f64,
-    /// How the reward came about; `None` if nothing was bought.
-    pub breakdown: Option<RewardBreakdown>,
-    /// The trip ended by a purchase.
-    pub terminated: bool,
-    /// The trip was cut: step limit, no room left in the model's context, or the customer left.
-    pub truncated: bool,
-    /// How the customer was spoken to; `None` for policies that do not read.
-    pub prompt: Option<PromptStamp>,
+impl Default for ModelTurn {
+    /// The turn of a policy without completions.
+    fn default() -> Self {
+        Self {
+            thought: None,
+            completion: None,
+            is_well_formed: true,
+            terminates: false,
+            stop: None,
+            tokens: None,
+        }
+    }
 }
 
-/// A trip as one line of a rollout file: what the shop can make again, and what only the agent knows.
-///
-/// Written, it borrows from an [`Episode`]; read, it owns everything, and [`crate::episode::replay()`] makes an episode of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct EpisodeRecord<'a> {
-    /// What happened; `webshop replay` makes it again.
-    #[serde(flatten)]
-    pub trip: Trip<TurnRecord<'a>>,
-    /// Its address.
-    pub coordinates: EpisodeCoordinates,
-    /// The instruction.
-    pub instruction: Cow<'a, str>,
-    /// All that the trip depends on beside the customer, part by part.
-    pub fingerprint: Cow<'a, ShopFingerprint>,
-    /// The name of who shopped.
-    pub policy: Arc<str>,
-    /// The model's name or the fingerprint of its weights, for those who have one that is known.
-    pub model: Option<Arc<str>>,
-    /// Format of prompts and answers, for those who read and write.
-    pub dialect: Option<Dialect>,
-    /// Its version.
-    pub prompt_version: Option<Arc<str>>,
-    /// How a server was asked to draw, for those who asked one.
-    pub sampling: Option<Sampling>,
-}
-
-/// One turn of an [`EpisodeRecord`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TurnRecord<'a> {
-    /// What was done, and what came of it.
-    #[serde(flatten)]
-    pub turn: TripTurn,
-    /// The written thought.
-    pub thought: Option<Cow<'a, str>>,
-    /// The whole answer as it was written.
-    pub answer: Option<Cow<'a, str>>,
-    /// Whether it had the form that its dialect asks for.
-    pub well_formed: bool,
-    /// Whether the customer left the shop with it.
-    pub leaves: bool,
-    /// Why the answer ended, as far as that is known.
-    pub stop: Option<StopReason>,
-    /// Whether the tokens follow on those of the turn before or stand alone; none where there are no tokens.
-    pub context: Option<Context>,
-    /// Tokens read before the turn, mask 0; empty for policies without any.
-    pub prompt_ids: Cow<'a, [u32]>,
-    /// What was said, with log-probabilities: mask 1.
-    pub completion: Option<Cow<'a, Completion>>,
-}
-
-impl EpisodeTurn {
-    /// Tokens the model said in it, end mark included; 0 for policies without any.
+impl ModelTurn {
+    /// The number of sampled tokens, the end token included; 0 for policies without tokens.
     pub fn n_sampled_tokens(&self) -> usize {
         self.tokens.as_ref().map_or(0, |tokens| tokens.completion.ids.len())
     }
+}
 
-    fn record(&self) -> TurnRecord<'_> {
-        let tokens = self.tokens.as_ref();
-        TurnRecord {
-            turn: TripTurn {
-                action: self.action.to_string(),
-                noop: self.noop,
-                reward: self.reward,
-                after: self.after,
-            },
-            thought: self.thought.as_deref().map(Cow::Borrowed),
-            answer: self.answer.as_deref().map(Cow::Borrowed),
-            well_formed: self.is_well_formed,
-            leaves: self.leaves,
-            stop: self.stop,
-            context: tokens.map(|tokens| tokens.context),
-            prompt_ids: Cow::Borrowed(tokens.map_or(&[], |tokens| &tokens.prompt_ids)),
-            completion: tokens.map(|tokens| Cow::Borrowed(&tokens.completion)),
+/// What an agent adds to an [`Episode`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpisodeMeta {
+    /// The address of its random draws.
+    pub coordinates: EpisodeCoordinates,
+    /// The goal's instruction.
+    pub instruction: Arc<str>,
+    /// Versions and digests of everything the episode depends on except the policy.
+    pub fingerprint: ShopFingerprint,
+    /// The policy's name.
+    pub policy: Arc<str>,
+    /// The model's name on a server, or the fingerprint of its weights; `None` if unknown.
+    pub model: Option<Arc<str>>,
+    /// The prompt format; `None` for policies without prompts.
+    pub prompt_format: Option<PromptFormat>,
+    /// The version of the prompt format; see [`PromptStamp::version`].
+    pub prompt_version: Option<Arc<str>>,
+    /// How completions are sampled.
+    pub sampling: Option<Sampling>,
+}
+
+impl EpisodeMeta {
+    /// The meta data of an episode of `policy` in `shop`.
+    ///
+    /// # Panics
+    /// If the goal is not one of the shop's.
+    pub fn new(
+        shop: &Shop,
+        coordinates: EpisodeCoordinates,
+        policy: impl Into<Arc<str>>,
+        prompt: Option<PromptStamp>,
+    ) -> Self {
+        let (model, sampling) =
+            prompt.as_ref().map_or((None, None), |prompt| (prompt.model.clone(), prompt.sampling));
+        Self {
+            coordinates,
+            instruction: shop.goals().get(coordinates.goal).instruction.clone(),
+            fingerprint: shop.fingerprint().clone(),
+            policy: policy.into(),
+            model,
+            prompt_format: prompt.as_ref().map(|prompt| prompt.prompt_format),
+            prompt_version: prompt.map(|prompt| prompt.version),
+            sampling,
         }
     }
 }
 
-impl Episode {
-    /// The trip as a line of a rollout file, with the text of its goal.
-    pub fn record<'a>(&'a self, shop: &'a Shop) -> EpisodeRecord<'a> {
-        let goal = self.coordinates.goal;
-        let prompt = self.prompt.as_ref();
-        EpisodeRecord {
-            trip: Trip {
-                format: TRIP_FORMAT.into(),
-                environment: ENVIRONMENT_ID.into(),
-                goal_fingerprint: shop.goals().fingerprint().into(),
-                rules: shop.config().compat,
-                config: self.config,
-                goal,
-                start: self.start,
-                turns: self.turns.iter().map(EpisodeTurn::record).collect(),
-                reward: self.reward,
-                breakdown: self.breakdown,
-                terminated: self.terminated,
-                truncated: self.truncated,
-            },
-            coordinates: self.coordinates,
-            instruction: Cow::Borrowed(&shop.goals().get(goal).instruction),
-            fingerprint: Cow::Borrowed(shop.fingerprint()),
-            policy: self.policy.clone(),
-            model: prompt.and_then(|prompt| prompt.model.clone()),
-            dialect: prompt.map(|prompt| prompt.dialect),
-            prompt_version: prompt.map(|prompt| prompt.version.clone()),
-            sampling: prompt.and_then(|prompt| prompt.sampling),
-        }
-    }
+/// Figures of an [`Episode`].
+pub trait EpisodeExt {
+    /// Whether the reward is exactly 1.
+    fn is_success(&self) -> bool;
 
-    /// Reward exactly 1.
-    pub fn is_success(&self) -> bool {
+    /// Whether the model wrote a thought in some turn.
+    fn has_thought(&self) -> bool;
+
+    /// The number of sampled tokens, end tokens included.
+    fn n_sampled_tokens(&self) -> usize;
+
+    /// The number of turns whose action was a no-op; `terminate` is not counted.
+    fn n_inadmissible(&self) -> usize;
+
+    /// The episode as text: instruction, thoughts, actions and reward.
+    fn to_text(&self) -> String;
+}
+
+impl EpisodeExt for Episode {
+    fn is_success(&self) -> bool {
         self.breakdown.as_ref().is_some_and(RewardBreakdown::is_success)
     }
 
-    /// The model wrote down a thought somewhere on the way.
-    pub fn has_thought(&self) -> bool {
-        self.turns.iter().any(|turn| turn.thought.is_some())
+    fn has_thought(&self) -> bool {
+        self.turns.iter().any(|turn| turn.agent.thought.is_some())
     }
 
-    /// Tokens the model said, end marks included.
-    pub fn n_sampled_tokens(&self) -> usize {
-        self.turns.iter().map(EpisodeTurn::n_sampled_tokens).sum()
+    fn n_sampled_tokens(&self) -> usize {
+        self.turns.iter().map(|turn| turn.agent.n_sampled_tokens()).sum()
     }
 
-    /// The trip as text: the instruction, then what was thought and done, then what it earned and why.
-    pub fn tell(&self, shop: &Shop) -> String {
-        let goal = shop.goals().get(self.coordinates.goal);
-        let mut lines = vec![format!("\u{201c}{}\u{201d}", goal.instruction)];
+    fn n_inadmissible(&self) -> usize {
+        self.turns.iter().filter(|turn| turn.noop.is_some() && !turn.agent.terminates).count()
+    }
+
+    fn to_text(&self) -> String {
+        let mut lines = vec![format!("\u{201c}{}\u{201d}", self.meta.instruction)];
         for turn in &self.turns {
-            lines.extend(turn.thought.iter().map(|thought| format!("  ({thought})")));
+            lines.extend(turn.agent.thought.iter().map(|thought| format!("  ({thought})")));
             let noop = turn.noop.map(|reason| format!("   nothing happens: {reason}")).unwrap_or_default();
-            lines.push(match turn.leaves {
-                true => "> leaves".to_owned(),
+            lines.push(match turn.agent.terminates {
+                true => "> terminate".to_owned(),
                 false => format!("> {}{noop}", turn.action),
             });
         }
@@ -279,10 +228,5 @@ impl Episode {
             None => "nothing was bought: reward 0".to_string(),
         });
         lines.join("\n")
-    }
-
-    /// Turns whose action the shop could not carry out; to leave is no such.
-    pub fn n_inadmissible(&self) -> usize {
-        self.turns.iter().filter(|turn| turn.noop.is_some() && !turn.leaves).count()
     }
 }

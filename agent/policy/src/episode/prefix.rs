@@ -1,115 +1,98 @@
-//! Trips that begin where another one stands.
+//! Prefixes of episodes, from which other episodes are forked.
 //!
-//! [`Beginning::each`] walks along an [`Episode`] and keeps its moments: before every turn the [`Session`], its page, and
-//! what was then done. A trip that is forked from a beginning ([`crate::rollout::Task::fork`]) takes a copy of the session, which is
-//! all that the shop has to do for it, and has the turns before it as its own first ones. Whoever remembers what was told
-//! on a lane is told it again ([`crate::policies::Policy::recall`]): a model reads the tokens that were read and said, as one prompt,
-//! and says none of them anew.
-//!
-//! What comes after is drawn from the fork's own coordinates. Where to fork, and what for, is not decided here.
+//! [`EpisodePrefix::each`] replays an [`Episode`] and keeps the state before each turn. A forked episode
+//! ([`crate::Task::fork`]) resumes a copy of the session and takes over the turns before it. Policies with a
+//! memory are prefilled with these turns ([`crate::Policy::prefill`]): a model reads the recorded tokens as
+//! one prompt and samples none of them again. The turns after the prefix are drawn from the fork's own
+//! coordinates.
 
 use std::sync::Arc;
 
-use webshop_env::{Footprint, NoopReason, Page, Session, Shop};
+use webshop_env::{Session, Shop, Transition, TransitionDigest};
 
-use crate::episode::{Episode, EpisodeCoordinates, EpisodeTurn};
-use crate::policies::LaneView;
+use crate::episode::{Episode, EpisodeCoordinates, Turn};
+use crate::policies::policy::LaneView;
 
-/// The first turns of a trip, for others to go on from. Those of one episode share its moments.
+/// The first turns of an episode. Prefixes of one episode share their data.
 #[derive(Clone, Debug)]
-pub struct Beginning {
+pub struct EpisodePrefix {
     shop: Arc<Shop>,
     coordinates: EpisodeCoordinates,
-    moments: Arc<[Moment]>,
-    /// From 1 and less than there are moments.
+    /// All turns of the episode, each with the state before it.
+    transitions: Arc<[(Transition, Turn)]>,
+    /// At least 1 and less than the number of transitions.
     n_turns: usize,
 }
 
-/// The moment before a turn.
-#[derive(Debug)]
-pub(crate) struct Moment {
-    pub session: Session,
-    pub page: Page,
-    /// Why the turn before changed nothing, if it did not.
-    pub noop: Option<NoopReason>,
-    /// What was done.
-    pub turn: EpisodeTurn,
-}
-
-impl Beginning {
-    /// The beginnings of `episode`, which was made in `shop`: of one turn, of two, and so on to all turns but the last.
-    /// An episode of one turn has none.
+impl EpisodePrefix {
+    /// The prefixes of `episode`, which was recorded in `shop`: of one turn, of two, and so on to all turns
+    /// but the last. An episode of one turn has none.
     ///
     /// # Panics
     /// If the goal is not one of the shop's.
     pub fn each(shop: &Arc<Shop>, episode: &Episode) -> Vec<Self> {
-        let (mut session, mut noop) = (Session::start(episode.coordinates.goal), None);
-        let moments = episode.turns.iter().map(|turn| {
-            let moment =
-                Moment { page: session.page(shop), session: session.clone(), noop, turn: turn.clone() };
-            noop = session.act(shop, &turn.action).noop;
-            debug_assert_eq!(session.digest(), turn.after.state, "the episode was made in this shop");
-            moment
-        });
-        let moments: Arc<[Moment]> = moments.collect();
-        let of = |n_turns| Self {
+        let actions = episode.turns.iter().map(|turn| turn.action.clone());
+        let walk = Session::walk(shop, episode.goal, actions);
+        let transitions: Arc<[_]> = walk.zip(episode.turns.iter().cloned()).collect();
+        let prefix = |n_turns| Self {
             shop: shop.clone(),
-            coordinates: episode.coordinates,
-            moments: moments.clone(),
+            coordinates: episode.meta.coordinates,
+            transitions: transitions.clone(),
             n_turns,
         };
-        (1..moments.len()).map(of).collect()
+        (1..transitions.len()).map(prefix).collect()
     }
 
-    /// The shop it was made in.
+    /// The shop of the episode.
     pub fn shop(&self) -> &Arc<Shop> {
         &self.shop
     }
 
-    /// Those of the episode.
+    /// The coordinates of the episode.
     pub fn coordinates(&self) -> EpisodeCoordinates {
         self.coordinates
     }
 
-    /// What its last turn led to.
-    pub fn after(&self) -> Footprint {
-        self.moments[self.n_turns - 1].turn.after
+    /// The digests of the state after the prefix.
+    pub fn after(&self) -> TransitionDigest {
+        self.transitions[self.n_turns - 1].1.after
     }
 
-    /// Its turns, in order.
-    pub fn turns(&self) -> impl ExactSizeIterator<Item = &EpisodeTurn> {
-        self.moments[..self.n_turns].iter().map(|moment| &moment.turn)
+    /// The turns, in order.
+    pub fn turns(&self) -> impl ExactSizeIterator<Item = &Turn> {
+        self.transitions[..self.n_turns].iter().map(|(_, turn)| turn)
     }
 
-    /// Tokens that were said in it, end marks included.
+    /// The number of sampled tokens, end tokens included.
     pub fn n_sampled_tokens(&self) -> usize {
-        self.turns().map(EpisodeTurn::n_sampled_tokens).sum()
+        self.turns().map(|turn| turn.agent.n_sampled_tokens()).sum()
     }
 
-    /// Where it stands.
-    pub(crate) fn now(&self) -> &Moment {
-        &self.moments[self.n_turns]
+    /// The state after the prefix.
+    pub(crate) fn current(&self) -> &Transition {
+        &self.transitions[self.n_turns].0
     }
 
-    /// Its turns with what there was to decide on before each, for a lane on which a fork with these coordinates goes on.
-    pub(crate) fn past(
+    /// Each turn with what the policy saw before it, on a lane with these coordinates.
+    pub(crate) fn views(
         &self,
         lane: usize,
         coordinates: EpisodeCoordinates,
         max_steps: u32,
-    ) -> impl Iterator<Item = (LaneView<'_>, &EpisodeTurn)> {
-        self.moments[..self.n_turns].iter().enumerate().map(move |(turn, moment)| {
+    ) -> impl Iterator<Item = (LaneView<'_>, &Turn)> {
+        let past = self.transitions[..self.n_turns].iter().enumerate();
+        past.map(move |(number, (transition, turn))| {
             let view = LaneView {
                 lane,
                 coordinates,
                 shop: &self.shop,
-                session: &moment.session,
-                page: &moment.page,
-                noop: moment.noop.as_ref(),
-                turn,
+                session: &transition.session,
+                page: &transition.page,
+                noop: transition.noop_before,
+                turn: number,
                 max_steps,
             };
-            (view, &moment.turn)
+            (view, turn)
         })
     }
 }
@@ -119,8 +102,9 @@ mod tests {
     use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
     use super::*;
-    use crate::policies::RandomPolicy;
-    use crate::rollout::{RolloutConfig, Task, rollout};
+    use crate::policies::random::RandomPolicy;
+    use crate::rollout::task::Task;
+    use crate::rollout::{RolloutConfig, rollout};
 
     fn shop() -> Arc<Shop> {
         let data = RawData::embedded(EmbeddedCatalog::Hundred);
@@ -134,59 +118,59 @@ mod tests {
         rollout(&mut RandomPolicy::new(Seed(0)), tasks, limits, &mut |_, _| ()).unwrap()
     }
 
-    fn trips(shop: &Arc<Shop>) -> Vec<Episode> {
+    fn episodes(shop: &Arc<Shop>) -> Vec<Episode> {
         let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
         let tasks: Vec<Task> = (0..12).map(|goal| Task::new(shop.clone(), at(goal))).collect();
         play(&tasks, 9)
     }
 
-    fn line(shop: &Shop, episode: &Episode) -> String {
-        serde_json::to_string(&episode.record(shop)).unwrap()
+    fn line(episode: &Episode) -> String {
+        serde_json::to_string(episode).unwrap()
     }
 
     #[test]
-    fn a_fork_with_the_draws_of_its_trip_is_that_trip() {
+    fn a_fork_with_the_same_draws_is_the_same_episode() {
         let shop = shop();
-        for trip in trips(&shop) {
-            let beginnings = Beginning::each(&shop, &trip);
-            assert_eq!(beginnings.len(), trip.turns.len() - 1);
-            for (n_turns, beginning) in (1..).zip(&beginnings) {
+        for episode in episodes(&shop) {
+            let prefixes = EpisodePrefix::each(&shop, &episode);
+            assert_eq!(prefixes.len(), episode.turns.len() - 1);
+            for (n_turns, prefix) in (1..).zip(&prefixes) {
                 assert_eq!(
-                    (beginning.turns().len(), beginning.after()),
-                    (n_turns, trip.turns[n_turns - 1].after)
+                    (prefix.turns().len(), prefix.after()),
+                    (n_turns, episode.turns[n_turns - 1].after)
                 );
             }
-            let tasks: Vec<Task> = beginnings.iter().map(|beginning| Task::fork(beginning, 0, 0)).collect();
+            let tasks: Vec<Task> = prefixes.iter().map(|prefix| Task::fork(prefix, 0, 0)).collect();
             for fork in play(&tasks, 9) {
-                assert_eq!(line(&shop, &fork), line(&shop, &trip));
+                assert_eq!(line(&fork), line(&episode));
             }
         }
     }
 
     #[test]
-    fn forks_of_other_samples_share_the_beginning_alone() {
+    fn forks_of_other_samples_share_the_prefix_only() {
         let shop = shop();
-        let trip = trips(&shop).into_iter().find(|trip| trip.turns.len() == 9).unwrap();
-        let beginning = &Beginning::each(&shop, &trip)[2];
-        let tasks: Vec<Task> = (1..9).map(|sample| Task::fork(beginning, 7, sample)).collect();
+        let episode = episodes(&shop).into_iter().find(|episode| episode.turns.len() == 9).unwrap();
+        let prefix = &EpisodePrefix::each(&shop, &episode)[2];
+        let tasks: Vec<Task> = (1..9).map(|sample| Task::fork(prefix, 7, sample)).collect();
         let forks = play(&tasks, 9);
-        let mut lines: Vec<String> = forks.iter().map(|fork| line(&shop, fork)).collect();
+        let mut lines: Vec<String> = forks.iter().map(line).collect();
         for (fork, sample) in forks.iter().zip(1..) {
-            assert_eq!((fork.coordinates.step, fork.coordinates.sample), (7, sample));
+            assert_eq!((fork.meta.coordinates.step, fork.meta.coordinates.sample), (7, sample));
             let past: Vec<_> = fork.turns[..3].iter().map(|turn| turn.after).collect();
-            assert_eq!(past, trip.turns[..3].iter().map(|turn| turn.after).collect::<Vec<_>>());
+            assert_eq!(past, episode.turns[..3].iter().map(|turn| turn.after).collect::<Vec<_>>());
         }
         lines.sort();
         lines.dedup();
-        assert!(lines.len() > 4, "{} different trips", lines.len());
+        assert!(lines.len() > 4, "{} different episodes", lines.len());
     }
 
     #[test]
-    fn the_limit_of_steps_counts_the_beginning() {
+    fn the_step_limit_counts_the_prefix() {
         let shop = shop();
-        let trip = trips(&shop).into_iter().find(|trip| trip.turns.len() == 9).unwrap();
-        let beginnings = Beginning::each(&shop, &trip);
-        let tasks: Vec<Task> = beginnings.iter().map(|beginning| Task::fork(beginning, 0, 0)).collect();
+        let episode = episodes(&shop).into_iter().find(|episode| episode.turns.len() == 9).unwrap();
+        let prefixes = EpisodePrefix::each(&shop, &episode);
+        let tasks: Vec<Task> = prefixes.iter().map(|prefix| Task::fork(prefix, 0, 0)).collect();
         for (n_turns, fork) in (1..).zip(play(&tasks, 4)) {
             assert_eq!((fork.turns.len(), fork.truncated, fork.terminated), (n_turns.max(4), true, false));
         }

@@ -1,42 +1,41 @@
-//! Episodes at a site: what its pages tell, without the state that a replay needs.
+//! Episodes at a web site, whose state is unknown, so that they cannot be replayed.
 
 use webshop_env::{Action, NoopReason};
 
-/// One trip at a site.
+/// One episode at a web site.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SiteTrip {
-    /// What was to be bought.
+pub struct SiteEpisode {
+    /// The instruction on the first page.
     pub instruction: String,
-    /// The first page, as [`webshop_env::ForeignPage::text`] writes it.
+    /// The first page, see [`webshop_env::ForeignPage::text`].
     pub start: String,
-    /// Its turns in order.
+    /// The turns in order.
     pub turns: Vec<SiteTurn>,
-    /// The score on the last page, 0 to 1; 0 if nothing was bought.
+    /// The score on the last page, 0 to 1; 0 without a purchase.
     pub reward: f64,
-    /// The trip ended by a purchase; otherwise it was cut.
+    /// Whether the episode ended by a purchase; otherwise it was truncated.
     pub terminated: bool,
 }
 
-/// One turn of a [`SiteTrip`].
+/// One turn of a [`SiteEpisode`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteTurn {
-    /// What was done.
+    /// The action.
     pub action: Action,
-    /// Why it changed nothing, if it did.
+    /// Why the action did nothing; `None` if it did something.
     pub noop: Option<NoopReason>,
-    /// The page after it, as text.
+    /// The page after the action, as text.
     pub observation: String,
 }
 
-impl SiteTrip {
-    /// The site paid exactly 1.
+impl SiteEpisode {
+    /// Whether the score is exactly 1.
     pub fn is_success(&self) -> bool {
         self.terminated && self.reward == 1.0
     }
 
-    /// Turns whose action the page did not offer.
+    /// The number of turns whose action was a no-op.
     pub fn n_inadmissible(&self) -> usize {
         self.turns.iter().filter(|turn| turn.noop.is_some()).count()
     }
 }
-

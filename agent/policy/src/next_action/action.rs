@@ -1,26 +1,26 @@
-//! Actions as Shop-R1 has them: taken by a customer, or written by a model.
+//! Shop-R1's actions: taken by a user, or written by a model.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of action it is.
+/// The type of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionType {
-    /// Use a link, a button or a choice. Buying is a click.
+    /// Click a link, a button or an option. A purchase is a click.
     Click,
-    /// Fill in a field and send it.
+    /// Fill in a field and submit it.
     TypeAndSubmit,
-    /// Leave without buying.
+    /// End the session without a purchase.
     Terminate,
 }
 
 impl ActionType {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 3] = [Self::Click, Self::TypeAndSubmit, Self::Terminate];
 
-    /// Its name in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Click => "click",
@@ -29,7 +29,7 @@ impl ActionType {
         }
     }
 
-    /// The type of exactly this name.
+    /// The type with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -41,12 +41,12 @@ impl fmt::Display for ActionType {
     }
 }
 
-/// An action that a customer took: the gold action of a step.
+/// An action that a user took: the ground truth of a step.
 ///
-/// In JSON, `{"type": …, "name": …, "text": …}`; what the type has no use for may be there and is not kept.
+/// In JSON, `{"type": …, "name": …, "text": …}`. Keys that the type does not need are ignored.
 ///
 /// ```
-/// use crate::next_action::NextAction;
+/// use webshop_agent::next_action::NextAction;
 /// let bought: NextAction = serde_json::from_str(r#"{"type": "click", "name": "buy now", "text": ""}"#).unwrap();
 /// assert_eq!(bought, NextAction::Click { name: "buy now".into() });
 /// assert_eq!(bought.to_string(), r#"{"type":"click","name":"buy now"}"#);
@@ -54,24 +54,24 @@ impl fmt::Display for ActionType {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum NextAction {
-    /// Use what is called so.
+    /// Click an element.
     Click {
-        /// The name that the page gives it.
+        /// The element's name.
         name: String,
     },
-    /// Fill in the field that is called so, and send it.
+    /// Fill in a field and submit it.
     TypeAndSubmit {
-        /// The name that the page gives the field.
+        /// The field's name.
         name: String,
-        /// What is typed.
+        /// The typed text.
         text: String,
     },
-    /// Leave without buying.
+    /// End the session without a purchase.
     Terminate {},
 }
 
 impl NextAction {
-    /// Its type.
+    /// The type.
     pub fn action_type(&self) -> ActionType {
         match self {
             Self::Click { .. } => ActionType::Click,
@@ -87,29 +87,29 @@ impl fmt::Display for NextAction {
     }
 }
 
-/// An action as a model wrote it. It may have a type that does not exist, or lack what its type needs.
+/// An action as a model wrote it. The type may not exist, and fields that it needs may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WrittenAction {
     /// The written type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The written name, as it stands; empty if there is none.
+    /// The written name; empty if missing.
     #[serde(default)]
     pub name: String,
-    /// The written text, as it stands; empty if there is none.
+    /// The written text; empty if missing.
     #[serde(default)]
     pub text: String,
 }
 
 impl WrittenAction {
-    /// The type, if there is one of that name.
+    /// The type; `None` if it does not exist.
     pub fn action_type(&self) -> Option<ActionType> {
         ActionType::named(&self.type_name)
     }
 }
 
 impl From<&NextAction> for WrittenAction {
-    /// As a model writes it that is right.
+    /// The action as a correct model writes it.
     fn from(action: &NextAction) -> Self {
         let (name, text) = match action {
             NextAction::Click { name } => (name.as_str(), ""),

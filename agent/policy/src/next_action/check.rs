@@ -1,13 +1,11 @@
-//! Samples that others wrote, checked line by line.
+//! Validation of example files of other programs.
 //!
-//! A [`Checker`] takes a file's lines in order and answers each with what is wrong with it, a [`Problem`] for a field:
-//! what is missing, unknown or of another kind; an action that its type does not allow or whose page lacks it; an id that
-//! was there before, or a goal that was there in another split; and a whole context of another length than `step` says. A
-//! context is whole if its first page has a field to search with; any other may have been cut, and is only not to be too
-//! long. Visits for goals without number are known by their first page. What has no problem reads as a
-//! [`Sample`](crate::next_action::Sample).
-//!
-//! A rationale may be empty, as nobody is made to give reasons; such samples are counted.
+//! A [`Checker`] takes the lines of a file in order and returns the [`Problem`]s of each: missing, unknown or
+//! mistyped fields; an action that its type does not allow or its page does not offer; a duplicate id; a goal
+//! in two splits; and a context whose length does not fit `step`. A context is complete if its first page has
+//! an input field; others may be shortened but not too long. Sessions without a goal number are identified by
+//! their first page. A line without problems can be read as an [`Example`](crate::next_action::Example).
+//! Rationales may be empty; such examples are counted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,12 +14,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::next_action::action::{NextAction, WrittenAction};
-use crate::next_action::counts::Census;
+use crate::next_action::counts::ExampleCounts;
+use crate::next_action::example::{ExampleSource, TakenStep};
 use crate::next_action::parse::FormatMode;
-use crate::next_action::example::{SampleSource, TakenStep};
 use crate::next_action::session::{has_field, offers};
 
-/// The fields of a sample, and whether it needs them.
+/// The fields of an example, and whether they are required.
 const FIELDS: [(&str, bool); 9] = [
     ("id", true),
     ("source", true),
@@ -34,15 +32,15 @@ const FIELDS: [(&str, bool); 9] = [
     ("action", true),
 ];
 
-/// The splits that a goal can be in.
+/// The splits of goals.
 const SPLITS: [&str; 3] = ["train", "validation", "test"];
 
-/// Something wrong with a field of a line.
+/// A problem of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which; `line` if the line is at fault as a whole.
+    /// The field; `line` for the line as a whole.
     pub field: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -52,40 +50,40 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Checks the lines of a file, one after the other.
+/// Validates the lines of a file in order.
 #[derive(Clone, Debug, Default)]
 pub struct Checker {
-    /// Where each id stands.
+    /// The line of each id.
     ids: BTreeMap<String, usize>,
-    /// In which split each goal was seen first, and where.
+    /// The split of each goal, and the first line with it.
     splits: BTreeMap<String, (String, usize)>,
-    /// Those without problems.
-    census: Census,
+    /// The examples without problems.
+    counts: ExampleCounts,
     n_without_rationale: usize,
 }
 
 impl Checker {
-    /// What is wrong with the `line`-th line; nothing if it is empty, or a sample.
+    /// The problems of line `line`, whose content is `text`; none if the line is blank or a valid example.
     pub fn check(&mut self, line: usize, text: &str) -> Vec<Problem> {
         if text.trim().is_empty() {
             return Vec::new();
         }
         match serde_json::from_str(text) {
             Ok(Value::Object(object)) => self.check_object(line, &object),
-            Ok(_) => vec![problem("line", "no JSON object")],
+            Ok(_) => vec![problem("line", "not a JSON object")],
             Err(error) => {
                 let error = error.to_string().replace(" at line 1 column ", " at column ");
-                vec![problem("line", format!("no JSON: {error}"))]
+                vec![problem("line", format!("not JSON: {error}"))]
             }
         }
     }
 
-    /// The samples so far, without those that have problems.
-    pub fn census(&self) -> &Census {
-        &self.census
+    /// The counts of the examples without problems.
+    pub fn counts(&self) -> &ExampleCounts {
+        &self.counts
     }
 
-    /// How many of them say no reason.
+    /// How many of them have no rationale.
     pub fn n_without_rationale(&self) -> usize {
         self.n_without_rationale
     }
@@ -94,7 +92,7 @@ impl Checker {
         let mut fields = Fields { object, problems: Vec::new() };
         fields.check_names();
         let id: Option<String> = fields.read("id");
-        let source: Option<SampleSource> = fields.read("source");
+        let source: Option<ExampleSource> = fields.read("source");
         let split: Option<String> = fields.read("split");
         let goal: Option<Option<u32>> = fields.read("goal");
         let step: Option<usize> = fields.read("step");
@@ -105,15 +103,15 @@ impl Checker {
         let mut problems = fields.problems;
         if let Some(id) = id {
             match self.ids.get(&id) {
-                Some(first) => problems.push(problem("id", format!("`{id}` stands on line {first} already"))),
+                Some(first) => problems.push(problem("id", format!("`{id}` is also on line {first}"))),
                 None => {
                     self.ids.insert(id, line);
                 }
             }
         }
         if let Some(split) = split.as_ref().filter(|split| !SPLITS.contains(&split.as_str())) {
-            let told = format!("`{split}` is none of `train`, `validation` and `test`");
-            problems.push(problem("split", told));
+            let message = format!("`{split}` is not `train`, `validation` or `test`");
+            problems.push(problem("split", message));
         }
         if let (Some(action), Some(page)) = (&action, &page)
             && !offers(page, action)
@@ -132,35 +130,35 @@ impl Checker {
         if let (Some(key), Some(split)) = (key, split) {
             let (first, at) = self.splits.entry(key).or_insert_with(|| (split.clone(), line));
             if *first != split {
-                let told = format!("`{split}`, but the goal is in `{first}` on line {at}");
-                problems.push(problem("split", told));
+                let message = format!("`{split}`, but the goal is in `{first}` on line {at}");
+                problems.push(problem("split", message));
             }
         }
         if let (true, Some(source), Some(action)) = (problems.is_empty(), source, action) {
-            self.census.count_step(source, action.action_type());
+            self.counts.count_step(source, action.action_type());
             self.n_without_rationale += usize::from(rationale.unwrap_or_default().trim().is_empty());
         }
         problems
     }
 }
 
-/// A line's fields, and what is wrong with them.
+/// The fields of a line, and their problems.
 struct Fields<'a> {
     object: &'a Map<String, Value>,
     problems: Vec<Problem>,
 }
 
 impl Fields<'_> {
-    /// Looks for what is missing and what nobody knows.
+    /// Finds missing and unknown fields.
     fn check_names(&mut self) {
         let object = self.object;
         let missing = FIELDS.iter().filter(|(name, is_needed)| *is_needed && !object.contains_key(*name));
         self.problems.extend(missing.map(|(name, _)| problem(*name, "missing")));
         let unknown = object.keys().filter(|key| FIELDS.iter().all(|(name, _)| name != key));
-        self.problems.extend(unknown.map(|key| problem(key, "no field of a sample")));
+        self.problems.extend(unknown.map(|key| problem(key, "not a field of an example")));
     }
 
-    /// The value of a field, if it has one of this kind.
+    /// The value of a field, if it has this type.
     fn read<T: DeserializeOwned>(&mut self, field: &str) -> Option<T> {
         let object = self.object;
         self.value(field, object.get(field)?)
@@ -176,11 +174,11 @@ impl Fields<'_> {
         }
     }
 
-    /// The steps of the context, if all of them are steps.
+    /// The context, if it is a list of steps.
     fn context(&mut self) -> Option<Vec<TakenStep>> {
         let object = self.object;
         let Value::Array(steps) = object.get("context")? else {
-            self.problems.push(problem("context", "no list"));
+            self.problems.push(problem("context", "not a list"));
             return None;
         };
         let read = |(at, step): (usize, &Value)| self.value(&format!("context[{at}]"), step);
@@ -188,7 +186,7 @@ impl Fields<'_> {
         steps.into_iter().collect()
     }
 
-    /// The gold action, if it has all that its type asks for and no more.
+    /// The action, if it has exactly the fields that its type needs.
     fn action(&mut self) -> Option<NextAction> {
         let object = self.object;
         let value = object.get("action")?;
@@ -203,12 +201,12 @@ impl Fields<'_> {
     }
 }
 
-/// What is wrong with a context before the `step`-th step.
+/// The problem of a context of step `step`.
 fn misplaced(step: usize, context: &[TakenStep]) -> Option<Problem> {
     let n = context.len();
     let is_whole = context.first().is_some_and(|first| has_field(&first.page));
     let is_wrong = n > step || (is_whole && n < step);
-    is_wrong.then(|| problem("step", format!("{step}, but {n} steps stand before it in `context`")))
+    is_wrong.then(|| problem("step", format!("{step}, but `context` has {n} steps")))
 }
 
 fn problem(field: impl Into<String>, problem: impl Into<String>) -> Problem {

@@ -1,4 +1,4 @@
-//! A step of somebody's visit, to be learned from or judged by: what stood before, and what was done next.
+//! Single-step examples: a recorded step with the steps before it.
 
 use std::fmt;
 
@@ -6,75 +6,68 @@ use serde::{Deserialize, Serialize};
 use webshop_env::Action;
 
 use crate::next_action::action::NextAction;
-use crate::prompt_format::shop_r1::say_step;
 
-/// One recorded step.
-///
-/// Its prompt is whatever a dialect makes of it ([`crate::prompt_format::Dialect::question`]), so that one file of samples serves all.
+/// One recorded step. Prompts are rendered from it
+/// ([`PromptFormat::single_step_messages`](crate::PromptFormat::single_step_messages)), so one file serves
+/// all formats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sample {
-    /// By which it is told from others.
+pub struct Example {
+    /// A unique id.
     pub id: String,
-    /// Who took the step.
-    pub source: SampleSource,
-    /// The split of the goal, whose steps are all in one.
+    /// Where the step comes from.
+    pub source: ExampleSource,
+    /// The split of the goal. All steps of a goal are in one split.
     pub split: String,
-    /// The goal's number in its shop, if it is known.
+    /// The goal's number in its shop, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<u32>,
-    /// Position of the step in the visit, from 0.
+    /// Position of the step in the session, from 0.
     pub step: usize,
-    /// What went before, oldest first.
+    /// The steps before it, oldest first. The oldest may be missing.
     pub context: Vec<TakenStep>,
-    /// The present page in simplified HTML.
+    /// The current page in simplified HTML.
     pub page: String,
-    /// Why it was taken, in one sentence; empty if nobody said.
+    /// The reason for the action in one sentence; empty if unknown.
     #[serde(default)]
     pub rationale: String,
-    /// The gold action.
+    /// The ground-truth action.
     pub action: NextAction,
 }
 
-impl Sample {
-    /// The answer that takes the step, for its reason.
-    pub fn answer(&self) -> String {
-        say_step(&self.rationale, &self.action)
-    }
-}
-
-/// One step of a visit.
+/// One step of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TakenStep {
     /// The page in simplified HTML.
     pub page: String,
-    /// What was done on it; `None` if it was nothing that can be done.
+    /// The action; `None` for a no-op.
     pub action: Option<NextAction>,
-    /// Why, in one sentence; empty if nobody said.
+    /// The reason for the action in one sentence; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rationale: String,
 }
 
-/// Where samples come from.
+/// Where an example comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SampleSource {
-    /// A demonstrated trip.
+pub enum ExampleSource {
+    /// An expert demonstration.
     Demonstration,
-    /// A trip of somebody who knows what is wanted and where it is.
+    /// An episode of the oracle.
     Oracle,
-    /// A trip of a policy.
+    /// A recorded episode of a policy.
     Policy,
-    /// A trip of a person.
+    /// A recorded session of a person.
     Human,
-    /// A page on which nothing is left to be hoped for.
-    DeadEnd,
+    /// A results page without a product worth buying.
+    Terminate,
 }
 
-impl SampleSource {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Demonstration, Self::Oracle, Self::Policy, Self::Human, Self::DeadEnd];
+impl ExampleSource {
+    /// All sources.
+    pub const ALL: [Self; 5] =
+        [Self::Demonstration, Self::Oracle, Self::Policy, Self::Human, Self::Terminate];
 
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
@@ -83,22 +76,22 @@ impl SampleSource {
             Self::Oracle => "oracle",
             Self::Policy => "policy",
             Self::Human => "human",
-            Self::DeadEnd => "dead_end",
+            Self::Terminate => "terminate",
         }
     }
 }
 
-impl fmt::Display for SampleSource {
+impl fmt::Display for ExampleSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-/// The sentence that stands for a rationale where nobody said one: what was read off the page, if that was thought, or else
-/// what is done.
+/// A rationale for an action without a recorded one: the thought as a sentence or, without a thought, a
+/// sentence about the action. Empty for a no-op.
 ///
 /// ```
-/// use crate::next_action::rationale_of;
+/// use webshop_agent::next_action::rationale_of;
 /// assert_eq!(rationale_of("mesh sole sole yes", &"click[buy now]".parse().unwrap()), "I read: mesh sole sole yes.");
 /// assert_eq!(rationale_of("", &"click[size 9]".parse().unwrap()), "I choose size 9.");
 /// ```
@@ -120,10 +113,10 @@ pub fn rationale_of(thought: &str, action: &Action) -> String {
     }
 }
 
-/// Why a customer leaves who sees nothing that would do.
-pub const LEAVING: &str = "I find nothing that I want.";
+/// The rationale of `terminate` examples.
+pub const TERMINATE_RATIONALE: &str = "I find nothing that I want.";
 
-/// Whether a label is the number of a product: ten digits and letters, `b0…` in the original.
+/// Whether a label is a product id: ten letters and digits that begin with `b`.
 fn is_product(label: &str) -> bool {
     label.len() == 10 && label.starts_with('b') && label.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -1,7 +1,8 @@
-//! What kinds of steps stand in a set of samples, and how often.
+//! The mix of action types in a set of examples.
 //!
-//! Successful trips never leave the shop, so [`dead_ends`] looks for pages that ought to be left. Trips click five times
-//! for each search; [`paper_mix`] leaves samples out until the three types stand as in the paper's test set.
+//! Successful episodes never contain `terminate`, so [`terminate_examples`] searches for pages on which it is
+//! right. Episodes have five clicks for each search; [`paper_mix`] leaves out examples until the three types
+//! have the proportions of the paper's test set.
 
 use std::collections::BTreeSet;
 
@@ -10,65 +11,74 @@ use webshop_env::Shop;
 use webshop_products::{GoalId, Purpose, Seed};
 
 use crate::next_action::action::ActionType;
+use crate::next_action::example::Example;
+use crate::next_action::from_episodes::draw_terminate_example;
 use crate::next_action::mapping::BuyNowAs;
-use crate::next_action::example::Sample;
-use crate::next_action::from_episodes::drawn_dead_end;
 
-/// How many of each type there are in the paper's test set, by reconstruction from its figures.
+/// The number of examples of each type in the paper's test set, reconstructed from its figures.
 pub const PAPER_MIX: [(ActionType, usize); 3] =
     [(ActionType::Click, 690), (ActionType::TypeAndSubmit, 677), (ActionType::Terminate, 512)];
 
-/// So many searches are tried for a goal before it is given up.
+/// The number of searches tried for each goal.
 const MAX_TRIES: u64 = 32;
 
-/// What a draw is for, beside the seed.
-const DRAWS_SEARCH: u64 = 0;
-const DRAWS_SAMPLE: u64 = 1;
+/// The draws of this module.
+const STEPS: Purpose = Purpose::new("steps");
 
-/// `n` dead ends of the customers of `goals`, in turn; fewer if there are no more to be found. Each searches for what
-/// another goal of the same split wants.
-pub fn dead_ends(shop: &Shop, goals: &[GoalId], n: usize, buy_now_as: BuyNowAs, seed: Seed) -> Vec<Sample> {
-    let (mut samples, mut known) = (Vec::new(), BTreeSet::new());
+/// First coordinates of the draws.
+const DRAWS_SEARCH: u64 = 0;
+const DRAWS_SUBSET: u64 = 1;
+
+/// `n` `terminate` examples for `goals` in turn, or fewer if no more are found. Each searches for the
+/// requirements of another goal of the same split.
+pub fn terminate_examples(
+    shop: &Shop,
+    goals: &[GoalId],
+    n: usize,
+    buy_now_as: BuyNowAs,
+    seed: Seed,
+) -> Vec<Example> {
+    let (mut examples, mut known) = (Vec::new(), BTreeSet::new());
     for (attempt, &goal) in (0..MAX_TRIES).flat_map(|attempt| goals.iter().map(move |goal| (attempt, goal))) {
-        if samples.len() == n {
+        if examples.len() == n {
             break;
         }
-        let mut rng = seed.rng(Purpose::Steps, &[DRAWS_SEARCH, u64::from(goal.0), attempt]);
-        let found = drawn_dead_end(shop, goal, buy_now_as, &mut rng);
-        samples.extend(found.filter(|sample| known.insert(sample.id.clone())));
+        let mut rng = seed.rng(STEPS, &[DRAWS_SEARCH, u64::from(goal.0), attempt]);
+        let found = draw_terminate_example(shop, goal, buy_now_as, &mut rng);
+        examples.extend(found.filter(|example| known.insert(example.id.clone())));
     }
-    samples
+    examples
 }
 
-/// How many dead ends it takes beside `samples` for a share of `share` of all, which is below 1.
-pub fn n_dead_ends(samples: &[Sample], share: f64) -> usize {
-    (samples.len() as f64 * share / (1.0 - share)).round() as usize
+/// The number of `terminate` examples to add to `examples` for them to be this share of all, below 1.
+pub fn n_terminate_examples(examples: &[Example], share: f64) -> usize {
+    (examples.len() as f64 * share / (1.0 - share)).round() as usize
 }
 
-/// How many dead ends it takes beside `samples` for [`paper_mix`] to leave out no more than it must.
-pub fn n_dead_ends_of_paper(samples: &[Sample]) -> usize {
-    let [clicks, searches, leavings] = PAPER_MIX.map(|(kind, weight)| (count(samples, kind), weight));
-    let needed = |(n, weight): (usize, usize)| (n * leavings.1).div_ceil(weight);
-    needed(clicks).min(needed(searches)).saturating_sub(leavings.0)
+/// The smallest number of `terminate` examples to add to `examples` with which [`paper_mix`] keeps the most.
+pub fn n_terminate_examples_of_paper(examples: &[Example]) -> usize {
+    let [clicks, searches, terminations] = PAPER_MIX.map(|(kind, weight)| (count(examples, kind), weight));
+    let needed = |(n, weight): (usize, usize)| (n * terminations.1).div_ceil(weight);
+    needed(clicks).min(needed(searches)).saturating_sub(terminations.0)
 }
 
-/// As many of the samples as can stand in the proportions of [`PAPER_MIX`], rounded down, in their order. Which, is drawn.
-/// None if there are none of some type.
-pub fn paper_mix(samples: Vec<Sample>, seed: Seed) -> Vec<Sample> {
+/// The largest random subset of the examples in the proportions of [`PAPER_MIX`], rounded down, in their
+/// order. Empty if a type has no examples.
+pub fn paper_mix(examples: Vec<Example>, seed: Seed) -> Vec<Example> {
     let whole: usize = PAPER_MIX.iter().map(|(_, weight)| weight).sum();
-    let fits = PAPER_MIX.iter().map(|&(kind, weight)| count(&samples, kind) * whole / weight);
+    let fits = PAPER_MIX.iter().map(|&(kind, weight)| count(&examples, kind) * whole / weight);
     let total = fits.min().unwrap_or(0);
     let mut kept = BTreeSet::new();
     for (kind, weight) in PAPER_MIX {
-        let draw = |at: usize| seed.rng(Purpose::Steps, &[DRAWS_SAMPLE, at as u64]).next_u64();
-        let of_kind = (0..samples.len()).filter(|&at| samples[at].action.action_type() == kind);
+        let draw = |at: usize| seed.rng(STEPS, &[DRAWS_SUBSET, at as u64]).next_u64();
+        let of_kind = (0..examples.len()).filter(|&at| examples[at].action.action_type() == kind);
         let mut drawn: Vec<(u64, usize)> = of_kind.map(|at| (draw(at), at)).collect();
         drawn.sort_unstable();
         kept.extend(drawn.into_iter().take(total * weight / whole).map(|(_, at)| at));
     }
-    samples.into_iter().enumerate().filter(|(at, _)| kept.contains(at)).map(|(_, sample)| sample).collect()
+    examples.into_iter().enumerate().filter(|(at, _)| kept.contains(at)).map(|(_, example)| example).collect()
 }
 
-fn count(samples: &[Sample], kind: ActionType) -> usize {
-    samples.iter().filter(|sample| sample.action.action_type() == kind).count()
+fn count(examples: &[Example], kind: ActionType) -> usize {
+    examples.iter().filter(|example| example.action.action_type() == kind).count()
 }

@@ -1,88 +1,88 @@
-//! A model's completion, read as an answer, or what is wrong with it.
+//! Parsing of completions.
 //!
-//! The whole trimmed text must be one JSON object with exactly the keys `rationale` and `action`. Of keys that stand there
-//! twice, the last one counts, as in most readers of JSON; `NaN`, `Infinity`, numbers beyond them and escapes that are half a
-//! character (`\ud800` alone) are no JSON.
+//! The whole trimmed text must be one JSON object with exactly the keys `rationale` and `action`. Of
+//! duplicate keys the last counts, as in most JSON parsers. `NaN`, `Infinity`, numbers that overflow and
+//! single surrogates (`\ud800`) are not JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::next_action::action::{ActionType, WrittenAction};
 
-/// How much form is asked for. Each mode asks for all that the one before it does.
+/// How strictly a completion is checked. Each mode includes the checks of the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatMode {
-    /// `rationale` is a string, `action` an object with a string `type`; its `name` and `text` are strings where they are
-    /// present. It may hold other keys.
+    /// `rationale` is a string, `action` an object with a string `type`; `name` and `text` are strings if
+    /// present. Other keys of `action` are allowed.
     #[default]
     Json,
-    /// And the type is one of the three.
+    /// The type is one of the three.
     Schema,
-    /// And the action has exactly the keys `type`, `name` and `text`; what its type needs is not empty, what it does not
-    /// need is.
+    /// The action has exactly the keys `type`, `name` and `text`; those that its type needs are not empty,
+    /// the others are.
     Strict,
 }
 
-/// What a model answered.
+/// A parsed completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// Why, as it stands.
+pub struct NextActionCompletion {
+    /// The rationale as written.
     pub rationale: String,
-    /// What it would do.
+    /// The action as written.
     pub action: WrittenAction,
 }
 
-/// Why a completion is no answer.
+/// What is wrong with a completion.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// Not JSON, or more than JSON.
+    /// The text is not one JSON value.
     #[error("the completion is not one JSON value: {0}")]
     NoJson(String),
-    /// JSON, but not an object.
-    #[error("the completion is no JSON object")]
+    /// The JSON value is not an object.
+    #[error("the completion is not a JSON object")]
     NoObject,
-    /// Other keys than the two.
+    /// The keys are not `rationale` and `action`.
     #[error("the keys are {0} instead of exactly `rationale` and `action`")]
     Keys(String),
-    /// A value of the wrong kind, or none.
+    /// A field is missing or has the wrong type.
     #[error("`{field}` is {problem}")]
     Field {
-        /// Where it stands.
+        /// The path of the field.
         field: &'static str,
-        /// `missing`, or what it should be.
+        /// `missing`, or the type it lacks.
         problem: &'static str,
     },
-    /// A type that does not exist.
-    #[error("`action.type` is `{0}`, which is none of `click`, `type_and_submit` and `terminate`")]
+    /// The action type does not exist.
+    #[error("`action.type` is `{0}`, not `click`, `type_and_submit` or `terminate`")]
     UnknownType(String),
-    /// Other keys of the action than its three, where they are asked for.
+    /// The keys of the action are not `type`, `name` and `text`.
     #[error("the keys of `action` are {0} instead of exactly `type`, `name` and `text`")]
     ActionKeys(String),
-    /// A field that has to be filled, or must not be.
+    /// A field that must not be empty is, or the reverse.
     #[error("`{field}` is {problem} in a `{action_type}`")]
     Filled {
-        /// Which.
+        /// The path of the field.
         field: &'static str,
         /// `empty` or `not empty`.
         problem: &'static str,
-        /// In an action of this type.
+        /// The action type.
         action_type: ActionType,
     },
 }
 
-impl Answer {
-    /// Reads a completion.
+impl NextActionCompletion {
+    /// Parses a completion.
     ///
     /// # Errors
-    /// The first thing that `mode` finds wrong.
+    /// The first failed check of `mode`.
     ///
     /// ```
-    /// use crate::next_action::{Answer, FormatMode};
+    /// use webshop_agent::next_action::{FormatMode, NextActionCompletion};
     /// let text = r#"{"rationale": "It fits.", "action": {"type": "click", "name": "buy now"}}"#;
-    /// let answer = Answer::read(text, FormatMode::Json).unwrap();
-    /// assert_eq!(answer.action.name, "buy now");
-    /// let error = Answer::read(text, FormatMode::Strict).unwrap_err().to_string();
+    /// let completion = NextActionCompletion::read(text, FormatMode::Json).unwrap();
+    /// assert_eq!(completion.action.name, "buy now");
+    /// let error = NextActionCompletion::read(text, FormatMode::Strict).unwrap_err().to_string();
     /// assert_eq!(error, "the keys of `action` are `type`, `name` instead of exactly `type`, `name` and `text`");
     /// ```
     pub fn read(completion: &str, mode: FormatMode) -> Result<Self, FormatError> {
@@ -95,7 +95,7 @@ impl Answer {
             return Err(FormatError::Keys(listed(&object)));
         }
         let Value::String(rationale) = &object["rationale"] else {
-            return Err(FormatError::Field { field: "rationale", problem: "no string" });
+            return Err(FormatError::Field { field: "rationale", problem: "not a string" });
         };
         let action = WrittenAction::read(&object["action"], mode)?;
         Ok(Self { rationale: rationale.clone(), action })
@@ -103,13 +103,13 @@ impl Answer {
 }
 
 impl WrittenAction {
-    /// Reads the action of an answer by itself.
+    /// Parses the action of a completion.
     ///
     /// # Errors
-    /// The first thing that `mode` finds wrong.
+    /// The first failed check of `mode`.
     pub fn read(value: &Value, mode: FormatMode) -> Result<Self, FormatError> {
         let Value::Object(object) = value else {
-            return Err(FormatError::Field { field: "action", problem: "no object" });
+            return Err(FormatError::Field { field: "action", problem: "not an object" });
         };
         let written = Self {
             type_name: string(object, "type", "action.type")?
@@ -130,7 +130,7 @@ impl WrittenAction {
         Ok(written)
     }
 
-    /// Refuses a field that the type needs and that is empty, or the other way round.
+    /// Checks that the fields that the type needs are not empty, and the others are.
     pub(super) fn check_filled(&self, action_type: ActionType) -> Result<(), FormatError> {
         let needs_name = action_type != ActionType::Terminate;
         let needs_text = action_type == ActionType::TypeAndSubmit;
@@ -146,7 +146,7 @@ impl WrittenAction {
     }
 }
 
-/// The string under `key`, if there is anything.
+/// The string under `key`; `None` if the key is missing.
 fn string(
     object: &Map<String, Value>,
     key: &str,
@@ -155,7 +155,7 @@ fn string(
     match object.get(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(FormatError::Field { field, problem: "no string" }),
+        Some(_) => Err(FormatError::Field { field, problem: "not a string" }),
     }
 }
 

@@ -1,22 +1,23 @@
-//! Where in a completion the rationale stands.
+//! The position of the rationale in a completion.
 //!
-//! How sure a model is of its rationale is asked of the tokens that wrote it: those that share at least one byte with the
-//! value of the JSON string, the quotes left out.
+//! A rationale's tokens are those that share at least one byte with the value of its JSON string, without the
+//! quotes.
 
 use std::ops::Range;
 
-use crate::next_action::parse::{Answer, FormatMode};
+use crate::next_action::parse::{FormatMode, NextActionCompletion};
 
-/// The bytes between the quotes of the rationale, escapes as they were written; `None` if the completion is no answer.
+/// The byte range of the rationale between its quotes, escapes as written. `None` if the completion is
+/// malformed.
 ///
 /// ```
-/// use crate::next_action::rationale_span;
+/// use webshop_agent::next_action::rationale_span;
 /// let text = r#"{"rationale": "I look.", "action": {"type": "terminate"}}"#;
 /// assert_eq!(&text[rationale_span(text).unwrap()], "I look.");
 /// ```
 pub fn rationale_span(completion: &str) -> Option<Range<usize>> {
-    Answer::read(completion, FormatMode::Json).ok()?;
-    // From here on it is known to be JSON: an object that has the key, with a string.
+    NextActionCompletion::read(completion, FormatMode::Json).ok()?;
+    // The completion is a JSON object whose key `rationale` is a string.
     let bytes = completion.as_bytes();
     let (mut depth, mut is_value, mut is_rationale) = (0, false, false);
     let mut span = None;
@@ -53,11 +54,11 @@ fn closing_quote(bytes: &[u8], open: usize) -> usize {
     at
 }
 
-/// The positions of the tokens that wrote the rationale, given how many bytes of the completion each token wrote. None
-/// if the completion is no answer, or the rationale is empty.
+/// The positions of the tokens of the rationale, given the number of bytes that each token wrote. Empty if
+/// the completion is malformed or the rationale empty.
 ///
 /// ```
-/// use crate::next_action::rationale_tokens;
+/// use webshop_agent::next_action::rationale_tokens;
 /// let pieces = [r#"{"rationale":"#, r#" "I"#, " look", r#".","#, r#""action":{"type":"terminate"}}"#];
 /// assert_eq!(rationale_tokens(&pieces.concat(), &pieces.map(str::len)), [1, 2, 3]);
 /// ```

@@ -1,36 +1,35 @@
-//! A visit as it was seen and done, and the samples that its steps make.
+//! A session of a user or policy, and its examples.
 //!
-//! A [`Visit`] is a list of [`TakenStep`]s: what a page showed in simplified HTML, what was done on it, and why. Each
-//! step that Shop-R1 has words for on its own page makes a [`Sample`] with all steps before it as context; the others
-//! (what is no move, a search where there is no search bar) stand in the contexts of later ones only.
-//!
-//! Where pages come from is not known here: [`crate::next_action::retrace`] makes them in the shop, [`crate::next_action::Recordings`] reads them.
+//! A [`UserSession`] is a list of [`TakenStep`]s: page in simplified HTML, action and rationale. Each step
+//! whose action its page offers makes an [`Example`] with all steps before it as context; the others only
+//! appear in contexts.
 
 use crate::next_action::action::NextAction;
+use crate::next_action::example::{Example, ExampleSource, TakenStep};
 use crate::next_action::mapping::folded;
-use crate::next_action::example::{Sample, SampleSource, TakenStep};
 
-/// Somebody's visit.
+/// One session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Visit {
-    /// What its samples' ids begin with.
+pub struct UserSession {
+    /// The prefix of its examples' ids.
     pub name: String,
-    /// Who visited.
-    pub source: SampleSource,
+    /// Where the session comes from.
+    pub source: ExampleSource,
     /// The split of its goal.
     pub split: String,
-    /// The goal's number in its shop, if it is known.
+    /// The goal's number in its shop, if known.
     pub goal: Option<u32>,
-    /// What happened, oldest first.
+    /// The steps, oldest first.
     pub steps: Vec<TakenStep>,
 }
 
-impl Visit {
-    /// A sample for each step whose action its page offers, in order. Their ids are the visit's name and the step.
-    pub fn samples(&self) -> Vec<Sample> {
-        let sample = |(at, step): (usize, &TakenStep)| {
+impl UserSession {
+    /// An example for each step whose action its page offers, in order. Their ids are the session's name and
+    /// the step.
+    pub fn examples(&self) -> Vec<Example> {
+        let example = |(at, step): (usize, &TakenStep)| {
             let action = step.action.clone().filter(|action| offers(&step.page, action))?;
-            Some(Sample {
+            Some(Example {
                 id: format!("{}-{at}", self.name),
                 source: self.source,
                 split: self.split.clone(),
@@ -42,15 +41,15 @@ impl Visit {
                 action,
             })
         };
-        self.steps.iter().enumerate().filter_map(sample).collect()
+        self.steps.iter().enumerate().filter_map(example).collect()
     }
 }
 
-/// Whether a page in simplified HTML has an element with the name that an action uses, but for capitals and white space.
-/// Leaving takes none.
+/// Whether a page in simplified HTML has the element that an action names, up to case and white space.
+/// `terminate` needs none.
 ///
 /// ```
-/// use crate::next_action::{NextAction, offers};
+/// use webshop_agent::next_action::{NextAction, offers};
 /// let page = "<p>24\" lamp</p>\n<option name=\"24&quot; inch\">\n";
 /// let click = |name: &str| NextAction::Click { name: name.into() };
 /// assert!(offers(page, &click("24\" Inch")));
@@ -65,7 +64,7 @@ pub fn offers(page: &str, action: &NextAction) -> bool {
     elements(page).any(|(tag, named)| (is_field(tag) || !is_typed) && folded(&named) == name)
 }
 
-/// Whether a page has a field to fill in.
+/// Whether a page has an input field.
 pub(super) fn has_field(page: &str) -> bool {
     elements(page).any(|(tag, _)| is_field(tag))
 }
@@ -74,7 +73,7 @@ fn is_field(tag: &str) -> bool {
     matches!(tag, "input" | "textarea")
 }
 
-/// The elements of a page that have a name: tag and name. Names may hold angle brackets, as `< prev` does.
+/// Tag and name of each element with a name. Names may contain angle brackets, as `< prev` does.
 fn elements(page: &str) -> impl Iterator<Item = (&str, String)> {
     const NAME: &str = " name=\"";
     page.match_indices(NAME).filter_map(move |(at, _)| {

@@ -1,12 +1,12 @@
-//! A customer who knows what others have to find out: the best that can be done.
+//! A policy that knows the goal: the best possible result.
 
 use webshop_env::{Action, Page};
 
-use crate::policies::{LaneView, Move, Policy};
 use crate::error::AgentError;
+use crate::policies::policy::{Decision, LaneView, Policy};
 
-/// Knows the hidden goal: searches the wanted article's title, turns pages until it is listed, opens it,
-/// chooses the wanted options and buys.
+/// Knows the goal: searches for the product's title, turns pages until it is listed, opens it, selects the
+/// required options and buys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OraclePolicy;
 
@@ -21,8 +21,8 @@ impl OraclePolicy {
                 None => Action::Click("next >".into()),
             },
             Page::Item(page) => {
-                // Choices stand in the order of the groups, so a value that groups share is clicked
-                // until it stands where it is wanted.
+                // A click selects a value in the first group that has it and, clicked again, in the next. A
+                // value that groups share is clicked until it is selected in the required group.
                 let wanted = view.shop.best_purchase(goal).selection;
                 let missing = wanted.iter().find(|(name, value)| page.selection.get(name) != Some(*value));
                 Action::Click(missing.map_or("buy now".into(), |(_, value)| value.to_owned()))
@@ -37,7 +37,7 @@ impl Policy for OraclePolicy {
         "oracle"
     }
 
-    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
-        Ok(lanes.iter().map(|view| Move::of(Self::choose(view))).collect())
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError> {
+        Ok(lanes.iter().map(|view| Decision::act(Self::choose(view))).collect())
     }
 }

@@ -1,32 +1,34 @@
-//! A customer who does anything.
+//! The random policy.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use webshop_env::{Action, AvailableActions};
 use webshop_products::{Purpose, Seed};
 
-use crate::policies::{LaneView, Move, PagePolicy, Policy, SeenPage};
 use crate::episode::EpisodeCoordinates;
 use crate::error::AgentError;
+use crate::policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};
 
-/// Uniform over the admissible actions, with a search for one random word as one action among the others:
-/// a word of the catalog's titles, so that the instruction is not read; or of the instruction, where pages
-/// are all there is.
+/// The draws of the policy.
+const POLICY: Purpose = Purpose::new("policy");
+
+/// Uniform over the available actions. A search counts as one action; it is for one random word of the
+/// catalog's titles or, at web sites, of the instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomPolicy {
     seed: Seed,
 }
 
 impl RandomPolicy {
-    /// A random customer.
+    /// A random policy whose draws follow from `seed`.
     pub fn new(seed: Seed) -> Self {
         Self { seed }
     }
 
-    /// Where this turn's draws come from.
+    /// The generator of a turn.
     fn rng(self, at: EpisodeCoordinates, turn: usize) -> ChaCha8Rng {
         let coordinates = [at.step, at.shop, u64::from(at.goal.0), at.sample, turn as u64];
-        self.seed.rng(Purpose::Policy, &coordinates)
+        self.seed.rng(POLICY, &coordinates)
     }
 
     fn choose_in(self, view: &LaneView<'_>) -> Action {
@@ -38,7 +40,7 @@ impl RandomPolicy {
     }
 }
 
-/// A click, or nothing where the draw fell on a search.
+/// A click; `None` if the draw is a search.
 fn click_or_search(available: &AvailableActions, rng: &mut ChaCha8Rng) -> Option<Action> {
     let mut clicks: Vec<Action> = available.clicks().collect();
     let choice = below(clicks.len() + usize::from(available.has_search_bar), rng);
@@ -59,15 +61,15 @@ impl Policy for RandomPolicy {
         "random"
     }
 
-    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
-        Ok(lanes.iter().map(|view| Move::of(self.choose_in(view))).collect())
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError> {
+        Ok(lanes.iter().map(|view| Decision::act(self.choose_in(view))).collect())
     }
 }
 
 impl PagePolicy for RandomPolicy {
-    fn choose(&self, seen: &SeenPage, coordinates: EpisodeCoordinates, turn: usize) -> Action {
+    fn choose(&self, page: &VisiblePage, coordinates: EpisodeCoordinates, turn: usize) -> Action {
         let rng = &mut self.rng(coordinates, turn);
-        let click = click_or_search(&seen.available, rng);
-        click.unwrap_or_else(|| seen.search(word_of(&seen.instruction, rng)))
+        let click = click_or_search(&page.available, rng);
+        click.unwrap_or_else(|| page.search(word_of(&page.instruction, rng)))
     }
 }

@@ -1,20 +1,21 @@
-//! A customer without any sense but the right plan.
+//! The rule agent of the WebShop paper.
 
 use webshop_env::Action;
 
-use crate::policies::{LaneView, Move, PagePolicy, Policy, SeenPage};
 use crate::episode::EpisodeCoordinates;
 use crate::error::AgentError;
+use crate::policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};
 
-/// The rule agent of the WebShop paper: search the whole instruction, open the first result, buy.
+/// The rule agent of the WebShop paper: searches for the whole instruction, opens the first result and buys
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RulePolicy;
 
 impl PagePolicy for RulePolicy {
-    fn choose(&self, seen: &SeenPage, _coordinates: EpisodeCoordinates, _turn: usize) -> Action {
-        let can_buy = seen.available.clickables.iter().any(|label| label == "buy now");
-        match seen.products.first() {
-            _ if seen.available.has_search_bar => seen.search(&seen.instruction),
+    fn choose(&self, page: &VisiblePage, _coordinates: EpisodeCoordinates, _turn: usize) -> Action {
+        let can_buy = page.available.clickables.iter().any(|label| label == "buy now");
+        match page.products.first() {
+            _ if page.available.has_search_bar => page.search(&page.instruction),
             Some(product) => Action::Click(product.clone()),
             None if can_buy => Action::Click("buy now".into()),
             None => Action::Click("back to search".into()),
@@ -27,8 +28,8 @@ impl Policy for RulePolicy {
         "rule"
     }
 
-    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
-        let choose = |view: &LaneView<'_>| self.choose(&view.seen(), view.coordinates, view.turn);
-        Ok(lanes.iter().map(|view| Move::of(choose(view))).collect())
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError> {
+        let choose = |view: &LaneView<'_>| self.choose(&view.visible_page(), view.coordinates, view.turn);
+        Ok(lanes.iter().map(|view| Decision::act(choose(view))).collect())
     }
 }

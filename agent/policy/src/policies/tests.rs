@@ -1,4 +1,4 @@
-//! What is done where, and that draws are addressed.
+//! Actions of the policies without a model, and the addresses of random draws.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,8 +6,12 @@ use std::sync::Arc;
 use webshop_env::{EnvConfig, ShopEnv};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
-use super::*;
+use webshop_env::{Action, AvailableActions, Compat, Shop};
+
 use crate::episode::EpisodeCoordinates;
+use crate::policies::policy::{LaneView, PagePolicy, Policy, VisiblePage};
+use crate::policies::random::RandomPolicy;
+use crate::policies::rule::RulePolicy;
 
 fn shop() -> Arc<Shop> {
     let data = RawData::embedded(EmbeddedCatalog::Hundred);
@@ -16,23 +20,23 @@ fn shop() -> Arc<Shop> {
     Arc::new(Shop::new(catalog, goals).unwrap())
 }
 
-/// What a random customer says in a fork after the search for lamps.
-fn said(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<String> {
+/// The actions of the random policy in a fork after the search for lamps.
+fn random_actions(fork: &mut ShopEnv, coordinates: EpisodeCoordinates) -> Vec<String> {
     let mut policy = RandomPolicy::new(Seed(0));
-    let mut said = Vec::new();
+    let mut actions = Vec::new();
     for turn in 1..8 {
         let (shop, session, page) = (fork.shop(), fork.session(), fork.page());
         let view = LaneView { lane: 0, coordinates, shop, session, page, noop: None, turn, max_steps: 15 };
-        let action = policy.act(&[view]).unwrap()[0].action.clone().unwrap();
+        let action = policy.act(&[view]).unwrap()[0].action().unwrap().clone();
         fork.step(&action);
-        said.push(action.to_string());
+        actions.push(action.to_string());
     }
-    said
+    actions
 }
 
-/// What is done on a page that offers this, of a shop that lists a product or none.
+/// The action on a page with these clickable labels and at most one product.
 fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -> String {
-    let seen = SeenPage {
+    let page = VisiblePage {
         instruction: "A lamp\nin Red".into(),
         available: AvailableActions {
             has_search_bar: clickables == ["search"],
@@ -42,11 +46,11 @@ fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -
         rules: Compat::Repaired,
     };
     let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
-    policy.choose(&seen, at, 0).to_string()
+    policy.choose(&page, at, 0).to_string()
 }
 
 #[test]
-fn the_rule_agent_needs_no_more_than_what_can_be_clicked() {
+fn the_rule_agent_needs_only_the_available_actions() {
     let check = |clickables: &[&str], product, expected| {
         assert_eq!(chosen(RulePolicy, clickables, product), expected);
     };
@@ -57,20 +61,20 @@ fn the_rule_agent_needs_no_more_than_what_can_be_clicked() {
 }
 
 #[test]
-fn where_pages_are_all_there_is_random_customers_search_for_words_of_the_instruction() {
-    let said = |seed| chosen(RandomPolicy::new(Seed(seed)), &["search"], None);
-    let searches = BTreeSet::from_iter((0..40).map(said));
+fn at_web_sites_the_random_policy_searches_for_words_of_the_instruction() {
+    let search = |seed| chosen(RandomPolicy::new(Seed(seed)), &["search"], None);
+    let searches = BTreeSet::from_iter((0..40).map(search));
     assert!(searches.iter().eq(["search[a]", "search[in]", "search[lamp]", "search[red]"]), "{searches:?}");
 }
 
 #[test]
-fn forks_differ_by_their_sample_alone() {
+fn forks_differ_only_by_their_sample() {
     let mut env = ShopEnv::new(shop(), EnvConfig::default());
     let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
     env.step(&Action::Search("lamp".into()));
     let mut forks = env.fork(3).into_iter();
-    let mut trip = |sample| said(&mut forks.next().unwrap(), at.sampled(sample));
-    let first = trip(0);
-    assert_eq!(first, trip(0));
-    assert_ne!(first, trip(1));
+    let mut episode = |sample| random_actions(&mut forks.next().unwrap(), at.with_sample(sample));
+    let first = episode(0);
+    assert_eq!(first, episode(0));
+    assert_ne!(first, episode(1));
 }

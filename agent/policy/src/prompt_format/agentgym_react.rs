@@ -1,28 +1,21 @@
-//! `agentgym-react`: a chat that begins with the rules and the word "Ok.", with thoughts and actions under headings.
+//! `agentgym-react`: a ReAct chat as in AgentGym, with thoughts and actions under headings.
 //!
 //! ```text
-//! user       the rules and the form of answers
+//! user       the rules and the form of completions
 //! assistant  Ok.
 //! user       WebShop [SEP] Instruction: [SEP] …
 //! assistant  Thought:\n…\n\nAction:\nclick[buy now]
 //! ```
 //!
-//! The action is the first line behind the last `Action:`. An answer without that heading is taken for an action
-//! as a whole, and counts as malformed.
+//! The action is the text after the last `Action:`. A completion without that heading is parsed as an action
+//! as a whole, and is malformed.
 
-use webshop_env::{Action, Compat};
+use webshop_env::{Action, Compat, Page};
+use webshop_lm::chat::{Message, Role};
 
-use crate::prompt_format::{AnswerForm, Utterance};
-use webshop_lm::{Message, Role};
-use crate::prompt_format::conversation::{Dialogue, Seen};
-
-pub const VERSION: &str = "agentgym-react-v1";
-
-pub const FORM: AnswerForm = AnswerForm {
-    thought: Some(("Thought:\n", "\n\nAction:\n")),
-    search: ("search[", "]"),
-    forbidden: &['[', ']', ':'],
-};
+use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
+use crate::prompt_format::conversation::{Conversation, Observed};
+use crate::prompt_format::format::Format;
 
 const RULES: &str = "You are shopping online. Each message shows you a page of the shop; its parts are separated by [SEP]. \
      Follow the instruction on it: find what is wanted, choose its options, and buy it.\n\
@@ -30,28 +23,57 @@ const RULES: &str = "You are shopping online. Each message shows you a page of t
      written on a button, product or option of the page. What cannot be done is ignored.\n\n\
      Answer in this form:\n\nThought:\nwhat you think\n\nAction:\nclick[something]";
 
-/// What the model is taken to have said to the rules. It did not, so no trainer imitates it.
-pub const AGREED: &str = "Ok.";
+/// The model's reply to the rules. It is part of the prompt and not sampled, so it is no training data.
+pub(crate) const ACKNOWLEDGEMENT: &str = "Ok.";
 
-pub fn messages(trip: &Dialogue) -> Vec<Message> {
-    let mut messages = vec![Message::text(Role::User, RULES), Message::text(Role::Assistant, AGREED)];
-    for turn in trip.past() {
-        messages.extend([shown(&turn.seen), turn.answer.clone()]);
+pub(super) struct AgentgymReact;
+
+impl Format for AgentgymReact {
+    fn name(&self) -> &'static str {
+        "agentgym-react"
     }
-    messages.push(shown(trip.now()));
-    messages
+
+    fn version(&self) -> &'static str {
+        "agentgym-react-v1"
+    }
+
+    fn form(&self) -> CompletionForm {
+        CompletionForm {
+            thought: Some(("Thought:\n", "\n\nAction:\n")),
+            search: ("search[", "]"),
+            forbidden: &['[', ']', ':'],
+        }
+    }
+
+    fn messages(&self, conversation: &Conversation, _n_dropped: usize) -> Vec<Message> {
+        let mut messages =
+            vec![Message::text(Role::User, RULES), Message::text(Role::Assistant, ACKNOWLEDGEMENT)];
+        for turn in conversation.past() {
+            messages.extend([user(&turn.observed), turn.completion.clone()]);
+        }
+        messages.push(user(conversation.current()));
+        messages
+    }
+
+    fn parse(&self, completion: &Message, _page: &Page) -> ParsedCompletion {
+        parse(completion.content.trim())
+    }
+
+    fn render_action(&self, action: &Action) -> String {
+        action.to_string()
+    }
 }
 
-fn shown(seen: &Seen) -> Message {
-    let noop = seen.noop.map(|reason| format!("Nothing happened: {reason}.\n")).unwrap_or_default();
-    Message::text(Role::User, format!("{noop}{}", seen.observation))
+fn user(observed: &Observed) -> Message {
+    Message::text(Role::User, format!("{}{}", observed.noop_line(), observed.observation))
 }
 
-pub fn parse(text: &str) -> Utterance {
+/// Parses a trimmed completion.
+pub(crate) fn parse(text: &str) -> ParsedCompletion {
     let Some((before, action)) = text.rsplit_once("Action:") else {
-        return Utterance::of(None, Action::parse(text, Compat::Repaired), false);
+        return ParsedCompletion::new(None, Action::parse(text, Compat::Repaired), false);
     };
     let thought = before.trim().strip_prefix("Thought:").map(|thought| thought.trim().to_owned());
     let is_well_formed = thought.is_some();
-    Utterance::of(thought, Action::parse(action.trim(), Compat::Repaired), is_well_formed)
+    ParsedCompletion::new(thought, Action::parse(action.trim(), Compat::Repaired), is_well_formed)
 }

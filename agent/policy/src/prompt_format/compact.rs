@@ -1,44 +1,67 @@
-//! What the model says: an optional written thought, then one action.
+//! `compact`: the shop's action language with thought tags, and a mark for each listed product.
 //!
 //! ```text
-//! utterance = [ <think> words </think> ] action ⟨end⟩
-//! action    = search[words] | click[label] | click[⟨mark k⟩]
+//! completion = [ <think> words </think> ] action ⟨end⟩
+//! action     = search[words] | click[label] | click[⟨mark k⟩]
 //! ```
 //!
-//! The `plain` dialect is the shop's raw action language with the Qwen family's thought tags and one
-//! shorthand: a candidate on a results page is named by the mark it was shown under, which stands for its
-//! ASIN. [`utterance`] writes and [`parse`] reads; one undoes the other on every admissible action of a page.
-//! Parsing never fails: an utterance without an action is a [`Action::Noop`] that passes the turn.
+//! A results page shows each product under a mark, a single token for the product's ASIN in clicks.
+//! [`render_completion`] and [`parse`] are inverse on every available action of a page. Parsing never fails:
+//! a completion without an action is a [`Action::Noop`]. Pages are rendered by [`CompactRenderer`].
 
 use webshop_env::{Action, Compat, Page, ResultsPage};
+use webshop_lm::chat::{Message, Role};
 
-use crate::prompt_format::{AnswerForm, Utterance};
-use webshop_lm::{Message, Role};
-use crate::prompt_format::conversation::Dialogue;
-use crate::prompt_format::compact_renderer::{END, END_THINK, MAX_MARKS, Piece, THINK, mark};
+use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
+use crate::prompt_format::conversation::Conversation;
+use crate::prompt_format::format::Format;
 
-/// The outer form of answers.
-pub(super) const FORM: AnswerForm =
-    AnswerForm { thought: Some((THINK, END_THINK)), search: (" search[", "]"), forbidden: &['[', ']'] };
+pub use crate::prompt_format::compact_renderer::{
+    CompactRenderer, END, END_THINK, MAX_MARKS, PROMPT_VERSION, Piece, PromptConfig, THINK, TURN, dollars,
+    encode_pieces, mark, marks,
+};
 
-/// The raw shop as a chat, for models that know no marks: pages as text, answers as actions.
-pub(super) fn messages(trip: &Dialogue) -> Vec<Message> {
-    let past = trip.past().iter();
-    let told = past.flat_map(|turn| [shown(&turn.seen.observation), turn.answer.clone()]);
-    told.chain([shown(&trip.now().observation)]).collect()
+pub(super) struct Compact;
+
+impl Format for Compact {
+    fn name(&self) -> &'static str {
+        "compact"
+    }
+
+    fn version(&self) -> &'static str {
+        PROMPT_VERSION
+    }
+
+    fn form(&self) -> CompletionForm {
+        CompletionForm {
+            thought: Some((THINK, END_THINK)),
+            search: (" search[", "]"),
+            forbidden: &['[', ']'],
+        }
+    }
+
+    /// The format as a chat, for models that do not know the marks: pages and actions as text.
+    fn messages(&self, conversation: &Conversation, _n_dropped: usize) -> Vec<Message> {
+        let user = |observation: &str| Message::text(Role::User, observation);
+        let past = conversation.past().iter();
+        let past = past.flat_map(|turn| [user(&turn.observed.observation), turn.completion.clone()]);
+        past.chain([user(&conversation.current().observation)]).collect()
+    }
+
+    fn parse(&self, completion: &Message, page: &Page) -> ParsedCompletion {
+        parse(&completion.content, page)
+    }
+
+    fn render_action(&self, action: &Action) -> String {
+        action.to_string()
+    }
 }
 
-fn shown(observation: &str) -> Message {
-    Message::text(Role::User, observation)
-}
-
-/// A turn on `page` in the words of the dialect, with its end mark; no tags if `thought` is empty.
-pub fn utterance(thought: &[Piece], action: &Action, page: &Page) -> Vec<Piece> {
+/// A completion on `page` with its end token; without tags if `thought` is empty.
+pub fn render_completion(thought: &str, action: &Action, page: &Page) -> Vec<Piece> {
     let mut pieces = Vec::new();
     if !thought.is_empty() {
-        pieces.push(Piece::special(THINK));
-        pieces.extend(thought.iter().cloned());
-        pieces.push(Piece::special(END_THINK));
+        pieces.extend([Piece::special(THINK), Piece::words(thought), Piece::special(END_THINK)]);
     }
     match mark_of(action, page) {
         Some(k) => {
@@ -50,17 +73,17 @@ pub fn utterance(thought: &[Piece], action: &Action, page: &Page) -> Vec<Piece> 
     pieces
 }
 
-/// Parses decoded model text of one turn on `page`, with or without the final end mark.
+/// Parses the decoded completion of one turn on `page`, with or without the end token.
 ///
 /// ```
-/// use crate::prompt_format::compact::parse;
+/// use webshop_agent::compact::parse;
 /// use webshop_env::{Page, SearchPage};
 /// let page = Page::Search(SearchPage { instruction: "a lamp".into() });
-/// let said = parse("<think> anything goes </think> search[lamp]<|im_end|>", &page);
-/// assert_eq!(said.thought.as_deref(), Some("anything goes"));
-/// assert_eq!(said.action.to_string(), "search[lamp]");
+/// let parsed = parse("<think> anything goes </think> search[lamp]<|im_end|>", &page);
+/// assert_eq!(parsed.thought.as_deref(), Some("anything goes"));
+/// assert_eq!(parsed.action.to_string(), "search[lamp]");
 /// ```
-pub fn parse(text: &str, page: &Page) -> Utterance {
+pub fn parse(text: &str, page: &Page) -> ParsedCompletion {
     let text = text.trim();
     let text = text.strip_suffix(END).unwrap_or(text).trim();
     let (thought, action) = match text.strip_prefix(THINK).and_then(|rest| rest.split_once(END_THINK)) {
@@ -72,17 +95,17 @@ pub fn parse(text: &str, page: &Page) -> Utterance {
         (action, _) => action,
     };
     let is_well_formed = !matches!(action, Action::Noop(_));
-    Utterance::of(thought, action, is_well_formed)
+    ParsedCompletion::new(thought, action, is_well_formed)
 }
 
-/// The mark under which `page` shows the candidate that `action` clicks.
+/// The mark on `page` of the product that `action` clicks.
 fn mark_of(action: &Action, page: &Page) -> Option<usize> {
     let (Action::Click(label), Page::Results(page)) = (action, page) else { return None };
     let place = page.items.iter().position(|item| item.id.as_str().eq_ignore_ascii_case(label))?;
     (place < MAX_MARKS).then_some(place + 1)
 }
 
-/// The label of the candidate that `page` shows under the mark `label`.
+/// The label of the product under the mark `label` on `page`.
 fn asin_of(label: &str, page: &ResultsPage) -> Option<String> {
     let k = (1..=MAX_MARKS).find(|&k| mark(k) == label.trim())?;
     Some(page.items.get(k - 1)?.id.as_str().to_lowercase())
@@ -91,7 +114,7 @@ fn asin_of(label: &str, page: &ResultsPage) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use webshop_env::{ResultItem, SearchPage};
-    use webshop_products::{ProductId, ProductIdx};
+    use webshop_products::{Cents, ProductId, ProductIdx};
 
     use super::*;
 
@@ -101,6 +124,7 @@ mod tests {
             id: ProductId::new(asin).unwrap(),
             title: "Lamp".into(),
             price_tag: "$5.0".into(),
+            highest_price: Cents(500),
             visited: false,
         };
         Page::Results(ResultsPage {
@@ -112,38 +136,38 @@ mod tests {
         })
     }
 
-    fn written(pieces: &[Piece]) -> String {
+    fn text_of(pieces: &[Piece]) -> String {
         pieces.iter().map(Piece::text).collect()
     }
 
     #[test]
-    fn an_unfinished_thought_passes_the_turn() {
-        let said = parse("<think> waterproof yes", &results());
-        assert!(said.thought.is_none());
-        assert!(matches!(said.action, Action::Noop(_)));
+    fn an_unfinished_thought_is_a_noop() {
+        let parsed = parse("<think> waterproof yes", &results());
+        assert!(parsed.thought.is_none());
+        assert!(matches!(parsed.action, Action::Noop(_)));
     }
 
     #[test]
-    fn a_mark_stands_for_the_candidate_shown_under_it() {
+    fn a_mark_stands_for_the_product_listed_under_it() {
         let action = Action::Click("b0lampbbbb".into());
-        let text = written(&utterance(&[Piece::words("the second")], &action, &results()));
+        let text = text_of(&render_completion("the second", &action, &results()));
         assert_eq!(text, "<think> the second</think> click[<|2|>]<|im_end|>");
         assert_eq!(parse(&text, &results()).action, action);
     }
 
     #[test]
-    fn a_mark_that_is_not_shown_stays_what_it_is() {
+    fn an_unlisted_mark_is_a_label() {
         assert_eq!(parse("click[<|3|>]", &results()).action, Action::Click("<|3|>".into()));
         let door = Page::Search(SearchPage { instruction: "a lamp".into() });
         assert_eq!(parse("click[<|1|>]", &door).action, Action::Click("<|1|>".into()));
     }
 
     #[test]
-    fn what_is_no_candidate_is_said_as_it_is() {
+    fn other_actions_are_rendered_as_text() {
         for action in [Action::Click("next >".into()), Action::Search("red lamp".into())] {
-            let text = written(&utterance(&[], &action, &results()));
+            let text = text_of(&render_completion("", &action, &results()));
             assert_eq!(text, format!(" {action}<|im_end|>"));
-            assert_eq!(parse(&text, &results()), Utterance::of(None, action, true));
+            assert_eq!(parse(&text, &results()), ParsedCompletion::new(None, action, true));
         }
     }
 }

@@ -1,81 +1,80 @@
-//! What the model reads: pages as token ids in the `plain` layout.
+//! Pages as token ids in the `compact` layout.
 //!
-//! A [`Transcriber`] turns each [`Page`] of a trip into the tokens appended to the model's context. It is
-//! stateful where a reader would be: what has just been read is not repeated. A results page that was
-//! already shown comes back as one word, and an item page after a chosen option is a nod. Fewer tokens a
-//! trip is speed, and a small model learns from short contexts first.
+//! A [`CompactRenderer`] turns each [`Page`] of an episode into the tokens that are appended to the model's
+//! context. It does not repeat what the context already holds: a results page shown before becomes a short
+//! phrase, and an item page after a selected option becomes `ok`. Fewer tokens per episode are faster, and a
+//! small model learns from short contexts first.
 //!
 //! ```text
-//! context   = instruction ⟨turn⟩ utterance ⟨end⟩ page ⟨turn⟩ utterance ⟨end⟩ page …
+//! context   = instruction ⟨turn⟩ completion ⟨end⟩ page ⟨turn⟩ completion ⟨end⟩ page …
 //! results   = { ⟨mark k⟩ title price }               the first `results_shown` of the page
 //! item      = { name: value, value … ; } ⟨mark k⟩ title price
 //! ```
 //!
-//! Words are always preceded by a space, so that a word is the same token wherever it stands (see
-//! [`webshop_lm::tokenizer`]). Page text never yields a special token: only this module places marks.
-//!
-//! It does not parse what the model says; that is [`crate::prompt_format`].
+//! The page is the only source. Words are always preceded by a space, so that a word is the same token
+//! everywhere (see [`webshop_lm::tokenizer`]). Page text never yields a special token: only this module
+//! places marks.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use webshop_env::{ItemPage, NoopReason, Page, ResultsPage};
-use webshop_products::{Catalog, Cents, Price, ProductIdx};
+use webshop_products::{Cents, ProductIdx};
 
 use crate::error::AgentError;
-use webshop_lm::ShopTokenizer;
+use webshop_lm::BpeTokenizer;
 
-/// Version of the layout. It travels with every result; a change of layout is a change of version.
-pub const PROMPT_VERSION: &str = "plain-v2";
+/// The version of the layout, recorded with every result. A change of layout changes it.
+pub const PROMPT_VERSION: &str = "compact-v1";
 
-/// Most candidates a results page can show: the shop lists ten a page.
+/// The most products on a results page.
 pub const MAX_MARKS: usize = 10;
 
-/// Longest part of a description, feature list or attribute page that is read, in characters.
+/// The most characters of a description, feature list or attribute page in a prompt.
 const DETAIL_CHARS: usize = 240;
 
-/// Opens an agent turn. The Qwen family's own marker, so that its tokenizers know it as one token.
+/// Opens a turn of the model. Qwen's own marker, so its tokenizers have it as one token.
 pub const TURN: &str = "<|im_start|>";
-/// Ends an agent turn; sampled by the model and therefore trained.
+/// Ends a turn of the model. It is sampled, and so trained on.
 pub const END: &str = "<|im_end|>";
 /// Opens the written thought.
 pub const THINK: &str = "<think>";
 /// Ends the written thought.
 pub const END_THINK: &str = "</think>";
 
-/// The mark that stands before candidate `k` (from 1), on the results page and on its own.
+/// The mark of listed product `k` (from 1), on the results page and on its own page.
 pub fn mark(k: usize) -> String {
     format!("<|{k}|>")
 }
 
-/// Every special token of the plain layout beyond those of the tokenizer itself.
+/// All marks: the special tokens of the layout beside [`webshop_lm::SPECIAL_TOKENS`].
 pub fn marks() -> Vec<String> {
     (1..=MAX_MARKS).map(mark).collect()
 }
 
-/// How much of a page is read.
+/// How much of a page is in the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptConfig {
-    /// Candidates of a results page that are shown, 1 to 10.
+    /// Products of a results page that are shown, 1 to 10.
     pub results_shown: usize,
 }
 
-/// A piece of trusted or untrusted text on its way to token ids.
+/// Text to be encoded: a special token, or text that cannot yield one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// A special token, placed by the layout.
+    /// A special token.
     Special(String),
-    /// Plain text: can never yield a special token.
+    /// Text in which special tokens are not recognized.
     Text(String),
 }
 
 impl Piece {
-    /// Plain text preceded by the space that makes its first word an ordinary word.
+    /// Trimmed text after a space, so that its first word is encoded as every other word.
     pub fn words(text: impl AsRef<str>) -> Self {
         Self::Text(format!(" {}", text.as_ref().trim()))
     }
 
-    /// The text itself, special or not.
+    /// The text.
     pub fn text(&self) -> &str {
         match self {
             Self::Special(text) | Self::Text(text) => text,
@@ -88,53 +87,55 @@ impl Piece {
     }
 }
 
-/// Token ids of `pieces`, in order.
-pub fn encode(tokenizer: &ShopTokenizer, pieces: &[Piece]) -> Result<Vec<u32>, AgentError> {
+/// The token ids of `pieces`.
+///
+/// # Errors
+/// If the tokenizer lacks a special token.
+pub fn encode_pieces(tokenizer: &BpeTokenizer, pieces: &[Piece]) -> Result<Vec<u32>, AgentError> {
     let mut ids = Vec::new();
     for piece in pieces {
         match piece {
             Piece::Special(text) => ids.push(tokenizer.special_id(text)?),
-            Piece::Text(text) => ids.extend(tokenizer.encode_plain(text)?),
+            Piece::Text(text) => ids.extend(tokenizer.encode_text(text)?),
         }
     }
     Ok(ids)
 }
 
-/// Reads one trip's pages aloud, remembering what has been read.
+/// Renders the pages of one episode, and keeps what the context already holds.
 #[derive(Clone, Debug)]
-pub struct Transcriber {
+pub struct CompactRenderer {
     config: PromptConfig,
     shown_results: Option<(Arc<str>, u32)>,
     listed: Vec<ProductIdx>,
     shown_item: Option<ProductIdx>,
-    greeted: bool,
+    has_started: bool,
 }
 
-impl Transcriber {
-    /// A reader at the shop's door.
+impl CompactRenderer {
+    /// A renderer at the start of an episode.
     pub fn new(config: PromptConfig) -> Self {
-        Self { config, shown_results: None, listed: Vec::new(), shown_item: None, greeted: false }
+        Self { config, shown_results: None, listed: Vec::new(), shown_item: None, has_started: false }
     }
 
-    /// What is appended to the context when `page` is met, up to and including the mark that opens the
-    /// agent's turn. `noop` says that the last action was not understood or not possible; the page is
-    /// then the old one.
-    pub fn read(&mut self, catalog: &Catalog, page: &Page, noop: Option<&NoopReason>) -> Vec<Piece> {
+    /// The text appended to the context for `page`, up to and including the token that opens the model's
+    /// turn. With `noop`, the page is the previous one and the text is `nothing happens`.
+    pub fn render(&mut self, page: &Page, noop: Option<NoopReason>) -> Vec<Piece> {
         let mut pieces = match (noop, page) {
             (Some(_), _) => vec![Piece::words("nothing happens")],
-            (None, Page::Search(_)) if self.greeted => vec![Piece::words("back at the door")],
+            (None, Page::Search(_)) if self.has_started => vec![Piece::words("back at the door")],
             (None, Page::Search(search)) => vec![Piece::words(&search.instruction)],
-            (None, Page::Results(results)) => self.results(catalog, results),
-            (None, Page::Item(item)) => self.item(catalog, item),
+            (None, Page::Results(results)) => self.results(results),
+            (None, Page::Item(item)) => self.item(item),
             (None, Page::Detail(detail)) => vec![Piece::words(shorten(&detail.lines.join(" ")))],
             (None, Page::Done(_)) => vec![Piece::words("done")],
         };
-        self.greeted = true;
+        self.has_started = true;
         pieces.push(Piece::special(TURN));
         pieces
     }
 
-    fn results(&mut self, catalog: &Catalog, page: &ResultsPage) -> Vec<Piece> {
+    fn results(&mut self, page: &ResultsPage) -> Vec<Piece> {
         let key = (page.query.clone(), page.page_number);
         self.shown_item = None;
         if self.shown_results.as_ref() == Some(&key) {
@@ -147,15 +148,14 @@ impl Transcriber {
         }
         let mut pieces = Vec::new();
         for (k, item) in page.items.iter().take(self.config.results_shown).enumerate() {
-            let price = &catalog.get(item.product).price;
             pieces.push(Piece::special(mark(k + 1)));
             pieces.push(Piece::words(&item.title));
-            pieces.push(Piece::words(weighed(price)));
+            pieces.push(Piece::words(dollars(item.highest_price)));
         }
         pieces
     }
 
-    fn item(&mut self, catalog: &Catalog, page: &ItemPage) -> Vec<Piece> {
+    fn item(&mut self, page: &ItemPage) -> Vec<Piece> {
         if self.shown_item == Some(page.product) {
             return vec![Piece::words("ok")];
         }
@@ -165,25 +165,20 @@ impl Transcriber {
             Piece::words(format!("{}: {};", group.name, values.join(", ")))
         });
         let mark = self.mark_of(page.product).map(Piece::special);
-        let price = Piece::words(weighed(&catalog.get(page.product).price));
+        let price = Piece::words(dollars(page.highest_price));
         options.chain(mark).chain([Piece::words(&page.title), price]).collect()
     }
 
-    /// The mark under which `product` was listed.
+    /// The mark of `product` on the last results page.
     fn mark_of(&self, product: ProductIdx) -> Option<String> {
         let place = self.listed.iter().position(|&listed| listed == product)?;
         (place < MAX_MARKS).then(|| mark(place + 1))
     }
 }
 
-/// The price a customer weighs: the dearer end of a range.
-pub fn weighed(price: &Price) -> String {
-    dollars(price.high)
-}
-
-/// An amount as whole dollars in three digits, `$084`: of two such amounts the first digit that differs
-/// tells which is more, and a digit is a token. Limits are whole tens below a thousand, so nothing that
-/// decides is lost; more than `$999` is written so.
+/// An amount in whole dollars as three digits, `$084`, so that the first differing digit orders two amounts;
+/// each digit is a token. Price limits are multiples of ten dollars below a thousand, so rounding changes no
+/// comparison. Larger amounts are `$999`.
 pub fn dollars(amount: Cents) -> String {
     format!("${:03}", amount.0.div_euclid(100).clamp(0, 999))
 }

@@ -1,101 +1,83 @@
-//! A trip as it is told to a chat model.
-//!
-//! A [`Dialogue`] keeps what was seen and said, turn by turn, as its [`Dialect`] shows it. [`Dialogue::see`] takes
-//! the page, [`Dialogue::messages`] is what the model is asked with, [`Dialogue::say`] takes its answer. Nothing of
-//! a trip is told that the customer did not see.
+//! The observations and completions of one episode, from which prompts are rendered.
 
 use std::sync::Arc;
 
-use webshop_env::{Action, AvailableActions, NoopReason, Page};
+use webshop_env::{Action, AvailableActions, NoopReason};
+use webshop_lm::chat::Message;
 
-use webshop_lm::Message;
-use crate::prompt_format::{Dialect, Utterance};
-
-/// What a customer sees before a turn.
+/// An observation: what the model is shown before a turn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
-    /// The page as the dialect shows it.
+pub struct Observed {
+    /// The page, rendered by the prompt format.
     pub observation: String,
-    /// What can be done on it.
+    /// The available actions.
     pub available: AvailableActions,
-    /// Why the turn before changed nothing, if it did not.
+    /// Why the previous action did nothing; `None` if it did something or there is none.
     pub noop: Option<NoopReason>,
 }
 
-/// A turn that lies behind.
+impl Observed {
+    /// `Nothing happened: <reason>.` and a line break after a no-op, else empty.
+    pub(super) fn noop_line(&self) -> String {
+        self.noop.map(|reason| format!("Nothing happened: {reason}.\n")).unwrap_or_default()
+    }
+}
+
+/// A completed turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastTurn {
-    /// What was seen before it.
-    pub seen: Seen,
-    /// What was answered.
-    pub answer: Message,
-    /// What was done.
+    /// The observation before the turn.
+    pub observed: Observed,
+    /// The completion.
+    pub completion: Message,
+    /// The parsed action.
     pub action: Action,
 }
 
-/// A trip in the making.
+/// The conversation of one episode. [`PromptFormat`](super::PromptFormat) adds observations and completions.
 #[derive(Clone, Debug)]
-pub struct Dialogue {
-    dialect: Dialect,
+pub struct Conversation {
     instruction: Arc<str>,
     max_steps: u32,
     past: Vec<PastTurn>,
-    now: Option<Seen>,
+    current: Option<Observed>,
 }
 
-impl Dialogue {
-    /// A trip with this instruction that is cut after `max_steps` actions, before its first page.
-    pub fn new(dialect: Dialect, instruction: Arc<str>, max_steps: u32) -> Self {
-        Self { dialect, instruction, max_steps, past: Vec::new(), now: None }
+impl Conversation {
+    /// A conversation without turns, for an episode that is truncated after `max_steps` actions.
+    pub fn new(instruction: Arc<str>, max_steps: u32) -> Self {
+        Self { instruction, max_steps, past: Vec::new(), current: None }
     }
 
-    /// The format it is told in.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
-    /// What is to be bought.
+    /// The goal's instruction.
     pub fn instruction(&self) -> &str {
         &self.instruction
     }
 
-    /// Actions after which the trip is cut.
+    /// Actions after which the episode is truncated.
     pub fn max_steps(&self) -> u32 {
         self.max_steps
     }
 
-    /// The turns so far, in order.
+    /// The completed turns, in order.
     pub fn past(&self) -> &[PastTurn] {
         &self.past
     }
 
-    /// What there is to see.
+    /// The observation of the current turn.
     ///
     /// # Panics
-    /// If no page has been seen since the last answer.
-    pub fn now(&self) -> &Seen {
-        self.now.as_ref().expect("a page is seen before a turn")
+    /// If no page was added since the last completion.
+    pub fn current(&self) -> &Observed {
+        self.current.as_ref().expect("a page is added before a turn")
     }
 
-    /// Takes the page to act on; `noop` says why the last action changed nothing, if it did not.
-    pub fn see(&mut self, page: &Page, noop: Option<NoopReason>) {
-        let observation = self.dialect.observe(page);
-        self.now = Some(Seen { observation, available: page.available_actions(), noop });
+    pub(super) fn add_observation(&mut self, observed: Observed) {
+        self.current = Some(observed);
     }
 
-    /// What the model is asked with for its next turn.
-    ///
-    /// # Panics
-    /// If no page has been seen since the last answer; so does [`Dialogue::say`].
-    pub fn messages(&self) -> Vec<Message> {
-        self.dialect.messages(self)
-    }
-
-    /// Takes the answer and tells what it means on `page`, which is the one that was seen last.
-    pub fn say(&mut self, answer: Message, page: &Page) -> Utterance {
-        let utterance = self.dialect.parse(&answer, page);
-        let seen = self.now.take().expect("a page is seen before a turn");
-        self.past.push(PastTurn { seen, answer, action: utterance.action.clone() });
-        utterance
+    pub(super) fn add_completion(&mut self, completion: Message, action: Action) {
+        let observed = self.current.take().expect("a page is added before a turn");
+        self.past.push(PastTurn { observed, completion, action });
     }
 }

@@ -1,307 +1,253 @@
-//! What is said between shop and model: the prompt formats in use, as named presets.
+//! Prompt formats: how pages become prompts, and completions become actions.
 //!
-//! A [`Dialect`] says how pages are shown, what of the past is shown again ([`History`]), how an answer is
-//! written ([`Dialect::say`]) and read ([`Dialect::parse`], which never fails), and what a malformed answer
-//! does. [`plain`] is this project's own, laid out token by token in [`crate::prompt_format::compact_renderer`]; the others are chats,
-//! told by a [`crate::prompt_format::conversation::Dialogue`] and put into tokens by the checkpoint's own template. The prompts are our
-//! own words; what a preset keeps of its origin is the format.
+//! A [`PromptFormat`] renders pages ([`PromptFormat::observation`]), prompts ([`PromptFormat::messages`]) and
+//! completions ([`PromptFormat::render_completion`]), and parses completions ([`PromptFormat::parse`], which
+//! never fails). A [`Conversation`] holds the turns of one episode. [`compact`] is this project's own format,
+//! laid out token by token; the others are chats, which a checkpoint's template turns into tokens. The
+//! formats follow their origins; the wording of the prompts is our own.
 //!
-//! | name | answer | past | malformed answer |
+//! | name | completion | history in the prompt | malformed completion |
 //! |---|---|---|---|
-//! | `plain` | `<think> … </think> click[⟨mark⟩]` | one growing context | passes the turn |
-//! | `verl-agent` | `<think>…</think><action>…</action>` | each turn a prompt of its own, with the last two turns | its last 20 characters are the action, marked malformed |
-//! | `ragen` | `<think>…</think><answer>…</answer>` | one growing chat | passes the turn |
-//! | `agentgym-react` | `Thought: … Action: …` | one growing chat | the whole answer is the action, marked malformed |
-//! | `tool-call` | a call of `search` or `click` | one growing chat | passes the turn |
-//! | `shop-r1` | one JSON object, rationale and action | each turn a prompt of its own, with all pages and actions | passes the turn |
-//! | `shop-r1-latest` | the same | the same, with all actions | passes the turn |
-//! | `shop-r1-minimal` | the same | the same, with all actions and without saying what form answers have | passes the turn |
+//! | `compact` | `<think> … </think> click[⟨mark⟩]` | one growing context | no-op |
+//! | `verl-agent` | `<think>…</think><action>…</action>` | new prompt per turn with the last two turns | its last 20 characters are the action, marked malformed |
+//! | `ragen` | `<think>…</think><answer>…</answer>` | one growing chat | no-op |
+//! | `agentgym-react` | `Thought: … Action: …` | one growing chat | the whole completion is the action, marked malformed |
+//! | `tool-call` | a call of `search` or `click` | one growing chat | no-op |
+//! | `shop-r1` | one JSON object: rationale and action | new prompt per turn with all pages and actions | no-op |
+//! | `shop-r1-latest` | the same | new prompt per turn with all actions and the current page | no-op |
+//! | `shop-r1-minimal` | the same | as `shop-r1-latest`, without instructions on the completion's form | no-op |
 //!
-//! Nothing here knows tokens or rewards: what a malformed answer costs is the trainer's choice.
+//! This module has no tokens (except [`compact`]) and no rewards.
 
-pub mod agentgym_react;
+mod completion;
+mod conversation;
+mod format;
+
+mod tags;
+
+mod agentgym_react;
 pub mod compact;
-pub mod compact_renderer;
-pub mod conversation;
-pub mod ragen;
-pub mod shop_r1;
-pub mod tags;
+mod compact_renderer;
+mod ragen;
+mod shop_r1;
+mod tool_call;
+mod verl_agent;
+
 #[cfg(test)]
 mod tests;
-pub mod tool_call;
-pub mod verl_agent;
-
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
-use webshop_env::{Action, Page};
+use webshop_env::{Action, NoopReason, Page};
+use webshop_lm::chat::Message;
 
-use webshop_lm::{Message, Role};
-use crate::prompt_format::conversation::Dialogue;
-use crate::prompt_format::compact_renderer::PROMPT_VERSION;
-use crate::next_action::{Sample, rationale_of};
+use crate::next_action::example::{Example, rationale_of};
 
-/// A prompt format by its name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dialect {
-    /// This project's own: few tokens, and a mark for each candidate.
+pub(crate) use self::agentgym_react::{ACKNOWLEDGEMENT, parse as parse_react};
+pub use self::completion::{CompletionForm, ParsedCompletion};
+pub use self::conversation::{Conversation, Observed, PastTurn};
+use self::format::Format;
+pub use self::format::{History, ShopR1Variant};
+pub(crate) use self::shop_r1::page_html;
+
+/// A prompt format. Serialized as its [name](PromptFormat::name).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PromptFormat {
+    /// This project's own: few tokens, and a mark for each listed product.
     #[default]
-    Plain,
-    /// Independent step prompts with tags, as verl-agent trains on.
+    Compact,
+    /// One prompt per turn, with tags, as in verl-agent.
     VerlAgent,
-    /// A chat with tags, as RAGEN trains on.
+    /// A chat with tags, as in RAGEN.
     Ragen,
-    /// A chat in the manner of ReAct, as AgentGym's trajectories are written.
+    /// A ReAct chat, as in AgentGym's trajectories.
     AgentgymReact,
     /// Function calls.
     ToolCall,
-    /// Pages as HTML and answers as JSON, as Shop-R1 has them.
-    #[serde(rename = "shop-r1")]
-    ShopR1,
-    /// The same with the present page alone.
-    #[serde(rename = "shop-r1-latest")]
-    ShopR1Latest,
-    /// The same for models that know the form of answers.
-    #[serde(rename = "shop-r1-minimal")]
-    ShopR1Minimal,
+    /// Pages as simplified HTML and completions as JSON, as in Shop-R1.
+    ShopR1(ShopR1Variant),
 }
 
-/// What of the past stands before a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum History {
-    /// Everything as it was said: a turn's prompt is what is new, and a trip is one sequence of tokens.
-    Kept,
-    /// What the dialect tells of it anew: every turn is a sequence of tokens of its own.
-    Retold,
-}
-
-/// One parsed agent turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Utterance {
-    /// The written thought, trimmed; `None` if the turn has no complete one.
-    pub thought: Option<String>,
-    /// What is done.
-    pub action: Action,
-    /// Whether the answer has the form that the dialect asks for. The action may be inadmissible all the same.
-    pub is_well_formed: bool,
-    /// Whether the customer leaves the shop; the action is then no action.
-    pub leaves: bool,
-}
-
-/// The outer form of answers, for decoding within a grammar: an optional thought, then a click or a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnswerForm {
-    /// What stands before and behind a thought, if the dialect wants one.
-    pub thought: Option<(&'static str, &'static str)>,
-    /// What stands before and behind the words of a search.
-    pub search: (&'static str, &'static str),
-    /// What thoughts and searches may not hold, as it would end or break them; line breaks neither.
-    pub forbidden: &'static [char],
-}
-
-impl Dialect {
-    /// All of them.
-    pub const ALL: [Dialect; 8] = [
-        Self::Plain,
+impl PromptFormat {
+    /// All formats.
+    pub const ALL: [PromptFormat; 8] = [
+        Self::Compact,
         Self::VerlAgent,
         Self::Ragen,
         Self::AgentgymReact,
         Self::ToolCall,
-        Self::ShopR1,
-        Self::ShopR1Latest,
-        Self::ShopR1Minimal,
+        Self::ShopR1(ShopR1Variant::AllPages),
+        Self::ShopR1(ShopR1Variant::LatestPage),
+        Self::ShopR1(ShopR1Variant::Minimal),
     ];
 
-    /// The name of the preset.
+    fn format(self) -> &'static dyn Format {
+        match self {
+            Self::Compact => &compact::Compact,
+            Self::VerlAgent => &verl_agent::VerlAgent,
+            Self::Ragen => &ragen::Ragen,
+            Self::AgentgymReact => &agentgym_react::AgentgymReact,
+            Self::ToolCall => &tool_call::ToolCalls,
+            Self::ShopR1(ShopR1Variant::AllPages) => &shop_r1::ALL_PAGES,
+            Self::ShopR1(ShopR1Variant::LatestPage) => &shop_r1::LATEST_PAGE,
+            Self::ShopR1(ShopR1Variant::Minimal) => &shop_r1::MINIMAL,
+        }
+    }
+
+    /// The name, as in flags, configurations and recordings.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::VerlAgent => "verl-agent",
-            Self::Ragen => "ragen",
-            Self::AgentgymReact => "agentgym-react",
-            Self::ToolCall => "tool-call",
-            Self::ShopR1 => "shop-r1",
-            Self::ShopR1Latest => "shop-r1-latest",
-            Self::ShopR1Minimal => "shop-r1-minimal",
-        }
+        self.format().name()
     }
 
-    /// Version of the layout. It travels with every result; a change of layout is a change of version.
+    /// The version of the layout, recorded with every result. A change of layout changes it.
     pub fn version(self) -> &'static str {
-        match self {
-            Self::Plain => PROMPT_VERSION,
-            Self::VerlAgent => verl_agent::VERSION,
-            Self::Ragen => ragen::VERSION,
-            Self::AgentgymReact => agentgym_react::VERSION,
-            Self::ToolCall => tool_call::VERSION,
-            Self::ShopR1 => shop_r1::VERSION,
-            Self::ShopR1Latest => shop_r1::LATEST_VERSION,
-            Self::ShopR1Minimal => shop_r1::MINIMAL_VERSION,
-        }
+        self.format().version()
     }
 
-    /// What of the past stands before a turn.
+    /// How a turn's prompt relates to earlier turns.
     pub fn history(self) -> History {
-        match self {
-            Self::Plain | Self::Ragen | Self::AgentgymReact | Self::ToolCall => History::Kept,
-            Self::VerlAgent | Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => History::Retold,
-        }
+        self.format().history()
     }
 
-    /// A page as the dialect shows it. In `plain`, which shows tokens, it is the text of the page.
-    pub fn observe(self, page: &Page) -> String {
-        match self {
-            Self::VerlAgent => verl_agent::observe(page),
-            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => shop_r1::observe(page),
-            Self::Plain | Self::Ragen | Self::AgentgymReact | Self::ToolCall => page.text(),
-        }
+    /// A page as prompts show it. For `compact`, which renders tokens, the text of the page.
+    pub fn observation(self, page: &Page) -> String {
+        self.format().observation(page)
     }
 
-    /// What the model is asked with for the next turn of the trip.
-    pub fn messages(self, trip: &Dialogue) -> Vec<Message> {
-        match self {
-            Self::Plain => compact::messages(trip),
-            Self::VerlAgent => verl_agent::messages(trip),
-            Self::Ragen => ragen::messages(trip),
-            Self::AgentgymReact => agentgym_react::messages(trip),
-            Self::ToolCall => tool_call::messages(trip),
-            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => self.messages_forgetting(trip, 0),
-        }
+    /// Adds the page of the next turn; `noop` is why the previous action did nothing.
+    pub fn add_page(self, conversation: &mut Conversation, page: &Page, noop: Option<NoopReason>) {
+        let observation = self.observation(page);
+        conversation.add_observation(Observed { observation, available: page.available_actions(), noop });
     }
 
-    /// The same without the pages of the first `n` turns, where the dialect can do without them.
-    pub(crate) fn messages_forgetting(self, trip: &Dialogue, n: usize) -> Vec<Message> {
-        match self.shop_r1_prompt() {
-            Some(prompt) => shop_r1::messages(trip, prompt, n),
-            None => self.messages(trip),
-        }
+    /// Adds and parses the completion of the current turn, whose page is `page`.
+    ///
+    /// # Panics
+    /// If no page was added since the last completion.
+    pub fn add_completion(
+        self,
+        conversation: &mut Conversation,
+        completion: Message,
+        page: &Page,
+    ) -> ParsedCompletion {
+        let parsed = self.parse(&completion, page);
+        conversation.add_completion(completion, parsed.action.clone());
+        parsed
     }
 
-    /// How many of `n` past pages could be left out of a prompt.
-    pub fn n_forgettable(self, n: usize) -> usize {
-        if self == Self::ShopR1 { n } else { 0 }
+    /// The prompt of the current turn.
+    ///
+    /// # Panics
+    /// If no page was added since the last completion.
+    pub fn messages(self, conversation: &Conversation) -> Vec<Message> {
+        self.messages_without(conversation, 0)
     }
 
-    /// Whether answers are Shop-R1's, which can be judged one by one.
+    /// The prompt without the pages of the first `n_dropped` turns, for formats that can drop pages.
+    pub(crate) fn messages_without(self, conversation: &Conversation, n_dropped: usize) -> Vec<Message> {
+        self.format().messages(conversation, n_dropped)
+    }
+
+    /// How many of `n` past pages can be dropped from a prompt.
+    pub fn n_droppable(self, n: usize) -> usize {
+        if self == Self::ShopR1(ShopR1Variant::AllPages) { n } else { 0 }
+    }
+
+    /// Whether this is a format of Shop-R1, the only ones for single steps.
     pub fn is_shop_r1(self) -> bool {
-        self.shop_r1_prompt().is_some()
+        matches!(self, Self::ShopR1(_))
     }
 
-    /// What a recorded step is asked with, without the pages of the first `n_forgotten` turns, and with past rationales if
-    /// it is `recalling` them; `None` if answers are not Shop-R1's.
-    pub fn question(self, sample: &Sample, n_forgotten: usize, recalling: bool) -> Option<Vec<Message>> {
-        self.shop_r1_prompt().map(|prompt| shop_r1::question(sample, prompt, n_forgotten, recalling))
+    /// The prompt of a single-step example, without the pages of its first `n_dropped` steps.
+    /// `with_rationales` includes past rationales. `None` if this is not a format of Shop-R1.
+    pub fn single_step_messages(
+        self,
+        example: &Example,
+        n_dropped: usize,
+        with_rationales: bool,
+    ) -> Option<Vec<Message>> {
+        let Self::ShopR1(variant) = self else { return None };
+        Some(shop_r1::example_messages(example, variant, n_dropped, with_rationales))
     }
 
-    fn shop_r1_prompt(self) -> Option<shop_r1::Prompt> {
-        match self {
-            Self::ShopR1 => Some(shop_r1::Prompt::Paper),
-            Self::ShopR1Latest => Some(shop_r1::Prompt::Latest),
-            Self::ShopR1Minimal => Some(shop_r1::Prompt::Minimal),
-            Self::Plain | Self::VerlAgent | Self::Ragen | Self::AgentgymReact | Self::ToolCall => None,
-        }
+    /// The right completion of a single-step example: its rationale and action.
+    pub fn single_step_completion(example: &Example) -> String {
+        shop_r1::render_step(&example.rationale, &example.action)
     }
 
-    /// The tools that the model may call, as JSON schemas; `None` where answers are text.
+    /// The tools the model may call, as JSON schemas; `None` if completions are text.
     pub fn tools(self) -> Option<Vec<Value>> {
-        (self == Self::ToolCall).then(tool_call::tools)
+        self.format().tools()
     }
 
-    /// Reads an answer given on `page`. Never fails: what cannot be understood passes the turn.
-    pub fn parse(self, answer: &Message, page: &Page) -> Utterance {
-        let text = answer.content.trim();
-        match self {
-            Self::Plain => compact::parse(text, page),
-            Self::VerlAgent => verl_agent::parse(text),
-            Self::Ragen => ragen::parse(text),
-            Self::AgentgymReact => agentgym_react::parse(text),
-            Self::ToolCall => tool_call::parse(answer),
-            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => shop_r1::parse(text, page),
-        }
+    /// Parses a completion given on `page`. Never fails: what cannot be parsed is a no-op.
+    pub fn parse(self, completion: &Message, page: &Page) -> ParsedCompletion {
+        self.format().parse(completion, page)
     }
 
-    /// An answer as one text: a call that a server handed out apart stands where a model of our own writes it.
-    pub fn written(self, answer: &Message) -> String {
-        match self {
-            Self::ToolCall => tool_call::written(answer),
-            _ => answer.content.clone(),
-        }
+    /// A completion as one text: a structured tool call is written as a model writes it.
+    pub fn completion_text(self, completion: &Message) -> String {
+        self.format().completion_text(completion)
     }
 
-    /// The answer that was [`Dialect::written`] so, as servers have it; a call in it is called `id`.
-    pub fn answered(self, written: &str, id: &str) -> Message {
-        match self {
-            Self::ToolCall => tool_call::answered(written, id),
-            _ => Message::text(Role::Assistant, written),
-        }
+    /// The inverse of [`PromptFormat::completion_text`]. A tool call gets the id `call_id`.
+    pub fn completion_message(self, text: &str, call_id: &str) -> Message {
+        self.format().completion_message(text, call_id)
     }
 
-    /// An answer with this thought and action; what the dialect has no place for is left out.
-    pub fn say(self, thought: &str, action: &Action) -> String {
-        let thought = match self.form().thought {
-            Some((opening, closing)) => format!("{opening}{}{closing}", self.in_thought(thought)),
+    /// The completion with this thought and action. The thought is left out if the format has none.
+    pub fn render_completion(self, thought: &str, action: &Action) -> String {
+        let format = self.format();
+        let thought = match format.form().thought {
+            Some((opening, closing)) => format!("{opening}{}{closing}", format.escape_thought(thought)),
             None => String::new(),
         };
-        thought + &self.say_action(action)
+        thought + &format.render_action(action)
     }
 
-    /// The part of an answer behind the thought.
-    pub fn say_action(self, action: &Action) -> String {
-        match self {
-            Self::Plain | Self::AgentgymReact => action.to_string(),
-            Self::VerlAgent => format!("<action>{action}</action>"),
-            Self::Ragen => format!("<answer>{action}</answer>"),
-            Self::ToolCall => tool_call::say(action),
-            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => shop_r1::say(action),
-        }
+    /// The part of a completion after the thought.
+    pub fn render_action(self, action: &Action) -> String {
+        self.format().render_action(action)
     }
 
-    /// The outer form of answers.
-    pub fn form(self) -> AnswerForm {
-        match self {
-            Self::Plain => compact::FORM,
-            Self::VerlAgent => verl_agent::FORM,
-            Self::Ragen => ragen::FORM,
-            Self::AgentgymReact => agentgym_react::FORM,
-            Self::ToolCall => tool_call::FORM,
-            Self::ShopR1 | Self::ShopR1Latest | Self::ShopR1Minimal => shop_r1::FORM,
-        }
+    /// The fixed text of completions.
+    pub fn form(self) -> CompletionForm {
+        self.format().form()
     }
 
-    /// What is demonstrated as the reason of `action`, where this was thought.
-    pub fn reason(self, thought: &str, action: &Action) -> String {
+    /// The thought that a demonstration of `action` writes: `thought` itself, or in Shop-R1 a sentence.
+    pub fn demonstrated_thought(self, thought: &str, action: &Action) -> String {
         if self.is_shop_r1() { rationale_of(thought, action) } else { thought.to_owned() }
-    }
-
-    /// A thought as it can stand in an answer.
-    fn in_thought(self, thought: &str) -> String {
-        if self.is_shop_r1() { shop_r1::in_string(thought) } else { thought.to_owned() }
     }
 }
 
-impl fmt::Display for Dialect {
+impl fmt::Display for PromptFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Dialect {
+impl FromStr for PromptFormat {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|dialect| dialect.name() == name).ok_or_else(|| {
-            format!("no dialect is called `{name}`; there are {}", Self::ALL.map(Self::name).join(", "))
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
+            format!("`{name}` is not a prompt format; choose one of {}", Self::ALL.map(Self::name).join(", "))
         })
     }
 }
 
-impl Utterance {
-    /// A turn whose action is all there is to say of it.
-    fn of(thought: Option<String>, action: Action, is_well_formed: bool) -> Self {
-        Self { thought, action, is_well_formed, leaves: false }
+impl Serialize for PromptFormat {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for PromptFormat {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }

@@ -1,45 +1,35 @@
-//! `shop-r1`: pages as simplified HTML, answers as one JSON object ("Shop-R1", arXiv 2507.17842, section 3).
+//! `shop-r1`: pages as simplified HTML, completions as one JSON object (Shop-R1, arXiv 2507.17842, section
+//! 3).
 //!
 //! ```text
-//! system     the form of answers
+//! system     the form of completions
 //! user       Page 1: <html> · Action 1: {"type":…} · Page 2: <html> · …       no past rationales
 //! assistant  {"rationale": "…", "action": {"type":"click","name":"buy now"}}
 //! ```
 //!
-//! Whatever can be used on a page has a `name`: the label itself in lower case, `search_input` for the search bar. Pages
-//! long past make room for the present one, oldest first; what was done on them stays. `shop-r1-latest` shows the present
-//! page alone, and `shop-r1-minimal` leaves the form of answers to training besides.
+//! Each usable element has a `name`: its label in lower case, or `search_input` for the search bar. Prompts
+//! that are too long drop their oldest pages and keep all actions. `shop-r1-latest` shows the current page
+//! only; `shop-r1-minimal` in addition has no instructions on the form of completions.
 //!
-//! `type_and_submit` searches, `click` clicks, `terminate` leaves without buying. Answers are read by
-//! [`crate::next_action`], in its mode `schema`, and mean on a page what is said there. A click on what the page does not
-//! have stays the click it is, so that the shop can refuse it and the record says what was tried.
+//! `type_and_submit` searches, `click` clicks, `terminate` ends the episode without a purchase. Completions
+//! are parsed by [`crate::next_action`] in its mode `schema`. A click on a name that is not on the page stays
+//! that click, so that the shop refuses it and the recording shows it.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 use webshop_env::{Action, Node, NodeKind, NoopReason, Page};
+use webshop_lm::chat::{Message, Role};
 
-use crate::prompt_format::{AnswerForm, Utterance};
-use webshop_lm::{Message, Role};
-use crate::prompt_format::conversation::Dialogue;
-use crate::next_action::{Answer, BuyNowAs, FormatMode, NextAction, SEARCH_INPUT, Sample, ShopMove, Unfit};
+use crate::next_action::action::NextAction;
+use crate::next_action::example::Example;
+use crate::next_action::mapping::{BuyNowAs, MappedAction, MappingError, SEARCH_INPUT};
+use crate::next_action::parse::{FormatMode, NextActionCompletion};
+use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
+use crate::prompt_format::conversation::Conversation;
+use crate::prompt_format::format::{Format, History, ShopR1Variant};
 
-pub const VERSION: &str = "shop-r1-v3";
-pub const LATEST_VERSION: &str = "shop-r1-latest-v1";
-pub const MINIMAL_VERSION: &str = "shop-r1-minimal-v1";
-
-/// What a prompt says beside the present page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prompt {
-    /// The form of answers, and all pages.
-    Paper,
-    /// The form of answers.
-    Latest,
-    /// Hardly anything.
-    Minimal,
-}
-
-pub const FORM: AnswerForm = AnswerForm {
+const FORM: CompletionForm = CompletionForm {
     thought: Some(("{\"rationale\": \"", "\", \"action\": ")),
     search: ("{\"type\":\"type_and_submit\",\"name\":\"search_input\",\"text\":\"", "\"}}"),
     forbidden: &['"', '\\'],
@@ -53,105 +43,155 @@ const SYSTEM: &str = "You are a customer of an online shop. You are shown its pa
      {\"type\":\"type_and_submit\",\"name\":\"search_input\",\"text\":\"<words>\"}\n\
      {\"type\":\"terminate\"}\n\
      To buy, click `buy now`; to leave without buying, terminate.";
-/// Something there must be, or templates say what they like.
+/// Not empty, because templates replace a missing system message by their own.
 const MINIMAL_SYSTEM: &str = "Next action as JSON.";
 
-pub fn observe(page: &Page) -> String {
-    html(&page.nodes(), matches!(page, Page::Search(_)))
+pub(super) struct ShopR1(ShopR1Variant);
+
+pub(super) static ALL_PAGES: ShopR1 = ShopR1(ShopR1Variant::AllPages);
+pub(super) static LATEST_PAGE: ShopR1 = ShopR1(ShopR1Variant::LatestPage);
+pub(super) static MINIMAL: ShopR1 = ShopR1(ShopR1Variant::Minimal);
+
+impl Format for ShopR1 {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            ShopR1Variant::AllPages => "shop-r1",
+            ShopR1Variant::LatestPage => "shop-r1-latest",
+            ShopR1Variant::Minimal => "shop-r1-minimal",
+        }
+    }
+
+    fn version(&self) -> &'static str {
+        match self.0 {
+            ShopR1Variant::AllPages => "shop-r1-v3",
+            ShopR1Variant::LatestPage => "shop-r1-latest-v1",
+            ShopR1Variant::Minimal => "shop-r1-minimal-v1",
+        }
+    }
+
+    fn history(&self) -> History {
+        History::Rebuild
+    }
+
+    fn form(&self) -> CompletionForm {
+        FORM
+    }
+
+    fn observation(&self, page: &Page) -> String {
+        page_html(&page.nodes(), matches!(page, Page::Search(_)))
+    }
+
+    fn messages(&self, conversation: &Conversation, n_dropped: usize) -> Vec<Message> {
+        let past = conversation.past().iter();
+        let past = past.map(|turn| (&*turn.observed.observation, action_json(&turn.action).to_string()));
+        prompt(&past.collect::<Vec<_>>(), &conversation.current().observation, self.0, n_dropped)
+    }
+
+    fn parse(&self, completion: &Message, page: &Page) -> ParsedCompletion {
+        parse(completion.content.trim(), page)
+    }
+
+    fn render_action(&self, action: &Action) -> String {
+        format!("{}}}", action_json(action))
+    }
+
+    fn escape_thought(&self, thought: &str) -> String {
+        escape(thought)
+    }
 }
 
-/// The nodes of a page in simplified HTML. Of the page with the search bar, the button is the field that it sends.
-pub(crate) fn html(nodes: &[Node<'_>], has_search_bar: bool) -> String {
+/// The nodes of a page in simplified HTML. On the page with the search bar, the button is the input field.
+pub(crate) fn page_html(nodes: &[Node<'_>], has_search_bar: bool) -> String {
     let mut html = String::new();
     for node in nodes {
         let text = node.text.trim();
         let name = text.to_lowercase().replace('"', "&quot;");
         let is_search = has_search_bar && node.kind == NodeKind::Button;
-        let chosen = if node.clicked { " clicked" } else { "" };
-        // A name is the label but for its capitals, so that the label need not stand there again.
+        let clicked = if node.clicked { " clicked" } else { "" };
+        // A name is the label in lower case, so the label is not repeated as text.
         let _ = match node.kind {
             _ if is_search => writeln!(html, "<input name=\"{SEARCH_INPUT}\">"),
-            NodeKind::Plain => writeln!(html, "<p>{text}</p>"),
+            NodeKind::Text => writeln!(html, "<p>{text}</p>"),
             NodeKind::Button => writeln!(html, "<button name=\"{name}\">"),
-            NodeKind::Link => writeln!(html, "<a name=\"{name}\"{chosen}>"),
-            NodeKind::Label => writeln!(html, "<option name=\"{name}\"{chosen}>"),
+            NodeKind::Link => writeln!(html, "<a name=\"{name}\"{clicked}>"),
+            NodeKind::Label => writeln!(html, "<option name=\"{name}\"{clicked}>"),
         };
     }
     html
 }
 
-/// What the model is asked with, without the pages of the first `n_forgotten` turns.
-pub fn messages(trip: &Dialogue, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
-    let past =
-        trip.past().iter().map(|turn| (turn.seen.observation.as_str(), deed(&turn.action).to_string()));
-    ask(past.collect(), &trip.now().observation, prompt, n_forgotten)
-}
-
-/// The same for a recorded step; `recalling` past rationales, which a rollout never does.
-pub fn question(sample: &Sample, prompt: Prompt, n_forgotten: usize, recalling: bool) -> Vec<Message> {
-    let past = sample.context.iter().map(|step| {
-        let deed = match &step.action {
+/// The prompt of a single-step example, without the pages of its first `n_dropped` steps.
+pub(super) fn example_messages(
+    example: &Example,
+    variant: ShopR1Variant,
+    n_dropped: usize,
+    with_rationales: bool,
+) -> Vec<Message> {
+    let past = example.context.iter().map(|step| {
+        let action = match &step.action {
             None => json!({}).to_string(),
-            Some(action) if recalling => say_step(&step.rationale, action),
+            Some(action) if with_rationales => render_step(&step.rationale, action),
             Some(action) => action.to_string(),
         };
-        (step.page.as_str(), deed)
+        (&*step.page, action)
     });
-    ask(past.collect(), &sample.page, prompt, n_forgotten)
+    prompt(&past.collect::<Vec<_>>(), &example.page, variant, n_dropped)
 }
 
-fn ask(past: Vec<(&str, String)>, now: &str, prompt: Prompt, n_forgotten: usize) -> Vec<Message> {
-    let n_forgotten = if prompt == Prompt::Paper { n_forgotten } else { past.len() };
+/// `past` holds page and action of each earlier step.
+fn prompt(past: &[(&str, String)], page: &str, variant: ShopR1Variant, n_dropped: usize) -> Vec<Message> {
+    let n_dropped = if variant == ShopR1Variant::AllPages { n_dropped } else { past.len() };
     let mut text = String::new();
-    for (at, (page, deed)) in past.iter().enumerate() {
+    for (at, (page, action)) in past.iter().enumerate() {
         let step = at + 1;
-        let _ = match at < n_forgotten {
-            true => writeln!(text, "Action {step}: {deed}"),
-            false => write!(text, "Page {step}:\n{page}Action {step}: {deed}\n\n"),
+        let _ = if at < n_dropped {
+            writeln!(text, "Action {step}: {action}")
+        } else {
+            write!(text, "Page {step}:\n{page}Action {step}: {action}\n\n")
         };
     }
-    let _ = write!(text, "Page {}:\n{now}", past.len() + 1);
-    let system = if prompt == Prompt::Minimal { MINIMAL_SYSTEM } else { SYSTEM };
+    let _ = write!(text, "Page {}:\n{page}", past.len() + 1);
+    let system = if variant == ShopR1Variant::Minimal { MINIMAL_SYSTEM } else { SYSTEM };
     vec![Message::text(Role::System, system), Message::text(Role::User, text)]
 }
 
-/// An action as JSON. What was no action is told as an empty object.
-fn deed(action: &Action) -> Value {
+/// An action as JSON; a no-op is an empty object.
+fn action_json(action: &Action) -> Value {
     NextAction::of(action, BuyNowAs::Click).map_or_else(|| json!({}), |action| json!(action))
 }
 
-pub fn say(action: &Action) -> String {
-    format!("{}}}", deed(action))
-}
-
-/// The whole answer that takes a recorded step.
-pub fn say_step(rationale: &str, action: &NextAction) -> String {
+/// The completion with this rationale and action.
+pub(super) fn render_step(rationale: &str, action: &NextAction) -> String {
     let (opening, closing) = FORM.thought.unwrap_or_default();
-    format!("{opening}{}{closing}{action}}}", in_string(rationale))
+    format!("{opening}{}{closing}{action}}}", escape(rationale))
 }
 
-/// Text as it stands between the quotes of a JSON string.
-pub fn in_string(text: &str) -> String {
+/// Text as written between the quotes of a JSON string.
+fn escape(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-pub fn parse(text: &str, page: &Page) -> Utterance {
+fn parse(text: &str, page: &Page) -> ParsedCompletion {
     let nothing = Action::Noop(NoopReason::Malformed);
-    let Ok(Answer { rationale, action: mut written }) = Answer::read(text, FormatMode::Schema) else {
-        return Utterance::of(None, nothing, false);
+    let Ok(NextActionCompletion { rationale, action: mut written }) =
+        NextActionCompletion::read(text, FormatMode::Schema)
+    else {
+        return ParsedCompletion::new(None, nothing, false);
     };
     let thought = Some(rationale.trim().to_owned());
-    // Names are shown with the quotes that HTML asks for.
+    // Pages show names with HTML's escape of quotes.
     written.name = written.name.replace("&quot;", "\"");
     let action = match written.in_shop(&page.available_actions(), BuyNowAs::Click) {
-        Ok(ShopMove::Act(action)) => action,
-        Ok(ShopMove::Leave) => return Utterance { leaves: true, ..Utterance::of(thought, nothing, true) },
-        Err(Unfit::NotOnPage(name)) => click(&name),
-        Err(Unfit::UnknownField(_) | Unfit::NoSearchBar) => Action::Noop(NoopReason::NotOnPage),
-        Err(Unfit::EmptyQuery | Unfit::UnknownType(_)) => nothing,
+        Ok(MappedAction::Act(action)) => action,
+        Ok(MappedAction::Terminate) => {
+            return ParsedCompletion { terminates: true, ..ParsedCompletion::new(thought, nothing, true) };
+        }
+        Err(MappingError::NotOnPage(name)) => click(&name),
+        Err(MappingError::UnknownField(_) | MappingError::NoSearchBar) => Action::Noop(NoopReason::NotOnPage),
+        Err(MappingError::EmptyQuery | MappingError::UnknownType(_)) => nothing,
     };
-    Utterance::of(thought, action, true)
+    ParsedCompletion::new(thought, action, true)
 }
 
 fn click(name: &str) -> Action {

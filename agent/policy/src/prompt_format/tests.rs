@@ -1,12 +1,16 @@
-//! What each dialect understands, and that it understands itself.
+//! Parsing and rendering of each prompt format.
 
 use serde_json::json;
 use webshop_env::{NoopReason, ResultItem, ResultsPage, SearchPage};
-use webshop_products::{ProductId, ProductIdx};
+use webshop_products::{Cents, ProductId, ProductIdx};
 
 use super::*;
-use webshop_lm::{Role, ToolCall};
-use crate::next_action::{BuyNowAs, NextAction, SampleSource, TakenStep};
+use crate::next_action::{BuyNowAs, ExampleSource, NextAction, TakenStep};
+use webshop_lm::chat::{Role, ToolCall};
+
+const ALL_PAGES: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::AllPages);
+const LATEST: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::LatestPage);
+const MINIMAL: PromptFormat = PromptFormat::ShopR1(ShopR1Variant::Minimal);
 
 fn door() -> Page {
     Page::Search(SearchPage { instruction: "a lamp".into() })
@@ -18,6 +22,7 @@ fn results() -> Page {
         id: ProductId::new("B0LAMPAAAA").unwrap(),
         title: "Lamp, 12\" <tall>".into(),
         price_tag: "$5.0".into(),
+        highest_price: Cents(500),
         visited: true,
     };
     Page::Results(ResultsPage {
@@ -29,54 +34,54 @@ fn results() -> Page {
     })
 }
 
-fn parse(dialect: Dialect, text: &str) -> Utterance {
-    dialect.parse(&Message::text(Role::Assistant, text), &door())
+fn parse(prompt_format: PromptFormat, text: &str) -> ParsedCompletion {
+    prompt_format.parse(&Message::text(Role::Assistant, text), &door())
 }
 
-/// The answer means `action`, is well formed or not, and holds this thought.
-fn check(dialect: Dialect, text: &str, action: &str, is_well_formed: bool, thought: Option<&str>) {
-    let said = parse(dialect, text);
-    assert_eq!(said.action.to_string(), action, "{text}");
+/// Checks action, form and thought of a completion.
+fn check(prompt_format: PromptFormat, text: &str, action: &str, is_well_formed: bool, thought: Option<&str>) {
+    let parsed = parse(prompt_format, text);
+    assert_eq!(parsed.action.to_string(), action, "{text}");
     assert_eq!(
-        (said.is_well_formed, said.thought.as_deref(), said.leaves),
+        (parsed.is_well_formed, parsed.thought.as_deref(), parsed.terminates),
         (is_well_formed, thought, false),
         "{text}"
     );
 }
 
 #[test]
-fn names_are_read_back() {
-    for dialect in Dialect::ALL {
-        assert_eq!(dialect.name().parse(), Ok(dialect));
-        assert_eq!(serde_json::to_value(dialect).unwrap(), dialect.name());
-        assert!(dialect.version().starts_with(dialect.name()), "{}", dialect.version());
+fn names_are_parsed_back() {
+    for prompt_format in PromptFormat::ALL {
+        assert_eq!(prompt_format.name().parse(), Ok(prompt_format));
+        assert_eq!(serde_json::to_value(prompt_format).unwrap(), prompt_format.name());
+        assert!(prompt_format.version().starts_with(prompt_format.name()), "{}", prompt_format.version());
     }
-    let message = "chatty".parse::<Dialect>().unwrap_err();
+    let message = "chatty".parse::<PromptFormat>().unwrap_err();
     assert!(message.contains("`chatty`") && message.contains("tool-call"), "{message}");
 }
 
 #[test]
-fn what_is_said_is_understood() {
-    let said = |action: Action| {
-        for dialect in Dialect::ALL {
-            let text = dialect.say("cheap, and \"red\"", &action);
-            let heard = parse(dialect, &text);
-            assert_eq!(heard.action, action, "{dialect}: {text}");
-            assert!(heard.is_well_formed && !heard.leaves, "{dialect}: {text}");
-            let thought = dialect.form().thought.map(|_| "cheap, and \"red\"");
-            assert_eq!(heard.thought.as_deref(), thought, "{dialect}: {text}");
+fn rendered_completions_are_parsed() {
+    let check = |action: Action| {
+        for prompt_format in PromptFormat::ALL {
+            let text = prompt_format.render_completion("cheap, and \"red\"", &action);
+            let parsed = parse(prompt_format, &text);
+            assert_eq!(parsed.action, action, "{prompt_format}: {text}");
+            assert!(parsed.is_well_formed && !parsed.terminates, "{prompt_format}: {text}");
+            let thought = prompt_format.form().thought.map(|_| "cheap, and \"red\"");
+            assert_eq!(parsed.thought.as_deref(), thought, "{prompt_format}: {text}");
         }
     };
-    said(Action::Click("12\" x 24\" \\ tall".into()));
-    said(Action::Click("b0lampaaaa".into()));
-    said(Action::Search("a red lamp".into()));
+    check(Action::Click("12\" x 24\" \\ tall".into()));
+    check(Action::Click("b0lampaaaa".into()));
+    check(Action::Search("a red lamp".into()));
 }
 
 #[test]
-fn answers_have_the_stated_form() {
-    for dialect in Dialect::ALL {
-        let form = dialect.form();
-        let text = dialect.say("so", &Action::Search("lamp".into()));
+fn completions_have_the_stated_form() {
+    for prompt_format in PromptFormat::ALL {
+        let form = prompt_format.form();
+        let text = prompt_format.render_completion("so", &Action::Search("lamp".into()));
         let thought =
             form.thought.map_or(String::new(), |(opening, closing)| format!("{opening}so{closing}"));
         assert_eq!(
@@ -87,9 +92,9 @@ fn answers_have_the_stated_form() {
 }
 
 #[test]
-fn verl_agent_takes_the_end_of_what_has_no_tags() {
+fn verl_agent_parses_the_end_of_a_completion_without_tags() {
     let check = |text, action, is_well_formed, thought| {
-        check(Dialect::VerlAgent, text, action, is_well_formed, thought)
+        check(PromptFormat::VerlAgent, text, action, is_well_formed, thought)
     };
     check("<think>Red.</think> <action>Click[Buy Now]</action>", "click[buy now]", true, Some("red."));
     check("<action>click[x]</action>", "click[x]", false, None);
@@ -100,9 +105,10 @@ fn verl_agent_takes_the_end_of_what_has_no_tags() {
 }
 
 #[test]
-fn ragen_wants_thought_and_answer_and_makes_one_move() {
-    let check =
-        |text, action, is_well_formed, thought| check(Dialect::Ragen, text, action, is_well_formed, thought);
+fn ragen_needs_thought_and_answer_and_takes_one_action() {
+    let check = |text, action, is_well_formed, thought| {
+        check(PromptFormat::Ragen, text, action, is_well_formed, thought)
+    };
     check("<think>a</think>\n<answer>search[x] || click[y]</answer>", "search[x]", true, Some("a"));
     check("<think></think><answer>nothing</answer>", "noop", true, Some(""));
     check("<think>a</think> so <answer>click[y]</answer>", "noop", false, None);
@@ -110,9 +116,9 @@ fn ragen_wants_thought_and_answer_and_makes_one_move() {
 }
 
 #[test]
-fn react_reads_behind_the_last_heading() {
+fn react_parses_the_text_after_the_last_heading() {
     let check = |text, action, is_well_formed, thought| {
-        check(Dialect::AgentgymReact, text, action, is_well_formed, thought);
+        check(PromptFormat::AgentgymReact, text, action, is_well_formed, thought);
     };
     check("Thought:\nred\n\nAction:\nclick[x]\nand more", "click[x]", true, Some("red"));
     check("Thought: Action: none yet. Action: search[y]", "search[y]", true, Some("Action: none yet."));
@@ -121,12 +127,12 @@ fn react_reads_behind_the_last_heading() {
 }
 
 #[test]
-fn calls_are_read_from_the_text_or_beside_it() {
+fn calls_in_the_text_and_beside_it_are_parsed() {
     let text = |name: &str, arguments: &str| {
         format!("Well.\n<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n</tool_call>")
     };
     let check = |text: &str, action: &str, is_well_formed| {
-        check(Dialect::ToolCall, text, action, is_well_formed, Some("Well."));
+        check(PromptFormat::ToolCall, text, action, is_well_formed, Some("Well."));
     };
     check(&text("click", r#"{"label": "Buy Now"}"#), "click[buy now]", true);
     check(&text("search", r#"{"query": "a\nlamp"}"#), "search[a lamp]", true);
@@ -139,33 +145,36 @@ fn calls_are_read_from_the_text_or_beside_it() {
         arguments: json!({ "label": "x" }).as_object().cloned().unwrap(),
     };
     let message = Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") };
-    assert_eq!(Dialect::ToolCall.parse(&message, &door()).action, Action::Click("x".into()));
+    assert_eq!(PromptFormat::ToolCall.parse(&message, &door()).action, Action::Click("x".into()));
 }
 
 #[test]
-fn a_call_beside_the_text_can_be_written_into_it_and_taken_out_again() {
-    let dialect = Dialect::ToolCall;
+fn completion_text_and_completion_message_are_inverse() {
+    let prompt_format = PromptFormat::ToolCall;
     for thought in ["", "Well, \"so\"."] {
-        let said = format!("{thought}\n{}", dialect.say("", &Action::Click("12\" \\ tall".into())));
-        let beside = dialect.answered(said.trim(), "c7");
+        let parsed = format!(
+            "{thought}\n{}",
+            prompt_format.render_completion("", &Action::Click("12\" \\ tall".into()))
+        );
+        let beside = prompt_format.completion_message(parsed.trim(), "c7");
         assert_eq!((beside.content.as_str(), beside.tool_calls[0].id.as_str()), (thought, "c7"));
-        assert_eq!(dialect.written(&beside), said.trim());
-        assert_eq!(dialect.parse(&beside, &door()), parse(dialect, &said));
+        assert_eq!(prompt_format.completion_text(&beside), parsed.trim());
+        assert_eq!(prompt_format.parse(&beside, &door()), parse(prompt_format, &parsed));
     }
     for text in ["no call", "<tool_call>\n{broken}\n</tool_call>"] {
-        let answer = dialect.answered(text, "c7");
-        assert_eq!((dialect.written(&answer).as_str(), answer.tool_calls.len()), (text, 0));
+        let message = prompt_format.completion_message(text, "c7");
+        assert_eq!((prompt_format.completion_text(&message).as_str(), message.tool_calls.len()), (text, 0));
     }
     // Elsewhere, text is text.
-    let said = dialect.say("", &Action::Click("x".into()));
-    assert_eq!(Dialect::Ragen.answered(&said, "c7"), Message::text(Role::Assistant, said));
+    let parsed = prompt_format.render_completion("", &Action::Click("x".into()));
+    assert_eq!(PromptFormat::Ragen.completion_message(&parsed, "c7"), Message::text(Role::Assistant, parsed));
 }
 
 #[test]
-fn shop_r1_takes_one_object_and_nothing_else() {
+fn shop_r1_needs_one_json_object_and_nothing_else() {
     let check = |text, action, is_well_formed: bool| {
         let thought = is_well_formed.then_some("r");
-        check(Dialect::ShopR1, text, action, is_well_formed, thought);
+        check(ALL_PAGES, text, action, is_well_formed, thought);
     };
     check(r#"{"rationale": "r", "action": {"type":"click","name":"Buy Now"}}"#, "click[buy now]", true);
     check(
@@ -183,50 +192,50 @@ fn shop_r1_takes_one_object_and_nothing_else() {
         "noop",
         true,
     );
-    // What an action does not need does not spoil it; what it lacks leaves it without effect.
+    // Extra fields are ignored; an action without a required field is a no-op.
     check(r#"{"rationale": "r", "action": {"type":"click","name":"x","text":""}}"#, "click[x]", true);
     check(r#"{"rationale": "r", "action": {"type":"click"}}"#, "noop", true);
     check(r#"{"rationale": "r", "action": {"type":"buy"}}"#, "noop", false);
     check(r#"{"rationale": 1, "action": {"type":"terminate"}}"#, "noop", false);
     check(r#"{"rationale": "r", "mood": "good", "action": {"type":"terminate"}}"#, "noop", false);
     check("```json\n{}\n```", "noop", false);
-    let left = parse(Dialect::ShopR1, r#"{"rationale": "r", "action": {"type":"terminate"}}"#);
-    assert!(left.leaves && left.is_well_formed && left.action == Action::Noop(NoopReason::Malformed));
+    let left = parse(ALL_PAGES, r#"{"rationale": "r", "action": {"type":"terminate"}}"#);
+    assert!(left.terminates && left.is_well_formed && left.action == Action::Noop(NoopReason::Malformed));
 }
 
 #[test]
-fn shop_r1_searches_only_where_there_is_a_bar() {
+fn shop_r1_searches_only_on_pages_with_a_search_bar() {
     let text =
         r#"{"rationale": "r", "action": {"type":"type_and_submit","name":"search_input","text":"lamp"}}"#;
-    let on = |page: &Page| Dialect::ShopR1.parse(&Message::text(Role::Assistant, text), page).action;
+    let on = |page: &Page| ALL_PAGES.parse(&Message::text(Role::Assistant, text), page).action;
     assert_eq!(on(&door()), Action::Search("lamp".into()));
     assert_eq!(on(&results()), Action::Noop(NoopReason::NotOnPage));
 }
 
 #[test]
-fn verl_agent_shows_what_stands_behind_the_instruction() {
-    assert_eq!(Dialect::VerlAgent.observe(&door()), "'Search'");
-    let shown = Dialect::VerlAgent.observe(&results());
+fn verl_agent_shows_the_page_after_the_instruction() {
+    assert_eq!(PromptFormat::VerlAgent.observation(&door()), "'Search'");
+    let shown = PromptFormat::VerlAgent.observation(&results());
     assert!(shown.starts_with("'Back to Search' [SEP] 'Page 1 (Total results: 1)' [SEP] "), "{shown}");
 }
 
 #[test]
-fn shop_r1_names_what_can_be_used() {
-    let shown = Dialect::ShopR1.observe(&results());
+fn shop_r1_names_usable_elements() {
+    let shown = ALL_PAGES.observation(&results());
     assert!(shown.contains("<a name=\"b0lampaaaa\" clicked>\n<p>Lamp, 12\" <tall></p>\n"), "{shown}");
-    assert!(Dialect::ShopR1.observe(&door()).contains("<input name=\"search_input\">"));
+    assert!(ALL_PAGES.observation(&door()).contains("<input name=\"search_input\">"));
 }
 
 #[test]
-fn shop_r1_forgets_the_oldest_pages_first() {
+fn shop_r1_drops_the_oldest_pages_first() {
     let step = |page: &str, action: &str| TakenStep {
         page: page.into(),
         action: NextAction::of(&action.parse().expect("never fails"), BuyNowAs::Click),
         rationale: "I \"try\".".into(),
     };
-    let sample = Sample {
+    let example = Example {
         id: "here".into(),
-        source: SampleSource::Human,
+        source: ExampleSource::Human,
         split: "test".into(),
         goal: None,
         step: 2,
@@ -235,40 +244,41 @@ fn shop_r1_forgets_the_oldest_pages_first() {
         rationale: String::new(),
         action: NextAction::Terminate {},
     };
-    let asked = |dialect: Dialect, n_forgotten| {
-        let messages = dialect.question(&sample, n_forgotten, false).expect("a dialect of Shop-R1's");
+    let asked = |prompt_format: PromptFormat, n_dropped| {
+        let messages =
+            prompt_format.single_step_messages(&example, n_dropped, false).expect("a format of Shop-R1");
         (messages[0].content.len(), messages[1].content.clone())
     };
     let searched = r#"Action 1: {"type":"type_and_submit","name":"search_input","text":"lamp"}"#;
     let whole = format!(
         "Page 1:\n<p>door</p>\n{searched}\n\nPage 2:\n<p>list</p>\nAction 2: {{}}\n\nPage 3:\n<p>now</p>\n"
     );
-    assert_eq!(asked(Dialect::ShopR1, 0).1, whole);
+    assert_eq!(asked(ALL_PAGES, 0).1, whole);
     let less = format!("{searched}\nPage 2:\n<p>list</p>\nAction 2: {{}}\n\nPage 3:\n<p>now</p>\n");
-    assert_eq!(asked(Dialect::ShopR1, 1).1, less);
+    assert_eq!(asked(ALL_PAGES, 1).1, less);
     let least = format!("{searched}\nAction 2: {{}}\nPage 3:\n<p>now</p>\n");
-    for n_forgotten in [0, 1] {
-        assert_eq!(asked(Dialect::ShopR1Latest, n_forgotten).1, least);
-        assert_eq!(asked(Dialect::ShopR1Minimal, n_forgotten).1, least);
+    for n_dropped in [0, 1] {
+        assert_eq!(asked(LATEST, n_dropped).1, least);
+        assert_eq!(asked(MINIMAL, n_dropped).1, least);
     }
-    assert_eq!(asked(Dialect::ShopR1, 2).1, least);
-    let words = |dialect| asked(dialect, 0).0;
-    assert_eq!(words(Dialect::ShopR1), words(Dialect::ShopR1Latest));
-    assert!(words(Dialect::ShopR1Minimal) < words(Dialect::ShopR1) / 10);
-    assert_eq!(Dialect::VerlAgent.question(&sample, 0, false), None);
-    let recalled = Dialect::ShopR1Minimal.question(&sample, 0, true).expect("a dialect of Shop-R1's");
+    assert_eq!(asked(ALL_PAGES, 2).1, least);
+    let words = |prompt_format| asked(prompt_format, 0).0;
+    assert_eq!(words(ALL_PAGES), words(LATEST));
+    assert!(words(MINIMAL) < words(ALL_PAGES) / 10);
+    assert_eq!(PromptFormat::VerlAgent.single_step_messages(&example, 0, false), None);
+    let recalled = MINIMAL.single_step_messages(&example, 0, true).expect("a format of Shop-R1");
     let first = recalled[1].content.lines().next();
     let searched = &searched["Action 1: ".len()..];
     assert_eq!(first, Some(&*format!(r#"Action 1: {{"rationale": "I \"try\".", "action": {searched}}}"#)));
 }
 
 #[test]
-fn a_recorded_step_is_answered_as_the_dialect_says_it() {
+fn the_completion_of_an_example_is_that_of_its_action() {
     let action: Action = "click[12\" x 24\"]".parse().expect("never fails");
     let gold = NextAction::of(&action, BuyNowAs::Click).expect("a move");
-    let sample = Sample {
+    let example = Example {
         id: String::new(),
-        source: SampleSource::Demonstration,
+        source: ExampleSource::Demonstration,
         split: String::new(),
         goal: None,
         step: 0,
@@ -277,5 +287,8 @@ fn a_recorded_step_is_answered_as_the_dialect_says_it() {
         rationale: "I say \"so\".".into(),
         action: gold,
     };
-    assert_eq!(sample.answer(), Dialect::ShopR1.say("I say \"so\".", &action));
+    assert_eq!(
+        PromptFormat::single_step_completion(&example),
+        ALL_PAGES.render_completion("I say \"so\".", &action)
+    );
 }

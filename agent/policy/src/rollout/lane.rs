@@ -1,105 +1,122 @@
-//! A trip that is under way: an environment, and what has become of it so far.
+//! Running episodes.
 
-use std::sync::Arc;
+use webshop_env::{NoopReason, ShopEnv, Step};
 
-use webshop_env::{EnvConfig, Footprint, NoopReason, Shop, ShopEnv};
+use crate::episode::{Episode, EpisodeMeta, ModelTurn, PromptStamp};
+use crate::policies::policy::{Decision, LaneView};
+use crate::rollout::task::Task;
 
-use crate::episode::prefix::Beginning;
-use crate::episode::{Episode, EpisodeTurn, PromptStamp};
-use crate::policies::{LaneView, Move};
-use crate::rollout::Task;
+/// An action to take and what the policy adds to the turn.
+pub(crate) type Choice = (webshop_env::Action, ModelTurn);
 
-/// An [`Episode`] in the making.
+/// The recording of a running episode; its environment is passed to each method.
 #[derive(Debug)]
-pub struct OpenTrip {
-    env: ShopEnv,
-    shop: Arc<Shop>,
+pub(crate) struct Recorder {
     episode: Episode,
     noop: Option<NoopReason>,
 }
 
-impl OpenTrip {
-    /// A customer at the door, or where the task begins, who is called `policy`, has `max_steps` actions and is spoken to as
-    /// `prompt` says.
-    pub fn new(task: &Task, max_steps: u32, policy: &str, prompt: Option<PromptStamp>) -> Self {
-        let config = EnvConfig { max_steps, ..EnvConfig::default() };
-        let mut env = ShopEnv::new(task.shop.clone(), config);
-        let shown = env.reset(task.coordinates.goal);
-        let episode = Episode {
-            policy: policy.into(),
-            coordinates: task.coordinates,
-            config,
-            start: Footprint::of(env.session(), &shown),
-            turns: Vec::new(),
-            reward: 0.0,
-            breakdown: None,
-            terminated: false,
-            truncated: false,
-            prompt,
-        };
-        let mut trip = Self { env, shop: task.shop.clone(), episode, noop: None };
-        if let Some(beginning) = &task.beginning {
-            trip.go_on_from(beginning);
+impl Recorder {
+    /// The recorder of `task`, and its environment: at the goal's start or after the prefix.
+    pub(crate) fn start(
+        task: &Task,
+        max_steps: u32,
+        policy: &str,
+        prompt: Option<PromptStamp>,
+    ) -> (Recorder, ShopEnv) {
+        let mut env = task.env(max_steps);
+        let meta = EpisodeMeta::new(&task.shop, task.coordinates, policy, prompt);
+        let mut recorder = Recorder { episode: Episode::new(&env, meta), noop: None };
+        if let Some(prefix) = &task.prefix {
+            let current = prefix.current();
+            env.resume(current.session.clone());
+            recorder.noop = current.noop_before;
+            recorder.episode.turns = prefix.turns().cloned().collect();
+            recorder.episode.truncated = env.is_truncated();
         }
-        trip
+        (recorder, env)
     }
 
-    /// Forks the session of a beginning and takes its turns for one's own.
-    fn go_on_from(&mut self, beginning: &Beginning) {
-        let now = beginning.now();
-        self.env.resume(now.session.clone());
-        self.noop = now.noop;
-        self.episode.turns = beginning.turns().cloned().collect();
-        self.episode.truncated = self.env.is_truncated();
-    }
-
-    /// What there is to decide on, for the policy's lane `lane`.
-    pub fn view(&self, lane: usize) -> LaneView<'_> {
+    /// What the policy sees, for lane `lane` of the policy.
+    pub(crate) fn view<'a>(&'a self, env: &'a ShopEnv, lane: usize) -> LaneView<'a> {
         LaneView {
             lane,
-            coordinates: self.episode.coordinates,
-            shop: &self.shop,
-            session: self.env.session(),
-            page: self.env.page(),
-            noop: self.noop.as_ref(),
+            coordinates: self.episode.meta.coordinates,
+            shop: env.shop(),
+            session: env.session(),
+            page: env.page(),
+            noop: self.noop,
             turn: self.episode.turns.len(),
             max_steps: self.episode.config.max_steps,
         }
     }
 
-    /// Carries out a move.
-    pub fn take(&mut self, chosen: Move) {
-        let Some(action) = chosen.action else {
-            self.episode.truncated = true;
-            return;
-        };
-        let step = self.env.step(&action);
-        self.episode.reward += step.reward;
-        self.episode.breakdown = step.info.breakdown;
-        self.episode.terminated = step.terminated;
-        self.episode.truncated = step.truncated || chosen.leaves;
-        self.noop = step.info.noop;
-        self.episode.turns.push(EpisodeTurn {
-            action,
-            thought: chosen.thought,
-            answer: chosen.answer,
-            is_well_formed: chosen.is_well_formed,
-            leaves: chosen.leaves,
-            stop: chosen.stop,
-            noop: self.noop,
-            reward: step.reward,
-            after: Footprint::of(self.env.session(), &step.observation),
-            tokens: chosen.tokens,
-        });
+    /// The action of a decision; `None` ends the episode.
+    pub(crate) fn choose(&mut self, decision: Decision) -> Option<Choice> {
+        match decision {
+            Decision::Act { action, turn } => Some((action, ModelTurn { terminates: false, ..turn })),
+            Decision::Terminate { turn } => {
+                let noop = webshop_env::Action::Noop(NoopReason::Malformed);
+                Some((noop, ModelTurn { terminates: true, ..turn }))
+            }
+            Decision::Stop => {
+                self.episode.truncated = true;
+                None
+            }
+        }
     }
 
-    /// Whether nothing more can be done.
-    pub fn has_ended(&self) -> bool {
+    /// Records a choice that took `env` to its present state with the result `step`.
+    pub(crate) fn record(&mut self, env: &ShopEnv, step: &Step, (action, turn): Choice) {
+        let terminates = turn.terminates;
+        self.episode.push(env, action, step, turn);
+        self.episode.truncated |= terminates;
+        self.noop = step.info.noop;
+    }
+
+    /// Whether the episode is over.
+    pub(crate) fn is_over(&self) -> bool {
         self.episode.terminated || self.episode.truncated
     }
 
-    /// What has become of it.
-    pub fn into_episode(self) -> Episode {
+    pub(crate) fn into_episode(self) -> Episode {
         self.episode
+    }
+}
+
+/// A running episode with its environment.
+#[derive(Debug)]
+pub struct Lane {
+    recorder: Recorder,
+    env: ShopEnv,
+}
+
+impl Lane {
+    /// Starts the episode of `task`, truncated after `max_steps` actions. `policy` and `prompt` are recorded.
+    pub fn new(task: &Task, max_steps: u32, policy: &str, prompt: Option<PromptStamp>) -> Self {
+        let (recorder, env) = Recorder::start(task, max_steps, policy, prompt);
+        Self { recorder, env }
+    }
+
+    /// What the policy sees, for lane `lane` of the policy.
+    pub fn view(&self, lane: usize) -> LaneView<'_> {
+        self.recorder.view(&self.env, lane)
+    }
+
+    /// Carries out a decision.
+    pub fn step(&mut self, decision: Decision) {
+        let Some(choice) = self.recorder.choose(decision) else { return };
+        let step = self.env.step(&choice.0);
+        self.recorder.record(&self.env, &step, choice);
+    }
+
+    /// Whether the episode is over.
+    pub fn is_over(&self) -> bool {
+        self.recorder.is_over()
+    }
+
+    /// The episode so far.
+    pub fn into_episode(self) -> Episode {
+        self.recorder.into_episode()
     }
 }

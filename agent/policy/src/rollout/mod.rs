@@ -1,61 +1,42 @@
-//! Policy × shops → episodes.
+//! Rollouts: a policy and tasks make episodes.
 //!
-//! [`rollout`] plays tasks on lanes: every lane is one customer in one shop; each round the policy is asked for
-//! one move per lane, and the shops answer. A lane whose episode has ended takes the next task, so that none
-//! waits for the longest. Episodes come back in the order of the tasks, or one by one as they end ([`rollout_each`]), to be
-//! put [`InOrder`]. What an episode is depends on its own
-//! coordinates only, and on the [`Beginning`] that it goes on from if it has one, so neither the number of lanes nor that of
-//! threads shows in the result.
+//! [`rollout`] runs [`Task`]s on the lanes of a [`VecEnv`]. Each round the policy decides for all running
+//! lanes at once, and the environments take one step. A lane whose episode is over takes the next task.
+//! Episodes are returned in the order of the tasks, or one by one as they end ([`rollout_each`]) to be sorted
+//! by [`InOrder`]. An episode depends on its own coordinates and prefix only, so the numbers of lanes and
+//! threads do not change the result.
 
-pub mod lane;
+pub(crate) mod lane;
+pub(crate) mod task;
 
-use webshop_lm::LmError;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use webshop_env::Shop;
+use rayon::prelude::*;
+use webshop_env::{ShopEnv, VecEnv};
 
-use crate::episode::prefix::Beginning;
-use crate::episode::{Episode, EpisodeCoordinates};
+use crate::episode::Episode;
 use crate::error::AgentError;
-use crate::rollout::lane::OpenTrip;
-use crate::policies::Policy;
+use crate::policies::policy::Policy;
+use crate::rollout::lane::{Choice, Recorder};
+use crate::rollout::task::Task;
 
-/// One trip to make.
-#[derive(Clone, Debug)]
-pub struct Task {
-    /// Where.
-    pub shop: Arc<Shop>,
-    /// What for, and which draw of it.
-    pub coordinates: EpisodeCoordinates,
-    /// Where it begins, if not at the door; made in the same shop for the same goal.
-    pub beginning: Option<Beginning>,
-}
-
-impl Task {
-    /// A trip from the shop's door.
-    pub fn new(shop: Arc<Shop>, coordinates: EpisodeCoordinates) -> Self {
-        Self { shop, coordinates, beginning: None }
-    }
-
-    /// A trip from where `beginning` stands, with the draws of this step and sample.
-    pub fn fork(beginning: &Beginning, step: u64, sample: u64) -> Self {
-        let coordinates = EpisodeCoordinates { step, sample, ..beginning.coordinates() };
-        Self { shop: beginning.shop().clone(), coordinates, beginning: Some(beginning.clone()) }
-    }
-}
+/// The fewest lanes recorded by one thread. Recording a turn takes tens of microseconds.
+const LANES_PER_THREAD: usize = 8;
 
 /// Limits of a rollout.
 #[derive(Clone, Copy, Debug)]
 pub struct RolloutConfig {
-    /// Actions after which an episode is truncated, those of its beginning included.
+    /// Actions after which an episode is truncated, those of a prefix included.
     pub max_steps: u32,
-    /// Episodes played side by side.
+    /// The number of concurrent episodes; 0 counts as 1.
     pub lanes: usize,
 }
 
-/// Plays every task and keeps the episodes, in the order of the tasks; `ended` is called with each as it ends, and with
-/// the place of its task.
+/// Runs every task and returns the episodes in the order of the tasks. `ended` is called with the position of
+/// the task and the episode when an episode ends.
+///
+/// # Errors
+/// Those of the policy.
 pub fn rollout(
     policy: &mut dyn Policy,
     tasks: &[Task],
@@ -71,8 +52,10 @@ pub fn rollout(
     Ok(episodes)
 }
 
-/// Plays every task and keeps nothing: `ended` is given each episode as it ends, and the place of its task. When that
-/// fails, so does the rollout, at once.
+/// Runs every task and keeps no episodes: `ended` gets the position of the task and the episode when it ends.
+///
+/// # Errors
+/// Those of the policy and of `ended`, which stop the rollout.
 pub fn rollout_each(
     policy: &mut dyn Policy,
     tasks: &[Task],
@@ -82,44 +65,40 @@ pub fn rollout_each(
     let n_lanes = config.lanes.clamp(1, tasks.len().max(1));
     policy.begin(n_lanes)?;
     let mut waiting = tasks.iter().enumerate();
-    let mut lanes: Vec<Option<Lane>> = Vec::new();
-    lanes.resize_with(n_lanes, || None);
-    loop {
-        for (lane, slot) in lanes.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
+    let (mut running, mut envs) = (Vec::with_capacity(n_lanes), Vec::with_capacity(n_lanes));
+    for (lane, (place, task)) in waiting.by_ref().take(n_lanes).enumerate() {
+        let (recorder, env) = start(policy, lane, task, config.max_steps)?;
+        running.push(Some(Running { place, recorder }));
+        envs.push(env);
+    }
+    let mut env = VecEnv::from_lanes(envs);
+    while running.iter().any(Option::is_some) {
+        step(policy, &mut env, &mut running)?;
+        for slot in &mut running {
+            if let Some(lane) = slot.take_if(|lane| lane.recorder.is_over()) {
+                ended(lane.place, lane.recorder.into_episode())?;
+            }
+        }
+        for (lane, slot) in running.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
             let Some((place, task)) = waiting.next() else { break };
-            policy.enter(lane);
-            if let Some(beginning) = &task.beginning {
-                for (view, turn) in beginning.past(lane, task.coordinates, config.max_steps) {
-                    policy.recall(&view, turn)?;
-                }
-            }
-            *slot = Some(Lane {
-                place,
-                trip: OpenTrip::new(task, config.max_steps, policy.name(), policy.prompt()),
-            });
-        }
-        if lanes.iter().all(Option::is_none) {
-            return Ok(());
-        }
-        play_round(policy, &mut lanes)?;
-        for slot in &mut lanes {
-            if let Some(lane) = slot.take_if(|lane| lane.trip.has_ended()) {
-                ended(lane.place, lane.trip.into_episode())?;
-            }
+            let (recorder, new) = start(policy, lane, task, config.max_steps)?;
+            env.replace_lane(lane, new);
+            *slot = Some(Running { place, recorder });
         }
     }
+    Ok(())
 }
 
-/// Puts episodes back into the order of their tasks, and holds no more of them than that takes.
+/// Restores the order of the tasks, holding as few episodes as that takes.
 #[derive(Debug, Default)]
 pub struct InOrder {
-    /// Place of the task whose episode comes next.
+    /// The position of the next episode to return.
     next: usize,
     early: BTreeMap<usize, Episode>,
 }
 
 impl InOrder {
-    /// Takes the episode of the task at `place`, and hands over those that nothing is before any more.
+    /// Takes the episode of the task at `place` and returns the episodes that are next in order.
     pub fn take(&mut self, place: usize, episode: Episode) -> impl Iterator<Item = Episode> {
         self.early.insert(place, episode);
         std::iter::from_fn(move || {
@@ -130,39 +109,72 @@ impl InOrder {
     }
 }
 
-struct Lane {
-    /// Of the task.
+/// The episode on a lane.
+struct Running {
+    /// The position of its task.
     place: usize,
-    trip: OpenTrip,
+    recorder: Recorder,
 }
 
-/// Asks for one move per occupied lane and carries them out. A trip may have ended with its beginning.
-fn play_round(policy: &mut dyn Policy, lanes: &mut [Option<Lane>]) -> Result<(), AgentError> {
-    let mut open: Vec<(usize, &mut OpenTrip)> = lanes
+/// Starts a task on a lane of the policy.
+fn start(
+    policy: &mut dyn Policy,
+    lane: usize,
+    task: &Task,
+    max_steps: u32,
+) -> Result<(Recorder, ShopEnv), AgentError> {
+    policy.enter(lane);
+    if let Some(prefix) = &task.prefix {
+        for (view, turn) in prefix.views(lane, task.coordinates, max_steps) {
+            policy.prefill(&view, turn)?;
+        }
+    }
+    Ok(Recorder::start(task, max_steps, policy.name(), policy.prompt()))
+}
+
+/// Takes one step on every running lane. An episode may be over after its prefix.
+fn step(policy: &mut dyn Policy, env: &mut VecEnv, lanes: &mut [Option<Running>]) -> Result<(), AgentError> {
+    let mut running: Vec<(usize, &mut Recorder)> = lanes
         .iter_mut()
         .enumerate()
-        .filter_map(|(at, slot)| Some((at, &mut slot.as_mut()?.trip)))
-        .filter(|(_, trip)| !trip.has_ended())
+        .filter_map(|(lane, slot)| Some((lane, &mut slot.as_mut()?.recorder)))
+        .filter(|(_, recorder)| !recorder.is_over())
         .collect();
-    let views: Vec<_> = open.iter().map(|(at, trip)| trip.view(*at)).collect();
-    let moves = policy.act(&views)?;
-    for ((_, trip), chosen) in open.iter_mut().zip(moves) {
-        trip.take(chosen);
-    }
+    let views: Vec<_> =
+        running.iter().map(|(lane, recorder)| recorder.view(&env.lanes()[*lane], *lane)).collect();
+    let decisions = policy.act(&views)?;
+    let chosen = running.iter_mut().zip(decisions);
+    let choices: Vec<Option<Choice>> =
+        chosen.map(|((_, recorder), decision)| recorder.choose(decision)).collect();
+    let actions = running.iter().zip(&choices);
+    let actions = actions.filter_map(|((lane, _), choice)| Some((*lane, choice.as_ref()?.0.clone())));
+    env.step_lanes(&actions.collect::<Vec<_>>());
+    let (envs, steps) = (env.lanes(), env.steps());
+    let recorded = running.par_iter_mut().zip(choices).with_min_len(LANES_PER_THREAD);
+    recorded.for_each(|((lane, recorder), choice)| {
+        if let Some(choice) = choice {
+            recorder.record(&envs[*lane], &steps[*lane], choice);
+        }
+    });
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::Arc;
 
+    use webshop_env::Shop;
+    use webshop_lm::LmError;
     use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
 
     use super::*;
-    use crate::policies::{LaneView, Move, RandomPolicy};
-    use crate::episode::file::TripFile;
+    use crate::episode::EpisodeCoordinates;
+    use crate::episode::file::EpisodeFile;
+    use crate::policies::policy::{Decision, LaneView};
+    use crate::policies::random::RandomPolicy;
 
-    /// Random trips, which differ in length, until so many rounds have been played.
+    /// Random episodes, which differ in length, until so many rounds have been played.
     struct Failing {
         random: RandomPolicy,
         rounds: usize,
@@ -173,7 +185,7 @@ mod tests {
             self.random.name()
         }
 
-        fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
+        fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError> {
             self.rounds = self.rounds.checked_sub(1).ok_or(LmError::Sampling("enough".into()))?;
             self.random.act(lanes)
         }
@@ -194,24 +206,23 @@ mod tests {
     /// A rollout that writes as `webshop rollout --out` does: the text of its file, and how it ended.
     fn written(rounds: usize) -> (String, Result<(), AgentError>) {
         let (tasks, folder) = (tasks(), tempfile::tempdir().unwrap());
-        let path = folder.path().join("trips.jsonl");
-        let (mut file, mut order) = (TripFile::create(&path).unwrap(), InOrder::default());
+        let path = folder.path().join("episodes.jsonl");
+        let (mut file, mut order) = (EpisodeFile::create(&path).unwrap(), InOrder::default());
         let mut policy = Failing { random: RandomPolicy::new(Seed(0)), rounds };
         let ended = rollout_each(&mut policy, &tasks, LIMITS, &mut |place, episode| {
-            order.take(place, episode).try_for_each(|trip| file.append(&trip.record(&tasks[0].shop)))
+            order.take(place, episode).try_for_each(|episode| file.append(&episode))
         });
         (fs::read_to_string(&path).unwrap(), ended)
     }
 
     #[test]
-    fn whatever_ends_a_rollout_leaves_the_first_trips_in_order() {
+    fn an_interrupted_rollout_leaves_the_first_episodes_in_order() {
         let tasks = tasks();
         let mut random = RandomPolicy::new(Seed(0));
         let mut ends = Vec::new();
         let whole = rollout(&mut random, &tasks, LIMITS, &mut |place, _| ends.push(place)).unwrap();
-        assert!(!ends.is_sorted(), "no trip overtakes another: {ends:?}");
-        let lines =
-            whole.iter().map(|trip| serde_json::to_string(&trip.record(&tasks[0].shop)).unwrap() + "\n");
+        assert!(!ends.is_sorted(), "no episode overtakes another: {ends:?}");
+        let lines = whole.iter().map(|episode| serde_json::to_string(episode).unwrap() + "\n");
         let lines: Vec<String> = lines.collect();
         let mut counts = Vec::new();
         for rounds in 0..60 {
@@ -226,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn an_episode_that_cannot_be_kept_stops_the_rollout() {
+    fn an_error_of_the_callback_stops_the_rollout() {
         let mut n_ended = 0;
         let mut policy = RandomPolicy::new(Seed(0));
         let ended = rollout_each(&mut policy, &tasks(), LIMITS, &mut |_, _| {
             n_ended += 1;
-            Err(LmError::Write { path: "trips.jsonl".into(), reason: "no space".into() })
+            Err(AgentError::write("episodes.jsonl".as_ref(), std::io::Error::other("no space")))
         });
-        assert_eq!(ended.unwrap_err().to_string(), "cannot write `trips.jsonl`: no space");
+        assert_eq!(ended.unwrap_err().to_string(), "cannot write `episodes.jsonl`: no space");
         assert_eq!(n_ended, 1);
     }
 }

@@ -1,9 +1,14 @@
-//! openai.
+//! Model servers with OpenAI's interface: `POST …/chat/completions`.
 
-pub mod client;
-pub mod episode;
-pub mod policy;
-pub mod request;
-pub mod response;
-pub mod resume;
-pub mod single_step;
+pub(crate) mod endpoint;
+
+pub(crate) mod request;
+mod response;
+
+mod client;
+
+pub(crate) mod episode;
+
+pub(crate) mod policy;
+pub(crate) mod resume;
+pub(crate) mod single_step;

@@ -1,7 +1,4 @@
-//! How a model behind a server is asked: what every request says, and when one is repeated.
-//!
-//! An [`AskConfig`] makes the body of a request out of messages and the address of the answer, from which the request's seed
-//! follows. It sends nothing.
+//! Requests to a model server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,56 +6,59 @@ use std::time::Duration;
 use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
+use webshop_agent::{PromptFormat, PromptStamp, Sampling};
+use webshop_lm::chat::Message;
 use webshop_products::{Purpose, Seed};
 
-use webshop_lm::Message;
-use webshop_agent::Dialect;
-use webshop_agent::{PromptStamp, Sampling};
+/// The seeds of requests.
+const REQUEST: Purpose = Purpose::new("request");
+/// The random part of waits between retries.
+const BACKOFF: Purpose = Purpose::new("backoff");
 
-/// How a model is asked.
+/// The content of requests, and when they are repeated.
 #[derive(Clone, Debug)]
-pub struct AskConfig {
-    /// By which name the server knows the model.
+pub struct RequestConfig {
+    /// The model's name on the server.
     pub model: String,
-    /// How it is spoken to.
-    pub dialect: Dialect,
-    /// How its answers are drawn.
+    /// The prompt format.
+    pub prompt_format: PromptFormat,
+    /// How completions are sampled.
     pub sampling: Sampling,
-    /// Further fields of each request; null leaves one of ours out.
-    pub more: Map<String, Value>,
-    /// Answers that are waited for at one time: one of each trip or question.
+    /// Further fields of each request; null removes a field.
+    pub extra_body: Map<String, Value>,
+    /// The number of concurrent requests: one for each episode or single-step prompt.
     pub concurrency: usize,
-    /// How long to wait for an answer.
-    pub answer_limit: Duration,
-    /// What is tried again, and when.
+    /// The maximum duration of a request.
+    pub request_timeout: Duration,
+    /// Retries of failed requests.
     pub retries: Retries,
 }
 
-/// When a request is repeated that failed for the time being.
+/// Retries of requests after temporary failures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retries {
-    /// How often.
-    pub of_request: u32,
-    /// The mean wait before the first repetition; it doubles with each, up to a minute. Where the server says how long to
-    /// wait, that counts.
+    /// The maximum number of retries of a request.
+    pub per_request: u32,
+    /// The mean wait before the first retry. It doubles with each retry, up to a minute. A wait requested by
+    /// the server replaces it.
     pub first_wait: Duration,
 }
 
-impl AskConfig {
-    /// How the model is spoken to, as every record says it.
+impl RequestConfig {
+    /// The prompt format and sampling, as recorded with each episode.
     pub(super) fn prompt(&self) -> PromptStamp {
         PromptStamp {
-            dialect: self.dialect,
-            version: self.dialect.version().into(),
+            prompt_format: self.prompt_format,
+            version: self.prompt_format.version().into(),
             model: Some(Arc::from(self.model.as_str())),
             sampling: Some(self.sampling),
         }
     }
 
-    /// What is posted for the answer at this address.
-    pub(super) fn request(&self, messages: &[Message], at: &[u64]) -> Value {
-        // Servers take seeds of various widths; all take one of 31 bits.
-        let seed = self.draws(Purpose::Request, at).next_u32() >> 1;
+    /// The body of the request for the completion at these coordinates.
+    pub(super) fn body(&self, messages: &[Message], coordinates: &[u64]) -> Value {
+        // Servers take seeds of various widths; all take 31 bits.
+        let seed = self.rng(REQUEST, coordinates).next_u32() >> 1;
         let mut body = Map::new();
         let mut set = |field: &str, value: Value| body.insert(field.to_owned(), value);
         set("model", json!(self.model));
@@ -67,20 +67,20 @@ impl AskConfig {
         set("top_p", json!(self.sampling.top_p));
         set("max_tokens", json!(self.sampling.max_tokens));
         set("seed", json!(seed));
-        if let Some(tools) = self.dialect.tools() {
+        if let Some(tools) = self.prompt_format.tools() {
             set("tools", Value::Array(tools));
         }
-        body.extend(self.more.clone());
+        body.extend(self.extra_body.clone());
         body.retain(|_, value| !value.is_null());
         Value::Object(body)
     }
 
-    /// How waits at this address vary.
-    pub(super) fn jitter(&self, at: &[u64]) -> ChaCha8Rng {
-        self.draws(Purpose::Backoff, at)
+    /// The generator of the waits of the request at these coordinates.
+    pub(super) fn jitter(&self, coordinates: &[u64]) -> ChaCha8Rng {
+        self.rng(BACKOFF, coordinates)
     }
 
-    fn draws(&self, purpose: Purpose, at: &[u64]) -> ChaCha8Rng {
-        Seed(self.sampling.seed).rng(purpose, at)
+    fn rng(&self, purpose: Purpose, coordinates: &[u64]) -> ChaCha8Rng {
+        Seed(self.sampling.seed).rng(purpose, coordinates)
     }
 }

@@ -1,30 +1,30 @@
-//! What a model server answers with.
+//! Replies of a model server.
 //!
-//! A [`Reply`] is the message of its first choice, and why it ended. It is read strictly where a trip depends on it and
-//! loosely elsewhere, as servers add fields of their own. A [`ServerError`] is what stands in its place.
+//! A [`Reply`] is the message of the first choice, and why it ended. Unknown fields are ignored, because
+//! servers add fields of their own. A [`ServerError`] is the reply to a refused request.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use webshop_lm::{Message, Role, ToolCall};
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
+use webshop_lm::chat::{Message, Role, ToolCall};
 use webshop_lm::StopReason;
 
-/// What the model said.
+/// A completion.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reply {
-    /// Its text; empty where calls are all there is.
+    /// The text; empty if there are only calls.
     content: String,
     calls: Vec<Call>,
-    /// Why it ended; none for reasons that have no name here.
-    pub stop: Option<StopReason>,
+    /// Why it ended; `None` for unknown reasons.
+    pub(super) stop: Option<StopReason>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Call {
     id: Option<String>,
     name: String,
-    /// An object, or the text of what should have been one.
+    /// An object, or the text of one.
     arguments: Value,
 }
 
@@ -35,18 +35,18 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Choice {
-    message: Said,
+    message: RawMessage,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct RawMessage {
     content: Option<String>,
-    tool_calls: Option<Vec<SaidCall>>,
+    tool_calls: Option<Vec<RawCall>>,
 }
 
 #[derive(Deserialize)]
-struct SaidCall {
+struct RawCall {
     id: Option<String>,
     function: Function,
 }
@@ -59,11 +59,11 @@ struct Function {
 }
 
 impl Reply {
-    /// Reads an answer.
-    pub fn read(text: &str) -> Result<Reply, String> {
+    /// Parses a reply.
+    pub(super) fn read(text: &str) -> Result<Reply, String> {
         let document: Document =
-            serde_json::from_str(text).map_err(|error| format!("no chat completion, {error}"))?;
-        let choice = document.choices.into_iter().next().ok_or("a chat completion without choices")?;
+            serde_json::from_str(text).map_err(|error| format!("not a chat completion: {error}"))?;
+        let choice = document.choices.into_iter().next().ok_or("the chat completion has no choices")?;
         let stop = match choice.finish_reason.as_deref() {
             Some("stop" | "tool_calls" | "function_call") => Some(StopReason::EndOfTurn),
             Some("length") => Some(StopReason::Length),
@@ -77,10 +77,10 @@ impl Reply {
         Ok(Reply { content: choice.message.content.unwrap_or_default(), calls: calls.collect(), stop })
     }
 
-    /// The message as a trip in `dialect` goes on from it after so many turns. Of several calls the first one stands,
-    /// as it is the one that is made; a call whose arguments are no object stands in the text, where it means nothing.
-    pub fn message(self, dialect: Dialect, turn: usize) -> Message {
-        let call = self.calls.into_iter().next().filter(|_| dialect.tools().is_some());
+    /// The message of turn `turn` in `prompt_format`. Only the first of several calls is kept, because only
+    /// it is executed. A call whose arguments are not an object becomes text without effect.
+    pub(super) fn message(self, prompt_format: PromptFormat, turn: usize) -> Message {
+        let call = self.calls.into_iter().next().filter(|_| prompt_format.tools().is_some());
         let Some(Call { id, name, arguments }) = call else {
             return Message::text(Role::Assistant, self.content);
         };
@@ -98,7 +98,7 @@ impl Reply {
     }
 }
 
-/// The arguments as the object that they are or whose text they are.
+/// The arguments as an object; `None` if they are not one.
 fn arguments_of(arguments: &Value) -> Option<Map<String, Value>> {
     match arguments {
         Value::Object(arguments) => Some(arguments.clone()),
@@ -107,35 +107,35 @@ fn arguments_of(arguments: &Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// What a server says of an error, in the forms in use.
+/// An error reply, in the common forms.
 #[derive(Default)]
 pub(super) struct ServerError {
-    /// In its own words.
-    pub message: Option<String>,
-    /// What it calls the error.
+    /// The message.
+    pub(super) message: Option<String>,
+    /// Its codes and types.
     names: Vec<String>,
 }
 
 impl ServerError {
-    /// Reads what came with an error, whatever it is.
-    pub fn read(text: &str) -> ServerError {
+    /// Parses the body of an error reply; empty if it is not JSON.
+    pub(super) fn read(text: &str) -> ServerError {
         let Ok(value) = serde_json::from_str::<Value>(text) else { return ServerError::default() };
         let error = match &value["error"] {
             Value::Null => &value,
             error => error,
         };
-        let told = [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str);
+        let message = [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str);
         let names = [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str);
-        ServerError { message: told.map(str::to_owned), names: names.map(str::to_owned).collect() }
+        ServerError { message: message.map(str::to_owned), names: names.map(str::to_owned).collect() }
     }
 
-    /// Whether the chat is longer than the model can read: OpenAI's name of it, llama.cpp's, and the words that vLLM
-    /// and SGLang have in common.
-    pub fn is_about_length(&self) -> bool {
+    /// Whether the chat exceeds the model's context: the codes of OpenAI and llama.cpp, and the message of
+    /// vLLM and SGLang.
+    pub(super) fn is_context_exceeded(&self) -> bool {
         let is_name =
             |name: &String| matches!(&**name, "context_length_exceeded" | "exceed_context_size_error");
-        let says = |message: &String| message.contains("maximum context length");
-        self.names.iter().any(is_name) || self.message.as_ref().is_some_and(says)
+        let is_message = |message: &String| message.contains("maximum context length");
+        self.names.iter().any(is_name) || self.message.as_ref().is_some_and(is_message)
     }
 }
 
@@ -153,46 +153,47 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_texts() {
-        let said = |finish_reason| reply(json!({ "role": "assistant", "content": "hm" }), finish_reason);
-        assert_eq!(said("stop").stop, Some(StopReason::EndOfTurn));
-        assert_eq!(said("length").stop, Some(StopReason::Length));
-        assert_eq!(said("content_filter").stop, None);
-        assert_eq!(said("stop").message(Dialect::Ragen, 0), Message::text(Role::Assistant, "hm"));
+    fn text_replies_become_text_messages() {
+        let parsed = |finish_reason| reply(json!({ "role": "assistant", "content": "hm" }), finish_reason);
+        assert_eq!(parsed("stop").stop, Some(StopReason::EndOfTurn));
+        assert_eq!(parsed("length").stop, Some(StopReason::Length));
+        assert_eq!(parsed("content_filter").stop, None);
+        assert_eq!(parsed("stop").message(PromptFormat::Ragen, 0), Message::text(Role::Assistant, "hm"));
     }
 
     #[test]
-    fn of_several_calls_the_first_stands() {
+    fn the_first_of_several_calls_is_kept() {
         let call = |id: Value, arguments: Value| json!({ "id": id, "type": "function", "function": { "name": "click", "arguments": arguments } });
-        let said = |calls: Value| reply(json!({ "content": null, "tool_calls": calls }), "tool_calls");
-        let two = said(json!([
+        let parsed = |calls: Value| reply(json!({ "content": null, "tool_calls": calls }), "tool_calls");
+        let two = parsed(json!([
             call(json!("a"), json!(r#"{"label": "x"}"#)),
             call(json!("b"), json!(r#"{"label": "y"}"#))
         ]));
-        let message = two.message(Dialect::ToolCall, 3);
+        let message = two.message(PromptFormat::ToolCall, 3);
         let [made] = &message.tool_calls[..] else { panic!("one call: {message:?}") };
         assert_eq!((made.id.as_str(), &made.arguments["label"]), ("a", &json!("x")));
         let nameless =
-            said(json!([call(Value::Null, json!({ "label": "x" }))])).message(Dialect::ToolCall, 3);
+            parsed(json!([call(Value::Null, json!({ "label": "x" }))])).message(PromptFormat::ToolCall, 3);
         assert_eq!(nameless.tool_calls[0].id, "call_3");
-        let broken = said(json!([call(json!("a"), json!("{\"label\": "))])).message(Dialect::ToolCall, 3);
+        let broken =
+            parsed(json!([call(json!("a"), json!("{\"label\": "))])).message(PromptFormat::ToolCall, 3);
         assert_eq!(broken, Message::text(Role::Assistant, "click({\"label\": )"));
     }
 
     #[test]
-    fn what_is_no_completion_is_refused() {
+    fn invalid_replies_are_errors() {
         for text in ["", "{", "[]", "{}", r#"{"choices":[]}"#, r#"{"choices":[{"text":"x"}]}"#] {
             assert!(Reply::read(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn errors_are_read_in_the_forms_in_use() {
-        let check = |text, message: Option<&str>, is_about_length| {
+    fn error_replies_of_all_servers_are_parsed() {
+        let check = |text, message: Option<&str>, is_context_exceeded| {
             let error = ServerError::read(text);
             assert_eq!(
-                (error.message.as_deref(), error.is_about_length()),
-                (message, is_about_length),
+                (error.message.as_deref(), error.is_context_exceeded()),
+                (message, is_context_exceeded),
                 "{text}"
             );
         };

@@ -1,110 +1,108 @@
-//! Going on with a file of trips.
-//!
-//! [`resume_file`] makes the trips in a file again and says which those were, after any end of the program that wrote
-//! it. What the file holds must have come about as the rest will. It repairs nothing but a last line without an end.
+//! Resuming a rollout file.
 
-use crate::error::RemoteError;
-use webshop_agent::AgentError;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use webshop_agent::{
+    AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, PromptFormat, PromptStamp, Sampling,
+    Task, read_episode,
+};
 use webshop_env::Shop;
 
-use crate::openai::policy::{REMOTE, RemotePolicy};
-use webshop_agent::Dialect;
-use webshop_agent::{Episode, EpisodeCoordinates, EpisodeRecord, PromptStamp, Sampling};
-use webshop_agent::remake;
-use webshop_agent::Task;
-use webshop_agent::TripFile;
-use webshop_agent::episode::file::cannot_read;
+use crate::error::RemoteError;
+use crate::openai::episode::REMOTE;
+use crate::openai::policy::RemotePolicy;
 
-/// What a file held when it was gone on with.
+/// The episodes of a resumed file.
 #[derive(Clone, Debug)]
-pub struct Kept {
-    /// The trip of each task that has one, in the order of the tasks.
+pub struct ResumedEpisodes {
+    /// The episode of each task that has one, in the order of the tasks.
     pub episodes: Vec<Option<Episode>>,
-    /// Bytes of a last line without an end, which were dropped.
+    /// The length of an incomplete last line, which was removed.
     pub dropped_bytes: u64,
 }
 
-/// A file of trips that `policy` made for some of these tasks in this shop. A last line that was not written to its
-/// end is dropped from it.
+/// Opens a file with episodes of `policy` for some of `tasks`, all in `shop`, and replays them. Removes a
+/// last line without a line break.
 ///
 /// # Errors
-/// If it is not there, if another program writes to it, or at the first line that does not belong in it.
+/// If the file does not exist or is open in another program, or a line is not an episode of the same policy,
+/// settings, shop and tasks.
 pub fn resume_file(
     path: &Path,
     policy: &RemotePolicy,
     tasks: &[Task],
     shop: &Arc<Shop>,
-) -> Result<(TripFile, Kept), RemoteError> {
-    let (mut file, bytes) = TripFile::open(path)?;
+) -> Result<(EpisodeFile, ResumedEpisodes), RemoteError> {
+    let refuse = |reason: String| RemoteError::Resume { path: path.to_owned(), reason };
+    let (mut file, bytes) = EpisodeFile::open(path)?;
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let text = std::str::from_utf8(&bytes[..end]).map_err(|error| cannot_read(path, &error))?;
-    let terms = Terms { policy, tasks, shop };
-    let episodes = terms.read(text).map_err(|error| cannot_read(path, &error))?;
-    file.cut(end as u64)?;
-    Ok((file, Kept { episodes, dropped_bytes: (bytes.len() - end) as u64 }))
+    let text = std::str::from_utf8(&bytes[..end]).map_err(|error| refuse(error.to_string()))?;
+    let rollout = Rollout { policy, tasks, shop };
+    let episodes = rollout.read(text).map_err(|error| refuse(error.to_string()))?;
+    file.truncate(end as u64)?;
+    Ok((file, ResumedEpisodes { episodes, dropped_bytes: (bytes.len() - end) as u64 }))
 }
 
-/// What all trips of a file have in common.
-struct Terms<'a> {
+/// What all episodes of a file have in common.
+struct Rollout<'a> {
     policy: &'a RemotePolicy,
     tasks: &'a [Task],
     shop: &'a Arc<Shop>,
 }
 
-impl Terms<'_> {
-    /// The trip of each task, where the lines hold one.
-    fn read(&self, lines: &str) -> Result<Vec<Option<Episode>>, RemoteError> {
+impl Rollout<'_> {
+    /// The episode of each task that has a line.
+    fn read(&self, text: &str) -> Result<Vec<Option<Episode>>, AgentError> {
         let places: BTreeMap<EpisodeCoordinates, usize> =
             self.tasks.iter().enumerate().map(|(place, task)| (task.coordinates, place)).collect();
         let mut episodes = vec![None; self.tasks.len()];
-        for (at, text) in lines.lines().enumerate() {
-            let line = at + 1;
-            let refuse = |reason: String| Err(AgentError::Line { line, reason }.into());
+        for (text, line) in text.lines().zip(1..) {
+            let refuse = |reason: String| Err(AgentError::Line { line, reason });
             if text.trim().is_empty() {
                 continue;
             }
-            let differing = self.differences(text, line)?;
-            if !differing.is_empty() {
-                return refuse(format!("not made as the rest would be: {}", differing.join(", ")));
+            let recorded =
+                Episode::read(text).map_err(|error| AgentError::Line { line, reason: error.to_string() })?;
+            let differences = self.differences(&recorded);
+            if !differences.is_empty() {
+                return refuse(format!("the settings differ: {}", differences.join(", ")));
             }
-            let episode = remake(text, line, self.shop)?;
-            let EpisodeCoordinates { goal, sample, .. } = episode.coordinates;
-            let Some(&place) = places.get(&episode.coordinates) else {
-                return refuse(format!("a trip for goal {} ({sample}), which is not asked for", goal.0));
+            let episode = read_episode(text, line, self.shop)?;
+            let EpisodeCoordinates { goal, sample, .. } = episode.meta.coordinates;
+            let Some(&place) = places.get(&episode.meta.coordinates) else {
+                return refuse(format!("goal {} (sample {sample}) is not among the tasks", goal.0));
             };
             if episodes[place].replace(episode).is_some() {
-                return refuse(format!("a second trip for goal {} ({sample})", goal.0));
+                return refuse(format!("a second episode for goal {} (sample {sample})", goal.0));
             }
         }
         Ok(episodes)
     }
 
-    /// In what the trip of a line differs from those that are to be made, then and now.
-    fn differences(&self, text: &str, line: usize) -> Result<Vec<String>, RemoteError> {
-        let record: EpisodeRecord<'_> = serde_json::from_str(text)
-            .map_err(|error| AgentError::Line { line, reason: format!("no recorded trip: {error}") })?;
-        let PromptStamp { dialect, version, model, sampling } = self.policy.prompt();
-        let mut differing: Vec<String> = Vec::new();
-        let mut compare = |what: &str, then: String, now: String| {
-            if then != now {
-                differing.push(format!("{what} `{then}` then, `{now}` now"));
+    /// The settings in which a recorded episode differs from this rollout.
+    fn differences(&self, recorded: &Episode) -> Vec<String> {
+        let EpisodeMeta { policy, fingerprint, .. } = &recorded.meta;
+        let there = &recorded.meta;
+        let PromptStamp { prompt_format, version, model, sampling } = self.policy.prompt();
+        let mut differences: Vec<String> = Vec::new();
+        let mut compare = |what: &str, recorded: String, now: String| {
+            if recorded != now {
+                differences.push(format!("{what} was `{recorded}`, is `{now}`"));
             }
         };
         let name = |name: Option<&str>| name.unwrap_or("none").to_owned();
-        compare("policy", record.policy.to_string(), REMOTE.into());
-        compare("model", name(record.model.as_deref()), name(model.as_deref()));
-        compare("dialect", name(record.dialect.map(Dialect::name)), dialect.name().to_owned());
-        compare("prompt", name(record.prompt_version.as_deref()), version.to_string());
-        let drawn = |of: Option<Sampling>| serde_json::to_string(&of).expect("numbers are JSON");
-        compare("sampling", drawn(record.sampling), drawn(sampling));
-        let steps = |steps: u32| steps.to_string();
-        compare("max_steps", steps(record.trip.config.max_steps), steps(self.policy.max_steps()));
-        let parts = record.fingerprint.differences(self.shop.fingerprint());
-        differing.extend((!parts.is_empty()).then(|| format!("another shop ({})", parts.join(", "))));
-        Ok(differing)
+        compare("policy", policy.to_string(), REMOTE.into());
+        compare("model", name(there.model.as_deref()), name(model.as_deref()));
+        let recorded_format = name(there.prompt_format.map(PromptFormat::name));
+        compare("prompt format", recorded_format, prompt_format.name().to_owned());
+        compare("prompt version", name(there.prompt_version.as_deref()), version.to_string());
+        let json = |of: Option<Sampling>| serde_json::to_string(&of).expect("numbers are valid JSON");
+        compare("sampling", json(there.sampling), json(sampling));
+        compare("step limit", recorded.config.max_steps.to_string(), self.policy.max_steps().to_string());
+        let parts = fingerprint.differences(self.shop.fingerprint());
+        differences.extend((!parts.is_empty()).then(|| format!("another shop ({})", parts.join(", "))));
+        differences
     }
 }

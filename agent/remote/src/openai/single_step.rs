@@ -1,104 +1,111 @@
-//! Single steps, asked of a model behind a server.
-//!
-//! A [`RemoteInterviewer`] asks about each [`Sample`] by itself, as [`webshop_agent::Interviewer`] asks a model of our own: where the
-//! chat is too long for the model, it is told again without its oldest page, as long as the dialect can do without. Questions
-//! are under way side by side, and answers stand in the order of the questions. It judges nothing, and gives up at the first
-//! question that fails for good: a table without it would be about other steps.
+//! Single-step completions from a model server.
 
-use webshop_agent::AgentError;
-use crate::error::RemoteError;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
+use webshop_agent::next_action::Example;
+use webshop_agent::{AgentError, PromptFormat, PromptStamp};
 
-use crate::openai::client::{Client, Refusal};
-use crate::openai::policy::{AskConfig, Endpoint};
-use webshop_agent::PromptStamp;
-use webshop_agent::next_action::Sample;
+use crate::error::RemoteError;
+use crate::openai::client::{Client, Failure};
+use crate::openai::endpoint::Endpoint;
+use crate::openai::request::RequestConfig;
 
-/// Asks a server about single steps in a dialect of Shop-R1's.
+/// Completes single-step prompts in a format of Shop-R1.
+///
+/// Like [`webshop_agent::SingleStepSampler`], it drops the oldest page of a prompt that is too long for the
+/// model, as often as the format can. The first example without a completion is an error, because figures
+/// without it would be about other examples.
 #[derive(Clone, Debug)]
-pub struct RemoteInterviewer {
-    asking: Arc<Asking>,
+pub struct RemoteSingleStepSampler {
+    shared: Arc<Shared>,
 }
 
-/// What the questions share.
 #[derive(Debug)]
-struct Asking {
+struct Shared {
     client: Client,
-    config: AskConfig,
+    config: RequestConfig,
 }
 
-impl RemoteInterviewer {
-    /// Asks the model at `endpoint`. Nothing is sent yet.
+impl RemoteSingleStepSampler {
+    /// A sampler for the model at `endpoint`. Sends nothing.
     ///
     /// # Errors
-    /// If the dialect is not one of Shop-R1's, or no client can be made.
-    pub fn new(endpoint: Endpoint, config: AskConfig) -> Result<Self, RemoteError> {
-        if !config.dialect.is_shop_r1() {
-            return Err(AgentError::SingleSteps(config.dialect).into());
+    /// If the prompt format is not one of Shop-R1, or the HTTP client cannot be created.
+    pub fn new(endpoint: Endpoint, config: RequestConfig) -> Result<Self, RemoteError> {
+        if !config.prompt_format.is_shop_r1() {
+            return Err(unsupported(config.prompt_format));
         }
         let client = Client::new(endpoint, &config)?;
-        Ok(Self { asking: Arc::new(Asking { client, config }) })
+        Ok(Self { shared: Arc::new(Shared { client, config }) })
     }
 
-    /// How the model is spoken to.
+    /// The prompt format and sampling.
     pub fn prompt(&self) -> PromptStamp {
-        self.asking.config.prompt()
+        self.shared.config.prompt()
     }
 
-    /// What the model answers at each step, in the order of the steps; `None` where the question is too long for it even
-    /// without past pages. `ended` is told how many more answers have come.
+    /// The completion of each example, in the order of the examples; `None` if the prompt is too long for the
+    /// model even without past pages. `progress` gets the number of new completions.
     ///
-    /// What is asked depends on the steps, their places and the seed alone.
+    /// Requests depend only on the examples, their positions and the seed.
     ///
     /// # Errors
-    /// If nobody answers at the address or the server refuses key, model or address; [`RemoteError::NoAnswer`] if a question
-    /// fails for good.
-    pub fn answers(&self, steps: &[Sample], ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>, RemoteError> {
-        self.asking.client.wait_for(self.answer_all(steps, ended))
+    /// If the server cannot be reached or refuses the key, the model or the address;
+    /// [`RemoteError::NoCompletion`] if an example fails for good.
+    pub fn sample(
+        &self,
+        examples: &[Example],
+        progress: &dyn Fn(u64),
+    ) -> Result<Vec<Option<String>>, RemoteError> {
+        self.shared.client.block_on(self.sample_all(examples, progress))
     }
 
-    async fn answer_all(
+    async fn sample_all(
         &self,
-        steps: &[Sample],
-        ended: &dyn Fn(u64),
+        examples: &[Example],
+        progress: &dyn Fn(u64),
     ) -> Result<Vec<Option<String>>, RemoteError> {
-        let mut answers = vec![None; steps.len()];
-        let mut waiting = steps.iter().cloned().enumerate();
-        let mut under_way = JoinSet::new();
+        let mut completions = vec![None; examples.len()];
+        let mut waiting = examples.iter().cloned().enumerate();
+        let mut running = JoinSet::new();
         loop {
-            while under_way.len() < self.asking.config.concurrency.max(1)
-                && let Some((place, step)) = waiting.next()
+            while running.len() < self.shared.config.concurrency.max(1)
+                && let Some((place, example)) = waiting.next()
             {
-                let asking = self.asking.clone();
-                under_way.spawn(async move { (place, asking.answer(place, &step).await) });
+                let shared = self.shared.clone();
+                running.spawn(async move { (place, shared.complete(place, &example).await) });
             }
-            let Some(joined) = under_way.join_next().await else { return Ok(answers) };
-            let (place, answer) = joined.expect("no question is aborted, and none panics");
-            answers[place] = answer?;
-            ended(1);
+            let Some(joined) = running.join_next().await else { return Ok(completions) };
+            let (place, completion) = joined.expect("no request is aborted, and none panics");
+            completions[place] = completion?;
+            progress(1);
         }
     }
 }
 
-impl Asking {
-    async fn answer(&self, place: usize, step: &Sample) -> Result<Option<String>, RemoteError> {
-        let dialect = self.config.dialect;
-        for n_forgotten in 0..=dialect.n_forgettable(step.context.len()) {
-            let messages =
-                dialect.question(step, n_forgotten, false).ok_or(AgentError::SingleSteps(dialect))?;
-            let request = self.config.request(&messages, &[place as u64]);
-            let jitter = self.config.jitter(&[place as u64, n_forgotten as u64]);
-            match self.client.ask(&request, jitter).await {
-                Ok(Some(reply)) => return Ok(Some(reply.message(dialect, 0).content)),
+impl Shared {
+    async fn complete(&self, place: usize, example: &Example) -> Result<Option<String>, RemoteError> {
+        let prompt_format = self.config.prompt_format;
+        for n_dropped in 0..=prompt_format.n_droppable(example.context.len()) {
+            let messages = prompt_format
+                .single_step_messages(example, n_dropped, false)
+                .ok_or_else(|| unsupported(prompt_format))?;
+            let body = self.config.body(&messages, &[place as u64]);
+            let jitter = self.config.jitter(&[place as u64, n_dropped as u64]);
+            match self.client.complete(&body, jitter).await {
+                Ok(Some(reply)) => return Ok(Some(reply.message(prompt_format, 0).content)),
                 Ok(None) => (),
-                Err(Refusal::Closed(error)) => return Err(error),
-                Err(Refusal::Failed(reason) | Refusal::Refused(reason)) => {
-                    return Err(RemoteError::NoAnswer { step: step.id.clone(), reason });
+                Err(Failure::Server(error)) => return Err(error),
+                Err(Failure::Temporary(reason) | Failure::Request(reason)) => {
+                    return Err(RemoteError::NoCompletion { example: example.id.clone(), reason });
                 }
             }
         }
         Ok(None)
     }
+}
+
+fn unsupported(prompt_format: PromptFormat) -> RemoteError {
+    AgentError::SingleSteps { prompt_format: prompt_format.name() }.into()
 }

@@ -1,72 +1,67 @@
 //! Fetching pages.
 //!
-//! A [`Client`] asks for what a [`Link`] stands for and goes where it is redirected; [`Fetched`] is the page and the
-//! address it was found at, to which its own links are relative. Neither leaves the host that was asked first: what
-//! stands in a page is the site's word, and no reason to send requests elsewhere.
-//!
-//! No cookies, no cache, no proxies: the original keeps all it knows of a trip in its addresses. Every request has a
-//! connection of its own, as one that is kept may be closed by the site when it is about to be used.
+//! A [`Client`] follows links and redirects. [`Fetched`] is a page with its address, to which its links are
+//! relative. Requests never leave the host of the first one: pages are not trusted to send requests
+//! elsewhere. There are no cookies, caches or proxies: the original keeps the state of a session in its
+//! addresses. Each request has its own connection, because the site may close an idle one at any time.
 
-use crate::error::RemoteError;
 use std::time::Duration;
 
 use reqwest::{RequestBuilder, Response, Url, redirect};
 use webshop_env::{ForeignPage, Link, Method, read_html};
 
-use crate::connection::{cause, is_refused};
+use crate::connection::{is_refused, root_cause};
+use crate::error::RemoteError;
 
-/// How often a request may be redirected. The original does so once, after a search.
+/// The maximum redirects of a request. The original redirects once, after a search.
 const MAX_REDIRECTS: usize = 10;
 
-/// The most bytes of a document. The original's pages hold some tens of thousands.
+/// The maximum size of a document in bytes. The original's pages have tens of kilobytes.
 const MAX_BYTES: usize = 4 << 20;
 
-/// How long a connection may take, of which little is a server's own time.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// The maximum duration of connecting.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// A page of a shop.
+/// A page and its address.
 pub(super) struct Fetched {
-    /// Where it was found.
-    pub url: Url,
-    /// What it shows.
-    pub page: ForeignPage,
+    /// The address after redirects.
+    pub(super) url: Url,
+    /// The page.
+    pub(super) page: ForeignPage,
 }
 
-/// Who asks for pages.
+/// An HTTP client for pages.
 pub(super) struct Client {
     http: reqwest::Client,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Client {
-    /// A client that waits so long for a page.
-    pub fn new(patience: Duration) -> Result<Client, String> {
+    /// A client with this timeout per request.
+    pub(super) fn new(timeout: Duration) -> Result<Client, String> {
         let http = reqwest::Client::builder()
             .user_agent(concat!("webshop/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::custom(follow_redirect))
-            .timeout(patience)
-            .connect_timeout(CONNECT_PATIENCE)
+            .timeout(timeout)
+            .connect_timeout(CONNECT_LIMIT)
             .pool_max_idle_per_host(0)
             .no_proxy()
             .build()
-            .map_err(|error| cause(&error))?;
-        Ok(Client { http, patience })
+            .map_err(|error| root_cause(&error))?;
+        Ok(Client { http, timeout })
     }
 
     /// Fetches the page at `url`.
-    pub async fn open(&self, url: &Url) -> Result<Fetched, RemoteError> {
+    pub(super) async fn open(&self, url: &Url) -> Result<Fetched, RemoteError> {
         self.fetch(url, self.http.get(url.clone())).await
     }
 
-    /// Follows a link that stands on the page `from`.
-    pub async fn follow(&self, from: &Fetched, link: &Link) -> Result<Fetched, RemoteError> {
+    /// Follows a link of the page `from`.
+    pub(super) async fn follow(&self, from: &Fetched, link: &Link) -> Result<Fetched, RemoteError> {
         let mut url = match from.url.join(&link.address) {
             Ok(url) if is_same_host(&url, &from.url) => url,
             _ => {
-                return Err(fault(
-                    &from.url,
-                    format!("its link `{}` leads away from the site", link.address),
-                ));
+                return Err(fault(&from.url, format!("its link `{}` leads to another host", link.address)));
             }
         };
         let request = match link.method {
@@ -90,7 +85,7 @@ impl Client {
         if page.instruction().is_none() && page.score().is_none() {
             return Err(fault(
                 &found_at,
-                "no page of a WebShop, as it shows neither instruction nor score".into(),
+                "the page has neither an instruction nor a score, so it is not a page of WebShop".into(),
             ));
         }
         Ok(Fetched { url: found_at, page })
@@ -108,28 +103,28 @@ impl Client {
         Ok(String::from_utf8_lossy(&document).into_owned())
     }
 
-    /// Why there is no answer.
+    /// The error of a request without a complete reply.
     fn failure(&self, url: &Url, error: &reqwest::Error) -> RemoteError {
         if error.is_redirect() {
-            return fault(url, cause(error));
+            return fault(url, root_cause(error));
         }
         let reason = match (error.is_connect(), error.is_timeout()) {
-            (true, true) => format!("no connection within {} s", CONNECT_PATIENCE.as_secs_f64()),
-            _ if is_refused(error) => format!("{}; is the site running", cause(error)),
-            (false, true) => format!("no answer within {} s", self.patience.as_secs_f64()),
-            _ => cause(error),
+            (true, true) => format!("no connection within {} s", CONNECT_LIMIT.as_secs_f64()),
+            _ if is_refused(error) => format!("{}; check that the site is running", root_cause(error)),
+            (false, true) => format!("no reply within {} s", self.timeout.as_secs_f64()),
+            _ => root_cause(error),
         };
         RemoteError::Unreachable { url: url.to_string(), reason }
     }
 }
 
 fn follow_redirect(attempt: redirect::Attempt) -> redirect::Action {
-    let asked = &attempt.previous()[0];
+    let first = &attempt.previous()[0];
     if attempt.previous().len() > MAX_REDIRECTS {
         attempt.error(format!("redirected more than {MAX_REDIRECTS} times"))
-    } else if !is_same_host(attempt.url(), asked) {
-        let told = format!("redirected away from the site, to `{}`", attempt.url());
-        attempt.error(told)
+    } else if !is_same_host(attempt.url(), first) {
+        let message = format!("redirected to another host, `{}`", attempt.url());
+        attempt.error(message)
     } else {
         attempt.follow()
     }

@@ -1,74 +1,75 @@
-//! One session at a site, from its first page to its last.
-//!
-//! A [`Visit`] stands on a page, and what is done there is a link of that page. What the page does not offer passes
-//! the turn, as in our own shop.
+//! One session at a web site, from its first page to its last.
 
-use crate::error::RemoteError;
+use webshop_agent::{EpisodeCoordinates, PagePolicy, SiteEpisode, SiteTurn, VisiblePage};
 use webshop_env::{Action, NoopReason};
 use webshop_products::GoalId;
 
+use crate::error::RemoteError;
+use crate::site::address::Site;
 use crate::site::client::{Client, Fetched};
-use crate::site::{Site, SiteTrip, SiteTurn};
-use webshop_agent::EpisodeCoordinates;
-use webshop_agent::{PagePolicy, SeenPage};
 
-/// A session that has begun.
-pub(super) struct Visit {
+/// A session and its current page. An action follows a link of the page; an action without a link is a no-op,
+/// as in our own shop.
+pub(super) struct SiteSession {
     coordinates: EpisodeCoordinates,
     instruction: String,
-    here: Fetched,
+    current: Fetched,
 }
 
-impl Visit {
+impl SiteSession {
     /// Fetches the first page.
-    pub async fn open(client: &Client, site: &Site, session: usize) -> Result<Visit, RemoteError> {
-        let here = client.open(&site.session(session)).await?;
-        let Some(instruction) = here.page.instruction() else {
+    pub(super) async fn open(
+        client: &Client,
+        site: &Site,
+        session: usize,
+    ) -> Result<SiteSession, RemoteError> {
+        let current = client.open(&site.session(session)).await?;
+        let Some(instruction) = current.page.instruction() else {
             return Err(RemoteError::Site {
-                url: here.url.into(),
-                reason: "the first page does not say what to buy".into(),
+                url: current.url.into(),
+                reason: "the first page has no instruction".into(),
             });
         };
-        // The session's number is that of a goal, as our own shop would have it.
-        let goal = GoalId(u32::try_from(session).expect("no site has so many goals"));
+        // The original takes the session's number for that of the goal.
+        let goal = GoalId(u32::try_from(session).expect("session numbers fit into 32 bits"));
         let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
-        Ok(Visit { coordinates, instruction: instruction.to_owned(), here })
+        Ok(SiteSession { coordinates, instruction: instruction.to_owned(), current })
     }
 
-    /// Shops until something is bought, for `max_steps` actions at most.
-    pub async fn shop(
+    /// Runs the policy until a purchase, for at most `max_steps` actions.
+    pub(super) async fn run(
         mut self,
         client: &Client,
         policy: &impl PagePolicy,
         max_steps: u32,
-    ) -> Result<SiteTrip, RemoteError> {
-        let mut trip = SiteTrip {
+    ) -> Result<SiteEpisode, RemoteError> {
+        let mut episode = SiteEpisode {
             instruction: self.instruction.clone(),
-            start: self.here.page.text(),
+            start: self.current.page.text(),
             turns: Vec::new(),
             reward: 0.0,
             terminated: false,
         };
         for turn in 0..max_steps as usize {
-            let seen = SeenPage::of_site(&self.here.page, &self.instruction);
-            let action = policy.choose(&seen, self.coordinates, turn);
-            let noop = self.act(client, &action).await?;
-            trip.turns.push(SiteTurn { action, noop, observation: self.here.page.text() });
-            if let Some(score) = self.here.page.score() {
-                return Ok(SiteTrip { reward: score, terminated: true, ..trip });
+            let page = VisiblePage::of_site(&self.current.page, &self.instruction);
+            let action = policy.choose(&page, self.coordinates, turn);
+            let noop = self.step(client, &action).await?;
+            episode.turns.push(SiteTurn { action, noop, observation: self.current.page.text() });
+            if let Some(score) = self.current.page.score() {
+                return Ok(SiteEpisode { reward: score, terminated: true, ..episode });
             }
         }
-        Ok(trip)
+        Ok(episode)
     }
 
-    async fn act(&mut self, client: &Client, action: &Action) -> Result<Option<NoopReason>, RemoteError> {
+    async fn step(&mut self, client: &Client, action: &Action) -> Result<Option<NoopReason>, RemoteError> {
         if let Action::Noop(reason) = action {
             return Ok(Some(*reason));
         }
-        let Some(link) = self.here.page.links.of(action) else {
+        let Some(link) = self.current.page.links.of(action) else {
             return Ok(Some(NoopReason::NotOnPage));
         };
-        self.here = client.follow(&self.here, &link).await?;
+        self.current = client.follow(&self.current, &link).await?;
         Ok(None)
     }
 }

@@ -1,176 +1,116 @@
-//! Shopping at a running site: the original's, or any that serves its pages.
+//! Rollouts at a web site: the original's, or any that serves its pages.
 //!
-//! A [`Site`] is where; its sessions are `fixed_0`, `fixed_1` and so on, which the original takes for its goals by
-//! number. [`shop_at`] lets a [`PagePolicy`] make one trip a session, many at one time, and gives back a [`SiteTrip`]
-//! for each: `visit` acts, `client` fetches, and the links to follow are those that stand in the pages.
-//!
-//! It knows no shop, no goal and no rules: what a purchase was worth is what the last page says. It never asks a
-//! second time for what failed, and trips made here cannot be replayed, as nobody can tell the site's state.
+//! [`run_at_site`] runs a [`PagePolicy`] in many sessions at once and returns a [`SiteEpisode`] for each.
+//! Actions follow the links of the pages. The reward is the score on the last page; the site's goals and
+//! rules are unknown. Failed requests are not retried. The episodes cannot be replayed, because the site's
+//! state is unknown.
 
-pub mod client;
-pub mod episode;
+mod address;
 
+mod client;
+
+mod episode;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Url;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
+use webshop_agent::{PagePolicy, SiteEpisode};
 
-use webshop_agent::{PagePolicy, SiteTrip, SiteTurn};
 use crate::error::RemoteError;
 use crate::site::client::Client;
-use crate::site::episode::Visit;
+use crate::site::episode::SiteSession;
 
-/// Sessions at a site at one time: enough to keep its server busy, few enough for one that is meant for tests, as the
-/// original's is.
-const SESSIONS_AT_ONCE: usize = 16;
+pub use self::address::Site;
 
-/// Where a shop's pages are served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
-    root: Url,
-}
+/// Concurrent sessions. Enough to keep the server busy; the original's development server takes no more.
+const CONCURRENT_SESSIONS: usize = 16;
 
-/// How to shop there.
+/// Limits of a rollout at a web site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteConfig {
-    /// How many trips: one in each of the first sessions.
+    /// The number of episodes, one in each of the first sessions.
     pub n_sessions: usize,
-    /// Actions after which a trip is cut.
+    /// Actions after which an episode is truncated.
     pub max_steps: u32,
-    /// How long to wait for a page. The original loads its catalog before it answers for the first time.
-    pub patience: Duration,
+    /// The maximum duration of a request. The original loads its catalog before its first reply.
+    pub page_timeout: Duration,
 }
 
-impl Site {
-    /// The site whose sessions lie below `address`, such as `http://localhost:3000`.
-    ///
-    /// # Errors
-    /// If that is no address of a web server.
-    pub fn parse(address: &str) -> Result<Site, RemoteError> {
-        let refuse = |reason: String| RemoteError::Site { url: address.to_owned(), reason };
-        let mut root = Url::parse(address)
-            .map_err(|error| refuse(format!("{error}; an address is such as `http://localhost:3000`")))?;
-        if !matches!(root.scheme(), "http" | "https") {
-            return Err(refuse("an address begins with `http://` or `https://`".into()));
-        }
-        root.set_query(None);
-        root.set_fragment(None);
-        Ok(Site { root })
-    }
-
-    /// The address, without what no session has part in.
-    pub fn url(&self) -> &str {
-        self.root.as_str()
-    }
-
-    /// The first page of a session.
-    fn session(&self, number: usize) -> Url {
-        let mut url = self.root.clone();
-        let mut path = url.path_segments_mut().expect("addresses of web servers have paths");
-        path.pop_if_empty().push(&format!("fixed_{number}"));
-        drop(path);
-        url
-    }
-}
-
-/// Makes a trip in each session and returns what came of each, in the order of the sessions; `progress` is called with
-/// the number of trips that have ended since the last call.
+/// Runs an episode in each session and returns the results in the order of the sessions. `progress` is called
+/// with the number of episodes that have ended since the last call.
 ///
-/// The first page of the first session is fetched before any other, as the original cannot take more requests than one
-/// while it loads.
+/// The first page of the first session is fetched before any other, because the original takes one request
+/// only while it loads its catalog.
 ///
 /// # Errors
-/// If that page is not there or the site stops answering. A session that gets an answer it cannot shop on fails alone.
-pub fn shop_at<P: PagePolicy + Clone + Send + Sync + 'static>(
+/// If that page cannot be fetched, or the site stops responding. An invalid page fails only its session.
+pub fn run_at_site<P: PagePolicy + Clone + Send + Sync + 'static>(
     site: &Site,
     policy: &P,
     config: SiteConfig,
     progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Result<SiteTrip, RemoteError>>, RemoteError> {
+) -> Result<Vec<Result<SiteEpisode, RemoteError>>, RemoteError> {
     let unreachable = |reason: String| RemoteError::Unreachable { url: site.url().to_owned(), reason };
-    let client = Client::new(config.patience).map_err(unreachable)?;
-    // One thread is plenty: it waits for the site.
+    let client = Client::new(config.page_timeout).map_err(unreachable)?;
+    // One thread suffices: it only waits for the site.
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime: Runtime = runtime.map_err(|error| unreachable(error.to_string()))?;
-    let shopping = Shopping { site: site.clone(), client, policy: policy.clone(), config };
-    runtime.block_on(shop_in_all_sessions(Arc::new(shopping), progress))
+    let runner = SiteRunner { site: site.clone(), client, policy: policy.clone(), config };
+    runtime.block_on(run_all_sessions(Arc::new(runner), progress))
 }
 
-/// What the tasks share.
-struct Shopping<P> {
+/// Runs sessions; shared by all of them.
+struct SiteRunner<P> {
     site: Site,
     client: Client,
     policy: P,
     config: SiteConfig,
 }
 
-impl<P: PagePolicy> Shopping<P> {
-    async fn shop(&self, visit: Visit) -> Result<SiteTrip, RemoteError> {
-        visit.shop(&self.client, &self.policy, self.config.max_steps).await
+impl<P: PagePolicy> SiteRunner<P> {
+    async fn open(&self, session: usize) -> Result<SiteSession, RemoteError> {
+        SiteSession::open(&self.client, &self.site, session).await
     }
 
-    async fn open(&self, session: usize) -> Result<Visit, RemoteError> {
-        Visit::open(&self.client, &self.site, session).await
+    async fn run(&self, session: SiteSession) -> Result<SiteEpisode, RemoteError> {
+        session.run(&self.client, &self.policy, self.config.max_steps).await
     }
 }
 
-async fn shop_in_all_sessions<P: PagePolicy + Send + Sync + 'static>(
-    shopping: Arc<Shopping<P>>,
+async fn run_all_sessions<P: PagePolicy + Send + Sync + 'static>(
+    runner: Arc<SiteRunner<P>>,
     progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Result<SiteTrip, RemoteError>>, RemoteError> {
-    let n_sessions = shopping.config.n_sessions;
+) -> Result<Vec<Result<SiteEpisode, RemoteError>>, RemoteError> {
+    let n_sessions = runner.config.n_sessions;
     if n_sessions == 0 {
         return Ok(Vec::new());
     }
     let mut tasks = JoinSet::new();
-    let first = shopping.open(0).await?;
-    let shared = shopping.clone();
-    tasks.spawn(async move { (0, shared.shop(first).await) });
+    let first = runner.open(0).await?;
+    let shared = runner.clone();
+    tasks.spawn(async move { (0, shared.run(first).await) });
     let mut waiting = 1..n_sessions;
-    let mut trips: Vec<Option<Result<SiteTrip, RemoteError>>> = Vec::new();
-    trips.resize_with(n_sessions, || None);
+    let mut episodes: Vec<Option<Result<SiteEpisode, RemoteError>>> = Vec::new();
+    episodes.resize_with(n_sessions, || None);
     loop {
-        while tasks.len() < SESSIONS_AT_ONCE
+        while tasks.len() < CONCURRENT_SESSIONS
             && let Some(session) = waiting.next()
         {
-            let shared = shopping.clone();
+            let shared = runner.clone();
             tasks.spawn(async move {
-                let trip = async { shared.shop(shared.open(session).await?).await };
-                (session, trip.await)
+                let episode = async { shared.run(shared.open(session).await?).await };
+                (session, episode.await)
             });
         }
-        let Some(ended) = tasks.join_next().await else { break };
-        let (session, trip) = ended.expect("no task is aborted, and none panics");
-        if let Err(gone @ RemoteError::Unreachable { .. }) = trip {
-            return Err(gone);
+        let Some(joined) = tasks.join_next().await else { break };
+        let (session, episode) = joined.expect("no task is aborted, and none panics");
+        if let Err(error @ RemoteError::Unreachable { .. }) = episode {
+            return Err(error);
         }
-        trips[session] = Some(trip);
+        episodes[session] = Some(episode);
         progress(1);
     }
-    Ok(trips.into_iter().map(|trip| trip.expect("every session has had its task")).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn first_session(address: &str) -> String {
-        Site::parse(address).unwrap().session(0).to_string()
-    }
-
-    #[test]
-    fn sessions_lie_below_the_site() {
-        assert_eq!(first_session("http://localhost:3000"), "http://localhost:3000/fixed_0");
-        assert_eq!(first_session("https://example.org/shop/?a=b#c"), "https://example.org/shop/fixed_0");
-    }
-
-    #[test]
-    fn what_is_no_address_of_a_web_server_is_refused() {
-        for address in ["", "localhost", "localhost:3000", "http://", "ftp://example.org", "file:///etc"] {
-            assert!(Site::parse(address).is_err(), "{address}");
-        }
-    }
+    Ok(episodes.into_iter().map(|episode| episode.expect("every session has a result")).collect())
 }

@@ -1,10 +1,11 @@
-//! In what the repaired shop differs from the original, and how many goals each difference touches.
+//! Differences between the repaired shop and the original, and how many goals each affects.
 //!
-//! A [`DeviationReport`] holds a [`Deviation`] for each difference a customer can meet, counted over the goals of one
-//! catalog by trying it: the same goal is put before both shops, and before the original's own list of goals. Beside
-//! them stands a [`NounChoice`], because what a noun is decides rewards and no part of the original's rules says it.
+//! A [`DeviationReport`] holds a [`Deviation`] for each difference that an agent can observe, counted over
+//! the goals of one catalog by trying it: the same goal in both shops, and in the original's own list of
+//! goals. A [`NounChoice`] is added, because the choice of nouns affects rewards and is not part of the
+//! original's rules.
 //!
-//! What the two do with data that the original cannot load is not counted here, as no goal is made of it.
+//! Differences for data that the original cannot load are not counted, because no goals are made of it.
 
 mod noun_choice;
 
@@ -24,108 +25,112 @@ use webshop_products::{Goal, GoalStyle, OriginalWorld, Product, ProductIdx};
 pub struct Deviation {
     /// A short name.
     pub name: &'static str,
-    /// What holds here, and what holds there.
+    /// The behavior here, and that of the original.
     pub difference: &'static str,
-    /// How many goals can notice.
+    /// The number of goals affected.
     pub n_goals: usize,
 }
 
 /// All differences, counted over one catalog.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviationReport {
-    /// How many goals there are.
+    /// The number of goals.
     pub n_goals: usize,
-    /// The differences, those that touch rewards first.
+    /// The differences, those that affect rewards first.
     pub deviations: Vec<Deviation>,
-    /// How much hangs on the choice of nouns.
+    /// The effect of the choice of nouns.
     pub nouns: NounChoice,
 }
 
-/// Whether a goal can notice a difference.
-type Notices = fn(&Both<'_>, &Goal) -> bool;
+/// Whether a difference affects a goal.
+type Affects = fn(&Both<'_>, &Goal) -> bool;
 
-const DEVIATIONS: [(&str, &str, Notices); 12] = [
+const DEVIATIONS: [(&str, &str, Affects); 12] = [
     (
         "reachable reward",
-        "whoever buys what is wished is paid 1; there, wishes compared as printed pairs keep it below",
+        "a purchase that meets every requirement has reward 1; in the original, options compared as printed pairs reduce it",
         |both, goal| {
             both.repaired.best_purchase(goal).breakdown.is_success()
                 && !both.original.best_purchase(goal).breakdown.is_success()
         },
     ),
     (
-        "wished options",
-        "an option is met by its value; there, by the printed pair of name and value, so that other values do, or none",
-        |both, goal| both.judges_a_value_otherwise(goal),
+        "required options",
+        "an option is met by its value; in the original, by the printed pair of name and value, so by other values or none",
+        |both, goal| both.accepts_other_values(goal),
     ),
     (
         "price limits",
-        "the limit follows from the seed; there, each start of the program draws another",
+        "the limit follows from the seed; in the original, each start of the program draws another",
         |_, goal| goal.instruction.contains(", and price lower than "),
     ),
     (
         "charged prices",
-        "what a range costs follows from the seed, in whole cents; there, each start draws another fraction",
+        "the price charged for a range follows from the seed, in whole cents; in the original, each start draws another float",
         |both, goal| both.product(goal).price.low < both.product(goal).price.high,
     ),
     (
         "drawing by weight",
-        "a goal is taken by number; there, drawn with the weight of the goal before it, and the first one never",
-        |both, goal| both.weighs_otherwise.contains(&wish(goal)),
+        "a goal is selected by number; in the original, it is drawn with the weight of the goal before it, and the first never",
+        |both, goal| both.other_weights.contains(&goal_key(goal)),
     ),
     (
         "kinds of goals",
-        "human and synthetic goals stand together; there, a run has one kind, by default the synthetic",
+        "human and synthetic goals are in one set; in the original, a run has one kind, by default the synthetic",
         |_, goal| goal.style == GoalStyle::Human,
     ),
     (
         "numbers of goals",
-        "goals are numbered in catalog order; there, they are shuffled first",
+        "goals are numbered in catalog order; in the original, they are shuffled first",
         |both, goal| {
             let there = both.world.goals.goals().get(goal.id.0 as usize);
-            there.is_none_or(|there| wish(there) != wish(goal))
+            there.is_none_or(|there| goal_key(there) != goal_key(goal))
         },
     ),
     (
         "brackets",
-        "an action ends its verb at the first `[`; there, at the last, so that some wishes can neither be typed nor clicked",
+        "the verb of an action ends at the first `[`; in the original, at the last, so some texts can be neither typed nor clicked",
         |_, goal| {
             let search = format!("search[{}]", goal.instruction);
             let clicks = goal.options.iter().map(|option| format!("click[{}]", option.value));
             clicks
                 .chain([search])
-                .any(|said| Action::parse(&said, Compat::Repaired) != Action::parse(&said, Compat::Original))
+                .any(|text| Action::parse(&text, Compat::Repaired) != Action::parse(&text, Compat::Original))
         },
     ),
     (
         "shared values",
-        "a value of two groups can be chosen in both, click by click; there, in the last group only",
+        "a value of two groups can be selected in both, click by click; in the original, in the last group only",
         |both, goal| has_shared_value(both.product(goal)),
     ),
     (
-        "marks of choices",
-        "the page marks what is chosen; there, whatever stands in quotes in the address, and nothing beyond ASCII",
-        |both, goal| both.marks_otherwise[goal.product.as_usize()],
+        "marks of selections",
+        "the page marks selected values; in the original, values in quotes in the URL, and none beyond ASCII",
+        |both, goal| both.other_marks[goal.product.as_usize()],
     ),
     (
         "going back",
-        "`< prev` leads where one came from; there, a query that names a page of the site misleads it",
+        "`< prev` leads to the previous page; in the original, elsewhere if the query names a page of the site",
         |_, goal| ["search_results", "item_page"].iter().any(|page| goal.instruction.contains(page)),
     ),
-    ("after the purchase", "nothing happens any more; there, one can search and buy again", |_, _| true),
+    (
+        "after the purchase",
+        "every action is a no-op; in the original, searching and buying again is possible",
+        |_, _| true,
+    ),
 ];
 
 impl DeviationReport {
-    /// Tries the goals of `repaired` in both shops. `world` is the original's own loading of the same catalog with
-    /// synthetic goals; `nouns` is what our choice of nouns is held against.
+    /// Tries the goals of `repaired` in both shops. `world` is the original's loading of the same catalog
+    /// with synthetic goals; `nouns` is the reference for the choice of nouns.
     ///
     /// # Errors
     /// As [`Shop::new`], since the original's shop is opened beside ours.
     pub fn new(repaired: &Shop, world: &OriginalWorld, nouns: &NounReference) -> Result<Self, EnvError> {
         let both = Both::open(repaired, world)?;
         let goals = repaired.goals().goals();
-        let count = |(name, difference, notices): (&'static str, &'static str, Notices)| {
-            let n_goals = goals.iter().filter(|goal| notices(&both, goal)).count();
+        let count = |(name, difference, affects): (&'static str, &'static str, Affects)| {
+            let n_goals = goals.iter().filter(|goal| affects(&both, goal)).count();
             Deviation { name, difference, n_goals }
         };
         Ok(Self {
@@ -138,7 +143,7 @@ impl DeviationReport {
 
 impl fmt::Display for DeviationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "goals {}, of which are touched by", self.n_goals)?;
+        writeln!(f, "goals {}, of which are affected by", self.n_goals)?;
         for Deviation { name, difference, n_goals } in &self.deviations {
             writeln!(f, "{n_goals:>7}  {name}: {difference}")?;
         }
@@ -146,21 +151,21 @@ impl fmt::Display for DeviationReport {
     }
 }
 
-/// The two shops over the same products and goals, and what was found out about them.
+/// The two shops over the same products and goals, with precomputed differences.
 struct Both<'a> {
     repaired: &'a Shop,
     original: Shop,
     world: &'a OriginalWorld,
-    /// Of each product, whether its page shows a single choice otherwise.
-    marks_otherwise: Vec<bool>,
-    /// Wishes that the original draws more or less often than their weight says.
-    weighs_otherwise: BTreeSet<Wish<'a>>,
+    /// For each product, whether its page marks a single selected value differently.
+    other_marks: Vec<bool>,
+    /// Goals that the original draws more or less often than by their weight.
+    other_weights: BTreeSet<GoalKey<'a>>,
 }
 
-/// What makes a goal the same in both lists, where limits, numbers and positions differ.
-type Wish<'a> = (&'a str, bool, Vec<(Option<&'a str>, &'a str)>);
+/// Identifies a goal in both lists, in which limits, numbers and positions differ.
+type GoalKey<'a> = (&'a str, bool, Vec<(Option<&'a str>, &'a str)>);
 
-fn wish(goal: &Goal) -> Wish<'_> {
+fn goal_key(goal: &Goal) -> GoalKey<'_> {
     let options = goal.options.iter().map(|option| (option.name.as_deref(), &*option.value));
     (goal.asin.as_str(), goal.style == GoalStyle::Human, options.collect())
 }
@@ -170,30 +175,31 @@ impl<'a> Both<'a> {
         let config = ShopConfig { compat: Compat::Original, ..repaired.config().clone() };
         let original = Shop::with_config(repaired.catalog().clone(), repaired.goals().clone(), config)?;
         let n_products = repaired.catalog().len() as u32;
-        let marks_otherwise =
-            (0..n_products).map(|at| marks_otherwise(repaired, &original, ProductIdx(at))).collect();
+        let other_marks =
+            (0..n_products).map(|at| other_marks(repaired, &original, ProductIdx(at))).collect();
         let drawn = world.goals.goals();
         let last = drawn.len().saturating_sub(1);
-        let weighs_otherwise = drawn
+        let other_weights = drawn
             .iter()
             .enumerate()
             .filter(|&(at, goal)| at == 0 || at == last || drawn[at - 1].weight != goal.weight)
-            .map(|(_, goal)| wish(goal))
+            .map(|(_, goal)| goal_key(goal))
             .collect();
-        Ok(Self { repaired, original, world, marks_otherwise, weighs_otherwise })
+        Ok(Self { repaired, original, world, other_marks, other_weights })
     }
 
     fn product(&self, goal: &Goal) -> &Product {
         self.repaired.catalog().get(goal.product)
     }
 
-    /// Whether some value that the goal's product offers meets a wish in one shop and not in the other.
-    fn judges_a_value_otherwise(&self, goal: &Goal) -> bool {
+    /// Whether some value of the goal's product meets a required option in one shop and not in the other.
+    fn accepts_other_values(&self, goal: &Goal) -> bool {
         let [ours, theirs] = [self.repaired, &self.original].map(|shop| shop.goal_facts(goal.id));
         let mut values = self.product(goal).options.iter().flat_map(|group| &group.values);
         values.any(|value| {
-            (0..goal.options.len())
-                .any(|wish| ours.option_met_by(wish, &value.text) != theirs.option_met_by(wish, &value.text))
+            (0..goal.options.len()).any(|option| {
+                ours.option_met_by(option, &value.text) != theirs.option_met_by(option, &value.text)
+            })
         })
     }
 }
@@ -206,8 +212,8 @@ fn has_shared_value(product: &Product) -> bool {
     })
 }
 
-/// Chooses each value alone on a fresh page of the product, in both shops, and compares what is marked.
-fn marks_otherwise(repaired: &Shop, original: &Shop, product: ProductIdx) -> bool {
+/// Selects each value alone on a fresh page of the product in both shops and compares the marks.
+fn other_marks(repaired: &Shop, original: &Shop, product: ProductIdx) -> bool {
     let groups = &repaired.catalog().get(product).options;
     groups.iter().flat_map(|group| &group.values).any(|value| {
         let [ours, theirs] = [repaired, original].map(|shop| {

@@ -1,8 +1,8 @@
-//! How much hangs on which words of a title are nouns.
+//! The effect of the choice of nouns on rewards.
 //!
-//! A [`NounChoice`] goes through pairs of products, one wished for and another bought, and counts where the factor
-//! `r_type` of the reward differs between our tagger and a [`NounReference`]: the nouns of a table, or every
-//! alphabetic word. It judges no tagger; it says how far the choice can be felt.
+//! A [`NounChoice`] goes through pairs of products, one required and another bought, and counts where the
+//! factor `r_type` of the reward differs between our tagger and a [`NounReference`]: the nouns of a table, or
+//! every alphabetic word. It measures the effect of the choice, not the quality of a tagger.
 
 use crate::reward::nouns::{NounTable, title_nouns, title_words};
 use crate::reward::{RewardBreakdown, category_steps};
@@ -11,22 +11,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use webshop_products::Product;
 
-/// Pairs are made of this many products, the first ones: all pairs of more would take hours.
+/// Pairs are made of this many first products: all pairs of more would take hours.
 const MAX_PRODUCTS: usize = 1_000;
 
-/// What our choice of nouns is held against.
+/// The reference for the choice of nouns.
 #[derive(Clone, Debug)]
 pub enum NounReference {
     /// Every alphabetic word of at least two letters.
     EveryWord,
-    /// A table of titles; ours where a title is not in it.
+    /// A table of titles; our choice for titles that are not in it.
     Table(NounTable),
 }
 
 /// How often the choice of nouns changes `r_type`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NounChoice {
-    /// What our tagger is held against: `every word` or `table`.
+    /// The reference: `every word` or `table`.
     pub reference: &'static str,
     /// Ordered pairs of different products.
     pub n_pairs: usize,
@@ -46,11 +46,11 @@ impl NounChoice {
             .map(|product| (&*product.query, category_steps(&product.product_category)))
             .collect();
         let mut choice = Self { reference: name(reference), n_pairs: 0, n_larger: 0, n_smaller: 0 };
-        for wished in 0..products.len() {
-            for bought in (0..products.len()).filter(|&bought| bought != wished) {
-                let (a, b) = (&kinds[wished], &kinds[bought]);
+        for required in 0..products.len() {
+            for bought in (0..products.len()).filter(|&bought| bought != required) {
+                let (a, b) = (&kinds[required], &kinds[bought]);
                 let matches = (a.0 == b.0, a.1.intersection(&b.1).count() >= 2);
-                let r_type = |titles: &[Title]| r_type(matches, &titles[wished], &titles[bought]);
+                let r_type = |titles: &[Title]| r_type(matches, &titles[required], &titles[bought]);
                 let (ours, theirs) = (r_type(&ours), r_type(&theirs));
                 choice.n_pairs += 1;
                 choice.n_larger += usize::from(ours > theirs);
@@ -66,7 +66,7 @@ impl fmt::Display for NounChoice {
         let percent = |n: usize| 100.0 * n as f64 / self.n_pairs.max(1) as f64;
         write!(
             f,
-            "nouns, held against {}: of {} pairs of products, r_type is larger for {:.2} % and smaller for {:.2} %",
+            "nouns, compared with {}: of {} pairs of products, r_type is larger for {:.2} % and smaller for {:.2} %",
             match self.reference {
                 "table" => "the table",
                 reference => reference,
@@ -113,14 +113,14 @@ fn titles(products: &[Product], reference: Option<&NounReference>) -> Vec<Title>
     titles.collect()
 }
 
-fn r_type((query_match, category_match): (bool, bool), wished: &Title, bought: &Title) -> f64 {
+fn r_type((query_match, category_match): (bool, bool), required: &Title, bought: &Title) -> f64 {
     let is_shared = |noun: &&usize| bought.distinct.binary_search(noun).is_ok();
-    let shared = wished.distinct.iter().filter(is_shared).count();
+    let shared = required.distinct.iter().filter(is_shared).count();
     let counts = RewardBreakdown {
         query_match,
         category_match,
         shared_nouns: shared as u32,
-        goal_nouns: wished.n_nouns as u32,
+        goal_nouns: required.n_nouns as u32,
         attribute_matches: 0,
         n_attributes: 0,
         option_matches: 0,

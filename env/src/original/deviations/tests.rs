@@ -7,7 +7,7 @@ use webshop_products::{
     Catalog, GoalKind, GoalSet, RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption, Seed,
 };
 
-/// A lamp at $5 with these options, wished for in every way they allow.
+/// A lamp at $5 with these options, required in every combination.
 fn lamp(options: &[(&str, &[&str])]) -> RawData {
     let value = |text: &&str| RawOption { value: (*text).into(), image: None };
     let item = RawItem {
@@ -36,18 +36,18 @@ fn report(data: &RawData, nouns: &NounReference) -> DeviationReport {
     DeviationReport::new(&Shop::new(catalog, goals).unwrap(), &world, nouns).unwrap()
 }
 
-/// How many goals notice the difference called `name`.
-fn touched(data: &RawData, name: &str) -> usize {
+/// The number of goals affected by the difference `name`.
+fn affected(data: &RawData, name: &str) -> usize {
     let report = report(data, &NounReference::EveryWord);
     report.deviations.iter().find(|deviation| deviation.name == name).unwrap().n_goals
 }
 
 #[test]
-fn a_plain_lamp_differs_in_its_limit_its_draw_and_after_the_purchase_only() {
+fn a_lamp_without_options_differs_in_its_limit_its_draw_and_after_the_purchase_only() {
     let report = report(&lamp(&[]), &NounReference::EveryWord);
-    let touched = report.deviations.iter().filter(|deviation| deviation.n_goals > 0);
+    let affected = report.deviations.iter().filter(|deviation| deviation.n_goals > 0);
     assert_eq!(
-        touched.map(|deviation| deviation.name).collect::<Vec<_>>(),
+        affected.map(|deviation| deviation.name).collect::<Vec<_>>(),
         ["price limits", "drawing by weight", "after the purchase"]
     );
 }
@@ -56,20 +56,20 @@ fn a_plain_lamp_differs_in_its_limit_its_draw_and_after_the_purchase_only() {
 fn a_colour_inside_a_word_cannot_be_bought_for_one_in_the_original() {
     // `rectangular` is chosen as `tan`, and no pair of name and value looks like that.
     let shapes = lamp(&[("shape", &["rectangular", "square"])]);
-    assert_eq!([touched(&shapes, "reachable reward"), touched(&shapes, "wished options")], [1, 1]);
-    // There the wish is `red` alone, being a colour itself, and so is the value: both agree.
+    assert_eq!([affected(&shapes, "reachable reward"), affected(&shapes, "required options")], [1, 1]);
+    // The original requires `red` alone, because it is a color, and so is the value: both agree.
     let colours = lamp(&[("color", &["red", "green"])]);
-    assert_eq!([touched(&colours, "reachable reward"), touched(&colours, "wished options")], [0, 0]);
+    assert_eq!([affected(&colours, "reachable reward"), affected(&colours, "required options")], [0, 0]);
 }
 
 #[test]
-fn odd_values_are_noticed_where_they_show() {
+fn odd_values_affect_brackets_shared_values_and_marks() {
     let brackets = lamp(&[("size", &["a [b]", "c"])]);
-    assert_eq!([touched(&brackets, "brackets"), touched(&brackets, "shared values")], [1, 0]);
+    assert_eq!([affected(&brackets, "brackets"), affected(&brackets, "shared values")], [1, 0]);
     let accents = lamp(&[("size", &["größe", "small"])]);
-    assert_eq!([touched(&accents, "marks of choices"), touched(&accents, "brackets")], [2, 0]);
+    assert_eq!([affected(&accents, "marks of selections"), affected(&accents, "brackets")], [2, 0]);
     let shared = lamp(&[("shade", &["oak"]), ("foot", &["oak"])]);
-    assert_eq!([touched(&shared, "shared values"), touched(&shared, "marks of choices")], [1, 1]);
+    assert_eq!([affected(&shared, "shared values"), affected(&shared, "marks of selections")], [1, 1]);
 }
 
 #[test]
@@ -81,22 +81,22 @@ fn the_two_lists_of_goals_are_compared() {
         instruction_options: Vec::new(),
     };
     // All eight weigh the same, so only the first and the last are drawn wrongly.
-    assert_eq!(touched(&data, "drawing by weight"), 2);
-    assert!(touched(&data, "numbers of goals") > 4);
+    assert_eq!(affected(&data, "drawing by weight"), 2);
+    assert!(affected(&data, "numbers of goals") > 4);
     data.human.insert("B1".into(), vec![human]);
-    assert_eq!([touched(&data, "kinds of goals"), touched(&data, "going back")], [1, 1]);
+    assert_eq!([affected(&data, "kinds of goals"), affected(&data, "going back")], [1, 1]);
     data.items[0].pricing = "$5.00$9.00".into();
-    assert_eq!(touched(&data, "charged prices"), 9);
+    assert_eq!(affected(&data, "charged prices"), 9);
 }
 
 #[test]
-fn the_choice_of_nouns_is_felt_where_titles_share_no_other_word() {
+fn the_choice_of_nouns_matters_if_titles_share_no_other_word() {
     let mut data = lamp(&[]);
     for (asin, title) in [("B1", "Soft Lamp"), ("B2", "Soft Rug")] {
         data.items.push(RawItem { asin: asin.into(), name: title.into(), ..data.items[0].clone() });
     }
     data.items.remove(0);
-    // `soft` is no noun to us: nothing is shared, r_type 0. As a noun it is half of either title, r_type 1.
+    // `soft` is not a noun here: nothing is shared, r_type 0. As a noun it is half of either title, r_type 1.
     let choice = report(&data, &NounReference::EveryWord).nouns;
     assert_eq!((choice.n_pairs, choice.n_larger, choice.n_smaller), (2, 0, 2));
     let known = HashMap::from([("Soft Rug".to_owned(), vec!["rug".to_owned()])]);

@@ -1,72 +1,73 @@
-//! Trips told in the original's words: every page, address, label and state, to compare with it.
+//! Traces of episodes in the original's format: every page, URL, label and state, for comparison with the
+//! original.
 //!
-//! A [`Tracer`] is the original's server with its customers: it takes one [`ScriptedEpisode`] after the other and
-//! returns each as a [`TracedEpisode`]. It knows what the original keeps beyond a [`Session`]: customers by
-//! name, who keep their goal when they come again; counts of what they did; the one generator, from
-//! which names, goals and random listings are drawn; and the texts of earlier steps.
+//! A [`Tracer`] reproduces the original's server with its users: it plays one [`ScriptedEpisode`] after the
+//! other and returns each as a [`TracedEpisode`]. It holds the state that the original has beyond a
+//! [`Session`]: users by session name, who keep their goal in later episodes; counts of their actions; the
+//! one generator, from which names, goals and random listings are drawn; and the texts of earlier steps.
 //!
-//! It has no step limit and scores nothing itself.
+//! It has no step limit and computes no rewards itself.
 
 mod record;
 
-pub use record::{SessionName, ScriptedEpisode, TracedPage, TracedSession, TracedStep, TracedEpisode};
+pub use record::{ScriptedEpisode, SessionName, TracedEpisode, TracedPage, TracedSession, TracedStep};
 
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
+use crate::page::text::SEPARATOR;
+use crate::reward::original_fields::VerboseInfo;
 use crate::session::{LastListing, Outcome, Session};
 use crate::shop::Shop;
-use crate::reward::original_fields::VerboseInfo;
-use crate::page::text::SEPARATOR;
 use indexmap::IndexMap;
 use serde_json::Number;
 use std::collections::HashMap;
 use webshop_products::{GoalDraw, GoalId, GoalRecord, PythonRandom};
 
-/// A drawn name has this many letters.
+/// The number of letters of a drawn session name.
 const NAME_LENGTH: usize = 10;
 
-/// Why a trip cannot be traced.
+/// An episode that cannot be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// It asks for a goal that is not there.
-    #[error("there is no goal `{goal_idx}`: the goals are numbered 0 to {}", n_goals - 1)]
+    /// The goal does not exist.
+    #[error("goal `{goal_idx}` does not exist: goals are numbered 0 to {}", n_goals - 1)]
     NoSuchGoal {
-        /// The number asked for.
+        /// The number of the goal.
         goal_idx: i64,
-        /// How many goals there are.
+        /// The number of goals.
         n_goals: usize,
     },
-    /// No goal was named, and there is none to draw.
-    #[error("the trip names no goal, and there are none to draw from")]
+    /// The episode names no goal, and there are none to draw from.
+    #[error("the episode names no goal, and there are none to draw from")]
     NoGoals,
 }
 
-/// The original's server, and whoever was there.
+/// The original's server with its users.
 pub struct Tracer<'a> {
     shop: &'a Shop,
     draw: GoalDraw,
-    /// The goals that can be asked for by number or drawn; behind them stand those of single trips.
+    /// The number of goals that can be selected or drawn; goals of single episodes follow them.
     n_goals: usize,
     n_own_goals_used: usize,
-    /// What the original's constructor draws; the first trip without a name takes it.
-    begun: Option<(String, GoalId)>,
-    customers: HashMap<String, Customer>,
+    /// Name and goal drawn by the original's constructor, for the first episode without a name.
+    initial: Option<(String, GoalId)>,
+    users: HashMap<String, User>,
     listing: LastListing,
     n_previous: usize,
 }
 
-/// What the server remembers of a customer from trip to trip.
+/// The state of a user between episodes.
 #[derive(Clone, Copy)]
-struct Customer {
+struct User {
     goal: GoalId,
     has_bought: bool,
 }
 
 impl<'a> Tracer<'a> {
-    /// A server that has just opened, with the generator as loading left it.
+    /// A server after start, with the generator in the state after loading.
     ///
-    /// The first `n_goals` goals of `shop` are those that trips ask for or draw; each further one belongs
-    /// to the next trip that brings its own goal. With `n_previous`, observations are also told behind
+    /// Episodes select or draw among the first `n_goals` goals of `shop`; each further goal belongs to the
+    /// next episode with a goal of its own. With `n_previous` > 0, traces also hold each observation after
     /// that many earlier observations and actions.
     pub fn new(shop: &'a Shop, n_goals: usize, random: PythonRandom, n_previous: usize) -> Self {
         let weights = shop.goals().goals().iter().take(n_goals).map(|goal| goal.weight);
@@ -75,40 +76,41 @@ impl<'a> Tracer<'a> {
             draw: GoalDraw::new(weights),
             n_goals,
             n_own_goals_used: 0,
-            begun: None,
-            customers: HashMap::new(),
+            initial: None,
+            users: HashMap::new(),
             listing: LastListing::drawing_from(random),
             n_previous,
         };
         let name = tracer.random().letters(NAME_LENGTH);
-        tracer.begun = tracer.draw_goal().ok().map(|goal| (name, goal));
+        tracer.initial = tracer.draw_goal().ok().map(|goal| (name, goal));
         tracer
     }
 
-    /// Makes one trip after those before.
+    /// Plays the next episode.
     ///
     /// # Errors
-    /// If the trip asks for a goal that there is not.
-    pub fn trace(&mut self, trip: &ScriptedEpisode) -> Result<TracedEpisode, TraceError> {
-        if let Some(seed) = trip.seed {
+    /// [`TraceError`], if its goal does not exist.
+    pub fn trace(&mut self, script: &ScriptedEpisode) -> Result<TracedEpisode, TraceError> {
+        if let Some(seed) = script.seed {
             *self.random() = PythonRandom::new(seed);
-            self.begun = None;
+            self.initial = None;
         }
-        let (name, goal) = self.receive(trip)?;
-        let customer = *self.customers.entry(name.clone()).or_insert(Customer { goal, has_bought: false });
-        let mut walk = Walk {
-            session: Session::start_as(&name, customer.goal),
-            has_bought: customer.has_bought,
+        let (name, goal) = self.start(script)?;
+        let user = *self.users.entry(name.clone()).or_insert(User { goal, has_bought: false });
+        let mut running = Running {
+            session: Session::start_as(&name, user.goal),
+            has_bought: user.has_bought,
             counts: IndexMap::new(),
-            told: Vec::new(),
+            history: Vec::new(),
             n_previous: self.n_previous,
         };
-        let page = walk.session.page_with(self.shop, &mut self.listing);
-        let reset = walk.show(self.shop, &page);
-        walk.told.push(reset.text.clone());
-        let steps = trip.actions.iter().map(|said| walk.step(self.shop, &mut self.listing, said)).collect();
-        self.customers.insert(name.clone(), Customer { has_bought: walk.has_bought, ..customer });
-        let goal = self.shop.goals().get(customer.goal);
+        let page = running.session.page_with(self.shop, &mut self.listing);
+        let reset = running.show(self.shop, &page);
+        running.history.push(reset.text.clone());
+        let steps =
+            script.actions.iter().map(|action| running.step(self.shop, &mut self.listing, action)).collect();
+        self.users.insert(name.clone(), User { has_bought: running.has_bought, ..user });
+        let goal = self.shop.goals().get(user.goal);
         Ok(TracedEpisode {
             goal_idx: Some(goal.id.0).filter(|&at| (at as usize) < self.n_goals),
             session: name,
@@ -119,29 +121,29 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// Who comes, and for what: drawn in the original's order, the name before the goal. A known customer
-    /// draws nothing.
-    fn receive(&mut self, trip: &ScriptedEpisode) -> Result<(String, GoalId), TraceError> {
-        let own = trip.goal.as_ref().map(|_| self.next_own_goal());
-        // A number is name and goal at once, unless either is said otherwise.
-        let number = match trip.session {
-            Some(SessionName::Number(number)) => Some(trip.goal_idx.unwrap_or(number)),
-            Some(SessionName::Truth(truth)) => Some(trip.goal_idx.unwrap_or(truth.into())),
-            _ => trip.goal_idx,
+    /// The session name and the goal of an episode: drawn in the original's order, the name before the goal.
+    /// Nothing is drawn for a known user.
+    fn start(&mut self, script: &ScriptedEpisode) -> Result<(String, GoalId), TraceError> {
+        let own = script.goal.as_ref().map(|_| self.next_own_goal());
+        // A number is name and goal at once, unless the other is given.
+        let number = match script.session {
+            Some(SessionName::Number(number)) => Some(script.goal_idx.unwrap_or(number)),
+            Some(SessionName::Truth(truth)) => Some(script.goal_idx.unwrap_or(truth.into())),
+            _ => script.goal_idx,
         };
         let asked = match (own, number) {
             (None, Some(goal_idx)) => Some(self.goal_at(goal_idx)?),
             (own, _) => own,
         };
-        let name = match (&trip.session, number) {
+        let name = match (&script.session, number) {
             (Some(name), _) => name.to_string(),
             (None, Some(number)) => number.to_string(),
-            (None, None) => match self.begun.take_if(|_| asked.is_none()) {
-                Some(begun) => return Ok(begun),
+            (None, None) => match self.initial.take_if(|_| asked.is_none()) {
+                Some(initial) => return Ok(initial),
                 None => self.random().letters(NAME_LENGTH),
             },
         };
-        let known = self.customers.get(&name).map(|customer| customer.goal);
+        let known = self.users.get(&name).map(|user| user.goal);
         match asked.or(known) {
             Some(goal) => Ok((name, goal)),
             None => Ok((name, self.draw_goal()?)),
@@ -172,19 +174,19 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// One trip under way.
-struct Walk {
+/// A running episode.
+struct Running {
     session: Session,
     has_bought: bool,
     counts: IndexMap<&'static str, u32>,
-    /// Observations and actions so far, in turn.
-    told: Vec<String>,
+    /// Observations and actions so far, alternating.
+    history: Vec<String>,
     n_previous: usize,
 }
 
-impl Walk {
-    fn step(&mut self, shop: &Shop, listing: &mut LastListing, said: &str) -> TracedStep {
-        let action = Action::parse(said, shop.config().compat);
+impl Running {
+    fn step(&mut self, shop: &Shop, listing: &mut LastListing, text: &str) -> TracedStep {
+        let action = Action::parse(text, shop.config().compat);
         let came_from_results = self.session.product().is_none();
         let outcome = self.session.act_with(shop, listing, &action);
         let page = self.session.page_with(shop, listing);
@@ -192,11 +194,11 @@ impl Walk {
             self.count(&action, &page, came_from_results);
         }
         self.has_bought |= outcome.terminated;
-        self.told.push(said.to_owned());
+        self.history.push(text.to_owned());
         let shown = self.show(shop, &page);
-        self.told.push(shown.text.clone());
+        self.history.push(shown.text.clone());
         TracedStep {
-            action: said.to_owned(),
+            action: text.to_owned(),
             page: shown,
             reward: reward(&outcome),
             done: outcome.terminated,
@@ -208,7 +210,7 @@ impl Walk {
         }
     }
 
-    /// Counts what was done, under the original's names for it; the search bar forgets it all.
+    /// Counts the action under the original's name for it; the search bar clears the counts.
     fn count(&mut self, action: &Action, page: &Page, came_from_results: bool) {
         let done = match (action, page) {
             (_, Page::Search(_)) => return self.counts.clear(),
@@ -228,7 +230,7 @@ impl Walk {
         let text = page.text();
         TracedPage {
             text_rich: page.text_rich(),
-            ret_obs: (self.n_previous > 0).then(|| self.behind_earlier(&text)),
+            ret_obs: (self.n_previous > 0).then(|| self.with_history(&text)),
             text,
             has_search_bar: available.has_search_bar,
             clickables: available.clickables,
@@ -238,10 +240,10 @@ impl Walk {
         }
     }
 
-    /// The observation behind the last ones and what was said to them.
-    fn behind_earlier(&self, text: &str) -> String {
-        let first = self.told.len().saturating_sub(2 * self.n_previous);
-        let earlier = self.told[first..].iter().map(String::as_str);
+    /// The observation after the last `n_previous` observations and actions.
+    fn with_history(&self, text: &str) -> String {
+        let first = self.history.len().saturating_sub(2 * self.n_previous);
+        let earlier = self.history[first..].iter().map(String::as_str);
         earlier.chain([text]).collect::<Vec<_>>().join(SEPARATOR)
     }
 
@@ -260,7 +262,7 @@ impl Walk {
     }
 }
 
-/// As the original writes it: a move has a float, and what is no move a whole number.
+/// The reward as the original writes it: a float, or the integer 0 for a no-op.
 fn reward(outcome: &Outcome) -> Number {
     let moved = Number::from_f64(outcome.reward).filter(|_| outcome.noop.is_none());
     moved.unwrap_or_else(|| 0.into())

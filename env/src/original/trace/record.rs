@@ -1,4 +1,4 @@
-//! The lines of a trace: what is asked for, and what came of it.
+//! The lines of a trace: scripted and traced episodes.
 
 use crate::action::NoopReason;
 use crate::reward::original_fields::VerboseInfo;
@@ -9,36 +9,36 @@ use std::collections::BTreeSet;
 use std::fmt;
 use webshop_products::{GoalRecord, Selection};
 
-/// One trip to trace: who goes, for what, and what is said. Unknown fields are left alone.
+/// An episode to trace: session name, goal and actions. Unknown fields are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct ScriptedEpisode {
-    /// The customer's name, which addresses show; `goal_idx` is one if this is absent. A number also names
-    /// the goal. Without either, a name is drawn.
+    /// The session name, which URLs show; `goal_idx` if absent. A number also selects the goal. Without
+    /// either, a name is drawn.
     #[serde(default)]
     pub session: Option<SessionName>,
-    /// The goal's number, from the end if negative.
+    /// The number of the goal, from the end if negative.
     #[serde(default)]
     pub goal_idx: Option<i64>,
-    /// A goal of the trip's own; it goes before `goal_idx`.
+    /// A goal of the episode's own, with precedence over `goal_idx`.
     #[serde(default)]
     pub goal: Option<GoalRecord>,
-    /// Seeds the generator anew before anything of the trip is drawn.
+    /// Seeds the generator before the first draw of the episode.
     #[serde(default)]
     pub seed: Option<u64>,
-    /// What the customer says, in order.
+    /// The texts of the actions, in order.
     #[serde(default)]
     pub actions: Vec<String>,
 }
 
-/// What a session is called by.
+/// The name of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "a customer is called by a text or a number")]
+#[serde(untagged, expecting = "a session name is a text or a number")]
 pub enum SessionName {
-    /// A number, which is the goal's too.
+    /// A number, which is also the goal's.
     Number(i64),
     /// Any text.
     Text(String),
-    /// A truth value, which Python takes for 1 or 0 and prints in words.
+    /// A boolean, which Python uses as 1 or 0 and prints as `True` or `False`.
     Truth(bool),
 }
 
@@ -53,82 +53,82 @@ impl fmt::Display for SessionName {
     }
 }
 
-/// One trip as it went.
+/// A traced episode.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TracedEpisode {
-    /// The number of the goal, unless the trip brought its own.
+    /// The number of the goal; `None` for a goal of the episode's own.
     pub goal_idx: Option<u32>,
-    /// The customer's name.
+    /// The session name.
     pub session: String,
     /// The goal.
     pub goal: GoalRecord,
-    /// The block of the page that tells it.
+    /// The instruction block of the page.
     pub instruction_text: String,
-    /// The page on which the trip began.
+    /// The first page.
     pub reset: TracedPage,
-    /// What each action brought.
+    /// The steps, one per action.
     pub steps: Vec<TracedStep>,
 }
 
-/// What one action brought.
+/// One traced step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TracedStep {
-    /// The action, as it was said.
+    /// The text of the action.
     pub action: String,
     /// The page after it.
     #[serde(flatten)]
     pub page: TracedPage,
-    /// The purchase's worth; 0.0 for other moves, and the whole number 0 for what was none.
+    /// The reward of a purchase; 0.0 for other actions, the integer 0 for a no-op.
     pub reward: Number,
-    /// Whether something was bought.
+    /// Whether the action bought something.
     pub done: bool,
-    /// Nothing, always, as in the original.
+    /// Always null, as in the original.
     pub info: (),
-    /// How the reward came about, if something was bought.
+    /// How the reward came about; `None` without a purchase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbose_info: Option<VerboseInfo>,
-    /// Why nothing happened, where the original fails.
+    /// The reason of a no-op for which the original fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noop: Option<NoopReason>,
 }
 
-/// A page in all its views, and the customer's state.
+/// A page in all its views, and the state of the session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TracedPage {
-    /// The observation as plain text.
+    /// The page as text.
     pub text: String,
-    /// The observation with marks.
+    /// The page as marked-up text.
     pub text_rich: String,
-    /// The address.
+    /// The URL.
     pub url: String,
-    /// The plain text behind earlier ones and actions, if these were asked for.
+    /// The text after earlier texts and actions, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ret_obs: Option<String>,
     /// Whether there is a search bar.
     pub has_search_bar: bool,
-    /// The labels that can be clicked, in their order.
+    /// The clickable labels in order.
     pub clickables: Vec<String>,
-    /// The address once more, as part of the original's state.
+    /// The URL again, as part of the original's state.
     pub state_url: String,
-    /// What the shop keeps of the customer.
+    /// The state of the session.
     pub session: TracedSession,
 }
 
-/// What the original keeps of a customer between two requests.
+/// The original's state of a session between two requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TracedSession {
-    /// The page of results, if something was searched for.
+    /// The number of the results page; `None` before the first search.
     pub page: Option<u32>,
-    /// The words searched for, split at single spaces.
+    /// The query, split at single spaces.
     pub keywords: Option<Vec<String>>,
-    /// The product looked at.
+    /// The current product.
     pub asin: Option<String>,
     /// The products opened, sorted.
     pub asins: BTreeSet<String>,
-    /// What is chosen, in the order of choosing.
+    /// The selected values, in the order of selection.
     pub options: Selection,
-    /// How often what was done since the search bar, in the order of the first times.
+    /// Counts of actions since the search bar, in the order of their first occurrence.
     pub actions: IndexMap<&'static str, u32>,
-    /// Whether this customer has ever bought anything.
+    /// Whether this user has ever bought anything.
     pub done: bool,
 }

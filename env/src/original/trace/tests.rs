@@ -4,7 +4,7 @@ use crate::shop::ShopConfig;
 use serde_json::{Value, json};
 use webshop_products::{EmbeddedCatalog, GoalStyle, OriginalWorld, RawData};
 
-/// The original's server over the smaller embedded catalog, without goals of single trips.
+/// The original's server over the smaller embedded catalog, without goals of single episodes.
 struct Server {
     shop: Shop,
     random: PythonRandom,
@@ -22,12 +22,12 @@ impl Server {
         self.shop.goals().goals().len()
     }
 
-    /// Makes the trips one after the other; the last `n_own` goals are their own.
-    fn trace(&self, n_own: usize, n_previous: usize, trips: &[Value]) -> Vec<Value> {
+    /// Traces the episodes one after the other; the last `n_own` goals are their own.
+    fn trace(&self, n_own: usize, n_previous: usize, scripts: &[Value]) -> Vec<Value> {
         let n_goals = self.n_goals() - n_own;
         let mut tracer = Tracer::new(&self.shop, n_goals, self.random.clone(), n_previous);
-        let trip = |trip: &Value| serde_json::from_value(trip.clone()).unwrap();
-        trips.iter().map(|asked| json!(tracer.trace(&trip(asked)).unwrap())).collect()
+        let script = |script: &Value| serde_json::from_value(script.clone()).unwrap();
+        scripts.iter().map(|value| json!(tracer.trace(&script(value)).unwrap())).collect()
     }
 }
 
@@ -40,7 +40,7 @@ fn purchase(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn a_customer_who_comes_again_keeps_the_goal_and_has_bought() {
+fn a_known_user_keeps_the_goal_and_the_purchase() {
     let server = Server::new();
     let traced = server.trace(
         0,
@@ -53,9 +53,9 @@ fn a_customer_who_comes_again_keeps_the_goal_and_has_bought() {
             json!({"session": true}),
         ],
     );
-    let goals: Vec<&Value> = traced.iter().map(|trip| &trip["goal_idx"]).collect();
+    let goals: Vec<&Value> = traced.iter().map(|episode| &episode["goal_idx"]).collect();
     assert_eq!(goals, [&json!(3), &json!(3), &json!(4), &json!(server.n_goals() - 1), &json!(1)]);
-    let bought: Vec<&Value> = traced.iter().map(|trip| &trip["reset"]["session"]["done"]).collect();
+    let bought: Vec<&Value> = traced.iter().map(|episode| &episode["reset"]["session"]["done"]).collect();
     assert_eq!(bought, [false, true, false, false, false]);
     assert_eq!((&traced[2]["session"], &traced[4]["session"]), (&json!("4"), &json!("True")));
     assert_eq!(server.trace(0, 0, &[json!({"goal_idx": 4})])[0]["session"], "4");
@@ -66,18 +66,18 @@ fn a_customer_who_comes_again_keeps_the_goal_and_has_bought() {
 fn names_and_goals_are_drawn_and_drawn_again_under_a_seed() {
     let server = Server::new();
     let anonymous = server.trace(0, 0, &[json!({}), json!({}), json!({"seed": 5}), json!({"seed": 5})]);
-    let names: Vec<&str> = anonymous.iter().map(|trip| trip["session"].as_str().unwrap()).collect();
+    let names: Vec<&str> = anonymous.iter().map(|episode| episode["session"].as_str().unwrap()).collect();
     assert!(names.iter().all(|name| name.len() == 10));
     assert_ne!(names[0], names[1]);
     assert_eq!(names[2], names[3]);
     assert_eq!(server.trace(0, 0, &[json!({"seed": 5})])[0]["session"], names[2]);
-    // A name of one's own leaves the first draw to who has none.
+    // An episode with a name leaves the first draw to the next one without.
     let named = server.trace(0, 0, &[json!({"session": "ann", "goal_idx": 0}), json!({})]);
     assert_eq!(named[1]["session"], names[0]);
 }
 
 #[test]
-fn a_trip_may_bring_its_own_goal() {
+fn an_episode_may_bring_its_own_goal() {
     let server = Server::new();
     let last = server.n_goals() - 1;
     let own = GoalRecord::from(&server.shop.goals().goals()[last]);
@@ -88,12 +88,12 @@ fn a_trip_may_bring_its_own_goal() {
 }
 
 #[test]
-fn a_goal_that_is_not_there_is_an_error() {
+fn a_missing_goal_is_an_error() {
     let server = Server::new();
     let n_goals = server.n_goals();
     let mut tracer = Tracer::new(&server.shop, n_goals, server.random.clone(), 0);
-    let trip = ScriptedEpisode { goal_idx: Some(n_goals as i64), ..ScriptedEpisode::default() };
-    let error = tracer.trace(&trip).unwrap_err();
+    let script = ScriptedEpisode { goal_idx: Some(n_goals as i64), ..ScriptedEpisode::default() };
+    let error = tracer.trace(&script).unwrap_err();
     assert_eq!(error, TraceError::NoSuchGoal { goal_idx: n_goals as i64, n_goals });
     let mut empty = Tracer::new(&server.shop, 0, server.random.clone(), 0);
     assert_eq!(empty.trace(&ScriptedEpisode::default()).unwrap_err(), TraceError::NoGoals);
@@ -109,7 +109,7 @@ fn what_was_done_is_counted_until_the_search_bar() {
     let traced = server.trace(0, 0, &[json!({"session": "ann", "goal_idx": 0, "actions": actions})]);
     let counted = |at: usize| traced[0]["steps"][at]["session"]["actions"].to_string();
     assert_eq!(counted(4), r#"{"search":1,"asin":1,"Description":1,"purchase":1}"#);
-    // The original lets its customers go on after the purchase.
+    // The original continues after the purchase.
     assert_eq!(counted(6), r#"{"search":3,"asin":1,"Description":1,"purchase":1}"#);
     assert_eq!(counted(7), "{}");
     let end = &traced[0]["steps"][7]["session"];
@@ -117,7 +117,7 @@ fn what_was_done_is_counted_until_the_search_bar() {
 }
 
 #[test]
-fn a_purchase_tells_its_parts_and_a_failure_its_reason() {
+fn a_purchase_has_its_parts_and_a_failure_its_reason() {
     let server = Server::new();
     let mut actions = purchase(&server);
     actions.extend(["search[<c>]", "search[<a> x]", "click[nothing]"].map(str::to_owned));

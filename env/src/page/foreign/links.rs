@@ -1,30 +1,30 @@
-//! Where the labels of a foreign page lead.
+//! Requests of the links, buttons and forms of a foreign page.
 //!
-//! A [`Link`] is the request that a browser makes for a click or a search: an address as it stands in the page, a
-//! [`Method`], and the fields of a form. [`Links`] holds those of one page. A button sends the form around it; an anchor
-//! leads to its `href`; a radio input leads to its `data-url`, which the original's script follows, and without one it
-//! sends its form.
+//! A [`Link`] is the request that a browser makes for a click or a search: an address as written in the page,
+//! a [`Method`], and the fields of a form. [`Links`] holds those of one page. A button sends the form around
+//! it; an anchor leads to its `href`; a radio input leads to its `data-url`, which the original's script
+//! follows, and without one it sends its form.
 //!
-//! Nothing is fetched here, and no address is made up: a label whose element leads nowhere has no link.
+//! Nothing is fetched here, and no address is constructed: a label whose element has no request has no link.
 
 use super::select;
 use crate::action::Action;
 use scraper::{ElementRef, Html, Selector};
 use std::sync::LazyLock;
 
-/// A request that stands in a page.
+/// A request of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Relative to the page's own address; empty for that address itself.
+    /// Relative to the page's address; empty for that address itself.
     pub address: String,
-    /// How it is asked for.
+    /// The method of the request.
     pub method: Method,
     /// Names and values, in the order of the document: the query of a [`Method::GetForm`], the body of a
     /// [`Method::PostForm`], empty otherwise.
     pub fields: Vec<(String, String)>,
 }
 
-/// How a link is followed.
+/// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The address as it is.
@@ -44,7 +44,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// The request behind an action; nothing if the page does not offer it.
+    /// The request of an action; `None` if the page does not offer it.
     pub fn of(&self, action: &Action) -> Option<Link> {
         match action {
             Action::Search(words) => self.search.as_ref().map(|(form, bar)| {
@@ -60,9 +60,9 @@ impl Links {
         }
     }
 
-    /// Collects what a document links to. Of equal labels the first counts, buttons before products before values;
-    /// among equal values the last that is not chosen yet, as in the shop itself, which is the last of all in the
-    /// original's documents, where nothing is marked as chosen.
+    /// Collects the requests of a document. Of equal labels the first counts, buttons before products before
+    /// values; of equal values the last that is not selected, as in the shop itself. In the original's
+    /// documents nothing is marked as selected, so it is the last.
     pub(super) fn read(html: &Html) -> Links {
         let [search_bar, buttons, products, radios] = select();
         let labelled = |element: ElementRef<'_>| element.text().collect::<String>().to_lowercase();
@@ -98,7 +98,7 @@ fn form_of(element: ElementRef<'_>) -> Option<ElementRef<'_>> {
     element.ancestors().filter_map(ElementRef::wrap).find(|ancestor| ancestor.value().name() == "form")
 }
 
-/// Where an anchor or a button leads.
+/// The request of an anchor or a button.
 fn link_of(element: ElementRef<'_>) -> Option<Link> {
     if let Some(address) = element.value().attr("href") {
         return Some(Link { address: address.to_owned(), method: Method::Get, fields: Vec::new() });
@@ -120,7 +120,7 @@ fn link_of_radio(radio: ElementRef<'_>) -> Option<Link> {
     Some(link)
 }
 
-/// What a form sends of itself: its inputs that have a name and are not turned off, if they are to be sent.
+/// The request of a form: its named inputs that are on and pass `is_sent`.
 fn form_link(form: ElementRef<'_>, is_sent: impl Fn(ElementRef<'_>) -> bool) -> Link {
     static INPUTS: LazyLock<Selector> =
         LazyLock::new(|| Selector::parse("input[name]").expect("the selector is constant and valid"));
@@ -145,15 +145,15 @@ mod tests {
     use super::*;
     use crate::page::foreign::read_html;
 
-    /// The link behind what is said on a page, as `METHOD address name=value …`.
-    fn check(document: &str, said: &str, expected: &str) {
-        let action: Action = said.parse().expect("infallible");
-        let told = read_html(document).links.of(&action).map_or("nowhere".to_owned(), |link| {
+    /// The request of an action as `METHOD address name=value …`.
+    fn check(document: &str, action: &str, expected: &str) {
+        let action: Action = action.parse().expect("infallible");
+        let request = read_html(document).links.of(&action).map_or("nowhere".to_owned(), |link| {
             let fields: Vec<String> =
                 link.fields.iter().map(|(name, value)| format!(" {name}={value}")).collect();
             format!("{:?} {}{}", link.method, link.address, fields.concat())
         });
-        assert_eq!(told, expected);
+        assert_eq!(request, expected);
     }
 
     #[test]

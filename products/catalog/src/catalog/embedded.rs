@@ -1,4 +1,4 @@
-//! The two catalogs that the program carries with it.
+//! The two catalogs embedded in the program.
 //!
 //! They were made by [`crate::generate()`] with seed 0 and are kept as files, so that a change of the
 //! generator shows as a change of data. The larger one is gzipped.
@@ -14,7 +14,7 @@ use crate::raw::{RawData, Skipped};
 const HUNDRED: &[u8] = include_bytes!("../../../data/catalog-100.json");
 const THOUSAND: &[u8] = include_bytes!("../../../data/catalog-1000.json.gz");
 
-/// A catalog that needs no file.
+/// An embedded catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EmbeddedCatalog {
     /// 100 products.
@@ -24,7 +24,7 @@ pub enum EmbeddedCatalog {
 }
 
 impl EmbeddedCatalog {
-    /// The one that is called so, `100` or `1000`.
+    /// The catalog with the name `100` or `1000`.
     pub fn named(source: &str) -> Option<Self> {
         match source {
             "100" => Some(Self::Hundred),
@@ -58,7 +58,8 @@ impl RawData {
         }
     }
 
-    /// As [`RawData::open`], but malformed records of a folder are left out; see [`RawData::read_dir_skipping`].
+    /// As [`RawData::open`], but malformed records of a folder are left out; see
+    /// [`RawData::read_dir_skipping`].
     pub fn open_skipping(source: &str, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
         match EmbeddedCatalog::named(source) {
             Some(which) => Ok((Self::first_of(which, limit), Skipped::default())),

@@ -1,7 +1,7 @@
-//! What is sold: the products of a shop in their order.
+//! The products of a shop in their order.
 //!
-//! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order
-//! of the search index and the last tie-break everywhere.
+//! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order of the
+//! search index and the last tie-break everywhere.
 
 pub(crate) mod embedded;
 pub(crate) mod price;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::error::{DataError, FieldProblem};
 use crate::catalog::price::{Price, Pricing};
 use crate::catalog::product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx};
-use webshop_pycompat::strip;
+use crate::error::{DataError, FieldProblem};
+use crate::interned::Texts;
 use crate::raw::{RawData, RawInstruction, RawItem, RawOption};
 use crate::seed::Seed;
-use crate::interned::Texts;
+use webshop_pycompat::strip;
 
-/// The attribute that the original gives a product which has no list of attributes.
+/// The original's attribute for a product without a list of attributes.
 const NO_ATTRIBUTES: &str = "DUMMY_ATTR";
 
 /// Validated products in a fixed order.
@@ -33,13 +33,16 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Cleans the products of `data` as the original does (names `nan` or longer than ten
-    /// characters and repeated ASINs are skipped), and draws what ranges cost from `seed`.
+    /// Cleans the products of `data` as the original does (skips the ASIN `nan`, ASINs longer than ten
+    /// characters and repeated ones) and draws the prices charged for ranges from `seed`.
+    ///
+    /// # Errors
+    /// [`DataError::Record`].
     pub fn from_raw(data: &RawData, seed: Seed) -> Result<Self, DataError> {
         Self::charged(data, |pricing, position| pricing.charged_by_seed(seed, position.0))
     }
 
-    /// [`Catalog::from_raw`] with what each product costs decided by `charge`, called in catalog order.
+    /// [`Catalog::from_raw`] with the prices charged decided by `charge`, called in catalog order.
     pub(crate) fn charged(
         data: &RawData,
         mut charge: impl FnMut(Pricing, ProductIdx) -> Price,
@@ -69,27 +72,27 @@ impl Catalog {
         &self.products[position.as_usize()]
     }
 
-    /// Where the product called `asin` stands; upper and lower case are told apart.
+    /// The position of the product with this ASIN; case-sensitive.
     pub fn find(&self, asin: &str) -> Option<ProductIdx> {
         self.positions.get(&ProductId::new(asin)?).copied()
     }
 
-    /// How many products there are.
+    /// The number of products.
     pub fn len(&self) -> usize {
         self.products.len()
     }
 
-    /// Whether nothing is sold.
+    /// Whether there are no products.
     pub fn is_empty(&self) -> bool {
         self.products.is_empty()
     }
 }
 
-/// Makes a catalog of records that come one by one.
+/// Builds a catalog from one record after the other.
 pub(crate) struct CatalogMaker {
     catalog: Catalog,
     texts: Texts,
-    /// What a product has until it is described.
+    /// The attributes of a product until [`CatalogMaker::describe`].
     no_attributes: Box<[Arc<str>]>,
 }
 
@@ -101,8 +104,8 @@ impl Default for CatalogMaker {
 }
 
 impl CatalogMaker {
-    /// Puts `item` behind the others, unless the original skips it.
-    pub fn add(
+    /// Appends the product of `item`, unless the original skips it.
+    pub(crate) fn add(
         &mut self,
         item: &RawItem,
         charge: impl FnOnce(Pricing, ProductIdx) -> Price,
@@ -132,9 +135,9 @@ impl CatalogMaker {
         Ok(())
     }
 
-    /// Gives the product called `asin` the attributes that its instruction lists, and says where it stands; none if
-    /// there is no such product as yet.
-    pub fn describe(&mut self, asin: &str, entry: &RawInstruction) -> Option<ProductIdx> {
+    /// Gives the product with this ASIN the attributes of its instruction and returns its position; `None` if
+    /// there is no such product yet.
+    pub(crate) fn describe(&mut self, asin: &str, entry: &RawInstruction) -> Option<ProductIdx> {
         let position = self.catalog.find(asin)?;
         if let Some(attributes) = &entry.attributes {
             self.catalog.products[position.as_usize()].attributes = self.texts.share_all(attributes);
@@ -143,12 +146,12 @@ impl CatalogMaker {
     }
 
     /// The products so far.
-    pub fn catalog(&self) -> &Catalog {
+    pub(crate) fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// The catalog, with no room left for more products.
-    pub fn finish(mut self) -> Catalog {
+    /// The catalog, without spare capacity.
+    pub(crate) fn finish(mut self) -> Catalog {
         self.catalog.products.shrink_to_fit();
         self.catalog
     }
@@ -157,7 +160,7 @@ impl CatalogMaker {
 /// Lower-cases names (the last of two equal ones gives the values) and cleans values.
 fn options(raw: &IndexMap<String, Option<Vec<RawOption>>>, texts: &mut Texts) -> Box<[OptionGroup]> {
     let mut groups: IndexMap<String, Box<[OptionValue]>> = IndexMap::new();
-    // As in the original, one table of pictures serves all groups of a product.
+    // As in the original, one table of images serves all groups of a product.
     let mut images: IndexMap<Arc<str>, Option<&str>> = IndexMap::new();
     for (name, values) in raw {
         let Some(values) = values else { continue };

@@ -1,22 +1,22 @@
-//! Money, and the prices that a page shows.
+//! Money and prices.
 //!
-//! [`Cents`] is the only money there is: integral, signed, exact. A [`Price`] keeps what the page
-//! prints beside what a purchase costs. Printing follows the original to the byte (`"$34.0"`), as
-//! agents read it; arithmetic never goes through that text.
+//! [`Cents`] is the only type of money: integral, signed, exact. A [`Price`] holds the text on the page
+//! beside the price charged. Printing reproduces the original byte for byte (`"$34.0"`), because agents read
+//! it; arithmetic never goes through that text.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use webshop_pycompat::{decimal_digit, float_repr};
-use webshop_pycompat::PythonRandom;
 use crate::seed::{Purpose, Seed, below};
+use webshop_pycompat::PythonRandom;
+use webshop_pycompat::{decimal_digit, float_repr};
 
-/// What the original charges for a product without a price.
+/// The original's price of a product without one.
 const UNPRICED: &str = "$100.0";
 
-/// From here on, floats cannot tell cents apart, and no price does.
+/// The greatest amount; above it a float of dollars cannot distinguish cents.
 const MOST_DOLLARS: i64 = 10_000_000_000_000;
 
 /// An amount of money in hundredths of a dollar.
@@ -43,7 +43,7 @@ impl Cents {
     }
 }
 
-/// Whole cents, at most one off, within a range where floats can tell cents apart.
+/// Whole cents, at most one off, within a range where a float can distinguish cents.
 fn hundredfold(dollars: f64) -> i64 {
     let most = MOST_DOLLARS as f64;
     (dollars.clamp(-most, most) * 100.0).round() as i64
@@ -61,7 +61,7 @@ impl fmt::Display for Cents {
     }
 }
 
-/// What a product costs, as shown and as charged.
+/// The price of a product, as shown and as charged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Price {
     /// The text on the page: `"$34.0"` or `"$10.0 to $20.0"`, in the order of the file.
@@ -70,12 +70,12 @@ pub struct Price {
     pub low: Cents,
     /// The greatest amount the tag names; equal to `low` unless the tag is a range.
     pub high: Cents,
-    /// What a purchase costs: between `low` and `high`, both possible. Where the original charges a
-    /// fraction of a cent, the next whole one, which exceeds exactly the limits that the fraction exceeds.
+    /// The price charged: from `low` to `high`, both included. If the original charges a fraction of a cent,
+    /// the next whole cent, which exceeds the same limits as the fraction.
     pub paid: Cents,
 }
 
-/// What a product costs by its file, before anything is drawn.
+/// The price in the file, before a price in a range is drawn.
 pub(crate) struct Pricing {
     first: Amount,
     /// Present if the price is a range; it may be less than the first.
@@ -86,7 +86,7 @@ impl Pricing {
     /// Reads the file's `pricing` text; absent or empty text is a price of $100.
     ///
     /// More than two decimals round half up to whole cents. The error says what is wrong with `text`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(Self { first: Amount::parse(UNPRICED, UNPRICED)?, second: None });
         }
@@ -99,7 +99,7 @@ impl Pricing {
 
     /// A range is charged at one of its whole cents, drawn by (`Prices`, `product_index`); so the
     /// same product of the same catalog costs the same in every run of one seed.
-    pub fn charged_by_seed(self, seed: Seed, product_index: u32) -> Price {
+    pub(crate) fn charged_by_seed(self, seed: Seed, product_index: u32) -> Price {
         let (low, high) = self.bounds();
         if self.second.is_none() {
             return self.charged_at(low);
@@ -109,8 +109,8 @@ impl Pricing {
         self.charged_at(Cents(low.0 + above as i64))
     }
 
-    /// What the original charges, in dollars: of a range any float, drawn from its one generator.
-    pub fn dollars_in_original(&self, random: &mut PythonRandom) -> f64 {
+    /// The original's charge in dollars; in a range any float, drawn from its one generator.
+    pub(crate) fn dollars_in_original(&self, random: &mut PythonRandom) -> f64 {
         match &self.second {
             Some(second) => random.uniform(self.first.dollars, second.dollars),
             None => self.first.dollars,
@@ -118,7 +118,7 @@ impl Pricing {
     }
 
     /// The price, when a purchase costs `paid`.
-    pub fn charged_at(self, paid: Cents) -> Price {
+    pub(crate) fn charged_at(self, paid: Cents) -> Price {
         let (low, high) = self.bounds();
         let tag = match self.second {
             Some(second) => format!("${} to ${}", self.first.repr, second.repr),

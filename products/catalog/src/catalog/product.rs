@@ -1,10 +1,9 @@
-//! One article of the shop, and what a customer has chosen of it.
+//! Products, and the options that an agent has selected.
 //!
-//! A [`Product`] is already clean: options are named and spelled as the page shows them, the price
-//! is parsed. Its raw form is [`crate::RawItem`]. A [`Selection`] is what a customer clicked.
+//! A [`Product`] is clean: options are named and spelled as on the page, the price is parsed. Its raw form is
+//! [`crate::RawItem`]. A [`Selection`] holds the selected option values.
 //!
-//! A shop may hold over a million products: texts that many of them share are held once, behind an `Arc`, and the
-//! others take no more room than their letters.
+//! A shop may hold over a million products: texts that many of them share are stored once, behind an `Arc`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,14 +21,14 @@ const NO_ASIN: &str = "nan";
 
 /// The name of a product: its ASIN, at most ten characters.
 ///
-/// One in lower case cannot be opened in the original, which looks for what was clicked in upper case; one
-/// without any character can be opened nowhere.
+/// A lower-case id cannot be opened under the original's rules, which look up the clicked label in upper
+/// case; an empty id can be opened under no rules.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ProductId(Arc<str>);
 
 impl ProductId {
-    /// The id spelled by `asin`, or nothing when no product can be called that.
+    /// The id for `asin`, or `None` if it has more than ten characters.
     ///
     /// ```
     /// use webshop_products::ProductId;
@@ -63,7 +62,9 @@ impl fmt::Display for ProductId {
 impl<'de> Deserialize<'de> for ProductId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let asin = String::deserialize(deserializer)?;
-        Self::new(&asin).ok_or_else(|| de::Error::custom(format!("`{asin}` is no product id")))
+        Self::new(&asin).ok_or_else(|| {
+            de::Error::custom(format!("`{asin}` is not a product id: more than ten characters"))
+        })
     }
 }
 
@@ -79,7 +80,7 @@ impl ProductIdx {
     }
 }
 
-/// One thing to choose, such as a colour, and what can be chosen.
+/// An option, such as the color, with its values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OptionGroup {
     /// Lower-cased name; unique within its product.
@@ -88,19 +89,19 @@ pub struct OptionGroup {
     pub values: Box<[OptionValue]>,
 }
 
-/// One choice of an [`OptionGroup`].
+/// One value of an [`OptionGroup`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OptionValue {
     /// As shown and clicked: stripped, lower case, `/` spelled ` | `.
     pub text: Arc<str>,
-    /// The picture shown for it. Equal values of one product share the last picture given.
+    /// The URL of its image. Equal values of one product share the last image given.
     pub image: Option<Box<str>>,
 }
 
-/// One article.
+/// One product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Product {
-    /// Its unique name.
+    /// Its unique id.
     pub id: ProductId,
     /// Shown in results and on the item page; searched.
     pub title: Arc<str>,
@@ -108,38 +109,38 @@ pub struct Product {
     pub description: Box<str>,
     /// Shown behind the features button; only the first is searched.
     pub bullets: Box<[Arc<str>]>,
-    /// Hidden from customers by default; what rewards compare first.
+    /// Hidden from agents by default; compared by rewards.
     pub attributes: Box<[Arc<str>]>,
     /// One of the shop's departments; the file calls it `category`.
     pub department: Arc<str>,
-    /// The kind of product in a customer's words, lower case: `"hiking boots"`.
+    /// The kind of product, lower case: `"hiking boots"`.
     pub query: Arc<str>,
-    /// The path in the shop's tree: `"Clothing › Shoes › Hiking Boots"`.
+    /// The category path: `"Clothing › Shoes › Hiking Boots"`.
     pub product_category: Arc<str>,
-    /// What can be chosen, in the order of the file.
+    /// Its options, in the order of the file.
     pub options: Box<[OptionGroup]>,
-    /// What it costs.
+    /// Its price.
     pub price: Price,
-    /// The main picture's address.
+    /// The URL of the main image.
     pub image: Box<str>,
 }
 
-/// What a customer has chosen: one value per option name, in the order of the first choices.
+/// The selected option values: one per option name, in the order of the first selection of each name.
 ///
-/// Two selections are equal only if they were made in the same order, since addresses show it.
+/// Selections are equal only if their order is equal, because URLs show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
-    // Customers choose from a handful of groups, so a list beats a map, and it can be hashed.
+    // A product has a handful of groups, so a list is faster than a map, and it can be hashed.
     chosen: Vec<(String, String)>,
 }
 
 impl Selection {
-    /// Nothing chosen.
+    /// An empty selection.
     pub const fn new() -> Self {
         Self { chosen: Vec::new() }
     }
 
-    /// Chooses `value` for `name`; an earlier choice for that name is replaced and keeps its place.
+    /// Selects `value` for `name`; an earlier value for that name is replaced in its place.
     ///
     /// ```
     /// let mut selection = webshop_products::Selection::new();
@@ -155,7 +156,7 @@ impl Selection {
         }
     }
 
-    /// The value chosen for `name`.
+    /// The value selected for `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
@@ -170,17 +171,17 @@ impl Selection {
         self.iter().map(|(_, value)| value)
     }
 
-    /// How many names have a value.
+    /// The number of names with a value.
     pub fn len(&self) -> usize {
         self.chosen.len()
     }
 
-    /// Whether nothing is chosen.
+    /// Whether nothing is selected.
     pub fn is_empty(&self) -> bool {
         self.chosen.is_empty()
     }
 
-    /// Forgets every choice.
+    /// Removes every value.
     pub fn clear(&mut self) {
         self.chosen.clear();
     }
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn order_of_choosing_is_part_of_a_selection() {
+    fn selections_in_different_order_differ() {
         let one: Selection = [("a", "1"), ("b", "2")].into_iter().collect();
         let other: Selection = [("b", "2"), ("a", "1")].into_iter().collect();
         assert_ne!(one, other);

@@ -1,7 +1,7 @@
-//! What a catalog is like, in numbers.
+//! Statistics of a catalog.
 //!
-//! A [`CatalogReport`] counts what makes a shop easy or hard: kinds, choices, prices, words, and near
-//! duplicates. It judges nothing and looks at no search.
+//! A [`CatalogReport`] counts what makes a shop easy or hard: kinds, options, prices, words, near duplicates.
+//! It does not look at search.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,17 +9,17 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::catalog::Catalog;
-use crate::goal::set::GoalSet;
-use crate::goal::{Goal, GoalStyle};
 use crate::catalog::price::Cents;
 use crate::catalog::product::{Product, ProductIdx};
+use crate::goal::set::GoalSet;
 use crate::goal::split::Split;
 use crate::goal::split_rule::SplitRule;
+use crate::goal::{Goal, GoalStyle};
 
-/// A goal counts as confusable from this many near-duplicates of its product on.
+/// A goal is confusable if its product has at least this many near-duplicates.
 const CONFUSABLE: usize = 3;
 
-/// What `webshop catalog inspect` prints.
+/// Statistics of a catalog and its goals.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CatalogReport {
     /// Products in the catalog.
@@ -34,16 +34,15 @@ pub struct CatalogReport {
     pub n_shared_values: usize,
     /// Products whose tag shows two prices.
     pub n_price_ranges: usize,
-    /// What purchases cost: least, lower quartile, median, upper quartile, most. Zero when nothing is
-    /// sold.
+    /// Prices charged: minimum, lower quartile, median, upper quartile, maximum. Zero for an empty catalog.
     pub prices: [Cents; 5],
-    /// Goals that people wrote, or seem to have written.
+    /// Human goals.
     pub n_human_goals: usize,
-    /// Goals made by rule.
+    /// Synthetic goals.
     pub n_synthetic_goals: usize,
-    /// The rule by which goals are parted.
+    /// The split rule.
     pub split_rule: SplitRule,
-    /// Goals to train on, to validate with, to test with.
+    /// Goals for training, validation and testing.
     pub splits: [usize; 3],
     /// Goals whose product has at least three near-duplicates: products of the same query whose title
     /// begins with the same word and shares at least half of all words.
@@ -55,7 +54,7 @@ pub struct CatalogReport {
 }
 
 impl CatalogReport {
-    /// Counts; `goals` must be those of `catalog`.
+    /// The statistics of `catalog` and its `goals`.
     pub fn new(catalog: &Catalog, goals: &GoalSet) -> Self {
         let products = catalog.products();
         let mut departments = BTreeMap::new();
@@ -126,7 +125,7 @@ impl fmt::Display for CatalogReport {
     }
 }
 
-/// Per product, how many others nearly equal it.
+/// The number of near-duplicates of each product.
 fn near_duplicates(products: &[Product]) -> Vec<usize> {
     let titles: Vec<BTreeSet<String>> =
         products.iter().map(|product| split_words(&product.title).collect()).collect();

@@ -1,14 +1,14 @@
-//! From the name of a catalog to what is sold and what is wanted.
+//! Opens catalogs of any size.
 //!
-//! [`Stock::open`] reads a catalog of any size: every record becomes a product, or part of one, as soon as it is read,
-//! and of the instructions only those stay that [`Stock::goals`] will ask for. What comes of it is what [`RawData`]
-//! would give through [`Catalog::from_raw`] and [`GoalSet::from_raw`], whose room for a million products would be
-//! several times that of the products themselves.
+//! [`CatalogSource::open`] reads record by record: each becomes a product, or part of one, as soon as it is
+//! read, and only the instructions that [`CatalogSource::into_goals`] needs are kept. The result equals that
+//! of [`RawData`] through [`Catalog::from_raw`] and [`GoalSet::from_raw`], which for a million products take
+//! several times the memory of the products.
 
 use std::path::Path;
 
-use crate::catalog::{Catalog, CatalogMaker};
 use crate::catalog::embedded::EmbeddedCatalog;
+use crate::catalog::{Catalog, CatalogMaker};
 use crate::error::{DataError, FieldProblem};
 use crate::goal::GoalKind;
 use crate::goal::make::seeded_goals;
@@ -16,33 +16,33 @@ use crate::goal::set::GoalSet;
 use crate::raw::{BadRecords, RawData, RawRecord, Skipped, read_files};
 use crate::seed::Seed;
 
-/// What to take of a catalog, and how.
+/// How to load a catalog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StockConfig {
-    /// Keep only so many of the first products.
+pub struct SourceConfig {
+    /// The number of products to keep, from the first; `None` keeps all.
     pub limit: Option<usize>,
-    /// Leave malformed records of a folder out, and count them, instead of refusing the first.
+    /// Drop and count malformed records of a folder instead of failing at the first.
     pub skips_bad: bool,
-    /// Which goals will be made.
+    /// The goals to make.
     pub goals: GoalKind,
-    /// Draws what ranges cost, and price limits.
+    /// The seed of prices and price limits.
     pub seed: Seed,
 }
 
-/// An open catalog, with the instructions that its goals are yet to be made of.
+/// An open catalog with the instructions of its goals.
 #[derive(Debug)]
-pub struct Stock {
+pub struct CatalogSource {
     catalog: Catalog,
     /// Without products.
     instructions: RawData,
     skipped: Skipped,
-    config: StockConfig,
+    config: SourceConfig,
 }
 
-impl Stock {
+impl CatalogSource {
     /// Opens the catalog that `source` names: `100` and `1000` are embedded, anything else is a folder (see
     /// [`RawData::read_dir`]).
-    pub fn open(source: &str, config: StockConfig) -> Result<Self, DataError> {
+    pub fn open(source: &str, config: SourceConfig) -> Result<Self, DataError> {
         let mut bad = match config.skips_bad {
             true => BadRecords::Skipped(Skipped::default()),
             false => BadRecords::Refused,
@@ -56,21 +56,24 @@ impl Stock {
         Ok(Self { catalog: maker.finish(), instructions, skipped: bad.into_skipped(), config })
     }
 
-    /// What was left out.
+    /// The malformed records that were dropped.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// What is sold, without any goals.
+    /// The catalog without goals.
     pub fn into_catalog(self) -> Catalog {
         self.catalog
     }
 
-    /// What is sold and what is wanted.
+    /// The catalog and its goals.
+    ///
+    /// # Errors
+    /// [`DataError::Record`].
     pub fn into_goals(self) -> Result<(Catalog, GoalSet), DataError> {
         let Self { catalog, instructions, config, .. } = self;
         let goals = seeded_goals(&instructions, &catalog, config.goals, config.seed)?;
-        // Parting the goals takes room too.
+        // Splitting the goals takes memory too.
         drop(instructions);
         let goals = GoalSet::numbered(&catalog, goals);
         Ok((catalog, goals))
@@ -79,7 +82,7 @@ impl Stock {
 
 /// Takes records in the order of the files.
 struct Reader {
-    config: StockConfig,
+    config: SourceConfig,
     maker: CatalogMaker,
     instructions: RawData,
 }
@@ -141,8 +144,8 @@ mod tests {
         let source = dir.path().to_str().unwrap();
         for goals in [GoalKind::Both, GoalKind::Human, GoalKind::Synthetic] {
             for limit in [None, Some(7)] {
-                let config = StockConfig { limit, goals, seed: Seed(1), ..StockConfig::default() };
-                let (catalog, streamed) = Stock::open(source, config).unwrap().into_goals().unwrap();
+                let config = SourceConfig { limit, goals, seed: Seed(1), ..SourceConfig::default() };
+                let (catalog, streamed) = CatalogSource::open(source, config).unwrap().into_goals().unwrap();
                 let part = RawData { items: data.items[..limit.unwrap_or(40)].to_vec(), ..data.clone() };
                 let whole = Catalog::from_raw(&part, Seed(1)).unwrap();
                 assert_eq!(catalog.products(), whole.products());
@@ -160,10 +163,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         data.write_dir(dir.path()).unwrap();
         let source = dir.path().to_str().unwrap();
-        let strict = StockConfig::default();
-        let message = Stock::open(source, strict).unwrap_err().to_string();
+        let strict = SourceConfig::default();
+        let message = CatalogSource::open(source, strict).unwrap_err().to_string();
         assert!(message.contains("items_shuffle.json`, record 3"), "{message}");
-        let lenient = Stock::open(source, StockConfig { skips_bad: true, ..strict }).unwrap();
+        let lenient = CatalogSource::open(source, SourceConfig { skips_bad: true, ..strict }).unwrap();
         let (whole, skipped) = RawData::read_dir_skipping(dir.path(), None).unwrap();
         assert_eq!(lenient.skipped().to_string(), skipped.to_string());
         assert_eq!(lenient.skipped().n_records, 2);

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::seed::{Purpose, Seed, below};
 
-/// What a draw of the generator is for; the first coordinate.
+/// The kind of a draw; its first coordinate.
 #[derive(Clone, Copy)]
 pub(super) enum Draw {
     Kinds = 1,
@@ -47,7 +47,7 @@ impl Dice {
         list[self.below(list.len())]
     }
 
-    /// An index, each as often as its weight says.
+    /// An index, with probability proportional to its weight.
     pub(super) fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum());
         weights

@@ -7,9 +7,9 @@ use super::dice::{Dice, Draw};
 use super::lexicon::Lexicon;
 use super::words::{Department, Form, Group, Kind, Pool};
 
-/// What the second sibling of successive families changes. The first always changes the title, further
-/// ones what they draw; so of four siblings 40 % differ in the title, 30 % in the price, 20 % in the
-/// options and 10 % in what only the text tells, in small shops too.
+/// The property that the second sibling of successive families changes. The first always changes the title,
+/// further ones what they draw; so of four siblings 40 % differ in the title, 30 % in the price, 20 % in the
+/// options and 10 % in a hidden trait, in small shops too.
 const SECOND: [Change; 10] = {
     use Change::{Hidden, Options, Price};
     [Options, Hidden, Price, Options, Hidden, Price, Options, Hidden, Price, Options]
@@ -30,8 +30,8 @@ const PRICE_ENDINGS: [i64; 6] = [99, 95, 49, 0, 50, 29];
 /// No sibling costs more, in cents.
 const MOST_CENTS: i64 = 40_000;
 
-/// A dearer sibling costs at least so many cents more: limits lie up to $40 above a price, and many of
-/// the cheaper one's should exclude the dearer.
+/// The least price difference of a more expensive sibling, in cents: limits lie up to $40 above a price, and
+/// many of the cheaper one's should exclude the dearer.
 const LEAST_STEP: i64 = 2_500;
 
 /// The least that a price is of any cheaper sibling's, in percent.
@@ -48,7 +48,7 @@ const SHOWN: [(usize, &[Form]); 7] = [
     (7, &[Form::Is, Form::Is, Form::Has]),
 ];
 
-/// Something that can be said of a product, and wanted of it.
+/// A property of a product that an instruction may require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trait {
     pub form: Form,
@@ -63,7 +63,7 @@ pub(super) struct Choice {
     pub values: Vec<&'static str>,
 }
 
-/// What makes one product of a family.
+/// The properties of one product of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     /// In the title.
@@ -74,7 +74,7 @@ pub(super) struct Member {
     pub choices: Vec<Choice>,
 }
 
-/// What can differ between a sibling and the member it was made from.
+/// The property that differs between a sibling and the member it was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Shown,
@@ -179,7 +179,7 @@ impl Family {
         }
     }
 
-    /// A trait to put in the place of `old`.
+    /// A trait that replaces `old`.
     fn other_trait(&self, member: &Member, old: Trait, lexicon: &Lexicon, dice: &mut Dice) -> Option<Trait> {
         let all = member.shown.iter().chain(&member.hidden).copied();
         let others: Vec<_> = all.filter(|one| *one != old).collect();
@@ -192,7 +192,7 @@ impl Family {
         !self.members.iter().all(|member| member.choices.iter().any(offers))
     }
 
-    /// How many members lack `wanted`: what asking for it rules out.
+    /// The number of members without `wanted`, which an instruction with it excludes.
     pub(super) fn n_without(&self, wanted: Trait) -> usize {
         let has = |member: &&Member| member.shown.contains(&wanted) || member.hidden.contains(&wanted);
         self.members.len() - self.members.iter().filter(has).count()
@@ -258,7 +258,7 @@ fn draw_trait(
     (!free.is_empty()).then(|| dice.pick(&free))
 }
 
-/// Whether two traits are equal or, in a grid, stand in one row or column; a product has no two such.
+/// Whether two traits are equal or, in a grid, in the same row or column; no product has two such traits.
 fn resembles(pool: &Pool, one: Trait, other: Trait) -> bool {
     let share = |(a, b): (&str, &str), (c, d): (&str, &str)| a == c || b == d;
     one == other

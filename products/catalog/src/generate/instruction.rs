@@ -1,7 +1,8 @@
-//! What customers say when they want a product.
+//! Instructions for generated products.
 //!
-//! A wish is drawn first: traits that tell the product from its siblings, options, or both. Then it
-//! is put into words; every wanted text appears as it is spelled, only order and wording vary.
+//! Requirements are drawn first: traits that distinguish the product from its siblings, options, or both.
+//! Then they are put into a sentence; every required text appears as it is spelled, only order and wording
+//! vary.
 
 use super::dice::{Dice, Draw};
 use super::family::{Choice, Family, Member, Trait};
@@ -12,27 +13,27 @@ use crate::seed::Seed;
 /// Human instructions per product.
 const N_HUMAN: usize = 12;
 
-/// How many traits a wish names (one, two, three), in how many of 100.
+/// Percentages of instructions that name one, two and three traits.
 const N_TRAITS: [usize; 3] = [12, 58, 30];
 
-/// In how many of 100 wishes a trait that only the text tells is asked for, when it tells siblings
-/// apart and when it does not.
+/// Percentages of instructions that require a hidden trait (one only in the product's text), if it
+/// distinguishes siblings and if it does not.
 const ASK_HIDDEN: usize = 40;
 const ASK_HIDDEN_IDLY: usize = 3;
 
-/// In how many of 100 wishes a group of options is named.
+/// Percentage of instructions that name a group of options.
 const NAME_GROUP: usize = 97;
 
-/// In how many of 100 of these the value is one that not all siblings offer, if there is one.
+/// Percentage of these whose value not all siblings offer, if there is such a value.
 const RARE: usize = 85;
 
-/// How often wording is drawn anew when a product already has that instruction.
+/// The number of redraws if a product already has that instruction.
 const N_TRIES: usize = 8;
 
 /// An option value with the group it belongs to.
 type Picked<'a> = (&'a Choice, &'static str);
 
-/// What people say who want one product.
+/// Human instructions for one product.
 pub(super) fn human(
     seed: Seed,
     family: &Family,
@@ -42,19 +43,19 @@ pub(super) fn human(
     let mut human: Vec<RawHumanInstruction> = Vec::with_capacity(N_HUMAN);
     for at in 1..=N_HUMAN {
         let mut dice = dice(seed, coords, at);
-        let mut wish = human_instruction(family, member, &mut dice);
+        let mut instruction = human_instruction(family, member, &mut dice);
         for _ in 0..N_TRIES {
-            if human.iter().all(|known| known.instruction != wish.instruction) {
+            if human.iter().all(|known| known.instruction != instruction.instruction) {
                 break;
             }
-            wish = human_instruction(family, member, &mut dice);
+            instruction = human_instruction(family, member, &mut dice);
         }
-        human.push(wish);
+        human.push(instruction);
     }
     human
 }
 
-/// What the original's rule says of one product.
+/// The synthetic instruction for one product.
 pub(super) fn synthetic(seed: Seed, family: &Family, member: &Member, coords: [usize; 2]) -> RawInstruction {
     synthetic_instruction(family, member, &mut dice(seed, coords, 0))
 }
@@ -64,15 +65,15 @@ fn dice(seed: Seed, [family, member]: [usize; 2], instruction: usize) -> Dice {
     Dice::new(seed, Draw::Instruction, &[family, member, instruction])
 }
 
-/// In the manner of the original's rule: no options and no price, which loading appends.
+/// A sentence in the form of the original's rule: without options and price, which are appended on loading.
 fn synthetic_instruction(family: &Family, member: &Member, dice: &mut Dice) -> RawInstruction {
     let wanted = wanted_traits(family, member, dice);
-    let said = |before: &str, form: Form, after: &str| match texts_of(&wanted, form) {
+    let phrase = |before: &str, form: Form, after: &str| match texts_of(&wanted, form) {
         texts if texts.is_empty() => String::new(),
         texts => format!("{before}{}{after}", texts.join(", ")),
     };
-    let (qualities, parts) = (said("", Form::Is, " "), said(" with ", Form::Has, ""));
-    let text = format!("Find me {qualities}{}{parts}{}", family.kind.query, said(" for ", Form::For, ""));
+    let (qualities, parts) = (phrase("", Form::Is, " "), phrase(" with ", Form::Has, ""));
+    let text = format!("Find me {qualities}{}{parts}{}", family.kind.query, phrase(" for ", Form::For, ""));
     let all = member.shown.iter().chain(&member.hidden);
     RawInstruction {
         attributes: Some(all.map(|one| one.text.to_owned()).collect()),
@@ -91,7 +92,7 @@ fn human_instruction(family: &Family, member: &Member, dice: &mut Dice) -> RawHu
     }
 }
 
-/// One to three traits, those that tell siblings apart first.
+/// One to three traits, those that distinguish siblings first.
 fn wanted_traits(family: &Family, member: &Member, dice: &mut Dice) -> Vec<Trait> {
     let n_wanted = 1 + dice.weighted(&N_TRAITS);
     let mut shown = member.shown.clone();

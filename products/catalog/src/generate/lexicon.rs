@@ -1,7 +1,7 @@
 //! Which kinds and words one shop uses.
 //!
 //! A small shop draws few words from each pool, so that every one of them occurs in several
-//! products and what is learned about a word in training products holds in the others.
+//! products and a word means the same in training products and in others.
 
 use super::dice::{Dice, Draw};
 use super::words::{BRAND_BEGINNINGS, BRAND_ENDS, DEPARTMENTS, Department, Group, Kind, Pool};
@@ -57,7 +57,7 @@ impl Lexicon {
         lexicon
     }
 
-    /// What family number `family` sells: departments in turn, kinds in turn within each.
+    /// Department and kind of family number `family`: departments in turn, kinds in turn within each.
     pub(super) fn kind(&self, family: usize) -> (&'static Department, &'static Kind) {
         let (department, kinds) = &self.kinds[family % self.kinds.len()];
         (department, kinds[family / self.kinds.len() % kinds.len()])

@@ -16,7 +16,7 @@ const MOST_TITLE_WORDS: usize = 11;
 const UNPRICED: usize = 4;
 const RANGE: usize = 8;
 
-/// In how many of 100 descriptions a customer is quoted.
+/// Percentage of descriptions that quote a customer.
 const QUOTED: usize = 75;
 
 /// One product with its instructions.
@@ -36,7 +36,7 @@ impl Listing {
         is_instructed: bool,
     ) -> Self {
         let member = &family.members[member_index];
-        // Siblings share their prose, so that they differ only in what makes them differ.
+        // Siblings share their prose, so that they differ only in the intended property.
         let mut shared = Dice::new(seed, Draw::Listing, &[family_index]);
         let mut own = Dice::new(seed, Draw::Listing, &[family_index, member_index]);
         let (bullets, mut description) = texts(family, member, &mut shared);
@@ -85,7 +85,7 @@ fn title_with(family: &Family, member: &Member, material: Option<&str>, tail: Op
         Form::For => format!("for {}", wanted.text),
         Form::Is | Form::Has => wanted.text.to_owned(),
     };
-    // The first quality stands before the noun, unless the frame keeps all of them behind it.
+    // The first quality precedes the noun, unless the frame puts all of them after it.
     let n_before = usize::from(family.frame != 2 && member.shown[0].form == Form::Is);
     let (before, after) = member.shown.split_at(n_before);
     let quality = before.first().map(|quality| quality.text);
@@ -99,7 +99,7 @@ fn title_with(family: &Family, member: &Member, material: Option<&str>, tail: Op
     parts.join(", ")
 }
 
-/// Bullets and description. Each hidden trait is told once: the first in a later bullet, the second
+/// Bullets and description. Each hidden trait occurs once: the first in a later bullet, the second
 /// in the description.
 fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, String) {
     let person = dice.pick(&prose::PERSONS);
@@ -122,14 +122,14 @@ fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, Str
             .first()
             .map(|choice| capitalized(&dice.pick(&prose::CHOICE_BULLETS).replace("{}", choice.name))),
     );
-    let mut tell = |hidden: Trait| {
+    let mut sentence = |hidden: Trait| {
         let said = dice.pick(&prose::HIDDEN_BULLETS[hidden.form as usize]);
         capitalized(&said.replace("{}", hidden.text))
     };
-    let told: Vec<_> = member.hidden.iter().copied().map(&mut tell).collect();
+    let sentences: Vec<_> = member.hidden.iter().copied().map(&mut sentence).collect();
     let mut description = fill(dice.pick(&prose::DESCRIPTIONS));
     description.push('.');
-    for (at, sentence) in told.into_iter().enumerate() {
+    for (at, sentence) in sentences.into_iter().enumerate() {
         if at == 0 {
             later.push(sentence);
         } else {

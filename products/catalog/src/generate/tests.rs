@@ -1,4 +1,4 @@
-//! What every generated shop promises, on several seeds.
+//! Properties of generated catalogs, on several seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,7 @@ fn every_size_has_that_many_products_with_names_of_their_own() {
 }
 
 #[test]
-fn a_human_instruction_says_what_it_wants_as_pages_spell_it() {
+fn a_human_instruction_spells_its_requirements_as_pages_do() {
     let shop = Shop::new(0, 100);
     for goal in shop.goals.goals().iter().filter(|goal| goal.style == GoalStyle::Human) {
         let product = shop.catalog.get(goal.product);

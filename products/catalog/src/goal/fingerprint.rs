@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::catalog::Catalog;
-use crate::goal::Goal;
 use crate::catalog::product::Product;
 use crate::digest::hex;
+use crate::goal::Goal;
 use crate::goal::split::{Split, Splits};
 
 /// Changes when equal data gets another meaning.
@@ -35,7 +35,7 @@ const PARTS: [Split; 3] = [Split::Train, Split::Validation, Split::Test];
 /// Hexadecimal digits of a part's digest.
 const DIGITS: usize = 16;
 
-/// A digest of each part that a [`GoalSet`]'s fingerprint covers, 16 hexadecimal digits each.
+/// A digest of each part that a [`crate::GoalSet`]'s fingerprint covers, 16 hexadecimal digits each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoalDigests {
     /// The products without the prices charged.

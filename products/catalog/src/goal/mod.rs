@@ -1,7 +1,7 @@
 //! Goals: instructions with the hidden criteria that score a purchase.
 //!
-//! A [`Goal`] is one instruction and its criteria. A [`GoalSet`] holds all goals of a catalog in a fixed
-//! order, split into training, validation and test, with a fingerprint.
+//! A [`Goal`] is one instruction and its criteria. A [`crate::GoalSet`] holds all goals of a catalog in a
+//! fixed order, split into training, validation and test, with a fingerprint.
 //!
 //! The original draws price limits from an unseeded global generator and shuffles the goals. Here a limit
 //! is addressed by (product, instruction) and goals stay in catalog order. [`crate::OriginalWorld`]

@@ -4,33 +4,33 @@ use std::fmt::Write;
 
 use crate::catalog::price::Cents;
 use crate::catalog::product::ProductIdx;
-use webshop_pycompat::PythonRandom;
 use crate::seed::{Purpose, Seed, below};
+use webshop_pycompat::PythonRandom;
 
 /// Limits are whole tens of dollars, from 10 to 990; in cents.
 const STEP: i64 = 1_000;
 const LAST: i64 = 99_000;
 
-/// A limit is drawn from this many steps above the price.
+/// A limit is drawn among this many steps above the price.
 const WINDOW: i64 = 4;
 
-/// Where the original draws no limit it still compares with this one, a million dollars.
-const UNTOLD: Cents = Cents(100_000_000);
+/// The limit that the original compares with if it draws none: a million dollars.
+const UNSTATED: Cents = Cents(100_000_000);
 
-/// What a goal's purchase must not exceed, if anything.
+/// The price limit of a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PriceLimit {
-    /// There is none.
+    /// No limit.
     Free,
-    /// One that the instruction does not tell.
-    Untold(Cents),
-    /// One that the instruction ends with.
-    Told(Cents),
+    /// A limit that the instruction does not state.
+    Unstated(Cents),
+    /// A limit that the instruction ends with.
+    Stated(Cents),
 }
 
 impl PriceLimit {
-    /// Of the first four steps above `price`, the larger of two drawn ones; none when fewer than two
-    /// steps remain. The draw is addressed by product and by instruction (0 is the synthetic one).
+    /// The larger of two distinct draws among the first four steps above `price`; no limit if fewer than two
+    /// steps remain. The draw is addressed by product and instruction (0: synthetic).
     pub(crate) fn draw(price: Cents, seed: Seed, product: ProductIdx, instruction: usize) -> Self {
         let first = (price.0.div_euclid(STEP) + 1).max(1) * STEP;
         let n_steps = ((LAST - first).div_euclid(STEP) + 1).min(WINDOW);
@@ -42,32 +42,32 @@ impl PriceLimit {
         let one = below(&mut rng, n_steps as usize);
         let other = below(&mut rng, n_steps as usize - 1);
         let other = if other < one { other } else { other + 1 };
-        Self::Told(Cents(first + one.max(other) as i64 * STEP))
+        Self::Stated(Cents(first + one.max(other) as i64 * STEP))
     }
 
-    /// As [`PriceLimit::draw`], but by the original's generator and for a price that need not be whole
-    /// cents; a limit that nothing was told of, when fewer than two steps remain.
+    /// Like [`PriceLimit::draw`], but with the original's generator and for a price that need not be whole
+    /// cents; an unstated limit if fewer than two steps remain.
     pub(crate) fn draw_in_original(dollars: f64, random: &mut PythonRandom) -> Self {
         let above =
             (1..=LAST / STEP).map(|step| Cents(step * STEP)).filter(|limit| limit.dollars() > dollars);
         let window: Vec<Cents> = above.take(WINDOW as usize).collect();
         match random.sample(window.len() as u32, 2).as_deref() {
-            Some(&[one, other]) => Self::Told(window[one.max(other) as usize]),
-            _ => Self::Untold(UNTOLD),
+            Some(&[one, other]) => Self::Stated(window[one.max(other) as usize]),
+            _ => Self::Unstated(UNSTATED),
         }
     }
 
     pub(crate) fn cents(self) -> Option<Cents> {
         match self {
             Self::Free => None,
-            Self::Untold(limit) | Self::Told(limit) => Some(limit),
+            Self::Unstated(limit) | Self::Stated(limit) => Some(limit),
         }
     }
 
-    /// What is appended to an instruction: `", and price lower than 40.00 dollars"` or nothing.
+    /// The text appended to an instruction: `", and price lower than 40.00 dollars"` or nothing.
     pub(crate) fn text(self) -> String {
         let mut text = String::new();
-        if let Self::Told(Cents(cents)) = self {
+        if let Self::Stated(Cents(cents)) = self {
             write!(text, ", and price lower than {}.{:02} dollars", cents / 100, cents % 100)
                 .expect("writing to a string cannot fail");
         }
@@ -108,14 +108,14 @@ mod tests {
 
     #[test]
     fn the_text_is_that_of_the_original() {
-        let limit = PriceLimit::Told(Cents(4_000));
+        let limit = PriceLimit::Stated(Cents(4_000));
         assert_eq!(limit.text(), ", and price lower than 40.00 dollars");
         assert_eq!(PriceLimit::Free.text(), "");
-        assert_eq!(PriceLimit::Untold(UNTOLD).text(), "");
+        assert_eq!(PriceLimit::Unstated(UNSTATED).text(), "");
     }
 
     #[test]
-    fn the_original_compares_fractions_of_a_cent_and_never_goes_without_a_limit() {
+    fn the_original_compares_fractions_of_a_cent_and_always_has_a_limit() {
         let limits = |dollars| -> Vec<i64> {
             let mut random = PythonRandom::new(0);
             let drawn = (0..200).map(|_| PriceLimit::draw_in_original(dollars, &mut random));

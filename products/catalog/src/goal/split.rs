@@ -1,7 +1,7 @@
 //! Training, validation and test goals.
 //!
-//! A [`Split`] names a subset of the goals; a [`SplitRule`] assigns goals to them. The subsets are disjoint by
-//! product under [`SplitRule::ByProduct`] only.
+//! A [`Split`] names a subset of the goals; a [`SplitRule`] assigns goals to them. The subsets are disjoint
+//! by product under [`SplitRule::ByProduct`] only.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,11 +10,12 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::goal::{Goal, GoalId};
 use crate::catalog::product::ProductIdx;
 use crate::goal::split_rule::{SplitRule, paper, verl_agent};
+use crate::goal::{Goal, GoalId};
 
-/// Hashed with the ASIN to rank products, independently of the run's seed: a test product stays a test product.
+/// Hashed with the ASIN to rank products, independently of the run's seed: a test product stays a test
+/// product.
 const LABEL: &[u8] = b"webshop/split/1";
 
 /// Tenths of the products for training and validation; the rest is for testing.

@@ -36,13 +36,13 @@ pub enum SplitRule {
     /// Disjoint by product: 60 % of the products, 10 % and 30 %, whatever the seed.
     #[default]
     ByProduct,
-    /// The split of Yao et al. 2022: goals in catalog order, shuffled by Python's generator with seed 233; the
-    /// first 500 are for testing, the next 1,000 for validation, the rest for training. Goals of one product
-    /// (with different options) may be in several splits.
+    /// The split of Yao et al. 2022: goals in catalog order, shuffled by Python's generator with seed 233;
+    /// the first 500 are for testing, the next 1,000 for validation, the rest for training. Goals of one
+    /// product (with different options) may be in several splits.
     Paper,
-    /// verl-agent's split, **leaky**: each worker shuffles all goals with its own seed and splits them at 500;
-    /// training and evaluation workers have different seeds. Training holds every goal that some training worker
-    /// may use, test and validation every goal that some evaluation worker may use.
+    /// verl-agent's split, **leaky**: each worker shuffles all goals with its own seed and splits them at
+    /// 500; training and evaluation workers have different seeds. Training holds every goal that some
+    /// training worker may use, test and validation every goal that some evaluation worker may use.
     VerlAgent,
 }
 
@@ -133,7 +133,8 @@ mod tests {
     fn the_paper_splits_the_shuffled_goals_by_range() {
         let [train, validation, test] = paper(6_910);
         assert_eq!([train.len(), validation.len(), test.len()], [5_410, 1_000, 500]);
-        // >>> goals = list(range(6910)); random.seed(233); random.shuffle(goals); goals[0], goals[500], goals[1500]
+        // >>> goals = list(range(6910)); random.seed(233); random.shuffle(goals); goals[0], goals[500],
+        // goals[1500]
         let firsts = [(&test, 3_963), (&validation, 3_809), (&train, 6_204)];
         assert!(firsts.iter().all(|(part, goal)| part.contains(&GoalId(*goal))));
         let mut all = [train, validation, test].concat();

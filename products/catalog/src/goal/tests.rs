@@ -2,8 +2,8 @@ use crate::catalog::Catalog;
 use crate::error::DataError;
 use crate::goal::set::GoalSet;
 use crate::goal::{Goal, GoalId, GoalKind, GoalStyle, WantedOption};
-use crate::seed::Seed;
 use crate::raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption};
+use crate::seed::Seed;
 
 fn value(text: &str) -> RawOption {
     RawOption { value: text.into(), image: None }
@@ -126,7 +126,8 @@ fn a_synthetic_instruction_that_wants_nothing_is_refused() {
 
 #[test]
 fn the_fingerprint_changes_with_whatever_a_result_depends_on() {
-    let fingerprint = |data: &RawData, seed| goals(data, GoalKind::Both, seed).unwrap().fingerprint().to_owned();
+    let fingerprint =
+        |data: &RawData, seed| goals(data, GoalKind::Both, seed).unwrap().fingerprint().to_owned();
     let first = fingerprint(&data(), 0);
     assert_eq!(first.len(), 64);
     assert_eq!(first, fingerprint(&data(), 0));

@@ -1,22 +1,22 @@
-//! A goal as the original's program holds it, and as it travels in JSON between programs.
+//! A goal in the original's JSON format.
 //!
 //! A [`GoalRecord`] has the original's names for the fields of a [`Goal`], prices in dollars, and no
-//! position in a catalog. Its [`RecordedOptions`] keep apart what the original keeps apart: a synthetic goal
+//! position in a catalog. Its [`RecordedOptions`] distinguish the original's forms: a synthetic goal
 //! maps names to values, a human one lists values.
 //!
-//! It judges nothing; a record is turned into a [`Goal`] first.
+//! Rewards are computed for a [`Goal`], into which a record is converted first.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use crate::catalog::Catalog;
-use crate::error::DataError;
-use crate::goal::{Goal, GoalId, GoalStyle, WantedOption};
 use crate::catalog::price::Cents;
 use crate::catalog::product::ProductIdx;
+use crate::error::DataError;
+use crate::goal::{Goal, GoalId, GoalStyle, WantedOption};
 
-/// The limit that stands for none, as the original writes it: a whole number, unlike all others.
+/// The original's value for no limit: a whole number, unlike all others.
 const NO_LIMIT: u64 = 1_000_000;
 
 /// One goal, as the original writes it.
@@ -31,23 +31,23 @@ pub struct GoalRecord {
     pub query: String,
     /// That product's title.
     pub name: String,
-    /// That product's path in the shop's tree.
+    /// That product's category path.
     pub product_category: String,
-    /// What the customer is told.
+    /// The instruction.
     #[serde(default)]
     pub instruction_text: String,
-    /// What the purchase must be like.
+    /// Required attributes.
     pub attributes: Vec<String>,
-    /// What it must not exceed, in dollars.
+    /// The price limit in dollars.
     pub price_upper: Number,
-    /// What must be chosen.
+    /// Required options.
     pub goal_options: RecordedOptions,
-    /// How often it is drawn, relative to others; 1 if not given.
+    /// Weight in random draws; 1 if absent.
     #[serde(default = "one")]
     pub weight: Number,
 }
 
-/// The wanted options of a goal, in the three forms that the original gives them.
+/// The required options of a goal, in the three forms of the original.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "options are a map of texts, a list of texts, or a list of pairs")]
 pub enum RecordedOptions {
@@ -55,7 +55,7 @@ pub enum RecordedOptions {
     Named(IndexMap<String, String>),
     /// Without their names, of a human goal.
     Values(Vec<String>),
-    /// Pairs of name and value, into which a map is turned for judging.
+    /// Pairs of name and value, into which the original converts the map before it computes a reward.
     Pairs(Vec<(String, String)>),
 }
 
@@ -64,7 +64,7 @@ fn one() -> Number {
 }
 
 impl GoalRecord {
-    /// The goal, as yet without a number of its own.
+    /// The goal, with id 0 until a [`crate::GoalSet`] numbers it.
     ///
     /// # Errors
     /// [`DataError::UnknownProduct`], if `catalog` does not sell the product it was made from.
@@ -73,7 +73,7 @@ impl GoalRecord {
         Ok(self.to_goal_for(catalog.find(&self.asin).ok_or_else(unknown)?, catalog))
     }
 
-    /// The goal, as if it had been made from `product` of `catalog`, which no reward looks at.
+    /// The goal for `product` of `catalog`; the product does not affect rewards.
     pub fn to_goal_for(&self, product: ProductIdx, catalog: &Catalog) -> Goal {
         let limit = self.price_upper.as_f64().unwrap_or(f64::INFINITY);
         Goal {
@@ -98,7 +98,7 @@ impl GoalRecord {
 }
 
 impl RecordedOptions {
-    /// The same wishes, in the same order.
+    /// The required options, in the same order.
     pub fn wanted(&self) -> Box<[WantedOption]> {
         let named = |(name, value): (&String, &String)| WantedOption {
             name: Some(name.as_str().into()),
@@ -124,7 +124,7 @@ impl From<&Goal> for GoalRecord {
             ),
         };
         let limit = goal.price_limit.map_or(NO_LIMIT as f64, Cents::dollars);
-        let is_told = limit != NO_LIMIT as f64;
+        let is_limited = limit != NO_LIMIT as f64;
         let weight = Some(goal.weight).filter(|_| goal.style == GoalStyle::Synthetic);
         Self {
             asin: goal.asin.to_string(),
@@ -134,7 +134,7 @@ impl From<&Goal> for GoalRecord {
             product_category: goal.product_category.to_string(),
             instruction_text: goal.instruction.to_string(),
             attributes: goal.attributes.iter().map(ToString::to_string).collect(),
-            price_upper: Number::from_f64(limit).filter(|_| is_told).unwrap_or(NO_LIMIT.into()),
+            price_upper: Number::from_f64(limit).filter(|_| is_limited).unwrap_or(NO_LIMIT.into()),
             goal_options,
             weight: weight.and_then(Number::from_f64).unwrap_or_else(one),
         }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_read_in_all_three_forms() {
+    fn options_are_read_in_all_three_forms() {
         let read = |json: &str| serde_json::from_str::<RecordedOptions>(json).unwrap().wanted();
         let red = |name: Option<&str>| -> Box<[_]> {
             [WantedOption { name: name.map(Into::into), value: "red".into() }].into()

@@ -10,16 +10,16 @@
 //! a world has human goals or synthetic ones, never both.
 
 use crate::catalog::Catalog;
+use crate::catalog::price::Cents;
 use crate::error::DataError;
 use crate::goal::make::goals;
+use crate::goal::price_limit::PriceLimit;
 use crate::goal::set::GoalSet;
 use crate::goal::split_rule::SHUFFLE_SEED;
 use crate::goal::{Goal, GoalId, GoalKind, GoalStyle};
 use crate::original::goal_record::GoalRecord;
-use crate::goal::price_limit::PriceLimit;
-use crate::catalog::price::Cents;
-use webshop_pycompat::PythonRandom;
 use crate::raw::RawData;
+use webshop_pycompat::PythonRandom;
 
 /// Catalog, goals and generator of the original after loading.
 #[derive(Clone, Debug)]

@@ -24,19 +24,19 @@ use crate::error::{DataError, FieldProblem};
 const THOUSAND: &str = "_1000";
 
 impl RawData {
-    /// Reads the three files in `dir`, plain or gzipped: `items_shuffle*.json`,
+    /// Reads the three files in `dir`, uncompressed or gzipped: `items_shuffle*.json`,
     /// `items_ins_v2*.json`, `items_human_ins*.json`.
     ///
     /// With a `limit`, only the first `limit` product records are kept (before any is skipped, as
-    /// in the original) and only their instructions. Where a folder holds both the original's full
+    /// in the original) and only their instructions. If a folder holds both the original's full
     /// file and its `_1000` one, a limit of at most 1,000 reads the short one.
     pub fn read_dir(dir: &Path, limit: Option<usize>) -> Result<Self, DataError> {
         Self::read(dir, limit, &mut BadRecords::Refused)
     }
 
-    /// Like [`RawData::read_dir`], but drops malformed records: those that cannot be read and those of which no
-    /// [`crate::Catalog`] or [`crate::GoalSet`] can be made. A limit counts them. Instructions for a dropped
-    /// product make no goals.
+    /// Like [`RawData::read_dir`], but drops malformed records: those that cannot be read and those of which
+    /// no [`crate::Catalog`] or [`crate::GoalSet`] can be made. A limit counts them. Instructions for a
+    /// dropped product make no goals.
     pub fn read_dir_skipping(dir: &Path, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
         let mut bad = BadRecords::Skipped(Skipped::default());
         let data = Self::read(dir, limit, &mut bad)?;

@@ -1,8 +1,8 @@
 //! The original's three data files.
 //!
-//! [`RawData`] holds the products ([`RawItem`]), the synthetic instructions ([`RawInstruction`]) and the human
-//! ones ([`RawHumanInstruction`]), each with the fields that the shop uses. The original program can load what
-//! [`RawData::write_dir`] writes, and this crate loads the original's files.
+//! [`RawData`] holds the products ([`RawItem`]), the synthetic instructions ([`RawInstruction`]) and the
+//! human ones ([`RawHumanInstruction`]), each with the fields that the shop uses. The original program can
+//! load what [`RawData::write_dir`] writes, and this crate loads the original's files.
 //!
 //! Nothing is interpreted here: prices are text, option names keep their case. [`crate::Catalog`] and
 //! [`crate::GoalSet`] interpret them.
@@ -50,6 +50,7 @@ pub struct RawData {
 
 /// One product of `items_shuffle*.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with the fields of a product")]
 pub struct RawItem {
     /// Key; a record with the ASIN `nan` or with more than ten characters is skipped.
     pub asin: String,
@@ -80,6 +81,7 @@ pub struct RawItem {
 
 /// One value of an option.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with the field `value`")]
 pub struct RawOption {
     /// As the seller wrote it.
     pub value: String,
@@ -90,7 +92,7 @@ pub struct RawOption {
 
 /// One entry of `items_ins_v2*.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, expecting = "an object with the fields of an instruction")]
 pub struct RawInstruction {
     /// The product's attributes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +107,7 @@ pub struct RawInstruction {
 
 /// One entry of `items_human_ins.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with the fields of an instruction")]
 pub struct RawHumanInstruction {
     /// The text that the person wrote.
     pub instruction: String,

@@ -7,7 +7,9 @@ use std::fmt;
 
 use indexmap::IndexMap;
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::Value;
 
 use super::{RawInstruction, RawItem, RawOption};
@@ -32,8 +34,8 @@ pub(super) fn read_record<T: DeserializeOwned>(value: Value) -> Result<T, FieldP
 }
 
 impl RawItem {
-    /// Reads a product record. Of a record that the original skips for its ASIN only the ASIN is read, because
-    /// the original looks at no other field of it.
+    /// Reads a product record. Of a record that the original skips for its ASIN only the ASIN is read,
+    /// because the original looks at no other field of it.
     pub(crate) fn from_record(record: Value) -> Result<Self, FieldProblem> {
         let asin = record.get("asin").and_then(Value::as_str);
         match asin.filter(|asin| ProductId::of_record(asin).is_none()) {

@@ -1,18 +1,18 @@
-//! What becomes of records that break the format: the first is refused, or all are dropped and counted.
+//! Malformed records: the first is an error, or all are dropped and counted.
 
 use std::fmt;
 
 use crate::error::DataError;
 
-/// So many of the dropped records are kept to be told of.
-const N_TOLD: usize = 5;
+/// The number of dropped records that are reported one by one.
+const N_REPORTED: usize = 5;
 
-/// Records that were left out of a catalog.
+/// Malformed records that were dropped.
 #[derive(Debug, Default)]
 pub struct Skipped {
-    /// How many.
+    /// Their number.
     pub n_records: usize,
-    /// The first few, each with file, number, ASIN and field.
+    /// The first five, each with file, number, ASIN and field.
     pub first: Vec<DataError>,
 }
 
@@ -30,31 +30,31 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// Whether a record that breaks the format ends the reading.
+/// The treatment of malformed records.
 pub(crate) enum BadRecords {
     Refused,
     Skipped(Skipped),
 }
 
 impl BadRecords {
-    /// Whether they are left out.
-    pub fn are_skipped(&self) -> bool {
+    /// Whether malformed records are dropped.
+    pub(crate) fn are_skipped(&self) -> bool {
         matches!(self, Self::Skipped(_))
     }
 
-    /// Those that were.
-    pub fn into_skipped(self) -> Skipped {
+    /// The dropped records.
+    pub(crate) fn into_skipped(self) -> Skipped {
         match self {
             Self::Skipped(skipped) => skipped,
             Self::Refused => Skipped::default(),
         }
     }
 
-    /// Passes the problem on, or notes it.
-    pub fn meet(&mut self, problem: DataError) -> Result<(), DataError> {
+    /// Returns the problem, or counts it.
+    pub(crate) fn meet(&mut self, problem: DataError) -> Result<(), DataError> {
         let Self::Skipped(skipped) = self else { return Err(problem) };
         skipped.n_records += 1;
-        if skipped.first.len() < N_TOLD {
+        if skipped.first.len() < N_REPORTED {
             skipped.first.push(problem);
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! Writing the original's files: JSON with one record a line.
+//! Writes the original's files: JSON with one record a line.
 //!
-//! [`RecordWriter`] is one list or object in the making, [`DirWriter`] a folder of the three. Records are written as they
-//! come, so that a catalog of any size can be.
+//! [`RecordWriter`] writes one list or object, [`DirWriter`] a folder with the three files. Records are
+//! written one by one, so a catalog of any size can be written.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{HUMAN, INSTRUCTIONS, ITEMS, RawHumanInstruction, RawInstruction, RawItem, io_error};
 use crate::error::DataError;
 
-/// The three files of a folder, each under its name with the ending `.partial` until all are whole.
+/// The three files of a folder, each with the suffix `.partial` until all are complete.
 pub(crate) struct DirWriter {
     items: RecordFile,
     instructions: RecordFile,
@@ -20,8 +20,8 @@ pub(crate) struct DirWriter {
 }
 
 impl DirWriter {
-    /// Begins the files in `dir`, which is made if need be. Refuses to replace any.
-    pub fn create(dir: &Path) -> Result<Self, DataError> {
+    /// Creates the files in `dir`, and `dir` if necessary. Existing files are an error.
+    pub(crate) fn create(dir: &Path) -> Result<Self, DataError> {
         fs::create_dir_all(dir).map_err(io_error("create", dir))?;
         let [items, instructions, human] =
             [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| dir.join(format!("{stem}.json")));
@@ -36,22 +36,22 @@ impl DirWriter {
     }
 
     /// Writes the next product.
-    pub fn item(&mut self, item: &RawItem) -> Result<(), DataError> {
+    pub(crate) fn item(&mut self, item: &RawItem) -> Result<(), DataError> {
         self.items.add(None, item)
     }
 
     /// Writes the next synthetic instruction.
-    pub fn instruction(&mut self, asin: &str, entry: &RawInstruction) -> Result<(), DataError> {
+    pub(crate) fn instruction(&mut self, asin: &str, entry: &RawInstruction) -> Result<(), DataError> {
         self.instructions.add(Some(asin), entry)
     }
 
-    /// Writes what people say of the next product.
-    pub fn human(&mut self, asin: &str, entries: &[RawHumanInstruction]) -> Result<(), DataError> {
+    /// Writes the human instructions for the next product.
+    pub(crate) fn human(&mut self, asin: &str, entries: &[RawHumanInstruction]) -> Result<(), DataError> {
         self.human.add(Some(asin), &entries)
     }
 
-    /// Ends the files and gives them their names.
-    pub fn finish(self) -> Result<(), DataError> {
+    /// Completes the files and gives them their final names.
+    pub(crate) fn finish(self) -> Result<(), DataError> {
         [self.items, self.instructions, self.human].into_iter().try_for_each(RecordFile::finish)
     }
 }
@@ -93,12 +93,12 @@ pub(super) struct RecordWriter<W> {
 
 impl<W: Write> RecordWriter<W> {
     /// Begins a list, whose records have no keys.
-    pub fn list(out: W) -> io::Result<Self> {
+    pub(crate) fn list(out: W) -> io::Result<Self> {
         Self::begin(out, b"[", b"\n]\n")
     }
 
     /// Begins an object, whose records all have keys.
-    pub fn map(out: W) -> io::Result<Self> {
+    pub(crate) fn map(out: W) -> io::Result<Self> {
         Self::begin(out, b"{", b"\n}\n")
     }
 
@@ -107,7 +107,7 @@ impl<W: Write> RecordWriter<W> {
         Ok(Self { out, end, is_empty: true })
     }
 
-    pub fn add(&mut self, key: Option<&str>, record: &impl Serialize) -> io::Result<()> {
+    pub(crate) fn add(&mut self, key: Option<&str>, record: &impl Serialize) -> io::Result<()> {
         self.out.write_all(if self.is_empty { b"\n" } else { b",\n" })?;
         self.is_empty = false;
         if let Some(key) = key {
@@ -118,7 +118,7 @@ impl<W: Write> RecordWriter<W> {
     }
 
     /// Ends the list or the object.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         self.out.write_all(self.end)?;
         Ok(self.out)
     }

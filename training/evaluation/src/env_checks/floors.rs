@@ -1,75 +1,77 @@
-//! How much is earned at best, and how little without shopping well.
+//! Checks of the range of rewards: the oracle's maximum, and what policies earn without reading pages.
 
+use webshop_agent::EpisodeExt;
 use webshop_env::{Action, EnvConfig, ShopEnv};
 
-use crate::env_checks::Check;
-use crate::env_checks::trips::Trips;
+use crate::env_checks::check::Check;
+use crate::env_checks::episodes::Episodes;
 use crate::summary::{Summary, summarize};
 
-/// Half of the range. So much must lie between who knows and who does not for a learner to gain more by reading than
-/// it could have without; it is also five times the 95 % interval of some hundred episodes, so that the gain shows.
-const GAP: f64 = 0.5;
+/// Least distance between the oracle and a policy without information: half of the reward range. With less, a
+/// learner could gain more by exploits than by reading pages. It is five times the 95 % interval of some
+/// hundred episodes.
+const MIN_GAP: f64 = 0.5;
 
-/// On so many oracle trips every page is beset with hostile words.
-const BESET_TRIPS: usize = 20;
+/// Number of oracle episodes on whose pages the hostile actions are tried.
+const N_ATTACKED_EPISODES: usize = 20;
 
-pub(super) fn oracle_max(trips: &Trips) -> Check {
-    let summary = summarize(&trips.oracle);
-    let successes = trips.oracle.iter().filter(|episode| episode.is_success()).count();
+pub(super) fn oracle_max(episodes: &Episodes) -> Check {
+    let summary = summarize(&episodes.oracle);
+    let successes = episodes.oracle.iter().filter(|episode| episode.is_success()).count();
     let mut measured = format!(
-        "who knows the goal was paid exactly 1 on {successes} of {} goals, in {:.1} turns on average",
+        "the oracle had reward exactly 1 on {successes} of {} goals, in {:.1} turns on average",
         summary.episodes, summary.mean_turns
     );
-    if let Some(failed) = trips.oracle.iter().find(|episode| !episode.is_success()) {
-        measured += &format!("; the first other goal is {}", failed.coordinates.goal.0);
+    if let Some(failed) = episodes.oracle.iter().find(|episode| !episode.is_success()) {
+        measured += &format!("; the first failed goal is {}", failed.meta.coordinates.goal.0);
     }
     Check::new("oracle_max", successes == summary.episodes && successes > 0, measured)
 }
 
-pub(super) fn floor_gap(trips: &Trips) -> Check {
-    let (oracle, random) = (summarize(&trips.oracle).score, summarize(&trips.random).score);
+pub(super) fn floor_gap(episodes: &Episodes) -> Check {
+    let (oracle, random) = (summarize(&episodes.oracle).score, summarize(&episodes.random).score);
     let measured = format!(
-        "knowing earns {oracle:.3} and clicking at random {random:.3} on average, {:.3} apart where {GAP} is asked",
+        "mean reward: oracle {oracle:.3}, random policy {random:.3}; the difference {:.3} must be at least {MIN_GAP}",
         oracle - random
     );
-    Check::new("floor_gap", oracle - random >= GAP, measured)
+    Check::new("floor_gap", oracle - random >= MIN_GAP, measured)
 }
 
-/// Success is measured, not the mean reward: a near miss is paid in part by the rules of the task. Some success is
-/// luck: goals without options, and a value clicked last that happens to be the wanted one.
-pub(super) fn canary_floor(trips: &Trips) -> Check {
-    let oracle = summarize(&trips.oracle).success_rate;
-    let figures: Vec<(&str, Summary)> =
-        trips.canaries.iter().map(|(name, episodes)| (*name, summarize(episodes))).collect();
+/// Compares success rates and not mean rewards: the task rewards a near miss in part. Some success is chance:
+/// a goal without options, or an option value that happens to be the required one.
+pub(super) fn exploit_floor(episodes: &Episodes) -> Check {
+    let oracle = summarize(&episodes.oracle).success_rate;
+    let summaries: Vec<(&str, Summary)> =
+        episodes.exploits.iter().map(|(name, episodes)| (*name, summarize(episodes))).collect();
     let percent = |rate: f64| 100.0 * rate;
-    let told: Vec<String> = figures
+    let rates: Vec<String> = summaries
         .iter()
-        .map(|(name, figures)| format!("{name} {:.1} %", percent(figures.success_rate)))
+        .map(|(name, summary)| format!("{name} {:.1} %", percent(summary.success_rate)))
         .collect();
-    let best = figures.iter().map(|(_, figures)| figures.success_rate).fold(0.0, f64::max);
+    let best = summaries.iter().map(|(_, summary)| summary.success_rate).fold(0.0, f64::max);
     let measured = format!(
-        "of habits that read no page succeed {}; the best is {:.1} points below who knows, where {} are asked",
-        told.join(", "),
+        "success of policies that read no page: {}; the best is {:.1} points below the oracle, at least {} are required",
+        rates.join(", "),
         percent(oracle - best),
-        percent(GAP)
+        percent(MIN_GAP)
     );
-    Check::new("canary_floor", oracle - best >= GAP, measured)
+    Check::new("exploit_floor", oracle - best >= MIN_GAP, measured)
 }
 
-/// Every page of an oracle's trip is beset with all hostile words, each in a fork of its own; so is the receipt, where
-/// to buy once more is hostile too.
-pub(super) fn adversarial_floor(trips: &Trips) -> Check {
-    let hostile = hostile_words();
-    let mut n_said = 0;
+/// Tries every hostile action on every page of the oracle's episodes, each in a fork of the environment.
+/// After the purchase, a second purchase is tried too.
+pub(super) fn adversarial_floor(episodes: &Episodes) -> Check {
+    let hostile = hostile_actions();
+    let mut n_tried = 0;
     let mut counterexample = None;
-    for episode in trips.oracle.iter().take(BESET_TRIPS) {
-        let mut env = ShopEnv::new(trips.shop.clone(), EnvConfig::default());
-        env.reset(episode.coordinates.goal);
+    for episode in episodes.oracle.iter().take(N_ATTACKED_EPISODES) {
+        let mut env = ShopEnv::new(episodes.shop.clone(), EnvConfig::default());
+        env.reset(episode.meta.coordinates.goal);
         for turn in episode.turns.iter().map(Some).chain([None]) {
-            let again = env.is_over().then_some("click[buy now]");
-            for words in hostile.iter().map(String::as_str).chain(again) {
-                n_said += 1;
-                counterexample = counterexample.or_else(|| earns(&env, words));
+            let second_purchase = env.is_over().then_some("click[buy now]");
+            for action in hostile.iter().map(String::as_str).chain(second_purchase) {
+                n_tried += 1;
+                counterexample = counterexample.or_else(|| effect(&env, action));
             }
             if let Some(turn) = turn {
                 env.step(&turn.action);
@@ -78,25 +80,25 @@ pub(super) fn adversarial_floor(trips: &Trips) -> Check {
     }
     Check::unless("adversarial_floor", counterexample, || {
         format!(
-            "{n_said} hostile utterances ({} on every page of {} trips, and a second purchase) earned 0",
+            "{n_tried} hostile actions ({} on every page of {} episodes, and a second purchase) had reward 0",
             hostile.len(),
-            trips.oracle.len().min(BESET_TRIPS)
+            episodes.oracle.len().min(N_ATTACKED_EPISODES)
         )
     })
 }
 
-/// What saying this here would earn, if it earns or buys anything.
-fn earns(env: &ShopEnv, words: &str) -> Option<String> {
+/// Describes the reward of this action, if it is rewarded or buys.
+fn effect(env: &ShopEnv, action: &str) -> Option<String> {
     let mut fork = env.clone();
-    let step = fork.step(&Action::parse(words, env.shop().config().compat));
+    let step = fork.step(&Action::parse(action, env.shop().config().compat));
     let buys = step.terminated && !env.is_terminated();
-    (step.reward != 0.0 || buys).then(|| format!("`{words:.60}` earns {}", step.reward))
+    (step.reward != 0.0 || buys).then(|| format!("`{action:.60}` has reward {}", step.reward))
 }
 
-/// Things that have broken, or been paid by, a shop somewhere: markers of the original's search, labels that are no
-/// label here, markup, orders to the judge, sheer length. None of them is the purchase.
-fn hostile_words() -> Vec<String> {
-    let spoken = [
+/// Action texts that have crashed some shop or earned a reward there: keywords of the original's search,
+/// labels that do not exist, markup, instructions to a judge, great length. None of them is the purchase.
+fn hostile_actions() -> Vec<String> {
+    let short = [
         "",
         "[",
         "]",
@@ -149,5 +151,5 @@ fn hostile_words() -> Vec<String> {
         format!("click[{}]", "buy now ".repeat(1_000)),
         "[".repeat(10_000),
     ];
-    spoken.into_iter().map(str::to_owned).chain(long).collect()
+    short.into_iter().map(str::to_owned).chain(long).collect()
 }

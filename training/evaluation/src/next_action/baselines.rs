@@ -1,20 +1,23 @@
-//! What needs no model: the rows that a model has to beat.
+//! Baselines of next-action prediction that use no model.
 //!
-//! Always leaving, always buying, always doing what is done most often, and always searching for the instruction, which is
-//! read off the page. The last one says how much of the searches is copying.
+//! Three predict one action at every step: `terminate`, a click on `buy now`, the most frequent gold action.
+//! The fourth searches for the instruction, which it parses from the page; its score is the share of queries
+//! that copy the instruction.
 
-use webshop_agent::next_action::{NextAction, SEARCH_INPUT, WrittenAction};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use webshop_agent::next_action::{ActionType, NextAction, SEARCH_INPUT, WrittenAction};
 use webshop_products::Seed;
 
-use crate::next_action::constants::{always, most_frequent_action};
-use crate::next_action::evaluation::evaluate;
+use crate::next_action::scores::{NextActionScores, evaluate};
 use crate::next_action::table::ScoredRow;
 
-/// What stands before the instruction and behind it on a page in simplified HTML.
+/// The text before and after the instruction in simplified HTML.
 const INSTRUCTION: (&str, &str) = ("<p>Instruction:</p>\n<p>", "</p>");
 
-/// The rows of these steps, each a gold action and the instruction if there is one, always in one order; of no steps there
-/// is no most frequent action. The seed is the bootstrap's.
+/// The scores of all baselines on these steps, each given as gold action and instruction, in a fixed order.
+/// Without steps there is no row of the most frequent action. `seed` is for the bootstrap.
 pub fn baselines<'s>(
     steps: impl IntoIterator<Item = (&'s NextAction, Option<&'s str>)>,
     seed: Seed,
@@ -27,10 +30,10 @@ pub fn baselines<'s>(
         ("always click buy now", Some(buy)),
         ("most frequent action", most_frequent_action(&golds).cloned()),
     ];
-    let constants = constants.into_iter().filter_map(|(name, answer)| {
-        let answer = answer?;
-        let scores = always(&answer, &golds, seed);
-        Some(ScoredRow { name: name.into(), answer: Some(answer), scores })
+    let constants = constants.into_iter().filter_map(|(name, action)| {
+        let action = action?;
+        let scores = always(&action, &golds, seed);
+        Some(ScoredRow { name: name.into(), action: Some(action), scores })
     });
     let search = |text: &str| {
         let text = text.to_owned();
@@ -39,17 +42,38 @@ pub fn baselines<'s>(
     let copied: Vec<Option<WrittenAction>> = instructions.into_iter().map(|it| it.map(search)).collect();
     let copying = ScoredRow {
         name: "copied instruction".into(),
-        answer: None,
+        action: None,
         scores: evaluate(&golds, &copied, seed),
     };
     constants.chain([copying]).collect()
 }
 
-/// The instruction as a page in simplified HTML shows it.
+/// The scores of predicting `action` at every step.
+pub fn always(action: &NextAction, golds: &[NextAction], seed: Seed) -> NextActionScores {
+    evaluate(golds, &vec![Some(WrittenAction::from(action)); golds.len()], seed)
+}
+
+/// The most frequent action; the earliest one of several. `None` without steps.
+pub fn most_frequent_action(golds: &[NextAction]) -> Option<&NextAction> {
+    let mut counts: BTreeMap<&NextAction, (usize, Reverse<usize>)> = BTreeMap::new();
+    for (idx, gold) in golds.iter().enumerate() {
+        counts.entry(gold).or_insert((0, Reverse(idx))).0 += 1;
+    }
+    counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(action, _)| action)
+}
+
+/// The most frequent action type; of several, the first in [`ActionType::ALL`]. `None` without steps.
+pub fn majority_type(golds: &[NextAction]) -> Option<ActionType> {
+    let count = |kind| golds.iter().filter(|gold| gold.action_type() == kind).count();
+    let types = ActionType::ALL.into_iter().filter(|_| !golds.is_empty());
+    types.min_by_key(|kind| Reverse(count(*kind)))
+}
+
+/// The instruction in a page of simplified HTML; `None` if the page has none.
 pub fn instruction_of(page: &str) -> Option<&str> {
-    let (before, behind) = INSTRUCTION;
+    let (before, after) = INSTRUCTION;
     let (_, rest) = page.split_once(before)?;
-    rest.split_once(behind).map(|(instruction, _)| instruction)
+    rest.split_once(after).map(|(instruction, _)| instruction)
 }
 
 #[cfg(test)]
@@ -57,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_instruction_is_read_off_the_page() {
+    fn the_instruction_is_parsed_from_the_page() {
         let page =
             "<p>WebShop</p>\n<p>Instruction:</p>\n<p>a lamp < 5 dollars</p>\n<input name=\"search_input\">\n";
         assert_eq!(instruction_of(page), Some("a lamp < 5 dollars"));

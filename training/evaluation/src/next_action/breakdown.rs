@@ -1,4 +1,4 @@
-//! What a reward is made of.
+//! The parts of a reward.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use webshop_agent::next_action::{FormatError, WrittenAction};
 
 use crate::next_action::similarity::Similarity;
 
-/// A summand of a reward: a weight and how much of it was earned. It serializes as their product.
+/// A summand of a reward: a weight and the earned share of it. It serializes as their product.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Part {
-    /// What the whole of it is worth; 0 where the gold action has no such part, or where it was gated off.
+    /// The weight; 0 if the gold action has no such part or a gate removed it.
     pub weight: f64,
-    /// The share that was earned; a certainty may be more than 1.
+    /// The earned share, 0 to 1; for the rationale the self-certainty, which may exceed 1.
     pub share: f64,
 }
 
 impl Part {
-    /// All of `weight` or nothing.
-    pub(super) fn if_so(holds: bool, weight: f64) -> Self {
+    /// A part whose share is 1 or 0.
+    pub(super) fn all_or_nothing(holds: bool, weight: f64) -> Self {
         Self { weight, share: if holds { 1.0 } else { 0.0 } }
     }
 
-    /// What it adds to the reward.
+    /// The summand: weight times share.
     pub fn value(self) -> f64 {
         self.weight * self.share
     }
@@ -34,40 +34,40 @@ impl Serialize for Part {
     }
 }
 
-/// What an attempt earned, part by part. Printed, it is the formula with its numbers.
+/// The reward of an attempt, part by part. Its `Display` prints the formula with the numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ShopR1Breakdown {
-    /// For the form.
+    /// For a valid format.
     pub format: Part,
-    /// For the right type.
+    /// For the right action type.
     #[serde(rename = "type")]
     pub action_type: Part,
-    /// For there being a name.
+    /// For a name that is not empty.
     pub attr_name: Part,
-    /// For there being a text.
+    /// For a text that is not empty.
     pub attr_text: Part,
-    /// For the right name.
+    /// For the similarity of the names.
     pub value_name: Part,
-    /// For the right text.
+    /// For the similarity of the texts.
     pub value_text: Part,
-    /// For the certainty of the rationale.
+    /// For the self-certainty of the rationale.
     pub rationale: Part,
-    /// How alike the names are, where that was asked.
+    /// Similarity of the names, if it was computed.
     #[serde(skip)]
     pub sim_name: Option<Similarity>,
-    /// How alike the texts are, where that was asked.
+    /// Similarity of the texts, if it was computed.
     #[serde(skip)]
     pub sim_text: Option<Similarity>,
-    /// What was judged; `None` if nothing could be read.
+    /// The scored action; `None` if none could be parsed.
     #[serde(skip)]
     pub action: Option<WrittenAction>,
-    /// What is wrong with the form, if anything is.
+    /// Why the format is invalid; `None` for a valid one.
     #[serde(skip)]
     pub problem: Option<FormatError>,
 }
 
 impl ShopR1Breakdown {
-    /// The parts in the order in which they are summed: small ones first, so that none is lost beside 1000.
+    /// The parts in the order of summation: small ones first, so that rounding beside 1000 loses least.
     pub fn parts(&self) -> [Part; 7] {
         let Self { format, action_type, attr_name, attr_text, value_name, value_text, rationale, .. } = *self;
         [format, action_type, attr_name, attr_text, rationale, value_name, value_text]
@@ -80,9 +80,9 @@ impl ShopR1Breakdown {
 }
 
 impl fmt::Display for ShopR1Breakdown {
-    /// The total and every part with a weight; behind them, a likeness that was not paid and what is wrong with the form.
+    /// The total, every part with a weight, similarities below the threshold, and the error of the format.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = [
+        let parts = [
             (self.format, "format", None),
             (self.action_type, "type", None),
             (self.attr_name, "name", None),
@@ -91,16 +91,15 @@ impl fmt::Display for ShopR1Breakdown {
             (self.value_text, "same text", self.sim_text),
             (self.rationale, "certainty", None),
         ];
-        // A model that was not asked how sure it is adds nothing to read.
+        // Without recorded self-certainty the rationale part is 0 and left out.
         let is_shown = |part: Part, name| part.weight != 0.0 && (name != "certainty" || part.share != 0.0);
         let mut summands = Vec::new();
-        let mut unpaid = Vec::new();
-        for (part, name, similarity) in named.into_iter().filter(|(part, name, _)| is_shown(*part, *name)) {
-            let partly = similarity.filter(|similarity| similarity.matched > 0);
-            let share = match partly {
-                Some(partly) if part.share == partly.ratio() => partly.to_string(),
-                Some(partly) => {
-                    unpaid.push(format!("{name} {partly}"));
+        let mut below_threshold = Vec::new();
+        for (part, name, similarity) in parts.into_iter().filter(|(part, name, _)| is_shown(*part, *name)) {
+            let share = match similarity.filter(|similarity| similarity.matched > 0) {
+                Some(similarity) if part.share == similarity.ratio() => similarity.to_string(),
+                Some(similarity) => {
+                    below_threshold.push(format!("{name} {similarity}"));
                     short(part.share)
                 }
                 None => short(part.share),
@@ -109,8 +108,8 @@ impl fmt::Display for ShopR1Breakdown {
         }
         let sum = if summands.is_empty() { "nothing".into() } else { summands.join(" + ") };
         write!(f, "{} = {sum}", short(self.total()))?;
-        if !unpaid.is_empty() {
-            write!(f, "; too little: {}", unpaid.join(", "))?;
+        if !below_threshold.is_empty() {
+            write!(f, "; below the threshold: {}", below_threshold.join(", "))?;
         }
         match &self.problem {
             Some(problem) => write!(f, "; {problem}"),
@@ -119,7 +118,7 @@ impl fmt::Display for ShopR1Breakdown {
     }
 }
 
-/// With four digits behind the point, less the zeros.
+/// At most four decimals, without trailing zeros.
 fn short(value: f64) -> String {
     let digits = format!("{value:.4}");
     let digits = digits.trim_end_matches('0').trim_end_matches('.');

@@ -1,108 +1,100 @@
-//! The hierarchical reward's numbers and choices.
+//! Configuration of the hierarchical reward.
 //!
-//! [`RewardConfig::default`] is what this project trains with, [`RewardConfig::paper`] the published reward; they differ in
-//! `exact_shortcut` alone. Keys that JSON or TOML do not state keep their defaults, and unknown ones are errors.
+//! [`RewardConfig::default`] is the reward this project trains with, [`RewardConfig::paper`] the published
+//! one; they differ only in `exact_shortcut`. Keys that are missing in JSON or TOML keep their defaults;
+//! unknown keys are errors.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use webshop_agent::next_action::{ActionType, FormatMode};
-use webshop_lm::generation::self_certainty::{Certainty, CertaintyKind};
+use webshop_lm::{Certainty, CertaintyKind};
 
-use crate::next_action::similarity::Similarity;
 use crate::error::{EvaluationError, Result};
+use crate::next_action::similarity::{SimCmp, Similarity};
 
-/// How a completion is judged. The formula that these are the letters of stands at the head of `reward.rs`.
+/// Weights and options of the hierarchical reward. The formula is in `hierarchical.rs`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardConfig {
-    /// How much form a completion needs.
+    /// How strictly the format is checked.
     pub format_mode: FormatMode,
-    /// Whether a completion of another form is worth 0, its rationale included. Without, the rationale is paid all the same.
+    /// Whether an invalid format makes the reward 0. If not, only the format term is 0.
     pub gate_format: bool,
-    /// Whether names and texts are paid only under the right type.
+    /// Whether presence and value terms need the right action type.
     pub gate_type: bool,
-    /// For the form.
+    /// Weight of a valid format.
     pub w_format: f64,
-    /// For the right type.
+    /// Weight of the right action type.
     pub w_type: f64,
-    /// For any name in place of a click's.
+    /// Weight of a non-empty name, for gold clicks.
     pub w_click_name: f64,
-    /// For any name in place of a `type_and_submit`'s.
+    /// Weight of a non-empty name, for gold `type_and_submit`.
     pub w_tas_name: f64,
-    /// For any text in place of a `type_and_submit`'s.
+    /// Weight of a non-empty text, for gold `type_and_submit`.
     pub w_tas_text: f64,
-    /// For the right name of a `type_and_submit`.
+    /// Weight of the name similarity, for gold `type_and_submit`.
     pub w_tas_name_sim: f64,
-    /// For the right name of a click and the right text of a `type_and_submit`: 1000 because they are that hard to hit.
+    /// Weight of the similarity of a click name or a `type_and_submit` text (difficulty-aware reward
+    /// scaling). The paper sets 1000 because these values are hard to predict.
     pub dars: f64,
-    /// Whether `dars` is the same for every example.
+    /// Whether `dars` is constant or depends on the example.
     pub dars_kind: DarsKind,
-    /// How texts, and the names of fields, are compared.
+    /// Similarity of texts and of the names of text fields.
     pub similarity: SimilarityKind,
-    /// How the names of clicks are compared.
+    /// Similarity of click names.
     pub click_similarity: SimilarityKind,
-    /// Whether equal texts without any of `[a-z0-9]` are wholly alike to ROUGE-L, to which they are else nothing.
+    /// Whether equal texts without any of `[a-z0-9]` have similarity 1. ROUGE-L alone gives them 0.
     pub exact_shortcut: bool,
-    /// What a similarity must pass to be paid, in whole thousandths.
+    /// Least similarity that is rewarded, in whole thousandths.
     pub threshold: f64,
-    /// What passing means.
+    /// Whether a similarity equal to the threshold passes.
     pub sim_cmp: SimCmp,
-    /// Added, unscaled, where the name of a click or the text of a `type_and_submit` does not pass.
+    /// Reward of a click name or a `type_and_submit` text below the threshold; 0 or negative, not scaled by
+    /// `dars`.
     pub negative_wrong_value: f64,
-    /// Factors by the type of the gold action, on all that depends on it: type, presence and values.
+    /// Factors by gold action type on the type, presence and value terms.
     pub class_weights: ClassWeights,
-    /// For the certainty of the rationale.
+    /// Weight of the self-certainty of the rationale.
     pub alpha: f64,
-    /// What certainty is.
+    /// Measure of self-certainty.
     pub sc_kind: CertaintyKind,
-    /// How many ids certainty of kind `top_k` looks at.
+    /// Number of ids in self-certainty of kind `top_k`.
     pub top_k: usize,
 }
 
-/// Whether right values are worth more in harder examples.
+/// Scaling of the value terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DarsKind {
-    /// The same in all.
+    /// `dars` for every example.
     #[default]
     Constant,
-    /// Times the re-implementation's factor of .85 to 1.15, which the type has too.
+    /// `dars` times the re-implementation's difficulty factor, .85 to 1.15, which also multiplies `w_type`.
     RepoCompat,
 }
 
-/// How two texts are compared.
+/// Similarity measure of two texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SimilarityKind {
-    /// By the order of their words: [`Similarity::rouge_l`].
+    /// ROUGE-L F1 of words: [`Similarity::rouge_l`].
     #[default]
     RougeL,
-    /// The same or not: [`Similarity::same`].
+    /// Equality: [`Similarity::exact`].
     Exact,
-    /// By blocks of characters: [`Similarity::character_blocks`].
+    /// Matching blocks of characters: [`Similarity::character_blocks`].
     RepoCompat,
 }
 
-/// What passing a threshold means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SimCmp {
-    /// To be more.
-    #[default]
-    Gt,
-    /// To be no less.
-    Ge,
-}
-
-/// A factor for each type of gold action.
+/// A factor for each gold action type.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassWeights {
-    /// Of clicks.
+    /// Factor of `click`.
     pub click: f64,
-    /// Of searches.
+    /// Factor of `type_and_submit`.
     pub type_and_submit: f64,
-    /// Of leaving.
+    /// Factor of `terminate`.
     pub terminate: f64,
 }
 
@@ -113,7 +105,7 @@ impl Default for ClassWeights {
 }
 
 impl ClassWeights {
-    /// The factor of a type.
+    /// The factor of an action type.
     pub fn of(&self, action_type: ActionType) -> f64 {
         match action_type {
             ActionType::Click => self.click,
@@ -152,7 +144,7 @@ impl Default for RewardConfig {
 }
 
 impl RewardConfig {
-    /// The published reward, to the letter: texts without `[a-z0-9]` are like nothing.
+    /// The published reward: texts without `[a-z0-9]` have similarity 0 to every text.
     pub fn paper() -> Self {
         Self { exact_shortcut: false, ..Self::default() }
     }
@@ -163,7 +155,7 @@ impl RewardConfig {
     /// [`EvaluationError::UnknownKey`] or [`EvaluationError::InvalidValue`], which name the key.
     ///
     /// ```
-    /// use crate::next_action::RewardConfig;
+    /// use webshop_evaluation::next_action::RewardConfig;
     /// let changes = serde_json::json!({ "sim_cmp": "ge", "dars": 1 });
     /// let config = RewardConfig::paper().with(changes.as_object().unwrap()).unwrap();
     /// assert_eq!(config.dars, 1.0);
@@ -187,7 +179,7 @@ impl RewardConfig {
         Ok(changed)
     }
 
-    /// Refuses the first value outside its range, in the order of the keys.
+    /// Returns an error for the first key whose value is out of range.
     ///
     /// # Errors
     /// [`EvaluationError::InvalidValue`], which names the key.
@@ -217,23 +209,23 @@ impl RewardConfig {
         require(self.top_k > 0, "top_k", self.top_k, "1 or more")
     }
 
-    /// How sure a model is of a token, under this configuration.
+    /// The measure of self-certainty of a token.
     pub fn certainty(&self) -> Certainty {
         Certainty { kind: self.sc_kind, top_k: self.top_k }
     }
 
-    /// How alike `written` is to what is `gold`.
-    pub(super) fn alike(&self, kind: SimilarityKind, written: &str, gold: &str) -> Similarity {
+    /// Similarity of a predicted and a gold text by this measure.
+    pub(super) fn similarity_of(&self, kind: SimilarityKind, predicted: &str, gold: &str) -> Similarity {
         match kind {
-            SimilarityKind::RougeL if self.exact_shortcut => Similarity::rouge_l_or_same(written, gold),
-            SimilarityKind::RougeL => Similarity::rouge_l(written, gold),
-            SimilarityKind::Exact => Similarity::same(written, gold),
-            SimilarityKind::RepoCompat => Similarity::character_blocks(written, gold),
+            SimilarityKind::RougeL if self.exact_shortcut => Similarity::rouge_l_or_exact(predicted, gold),
+            SimilarityKind::RougeL => Similarity::rouge_l(predicted, gold),
+            SimilarityKind::Exact => Similarity::exact(predicted, gold),
+            SimilarityKind::RepoCompat => Similarity::character_blocks(predicted, gold),
         }
     }
 
-    /// Whether this likeness is paid.
-    pub(super) fn is_paid(&self, similarity: Similarity) -> bool {
+    /// Whether this similarity passes the threshold.
+    pub(super) fn passes(&self, similarity: Similarity) -> bool {
         similarity.passes((1000.0 * self.threshold).round() as u64, self.sim_cmp)
     }
 }
@@ -260,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn the_paper_differs_in_one_key() {
+    fn paper_differs_from_default_in_one_key() {
         assert_eq!(changed(json!({ "exact_shortcut": false })).unwrap(), RewardConfig::paper());
         assert_eq!(changed(json!({})).unwrap(), RewardConfig::default());
         assert_eq!(serde_json::from_str::<RewardConfig>("{}").unwrap(), RewardConfig::default());
     }
 
     #[test]
-    fn a_key_that_cannot_be_is_named() {
+    fn errors_name_the_key() {
         let check = |changes: Value, expected: &str| {
             let error = changed(changes).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");

@@ -1,50 +1,60 @@
-//! What a single next action is worth, as Shop-R1 has it, and how often it is right (arXiv 2507.17842).
+//! Reward and metrics of a single next action, as in Shop-R1 (arXiv 2507.17842).
 //!
-//! A model is shown a customer's visit so far and answers with a rationale and an action; what the customer really did is
-//! the gold action. [`ShopR1Reward::of`] judges an [`Attempt`] (completion, gold action, certainty of the rationale) and
-//! gives a [`ShopR1Breakdown`], whose parts sum to the reward and which prints its formula. [`webshop_lm::generation::self_certainty::Certainty`] tells how sure a
-//! model was of a token, [`Similarity`] how alike two texts are. [`judge`] reads a model's answers at recorded steps,
-//! [`evaluate`] counts what a set of answers amounts to, [`baselines`] what needs no model, and [`overview`] sets them side by
-//! side.
+//! The model sees a user's session so far and generates a completion with a rationale and an action. The
+//! user's recorded action is the gold action.
+//!
+//! - [`ShopR1Reward::of`] scores an [`Attempt`] (completion, gold action, self-certainty) and returns a
+//!   [`ShopR1Breakdown`], whose parts sum to the reward.
+//! - [`Similarity`] is the similarity of two texts as a fraction of integers.
+//! - [`score_steps`] compares completions with gold actions, one [`StepResult`] for each step.
+//! - [`evaluate`] computes [`NextActionScores`] from predictions; [`baselines`] those of predictions without
+//!   a model.
+//! - [`overview`], [`by_type`] and [`confusion`] format scores as tables.
 //!
 //! ```
 //! use webshop_agent::next_action::NextAction;
-//! use crate::next_action::{Attempt, RewardConfig, ShopR1Reward};
+//! use webshop_evaluation::next_action::{Attempt, RewardConfig, ShopR1Reward};
 //!
 //! let gold = NextAction::Click { name: "24 inch (pack of 2)".into() };
 //! let completion = r#"{"rationale": "Two will do.", "action": {"type": "click", "name": "24 inch (pack of 1)"}}"#;
 //! let reward = ShopR1Reward::Hierarchical(RewardConfig::default());
-//! let worth = reward.of(&Attempt { completion, gold: &gold, certainty: 0.0, n_prompt_words: 0 });
+//! let breakdown = reward.of(&Attempt { completion, gold: &gold, certainty: 0.0, n_prompt_words: 0 });
 //! // Four of five words: 2·4 / (5 + 5) = .8 of the 1000 for the right name.
-//! assert_eq!(worth.to_string(), "801 = 0.5 × 1 format + 0.3 × 1 type + 0.2 × 1 name + 1000 × 8/10 same name");
-//! assert_eq!(worth.total(), 801.0);
+//! assert_eq!(
+//!     breakdown.to_string(),
+//!     "801 = 0.5 × 1 format + 0.3 × 1 type + 0.2 × 1 name + 1000 × 8/10 same name"
+//! );
+//! assert_eq!(breakdown.total(), 801.0);
 //! ```
 //!
-//! All of it is f64: bf16 has no 1000.8. It reads no pages, keeps no data and trains nothing.
+//! Rewards are f64, because bf16 cannot represent 1000.8. Pages are not read here, except for their
+//! instruction.
 
-pub mod baselines;
-pub mod breakdown;
-pub mod config;
-pub mod constants;
-pub mod evaluation;
-pub mod exactness;
-pub mod repo_compat;
-pub mod reward;
-pub mod similarity;
-pub mod table;
+mod attempt;
+mod baselines;
+mod breakdown;
+mod config;
+mod exactness;
+mod hierarchical;
+mod repo_compat;
+mod reward;
+mod scores;
+mod similarity;
+mod step_result;
+mod table;
 #[cfg(test)]
 mod tests;
-pub mod verdict;
 
-
-pub use crate::next_action::baselines::{baselines, instruction_of};
+pub use crate::next_action::attempt::Attempt;
+pub use crate::next_action::baselines::{
+    always, baselines, instruction_of, majority_type, most_frequent_action,
+};
 pub use crate::next_action::breakdown::{Part, ShopR1Breakdown};
-pub use crate::next_action::config::{ClassWeights, DarsKind, RewardConfig, SimCmp, SimilarityKind};
-pub use crate::next_action::constants::{always, majority_type, most_frequent_action};
-pub use crate::next_action::evaluation::{Measured, NextActionScores, TypeScores, WRITTEN_AS, evaluate};
+pub use crate::next_action::config::{ClassWeights, DarsKind, RewardConfig, SimilarityKind};
 pub use crate::next_action::exactness::{Exactness, is_exact};
 pub use crate::next_action::repo_compat::RepoConfig;
-pub use crate::next_action::reward::{Attempt, ShopR1Reward};
-pub use crate::next_action::similarity::Similarity;
+pub use crate::next_action::reward::ShopR1Reward;
+pub use crate::next_action::scores::{Estimate, NextActionScores, PREDICTED, TypeScores, evaluate};
+pub use crate::next_action::similarity::{SimCmp, Similarity};
+pub use crate::next_action::step_result::{StepResult, score_steps, scores_of};
 pub use crate::next_action::table::{ScoredRow, by_type, confusion, overview};
-pub use crate::next_action::verdict::{Verdict, judge, scores_of};

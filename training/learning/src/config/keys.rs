@@ -1,25 +1,32 @@
-//! How a key finds its place: overlaying, overriding, and the answer to a key that does not exist.
+//! Resolves configuration keys: lays files and overrides over the defaults and reports unknown keys.
 //!
-//! The serialized defaults are the schema: a key exists if they have it, and a value fits if it has the same TOML
-//! type. Two conversions are made because people write them: an integer where a float is due, and a bare number
-//! where a text is due (`source = 100`). Every leaf is tried on the whole configuration as it is set, so that an
-//! error always names its key.
+//! The serialized configuration is the schema: a key exists if the configuration has it, and a value fits if it has the
+//! same TOML type. Two conversions are made: an integer for a float, and a bare number for a string (`source = 100`).
+//! Every value is tried on the whole configuration as it is set, so that an error always names its key.
+//!
+//! `rl.loss.kind` decides which other keys `[rl.loss]` has. Setting it replaces the section by the parameters of the new
+//! kind: those that the previous kind had too keep their values, the others get their defaults. In a file it is set
+//! before the other keys of its section.
 
 use std::collections::BTreeSet;
 
+use strsim::levenshtein;
 use toml::{Table, Value};
 
-use crate::config::Config;
+use crate::config::{Config, LossConfig, LossKind};
 use crate::error::{Result, TrainingError};
+
+/// The key that decides which parameters `[rl.loss]` has.
+const LOSS_KIND: &str = "rl.loss.kind";
 
 /// A value in which two configurations differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyDifference {
     /// The full dotted key.
     pub key: String,
-    /// Its value in the one that was asked, as TOML; empty if that one has no such key.
+    /// Its value in this configuration, as TOML; empty if this one has no such key.
     pub here: String,
-    /// Its value in the other.
+    /// Its value in the other one.
     pub there: String,
 }
 
@@ -60,7 +67,9 @@ impl Resolver {
     }
 
     fn overlay_section(&mut self, prefix: &str, section: &Table) -> Result<()> {
-        for (name, value) in section {
+        let (kinds, others): (Vec<_>, Vec<_>) =
+            section.iter().partition(|(name, _)| join(prefix, name) == LOSS_KIND);
+        for (name, value) in kinds.into_iter().chain(others) {
             let key = join(prefix, name);
             match (lookup(&self.table, &key), value) {
                 (None, _) => return Err(self.unknown(&key)),
@@ -73,8 +82,8 @@ impl Resolver {
         Ok(())
     }
 
-    /// Applies one `key=value`. The key is a full dotted one or any unique end of one (`loss`); the value is TOML,
-    /// and a text when it is not.
+    /// Applies one `key=value`. The key is a full dotted one or any unique end of one (`group_size`), and `loss` stands
+    /// for `rl.loss.kind`; the value is TOML, or a string if it is not valid TOML.
     pub(super) fn set(&mut self, text: &str) -> Result<()> {
         let Some((key, value)) = text.split_once('=') else {
             return Err(TrainingError::ConfigSyntax {
@@ -91,6 +100,9 @@ impl Resolver {
     }
 
     fn full_key(&self, key: &str) -> Result<String> {
+        if key == "loss" || key == "rl.loss" {
+            return Ok(LOSS_KIND.into());
+        }
         if lookup(&self.table, key).is_some() {
             return Ok(key.into());
         }
@@ -110,19 +122,52 @@ impl Resolver {
     fn set_leaf(&mut self, key: &str, value: Value) -> Result<()> {
         let slot = lookup_mut(&mut self.table, key).expect("callers looked the key up");
         *slot = fit(slot, value).map_err(|problem| invalid(key, problem))?;
+        if key == LOSS_KIND {
+            self.take_loss_parameters()?;
+        }
         self.config =
             self.table.clone().try_into().map_err(|e: toml::de::Error| invalid(key, refusal(e.message())))?;
         Ok(())
     }
 
+    /// Gives `[rl.loss]` the parameters of its kind.
+    fn take_loss_parameters(&mut self) -> Result<()> {
+        let kind = lookup(&self.table, LOSS_KIND).expect("the section has a kind").clone();
+        let kind: LossKind =
+            kind.try_into().map_err(|e: toml::de::Error| invalid(LOSS_KIND, refusal(e.message())))?;
+        let mut parameters = Table::try_from(LossConfig::of(kind)).expect("a loss serializes");
+        let section = lookup_mut(&mut self.table, "rl.loss").expect("the configuration has the section");
+        let before = section.as_table_mut().expect("it is a section");
+        for (name, value) in &mut parameters {
+            if let Some(kept) = before.remove(name) {
+                *value = kept;
+            }
+        }
+        *before = parameters;
+        Ok(())
+    }
+
     fn unknown(&self, key: &str) -> TrainingError {
-        TrainingError::UnknownKey {
-            key: key.into(),
-            hint: nearest(key, &names(&self.table))
+        let hint = match losses_with(key).as_slice() {
+            [] => nearest(key, &names(&self.table))
                 .map(|near| format!(" (did you mean `{near}`?)"))
                 .unwrap_or_default(),
-        }
+            losses => {
+                let kind = self.config.rl.loss.kind();
+                format!(" of the loss `{kind}`; it belongs to {}: set `{LOSS_KIND}` first", losses.join(", "))
+            }
+        };
+        TrainingError::UnknownKey { key: key.into(), hint }
     }
+}
+
+/// The losses, in backticks, that have the parameter `key`, written alone or in full.
+fn losses_with(key: &str) -> Vec<String> {
+    let name = key.strip_prefix("rl.loss.").unwrap_or(key);
+    let has = |kind: &LossKind| {
+        Table::try_from(LossConfig::of(*kind)).expect("a loss serializes").contains_key(name)
+    };
+    LossKind::ALL.into_iter().filter(has).map(|kind| format!("`{kind}`")).collect()
 }
 
 fn invalid(key: &str, problem: String) -> TrainingError {
@@ -209,8 +254,8 @@ fn nearest<'a>(wrong: &str, keys: &'a [String]) -> Option<&'a String> {
     let wrong_last = wrong.rsplit('.').next().unwrap_or(wrong);
     keys.iter()
         .map(|key| {
-            let by_name = edit_distance(wrong_last, last(key));
-            let in_full = edit_distance(wrong, key);
+            let by_name = levenshtein(wrong_last, last(key));
+            let in_full = levenshtein(wrong, key);
             // A right name in a wrong section is nearer than any misspelling elsewhere.
             (by_name, in_full, key)
         })
@@ -219,25 +264,9 @@ fn nearest<'a>(wrong: &str, keys: &'a [String]) -> Option<&'a String> {
         .map(|(.., key)| key)
 }
 
-/// Levenshtein's distance in characters: insertions, deletions and replacements cost 1 each.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::config::{CatalogSize, Config, LossName};
+    use crate::config::{CatalogSize, Config, LossKind};
     use super::*;
 
     fn check(file: &str, overrides: &[&str], expected: &str) {
@@ -249,7 +278,7 @@ mod tests {
     #[test]
     fn overrides_are_toml_and_bare_words_are_texts() {
         let overrides = [
-            "learner.lr=1e-5",
+            "rl.lr=1e-5",
             "loss=wsft",
             "optimizer.betas=[0.8, 0.95]",
             "catalog.source=1000",
@@ -258,8 +287,8 @@ mod tests {
         ]
         .map(String::from);
         let config = Config::resolve("none", "", &overrides).unwrap();
-        assert_eq!(config.learner.lr, 1e-5);
-        assert_eq!(config.learner.loss, LossName::Wsft);
+        assert_eq!(config.rl.lr, 1e-5);
+        assert_eq!(config.rl.loss.kind(), LossKind::Wsft);
         assert_eq!(config.optimizer.betas, [0.8, 0.95]);
         assert_eq!(config.catalog.source, "1000");
         assert_eq!(config.catalog.size, CatalogSize::First(10));
@@ -276,20 +305,20 @@ mod tests {
     fn unknown_keys_name_the_nearest_one() {
         check(
             "",
-            &["learner.bta2=1"],
-            "unknown configuration key `learner.bta2` (did you mean `learner.beta2`?)",
+            &["rl.loss.bta2=1"],
+            "unknown configuration key `rl.loss.bta2` (did you mean `rl.loss.beta2`?)",
         );
-        check("[learnr]\nlr = 1.0", &[], "unknown configuration key `learnr` (did you mean `learner`?)");
+        check("[warmstart]\nlr = 1.0", &[], "unknown configuration key `warmstart` (did you mean `warm_start`?)");
         check(
-            "[learner]\nmicro_batch_tokns = 1",
+            "[rl]\nmicro_batch_tokns = 1",
             &[],
-            "unknown configuration key `learner.micro_batch_tokns` (did you mean `learner.micro_batch_tokens`?)",
+            "unknown configuration key `rl.micro_batch_tokns` (did you mean `rl.micro_batch_tokens`?)",
         );
         // The right name in the wrong section: the nearest section in full.
         check(
             "",
-            &["warm_start.think_shar=1"],
-            "unknown configuration key `warm_start.think_shar` (did you mean `warm_start.think_share`?)",
+            &["warm_start.thinking_shar=1"],
+            "unknown configuration key `warm_start.thinking_shar` (did you mean `warm_start.thinking_share`?)",
         );
         check(
             "",
@@ -303,8 +332,8 @@ mod tests {
     fn values_that_do_not_fit_name_their_key() {
         check(
             "",
-            &["learner.steps=many"],
-            "configuration key `learner.steps` must be an integer, not `\"many\"`",
+            &["rl.steps=many"],
+            "configuration key `rl.steps` must be an integer, not `\"many\"`",
         );
         check(
             "seed = -1",
@@ -313,37 +342,49 @@ mod tests {
         );
         check(
             "",
-            &["kl=k4"],
-            "configuration key `learner.kl` was refused: unknown variant `k4`, expected `k2` or `k3`",
+            &["loss=rloo", "kl=k4"],
+            "configuration key `rl.loss.kl` was refused: unknown variant `k4`, expected `k2` or `k3`",
         );
         check(
             "",
             &["catalog.size=0"],
             "configuration key `catalog.size` must be `all` or a number of products from 1, not `0`",
         );
-        check("learner = 3", &[], "configuration key `learner` is a section; set one of its keys");
+        check("rl = 3", &[], "configuration key `rl` is a section; set one of its keys");
         check(
             "",
             &["lr=1"],
-            "configuration key `lr` could mean `learner.lr` or `warm_start.lr`; write it in full",
+            "configuration key `lr` could mean `rl.lr` or `warm_start.lr`; write it in full",
         );
         check("", &["lr"], "cannot read the configuration override `lr`: expected `key=value`");
     }
 
     #[test]
     fn differences_are_named_with_both_values() {
-        let overrides = ["learner.lr=2e-4", "catalog.size=30"].map(String::from);
+        let overrides = ["rl.lr=2e-4", "catalog.size=30"].map(String::from);
         let other = Config::resolve("none", "", &overrides).unwrap();
         let found = Config::default().differences(&other);
-        let told: Vec<_> = found.iter().map(|one| [one.key.as_str(), &one.here, &one.there]).collect();
-        assert_eq!(told, [["catalog.size", "\"all\"", "\"30\""], ["learner.lr", "0.0001", "0.0002"]]);
+        let listed: Vec<_> = found.iter().map(|one| [one.key.as_str(), &one.here, &one.there]).collect();
+        assert_eq!(listed, [["catalog.size", "\"all\"", "\"30\""], ["rl.lr", "0.0001", "0.0002"]]);
         assert_eq!(other.differences(&other), []);
     }
 
     #[test]
-    fn edit_distance_counts_single_changes() {
-        for (a, b, expected) in [("", "abc", 3), ("kitten", "sitting", 3), ("lr", "lr", 0)] {
-            assert_eq!(edit_distance(a, b), expected, "{a} {b}");
-        }
+    fn the_kind_of_the_loss_decides_its_parameters() {
+        let resolve = |overrides: &[&str]| {
+            let overrides: Vec<String> = overrides.iter().map(|text| text.to_string()).collect();
+            Config::resolve("file", "[rl.loss]\nkl_coefficient = 0.5\nkind = \"grpo\"", &overrides)
+        };
+        let LossConfig::Grpo(grpo) = resolve(&["group_size=8"]).unwrap().rl.loss else { panic!("no GRPO") };
+        assert_eq!((grpo.kl.coefficient, grpo.min_std), (0.5, 0.0));
+        // What both kinds have is kept, the rest gets its defaults.
+        let config = resolve(&["group_size=8", "loss=gigpo", "discount=0.5"]).unwrap();
+        let LossConfig::Gigpo(gigpo) = config.rl.loss else { panic!("no GiGPO") };
+        assert_eq!((gigpo.kl.coefficient, gigpo.discount, gigpo.step_weight), (0.5, 0.5, 1.0));
+        assert_eq!(
+            resolve(&["rl.loss.threshold=0.5"]).unwrap_err().to_string(),
+            "unknown configuration key `rl.loss.threshold` of the loss `grpo`; it belongs to `raft`: set \
+             `rl.loss.kind` first"
+        );
     }
 }

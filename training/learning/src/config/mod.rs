@@ -8,24 +8,31 @@
 //! It does not look at the disk beyond the one file, and holds no derived value: a number that follows from others
 //! is computed where it is used.
 
-pub mod keys;
-pub mod learning;
-pub mod preset;
-pub mod sections;
-pub mod shop_r1;
-pub mod validate;
+mod keys;
+mod loss;
+mod preset;
+mod rl;
+mod sections;
+mod shop_r1;
+mod validate;
+mod value;
 
 
 pub use crate::config::keys::KeyDifference;
-pub use crate::config::learning::*;
+pub use crate::config::loss::{LossConfig, LossKind};
 pub use crate::config::preset::Preset;
-pub use crate::config::sections::*;
-pub use crate::config::shop_r1::{Judge, Mix, ShopR1Config};
+pub use crate::config::rl::{RlConfig, RlMode};
+pub use crate::config::sections::{
+    CatalogConfig, CatalogSize, CheckpointConfig, Decay, EvaluationConfig, GoalsChoice, Method, ModelConfig,
+    OptimizerConfig, PromptConfig, RunConfig, SplitName, WarmStartConfig,
+};
+pub use crate::config::shop_r1::{Mix, ShopR1Config, StepScore};
+pub use crate::config::value::{Credit, CurriculumConfig, ValueConfig};
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 
 use crate::error::{Result, TrainingError};
 
@@ -41,15 +48,15 @@ pub struct Config {
     pub model: ModelConfig,
     /// What the model sees of a page and how much it may write.
     pub prompt: PromptConfig,
-    /// Reading exercises, then cloning of demonstrated trips.
+    /// Reading copy_tasks, then cloning of demonstrated episodes.
     pub warm_start: WarmStartConfig,
     /// V* from reference rollouts.
     pub value: ValueConfig,
     /// In which shops learning begins.
     pub curriculum: CurriculumConfig,
-    /// Learning from own trips.
-    pub learner: LearnerConfig,
-    /// Single steps, where those are what is learned from or judged by.
+    /// Reinforcement learning on own rollouts.
+    pub rl: RlConfig,
+    /// Single steps, where those are the training data or judged by.
     pub shop_r1: ShopR1Config,
     /// What warm start and learner share: the constants of AdamW, and clipping.
     pub optimizer: OptimizerConfig,
@@ -76,11 +83,11 @@ impl Config {
     /// As [`Config::load`], on a text that is already read; `origin` names it in messages.
     ///
     /// ```
-    /// use webshop_training::{Config, LossName};
+    /// use webshop_training::config::{Config, LossKind};
     /// let config = Config::resolve("example", "seed = 7", &["loss=wsft".into()]).unwrap();
-    /// assert_eq!((config.seed, config.learner.loss), (7, LossName::Wsft));
-    /// let error = Config::resolve("example", "", &["learner.lrr=1".into()]).unwrap_err();
-    /// assert_eq!(error.to_string(), "unknown configuration key `learner.lrr` (did you mean `learner.lr`?)");
+    /// assert_eq!((config.seed, config.rl.loss.kind()), (7, LossKind::Wsft));
+    /// let error = Config::resolve("example", "", &["rl.lrr=1".into()]).unwrap_err();
+    /// assert_eq!(error.to_string(), "unknown configuration key `rl.lrr` (did you mean `rl.lr`?)");
     /// ```
     pub fn resolve(origin: &str, text: &str, overrides: &[String]) -> Result<Self> {
         let file = toml::from_str(text).map_err(|e: toml::de::Error| TrainingError::ConfigSyntax {
@@ -97,10 +104,10 @@ impl Config {
         Ok(config)
     }
 
-    /// What each malformed answer takes off a trip's reward: nothing in `plain`, where what is not understood passes the
+    /// What each malformed completion takes off an episode's reward: nothing in `plain`, where what is not understood passes the
     /// turn and costs that.
     pub fn malformed_penalty(&self) -> f64 {
-        if self.prompt.dialect == Dialect::Plain { 0.0 } else { self.learner.malformed_penalty }
+        if self.prompt.format == PromptFormat::Compact { 0.0 } else { self.rl.malformed_penalty }
     }
 
     /// The whole configuration as TOML; [`Config::resolve`] reads it back to an equal value.
@@ -124,23 +131,23 @@ mod tests {
 
     #[test]
     fn tiny_comments_every_key() {
-        for line in TINY.lines().filter(|line| line.contains(" = ")) {
+        for line in TINY.lines().filter(|line| line.contains(" = ") && !line.starts_with('#')) {
             assert!(line.contains(" # "), "`{line}` says nothing about itself");
         }
     }
 
     #[test]
-    fn wsft_is_valid_and_founding() {
+    fn wsft_is_the_original_recipe() {
         let config = Config::resolve("wsft.toml", WSFT, &[]).unwrap();
-        assert_eq!(config.learner.loss, LossName::Wsft);
-        assert_eq!((config.learner.kl_coefficient, config.learner.advantage_clip), (0.02, 3.0));
+        let LossConfig::Wsft(loss) = config.rl.loss else { panic!("not `wsft`") };
+        assert_eq!((loss.kl_coefficient, loss.advantage_clip), (0.02, 3.0));
         assert_eq!((config.value.beta1, config.value.samples), (0.5, 8));
     }
 
     #[test]
     fn what_is_saved_reads_back_equal() {
         let mut config = Config { seed: 42, ..Config::default() };
-        config.learner.lr = 0.1 + 0.2; // 0.30000000000000004: no digit may be lost
+        config.rl.lr = 0.1 + 0.2; // 0.30000000000000004: no digit may be lost
         config.catalog.size = CatalogSize::First(25);
         assert_eq!(Config::resolve("saved", &config.to_toml(), &[]).unwrap(), config);
     }

@@ -32,17 +32,17 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{LossName, Practice};
+    use crate::config::{LossKind, RlMode};
 
     #[test]
     fn presets_are_valid_and_rise_in_effort() {
         let [quick, medium, full] =
             [Preset::Quick, Preset::Medium, Preset::Full].map(|preset| Config::preset(preset, &[]).unwrap());
         assert_eq!(medium, Config::default());
-        let steps = |config: &Config| config.warm_start.all_steps() + config.learner.steps;
+        let steps = |config: &Config| config.warm_start.all_steps() + config.rl.steps;
         assert!(steps(&quick) < steps(&medium) && steps(&medium) < steps(&full));
         assert_eq!(full.catalog.source, "1000");
         let shop_r1 = Config::preset(Preset::ShopR1, &[]).unwrap();
-        assert_eq!((shop_r1.learner.practice, shop_r1.learner.loss), (Practice::Steps, LossName::Grpo));
+        assert_eq!((shop_r1.rl.mode, shop_r1.rl.loss.kind()), (RlMode::SingleStep, LossKind::Grpo));
     }
 }

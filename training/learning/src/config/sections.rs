@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 use webshop_products::{Split, SplitRule};
 
 /// `[catalog]`
@@ -21,13 +21,13 @@ pub struct CatalogConfig {
     /// Which of the source's goals to use.
     pub goals: GoalsChoice,
     /// By which rule goals are parted into those to train on and those to measure on.
-    pub splits: SplitRule,
+    pub split_rule: SplitRule,
     /// Whether malformed records are dropped and counted, where otherwise the first one is refused.
     pub skip_bad: bool,
     /// Generated shops whose goals are added to the training goals; none of their products is in the test shop.
-    pub practice_shops: usize,
-    /// Products in each practice shop.
-    pub practice_products: usize,
+    pub auxiliary_shops: usize,
+    /// Products in each auxiliary shop.
+    pub auxiliary_products: usize,
     /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no key.
     #[serde(skip)]
     pub index_cache: Option<PathBuf>,
@@ -126,12 +126,12 @@ impl ModelConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptConfig {
-    /// The format of prompts and answers. Other than `plain`, which needs a vocabulary made for it, they are chats in
+    /// The format of prompts and completions. Other than `plain`, which needs a vocabulary made for it, they are chats in
     /// the template of `model.from`.
-    pub dialect: Dialect,
+    pub format: PromptFormat,
     /// Products of a results page that the model is shown; the page itself lists ten.
     pub results_shown: usize,
-    /// Tokens of a whole episode, prompt and answers; an episode that would exceed it is truncated.
+    /// Tokens of a whole episode, prompt and completions; an episode that would exceed it is truncated.
     pub max_context: usize,
     /// Tokens the model may write in one turn.
     pub max_turn_tokens: usize,
@@ -141,11 +141,11 @@ pub struct PromptConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmStartConfig {
-    /// Optimizer steps of reading exercises, before anything is demonstrated.
-    pub exercise_steps: u64,
+    /// Optimizer steps of reading copy_tasks, before anything is demonstrated.
+    pub copy_task_steps: u64,
     /// Optimizer steps of cloning.
     pub steps: u64,
-    /// Demonstrated trips in one optimizer step.
+    /// Demonstrated episodes in one optimizer step.
     pub batch_episodes: usize,
     /// Peak learning rate.
     pub lr: f64,
@@ -154,10 +154,10 @@ pub struct WarmStartConfig {
     /// How the learning rate ends.
     pub decay: Decay,
     /// Share of demonstrations that think in writing before they choose, in 0..=1.
-    pub think_share: f64,
-    /// Share of those for which a goal is looked for whose trip refuses a candidate by its title, in 0..=1. Single steps are
+    pub thinking_share: f64,
+    /// Share of those for which a goal is looked for whose episode refuses a candidate by its title, in 0..=1. Single steps are
     /// cloned as they come.
-    pub refusal_share: f64,
+    pub rejection_share: f64,
     /// How the weights move.
     pub optimizer: Method,
 }
@@ -165,7 +165,7 @@ pub struct WarmStartConfig {
 impl WarmStartConfig {
     /// Optimizer steps of both kinds; 0 leaves the model as it came.
     pub fn all_steps(&self) -> u64 {
-        self.exercise_steps + self.steps
+        self.copy_task_steps + self.steps
     }
 }
 
@@ -209,7 +209,7 @@ pub struct OptimizerConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationConfig {
-    /// Learner steps between evaluations; 0 evaluates only at the ends.
+    /// RL steps between evaluations; 0 evaluates only at the ends.
     pub every: u64,
     /// Steps of the warm start between evaluations; 0 evaluates only at its ends.
     pub warm_start_every: u64,
@@ -277,10 +277,10 @@ impl Default for CatalogConfig {
             source: "100".into(),
             size: CatalogSize::All,
             goals: GoalsChoice::Both,
-            splits: SplitRule::ByProduct,
+            split_rule: SplitRule::ByProduct,
             skip_bad: false,
-            practice_shops: 120,
-            practice_products: 100,
+            auxiliary_shops: 120,
+            auxiliary_products: 100,
             index_cache: None,
         }
     }
@@ -307,21 +307,21 @@ impl Default for ModelConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { dialect: Dialect::Plain, results_shown: 5, max_context: 512, max_turn_tokens: 64 }
+        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 512, max_turn_tokens: 64 }
     }
 }
 
 impl Default for WarmStartConfig {
     fn default() -> Self {
         Self {
-            exercise_steps: 900,
+            copy_task_steps: 900,
             steps: 1500,
             batch_episodes: 40,
             lr: 2e-3,
             warmup_steps: 50,
             decay: Decay::Linear,
-            think_share: 0.45,
-            refusal_share: 0.7,
+            thinking_share: 0.45,
+            rejection_share: 0.7,
             optimizer: Method::Muon,
         }
     }

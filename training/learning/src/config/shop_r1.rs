@@ -1,4 +1,4 @@
-//! `[shop_r1]`: learning from and being judged by single steps, in the dialects of Shop-R1.
+//! `[shop_r1]`: single-step examples and their reward, for the Shop-R1 prompt formats.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,30 +8,30 @@ use webshop_evaluation::next_action::RewardConfig;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShopR1Config {
-    /// How a single answer is judged where it is learned from.
-    pub judge: Judge,
-    /// Factor between what an answer is worth and what is learned from: 1/1001.1 where rewards are exponents (V*). Groups
-    /// that divide by their deviation do not see it.
+    /// The reward of a completion in training.
+    pub score: StepScore,
+    /// Factor on that reward: 1/1001.1 for losses with V*, which exponentiates rewards. Losses that divide by the standard
+    /// deviation of a group do not depend on it.
     pub reward_scale: f64,
-    /// A file of steps to learn from, as `webshop shop-r1 data` writes them; empty for demonstrations of the training goals.
+    /// File of examples to clone and train on; empty for demonstrations of the training goals.
     pub data: String,
-    /// Which steps of demonstrations there are.
+    /// The distribution of action types.
     pub mix: Mix,
-    /// Share of dead ends among the steps of the natural mix.
-    pub dead_ends: f64,
-    /// Whether demonstrations that are cloned tell past rationales; what is answered, learned from and judged never does.
+    /// Share of terminate examples in the natural mix, 0 to 1.
+    pub terminate_share: f64,
+    /// Whether cloned prompts contain past rationales; sampled prompts never do.
     pub history_rationales: bool,
-    /// Held-out steps judged in an evaluation; 0 for none.
-    pub eval_steps: usize,
-    /// The letters of the hierarchical reward.
+    /// Held-out examples of each evaluation; 0 for none.
+    pub eval_examples: usize,
+    /// Parameters of the hierarchical reward.
     pub reward: RewardConfig,
 }
 
-/// What an answer is worth to the learner.
+/// The reward of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judge {
-    /// The hierarchical reward.
+pub enum StepScore {
+    /// The hierarchical reward of Shop-R1.
     Hierarchical,
     /// 1 if the whole action is right, else 0.
     Binary,
@@ -41,22 +41,22 @@ pub enum Judge {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mix {
-    /// Every step of a demonstrated trip as likely as the others, and the stated share of dead ends.
+    /// Every step of a demonstrated episode equally likely, with the share `terminate_share` of terminate examples.
     Natural,
-    /// As in the paper's test set, as far as it can be made out: 690 clicks to 677 searches to 512 dead ends.
+    /// As in the paper's test set, as far as it can be inferred: 690 clicks, 677 searches, 512 terminate.
     Paper,
 }
 
 impl Default for ShopR1Config {
     fn default() -> Self {
         Self {
-            judge: Judge::Hierarchical,
+            score: StepScore::Hierarchical,
             reward_scale: 1.0,
             data: String::new(),
             mix: Mix::Natural,
-            dead_ends: 0.1,
+            terminate_share: 0.1,
             history_rationales: false,
-            eval_steps: 300,
+            eval_examples: 300,
             reward: RewardConfig::default(),
         }
     }

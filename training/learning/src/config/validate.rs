@@ -1,10 +1,12 @@
-//! The ranges of a configuration, checked before any work begins, and the remarks that are not errors.
+//! Checks the ranges of a configuration before any work begins, and warns about unusual values.
 
-use webshop_agent::Dialect;
+use webshop_agent::PromptFormat;
 
-use crate::config::{Config, Credit, CurriculumConfig, LossName, Practice, PromptConfig, SplitName, ValueConfig};
+use crate::config::{
+    Config, Credit, CurriculumConfig, LossConfig, LossKind, PromptConfig, RlMode, SplitName, ValueConfig,
+};
 use crate::error::{Result, TrainingError};
-use crate::loss::{Judged, learner};
+use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, Ppo, loss};
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
@@ -12,7 +14,8 @@ impl Config {
         self.validate_shop()?;
         self.validate_model()?;
         self.validate_warm_start()?;
-        self.validate_learner()?;
+        self.validate_rl()?;
+        self.validate_loss()?;
         self.validate_shop_r1()?;
         self.validate_evaluation()?;
         at_least_one("run.max_steps", self.run.max_steps)
@@ -21,7 +24,7 @@ impl Config {
     fn validate_shop(&self) -> Result<()> {
         require(self.seed <= i64::MAX as u64, "seed", self.seed, "at most 9223372036854775807")?;
         require(!self.catalog.source.is_empty(), "catalog.source", "\"\"", "`100`, `1000` or a folder")?;
-        at_least_one("catalog.practice_products", self.catalog.practice_products)?;
+        at_least_one("catalog.auxiliary_products", self.catalog.auxiliary_products)?;
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
         let turn = self.prompt.max_turn_tokens;
         at_least_one("prompt.max_turn_tokens", turn)?;
@@ -33,9 +36,9 @@ impl Config {
         at_least_one("evaluation.episodes", self.evaluation.episodes)?;
         not_negative("evaluation.temperature", self.evaluation.temperature)?;
         nucleus("evaluation.top_p", self.evaluation.top_p)?;
-        let chosen_fairly = !self.checkpoint.best || self.evaluation.split == SplitName::Validation;
-        let fair = "false where `evaluation.split` is `test`, since what test goals choose they cannot judge";
-        require(chosen_fairly, "checkpoint.best", self.checkpoint.best, fair)
+        let is_fair = !self.checkpoint.best || self.evaluation.split == SplitName::Validation;
+        let fair = "false if `evaluation.split` is `test`, since goals that select a checkpoint cannot measure it";
+        require(is_fair, "checkpoint.best", self.checkpoint.best, fair)
     }
 
     fn validate_model(&self) -> Result<()> {
@@ -55,13 +58,13 @@ impl Config {
             is_learned,
             "model.lora_rank",
             model.lora_rank,
-            "0 without `model.from`: random weights must learn",
+            "0 without `model.from`, since random weights must be trained",
         )?;
         require(
             !model.lora_targets.is_empty(),
             "model.lora_targets",
             "[]",
-            "the ends of some matrices' names",
+            "the name endings of at least one projection",
         )?;
         let divides = model.heads.is_multiple_of(model.kv_heads);
         require(divides, "model.kv_heads", model.kv_heads, "a divisor of `model.heads`")?;
@@ -72,18 +75,18 @@ impl Config {
     }
 
     fn validate_warm_start(&self) -> Result<()> {
-        let exercises = self.warm_start.exercise_steps;
-        let is_new = self.prompt.dialect == Dialect::Plain || self.model.from.is_empty();
+        let copy_tasks = self.warm_start.copy_task_steps;
+        let is_new = self.prompt.format == PromptFormat::Compact || self.model.from.is_empty();
         require(
-            is_new || exercises == 0,
-            "warm_start.exercise_steps",
-            exercises,
-            "0 in a chat with `model.from`, which has learned to read",
+            is_new || copy_tasks == 0,
+            "warm_start.copy_task_steps",
+            copy_tasks,
+            "0 for a chat model in `model.from`, which needs no copy tasks",
         )?;
         at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
         positive("warm_start.lr", self.warm_start.lr)?;
-        share("warm_start.think_share", self.warm_start.think_share)?;
-        share("warm_start.refusal_share", self.warm_start.refusal_share)?;
+        share("warm_start.thinking_share", self.warm_start.thinking_share)?;
+        share("warm_start.rejection_share", self.warm_start.rejection_share)?;
         positive("value.beta1", self.value.beta1)?;
         at_least_one("value.samples", self.value.samples)?;
         at_least_one("value.goals", self.value.goals)?;
@@ -98,47 +101,36 @@ impl Config {
         let ValueConfig { forks, state_samples, credit, .. } = self.value;
         let refuse_unless = |holds, range: &str| require(forks == 0 || holds, "value.forks", forks, range);
         refuse_unless(credit == Credit::State, "0 without `value.credit = \"state\"`")?;
-        let is_by_value = learner(self).judged() == Judged::ByValue;
-        refuse_unless(is_by_value, &format!("0 with `{}`, which asks for no V* here", self.learner.loss))?;
+        let is_by_value = loss(self).advantage_source() == AdvantageSource::Value;
+        refuse_unless(is_by_value, &format!("0 with `{}`, which does not use V* here", self.rl.loss.kind()))?;
         refuse_unless(forks >= state_samples, "0, or at least `value.state_samples`")
     }
 
     fn validate_curriculum(&self) -> Result<()> {
-        let CurriculumConfig { sizes, wishes, thresholds } = &self.curriculum;
+        let CurriculumConfig { sizes, requirements, thresholds } = &self.curriculum;
         let shown = |list: &dyn std::fmt::Debug| format!("{list:?}");
-        for (key, list) in [("curriculum.sizes", sizes), ("curriculum.wishes", wishes)] {
+        for (key, list) in [("curriculum.sizes", sizes), ("curriculum.requirements", requirements)] {
             list.iter().try_for_each(|number| at_least_one(key, *number))?;
             require(list.is_sorted(), key, shown(list), "ascending")?;
             let fits = list.is_empty() || list.len() == thresholds.len();
             require(fits, key, shown(list), "empty or as long as `curriculum.thresholds`")?;
         }
-        let is_easier = thresholds.is_empty() || !(sizes.is_empty() && wishes.is_empty());
-        let easier = "empty without `curriculum.sizes` and `curriculum.wishes`";
+        let is_easier = thresholds.is_empty() || !(sizes.is_empty() && requirements.is_empty());
+        let easier = "empty without `curriculum.sizes` and `curriculum.requirements`";
         require(is_easier, "curriculum.thresholds", shown(thresholds), easier)?;
-        let has_shops = sizes.is_empty() || self.catalog.practice_shops > 0;
-        require(has_shops, "curriculum.sizes", shown(sizes), "empty without `catalog.practice_shops`")?;
+        let has_shops = sizes.is_empty() || self.catalog.auxiliary_shops > 0;
+        require(has_shops, "curriculum.sizes", shown(sizes), "empty without `catalog.auxiliary_shops`")?;
         thresholds.iter().try_for_each(|threshold| share("curriculum.thresholds", *threshold))
     }
 
-    fn validate_learner(&self) -> Result<()> {
-        let learner = &self.learner;
-        not_negative("learner.malformed_penalty", learner.malformed_penalty)?;
-        positive("learner.beta2", learner.beta2)?;
-        not_negative("learner.kl_coefficient", learner.kl_coefficient)?;
-        positive("learner.advantage_clip", learner.advantage_clip)?;
-        positive("learner.beta", learner.beta)?;
-        positive("learner.lr", learner.lr)?;
-        let [low, high] = learner.clip;
-        require((0.0..1.0).contains(&low), "learner.clip", low, "from 0 to below 1 at first")?;
-        not_negative("learner.clip", high)?;
-        require(learner.threshold.is_finite(), "learner.threshold", learner.threshold, "a number")?;
-        not_negative("learner.min_std", learner.min_std)?;
-        share("learner.discount", learner.discount)?;
-        not_negative("learner.step_weight", learner.step_weight)?;
+    fn validate_rl(&self) -> Result<()> {
+        let rl = &self.rl;
+        not_negative("rl.malformed_penalty", rl.malformed_penalty)?;
+        positive("rl.lr", rl.lr)?;
         self.validate_batches()?;
-        at_least_one("learner.micro_batch_tokens", learner.micro_batch_tokens)?;
-        positive("learner.temperature", learner.temperature)?;
-        nucleus("learner.top_p", learner.top_p)?;
+        at_least_one("rl.micro_batch_tokens", rl.micro_batch_tokens)?;
+        positive("rl.temperature", rl.temperature)?;
+        nucleus("rl.top_p", rl.top_p)?;
         for beta in self.optimizer.betas {
             require((0.0..1.0).contains(&beta), "optimizer.betas", beta, "in 0..1 each")?;
         }
@@ -148,60 +140,101 @@ impl Config {
         share("optimizer.grad_clip_quantile", self.optimizer.grad_clip_quantile)
     }
 
+    fn validate_loss(&self) -> Result<()> {
+        match self.rl.loss {
+            LossConfig::Apo(Apo { beta2 }) | LossConfig::ApoLagged { beta2 } => {
+                positive("rl.loss.beta2", beta2)
+            }
+            LossConfig::Wsft(loss) => {
+                not_negative("rl.loss.kl_coefficient", loss.kl_coefficient)?;
+                positive("rl.loss.advantage_clip", loss.advantage_clip)?;
+                positive("rl.loss.beta", loss.beta)
+            }
+            LossConfig::Awr(loss) => positive("rl.loss.beta", loss.beta),
+            LossConfig::Raft(loss) => {
+                require(loss.threshold.is_finite(), "rl.loss.threshold", loss.threshold, "a finite number")
+            }
+            LossConfig::Reinforce(_) => Ok(()),
+            LossConfig::Rloo(loss) => kl_term(loss.kl),
+            LossConfig::Grpo(Grpo { clip, kl, min_std }) | LossConfig::Gspo(Gspo { clip, kl, min_std }) => {
+                clip_and_kl(clip, kl)?;
+                not_negative("rl.loss.min_std", min_std)
+            }
+            LossConfig::DrGrpo(DrGrpo { clip, kl }) | LossConfig::Ppo(Ppo { clip, kl }) => clip_and_kl(clip, kl),
+            LossConfig::Gigpo(loss) => {
+                clip_and_kl(loss.clip, loss.kl)?;
+                not_negative("rl.loss.min_std", loss.min_std)?;
+                share("rl.loss.discount", loss.discount)?;
+                not_negative("rl.loss.step_weight", loss.step_weight)
+            }
+        }
+    }
+
     fn validate_batches(&self) -> Result<()> {
-        let learner = &self.learner;
-        let (batch, group) = (learner.batch_episodes, learner.group_size);
-        at_least_one("learner.batch_episodes", batch)?;
-        at_least_one("learner.group_size", group)?;
+        let rl = &self.rl;
+        let (batch, group) = (rl.batch_episodes, rl.group_size);
+        at_least_one("rl.batch_episodes", batch)?;
+        at_least_one("rl.group_size", group)?;
         let divides = batch.is_multiple_of(group);
-        require(divides, "learner.group_size", group, "a divisor of `learner.batch_episodes`")?;
-        let loss = learner.loss;
-        let compares = format!("2 or more, since `{loss}` compares trips for one goal");
-        require(group > 1 || !loss.is_by_group(), "learner.group_size", group, &compares)?;
+        require(divides, "rl.group_size", group, "a divisor of `rl.batch_episodes`")?;
+        let kind = rl.loss.kind();
+        let is_by_group = loss(self).advantage_source() == AdvantageSource::Group;
+        let compares = format!("2 or more, since `{kind}` compares rollouts of the same goal");
+        require(group > 1 || !is_by_group, "rl.group_size", group, &compares)?;
         let refresh = self.value.refresh;
-        let follows = "1 or more, since the reference of `apo-lagged` follows the policy";
-        require(refresh > 0 || loss != LossName::ApoLagged, "value.refresh", refresh, follows)?;
-        at_least_one("learner.minibatches", learner.minibatches)?;
-        let fits = learner.minibatches <= batch;
-        require(fits, "learner.minibatches", learner.minibatches, "at most `learner.batch_episodes`")?;
-        at_least_one("learner.epochs", learner.epochs)?;
-        let share = learner.demonstration_share;
+        let follows = "1 or more, since `apo-lagged` samples from a reference that follows the policy";
+        require(refresh > 0 || kind != LossKind::ApoLagged, "value.refresh", refresh, follows)?;
+        at_least_one("rl.minibatches", rl.minibatches)?;
+        let fits = rl.minibatches <= batch;
+        require(fits, "rl.minibatches", rl.minibatches, "at most `rl.batch_episodes`")?;
+        at_least_one("rl.epochs", rl.epochs)?;
+        let share = rl.demonstration_share;
         let in_range = (0.0..1.0).contains(&share);
-        require(in_range, "learner.demonstration_share", share, "from 0 to below 1")
+        require(in_range, "rl.demonstration_share", share, "from 0 to below 1")
     }
 
     fn validate_shop_r1(&self) -> Result<()> {
-        let Self { shop_r1, learner, prompt: PromptConfig { dialect, .. }, .. } = self;
+        let Self { shop_r1, rl, prompt: PromptConfig { format, .. }, .. } = self;
         let data = &shop_r1.data;
-        let names = "empty where `prompt.dialect` is not `shop-r1`, `shop-r1-latest` or `shop-r1-minimal`";
-        require(data.is_empty() || dialect.is_shop_r1(), "shop_r1.data", data, names)?;
+        let formats = "empty unless `prompt.format` is `shop-r1`, `shop-r1-latest` or `shop-r1-minimal`";
+        require(data.is_empty() || format.is_shop_r1(), "shop_r1.data", data, formats)?;
         positive("shop_r1.reward_scale", shop_r1.reward_scale)?;
-        share("shop_r1.dead_ends", shop_r1.dead_ends)?;
+        share("shop_r1.terminate_share", shop_r1.terminate_share)?;
         shop_r1.reward.validate().map_err(|error| TrainingError::from(error).in_section("shop_r1.reward"))?;
-        if learner.practice == Practice::Trips {
+        if rl.mode == RlMode::MultiTurn {
             return Ok(());
         }
-        let names = "`shop-r1`, `shop-r1-latest` or `shop-r1-minimal` where `learner.practice` is `steps`";
-        require(dialect.is_shop_r1(), "prompt.dialect", dialect, names)?;
-        let one_turn = "`trip` where `learner.practice` is `steps`, since an answer has no states on its way";
-        require(self.value.credit == Credit::Trip, "value.credit", "state", one_turn)?;
-        let none = "empty where `learner.practice` is `steps`, which no trips are made in";
+        let formats = "`shop-r1`, `shop-r1-latest` or `shop-r1-minimal` if `rl.mode` is `single_step`";
+        require(format.is_shop_r1(), "prompt.format", format, formats)?;
+        let episode = "`episode` if `rl.mode` is `single_step`, since a single step passes no states";
+        require(self.value.credit == Credit::Episode, "value.credit", "state", episode)?;
+        let none = "empty if `rl.mode` is `single_step`, since a success rate needs episodes";
         require(self.curriculum.thresholds.is_empty(), "curriculum.thresholds", "given", none)
     }
 
-    /// What is allowed but rarely meant, one sentence each, for the log.
+    /// Warnings about values that are valid but rarely intended, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
-        let learner = &self.learner;
+        let rl = &self.rl;
         let mut warnings = Vec::new();
-        if learner.loss == LossName::Wsft && learner.batch_episodes < 8 {
+        if rl.loss.kind() == LossKind::Wsft && rl.batch_episodes < 8 {
             warnings.push(format!(
-                "`wsft` normalizes advantages over the batch; with `learner.batch_episodes` = {} the weights hardly \
-                 depend on the rewards, take 8 or more",
-                learner.batch_episodes
+                "`wsft` normalizes advantages over the batch; with `rl.batch_episodes` = {} the weights hardly depend \
+                 on the rewards, use 8 or more",
+                rl.batch_episodes
             ));
         }
         warnings
     }
+}
+
+fn clip_and_kl(clip: Clip, kl: KlTerm) -> Result<()> {
+    require((0.0..1.0).contains(&clip.low), "rl.loss.clip", clip.low, "from 0 to below 1 in its first entry")?;
+    not_negative("rl.loss.clip", clip.high)?;
+    kl_term(kl)
+}
+
+fn kl_term(kl: KlTerm) -> Result<()> {
+    not_negative("rl.loss.kl_coefficient", kl.coefficient)
 }
 
 fn require(holds: bool, key: &str, given: impl ToString, range: &str) -> Result<()> {
@@ -253,8 +286,8 @@ mod tests {
     fn values_out_of_range_are_refused_with_the_range() {
         for (given, message) in [
             ("value.beta1=0", "configuration key `value.beta1` must be a positive number, not 0"),
-            ("learner.lr=nan", "configuration key `learner.lr` must be a positive number, not NaN"),
-            ("learner.top_p=1.5", "configuration key `learner.top_p` must be above 0 and at most 1, not 1.5"),
+            ("rl.lr=nan", "configuration key `rl.lr` must be a positive number, not NaN"),
+            ("rl.top_p=1.5", "configuration key `rl.top_p` must be above 0 and at most 1, not 1.5"),
             ("kv_heads=3", "configuration key `model.kv_heads` must be a divisor of `model.heads`, not 3"),
             ("head_dim=31", "configuration key `model.head_dim` must be even and positive, not 31"),
             (
@@ -264,23 +297,23 @@ mod tests {
             ("betas=[0.9, 1.0]", "configuration key `optimizer.betas` must be in 0..1 each, not 1"),
             (
                 "checkpoint.best=true",
-                "configuration key `checkpoint.best` must be false where `evaluation.split` is `test`, \
-                 since what test goals choose they cannot judge, not true",
+                "configuration key `checkpoint.best` must be false if `evaluation.split` is `test`, \
+                 since goals that select a checkpoint cannot measure it, not true",
             ),
             (
                 "thresholds=[0.5]",
                 "configuration key `curriculum.thresholds` must be empty without `curriculum.sizes` and \
-                 `curriculum.wishes`, not [0.5]",
+                 `curriculum.requirements`, not [0.5]",
             ),
-            ("wishes=[2,1]", "configuration key `curriculum.wishes` must be ascending, not [2, 1]"),
+            ("requirements=[2,1]", "configuration key `curriculum.requirements` must be ascending, not [2, 1]"),
             ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
             (
                 "loss=grpo",
-                "configuration key `learner.group_size` must be 2 or more, since `grpo` compares trips for one goal, not 1",
+                "configuration key `rl.group_size` must be 2 or more, since `grpo` compares rollouts of the same goal, not 1",
             ),
             (
                 "group_size=3",
-                "configuration key `learner.group_size` must be a divisor of `learner.batch_episodes`, not 3",
+                "configuration key `rl.group_size` must be a divisor of `rl.batch_episodes`, not 3",
             ),
         ] {
             assert_eq!(refusal(given), message);
@@ -297,19 +330,19 @@ mod tests {
         check(&["forks=2"], "0 without `value.credit = \"state\"`");
         let keys = ["value.credit=state", "forks=2"];
         check(&[&keys[..], &["state_samples=3"]].concat(), "0, or at least `value.state_samples`");
-        check(&[&keys[..], &["loss=raft"]].concat(), "0 with `raft`, which asks for no V* here");
+        check(&[&keys[..], &["loss=raft"]].concat(), "0 with `raft`, which does not use V* here");
         check(
             &[&keys[..], &["loss=reinforce", "baseline=batch"]].concat(),
-            "0 with `reinforce`, which asks for no V* here",
+            "0 with `reinforce`, which does not use V* here",
         );
         let keys = [keys[0], keys[1], "loss=reinforce", "baseline=value"].map(String::from);
         assert!(Config::resolve("test", "", &keys).is_ok());
     }
 
     #[test]
-    fn founding_habits_are_remarked_upon() {
+    fn a_small_wsft_batch_is_warned_about() {
         let overrides =
-            ["loss=wsft", "learner.batch_episodes=2", "learner.temperature=0.9"].map(String::from);
+            ["loss=wsft", "rl.batch_episodes=2", "rl.temperature=0.9"].map(String::from);
         let config = Config::resolve("test", "", &overrides).unwrap();
         let warnings = config.warnings();
         assert_eq!(warnings.len(), 1);

@@ -1,9 +1,9 @@
-//! Reading exercises: to say what stands on the page, with words that mean nothing.
+//! Reading copy_tasks: to say what stands on the page, with words that mean nothing.
 //!
 //! To read `rubber lining` off a title when a `rubber sole` is wanted, a transformer needs an induction head
 //! (Olsson et al., "In-context Learning and Induction Heads", arXiv 2209.11895): find the word here, say the
 //! word after it. In demonstrations that is a rare need, and guessing from the words of the page pays nearly as
-//! well. In an exercise it is the only way:
+//! well. In an copy_task it is the only way:
 //!
 //! ```text
 //! copying   a b c d … filler a ▸b ▸c ▸d …
@@ -11,13 +11,13 @@
 //!                  └ what is wanted       └ what is there
 //! ```
 //!
-//! Only the words marked ▸ are learned. Half of the exercises of a step are of each kind: copying has many learned
+//! Only the words marked ▸ are learned. Half of the copy_tasks of a step are of each kind: copying has many learned
 //! words and comes first, and reading, whose lists deal the second words anew and which is about the last list,
 //! follows within some hundred steps. All words are drawn without repetition from the whole vocabulary, so that
 //! nothing can be known by heart, and rare words are met as often as common ones.
 
 use rand::Rng;
-use webshop_lm::ShopTokenizer;
+use webshop_lm::BpeTokenizer;
 use webshop_products::{Purpose, Seed};
 
 use crate::data::trajectory::Trajectory;
@@ -31,22 +31,22 @@ const LISTS: (u64, u64) = (2, 4);
 /// The fewest and the most words of filler in one place.
 const FILLER: (u64, u64) = (1, 16);
 
-/// Draws exercises over the ordinary words of a tokenizer.
+/// Draws copy_tasks over the ordinary words of a tokenizer.
 #[derive(Clone, Debug)]
-pub struct Exercises {
+pub struct CopyTasks {
     words: Vec<u32>,
     seed: Seed,
 }
 
-impl Exercises {
-    /// Exercises over every token of `tokenizer` that is not special.
-    pub fn new(tokenizer: &ShopTokenizer, seed: Seed) -> Self {
+impl CopyTasks {
+    /// CopyTasks over every token of `tokenizer` that is not special.
+    pub fn new(tokenizer: &BpeTokenizer, seed: Seed) -> Self {
         let special = tokenizer.special_ids();
         let words = (0..tokenizer.vocab_size() as u32).filter(|id| !special.contains(id)).collect();
         Self { words, seed }
     }
 
-    /// The `n` exercises of `step`.
+    /// The `n` copy_tasks of `step`.
     pub fn batch(&self, step: u64, n: usize) -> Vec<Trajectory> {
         (0..n as u64).map(|place| self.draw(step, place)).collect()
     }
@@ -59,11 +59,11 @@ impl Exercises {
     fn copying(&self, rng: &mut impl Rng) -> Trajectory {
         let (n, n_filler) = (between(COPIED, rng), between(FILLER, rng));
         let words = self.words(n + n_filler, rng);
-        let mut exercise = Trajectory::new();
-        exercise.push_observation(&words);
-        exercise.push_observation(&words[..1]);
-        exercise.push_utterance(&words[1..n], &vec![0.0; n - 1]);
-        exercise
+        let mut copy_task = Trajectory::new();
+        copy_task.push_observation(&words);
+        copy_task.push_observation(&words[..1]);
+        copy_task.push_completion(&words[1..n], &vec![0.0; n - 1]);
+        copy_task
     }
 
     fn reading(&self, rng: &mut impl Rng) -> Trajectory {
@@ -71,23 +71,23 @@ impl Exercises {
         let firsts = self.words(2 * n_pairs + n_lists * FILLER.1 as usize, rng);
         let (mut firsts, rest) = (firsts[..n_pairs].to_vec(), &firsts[n_pairs..]);
         let (mut seconds, mut filler) = (rest[..n_pairs].to_vec(), &rest[n_pairs..]);
-        let mut exercise = Trajectory::new();
+        let mut copy_task = Trajectory::new();
         let mut last = Vec::new();
         for _ in 0..n_lists {
             let (words, unused) = filler.split_at(between(FILLER, rng));
             filler = unused;
-            exercise.push_observation(words);
+            copy_task.push_observation(words);
             shuffle(&mut firsts, n_pairs, rng);
             shuffle(&mut seconds, n_pairs, rng);
             last = firsts.iter().copied().zip(seconds.iter().copied()).collect();
-            last.iter().for_each(|&(first, second)| exercise.push_observation(&[first, second]));
+            last.iter().for_each(|&(first, second)| copy_task.push_observation(&[first, second]));
         }
         shuffle(&mut last, n_pairs, rng);
         for (first, second) in last {
-            exercise.push_observation(&[first]);
-            exercise.push_utterance(&[second], &[0.0]);
+            copy_task.push_observation(&[first]);
+            copy_task.push_completion(&[second], &[0.0]);
         }
-        exercise
+        copy_task
     }
 
     /// `n` different words.
@@ -117,16 +117,16 @@ mod tests {
 
     use super::*;
 
-    fn exercises() -> Exercises {
-        let tokenizer = ShopTokenizer::train(["red lamp", "blue lamp"], 400, &["<|1|>"]).unwrap();
-        Exercises::new(&tokenizer, Seed(3))
+    fn copy_tasks() -> CopyTasks {
+        let tokenizer = BpeTokenizer::train(["red lamp", "blue lamp"], 400, &["<|1|>"]).unwrap();
+        CopyTasks::new(&tokenizer, Seed(3))
     }
 
     #[test]
     fn copies_are_of_the_beginning() {
-        for exercise in exercises().batch(5, 50).iter().step_by(2) {
-            let n = exercise.n_sampled() + 1;
-            let (page, copy) = exercise.ids.split_at(exercise.ids.len() - n);
+        for copy_task in copy_tasks().batch(5, 50).iter().step_by(2) {
+            let n = copy_task.n_sampled() + 1;
+            let (page, copy) = copy_task.ids.split_at(copy_task.ids.len() - n);
             assert_eq!(copy, &page[..n]);
             assert_eq!(page.iter().collect::<HashSet<_>>().len(), page.len());
         }
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn what_is_read_stands_in_the_last_list() {
         let mut differing = 0;
-        for exercise in exercises().batch(5, 100).iter().skip(1).step_by(2) {
-            let n_read = exercise.n_sampled();
-            let (lists, read) = exercise.ids.split_at(exercise.ids.len() - 2 * n_read);
+        for copy_task in copy_tasks().batch(5, 100).iter().skip(1).step_by(2) {
+            let n_read = copy_task.n_sampled();
+            let (lists, read) = copy_task.ids.split_at(copy_task.ids.len() - 2 * n_read);
             let last: HashSet<(u32, u32)> =
                 lists[lists.len() - 2 * n_read..].chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
             assert_eq!(last.len(), n_read);
@@ -147,15 +147,15 @@ mod tests {
                 let first = lists.iter().position(|id| *id == pair[0]).expect("a word of every list");
                 differing += usize::from(lists[first + 1] != pair[1]);
             }
-            assert_eq!(exercise.sampled[lists.len()..], [false, true].repeat(n_read));
+            assert_eq!(copy_task.sampled[lists.len()..], [false, true].repeat(n_read));
         }
         assert!(differing > 50, "{differing} readings differ from what was wanted");
     }
 
     #[test]
     fn an_exercise_has_an_address() {
-        assert_eq!(exercises().batch(5, 4), exercises().batch(5, 4));
-        assert_ne!(exercises().batch(5, 4), exercises().batch(6, 4));
-        assert_eq!(exercises().batch(5, 4)[..2], exercises().batch(5, 2)[..]);
+        assert_eq!(copy_tasks().batch(5, 4), copy_tasks().batch(5, 4));
+        assert_ne!(copy_tasks().batch(5, 4), copy_tasks().batch(6, 4));
+        assert_eq!(copy_tasks().batch(5, 4)[..2], copy_tasks().batch(5, 2)[..]);
     }
 }

@@ -1,24 +1,23 @@
 //! Cloning: demonstrations as trajectories, and the loss that imitates them.
 //!
-//! A demonstration is a trip of the [`Demonstrator`] read through the same [`Transcriber`] as a rollout
+//! A demonstration is an episode of the [`Expert`] read through the same [`CompactRenderer`] as a rollout
 //! and laid down as a [`Trajectory`], so that the model is trained on exactly the contexts it will meet.
 //! Each draw is addressed by (step, position in the batch): which goal, and whether the customer is careful
-//! or hasty. Most careful trips shown are such that a candidate is refused for what its title says: to read
+//! or hasty. Most careful episodes shown are such that a candidate is refused for what its title says: to read
 //! that, and not what was wanted, pays on those only, and is not learned where they are few. The loss is the
 //! mean negative log-likelihood over the agent's tokens of the batch.
 
 use rand::Rng;
 use rayon::prelude::*;
-use webshop_agent::prompt_format::compact::utterance;
-use webshop_agent::prompt_format::compact_renderer::{Piece, PromptConfig, Transcriber, encode};
-use webshop_agent::{AgentError, ChatDemonstrator, DemonstratedTurn, Demonstrator, Manner};
-use webshop_lm::{Context, Sampler, ShopTokenizer};
+use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces, render_completion};
+use webshop_agent::{AgentError, DemonstrationRenderer, ExpertTurn, Expert, ExpertKind};
+use webshop_lm::{Context, Sampler, BpeTokenizer};
 use webshop_env::{Session, Shop};
 use webshop_products::{GoalId, Purpose, Seed};
 
 use crate::error::Result;
 use crate::model::gradient::{Gradients, accumulate};
-use crate::data::task_set::Ground;
+use crate::data::task_set::TaskSet;
 use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
@@ -30,19 +29,19 @@ const DRAWS: u64 = 8;
 #[derive(Clone, Debug)]
 pub struct Demonstrations<'a> {
     /// Where the goals are.
-    pub ground: &'a Ground,
+    pub task_set: &'a TaskSet,
     /// What text becomes.
-    pub tokenizer: &'a ShopTokenizer,
-    /// Who tells them in a chat; `None` in the plain dialect.
-    pub chat: Option<ChatDemonstrator<'a>>,
+    pub tokenizer: &'a BpeTokenizer,
+    /// Who tells them in a chat; `None` in the plain prompt format.
+    pub chat: Option<DemonstrationRenderer<'a>>,
     /// How pages are read.
     pub prompt: PromptConfig,
     /// Tokens of the longest demonstration; what is longer is not shown.
     pub max_context: usize,
-    /// Share of trips told by the careful customer, 0 to 1.
-    pub think_share: f64,
-    /// Share of those for which goals are drawn until one is met whose trip refuses a candidate by its title, 0 to 1.
-    pub refusal_share: f64,
+    /// Share of episodes told by the thinking expert, 0 to 1.
+    pub thinking_share: f64,
+    /// Share of those for which goals are drawn until one is met whose episode refuses a candidate by its title, 0 to 1.
+    pub rejection_share: f64,
     /// The run's seed.
     pub seed: Seed,
 }
@@ -58,42 +57,42 @@ impl Demonstrations<'_> {
 
     fn draw(&self, step: u64, place: u64) -> Result<Option<Trajectory>> {
         let mut rng = self.seed.rng(Purpose::Demonstration, &[step, place]);
-        let careful = rng.random::<f64>() < self.think_share;
-        let manner = if careful { Manner::Careful } else { Manner::Hasty };
-        let telling = careful && rng.random::<f64>() < self.refusal_share;
+        let thinking = rng.random::<f64>() < self.thinking_share;
+        let kind = if thinking { ExpertKind::Thinking } else { ExpertKind::NoThinking };
+        let rejecting = thinking && rng.random::<f64>() < self.rejection_share;
         let mut shown = None;
         for _ in 0..DRAWS {
-            let goals = self.ground.training();
+            let goals = self.task_set.training();
             let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
-            let shop = self.ground.shop_of(goal);
-            let demonstrator = Demonstrator::new(shop, self.prompt.results_shown);
-            let Some(turns) = demonstrator.trip(goal.goal, manner) else { continue };
+            let shop = self.task_set.shop_of(goal);
+            let expert = Expert::new(shop, self.prompt.results_shown);
+            let Some(turns) = expert.episode(goal.goal, kind) else { continue };
             let Some(trajectory) = self.laid_down(shop, goal.goal, &turns)? else { continue };
             if trajectory.longest_sequence() > self.max_context {
                 continue;
             }
             shown = Some(trajectory);
-            if !telling || turns.iter().any(DemonstratedTurn::refuses_by_title) {
+            if !rejecting || turns.iter().any(ExpertTurn::rejects_by_title) {
                 break;
             }
         }
         Ok(shown)
     }
 
-    /// The trajectory of a trip; `None` if it cannot be told in the dialect.
-    fn laid_down(&self, shop: &Shop, goal: GoalId, turns: &[DemonstratedTurn]) -> Result<Option<Trajectory>> {
+    /// The trajectory of an episode; `None` if it cannot be told in the prompt format.
+    fn laid_down(&self, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> Result<Option<Trajectory>> {
         let Some(chat) = &self.chat else {
-            return Ok(Some(lay_down(self.tokenizer, self.prompt, shop, goal, turns)?));
+            return Ok(Some(demonstration_trajectory(self.tokenizer, self.prompt, shop, goal, turns)?));
         };
-        let told = chat.tell(shop, goal, turns)?;
-        Ok(told.map(|told| {
+        let rendered = chat.render(shop, goal, turns)?;
+        Ok(rendered.map(|rendered| {
             let mut trajectory = Trajectory::new();
-            for turn in told {
-                if turn.context == Context::Alone {
+            for turn in rendered {
+                if turn.context == Context::Fresh {
                     trajectory.begin_sequence();
                 }
                 trajectory.push_observation(&turn.prompt_ids);
-                trajectory.push_utterance(&turn.said_ids, &vec![0.0; turn.said_ids.len()]);
+                trajectory.push_completion(&turn.completion_ids, &vec![0.0; turn.completion_ids.len()]);
             }
             trajectory
         }))
@@ -101,37 +100,37 @@ impl Demonstrations<'_> {
 }
 
 /// Demonstrated `turns` for `goal` in pieces: for each turn what would have been read, and what is said.
-pub fn recount(
+pub fn render_demonstration(
     prompt: PromptConfig,
     shop: &Shop,
     goal: GoalId,
-    turns: &[DemonstratedTurn],
+    turns: &[ExpertTurn],
 ) -> Vec<(Vec<Piece>, Vec<Piece>)> {
     let mut session = Session::start(goal);
-    let mut reader = Transcriber::new(prompt);
-    let mut told = Vec::with_capacity(turns.len());
+    let mut renderer = CompactRenderer::new(prompt);
+    let mut rendered = Vec::with_capacity(turns.len());
     for turn in turns {
         let page = session.page(shop);
-        let read = reader.read(shop.catalog(), &page, None);
-        told.push((read, utterance(&turn.thought, &turn.action, &page)));
+        let prompt = renderer.render(&page, None);
+        rendered.push((prompt, render_completion(&turn.thought, &turn.action, &page)));
         session.act(shop, &turn.action);
     }
-    told
+    rendered
 }
 
 /// The trajectory of demonstrated `turns` for `goal`.
-pub fn lay_down(
-    tokenizer: &ShopTokenizer,
+pub fn demonstration_trajectory(
+    tokenizer: &BpeTokenizer,
     prompt: PromptConfig,
     shop: &Shop,
     goal: GoalId,
-    turns: &[DemonstratedTurn],
+    turns: &[ExpertTurn],
 ) -> Result<Trajectory, AgentError> {
     let mut trajectory = Trajectory::new();
-    for (read, said) in recount(prompt, shop, goal, turns) {
-        trajectory.push_observation(&encode(tokenizer, &read)?);
-        let said = encode(tokenizer, &said)?;
-        trajectory.push_utterance(&said, &vec![0.0; said.len()]);
+    for (read, said) in render_demonstration(prompt, shop, goal, turns) {
+        trajectory.push_observation(&encode_pieces(tokenizer, &read)?);
+        let said = encode_pieces(tokenizer, &said)?;
+        trajectory.push_completion(&said, &vec![0.0; said.len()]);
     }
     Ok(trajectory)
 }
@@ -146,7 +145,7 @@ pub fn cloning_gradient(
     let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
     let scale = -1.0 / n_tokens.max(1) as f64;
     let packed = MicroBatch::pack(batch, limit_tokens);
-    let (gradients, shares) = accumulate(network, &packed, Sampler::PLAIN, |_, stats| {
+    let (gradients, shares) = accumulate(network, &packed, Sampler::UNTEMPERED, |_, stats| {
         let share = (stats.log_prob.sum_all()? * scale)?;
         let value = f64::from(share.to_scalar::<f32>()?);
         Ok((share, value))
@@ -158,27 +157,29 @@ pub fn cloning_gradient(
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::setup::{open_shop, prompt_config, train_tokenizer};
+    use crate::setup::limits::prompt_config;
+    use crate::setup::open_shop::open_shop;
+    use crate::setup::tokenizer::train_tokenizer;
 
     #[test]
-    fn trips_that_tell_more_are_looked_for() {
+    fn demonstrations_that_reject_a_candidate_are_preferred() {
         let config = Config::default();
-        let ground = Ground::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
-        let tokenizer = train_tokenizer(&ground, &config).unwrap();
-        let refusing = |refusal_share, max_context| {
+        let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
+        let tokenizer = train_tokenizer(&task_set, &config).unwrap();
+        let refusing = |rejection_share, max_context| {
             let demonstrations = Demonstrations {
-                ground: &ground,
+                task_set: &task_set,
                 tokenizer: &tokenizer,
                 chat: None,
                 prompt: prompt_config(&config),
                 max_context,
-                think_share: 1.0,
-                refusal_share,
+                thinking_share: 1.0,
+                rejection_share,
                 seed: Seed(0),
             };
             let batch = demonstrations.batch(0, 40).unwrap();
-            assert!(batch.iter().all(|trip| trip.ids.len() <= max_context));
-            let refuses = |trip: &&Trajectory| tokenizer.decode(&trip.ids).contains(" no</think>");
+            assert!(batch.iter().all(|trajectory| trajectory.ids.len() <= max_context));
+            let refuses = |trajectory: &&Trajectory| tokenizer.decode(&trajectory.ids).contains(" no</think>");
             (batch.iter().filter(refuses).count(), batch.len())
         };
         let (few, all) = refusing(0.0, 512);

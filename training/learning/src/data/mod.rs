@@ -1,8 +1,8 @@
-//! data.
+//! Training data: tasks, demonstrations, copy tasks, examples, and trajectories of token ids.
 
-pub mod copy_tasks;
-pub mod demonstrations;
-pub mod recorded_steps;
-pub mod single_steps;
-pub mod task_set;
-pub mod trajectory;
+pub(crate) mod copy_tasks;
+pub(crate) mod demonstrations;
+pub(crate) mod recorded_steps;
+pub(crate) mod single_steps;
+pub(crate) mod task_set;
+pub(crate) mod trajectory;

@@ -1,17 +1,17 @@
-//! Steps to learn from that lie in a file, as `webshop shop-r1 data` writes them.
+//! Single-step examples of a JSON Lines file, one example per line.
 //!
-//! Only those of the split `train` are taken: what a file holds of validation and test is for judging.
+//! Only those of the split `train` are read; validation and test examples are for evaluation.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use webshop_agent::next_action::Sample;
+use webshop_agent::next_action::Example;
 use webshop_products::GoalId;
 
 use crate::error::{Result, TrainingError};
-use crate::data::task_set::GroundGoal;
+use crate::data::task_set::TaskId;
 
 /// The split that is learned from.
 const TRAIN: &str = "train";
@@ -19,8 +19,8 @@ const TRAIN: &str = "train";
 /// The training steps of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedSteps {
-    samples: Vec<Sample>,
-    addresses: Vec<GroundGoal>,
+    samples: Vec<Example>,
+    addresses: Vec<TaskId>,
     digest: String,
 }
 
@@ -37,7 +37,7 @@ impl RecordedSteps {
             if line.trim().is_empty() {
                 continue;
             }
-            let sample: Sample = serde_json::from_str(&line)
+            let sample: Example = serde_json::from_str(&line)
                 .map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))?;
             if sample.split == TRAIN {
                 hash.update(&line);
@@ -46,10 +46,10 @@ impl RecordedSteps {
             }
         }
         if samples.is_empty() {
-            return Err(TrainingError::bad_file(path, "it has no step of the split `train` to learn from"));
+            return Err(TrainingError::bad_file(path, "it has no example of the split `train`"));
         }
         let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let address = |number| GroundGoal { shop: 0, goal: GoalId(number) };
+        let address = |number| TaskId { shop: 0, goal: GoalId(number) };
         let addresses = (0..samples.len() as u32).map(address).collect();
         Ok(Self { samples, addresses, digest })
     }
@@ -60,12 +60,12 @@ impl RecordedSteps {
     }
 
     /// An address for each step, in the place of a goal.
-    pub fn addresses(&self) -> &[GroundGoal] {
+    pub fn addresses(&self) -> &[TaskId] {
         &self.addresses
     }
 
     /// The step at this address.
-    pub(super) fn at(&self, address: GroundGoal) -> Option<&Sample> {
+    pub(super) fn at(&self, address: TaskId) -> Option<&Example> {
         self.samples.get(address.goal.0 as usize)
     }
 }

@@ -1,6 +1,6 @@
-//! Episodes as the learner sees them, and the only place that packs.
+//! Episodes as RL sees them, and the only place that packs.
 //!
-//! A [`Trajectory`] is one trip as token ids with a mask: 1 where the token was sampled by the model (its
+//! A [`Trajectory`] is one episode as token ids with a mask: 1 where the token was sampled by the model (its
 //! end-of-turn mark included), 0 where the shop spoke. It is one sequence where the model read on and on, and a
 //! sequence a turn where each prompt stood alone. The environment is deterministic, so its transition terms
 //! cancel in every log-ratio and masking its tokens is exact. A [`MicroBatch`] lays whole trajectories end to
@@ -9,7 +9,7 @@
 use webshop_lm::{Context, PackedTokens};
 use webshop_agent::Episode;
 
-/// One trip as ids, mask and behaviour log-probabilities.
+/// One episode as ids, mask and behaviour log-probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory {
     /// All that was read and said, `[T]`.
@@ -18,7 +18,7 @@ pub struct Trajectory {
     pub sampled: Vec<bool>,
     /// Where sequences begin among them, ascending from 0; a token sees its own sequence only.
     pub starts: Vec<usize>,
-    /// How many of the first tokens others of its group have too, as the answers to one question do; 0 of a trip.
+    /// How many of the first tokens others of its group have too, as the completions to one question do; 0 of an episode.
     pub shared: usize,
     /// Log-probabilities of the sampled ids under the distribution they were drawn from, in order;
     /// one for each `true` of `sampled`. Zeros for demonstrations, which nobody sampled.
@@ -47,12 +47,12 @@ impl Trajectory {
         }
     }
 
-    /// The answer to a question that others answer too.
-    pub fn answer(prompt_ids: &[u32], ids: &[u32], log_probs: &[f32]) -> Self {
-        let mut answer = Self { shared: prompt_ids.len(), ..Self::new() };
-        answer.push_observation(prompt_ids);
-        answer.push_utterance(ids, log_probs);
-        answer
+    /// The completion to a question that others completion too.
+    pub fn completion(prompt_ids: &[u32], ids: &[u32], log_probs: &[f32]) -> Self {
+        let mut completion = Self { shared: prompt_ids.len(), ..Self::new() };
+        completion.push_observation(prompt_ids);
+        completion.push_completion(ids, log_probs);
+        completion
     }
 
     /// Appends tokens of the shop: mask 0.
@@ -64,24 +64,24 @@ impl Trajectory {
     /// Appends tokens of the agent: mask 1.
     ///
     /// Panics if there is not one log-probability for each id.
-    pub fn push_utterance(&mut self, ids: &[u32], log_probs: &[f32]) {
+    pub fn push_completion(&mut self, ids: &[u32], log_probs: &[f32]) {
         assert_eq!(ids.len(), log_probs.len(), "every sampled token has its log-probability");
         self.ids.extend_from_slice(ids);
         self.sampled.resize(self.ids.len(), true);
         self.behaviour_log_probs.extend_from_slice(log_probs);
     }
 
-    /// The trip of a language model; `None` if it said nothing (a policy without tokens, or no room even
+    /// The episode of a language model; `None` if it said nothing (a policy without tokens, or no room even
     /// for the first page).
     pub fn from_episode(episode: &Episode) -> Option<Self> {
         let mut trajectory = Self::new();
         let mut entropy = 0.0;
-        for tokens in episode.turns.iter().filter_map(|turn| turn.tokens.as_ref()) {
-            if tokens.context == Context::Alone {
+        for tokens in episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref()) {
+            if tokens.context == Context::Fresh {
                 trajectory.begin_sequence();
             }
             trajectory.push_observation(&tokens.prompt_ids);
-            trajectory.push_utterance(&tokens.completion.ids, &tokens.completion.log_probs);
+            trajectory.push_completion(&tokens.completion.ids, &tokens.completion.log_probs);
             entropy += tokens.completion.entropy.iter().map(|&nats| f64::from(nats)).sum::<f64>();
         }
         let n = trajectory.behaviour_log_probs.len();
@@ -107,7 +107,7 @@ impl Default for Trajectory {
     }
 }
 
-/// Whole trajectories laid end to end. What answers to one question share may be there once, and each goes on from it.
+/// Whole trajectories laid end to end. What completions to one question share may be there once, and each goes on from it.
 #[derive(Clone, Debug)]
 pub struct MicroBatch {
     /// Positions of the trajectories in the batch, in packing order.
@@ -117,7 +117,7 @@ pub struct MicroBatch {
     /// Length of each sequence, those of a member side by side; sums to `T`.
     pub lengths: Vec<usize>,
     /// The sequence that each goes on from, if any; empty if none does.
-    pub trunks: Vec<Option<usize>>,
+    pub prefixes: Vec<Option<usize>>,
     /// Rows of the hidden states that predict a sampled token, `[N]`: the row before it.
     pub positions: Vec<u32>,
     /// The sampled ids, `[N]`.
@@ -149,20 +149,20 @@ impl MicroBatch {
     ) -> Vec<Self> {
         let mut packed: Vec<Self> = Vec::new();
         // What the last trajectory went on from.
-        let mut trunk: Option<Trunk> = None;
+        let mut prefix: Option<Prefix> = None;
         for (index, trajectory) in batch.iter().enumerate() {
-            trunk = trunk.filter(|_| shares(&batch[index - 1], trajectory));
-            let n_new = trajectory.ids.len() - trunk.map_or(0, |trunk| trunk.len);
+            prefix = prefix.filter(|_| shares(&batch[index - 1], trajectory));
+            let n_new = trajectory.ids.len() - prefix.map_or(0, |prefix| prefix.len);
             if packed.last().is_none_or(|last| last.ids.len() + n_new > limit_tokens) {
                 packed.push(Self::empty());
-                trunk = None;
+                prefix = None;
             }
             let last = packed.last_mut().expect("there is one at least");
-            if trunk.is_none() && batch.get(index + 1).is_some_and(|next| shares(trajectory, next)) {
-                trunk = Some(last.push_trunk(&trajectory.ids[..trajectory.shared]));
+            if prefix.is_none() && batch.get(index + 1).is_some_and(|next| shares(trajectory, next)) {
+                prefix = Some(last.push_prefix(&trajectory.ids[..trajectory.shared]));
             }
-            match trunk {
-                Some(trunk) => last.push_branch(index, trajectory, trunk),
+            match prefix {
+                Some(prefix) => last.push_suffix(index, trajectory, prefix),
                 None => last.push(index, trajectory),
             }
         }
@@ -171,7 +171,7 @@ impl MicroBatch {
 
     /// The ids and lengths as the model takes them.
     pub fn tokens(&self) -> PackedTokens<'_> {
-        PackedTokens { ids: &self.ids, lengths: &self.lengths, trunks: &self.trunks }
+        PackedTokens { ids: &self.ids, lengths: &self.lengths, prefix_of: &self.prefixes }
     }
 
     fn empty() -> Self {
@@ -179,7 +179,7 @@ impl MicroBatch {
             members: Vec::new(),
             ids: Vec::new(),
             lengths: Vec::new(),
-            trunks: Vec::new(),
+            prefixes: Vec::new(),
             positions: Vec::new(),
             targets: Vec::new(),
             n_targets: Vec::new(),
@@ -201,40 +201,40 @@ impl MicroBatch {
         let ends = trajectory.starts[1..].iter().copied().chain([trajectory.ids.len()]);
         self.lengths.extend(ends.zip(&trajectory.starts).map(|(end, start)| end - start));
         self.n_targets.push(trajectory.n_sampled());
-        if !self.trunks.is_empty() {
-            self.trunks.resize(self.lengths.len(), None);
+        if !self.prefixes.is_empty() {
+            self.prefixes.resize(self.lengths.len(), None);
         }
     }
 
     /// Lays down what several have in common.
-    fn push_trunk(&mut self, ids: &[u32]) -> Trunk {
-        let trunk = Trunk { sequence: self.lengths.len(), start: self.ids.len(), len: ids.len() };
+    fn push_prefix(&mut self, ids: &[u32]) -> Prefix {
+        let prefix = Prefix { sequence: self.lengths.len(), start: self.ids.len(), len: ids.len() };
         self.ids.extend_from_slice(ids);
         self.lengths.push(ids.len());
-        self.trunks.resize(self.lengths.len(), None);
-        trunk
+        self.prefixes.resize(self.lengths.len(), None);
+        prefix
     }
 
-    /// Lays down what is a trajectory's own, all of which was sampled, behind its trunk.
-    fn push_branch(&mut self, index: usize, trajectory: &Trajectory, trunk: Trunk) {
-        let (start, own) = (self.ids.len(), &trajectory.ids[trunk.len..]);
+    /// Lays down what is a trajectory's own, all of which was sampled, behind its prefix.
+    fn push_suffix(&mut self, index: usize, trajectory: &Trajectory, prefix: Prefix) {
+        let (start, own) = (self.ids.len(), &trajectory.ids[prefix.len..]);
         assert_eq!(own.len(), trajectory.n_sampled(), "answers are sampled whole");
-        // The first token is predicted where the trunk ends.
-        let before = trunk.start + trunk.len - 1;
+        // The first token is predicted where the prefix ends.
+        let before = prefix.start + prefix.len - 1;
         let rows = std::iter::once(before).chain(start..).take(own.len());
         self.positions.extend(rows.map(|row| row as u32));
         self.targets.extend_from_slice(own);
         self.members.push(index);
         self.ids.extend_from_slice(own);
         self.lengths.push(own.len());
-        self.trunks.push(Some(trunk.sequence));
+        self.prefixes.push(Some(prefix.sequence));
         self.n_targets.push(own.len());
     }
 }
 
 /// A sequence that others go on from.
 #[derive(Clone, Copy)]
-struct Trunk {
+struct Prefix {
     /// Its position among the sequences.
     sequence: usize,
     /// Its first row.
@@ -246,16 +246,16 @@ struct Trunk {
 mod tests {
     use super::*;
 
-    fn trip(shop: &[u32], agent: &[u32]) -> Trajectory {
-        let mut trip = Trajectory::new();
-        trip.push_observation(shop);
-        trip.push_utterance(agent, &vec![-0.5; agent.len()]);
-        trip
+    fn trajectory(shop: &[u32], agent: &[u32]) -> Trajectory {
+        let mut trajectory = Trajectory::new();
+        trajectory.push_observation(shop);
+        trajectory.push_completion(agent, &vec![-0.5; agent.len()]);
+        trajectory
     }
 
     #[test]
     fn a_sampled_token_is_predicted_from_the_row_before_it() {
-        let batch = [trip(&[1, 2], &[3]), trip(&[4], &[5, 6])];
+        let batch = [trajectory(&[1, 2], &[3]), trajectory(&[4], &[5, 6])];
         let packed = MicroBatch::pack(&batch, 100);
         assert_eq!(packed.len(), 1);
         // Rows: 1 2 3 | 4 5 6. Token 3 is predicted by row 1; tokens 5 and 6 by rows 3 and 4.
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn packing_keeps_order_and_loses_nobody() {
-        let batch: Vec<_> = (0..5).map(|i| trip(&[i, i], &[i])).collect();
+        let batch: Vec<_> = (0..5).map(|i| trajectory(&[i, i], &[i])).collect();
         let packed = MicroBatch::pack(&batch, 7);
         let members: Vec<_> = packed.iter().flat_map(|micro| micro.members.clone()).collect();
         assert_eq!(members, [0, 1, 2, 3, 4]);
@@ -274,17 +274,17 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_stand_alone_are_sequences_of_one_trip() {
-        let mut alone = trip(&[1, 2], &[3]);
+    fn turns_that_stand_alone_are_sequences_of_one_episode() {
+        let mut alone = trajectory(&[1, 2], &[3]);
         alone.begin_sequence();
         alone.push_observation(&[4, 5, 6]);
-        alone.push_utterance(&[7, 8], &[-0.1, -0.2]);
+        alone.push_completion(&[7, 8], &[-0.1, -0.2]);
         // [1, 2, 3] and [4, 5, 6, 7, 8].
         assert_eq!(alone.longest_sequence(), 5);
-        let packed = MicroBatch::pack(&[trip(&[9], &[9]), alone], 100);
+        let packed = MicroBatch::pack(&[trajectory(&[9], &[9]), alone], 100);
         assert_eq!(packed.len(), 1);
         assert_eq!((&packed[0].members[..], &packed[0].n_targets[..]), (&[0, 1][..], &[1, 3][..]));
-        // Two tokens of the other trip, then the two sequences.
+        // Two tokens of the other episode, then the two sequences.
         assert_eq!(packed[0].lengths, [2, 3, 5]);
         // The rows before the tokens 9, 3, 7 and 8.
         assert_eq!(packed[0].positions, [0, 3, 7, 8]);
@@ -293,9 +293,9 @@ mod tests {
 
     #[test]
     fn answers_to_one_question_go_on_from_it() {
-        let answer = |prompt: &[u32], ids: &[u32]| Trajectory::answer(prompt, ids, &vec![-0.5; ids.len()]);
+        let answer = |prompt: &[u32], ids: &[u32]| Trajectory::completion(prompt, ids, &vec![-0.5; ids.len()]);
         let batch = [
-            trip(&[1, 2], &[3]),
+            trajectory(&[1, 2], &[3]),
             answer(&[1, 2], &[4, 5]),
             answer(&[1, 2], &[6]),
             answer(&[1, 3], &[7]),
@@ -304,10 +304,10 @@ mod tests {
         ];
         let packed = MicroBatch::pack_sharing(&batch, 100);
         assert_eq!(packed.len(), 1);
-        // 1 2 3 | 1 2 | 4 5 | 6 | 1 3 7 | 1 2 | 8 | 9: a trip shares nothing, and neither does who was asked otherwise.
+        // 1 2 3 | 1 2 | 4 5 | 6 | 1 3 7 | 1 2 | 8 | 9: an episode shares nothing, and neither does who was asked otherwise.
         assert_eq!(packed[0].ids, [1, 2, 3, 1, 2, 4, 5, 6, 1, 3, 7, 1, 2, 8, 9]);
         assert_eq!(packed[0].lengths, [3, 2, 2, 1, 3, 2, 1, 1]);
-        assert_eq!(packed[0].trunks, [None, None, Some(1), Some(1), None, None, Some(5), Some(5)]);
+        assert_eq!(packed[0].prefixes, [None, None, Some(1), Some(1), None, None, Some(5), Some(5)]);
         assert_eq!(packed[0].positions, [1, 4, 5, 4, 9, 12, 12]);
         assert_eq!(packed[0].targets, [3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(packed[0].members, [0, 1, 2, 3, 4, 5]);
@@ -318,12 +318,12 @@ mod tests {
             apart.iter().map(|micro| &micro.ids[..]).collect::<Vec<_>>(),
             [&[1, 2, 4, 5][..], &[1, 2, 6]]
         );
-        assert!(MicroBatch::pack(&batch, 100)[0].trunks.is_empty());
+        assert!(MicroBatch::pack(&batch, 100)[0].prefixes.is_empty());
     }
 
     #[test]
-    fn a_trip_longer_than_the_limit_stands_alone() {
-        let packed = MicroBatch::pack(&[trip(&[1; 9], &[2]), trip(&[1], &[2])], 5);
+    fn an_episode_longer_than_the_limit_stands_alone() {
+        let packed = MicroBatch::pack(&[trajectory(&[1; 9], &[2]), trajectory(&[1], &[2])], 5);
         assert_eq!(packed.iter().map(|micro| micro.lengths.clone()).collect::<Vec<_>>(), [vec![10], vec![2]]);
     }
 }

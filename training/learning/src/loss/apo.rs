@@ -14,33 +14,41 @@
 //! the paper's β₂ = 0.001 the bare square shrinks gradients five-hundredfold. Log-probabilities are summed, not averaged;
 //! no clip, no ratio, no group, no standard deviation, as in the paper.
 //!
-//! A trip that earned exactly what was expected (A = 0: always won, or never) weighs nothing and is left out of the
+//! An episode that earned exactly what was expected (A = 0: always won, or never) weighs nothing and is left out of the
 //! pass, which drops its pull towards the reference, at most β₂ · |log-ratio|. At the paper's β₂ that is a thousandth of
-//! what a surprise weighs, and half of all trips need no backward pass. A batch of such trips alone is no signal.
+//! what a surprise weighs, and half of all episodes need no backward pass. A batch of such episodes alone is no signal.
 //!
 //! With credit by state (ours) each run of turns between two states of known V* has its own square, with
 //! A = V*(s′) − V*(s); their A add up to r − V*(x).
 
 use candle_core::Tensor;
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::terms::{KlTerm, LogProbs, Term};
-use crate::loss::{Judged, Learner, Prepared, Scored, Target, by_value};
+use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_value};
 use crate::error::Result;
 
 /// The loss of A*-PO; the default.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Apo {
     /// β₂ > 0, the price of leaving the reference.
     pub beta2: f64,
 }
 
-impl Learner for Apo {
+impl Default for Apo {
+    fn default() -> Self {
+        Self { beta2: 1e-3 }
+    }
+}
+
+impl Loss for Apo {
     fn name(&self) -> &'static str {
         "apo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::ByValue
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Value
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
@@ -105,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trip_learns() {
+    fn one_episode_learns() {
         let apo = Apo { beta2: 1e-3 };
         let targets = targets(&apo, &[(1.0, 0.25)]);
         // At the reference the gradient of the mean is −A for each token: better than expected is made more likely.

@@ -1,25 +1,25 @@
-//! A*-PO from a policy that lags behind: the reference is the policy that made the trips, and follows every K steps.
+//! A*-PO from a policy that lags behind: the reference is the policy that made the episodes, and follows every K steps.
 //!
-//! Paper: OAPL, "LLMs Can Learn to Reason Via Off-Policy RL", arXiv 2602.19362. G trips for each goal x are sampled from
+//! Paper: OAPL, "LLMs Can Learn to Reason Via Off-Policy RL", arXiv 2602.19362. G episodes for each goal x are sampled from
 //! a snapshot π_lag of the policy, which is the reference as well:
 //!
 //! ```text
 //! V*(x) = β₁ · log( (1/G) Σᵢ exp(rᵢ/β₁) )
 //! L = mean_b ( β₂ · ( Σₜ log π(yₜ) − Σₜ log π_lag(yₜ) ) − ( r − V*(x) ) )² / (2β₂)
 //!
-//! β₁ — `beta1`    β₂ — `beta2`    G — `learner.group_size`    K — `value.refresh`
+//! β₁ — `beta1`    β₂ — `beta2`    G — `rl.group_size`    K — `value.refresh`
 //! ```
 //!
-//! The regression does not ask for trips of the policy itself, so that lagging costs no bias; and since the reference
+//! The regression does not ask for episodes of the policy itself, so that lagging costs no bias; and since the reference
 //! moves, pass@K of the first policy is no ceiling.
 //!
-//! Deviations: the division by 2β₂, for which see [`crate::loss::Apo`]. β₁ and β₂ are set apart, as in A*-PO. Trips are made by
+//! Deviations: the division by 2β₂, for which see [`crate::loss::Apo`]. β₁ and β₂ are set apart, as in A*-PO. Episodes are made by
 //! the snapshot of the last refresh (so the trainer does with this loss); the paper's lag comes from an asynchronous
-//! inference engine. A group whose V* is each trip's reward (all equal) is left out of the pass.
+//! inference engine. A group whose V* is each episode's reward (all equal) is left out of the pass.
 
 use crate::loss::apo::squares;
 use crate::loss::terms::{LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_trip, group, share_of};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_episode, group, share_of};
 use crate::error::Result;
 use crate::value::optimal_value;
 
@@ -32,13 +32,17 @@ pub struct ApoLagged {
     pub beta2: f64,
 }
 
-impl Learner for ApoLagged {
+impl Loss for ApoLagged {
     fn name(&self) -> &'static str {
         "apo-lagged"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
+    }
+
+    fn samples_from_reference(&self) -> bool {
+        true
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
@@ -52,7 +56,7 @@ impl Learner for ApoLagged {
             }
             scored.reward - optimal_value(&rewards, self.beta1)
         };
-        Ok(by_trip(batch, batch.iter().map(advantage), share, KlTerm::NONE))
+        Ok(by_episode(batch, batch.iter().map(advantage), share, KlTerm::NONE))
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {

@@ -1,4 +1,4 @@
-//! Advantage-weighted regression: imitate every own trip by the exponential of how well it went.
+//! Advantage-weighted regression: imitate every own episode by the exponential of how well it went.
 //!
 //! Paper: "Advantage-Weighted Regression: Simple and Scalable Off-Policy Reinforcement Learning", arXiv 1910.00177,
 //! algorithm 1.
@@ -8,32 +8,40 @@
 //! L = −mean_b w_b · Σₜ lpₜ                                                 w — `Segment::weight`
 //! ```
 //!
-//! Deviations: A = r − V* instead of a return minus a learned value; own trips of this step instead of a replay buffer;
+//! Deviations: A = r − V* instead of a return minus a learned value; own episodes of this step instead of a replay buffer;
 //! weights are divided by their mean, so that the step does not depend on β alone; the exponent is bounded at 20, as the
 //! paper bounds w. Where all advantages are equal the weights are all 1, which would be imitation of oneself: no signal.
 //! With credit by state each run of turns has a weight of its own.
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
-use crate::loss::{Judged, Learner, Prepared, Scored, Segment, Target, credited};
+use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Segment, Target, credited};
 use crate::error::Result;
 
 /// Largest exponent: e²⁰ is 4.9 · 10⁸.
 const LARGEST_EXPONENT: f64 = 20.0;
 
 /// The loss of advantage-weighted regression.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Awr {
-    /// β > 0: the smaller, the more the best trips count.
+    /// β > 0: the smaller, the more the best episodes count.
     pub beta: f64,
 }
 
-impl Learner for Awr {
+impl Default for Awr {
+    fn default() -> Self {
+        Self { beta: 0.5 }
+    }
+}
+
+impl Loss for Awr {
     fn name(&self) -> &'static str {
         "awr"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::ByValue
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Value
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

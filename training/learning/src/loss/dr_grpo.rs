@@ -3,36 +3,45 @@
 //! Paper: "Understanding R1-Zero-Like Training: A Critical Perspective", arXiv 2503.20783, section 3.2.
 //!
 //! ```text
-//! A_i = r_i − mean r                                       over the G trips of a goal; `Segment::advantage`
+//! A_i = r_i − mean r                                       over the G episodes of a goal; `Segment::advantage`
 //! L = −mean_b Σ_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A )  +  KL term,    ρ_t = exp(lp_t − old_t)
 //! ```
 //!
 //! Against [`crate::loss::Grpo`]: no division by the deviation, which favours goals that are nearly always or nearly never won,
-//! and none by the trip's length, which favours long failures. Deviations from the paper: its sum over tokens is divided by
+//! and none by the episode's length, which favours long failures. Deviations from the paper: its sum over tokens is divided by
 //! the constant that generation is limited to; here by 1, which is a matter of the learning rate. The KL term, which it
 //! leaves out, is off with a coefficient of 0.
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::group::GroupStatistics;
 use crate::loss::terms::{Clip, LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of Dr. GRPO.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DrGrpo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
 }
 
-impl Learner for DrGrpo {
+impl Default for DrGrpo {
+    fn default() -> Self {
+        Self { clip: Clip::default(), kl: KlTerm::default() }
+    }
+}
+
+impl Loss for DrGrpo {
     fn name(&self) -> &'static str {
         "dr-grpo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

@@ -1,37 +1,40 @@
-//! Group-in-group policy optimization: trips are compared with trips, and turns with turns at equal states.
+//! Group-in-group policy optimization: episodes are compared with episodes, and turns with turns at equal states.
 //!
 //! Paper: "Group-in-Group Policy Optimization for LLM Agent Training", arXiv 2505.10978,
 //! section 4.
 //!
 //! ```text
-//! A^E_i   = (r_i − mean r) / (std r + 1e-6)                    over the G trips of a goal
+//! A^E_i   = (r_i − mean r) / (std r + 1e-6)                    over the G episodes of a goal
 //! R_{i,t} = Σ_{k ≥ t} γ^{k−t} r_{i,k}                          here γ^{n−t} · r_i: only the last of n turns is paid
-//! A^S_{i,t} = (R_{i,t} − mean R) / (std R + 1e-6)              over all turns of these trips at an equal state
+//! A^S_{i,t} = (R_{i,t} − mean R) / (std R + 1e-6)              over all turns of these episodes at an equal state
 //! A_{i,t} = A^E_i + ω · A^S_{i,t}                              `Segment::advantage`, a segment for each turn
 //! L = −mean_b [ mean_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A ) − k · mean_t KL_t ]
 //! ```
 //!
-//! γ — `discount`, ω — `step_weight`. A state is what was seen ([`crate::loss::ScoredTurn::state`]), the same for all trips, so states
+//! γ — `discount`, ω — `step_weight`. A state is what was seen ([`crate::loss::ScoredTurn::state`]), the same for all episodes, so states
 //! are found by name and cost nothing. A turn whose state no other shares has A^S = 0.
 //!
-//! Deviations: a trip is one sequence and its tokens are averaged together, where the paper's code makes a sample of every
+//! Deviations: an episode is one sequence and its tokens are averaged together, where the paper's code makes a sample of every
 //! turn; deviations are over n − 1, as in [`crate::loss::Grpo`].
 
 use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use crate::loss::group;
 use crate::loss::group::GroupStatistics;
 use crate::loss::grpo::token_mean;
 use crate::loss::terms::{Clip, LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Segment, Target, share_of};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Segment, Target, share_of};
 use crate::error::Result;
 
 /// The loss of GiGPO.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gigpo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
     /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
     pub min_std: f64,
@@ -41,25 +44,31 @@ pub struct Gigpo {
     pub step_weight: f64,
 }
 
-impl Learner for Gigpo {
+impl Default for Gigpo {
+    fn default() -> Self {
+        Self { clip: Clip::default(), kl: KlTerm::default(), min_std: 0.0, discount: 0.95, step_weight: 1.0 }
+    }
+}
+
+impl Loss for Gigpo {
     fn name(&self) -> &'static str {
         "gigpo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
         let share = share_of(self.name(), batch)?;
         let groups = group::of_each(self.name(), batch)?;
         let at_states = self.returns_at_states(batch);
-        let target = |(scored, of_trips): (&Scored, &GroupStatistics)| {
-            let of_trip = of_trips.normalized(scored.reward, self.min_std);
+        let target = |(scored, of_episodes): (&Scored, &GroupStatistics)| {
+            let of_episode = of_episodes.normalized(scored.reward, self.min_std);
             let segment = |(at, turn): (usize, &crate::loss::ScoredTurn)| {
                 let of_turns = at_states[&(scored.group, turn.state)];
                 let of_turn = of_turns.normalized(self.return_from(scored, at), self.min_std);
-                let advantage = of_trip + self.step_weight * of_turn;
+                let advantage = of_episode + self.step_weight * of_turn;
                 Segment { n_tokens: turn.n_tokens, advantage, weight: self.kl.weight_beside(advantage) }
             };
             Target { segments: scored.turns.iter().enumerate().map(segment).collect(), share }
@@ -73,7 +82,7 @@ impl Learner for Gigpo {
 }
 
 impl Gigpo {
-    /// R of a trip from its `at`-th turn on.
+    /// R of an episode from its `at`-th turn on.
     fn return_from(&self, scored: &Scored, at: usize) -> f64 {
         scored.reward * self.discount.powi((scored.turns.len() - 1 - at) as i32)
     }
@@ -96,7 +105,7 @@ mod tests {
     use crate::loss::tests::{CLIP, NO_KL, targets_of};
     use super::*;
 
-    fn trip(reward: f64, states: &[u64]) -> Scored {
+    fn episode(reward: f64, states: &[u64]) -> Scored {
         let turns = states.iter().map(|&state| ScoredTurn { n_tokens: 1, state, v_next: None }).collect();
         Scored { group: 0, reward, v_star: 0.0, turns }
     }
@@ -105,9 +114,9 @@ mod tests {
     fn turns_at_equal_states_are_compared() {
         let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.5, step_weight: 1.0 };
         // Both begin at state 1 and part; the winner alone passes state 2, the loser state 3.
-        let targets = targets_of(&gigpo, &[trip(1.0, &[1, 2]), trip(0.0, &[1, 3])]);
+        let targets = targets_of(&gigpo, &[episode(1.0, &[1, 2]), episode(0.0, &[1, 3])]);
         let advantages = |target: &Target| target.segments.iter().map(|s| s.advantage).collect::<Vec<_>>();
-        // Trips: mean .5, deviation √.5, ±.70711. At state 1 returns .5 and 0, again ±.70711; elsewhere alone.
+        // Episodes: mean .5, deviation √.5, ±.70711. At state 1 returns .5 and 0, again ±.70711; elsewhere alone.
         let z = 0.5_f64.sqrt();
         for (given, expected) in advantages(&targets[0]).iter().zip([2.0 * z, z]) {
             assert!((given - expected).abs() < 1e-5, "{given}");
@@ -120,7 +129,7 @@ mod tests {
     #[test]
     fn a_state_that_is_come_back_to_is_visited_twice() {
         let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.5, step_weight: 1.0 };
-        let batch = [trip(1.0, &[1, 1]), trip(0.0, &[1])];
+        let batch = [episode(1.0, &[1, 1]), episode(0.0, &[1])];
         // Returns from state 1: .5, 1 and 0, mean .5, deviation .5.
         let targets = targets_of(&gigpo, &batch);
         let z = 0.5_f64.sqrt();
@@ -133,7 +142,7 @@ mod tests {
     #[test]
     fn without_weight_for_turns_it_is_grpo() {
         let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.95, step_weight: 0.0 };
-        let batch = [trip(1.0, &[1, 2]), trip(0.0, &[1])];
+        let batch = [episode(1.0, &[1, 2]), episode(0.0, &[1])];
         let grpo = targets_of(&crate::loss::Grpo { clip: CLIP, kl: NO_KL, min_std: 0.0 }, &batch);
         for (target, whole) in targets_of(&gigpo, &batch).iter().zip(&grpo) {
             assert!(target.segments.iter().all(|segment| segment.advantage == whole.segments[0].advantage));

@@ -1,6 +1,6 @@
-//! Groups: trips of one step that were made for the same goal.
+//! Groups: episodes of one step that were made for the same goal.
 //!
-//! Their mean reward stands in for a value function. A goal whose trips all earned the same teaches nothing here.
+//! Their mean reward stands in for a value function. A goal whose episodes all earned the same teaches nothing here.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const EPSILON: f64 = 1e-6;
 /// The rewards of a group about their mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroupStatistics {
-    /// Trips in it.
+    /// Episodes in it.
     pub n: usize,
     /// Mean reward.
     pub mean: f64,
@@ -41,9 +41,9 @@ impl GroupStatistics {
     }
 }
 
-/// The statistics of each trip's group, in the order of `batch`.
+/// The statistics of each episode's group, in the order of `batch`.
 ///
-/// Fails if no group has two trips: then nothing is relative to anything. A trip that is left alone, because the others of
+/// Fails if no group has two episodes: then nothing is relative to anything. An episode that is left alone, because the others of
 /// its group had no room to say anything, has a deviation of 0.
 pub fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
@@ -52,7 +52,7 @@ pub fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatisti
     }
     if groups.values().all(|rewards| rewards.len() < 2) {
         let problem =
-            "no goal has two trips, so that none can be compared; set `learner.group_size` to 2 or more";
+            "no goal has two episodes, so that none can be compared; set `rl.group_size` to 2 or more";
         return Err(TrainingError::InvalidBatch { loss, problem: problem.into() });
     }
     let statistics: BTreeMap<usize, GroupStatistics> =
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_told_apart_wherever_their_trips_lie() {
+    fn groups_are_told_apart_wherever_their_episodes_lie() {
         let batch = [(0, 1.0), (1, 0.5), (0, 0.0), (1, 0.5), (2, 0.3)];
         let batch = batch.map(|(group, reward)| Scored::whole(group, reward, 0.0, 1));
         let each = of_each("grpo", &batch).unwrap();
@@ -78,9 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn trips_that_have_no_other_are_refused() {
+    fn an_episode_without_another_of_its_goal_is_refused() {
         let alone = [Scored::whole(0, 1.0, 0.0, 1), Scored::whole(1, 0.0, 0.0, 1)];
         let error = of_each("grpo", &alone).unwrap_err().to_string();
-        assert!(error.contains("`grpo`") && error.contains("`learner.group_size`"), "{error}");
+        assert!(error.contains("`grpo`") && error.contains("`rl.group_size`"), "{error}");
     }
 }

@@ -5,40 +5,49 @@
 //! "DAPO: An Open-Source LLM Reinforcement Learning System at Scale", arXiv 2503.14476, section 3.1.
 //!
 //! ```text
-//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G trips of a goal; `Segment::advantage`
+//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G episodes of a goal; `Segment::advantage`
 //! ρ_t = exp(lp_t − old_t)
 //! L = −mean_b [ mean_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A ) − k · mean_t KL_t ]
 //! ```
 //!
-//! ε — `clip`; k and the estimate of the KL — `kl`. With one optimizer step for each batch of trips every ρ is 1 up to
-//! rounding and the clip never acts. Goals whose trips all earned the same have A = 0 and are left out of the pass unless
+//! ε — `clip`; k and the estimate of the KL — `kl`. With one optimizer step for each batch of episodes every ρ is 1 up to
+//! rounding and the clip never acts. Goals whose episodes all earned the same have A = 0 and are left out of the pass unless
 //! there is a KL term; a batch of such goals alone is no signal.
 //!
 //! Deviations: none from the equation with a `min_std` of 0. Dividing by std r makes the least difference in a group as
 //! loud as the greatest; from a `min_std` on, groups in which rewards differ by less have A = 0 too.
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::terms::{Clip, LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of GRPO.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Grpo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
     /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
     pub min_std: f64,
 }
 
-impl Learner for Grpo {
+impl Default for Grpo {
+    fn default() -> Self {
+        Self { clip: Clip::default(), kl: KlTerm::default(), min_std: 0.0 }
+    }
+}
+
+impl Loss for Grpo {
     fn name(&self) -> &'static str {
         "grpo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
@@ -63,7 +72,7 @@ pub(super) fn token_mean(clip: Clip, kl: KlTerm, target: &Target, log_probs: &Lo
 mod tests {
     use crate::loss::tests::{CLIP, NO_KL, differentiate, scored_in_groups, targets_of};
     use super::*;
-    use crate::loss::KlEstimator;
+    use crate::loss::terms::KlEstimator;
 
     #[test]
     fn advantages_are_normalized_within_the_group() {
@@ -93,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trip_is_averaged_over_its_tokens() {
+    fn an_episode_is_averaged_over_its_tokens() {
         let grpo = Grpo { clip: CLIP, kl: NO_KL, min_std: 0.0 };
         let target = Target::whole(2, 1.5, 1.0, 0.25);
         let (loss, gradient) = differentiate(&grpo, &[target], &[-1.0, -2.0], &[0.0; 2], &[-1.0, -2.0]);
@@ -102,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kl_pulls_at_trips_that_are_as_expected_too() {
+    fn the_kl_pulls_at_episodes_that_are_as_expected_too() {
         let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
         let batch = scored_in_groups(&[(0, 1.0), (0, 0.0), (1, 1.0), (1, 1.0)]);
         let targets = targets_of(&Grpo { clip: CLIP, kl, min_std: 0.0 }, &batch);

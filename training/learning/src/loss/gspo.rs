@@ -1,38 +1,47 @@
-//! Group sequence policy optimization: one ratio for a whole trip.
+//! Group sequence policy optimization: one ratio for a whole episode.
 //!
 //! Paper: "Group Sequence Policy Optimization", arXiv 2507.18071, equations 5 to 7.
 //!
 //! ```text
 //! s = exp( (1/T) Σ_t (lp_t − old_t) )
 //! L = −mean_b min( s A, clip(s, 1 − ε_low, 1 + ε_high) A )  +  KL term
-//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G trips of a goal; `Segment::advantage`
+//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G episodes of a goal; `Segment::advantage`
 //! ```
 //!
 //! Ratios of whole sequences move little, so ε is small: the paper takes 3e-4 and 4e-4. Deviations: T counts the sampled
 //! tokens of all turns; the KL term, which the paper leaves out, is off with a coefficient of 0.
 
+use serde::{Deserialize, Serialize};
+
 use crate::loss::terms::{Clip, LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of GSPO.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gspo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
     /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
     pub min_std: f64,
 }
 
-impl Learner for Gspo {
+impl Default for Gspo {
+    fn default() -> Self {
+        Self { clip: Clip::default(), kl: KlTerm::default(), min_std: 0.0 }
+    }
+}
+
+impl Loss for Gspo {
     fn name(&self) -> &'static str {
         "gspo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

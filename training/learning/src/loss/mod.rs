@@ -1,7 +1,7 @@
 //! The losses: from rewards and values to something that can be differentiated.
 //!
-//! A [`Learner`] sees a batch twice. [`Learner::prepare`] reads all rewards and values at once and gives every trip a
-//! [`Target`], or says that the batch teaches nothing. [`Learner::loss`] then turns one trip's token log-probabilities and
+//! A [`Loss`] sees a batch twice. [`Loss::prepare`] reads all rewards and values at once and gives every episode a
+//! [`Target`], or says that the batch teaches nothing. [`Loss::loss`] then turns one episode's token log-probabilities and
 //! its target into its share of the loss. A share already holds the 1/B of the mean, so shares add up to the batch's loss
 //! however the batch is split: 1 × 8 = 8 × 1. All that depends on the whole batch is settled in `prepare`, from numbers
 //! known before the first forward pass.
@@ -21,28 +21,28 @@
 //! | [`Gigpo`] | z within the group, and among its equal states | token, clipped | averaged | optional |
 //! | [`Ppo`] | r − V* | token, clipped | averaged | optional |
 //!
-//! Where V* is a loss's business, it may be credited by state instead of by trip ([`Scored::credits`]). Symbols: lp —
+//! Where V* is a loss's business, it may be credited by state instead of by episode ([`Scored::credits`]). Symbols: lp —
 //! log π(yₜ) of each sampled token `[T]`, differentiable; old — the same when it was sampled; ref — the same under the
-//! reference; A — `Segment::advantage`; w — `Segment::weight`; B — trips in the batch. No file here steps, samples or logs.
+//! reference; A — `Segment::advantage`; w — `Segment::weight`; B — episodes in the batch. No file here steps, samples or logs.
 
-pub mod apo;
-pub mod apo_lagged;
-pub mod awr;
-pub mod dr_grpo;
-pub mod gigpo;
-pub mod group;
-pub mod grpo;
-pub mod gspo;
-pub mod ppo;
-pub mod raft;
-pub mod reinforce;
-pub mod rloo;
-pub mod step;
-pub mod target;
-pub mod terms;
+pub(crate) mod apo;
+pub(crate) mod apo_lagged;
+pub(crate) mod awr;
+pub(crate) mod dr_grpo;
+pub(crate) mod gigpo;
+pub(crate) mod group;
+pub(crate) mod grpo;
+pub(crate) mod gspo;
+pub(crate) mod ppo;
+pub(crate) mod raft;
+pub(crate) mod reinforce;
+pub(crate) mod rloo;
+pub(crate) mod step;
+pub(crate) mod target;
+pub(crate) mod terms;
 #[cfg(test)]
 mod tests;
-pub mod wsft;
+pub(crate) mod wsft;
 
 
 
@@ -55,22 +55,22 @@ pub use crate::loss::grpo::Grpo;
 pub use crate::loss::gspo::Gspo;
 pub use crate::loss::ppo::Ppo;
 pub use crate::loss::raft::Raft;
-pub use crate::loss::reinforce::{Baseline, Reinforce};
+pub use crate::loss::reinforce::Reinforce;
 pub use crate::loss::rloo::Rloo;
 pub use crate::loss::target::{Scored, ScoredTurn, Segment, Target, TargetStatistics};
-pub use crate::loss::terms::{Clip, KlEstimator, KlTerm, LogProbs, Term};
-pub use crate::loss::wsft::{Weighting, Wsft};
+pub use crate::loss::terms::{Clip, KlTerm, LogProbs, Term};
+pub use crate::loss::wsft::Wsft;
 
 use crate::loss::group::GroupStatistics;
-use crate::config::{Config, LossName};
+use crate::config::{Config, LossConfig};
 use crate::error::{Result, TrainingError};
 
 /// A batch after its rewards were read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prepared {
-    /// One target for each trip, in order.
+    /// One target for each episode, in order.
     Learn(Vec<Target>),
-    /// The rewards do not tell one trip from another; the step is to be skipped and counted.
+    /// The rewards do not tell one episode from another; the step is to be skipped and counted.
     NoSignal,
 }
 
@@ -82,72 +82,59 @@ impl Prepared {
     }
 }
 
-/// What must be known of trips for a loss to judge them.
+/// What a loss computes advantages from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judged {
-    /// Their rewards.
-    Alone,
-    /// V* of their goals as well.
-    ByValue,
-    /// Other trips for the same goal.
-    InGroups,
+pub enum AdvantageSource {
+    /// The rewards alone.
+    Reward,
+    /// The reward and V* of the goal.
+    Value,
+    /// The rewards of all episodes for the same goal.
+    Group,
 }
 
-/// A loss. Implementations hold their coefficients and no state.
-pub trait Learner: Send + Sync {
+/// A loss. Implementations hold their parameters and no state.
+pub trait Loss: Send + Sync {
     /// The name used in configurations and logs.
     fn name(&self) -> &'static str;
 
-    /// What [`Scored`] has to hold for it.
-    fn judged(&self) -> Judged;
+    /// Which fields of [`Scored`] must be filled.
+    fn advantage_source(&self) -> AdvantageSource;
+
+    /// Whether rollouts are sampled from the reference instead of the policy.
+    fn samples_from_reference(&self) -> bool {
+        false
+    }
 
     /// Targets for a whole batch. Fails for an empty batch and for rewards or values that are not finite.
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared>;
 
-    /// One trip's share of the batch's loss.
+    /// One episode's share of the loss of the batch.
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term>;
 }
 
-/// The learner a configuration asks for.
-pub fn learner(config: &Config) -> Box<dyn Learner> {
-    let learner = &config.learner;
-    let kl = KlTerm { coefficient: learner.kl_coefficient, estimator: learner.kl };
-    let [low, high] = learner.clip;
-    let clip = Clip { low, high };
-    let min_std = learner.min_std;
-    match learner.loss {
-        LossName::Apo => Box::new(Apo { beta2: learner.beta2 }),
-        LossName::ApoLagged => Box::new(ApoLagged { beta1: config.value.beta1, beta2: learner.beta2 }),
-        LossName::Wsft => Box::new(Wsft {
-            weighting: learner.weighting,
-            kl_coefficient: learner.kl_coefficient,
-            advantage_clip: learner.advantage_clip,
-            beta: learner.beta,
-            center: learner.center,
-            is_guarded: learner.guarded,
-        }),
-        LossName::Awr => Box::new(Awr { beta: learner.beta }),
-        LossName::Raft => Box::new(Raft { threshold: learner.threshold }),
-        LossName::Reinforce => Box::new(Reinforce { baseline: learner.baseline }),
-        LossName::Rloo => Box::new(Rloo { kl }),
-        LossName::Grpo => Box::new(Grpo { clip, kl, min_std }),
-        LossName::DrGrpo => Box::new(DrGrpo { clip, kl }),
-        LossName::Gspo => Box::new(Gspo { clip, kl, min_std }),
-        LossName::Gigpo => Box::new(Gigpo {
-            clip,
-            kl,
-            min_std,
-            discount: learner.discount,
-            step_weight: learner.step_weight,
-        }),
-        LossName::Ppo => Box::new(Ppo { clip, kl }),
+/// The loss of a configuration.
+pub fn loss(config: &Config) -> Box<dyn Loss> {
+    match config.rl.loss {
+        LossConfig::Apo(loss) => Box::new(loss),
+        LossConfig::ApoLagged { beta2 } => Box::new(ApoLagged { beta1: config.value.beta1, beta2 }),
+        LossConfig::Wsft(loss) => Box::new(loss),
+        LossConfig::Awr(loss) => Box::new(loss),
+        LossConfig::Raft(loss) => Box::new(loss),
+        LossConfig::Reinforce(loss) => Box::new(loss),
+        LossConfig::Rloo(loss) => Box::new(loss),
+        LossConfig::Grpo(loss) => Box::new(loss),
+        LossConfig::DrGrpo(loss) => Box::new(loss),
+        LossConfig::Gspo(loss) => Box::new(loss),
+        LossConfig::Gigpo(loss) => Box::new(loss),
+        LossConfig::Ppo(loss) => Box::new(loss),
     }
 }
 
-/// The summed shares of trips whose tokens lie end to end: `log_probs` are `[N]`, with N the tokens of all `targets`.
+/// The summed shares of episodes whose tokens lie end to end: `log_probs` are `[N]`, with N the tokens of all `targets`.
 ///
-/// Fails if a trip has no sampled token or the counts do not add up to N.
-pub fn summed_loss(learner: &dyn Learner, targets: &[Target], log_probs: &LogProbs) -> Result<Term> {
+/// Fails if an episode has no sampled token or the counts do not add up to N.
+pub fn summed_loss(learner: &dyn Loss, targets: &[Target], log_probs: &LogProbs) -> Result<Term> {
     let refuse = |problem| Err(TrainingError::InvalidBatch { loss: learner.name(), problem });
     let (n, counted) = (log_probs.n_tokens()?, targets.iter().map(Target::n_tokens).sum::<usize>());
     if counted != n || log_probs.reference.dim(0)? != n || log_probs.behaviour.dim(0)? != n {
@@ -158,7 +145,7 @@ pub fn summed_loss(learner: &dyn Learner, targets: &[Target], log_probs: &LogPro
     for target in targets {
         let length = target.n_tokens();
         if length == 0 {
-            return refuse("a trip without a sampled token teaches nothing".into());
+            return refuse("a episode without a sampled token teaches nothing".into());
         }
         let share = learner.loss(target, &log_probs.narrow(start, length)?)?;
         total = Some(match total {
@@ -173,7 +160,7 @@ pub fn summed_loss(learner: &dyn Learner, targets: &[Target], log_probs: &LogPro
 }
 
 fn empty(loss: &'static str) -> TrainingError {
-    TrainingError::InvalidBatch { loss, problem: "a batch without trips has no mean".into() }
+    TrainingError::InvalidBatch { loss, problem: "a batch without episodes has no mean".into() }
 }
 
 /// 1/B of a batch that is not empty and finite throughout.
@@ -184,7 +171,7 @@ fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
     for (index, scored) in batch.iter().enumerate() {
         let values = scored.turns.iter().filter_map(|turn| turn.v_next);
         if !values.chain([scored.reward, scored.v_star]).all(f64::is_finite) {
-            let problem = format!("trip {index} has reward {} and V* {}", scored.reward, scored.v_star);
+            let problem = format!("episode {index} has reward {} and V* {}", scored.reward, scored.v_star);
             return Err(TrainingError::InvalidBatch { loss, problem });
         }
     }
@@ -206,7 +193,7 @@ fn by_value(loss: &'static str, batch: &[Scored], kl: KlTerm) -> Result<Prepared
     Ok(Prepared::unless_silent(targets))
 }
 
-/// Targets by the other trips for the goal: `advantage` of a reward in its group.
+/// Targets by the other episodes for the goal: `advantage` of a reward in its group.
 fn by_group(
     loss: &'static str,
     batch: &[Scored],
@@ -216,18 +203,18 @@ fn by_group(
     let share = share_of(loss, batch)?;
     let groups = group::of_each(loss, batch)?;
     let advantages = batch.iter().zip(&groups).map(|(scored, group)| advantage(group, scored.reward));
-    Ok(by_trip(batch, advantages, share, kl))
+    Ok(by_episode(batch, advantages, share, kl))
 }
 
 /// Targets of one segment each, with these advantages.
-fn by_trip(batch: &[Scored], advantages: impl IntoIterator<Item = f64>, share: f64, kl: KlTerm) -> Prepared {
+fn by_episode(batch: &[Scored], advantages: impl IntoIterator<Item = f64>, share: f64, kl: KlTerm) -> Prepared {
     let target = |(scored, advantage): (&Scored, f64)| {
         Target::whole(scored.n_tokens(), advantage, kl.weight_beside(advantage), share)
     };
     Prepared::unless_silent(batch.iter().zip(advantages).map(target).collect())
 }
 
-/// Adds the KL term, if there is one, to a loss that is averaged over trips with `share` each.
+/// Adds the KL term, if there is one, to a loss that is averaged over episodes with `share` each.
 fn with_kl(mut loss: Term, kl: KlTerm, log_probs: &LogProbs, share: f64) -> Result<Term> {
     if let Some(kl) = kl.of(log_probs)? {
         loss.value = (loss.value + (kl * share)?)?;

@@ -9,30 +9,39 @@
 //! ```
 //!
 //! Deviations: no critic is trained, so there is no value loss and no generalized advantage estimate: V* of the reference
-//! stands in for it, by goal or by state; tokens are averaged within a trip, then over trips; no entropy bonus. Trips that
+//! stands in for it, by goal or by state; tokens are averaged within an episode, then over episodes; no entropy bonus. Episodes that
 //! are as expected are left out of the pass unless there is a KL term.
+
+use serde::{Deserialize, Serialize};
 
 use crate::loss::grpo::token_mean;
 use crate::loss::terms::{Clip, LogProbs, Term};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_value};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_value};
 use crate::error::Result;
 
 /// The loss of PPO.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ppo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
 }
 
-impl Learner for Ppo {
+impl Default for Ppo {
+    fn default() -> Self {
+        Self { clip: Clip::default(), kl: KlTerm::default() }
+    }
+}
+
+impl Loss for Ppo {
     fn name(&self) -> &'static str {
         "ppo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::ByValue
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Value
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

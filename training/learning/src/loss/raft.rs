@@ -1,4 +1,4 @@
-//! Filtered fine-tuning: imitate the own trips that went well, forget the others.
+//! Filtered fine-tuning: imitate the own episodes that went well, forget the others.
 //!
 //! Paper: RAFT, "Reward rAnked FineTuning for Generative Foundation Model Alignment", arXiv 2304.06767, algorithm 1.
 //!
@@ -7,28 +7,36 @@
 //! L = −(1/B) Σ_b w_b · Σₜ lpₜ
 //! ```
 //!
-//! Deviations: a trip is kept by a threshold on its reward, not as the best of several for its goal; the mean is over all
-//! B trips, kept or not, so that a step with few good ones is a small one. No V*, no reference, no KL. A batch without a
-//! kept trip is no signal.
+//! Deviations: an episode is kept by a threshold on its reward, not as the best of several for its goal; the mean is over all
+//! B episodes, kept or not, so that a step with few good ones is a small one. No V*, no reference, no KL. A batch without a
+//! kept episode is no signal.
+
+use serde::{Deserialize, Serialize};
 
 use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
-use crate::loss::{Judged, Learner, Prepared, Scored, Target, share_of};
+use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, share_of};
 use crate::error::Result;
 
 /// The loss of filtered fine-tuning.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Raft {
-    /// The least reward of a trip that is imitated.
+    /// The least reward of an episode that is imitated.
     pub threshold: f64,
 }
 
-impl Learner for Raft {
+impl Default for Raft {
+    fn default() -> Self {
+        Self { threshold: 1.0 }
+    }
+}
+
+impl Loss for Raft {
     fn name(&self) -> &'static str {
         "raft"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::Alone
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Reward
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

@@ -1,14 +1,14 @@
 //! REINFORCE: make what went better than a baseline more likely, and what went worse less.
 //!
 //! Paper: Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning", 1992: the
-//! estimator of its theorem 1, with a trip as one action.
+//! estimator of its theorem 1, with an episode as one action.
 //!
 //! ```text
 //! L = −mean_b (r − b) · Σₜ lpₜ          r − b — `Segment::advantage`
 //! b — `baseline`: 0, the mean reward of the batch, or V* of the goal
 //! ```
 //!
-//! With [`Baseline::Value`] this is A*-PO on policy without its KL ([`crate::loss::Apo`]). Deviations: none. Trips with r = b are
+//! With [`Baseline::Value`] this is A*-PO on policy without its KL ([`crate::loss::Apo`]). Deviations: none. Episodes with r = b are
 //! left out of the pass, since they have no gradient. Without a baseline, equal rewards other than 0 do teach: all that was
 //! done is made more likely, whatever it was. With [`Baseline::Value`] credit may be by state.
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::loss::group::GroupStatistics;
 use crate::loss::terms::{KlTerm, LogProbs, Term, weighted_likelihood};
-use crate::loss::{Judged, Learner, Prepared, Scored, Target, by_trip, by_value, share_of};
+use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_episode, by_value, share_of};
 use crate::error::Result;
 
 /// What a reward is compared with.
@@ -32,21 +32,27 @@ pub enum Baseline {
 }
 
 /// The loss of REINFORCE.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reinforce {
     /// b.
     pub baseline: Baseline,
 }
 
-impl Learner for Reinforce {
+impl Default for Reinforce {
+    fn default() -> Self {
+        Self { baseline: Baseline::Value }
+    }
+}
+
+impl Loss for Reinforce {
     fn name(&self) -> &'static str {
         "reinforce"
     }
 
-    fn judged(&self) -> Judged {
+    fn advantage_source(&self) -> AdvantageSource {
         match self.baseline {
-            Baseline::Value => Judged::ByValue,
-            Baseline::None | Baseline::Batch => Judged::Alone,
+            Baseline::Value => AdvantageSource::Value,
+            Baseline::None | Baseline::Batch => AdvantageSource::Reward,
         }
     }
 
@@ -55,9 +61,9 @@ impl Learner for Reinforce {
         let rewards: Vec<f64> = batch.iter().map(|scored| scored.reward).collect();
         let of_batch = GroupStatistics::of(&rewards);
         match self.baseline {
-            Baseline::None => Ok(by_trip(batch, rewards, share, KlTerm::NONE)),
+            Baseline::None => Ok(by_episode(batch, rewards, share, KlTerm::NONE)),
             Baseline::Batch => {
-                Ok(by_trip(batch, rewards.into_iter().map(|r| of_batch.centred(r)), share, KlTerm::NONE))
+                Ok(by_episode(batch, rewards.into_iter().map(|r| of_batch.centred(r)), share, KlTerm::NONE))
             }
             Baseline::Value => by_value(self.name(), batch, KlTerm::NONE),
         }

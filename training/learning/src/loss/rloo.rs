@@ -1,34 +1,43 @@
-//! REINFORCE leave-one-out: each trip is compared with the others for its goal.
+//! REINFORCE leave-one-out: each episode is compared with the others for its goal.
 //!
 //! Paper: "Back to Basics: Revisiting REINFORCE-Style Optimization for Learning from Human Feedback in LLMs",
 //! arXiv 2402.14740.
 //!
 //! ```text
 //! A_i = r_i − 1/(G − 1) Σ_{j ≠ i} r_j  =  G/(G − 1) · (r_i − mean r)         `Segment::advantage`
-//! L = −mean_b A_b · Σₜ lpₜ                                                   G — trips of the goal
+//! L = −mean_b A_b · Σₜ lpₜ                                                   G — episodes of the goal
 //! ```
 //!
 //! Deviations: the paper takes the KL out of the reward; here it is a term of the loss ([`KlTerm`]), and off with a
-//! coefficient of 0. A trip without another for its goal has A = 0.
+//! coefficient of 0. An episode without another for its goal has A = 0.
+
+use serde::{Deserialize, Serialize};
 
 use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
-use crate::loss::{Judged, KlTerm, Learner, Prepared, Scored, Target, by_group, with_kl};
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
 use crate::error::Result;
 
 /// The loss of REINFORCE leave-one-out.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rloo {
     /// Its KL term.
+    #[serde(flatten)]
     pub kl: KlTerm,
 }
 
-impl Learner for Rloo {
+impl Default for Rloo {
+    fn default() -> Self {
+        Self { kl: KlTerm::default() }
+    }
+}
+
+impl Loss for Rloo {
     fn name(&self) -> &'static str {
         "rloo"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::InGroups
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Group
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {

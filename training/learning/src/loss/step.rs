@@ -1,28 +1,27 @@
-//! One learner step on trips that were just made.
+//! The gradient of a loss on one batch of rollouts, and the statistics of an update.
 //!
-//! targets → current and reference log-probabilities → loss → gradient. What the log shows of a step is measured here,
-//! once.
+//! Targets → log-probabilities under policy and reference → loss → gradient.
 
 use candle_core::Tensor;
 use webshop_lm::Sampler;
 
 use crate::error::Result;
 use crate::model::gradient::{Gradients, accumulate};
-use crate::loss::{Learner, LogProbs, Target, TargetStatistics, Term, summed_loss};
+use crate::loss::{Loss, LogProbs, Target, TargetStatistics, Term, summed_loss};
 use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
-/// Measurements of a learner step; see the metrics of the same names.
+/// Measurements of a RL step; see the metrics of the same names.
 #[derive(Clone, Copy, Debug)]
-pub struct LearnTerms {
+pub struct UpdateStatistics {
     /// The loss.
     pub loss: f64,
-    /// Mean over trips of Σₜ (log π − log π_ref), nats.
+    /// Mean over episodes of Σₜ (log π − log π_ref), nats.
     pub kl: f64,
     /// Mean over tokens of the k3 estimate, nats.
     pub kl_k3: f64,
     /// Share of tokens whose gradient a clip took.
-    pub clip_frac: f64,
+    pub clipfrac: f64,
     /// Largest difference between a token's log-probability in training and in sampling, nats.
     pub log_prob_gap: f64,
     /// Mean of those differences, nats.
@@ -33,7 +32,7 @@ pub struct LearnTerms {
     pub targets: TargetStatistics,
 }
 
-impl LearnTerms {
+impl UpdateStatistics {
     /// The mean of the measurements of several optimizer steps, at least one; of the gaps the largest and the mean.
     pub fn mean(all: &[Self]) -> Self {
         let mean = |field: fn(&Self) -> f64| all.iter().map(field).sum::<f64>() / all.len() as f64;
@@ -41,7 +40,7 @@ impl LearnTerms {
             loss: mean(|terms| terms.loss),
             kl: mean(|terms| terms.kl),
             kl_k3: mean(|terms| terms.kl_k3),
-            clip_frac: mean(|terms| terms.clip_frac),
+            clipfrac: mean(|terms| terms.clipfrac),
             log_prob_gap: all.iter().map(|terms| terms.log_prob_gap).fold(0.0, f64::max),
             log_prob_gap_mean: mean(|terms| terms.log_prob_gap_mean),
             outside_nucleus: [mean(|terms| terms.outside_nucleus[0]), mean(|terms| terms.outside_nucleus[1])],
@@ -52,6 +51,15 @@ impl LearnTerms {
             },
         }
     }
+}
+
+/// How log-probabilities are computed.
+#[derive(Clone, Copy, Debug)]
+pub struct Scoring {
+    /// The distribution that sampled the tokens; policy and reference are scored under its temperature and nucleus.
+    pub sampler: Sampler,
+    /// Tokens of a micro-batch.
+    pub limit_tokens: usize,
 }
 
 /// Sums over one micro-batch.
@@ -66,23 +74,21 @@ struct Sums {
     outside: [usize; 2],
 }
 
-/// The gradient of `learner`'s loss on the trips of `batch`, of which each is to teach what stands at its place in
-/// `targets`; `None` if none of them teaches anything. Their tokens were drawn by `sampler`: policy and reference are
-/// scored under the same temperature and nucleus.
+/// Gradient of `loss` over `batch`, where `targets[i]` belongs to `batch[i]`. `None` if every target has weight 0.
 ///
-/// Trips whose target weighs nothing are left out of the passes and of what is measured in them. On the CPU a question is
-/// computed once for all its answers in a micro-batch.
-pub fn learn_step(
+/// Trajectories whose target has weight 0 are left out of the passes and of the statistics that passes measure. On the CPU
+/// backend a prompt that several completions share is computed once per micro-batch.
+pub fn loss_gradient(
     policy: &Network,
     reference: &Network,
-    learner: &dyn Learner,
+    loss: &dyn Loss,
     batch: &[Trajectory],
     targets: &[Target],
-    (sampler, limit_tokens): (Sampler, usize),
-) -> Result<Option<(Gradients, LearnTerms)>> {
+    Scoring { sampler, limit_tokens }: Scoring,
+) -> Result<Option<(Gradients, UpdateStatistics)>> {
     let pairs = batch.iter().zip(targets).filter(|(_, target)| target.is_taught());
     let (taught, of_taught): (Vec<Trajectory>, Vec<Target>) =
-        pairs.map(|(trip, target)| (trip.clone(), target.clone())).unzip();
+        pairs.map(|(trajectory, target)| (trajectory.clone(), target.clone())).unzip();
     if taught.is_empty() {
         return Ok(None);
     }
@@ -98,18 +104,18 @@ pub fn learn_step(
         let behaviour: Vec<f32> = behaviour.copied().collect();
         let behaviour = Tensor::from_vec(behaviour, micro.targets.len(), reference.device())?;
         let log_probs = LogProbs { policy: stats.log_prob.clone(), reference, behaviour };
-        let loss = summed_loss(learner, &of_members, &log_probs)?;
+        let term = summed_loss(loss, &of_members, &log_probs)?;
         let outside = [stats.n_outside, scored.n_outside];
-        let sums = Sums { outside, ..measure(&loss, &log_probs)? };
-        Ok((loss.value, sums))
+        let sums = Sums { outside, ..measure(&term, &log_probs)? };
+        Ok((term.value, sums))
     })?;
     let n_tokens: usize = taught.iter().map(Trajectory::n_sampled).sum();
     let total = |field: fn(&Sums) -> f64| sums.iter().map(field).sum::<f64>();
-    let terms = LearnTerms {
+    let terms = UpdateStatistics {
         loss: total(|sums| sums.loss),
         kl: total(|sums| sums.kl) / taught.len() as f64,
         kl_k3: total(|sums| sums.k3) / n_tokens as f64,
-        clip_frac: total(|sums| sums.clipped) / n_tokens as f64,
+        clipfrac: total(|sums| sums.clipped) / n_tokens as f64,
         log_prob_gap: sums.iter().map(|sums| sums.gap_max).fold(0.0, f64::max),
         log_prob_gap_mean: total(|sums| sums.gap) / n_tokens as f64,
         outside_nucleus: [total(|sums| sums.outside[0] as f64), total(|sums| sums.outside[1] as f64)]
@@ -146,52 +152,53 @@ mod tests {
 
     use super::*;
     use crate::config::{Method, OptimizerConfig};
-    use crate::loss::{Apo, Clip, Grpo, KlEstimator, KlTerm};
+    use crate::loss::terms::KlEstimator;
+    use crate::loss::{Apo, Clip, Grpo, KlTerm};
     use crate::optimizer::{StepOutcome, Stride};
-    use crate::model::learner_state::Student;
+    use crate::model::train_state::TrainState;
 
-    fn trip(salt: u32, log_prob: f32) -> Trajectory {
+    fn trajectory(salt: u32, log_prob: f32) -> Trajectory {
         let ids = |n: u32, by: u32| (0..n).map(|at| (at * by + salt) % 50).collect::<Vec<u32>>();
-        let mut trip = Trajectory::new();
+        let mut trajectory = Trajectory::new();
         for turn in 1..3 {
-            trip.push_observation(&ids(5 * turn, 7));
-            trip.push_utterance(&ids(4, 11 * turn), &[log_prob; 4]);
+            trajectory.push_observation(&ids(5 * turn, 7));
+            trajectory.push_completion(&ids(4, 11 * turn), &[log_prob; 4]);
         }
-        trip
+        trajectory
     }
 
     /// A step of learning on the engine of `choice`, and one of its optimizer: what was measured, the norm of the
     /// gradient, and the weights.
-    fn step(choice: KernelChoice, learner: &dyn Learner) -> (LearnTerms, f64, Qwen2) {
+    fn step(choice: KernelChoice, learner: &dyn Loss) -> (UpdateStatistics, f64, Qwen2) {
         let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
         let [model, reference] = [1, 2].map(|seed| Qwen2::random(&config, Seed(seed)).unwrap());
         let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
         let optimizer = OptimizerConfig { epsilon: 1e-4, ..OptimizerConfig::default() };
-        let mut student = Student::new(&model, &compute, Method::Adamw, &optimizer).unwrap();
+        let mut train_state = TrainState::new(&model, &compute, Method::Adamw, &optimizer).unwrap();
         let reference = Network::new(&reference, &compute).unwrap();
-        let batch: Vec<Trajectory> = (0..4).map(|salt| trip(salt, -3.5 - salt as f32 * 0.3)).collect();
+        let batch: Vec<Trajectory> = (0..4).map(|salt| trajectory(salt, -3.5 - salt as f32 * 0.3)).collect();
         let targets: Vec<Target> = [0.5, -0.4, 0.0, 1.0]
             .map(|advantage| Target::whole(8, advantage, f64::from(u8::from(advantage != 0.0)), 0.25))
             .into();
-        let how = (Sampler::new(0.9, 0.7).unwrap(), 60);
+        let how = Scoring { sampler: Sampler::new(0.9, 0.7).unwrap(), limit_tokens: 60 };
         let (gradients, terms) =
-            learn_step(student.network(), &reference, learner, &batch, &targets, how).unwrap().unwrap();
+            loss_gradient(train_state.network(), &reference, learner, &batch, &targets, how).unwrap().unwrap();
         let stride = Stride { lr: 1e-2, grad_clip: 0.5 };
-        let StepOutcome::Stepped { grad_norm } = student.step(gradients, stride).unwrap() else {
+        let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, stride).unwrap() else {
             panic!("refused");
         };
-        student.bring_home(&model).unwrap();
+        train_state.copy_to_host(&model).unwrap();
         (terms, grad_norm, model)
     }
 
     #[test]
     fn a_step_is_the_same_on_either_engine() {
         let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
-        let learners: [&dyn Learner; 2] =
+        let learners: [&dyn Loss; 2] =
             [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl, min_std: 0.0 }];
         for learner in learners {
-            let (ours, our_norm, our_weights) = step(KernelChoice::Plain, learner);
-            let (theirs, their_norm, their_weights) = step(KernelChoice::Own, learner);
+            let (ours, our_norm, our_weights) = step(KernelChoice::Reference, learner);
+            let (theirs, their_norm, their_weights) = step(KernelChoice::Custom, learner);
             // Log-probabilities of a few nats are told to 1e-6; what is summed from them is to 1e-4 of itself.
             for (name, ours, theirs) in [
                 ("loss", ours.loss, theirs.loss),
@@ -203,7 +210,7 @@ mod tests {
                 let name = format!("{}, {name}", learner.name());
                 assert!((ours - theirs).abs() < 1e-4 * theirs.abs(), "{name}: {ours} against {theirs}");
             }
-            assert_eq!(ours.clip_frac, theirs.clip_frac);
+            assert_eq!(ours.clipfrac, theirs.clipfrac);
             assert_eq!(ours.outside_nucleus, theirs.outside_nucleus);
             assert!(theirs.outside_nucleus[0] > 0.0, "the nucleus leaves something out");
             for ((name, a), (_, b)) in our_weights.parameters().iter().zip(their_weights.parameters()) {
@@ -218,12 +225,12 @@ mod tests {
     #[test]
     fn a_step_is_taken_with_the_gradient_of_the_same_engine() {
         let model = Qwen2::random(&Qwen2Config::small(50), Seed(1)).unwrap();
-        let [mut cpu, device] = [KernelChoice::Own, KernelChoice::Plain].map(|choice| {
+        let [mut cpu, device] = [KernelChoice::Custom, KernelChoice::Reference].map(|choice| {
             let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
-            Student::new(&model, &compute, Method::Adamw, &OptimizerConfig::default()).unwrap()
+            TrainState::new(&model, &compute, Method::Adamw, &OptimizerConfig::default()).unwrap()
         });
-        let packed = MicroBatch::pack(&[trip(1, -1.0)], 100);
-        let (gradients, _) = accumulate(device.network(), &packed, Sampler::PLAIN, |_, stats| {
+        let packed = MicroBatch::pack(&[trajectory(1, -1.0)], 100);
+        let (gradients, _) = accumulate(device.network(), &packed, Sampler::UNTEMPERED, |_, stats| {
             Ok((stats.log_prob.sum_all()?, ()))
         })
         .unwrap();

@@ -1,15 +1,15 @@
 //! What a loss is told of a batch before the first forward pass, and what it makes of it.
 //!
-//! A [`Scored`] trip becomes a [`Target`]: its sampled tokens in [`Segment`]s, each with an advantage and a weight. With
-//! credit by trip there is one segment, with credit by state one for each turn, or run of turns, between two states
+//! A [`Scored`] episode becomes a [`Target`]: its sampled tokens in [`Segment`]s, each with an advantage and a weight. With
+//! credit by episode there is one segment, with credit by state one for each turn, or run of turns, between two states
 //! whose V* is known. No tensors here.
 
 use std::collections::BTreeSet;
 
-/// What is known of a trip once it was made.
+/// What is known of an episode once it was made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
-    /// Which goal of the step it was made for; trips with equal numbers are a group.
+    /// Which goal of the step it was made for; episodes with equal numbers are a group.
     pub group: usize,
     /// What it earned.
     pub reward: f64,
@@ -19,7 +19,7 @@ pub struct Scored {
     pub turns: Vec<ScoredTurn>,
 }
 
-/// One turn of a scored trip.
+/// One turn of a scored episode.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredTurn {
     /// Sampled tokens.
@@ -31,7 +31,7 @@ pub struct ScoredTurn {
 }
 
 impl Scored {
-    /// A trip of one turn and `n_tokens` tokens, for a goal of its own.
+    /// An episode of one turn and `n_tokens` tokens, for a goal of its own.
     #[cfg(test)]
     pub fn whole(group: usize, reward: f64, v_star: f64, n_tokens: usize) -> Self {
         Self { group, reward, v_star, turns: vec![ScoredTurn { n_tokens, state: 0, v_next: None }] }
@@ -66,7 +66,7 @@ impl Scored {
     }
 }
 
-/// Consecutive sampled tokens of a trip that are judged alike.
+/// Consecutive sampled tokens of an episode that are judged alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Segment {
     /// How many, at least one.
@@ -77,7 +77,7 @@ pub struct Segment {
     pub weight: f64,
 }
 
-/// What a trip is to teach.
+/// What an episode is to teach.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// All its sampled tokens, in order.
@@ -87,12 +87,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// A trip judged as a whole.
+    /// An episode judged as a whole.
     pub fn whole(n_tokens: usize, advantage: f64, weight: f64, share: f64) -> Self {
         Self { segments: vec![Segment { n_tokens, advantage, weight }], share }
     }
 
-    /// Whether a pass over the trip can change anything.
+    /// Whether a pass over the episode can change anything.
     pub fn is_taught(&self) -> bool {
         self.segments.iter().any(|segment| segment.weight != 0.0)
     }
@@ -102,7 +102,7 @@ impl Target {
         self.segments.iter().map(|segment| segment.n_tokens).sum()
     }
 
-    /// Σ over segments of their advantages: that of the whole trip.
+    /// Σ over segments of their advantages: that of the whole episode.
     pub fn advantage(&self) -> f64 {
         self.segments.iter().map(|segment| segment.advantage).sum()
     }
@@ -123,11 +123,11 @@ impl Target {
 /// What a batch's targets look like, for the log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TargetStatistics {
-    /// Mean advantage of a trip.
+    /// Mean advantage of an episode.
     pub adv_mean: f64,
     /// Standard deviation of advantages about that mean, over B; 0 for one.
     pub adv_std: f64,
-    /// (Σw)²/Σw²: how many equally weighted trips would teach as much; 0 if all weights are 0.
+    /// (Σw)²/Σw²: how many equally weighted episodes would teach as much; 0 if all weights are 0.
     pub effective_samples: f64,
 }
 
@@ -148,8 +148,8 @@ impl TargetStatistics {
 mod tests {
     use super::*;
 
-    /// A trip of three turns that were begun in these states.
-    fn trip(states: [u64; 3], v_next: [Option<f64>; 3]) -> Scored {
+    /// An episode of three turns that were begun in these states.
+    fn episode(states: [u64; 3], v_next: [Option<f64>; 3]) -> Scored {
         let turn = |(state, v_next)| ScoredTurn { n_tokens: 2, state, v_next };
         Scored {
             group: 0,
@@ -160,9 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn credit_by_state_telescopes_to_the_credit_of_the_trip() {
+    fn credit_by_state_telescopes_to_the_credit_of_the_episode() {
         let segments = |v_next| {
-            let segments = trip([0, 1, 2], v_next).credits();
+            let segments = episode([0, 1, 2], v_next).credits();
             assert_eq!(segments.iter().map(|segment| segment.advantage).sum::<f64>(), 0.75);
             segments.iter().map(|segment| (segment.n_tokens, segment.advantage)).collect::<Vec<_>>()
         };
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_is_seen_again_is_no_progress() {
         let segments = |states, v_next| {
-            let segments = trip(states, v_next).credits();
+            let segments = episode(states, v_next).credits();
             segments.iter().map(|segment| (segment.n_tokens, segment.advantage)).collect::<Vec<_>>()
         };
         // A turn that leaves all as it was shares what the next one comes to.

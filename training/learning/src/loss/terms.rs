@@ -1,12 +1,12 @@
 //! The terms that losses are made of: likelihoods with factors, clipped ratios, and estimates of the KL.
 //!
-//! All are sums or means over the sampled tokens of one trip, scalars. lp — log π(yₜ), differentiable; old — the same when
+//! All are sums or means over the sampled tokens of one episode, scalars. lp — log π(yₜ), differentiable; old — the same when
 //! the tokens were sampled; ref — the same under the reference. `[T]`, T ≥ 1.
 
 use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
 
-/// Log-probabilities of the sampled tokens of a trip. `[T]`
+/// Log-probabilities of the sampled tokens of an episode. `[T]`
 #[derive(Debug, Clone)]
 pub struct LogProbs {
     /// Under the policy; differentiable.
@@ -46,11 +46,13 @@ pub enum KlEstimator {
 }
 
 /// A KL term of a loss.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KlTerm {
-    /// Its factor, ≥ 0; with 0 there is none.
+    /// Its weight, ≥ 0; 0 disables the term.
+    #[serde(rename = "kl_coefficient")]
     pub coefficient: f64,
     /// Its estimator.
+    #[serde(rename = "kl")]
     pub estimator: KlEstimator,
 }
 
@@ -88,12 +90,37 @@ pub fn weighted_likelihood(factors: &[f64], log_probs: &LogProbs) -> Result<Tens
 }
 
 /// How far a probability may move from where it was before it stops to count.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub struct Clip {
     /// ε below 1, in 0..1.
     pub low: f64,
     /// ε above 1, ≥ 0.
     pub high: f64,
+}
+
+impl From<[f64; 2]> for Clip {
+    fn from([low, high]: [f64; 2]) -> Self {
+        Self { low, high }
+    }
+}
+
+impl From<Clip> for [f64; 2] {
+    fn from(Clip { low, high }: Clip) -> Self {
+        [low, high]
+    }
+}
+
+impl Default for Clip {
+    fn default() -> Self {
+        Self { low: 0.2, high: 0.28 }
+    }
+}
+
+impl Default for KlTerm {
+    fn default() -> Self {
+        Self { coefficient: 0.02, estimator: KlEstimator::K2 }
+    }
 }
 
 /// A scalar, and what was cut on the way to it.

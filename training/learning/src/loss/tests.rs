@@ -3,34 +3,36 @@
 use candle_core::{Device, Tensor, Var};
 
 use super::*;
-use crate::config::Center;
+use crate::loss::reinforce::Baseline;
+use crate::loss::terms::KlEstimator;
+use crate::loss::wsft::{Center, Weighting};
 
 pub(super) const CLIP: Clip = Clip { low: 0.2, high: 0.28 };
 pub(super) const NO_KL: KlTerm = KlTerm::NONE;
 
-/// Trips of one token, each for a goal of its own, with (reward, V*).
+/// Episodes of one token, each for a goal of its own, with (reward, V*).
 pub(super) fn scored(pairs: &[(f64, f64)]) -> Vec<Scored> {
     let whole = |(group, &(reward, v_star)): (usize, &(f64, f64))| Scored::whole(group, reward, v_star, 1);
     pairs.iter().enumerate().map(whole).collect()
 }
 
-/// Trips of one token with (group, reward).
+/// Episodes of one token with (group, reward).
 pub(super) fn scored_in_groups(pairs: &[(usize, f64)]) -> Vec<Scored> {
     pairs.iter().map(|&(group, reward)| Scored::whole(group, reward, 0.0, 1)).collect()
 }
 
-pub(super) fn targets_of(learner: &dyn Learner, batch: &[Scored]) -> Vec<Target> {
+pub(super) fn targets_of(learner: &dyn Loss, batch: &[Scored]) -> Vec<Target> {
     match learner.prepare(batch).unwrap() {
         Prepared::Learn(targets) => targets,
         Prepared::NoSignal => panic!("{} found no signal", learner.name()),
     }
 }
 
-pub(super) fn targets(learner: &dyn Learner, pairs: &[(f64, f64)]) -> Vec<Target> {
+pub(super) fn targets(learner: &dyn Loss, pairs: &[(f64, f64)]) -> Vec<Target> {
     targets_of(learner, &scored(pairs))
 }
 
-pub(super) fn weights(learner: &dyn Learner, pairs: &[(f64, f64)]) -> Vec<f64> {
+pub(super) fn weights(learner: &dyn Loss, pairs: &[(f64, f64)]) -> Vec<f64> {
     targets(learner, pairs).iter().map(Target::weight).collect()
 }
 
@@ -40,7 +42,7 @@ fn tensor(values: &[f64]) -> Tensor {
 
 /// The loss and its gradient with respect to every log-probability of the policy.
 pub(super) fn differentiate(
-    learner: &dyn Learner,
+    learner: &dyn Loss,
     targets: &[Target],
     policy: &[f64],
     reference: &[f64],
@@ -60,7 +62,7 @@ pub(super) fn differentiate(
 }
 
 /// Every loss, with every term it can have.
-fn all() -> Vec<Box<dyn Learner>> {
+fn all() -> Vec<Box<dyn Loss>> {
     let kl = |estimator| KlTerm { coefficient: 0.1, estimator };
     let (k2, k3) = (kl(KlEstimator::K2), kl(KlEstimator::K3));
     let wsft = |weighting, center| Wsft {
@@ -69,7 +71,7 @@ fn all() -> Vec<Box<dyn Learner>> {
         advantage_clip: 3.0,
         beta: 0.5,
         center,
-        is_guarded: true,
+        guarded: true,
     };
     vec![
         Box::new(Apo { beta2: 0.1 }),
@@ -106,12 +108,12 @@ const TRIPS: [Made; 8] = [
 ];
 
 fn batch() -> Vec<Scored> {
-    let trip = |&(group, reward, v_star, turns): &Made| {
+    let episode = |&(group, reward, v_star, turns): &Made| {
         let turn =
             |(at, &n_tokens)| ScoredTurn { n_tokens, state: at as u64 % 2, v_next: Some(0.1 * at as f64) };
         Scored { group, reward, v_star, turns: turns.iter().enumerate().map(turn).collect() }
     };
-    TRIPS.iter().map(trip).collect()
+    TRIPS.iter().map(episode).collect()
 }
 
 /// Log-probabilities of all 23 tokens.
@@ -171,8 +173,8 @@ fn a_batch_in_another_order_teaches_the_same() {
         let turned = |values: &[f64]| {
             let mut parts: Vec<&[f64]> = Vec::new();
             let mut rest = values;
-            for trip in &forward {
-                let (part, after) = rest.split_at(trip.n_tokens());
+            for episode in &forward {
+                let (part, after) = rest.split_at(episode.n_tokens());
                 parts.push(part);
                 rest = after;
             }
@@ -197,9 +199,9 @@ fn a_batch_in_another_order_teaches_the_same() {
 
 #[test]
 fn rewards_as_expected_are_skipped_by_all_who_expect() {
-    // Every trip earned V* and what its group earned.
+    // Every episode earned V* and what its group earned.
     let same: Vec<Scored> = (0..4).map(|i| Scored::whole(i / 2, 0.5, 0.5, 1)).collect();
-    for learner in all().iter().filter(|learner| learner.judged() != Judged::Alone) {
+    for learner in all().iter().filter(|learner| learner.advantage_source() != AdvantageSource::Reward) {
         assert_eq!(learner.prepare(&same).unwrap(), Prepared::NoSignal, "{}", learner.name());
     }
 }
@@ -213,7 +215,7 @@ fn failures_alone_move_nobody() {
 }
 
 #[test]
-fn a_single_trip_teaches_or_is_refused_with_a_reason() {
+fn a_single_episode_teaches_or_is_refused_with_a_reason() {
     let alone = [Scored::whole(0, 1.0, 0.5, 1)];
     for learner in all() {
         match learner.prepare(&alone) {
@@ -224,8 +226,8 @@ fn a_single_trip_teaches_or_is_refused_with_a_reason() {
             // The mean of one is that one, and so is the mean of one exponential.
             Ok(Prepared::NoSignal) => assert!(["awr", "reinforce", "wsft"].contains(&learner.name())),
             Err(error) => {
-                assert_eq!(learner.judged(), Judged::InGroups);
-                assert!(error.to_string().contains("learner.group_size"), "{error}");
+                assert_eq!(learner.advantage_source(), AdvantageSource::Group);
+                assert!(error.to_string().contains("rl.group_size"), "{error}");
             }
         }
     }
@@ -236,7 +238,7 @@ fn batches_that_cannot_be_learned_from_are_refused_with_a_reason() {
     for learner in all() {
         assert!(learner.prepare(&[]).is_err());
         let error = learner.prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)])).unwrap_err().to_string();
-        let expected = format!("loss `{}`: trip 1 has reward NaN and V* 0.5", learner.name());
+        let expected = format!("loss `{}`: episode 1 has reward NaN and V* 0.5", learner.name());
         assert_eq!(error, expected);
         let one = tensor(&[-1.0]);
         let log_probs = LogProbs { policy: one.clone(), reference: one.clone(), behaviour: one };

@@ -1,6 +1,6 @@
-//! Weighted supervised fine-tuning: imitate every own trip, the better ones more.
+//! Weighted supervised fine-tuning: imitate every own episode, the better ones more.
 //!
-//! No paper; the variant this method's shopping agent was first described with. For a batch of B trips:
+//! No paper; the variant this method's shopping agent was first described with. For a batch of B episodes:
 //!
 //! ```text
 //! A = r − V*                                        `Segment::advantage`
@@ -8,25 +8,25 @@
 //! w = clamp( z + 1, 0.1, 5 )                        `Segment::weight`
 //! L = mean_b w_b · ( CE_b + k · KL_b )              k — `kl_coefficient`
 //!
-//! CE_b = −mean_t lp_t       over the trip's sampled tokens, teacher forcing
+//! CE_b = −mean_t lp_t       over the episode's sampled tokens, teacher forcing
 //! KL_b = mean_t ½ (lp_t − ref_t)²     the k2 estimate of KL(π‖π_ref) for each token
 //! ```
 //!
 //! Two other schemes of weights were described with it ([`Weighting`]): w = z + c, never below 0, which keeps the order
-//! of all trips; and w = exp(min(A/β, 20)) over its mean. With credit by state a run of turns stands where a trip does.
+//! of all episodes; and w = exp(min(A/β, 20)) over its mean. With credit by state a run of turns stands where an episode does.
 //!
-//! Deviations from the bare formula, each where it would ignore the rewards; `is_guarded` off restores it:
+//! Deviations from the bare formula, each where it would ignore the rewards; `guarded` off restores it:
 //!
 //! | batch | bare formula | here |
 //! |---|---|---|
-//! | one trip | w = 1 | w = clamp(1 + A/β), said once in the log; `NoSignal` if A = 0 |
+//! | one episode | w = 1 | w = clamp(1 + A/β), said once in the log; `NoSignal` if A = 0 |
 //! | all advantages equal (std below 1e-6) | w = 1: self-imitation, or amplified noise | `NoSignal`: skipped and counted |
 //!
-//! And three that stay as founded, to be known: two trips always get w = 1.707 and .293 whatever their gap (take
+//! And three that stay as in the original recipe, to be known: two episodes always get w = 1.707 and .293 whatever their gap (take
 //! batches of 8 or more); seven wins and one failure clamp the failure to .1, so negative evidence is lost (`apo` keeps
 //! it); of two failures the one on the hopeless goal is imitated 5.8 times more, because its A is nearer to 0. With
 //! [`Center::Prompt`] the last does not happen: no batch mean is subtracted, since V* already centres each goal; the
-//! deviation is taken about 0, over B; and a trip with A = 0 carries no evidence and gets w = 0.
+//! deviation is taken about 0, over B; and an episode with A = 0 carries no evidence and gets w = 0.
 
 use std::sync::Once;
 
@@ -34,8 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::loss::awr::exponential_weights;
 use crate::loss::terms::{LogProbs, Term, constant};
-use crate::loss::{Judged, Learner, Prepared, Scored, Target, credited};
-use crate::config::Center;
+use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, credited};
 use crate::error::Result;
 
 /// Added to the deviation, and the deviation below which there is none.
@@ -55,8 +54,18 @@ pub enum Weighting {
     Shifted,
 }
 
+/// What the advantages of a batch are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Center {
+    /// The mean advantage of the batch, as in the original recipe.
+    Batch,
+    /// Each prompt's own V*: no mean is subtracted, and an episode with A = 0 gets weight 0.
+    Prompt,
+}
+
 /// The loss of weighted supervised fine-tuning.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Wsft {
     /// The scheme.
     pub weighting: Weighting,
@@ -69,16 +78,29 @@ pub struct Wsft {
     /// What z is measured from.
     pub center: Center,
     /// Whether batches whose rewards say nothing are skipped.
-    pub is_guarded: bool,
+    pub guarded: bool,
 }
 
-impl Learner for Wsft {
+impl Default for Wsft {
+    fn default() -> Self {
+        Self {
+            weighting: Weighting::Normalized,
+            kl_coefficient: KlTerm::default().coefficient,
+            advantage_clip: 3.0,
+            beta: 0.5,
+            center: Center::Batch,
+            guarded: true,
+        }
+    }
+}
+
+impl Loss for Wsft {
     fn name(&self) -> &'static str {
         "wsft"
     }
 
-    fn judged(&self) -> Judged {
-        Judged::ByValue
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Value
     }
 
     fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
@@ -87,7 +109,7 @@ impl Learner for Wsft {
             Weighting::Exponential => exponential_weights(&mut targets, self.beta),
             Weighting::Normalized | Weighting::Shifted => self.set_weights(&mut targets),
         };
-        Ok(if is_told || !self.is_guarded { Prepared::Learn(targets) } else { Prepared::NoSignal })
+        Ok(if is_told || !self.guarded { Prepared::Learn(targets) } else { Prepared::NoSignal })
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
@@ -111,9 +133,9 @@ impl Wsft {
         is_told
     }
 
-    /// w of each advantage, and whether the advantages tell trips apart.
+    /// w of each advantage, and whether the advantages tell episodes apart.
     fn weights(&self, advantages: &[f64]) -> (Vec<f64>, bool) {
-        if let ([only], true) = (advantages, self.is_guarded) {
+        if let ([only], true) = (advantages, self.guarded) {
             static SAID: Once = Once::new();
             SAID.call_once(|| tracing::warn!("`wsft` on a batch of one weighs by 1 + A/β instead of z + 1"));
             return (vec![(1.0 + only / self.beta).clamp(WEIGHTS.0, WEIGHTS.1)], only.abs() >= EPSILON);
@@ -158,7 +180,7 @@ mod tests {
         advantage_clip: 3.0,
         beta: 0.5,
         center: Center::Batch,
-        is_guarded: true,
+        guarded: true,
     };
     const BY_PROMPT: Wsft = Wsft { center: Center::Prompt, ..FOUNDED };
 
@@ -182,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trip_is_weighed_by_its_raw_advantage() {
+    fn one_episode_is_weighed_by_its_raw_advantage() {
         // 1 + .25/.5; 1 − .9/.5 is clamped.
         check(FOUNDED, &[(1.0, 0.75)], &[1.5]);
         check(FOUNDED, &[(0.0, 0.9)], &[0.1]);
@@ -191,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn two_trips_get_the_same_weights_whatever_their_gap() {
+    fn two_episodes_get_the_same_weights_whatever_their_gap() {
         // ± half the gap over a deviation of half the gap times √2.
         for gap in [0.01, 1.0] {
             check(FOUNDED, &[(gap, 0.0), (0.0, 0.0)], &[1.7071, 0.2929]);
@@ -249,10 +271,10 @@ mod tests {
 
     #[test]
     fn the_bare_formula_imitates_whatever_was_done() {
-        let bare = Wsft { is_guarded: false, ..FOUNDED };
+        let bare = Wsft { guarded: false, ..FOUNDED };
         check(bare, &[(0.0, 0.0); 4], &[1.0; 4]);
         check(bare, &[(0.0, 0.9)], &[1.0]);
-        // Failures that were expected to be failures have a gradient: −1/4 for each trip's mean log-likelihood.
+        // Failures that were expected to be failures have a gradient: −1/4 for each episode's mean log-likelihood.
         let targets = crate::loss::tests::targets(&bare, &[(0.0, 0.0); 4]);
         let (_, gradient) = differentiate(&bare, &targets, &[-1.0; 4], &[-1.0; 4], &[-1.0; 4]);
         assert!(gradient.iter().all(|g| (g + 0.25).abs() < 1e-12), "{gradient:?}");

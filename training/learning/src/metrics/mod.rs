@@ -9,10 +9,10 @@
 //! Every metric is defined once, as a variant of [`Metric`]; `writer` holds the files, `events` writes the one for
 //! TensorBoard, `follow` reads along while they grow. Nothing is averaged or smoothed here.
 
-pub mod events;
-pub mod follow;
-pub mod record;
-pub mod writer;
+mod events;
+mod follow;
+pub(crate) mod record;
+mod writer;
 
 
 pub use crate::metrics::follow::Follower;
@@ -49,46 +49,46 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// Share of the step's trips with reward exactly 1.
+    /// Share of the step's episodes with reward exactly 1.
     RolloutSuccessRate = "rollout/success_rate",
-    /// Mean reward of the step's trips.
+    /// Mean reward of the step's episodes.
     RolloutTaskScore = "rollout/task_score",
-    /// Mean number of actions in the step's trips.
+    /// Mean number of actions in the step's episodes.
     RolloutEpisodeLen = "rollout/episode_len",
     /// Share of the step's actions that the page offered.
     RolloutValidActionRate = "rollout/valid_action_rate",
-    /// Share of the step's answers that did not have the form their dialect asks for.
+    /// Share of the step's completions that did not have the form their prompt format asks for.
     RolloutMalformedRate = "rollout/malformed_rate",
-    /// Mean over trips of what malformed answers took off the reward that was learned from; no part of the scores.
+    /// Mean over episodes of what malformed completions took off the reward that was learned from; no part of the scores.
     RolloutMalformedPenalty = "rollout/malformed_penalty",
-    /// Mean number of tokens the model wrote in a trip.
+    /// Mean number of tokens the model wrote in an episode.
     RolloutTokens = "rollout/tokens",
     /// Stage of the curriculum, from 0, where there is one.
     RolloutStage = "rollout/stage",
     /// Tokens the model has written for learning so far, those of reference rollouts included.
     RolloutTokensTotal = "rollout/tokens_total",
-    /// Share of the step's trips in which the model wrote down a thought.
+    /// Share of the step's episodes in which the model wrote down a thought.
     RolloutThinkingRate = "rollout/thinking_rate",
-    /// Mean factor for the kind of product bought in the step's trips; nothing bought counts 0 here and in the next three.
+    /// Mean factor for the kind of product bought in the step's episodes; nothing bought counts 0 here and in the next three.
     RolloutRewardType = "rollout/reward_type",
     /// Mean share of the wanted attributes that the product has.
     RolloutRewardAttributes = "rollout/reward_attributes",
     /// Mean share of the wanted options that were chosen.
     RolloutRewardOptions = "rollout/reward_options",
-    /// Share of the step's trips that bought at a price in reach.
+    /// Share of the step's episodes that bought at a price in reach.
     RolloutRewardPrice = "rollout/reward_price",
-    /// Mean hierarchical reward of the step's answers, where single steps are practised; here and in the next three.
+    /// Mean hierarchical reward of the step's completions, where single steps are practised; here and in the next three.
     RolloutReward = "rollout/reward",
-    /// Share of the answers that do what was really done, queries by ROUGE-L over .75.
+    /// Share of the completions that do what was really done, queries by ROUGE-L over .75.
     RolloutExactAction = "rollout/exact_action",
-    /// Share of the answers of the type of what was really done.
+    /// Share of the completions of the type of what was really done.
     RolloutTypeAccuracy = "rollout/type_accuracy",
-    /// Steps that were left out: of goals without a demonstration, or with prompts that leave no room for an answer.
+    /// Steps that were left out: of goals without a demonstration, or with prompts that leave no room for a completion.
     RolloutDroppedSteps = "rollout/dropped_steps",
     /// The loss whose gradient was stepped along, before clipping.
     TrainLoss = "train/loss",
-    /// k1: mean over trips of Σₜ (log π − log π_ref), in nats a trip; its expectation is the KL to the reference.
-    TrainKl = "train/kl",
+    /// k1: mean over episodes of Σₜ (log π − log π_ref), in nats an episode; its expectation is the KL to the reference.
+    TrainApproxKl = "train/approx_kl",
     /// k3: mean over tokens of exp(−d) − 1 + d with d = log π − log π_ref; never negative, in nats a token.
     TrainKlK3 = "train/kl_k3",
     /// Mean entropy of the sampling distribution over the tokens written, in nats.
@@ -97,19 +97,19 @@ metrics! {
     TrainGradNorm = "train/grad_norm",
     /// Mean of A = r − V*.
     TrainAdvMean = "train/adv_mean",
-    /// Standard deviation of A over the step's trips.
+    /// Standard deviation of A over the step's episodes.
     TrainAdvStd = "train/adv_std",
-    /// (Σw)²/Σw² of the trips' weights.
+    /// (Σw)²/Σw² of the episodes' weights.
     TrainEffectiveSamples = "train/effective_samples",
     /// Share of the tokens learned from whose gradient a clip took.
-    TrainClipFrac = "train/clip_frac",
+    TrainClipfrac = "train/clipfrac",
     /// Mean over groups of the standard deviation of their rewards; of groups of two or more.
     TrainGroupSpread = "train/group_spread",
     /// Largest |log π at training − log π at sampling| of a token: two computations of one number.
     TrainLogProbGap = "train/log_prob_gap",
     /// Mean of those differences.
     TrainLogProbGapMean = "train/log_prob_gap_mean",
-    /// Share of tokens that the nucleus left out in training and that were counted in: rounding, where trips are new.
+    /// Share of tokens that the nucleus left out in training and that were counted in: rounding, where episodes are new.
     TrainOutsideNucleus = "train/outside_nucleus",
     /// Share of tokens that the reference's nucleus leaves out and that were counted in.
     TrainOutsideReference = "train/outside_reference",
@@ -123,71 +123,71 @@ metrics! {
     TrainTokenAccuracy = "train/token_accuracy",
     /// Share of the step's goals whose V* was known before.
     ValueHitRate = "value/hit_rate",
-    /// Share of the states that the step's trips came to, their first and last pages left out, whose V* was known before.
+    /// Share of the states that the step's episodes came to, their first and last pages left out, whose V* was known before.
     ValueStateHitRate = "value/state_hit_rate",
-    /// Tokens the reference has written so far in trips that were forked from states.
+    /// Tokens the reference has written so far in episodes that were forked from states.
     ValueForkTokens = "value/fork_tokens",
-    /// Tokens of the beginnings of these trips, which were not written again; from the door, they would have been.
+    /// Tokens of the beginnings of these episodes, which were not written again; from the door, they would have been.
     ValueForkTokensShared = "value/fork_tokens_shared",
-    /// Learner steps since the reference was the policy.
+    /// RL steps since the reference was the policy.
     ValueAge = "value/age",
     /// Mean V* over the goals that were trained on so far.
     ValueMean = "value/mean",
-    /// Share of those goals none of whose reference trips succeeded.
+    /// Share of those goals none of whose reference episodes succeeded.
     ValueShareWithoutSuccess = "value/share_without_success",
     /// Mean jackknife bias of V*, negative where it is too low.
     ValueBias = "value/bias",
-    /// Share of held-out trips with reward exactly 1.
+    /// Share of held-out episodes with reward exactly 1.
     EvalSuccessRate = "eval/{split}/success_rate",
     /// Lower end of its 95 % interval.
     EvalSuccessLow = "eval/{split}/success_low",
     /// Upper end of its 95 % interval.
     EvalSuccessHigh = "eval/{split}/success_high",
-    /// Mean reward of held-out trips.
+    /// Mean reward of held-out episodes.
     EvalTaskScore = "eval/{split}/task_score",
     /// Lower end of its 95 % interval.
     EvalScoreLow = "eval/{split}/score_low",
     /// Upper end of its 95 % interval.
     EvalScoreHigh = "eval/{split}/score_high",
-    /// Mean number of actions in held-out trips.
+    /// Mean number of actions in held-out episodes.
     EvalEpisodeLen = "eval/{split}/episode_len",
     /// Share of held-out actions that the page offered.
     EvalValidActionRate = "eval/{split}/valid_action_rate",
-    /// Share of held-out trips in which the model wrote down a thought.
+    /// Share of held-out episodes in which the model wrote down a thought.
     EvalThinkingRate = "eval/{split}/thinking_rate",
-    /// Mean number of tokens the model wrote in a held-out trip.
+    /// Mean number of tokens the model wrote in a held-out episode.
     EvalTokens = "eval/{split}/tokens",
-    /// k1 on held-out trips: how far the policy has come from the first reference, in nats a trip; not of greedy trips.
+    /// k1 on held-out episodes: how far the policy has come from the first reference, in nats an episode; not of greedy episodes.
     EvalKl = "eval/{split}/kl",
-    /// Mean entropy of the sampling distribution over the tokens of held-out trips, in nats.
+    /// Mean entropy of the sampling distribution over the tokens of held-out episodes, in nats.
     EvalEntropy = "eval/{split}/entropy",
-    /// Mean hierarchical reward of answers at held-out steps of demonstrations; here and in the next five.
+    /// Mean hierarchical reward of completions at held-out steps of demonstrations; here and in the next five.
     EvalReward = "eval/{split}/reward",
-    /// Share of the answers that do what was really done, queries by ROUGE-L over .75.
+    /// Share of the completions that do what was really done, queries by ROUGE-L over .75.
     EvalExactAction = "eval/{split}/exact_action",
-    /// Share of the answers of the type of what was really done.
+    /// Share of the completions of the type of what was really done.
     EvalTypeAccuracy = "eval/{split}/type_accuracy",
     /// Mean F1 of the types.
     EvalMacroF1 = "eval/{split}/macro_f1",
     /// Mean F1 of the types by how frequent they are.
     EvalWeightedF1 = "eval/{split}/weighted_f1",
-    /// Share of the answers that could not be read.
+    /// Share of the completions that could not be read.
     EvalInvalidRate = "eval/{split}/invalid_rate",
-    /// As `rollout/reward_type`, of held-out trips.
+    /// As `rollout/reward_type`, of held-out episodes.
     EvalRewardType = "eval/{split}/reward_type",
-    /// As `rollout/reward_attributes`, of held-out trips.
+    /// As `rollout/reward_attributes`, of held-out episodes.
     EvalRewardAttributes = "eval/{split}/reward_attributes",
-    /// As `rollout/reward_options`, of held-out trips.
+    /// As `rollout/reward_options`, of held-out episodes.
     EvalRewardOptions = "eval/{split}/reward_options",
-    /// As `rollout/reward_price`, of held-out trips.
+    /// As `rollout/reward_price`, of held-out episodes.
     EvalRewardPrice = "eval/{split}/reward_price",
-    /// Share of held-out trips that ended without a purchase.
+    /// Share of held-out episodes that ended without a purchase.
     EvalNeverBought = "eval/{split}/never_bought",
-    /// Share of held-out trips that bought a product without the wanted attributes, or of another type.
+    /// Share of held-out episodes that bought a product without the wanted attributes, or of another type.
     EvalWrongProduct = "eval/{split}/wrong_product",
-    /// Share of held-out trips that bought a right product with a wanted option not chosen.
+    /// Share of held-out episodes that bought a right product with a wanted option not chosen.
     EvalMissingOption = "eval/{split}/missing_option",
-    /// Share of held-out trips whose only fault was the price.
+    /// Share of held-out episodes whose only fault was the price.
     EvalOverPrice = "eval/{split}/over_price",
 }
 
@@ -204,7 +204,7 @@ impl Metric {
 pub enum Phase {
     /// Cloning of demonstrations.
     WarmStart,
-    /// Learning from own trips.
+    /// Learning from own episodes.
     Learn,
 }
 
@@ -321,8 +321,8 @@ mod tests {
     #[test]
     fn numbers_json_cannot_hold_are_absent() {
         let mut record = Record::new(Phase::Learn, 0);
-        record.set(Metric::TrainLoss, f64::NAN).set(Metric::TrainKl, f64::INFINITY);
-        assert_eq!((record.get(Metric::TrainLoss), record.get(Metric::TrainKl)), (None, None));
+        record.set(Metric::TrainLoss, f64::NAN).set(Metric::TrainApproxKl, f64::INFINITY);
+        assert_eq!((record.get(Metric::TrainLoss), record.get(Metric::TrainApproxKl)), (None, None));
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use webshop_agent::Episode;
 
 use webshop_evaluation::Summary;
-use crate::loss::step::LearnTerms;
+use crate::loss::step::UpdateStatistics;
 use crate::metrics::{Metric, Record};
 use crate::reward::malformed_turns;
 use webshop_evaluation::next_action::NextActionScores;
 use crate::data::trajectory::Trajectory;
 
-/// The figures of the trips a learner step is made from.
+/// The figures of the episodes a RL step is made from.
 pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
     record
         .set(Metric::RolloutSuccessRate, summary.success_rate)
@@ -29,13 +29,13 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
 }
 
 /// Mean entropy over the tokens that were sampled, nats.
-pub fn mean_entropy(trips: &[Trajectory]) -> f64 {
-    let n_tokens: usize = trips.iter().map(Trajectory::n_sampled).sum();
-    let entropy: f64 = trips.iter().map(|trip| trip.mean_entropy * trip.n_sampled() as f64).sum();
+pub fn mean_entropy(trajectories: &[Trajectory]) -> f64 {
+    let n_tokens: usize = trajectories.iter().map(Trajectory::n_sampled).sum();
+    let entropy: f64 = trajectories.iter().map(|trajectory| trajectory.mean_entropy * trajectory.n_sampled() as f64).sum();
     entropy / n_tokens.max(1) as f64
 }
 
-/// What malformed answers of a learner step came to, at `penalty` each.
+/// What malformed completions of a RL step came to, at `penalty` each.
 pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64) {
     let malformed: usize = episodes.iter().map(malformed_turns).sum();
     let n_turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
@@ -45,12 +45,12 @@ pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64)
 }
 
 /// What was measured while learning from them.
-pub fn record_learning(record: &mut Record, terms: &LearnTerms) {
+pub fn record_update(record: &mut Record, terms: &UpdateStatistics) {
     record
         .set(Metric::TrainLoss, terms.loss)
-        .set(Metric::TrainKl, terms.kl)
+        .set(Metric::TrainApproxKl, terms.kl)
         .set(Metric::TrainKlK3, terms.kl_k3)
-        .set(Metric::TrainClipFrac, terms.clip_frac)
+        .set(Metric::TrainClipfrac, terms.clipfrac)
         .set(Metric::TrainLogProbGap, terms.log_prob_gap)
         .set(Metric::TrainLogProbGapMean, terms.log_prob_gap_mean)
         .set(Metric::TrainOutsideNucleus, terms.outside_nucleus[0])
@@ -87,7 +87,7 @@ pub fn record_evaluation(record: &mut Record, summary: &Summary) {
     }
 }
 
-/// The figures of answers at held-out steps.
+/// The figures of completions at held-out steps.
 pub fn record_next_action(record: &mut Record, scores: &NextActionScores, reward: f64) {
     record
         .set(Metric::EvalReward, reward)

@@ -179,7 +179,7 @@ mod tests {
             members: vec![0],
             ids: (0..9).map(|i| (i * 7 + salt) % 50).collect(),
             lengths: vec![9],
-            trunks: vec![],
+            prefixes: vec![],
             positions: (2..8).collect(),
             targets: (3..9).map(|i| (i * 7 + salt) % 50).collect(),
             n_targets: vec![6],
@@ -197,12 +197,12 @@ mod tests {
             let config = Qwen2Config { hidden_size, num_hidden_layers: 1, ..Qwen2Config::small(50) };
             let model = Qwen2::random(&config, Seed(2)).unwrap();
             assert_eq!(model.is_wide(), hidden_size == 512);
-            let (total, reports) = on_cpu(&model, &micro_batches, Sampler::PLAIN, loss).unwrap();
+            let (total, reports) = on_cpu(&model, &micro_batches, Sampler::UNTEMPERED, loss).unwrap();
             assert_eq!(reports, (0..11).collect::<Vec<u32>>());
             let mut expected = vec![Vec::new(); total.len()];
             for micro in &micro_batches {
                 let pass =
-                    model.record(&micro.tokens(), &micro.positions, &micro.targets, Sampler::PLAIN).unwrap();
+                    model.record(&micro.tokens(), &micro.positions, &micro.targets, Sampler::UNTEMPERED).unwrap();
                 let gradients = pass.backward(&loss(micro, pass.stats()).unwrap().0).unwrap();
                 for (sum, gradient) in expected.iter_mut().zip(gradients) {
                     sum.resize(gradient.len(), 0.0_f32);
@@ -218,7 +218,7 @@ mod tests {
         let answer = |salt: u32| {
             let prompt: Vec<u32> = (0..70).map(|i| (i * 11 + 3) % 50).collect();
             let ids: Vec<u32> = (0..9 + salt).map(|i| (i * 7 + salt) % 50).collect();
-            Trajectory::answer(&prompt, &ids, &vec![0.0; ids.len()])
+            Trajectory::completion(&prompt, &ids, &vec![0.0; ids.len()])
         };
         let batch: Vec<Trajectory> = (0..4).map(answer).collect();
         let (apart, together) = (MicroBatch::pack(&batch, 1000), MicroBatch::pack_sharing(&batch, 1000));
@@ -232,7 +232,7 @@ mod tests {
                 Ok((stats.log_prob.sqr()?.sum_all()?, log_probs))
             };
             let [(apart, said_apart), (together, said_together)] =
-                [&apart, &together].map(|micros| on_cpu(&model, micros, Sampler::PLAIN, loss).unwrap());
+                [&apart, &together].map(|micros| on_cpu(&model, micros, Sampler::UNTEMPERED, loss).unwrap());
             for (a, b) in said_apart[0].iter().zip(&said_together[0]) {
                 assert!((a - b).abs() < 1e-4, "{a} and {b}");
             }
@@ -246,11 +246,11 @@ mod tests {
         }
     }
 
-    /// The network on the CPU's own engine and, in f32, on the one for a GPU.
+    /// The network on the cpu backend and, in f32, on the one for a GPU.
     fn both() -> (Qwen2, [Network; 2]) {
         let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
         let model = Qwen2::random(&config, Seed(2)).unwrap();
-        let networks = [KernelChoice::Own, KernelChoice::Plain].map(|choice| {
+        let networks = [KernelChoice::Custom, KernelChoice::Reference].map(|choice| {
             let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
             Network::new(&model, &compute).unwrap()
         });
@@ -266,9 +266,9 @@ mod tests {
     fn a_device_adds_up_what_the_cpu_does() {
         let micro_batches: Vec<MicroBatch> = (0..3).map(micro).collect();
         let (model, [cpu, device]) = both();
-        let (expected, _) = accumulate(&cpu, &micro_batches, Sampler::PLAIN, loss).unwrap();
+        let (expected, _) = accumulate(&cpu, &micro_batches, Sampler::UNTEMPERED, loss).unwrap();
         let Gradients::Cpu(expected) = expected else { panic!("taken on a device") };
-        let (found, reports) = accumulate(&device, &micro_batches, Sampler::PLAIN, loss).unwrap();
+        let (found, reports) = accumulate(&device, &micro_batches, Sampler::UNTEMPERED, loss).unwrap();
         assert_eq!(reports, [0, 1, 2]);
         let apart = of_device(&found).apart(model.config()).unwrap();
         assert_eq!(apart.len(), expected.len());
@@ -286,7 +286,7 @@ mod tests {
     fn gradients_mix_on_either_engine_and_never_across() {
         let (_, networks) = both();
         let of =
-            |network: &Network, salt| accumulate(network, &[micro(salt)], Sampler::PLAIN, loss).unwrap().0;
+            |network: &Network, salt| accumulate(network, &[micro(salt)], Sampler::UNTEMPERED, loss).unwrap().0;
         let first = |gradients: &Gradients| match gradients {
             Gradients::Cpu(values) => values[0][..3].to_vec(),
             Gradients::Device(values) => {

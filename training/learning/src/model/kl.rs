@@ -1,4 +1,4 @@
-//! How far a policy has come from another, told from trips that it made.
+//! How far a policy has come from another, told from episodes that it made.
 
 use rayon::prelude::*;
 use webshop_lm::Sampler;
@@ -7,27 +7,27 @@ use crate::error::Result;
 use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
-/// The k1 estimate of KL(π‖π_ref) in nats a trip: the mean over `trips` of Σₜ (log π − log π_ref), where log π is what
-/// was recorded when `sampler` drew the trips and log π_ref the same under `reference`. 0 for no trips.
+/// The k1 estimate of KL(π‖π_ref) in nats an episode: the mean over `episodes` of Σₜ (log π − log π_ref), where log π is what
+/// was recorded when `sampler` drew the episodes and log π_ref the same under `reference`. 0 for no episodes.
 pub fn kl_to(
     reference: &Network,
-    trips: &[Trajectory],
+    trajectories: &[Trajectory],
     sampler: Sampler,
     limit_tokens: usize,
 ) -> Result<f64> {
     let ratio = |micro: &MicroBatch| -> Result<f64> {
         let scored = reference.score(micro, sampler)?;
-        let drawn = micro.members.iter().flat_map(|&member| &trips[member].behaviour_log_probs);
+        let drawn = micro.members.iter().flat_map(|&member| &trajectories[member].behaviour_log_probs);
         let of_reference = scored.log_prob.to_vec1::<f32>()?;
         Ok(drawn.zip(of_reference).map(|(drawn, reference)| f64::from(*drawn) - f64::from(reference)).sum())
     };
-    let packed = MicroBatch::pack(trips, limit_tokens);
+    let packed = MicroBatch::pack(trajectories, limit_tokens);
     let parts: Vec<Result<f64>> = match reference {
         Network::Cpu(_) => packed.par_iter().map(ratio).collect(),
         Network::Device(_) => packed.iter().map(ratio).collect(),
     };
     let total = parts.into_iter().sum::<Result<f64>>()?;
-    Ok(total / trips.len().max(1) as f64)
+    Ok(total / trajectories.len().max(1) as f64)
 }
 
 #[cfg(test)]
@@ -38,44 +38,44 @@ mod tests {
 
     use super::*;
 
-    fn trip(salt: u32) -> Trajectory {
+    fn trajectory(salt: u32) -> Trajectory {
         let id = |i: u32| (7 * i + salt) % 50;
-        let mut trip = Trajectory::new();
-        trip.push_observation(&[id(0), id(1), id(2)]);
-        trip.push_utterance(&[id(3), id(4)], &[0.0; 2]);
-        trip.push_observation(&[id(5)]);
-        trip.push_utterance(&[id(6)], &[0.0]);
-        trip
+        let mut trajectory = Trajectory::new();
+        trajectory.push_observation(&[id(0), id(1), id(2)]);
+        trajectory.push_completion(&[id(3), id(4)], &[0.0; 2]);
+        trajectory.push_observation(&[id(5)]);
+        trajectory.push_completion(&[id(6)], &[0.0]);
+        trajectory
     }
 
-    /// Log-probabilities of what was said, trip by trip.
-    fn said(model: &Network, trip: &Trajectory) -> Vec<f32> {
-        let micro = &MicroBatch::pack(std::slice::from_ref(trip), 100)[0];
-        model.score(micro, Sampler::PLAIN).unwrap().log_prob.to_vec1().unwrap()
+    /// Log-probabilities of what was said, episode by episode.
+    fn said(model: &Network, trajectory: &Trajectory) -> Vec<f32> {
+        let micro = &MicroBatch::pack(std::slice::from_ref(trajectory), 100)[0];
+        model.score(micro, Sampler::UNTEMPERED).unwrap().log_prob.to_vec1().unwrap()
     }
 
     #[test]
-    fn a_policy_is_as_far_from_another_as_its_trips_are_likelier() {
-        for choice in [KernelChoice::Own, KernelChoice::Plain] {
+    fn a_policy_is_as_far_from_another_as_its_episodes_are_likelier() {
+        for choice in [KernelChoice::Custom, KernelChoice::Reference] {
             let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
             let model = |seed| {
                 let model = Qwen2::random(&Qwen2Config::small(50), Seed(seed)).unwrap();
                 Network::new(&model, &compute).unwrap()
             };
             let (policy, reference) = (model(1), model(2));
-            let drawn = |trip: Trajectory| Trajectory { behaviour_log_probs: said(&policy, &trip), ..trip };
-            let trips: Vec<Trajectory> = (0..5).map(trip).map(drawn).collect();
-            let kl = |of: &Network, limit| kl_to(of, &trips, Sampler::PLAIN, limit).unwrap();
+            let drawn = |trajectory: Trajectory| Trajectory { behaviour_log_probs: said(&policy, &trajectory), ..trajectory };
+            let trajectories: Vec<Trajectory> = (0..5).map(trajectory).map(drawn).collect();
+            let kl = |of: &Network, limit| kl_to(of, &trajectories, Sampler::UNTEMPERED, limit).unwrap();
             assert!(kl(&policy, 100).abs() < 1e-5, "from itself: {}", kl(&policy, 100));
             let sum = |values: &[f32]| values.iter().map(|&value| f64::from(value)).sum::<f64>();
-            let apart = |trip: &Trajectory| sum(&trip.behaviour_log_probs) - sum(&said(&reference, trip));
-            let expected = trips.iter().map(apart).sum::<f64>() / 5.0;
+            let apart = |trajectory: &Trajectory| sum(&trajectory.behaviour_log_probs) - sum(&said(&reference, trajectory));
+            let expected = trajectories.iter().map(apart).sum::<f64>() / 5.0;
             assert!(expected.abs() > 0.01, "the models differ");
             for limit in [8, 100] {
                 let found = kl(&reference, limit);
                 assert!((found - expected).abs() < 1e-5, "{choice:?}: {found} for {expected}");
             }
-            assert_eq!(kl_to(&reference, &[], Sampler::PLAIN, 8).unwrap(), 0.0);
+            assert_eq!(kl_to(&reference, &[], Sampler::UNTEMPERED, 8).unwrap(), 0.0);
         }
     }
 }

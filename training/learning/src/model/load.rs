@@ -1,4 +1,4 @@
-//! A trained model, ready to shop: what `eval` and `rollout` load, and `shop-r1 eval` asks about single steps.
+//! Loads a trained model as a policy, and samples its completions at single steps.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,66 +7,66 @@ use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::StopTokens;
 use webshop_lm::device::Compute;
 use webshop_lm::lora::Lora;
-use webshop_agent::prompt_format::compact_renderer::{THINK, mark};
-use webshop_agent::next_action::Sample;
-use webshop_agent::{AgentError, ChatFormat, Dialect, Interviewer, LmConfig, LmPolicy, Question};
-use webshop_lm::{Engine, Qwen2, Sampler, SamplingCoordinates, ShopTokenizer};
+use webshop_agent::compact::{THINK, mark};
+use webshop_agent::next_action::Example;
+use webshop_agent::{AgentError, ChatFormat, PromptFormat, SampleOptions, SingleStepSampler, LmConfig, LmPolicy, SingleStepPrompt};
+use webshop_lm::{Engine, Qwen2, Sampler, SamplingCoordinates, BpeTokenizer};
 use webshop_products::Seed;
 
 use crate::run::folder::find_checkpoint;
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
-use crate::setup::{lanes_within, prompt_config};
-use crate::trainer::{CONFIG, MODEL};
+use crate::setup::limits::{lanes_within, prompt_config};
+use crate::run::checkpoint::names::{CONFIG, MODEL};
 
 /// What every model folder has.
 const MODEL_CONFIG: &str = "config.json";
 /// Tokens of a context in a chat: enough for pages as text, within what lanes have room for.
 const CHAT_CONTEXT: usize = 8192;
-/// Tokens of an answer in a chat.
+/// Tokens of a completion in a chat.
 const CHAT_TURN: usize = 256;
 /// Memory for the contexts of all lanes, in bytes.
 const CACHE_BYTES: usize = 2 << 30;
 
 /// A model with its tokenizer and the configuration it was trained under.
 #[derive(Debug)]
-pub struct Trained {
-    /// How pages are read and turns are bounded; the defaults if the folder is a bare model.
+pub struct TrainedModel {
+    /// The configuration of the training; the defaults if the folder is a bare model.
     pub config: Config,
-    /// What text becomes.
-    pub tokenizer: ShopTokenizer,
+    /// Its tokenizer.
+    pub tokenizer: BpeTokenizer,
     /// The weights.
     pub model: Qwen2,
     /// Where its files are.
     pub(crate) folder: PathBuf,
 }
 
-/// How a model is to shop, where that is not as it was trained.
+/// Overrides of how a model generates; `None` is as in training.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Manners {
-    /// The format of prompts and answers.
-    pub dialect: Option<Dialect>,
+pub struct GenerationOptions {
+    /// The format of prompts and completions.
+    pub prompt_format: Option<PromptFormat>,
     /// Sampling temperature; 0 is greedy.
     pub temperature: Option<f64>,
     /// Tokens of a context.
     pub max_context: Option<usize>,
-    /// Tokens of an answer.
+    /// Tokens of a completion.
     pub max_turn_tokens: Option<usize>,
-    /// Whether only admissible actions can be said.
+    /// Whether only admissible actions can be generated.
     pub constrained: bool,
 }
 
-/// A model that is ready to shop.
+/// A model on its device with everything that a policy needs.
 #[derive(Debug)]
-pub struct Shopper {
+pub struct LoadedPolicy {
     engine: Engine,
-    tokenizer: ShopTokenizer,
+    tokenizer: BpeTokenizer,
     config: LmConfig,
     format: Option<ChatFormat>,
     fingerprint: Arc<str>,
 }
 
-impl Trained {
+impl TrainedModel {
     /// Loads what `path` names: a run folder, its `checkpoints/last`, a checkpoint, or a bare model folder.
     pub fn load(path: &Path) -> Result<Self> {
         if path.join(MODEL_CONFIG).is_file() {
@@ -78,32 +78,32 @@ impl Trained {
     }
 
     fn from_model(config: Config, folder: &Path) -> Result<Self> {
-        let tokenizer = ShopTokenizer::load(folder)?;
+        let tokenizer = BpeTokenizer::load(folder)?;
         // Before the weights, which take longer to read than to find wrong.
         StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
         Ok(Self { config, tokenizer, model: load_weights(folder)?, folder: folder.to_owned() })
     }
 
-    /// The dialect it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
+    /// The prompt format it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
     /// has the marks of that layout, or one whose prompts every chat template can tell.
-    pub fn dialect(&self) -> Dialect {
-        match self.config.prompt.dialect {
-            Dialect::Plain if !knows_plain(&self.tokenizer) => Dialect::VerlAgent,
+    pub fn prompt_format(&self) -> PromptFormat {
+        match self.config.prompt.format {
+            PromptFormat::Compact if !knows_compact(&self.tokenizer) => PromptFormat::VerlAgent,
             dialect => dialect,
         }
     }
 
-    /// The model as a customer who is computed where `compute` says; its training weights are let go.
-    pub fn into_shopper(self, manners: Manners, compute: &Compute) -> Result<Shopper> {
-        let dialect = manners.dialect.unwrap_or_else(|| self.dialect());
+    /// Puts the model on the device of `compute` and frees its training weights.
+    pub fn into_policy(self, options: GenerationOptions, compute: &Compute) -> Result<LoadedPolicy> {
+        let dialect = options.prompt_format.unwrap_or_else(|| self.prompt_format());
         let positions = self.model.config().max_position_embeddings;
         let (max_context, max_turn_tokens, format) = match dialect {
-            Dialect::Plain => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
+            PromptFormat::Compact => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
             _ => {
                 let config = self.model.config();
                 let format = ChatFormat::load(&self.folder, dialect, config, &self.tokenizer)?;
                 let prompt = &self.config.prompt;
-                let (context, turn) = match prompt.dialect == dialect {
+                let (context, turn) = match prompt.format == dialect {
                     true => (prompt.max_context, prompt.max_turn_tokens),
                     false => (CHAT_CONTEXT, CHAT_TURN),
                 };
@@ -111,22 +111,22 @@ impl Trained {
             }
         };
         let evaluation = &self.config.evaluation;
-        let temperature = manners.temperature.unwrap_or(evaluation.temperature);
+        let temperature = options.temperature.unwrap_or(evaluation.temperature);
         let config = LmConfig {
             prompt: prompt_config(&self.config),
             sampler: Sampler::new(temperature as f32, evaluation.top_p as f32)?,
-            max_context: manners.max_context.unwrap_or(max_context).min(positions),
-            max_turn_tokens: manners.max_turn_tokens.unwrap_or(max_turn_tokens),
-            constrained: manners.constrained,
+            max_context: options.max_context.unwrap_or(max_context).min(positions),
+            max_turn_tokens: options.max_turn_tokens.unwrap_or(max_turn_tokens),
+            constrained: options.constrained,
         };
         let fingerprint = self.model.fingerprint()?.into();
         let engine = Engine::new(&self.model, compute)?;
-        Ok(Shopper { engine, tokenizer: self.tokenizer, config, format, fingerprint })
+        Ok(LoadedPolicy { engine, tokenizer: self.tokenizer, config, format, fingerprint })
     }
 }
 
-/// Whether a vocabulary has the marks of the plain dialect.
-pub(crate) fn knows_plain(tokenizer: &ShopTokenizer) -> bool {
+/// Whether a vocabulary has the marks of the plain prompt format.
+pub(crate) fn knows_compact(tokenizer: &BpeTokenizer) -> bool {
     let knows = |token: &str| tokenizer.special_id(token).is_ok();
     knows(THINK) && knows(&mark(1))
 }
@@ -137,51 +137,50 @@ pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
         return Ok(checkpoint::load(folder)?);
     };
     let Some(base) = adapter.base() else {
-        let problem = "its adapter names no base model in `base_model_name_or_path`; merge it into one with \
-                       `webshop model merge`";
+        let problem = "its adapter names no base model in `base_model_name_or_path`; merge it into its base first";
         return Err(TrainingError::bad_file(folder, problem));
     };
-    let base = Trained::load(Path::new(base))?.model.merged()?;
-    Ok(base.adapted(Lora::load(folder, &base)?)?)
+    let base = TrainedModel::load(Path::new(base))?.model.merged()?;
+    Ok(base.adapted(Lora::load(folder, &base.matrices())?)?)
 }
 
-impl Shopper {
+impl LoadedPolicy {
     /// The policy, drawing from `seed`.
     pub fn policy(&self, seed: Seed) -> Result<LmPolicy<'_>> {
         let (engine, tokenizer) = (self.engine.clone(), &self.tokenizer);
         let policy = match &self.format {
-            None => LmPolicy::new(engine, tokenizer, self.config, seed)?,
-            Some(format) => LmPolicy::in_chat(engine, tokenizer, format, self.config, seed)?,
+            None => LmPolicy::compact(engine, tokenizer, self.config, seed)?,
+            Some(format) => LmPolicy::chat(engine, tokenizer, format, self.config, seed)?,
         };
-        Ok(policy.named(self.fingerprint.clone()))
+        Ok(policy.with_model_name(self.fingerprint.clone()))
     }
 
-    /// What it answers at each step, in the order of the steps; `None` where the prompt leaves no room for an answer even
-    /// without past pages. An answer depends on the step, its place and the seed alone. `ended` is told how many more answers
-    /// have come.
+    /// The completion at each step, in the order of the steps; `None` if the prompt leaves no room for a completion even
+    /// without past pages. A completion depends on the step, its position and the seed only. `ended` is called with the
+    /// number of completions that have just finished.
     ///
     /// # Errors
-    /// If its dialect is not one of Shop-R1's, or the model cannot be computed.
-    pub fn answers(&self, steps: &[Sample], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
-        let format = self.format.as_ref().ok_or(AgentError::SingleSteps(Dialect::Plain))?;
-        let interviewer = Interviewer::new(&self.tokenizer, format, &self.config)?;
-        let prompts = steps.iter().map(|step| interviewer.ask(step)).collect::<Result<Vec<_>, _>>()?;
+    /// If its prompt format is not one of Shop-R1's, or the model cannot be computed.
+    pub fn complete_steps(&self, steps: &[Example], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
+        let format = self.format.as_ref().ok_or(AgentError::SingleSteps { prompt_format: PromptFormat::Compact.name() })?;
+        let sampler = SingleStepSampler::new(&self.tokenizer, format, &self.config)?;
+        let prompts = steps.iter().map(|step| sampler.prompt(step)).collect::<Result<Vec<_>, _>>()?;
         let asked = prompts.iter().enumerate().filter_map(|(place, prompt)| {
-            let coordinates = SamplingCoordinates { goal: place as u64, ..SamplingCoordinates::default() };
-            Some(Question { prompt_ids: prompt.as_ref()?, coordinates })
+            let coordinates = SamplingCoordinates { task: place as u64, ..SamplingCoordinates::default() };
+            Some(SingleStepPrompt { prompt_ids: prompt.as_ref()?, coordinates })
         });
-        let asked: Vec<Question<'_>> = asked.collect();
+        let asked: Vec<SingleStepPrompt<'_>> = asked.collect();
         ended((steps.len() - asked.len()) as u64);
-        let (lanes, engine) = ((1, self.lanes()), self.engine.clone());
-        let completions = interviewer.answers(engine, &asked, lanes, (seed, None), ended)?;
-        let mut texts = completions.iter().map(|completion| interviewer.text_of(&completion.ids));
+        let options = SampleOptions { n_samples: 1, lanes: self.lanes(), seed, certainty: None };
+        let completions = sampler.sample(self.engine.clone(), &asked, options, ended)?;
+        let mut texts = completions.iter().map(|completion| sampler.text_of(&completion.ids));
         Ok(prompts.iter().map(|prompt| prompt.as_ref().and_then(|_| texts.next())).collect())
     }
 
     /// Episodes to play side by side: as many as keep the processor busy and memory within bounds.
     pub fn lanes(&self) -> usize {
         let (token, bytes) = match &self.engine {
-            Engine::Cpu(decoder) => (decoder.config().cached_bytes(), CACHE_BYTES),
+            Engine::Cpu(decoder) => (decoder.config().cache_bytes_per_token(), CACHE_BYTES),
             Engine::Device(model) => (model.cache_bytes_per_token(), model.compute().cache_bytes()),
         };
         lanes_within(bytes, token, self.config.max_context)

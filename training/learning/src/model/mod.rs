@@ -1,8 +1,8 @@
-//! model.
+//! The model in training: weights on a device, gradients, and how policies are loaded and saved.
 
-pub mod gradient;
-pub mod kl;
-pub mod learner_state;
-pub mod load;
-pub mod network;
-pub mod policy;
+pub(crate) mod gradient;
+pub(crate) mod kl;
+pub(crate) mod train_state;
+pub(crate) mod load;
+pub(crate) mod network;
+pub(crate) mod policy;

@@ -1,7 +1,7 @@
-//! Weights on one of the two engines, and what the trainer asks of them whichever it is.
+//! Weights on the cpu or gpu backend, with the operations that the trainer needs of both.
 //!
 //! A [`Network`] is a policy or a reference. It makes an [`Engine`] for rollouts and scores tokens; gradients of it are
-//! [`crate::model::gradient`]'s, steps the [`Student`](crate::model::learner_state::Student)'s. On a device rollouts, scores and gradients
+//! [`crate::model::gradient`]'s, steps the [`TrainState`](crate::model::train_state::TrainState)'s. On a device rollouts, scores and gradients
 //! are computed with one set of weights. It knows no loss and no optimizer.
 
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use webshop_lm::{Engine, Qwen2, Sampler, TokenStats};
 
 use crate::config::ModelConfig;
 use crate::error::{Result, TrainingError};
-use crate::setup::{LANES, lanes_within};
+use crate::setup::limits::{LANES, lanes_within};
 use crate::data::trajectory::MicroBatch;
 
 /// A model where it is computed. A clone shares the weights.
 #[derive(Clone, Debug)]
 pub enum Network {
-    /// On the CPU's own engine, f32.
+    /// On the cpu backend, f32.
     Cpu(Arc<Qwen2>),
     /// On the engine of [`webshop_lm::device`].
     Device(Arc<DeviceModel>),
 }
 
 impl Network {
-    /// The weights of `model` where `compute` says: shared on the CPU's own engine, else those that it has now.
+    /// The weights of `model` where `compute` says: shared on the cpu backend, else those that it has now.
     pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self> {
-        Ok(match compute.is_first_engine() {
+        Ok(match compute.uses_cpu_backend() {
             true => Self::Cpu(Arc::new(model.clone())),
             false => Self::Device(Arc::new(DeviceModel::new(model, compute)?)),
         })
@@ -60,14 +60,14 @@ impl Network {
     }
 }
 
-/// Refuses what is learned on the CPU's own engine only.
+/// Refuses what is learned on the cpu backend only.
 pub(crate) fn check(config: &ModelConfig, compute: &Compute) -> Result<()> {
-    if config.lora_rank == 0 || compute.is_first_engine() {
+    if config.lora_rank == 0 || compute.uses_cpu_backend() {
         return Ok(());
     }
     let problem = format!(
-        "must be 0 on `{}`, not {}: adapters learn on the CPU in f32 only; leave out `--device` and `--dtype`, or let \
-         all weights learn",
+        "must be 0 on `{}`, not {}: adapters are trained on the CPU in f32 only; use that, or train \
+         all weights",
         compute.kind(),
         config.lora_rank
     );

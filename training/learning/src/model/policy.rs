@@ -1,6 +1,6 @@
 //! The model that a run trains, with all it needs to shop: where it comes from, how it is kept, who it once was.
 //!
-//! An [`Actor`] begins as random weights of the configured shape with a tokenizer made for the shop, or as a model
+//! An [`PolicyModel`] begins as random weights of the configured shape with a tokenizer made for the shop, or as a model
 //! folder (`[model] from`), with an adapter on it if `[model] lora_rank` asks for one. In a checkpoint it is a model
 //! folder; of an adapted one only the adapter is written, in PEFT's layout, and the weights stay where they came from.
 //!
@@ -11,39 +11,39 @@ use std::path::Path;
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::Companions;
 use webshop_lm::lora::{Lora, LoraConfig};
-use webshop_agent::prompt_format::compact_renderer::PROMPT_VERSION;
-use webshop_agent::{ChatDemonstrator, ChatFormat, Dialect, Interviewer, LmConfig, LmPolicy};
-use webshop_lm::{Engine, Qwen2, ShopTokenizer};
+use webshop_agent::compact::PROMPT_VERSION;
+use webshop_agent::{DemonstrationRenderer, ChatFormat, PromptFormat, SingleStepSampler, LmConfig, LmPolicy};
+use webshop_lm::{Engine, Qwen2, BpeTokenizer};
 use webshop_products::Seed;
 
 use crate::config::{Config, ModelConfig};
 use crate::error::{Result, TrainingError};
-use crate::data::task_set::Ground;
-use crate::setup::{lm_config, qwen2_config, train_tokenizer};
-use crate::model::load as trained;
-use crate::model::load::{Trained, knows_plain};
+use crate::data::task_set::TaskSet;
+use crate::setup::limits::{lm_config, qwen2_config};
+use crate::setup::tokenizer::train_tokenizer;
+use crate::model::load::{TrainedModel, knows_compact, load_weights};
 
 /// A model in training.
 #[derive(Debug)]
-pub(crate) struct Actor {
+pub(crate) struct PolicyModel {
     /// The weights, and the adapter if it is one that learns.
     pub model: Qwen2,
     /// What text becomes.
-    pub tokenizer: ShopTokenizer,
-    /// How it chats; `None` in the plain dialect.
+    pub tokenizer: BpeTokenizer,
+    /// How it chats; `None` in the plain prompt format.
     format: Option<ChatFormat>,
     /// Files of the folder it comes from.
     companions: Option<Companions>,
 }
 
-impl Actor {
+impl PolicyModel {
     /// As a new run begins with it.
-    pub fn begin(config: &Config, ground: &Ground) -> Result<Self> {
+    pub fn begin(config: &Config, task_set: &TaskSet) -> Result<Self> {
         let seed = Seed(config.seed);
         if config.model.from.is_empty() {
-            let tokenizer = train_tokenizer(ground, config)?;
+            let tokenizer = train_tokenizer(task_set, config)?;
             let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
-            if config.prompt.dialect == Dialect::Plain {
+            if config.prompt.format == PromptFormat::Compact {
                 return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, None);
             }
             // A chat is read from the files of a model folder, also where there is none yet.
@@ -52,11 +52,11 @@ impl Actor {
             tokenizer.save(folder.path())?;
             return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, Some(folder.path()));
         }
-        let Trained { model, tokenizer, folder, .. } = Trained::load(Path::new(&config.model.from))?;
+        let TrainedModel { model, tokenizer, folder, .. } = TrainedModel::load(Path::new(&config.model.from))?;
         // Weights that have an adapter are, with it, the base of what is learned now.
         let model = model.merged()?;
         let model = match lora_config(&config.model) {
-            Some(lora) => model.adapted(Lora::random(&model, &lora, seed)?)?,
+            Some(lora) => model.adapted(Lora::random(&model.matrices(), &lora, seed)?)?,
             None => model,
         };
         Self::new(config, model, tokenizer, Some(&folder))
@@ -64,30 +64,30 @@ impl Actor {
 
     /// As a checkpoint of the run left it in `folder`.
     pub fn resume(config: &Config, folder: &Path) -> Result<Self> {
-        let tokenizer = ShopTokenizer::load(folder)?;
-        Self::new(config, trained::load_weights(folder)?, tokenizer, Some(folder))
+        let tokenizer = BpeTokenizer::load(folder)?;
+        Self::new(config, load_weights(folder)?, tokenizer, Some(folder))
     }
 
-    fn new(config: &Config, model: Qwen2, tokenizer: ShopTokenizer, folder: Option<&Path>) -> Result<Self> {
+    fn new(config: &Config, model: Qwen2, tokenizer: BpeTokenizer, folder: Option<&Path>) -> Result<Self> {
         let positions = model.config().max_position_embeddings;
         let context = config.prompt.max_context;
         if context > positions {
             let problem = format!("must be at most the model's {positions} positions, not {context}");
             return Err(TrainingError::InvalidValue { key: "prompt.max_context".into(), problem });
         }
-        let format = match (config.prompt.dialect, folder) {
-            (Dialect::Plain, _) if !knows_plain(&tokenizer) => {
+        let format = match (config.prompt.format, folder) {
+            (PromptFormat::Compact, _) if !knows_compact(&tokenizer) => {
                 let problem = format!(
                     "must be a chat's, such as `{}`: the vocabulary of `{}` was not made for `plain`",
-                    Dialect::VerlAgent,
+                    PromptFormat::VerlAgent,
                     config.model.from
                 );
-                return Err(TrainingError::InvalidValue { key: "prompt.dialect".into(), problem });
+                return Err(TrainingError::InvalidValue { key: "prompt.format".into(), problem });
             }
-            (Dialect::Plain, _) | (_, None) => None,
+            (PromptFormat::Compact, _) | (_, None) => None,
             (dialect, Some(folder)) => Some(ChatFormat::load(folder, dialect, model.config(), &tokenizer)?),
         };
-        let model = if config.learner.recompute { model.recomputing() } else { model };
+        let model = if config.rl.recompute { model.recomputing() } else { model };
         let companions = folder.map(Companions::read).transpose()?;
         Ok(Self { model, tokenizer, format, companions })
     }
@@ -95,22 +95,22 @@ impl Actor {
     /// A customer who is computed by `engine`.
     pub fn policy(&self, engine: impl Into<Engine>, lm: LmConfig, seed: Seed) -> Result<LmPolicy<'_>> {
         Ok(match &self.format {
-            None => LmPolicy::new(engine, &self.tokenizer, lm, seed)?,
-            Some(format) => LmPolicy::in_chat(engine, &self.tokenizer, format, lm, seed)?,
+            None => LmPolicy::compact(engine, &self.tokenizer, lm, seed)?,
+            Some(format) => LmPolicy::chat(engine, &self.tokenizer, format, lm, seed)?,
         })
     }
 
-    /// Who asks about single steps, and draws answers so; `None` where they cannot be judged one by one.
-    pub fn interviewer(&self, lm: &LmConfig) -> Result<Option<Interviewer<'_>>> {
-        let format = self.format.as_ref().filter(|format| format.dialect.is_shop_r1());
-        Ok(format.map(|format| Interviewer::new(&self.tokenizer, format, lm)).transpose()?)
+    /// Who asks about single steps, and draws completions so; `None` where they cannot be judged one by one.
+    pub fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
+        let format = self.format.as_ref().filter(|format| format.prompt_format.is_shop_r1());
+        Ok(format.map(|format| SingleStepSampler::new(&self.tokenizer, format, lm)).transpose()?)
     }
 
-    /// Who puts demonstrations into the tokens of a chat; `None` in the plain dialect.
-    pub fn demonstrator(&self, config: &Config) -> Result<Option<ChatDemonstrator<'_>>> {
+    /// Who puts demonstrations into the tokens of a chat; `None` in the plain prompt format.
+    pub fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
         let Some(format) = &self.format else { return Ok(None) };
         let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps as u32);
-        Ok(Some(ChatDemonstrator::new(&self.tokenizer, format, &lm, max_steps)?))
+        Ok(Some(DemonstrationRenderer::new(&self.tokenizer, format, &lm, max_steps)?))
     }
 
     /// Version of how pages are told.
@@ -129,7 +129,7 @@ impl Actor {
         })
     }
 
-    /// Writes it into a folder, from which [`Actor::resume`] has it back.
+    /// Writes it into a folder, from which [`PolicyModel::resume`] has it back.
     pub fn save(&self, folder: &Path) -> Result<()> {
         match self.model.adapter() {
             Some(adapter) => {
@@ -145,10 +145,10 @@ impl Actor {
         Ok(())
     }
 
-    /// The model that [`Actor::save`] left in `folder`, which no step moves. Weights that do not learn are shared.
+    /// The model that [`PolicyModel::save`] left in `folder`, which no step moves. Weights that do not learn are shared.
     pub fn frozen(&self, folder: &Path) -> Result<Qwen2> {
         Ok(match self.model.adapter() {
-            Some(_) => self.model.adapted(Lora::load(folder, &self.model)?)?,
+            Some(_) => self.model.adapted(Lora::load(folder, &self.model.matrices())?)?,
             None => checkpoint::load(folder)?,
         })
     }

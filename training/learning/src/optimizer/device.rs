@@ -1,7 +1,7 @@
 //! The optimizer on the device where the model is: the equations of [`super`], without a value passing through the host.
 //!
 //! Masters and moments are f32; a model in bf16 has its weights written from the masters in the same step. The global
-//! norm of the gradient is what the host waits for. Moments are saved taken apart, as the first engine names them, so
+//! norm of the gradient is what the host waits for. Moments are saved taken apart, as the cpu backend names them, so
 //! that the file is the same for both.
 
 pub mod muon;

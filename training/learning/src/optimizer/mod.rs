@@ -17,9 +17,9 @@
 //! It computes no gradients and knows no model: parameters are names and candle variables. [`DeviceOptimizer`] is the
 //! same for the second engine.
 
-pub mod device;
-pub mod file;
-pub mod muon;
+mod device;
+mod file;
+mod muon;
 
 
 pub use crate::optimizer::device::DeviceOptimizer;

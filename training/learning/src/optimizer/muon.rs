@@ -14,7 +14,7 @@
 //! The iteration moves every singular value of u to about 1, so that directions seldom seen in the gradient are
 //! learned as fast as those seen always. Deviations: none; all arithmetic is f32, where the sources use bf16.
 
-use webshop_kernels::{Store, View, matmul};
+use webshop_kernels::cpu::matmul::{Store, View, matmul};
 
 /// μ: how much of the momentum is kept.
 pub(super) const MOMENTUM: f32 = 0.95;

@@ -1,8 +1,8 @@
-//! A run that begins where another one's warm start ended.
+//! Copies a finished warm start to a new run folder.
 //!
-//! [`branch`] copies the folder of a warm start ([`crate::trainer::warm_up`]) with its last checkpoint under another
+//! [`branch_run`] copies the folder of a warm start ([`crate::trainer::warm_up`]) with its last checkpoint under another
 //! configuration. Resumed, the copy goes on as a run of that configuration would have gone on from there: a warm start
-//! reads nothing of `[learner]` and `[value]`, so that the branch has the bytes of a run that was made alone. Which keys
+//! reads nothing of `[rl]` and `[value]`, so that the branch has the bytes of a run that was made alone. Which keys
 //! may differ is [`is_read_by_warm_start`]'s to say. It neither trains nor measures.
 
 use std::fs;
@@ -12,38 +12,38 @@ use crate::run::folder::{Link, RunFolder, set};
 use crate::config::{Config, KeyDifference};
 use crate::run::atomic::{PARTIAL, remove_if_there, sync_folder, write_atomically};
 use crate::error::{Result, TrainingError};
-use crate::trainer::CONFIG;
+use crate::run::checkpoint::names::CONFIG;
 
-/// What a branch has of its own, or will have.
+/// Entries that are not copied.
 const NOT_COPIED: [&str; 3] = [CONFIG, "summary.json", CHECKPOINTS];
 const CHECKPOINTS: &str = "checkpoints";
 
-/// Whether the warm start, or an evaluation during it, depends on the value of this full dotted key. Keys that are not
-/// known not to matter do.
+/// Whether the warm start, or an evaluation during it, depends on the value of this full dotted key. Unknown keys count as
+/// read.
 pub fn is_read_by_warm_start(key: &str) -> bool {
     let (section, _) = key.split_once('.').unwrap_or((key, ""));
     match section {
-        // Gradients of cloning are summed in these portions, which decides their rounding.
-        "learner" => key == "learner.micro_batch_tokens",
+        // The gradient of cloning is summed over micro-batches, which decides its rounding.
+        "rl" => key == "rl.micro_batch_tokens",
         "value" | "checkpoint" => false,
-        // What is drawn is; what an answer is worth, and how judged, is the learner's alone.
+        // Which examples are drawn matters; only RL depends on their reward.
         "shop_r1" => {
-            !["shop_r1.judge", "shop_r1.reward_scale"].contains(&key) && !key.starts_with("shop_r1.reward.")
+            !["shop_r1.score", "shop_r1.reward_scale"].contains(&key) && !key.starts_with("shop_r1.reward.")
         }
         _ => !["evaluation.every", "optimizer.grad_clip_quantile"].contains(&key),
     }
 }
 
-/// The values of which a warm start would differ between the two configurations.
+/// The differences between two configurations that change the warm start.
 pub fn warm_start_differences(one: &Config, other: &Config) -> Vec<KeyDifference> {
     one.differences(other).into_iter().filter(|found| is_read_by_warm_start(&found.key)).collect()
 }
 
-/// Makes the folder `root` of a run of `config` that has the finished warm start `from` behind it. Killed at any
-/// instant, there is the whole folder or none.
-pub fn branch(from: &RunFolder, root: &Path, config: &Config) -> Result<RunFolder> {
+/// Creates the folder `root` of a run of `config` that continues after the finished warm start `from`. If the process is
+/// killed, there is the complete folder or none.
+pub fn branch_run(from: &RunFolder, root: &Path, config: &Config) -> Result<RunFolder> {
     let Some(checkpoint) = from.last_checkpoint()? else {
-        let problem = "its warm start is not at its end".into();
+        let problem = "its warm start is not finished".into();
         return Err(TrainingError::NoCheckpoint { path: from.root().into(), problem });
     };
     let name = root.file_name().unwrap_or_default().to_string_lossy();
@@ -84,15 +84,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_a_learner_reads_may_differ() {
+    fn keys_that_only_rl_reads_may_differ() {
         for key in
-            ["learner.loss", "value.samples", "evaluation.every", "checkpoint.keep", "shop_r1.reward.dars"]
+            ["rl.loss.kind", "value.samples", "evaluation.every", "checkpoint.keep", "shop_r1.reward.dars"]
         {
             assert!(!is_read_by_warm_start(key), "{key}");
         }
         for key in [
             "seed",
-            "learner.micro_batch_tokens",
+            "rl.micro_batch_tokens",
             "warm_start.lr",
             "optimizer.betas",
             "shop_r1.mix",
@@ -103,10 +103,10 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_start_that_is_not_over_has_no_branches() {
+    fn an_unfinished_warm_start_cannot_be_copied() {
         let folder = tempfile::tempdir().unwrap();
         let begun = RunFolder::create(&folder.path().join("begun"), &Config::default()).unwrap();
-        let error = branch(&begun, &folder.path().join("branch"), &Config::default()).unwrap_err();
+        let error = branch_run(&begun, &folder.path().join("branch"), &Config::default()).unwrap_err();
         assert!(matches!(error, TrainingError::NoCheckpoint { .. }), "{error}");
         assert!(!folder.path().join("branch").exists());
     }

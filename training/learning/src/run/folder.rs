@@ -1,20 +1,20 @@
 //! The run folder, and states in it from which a run continues exactly.
 //!
-//! A [`RunFolder`] is made once for a new run or opened to resume one, never reused silently. It knows the names of
-//! the files in it:
+//! A [`RunFolder`] is created for a new run or opened to resume one; it is never reused silently. It knows the names of
+//! its files:
 //!
 //! ```text
 //! config.toml  cmdline.txt  fingerprint.json  summary.json  value.json
 //! metrics.jsonl  metrics.csv  timings.jsonl  events.out.tfevents.webshop
-//! report.html  curve.svg  trip.svg  episodes/*.jsonl
+//! report.html  curve.svg  episode.svg  episodes/*.jsonl  completions/*.jsonl
 //! checkpoints/step-000100/   model/  optimizer.safetensors  trainer_state.json
-//! checkpoints/last           a link to the newest complete one
-//! checkpoints/best           a link to that of the best evaluation, if it is asked for
+//! checkpoints/last           link to the newest checkpoint
+//! checkpoints/best           link to the checkpoint of the best evaluation, with `checkpoint.best`
 //! ```
 //!
-//! A checkpoint is written beside its place and renamed when it is complete, and `last` is replaced by a rename
-//! afterwards: killed at any instant, the folder holds only whole checkpoints and a `last` that names one. What
-//! belongs into a checkpoint is its writer's business; nothing here knows a model.
+//! A checkpoint is written to a temporary folder and renamed when it is complete; then `last` is replaced by a rename. If
+//! the process is killed at any instant, the folder holds only complete checkpoints, and `last` names one. The contents
+//! of a checkpoint are up to its writer; nothing here knows a model.
 
 
 pub(crate) use crate::run::checkpoint::names::{Link, set};
@@ -30,35 +30,40 @@ use crate::config::Config;
 use crate::run::atomic::{read_json, remove_partial, write_atomically};
 use crate::error::{Result, TrainingError};
 
-/// The command line that began the run.
+/// The command line that started the run.
 const COMMAND: &str = "cmdline.txt";
-/// The file that says where the trainer stood.
+/// The state of the trainer in a checkpoint.
 pub const TRAINER_STATE: &str = "trainer_state.json";
 
 /// The folder of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFolder {
-    pub root: PathBuf,
+    root: PathBuf,
 }
 
 impl RunFolder {
-    /// Makes the folder of a new run and saves its configuration. A folder that holds anything is refused.
+    /// The folder at `root`, whatever it holds.
+    pub(super) fn at(root: &Path) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Creates the folder of a new run and saves its configuration. Refuses a folder that is not empty.
     pub fn create(root: &Path, config: &Config) -> Result<Self> {
         fs::create_dir_all(root).map_err(|e| TrainingError::io("create", root, e))?;
-        // A start that was cut short before its first file was whole is no run.
+        // A start that was killed before its first file was complete is not a run.
         remove_partial(root)?;
         let mut entries = fs::read_dir(root).map_err(|e| TrainingError::io("read", root, e))?;
         if entries.next().is_some() {
             return Err(TrainingError::RunFolderNotEmpty(root.into()));
         }
         let run = Self { root: root.into() };
-        // The configuration comes first: with it, a run that was cut short here can be resumed.
+        // The configuration comes first: with it, a run that is killed here can be resumed.
         write_atomically(&run.config(), config.to_toml().as_bytes())?;
         run.create_folders()?;
         Ok(run)
     }
 
-    /// Removes the folder if nothing has been measured in it yet: a run that was refused at its door is none.
+    /// Removes the folder if the run has not made its first evaluation.
     pub fn remove_if_unbegun(&self) -> Result<()> {
         let episodes = self.episodes();
         let mut measured = fs::read_dir(&episodes).map_err(|e| TrainingError::io("read", &episodes, e))?;
@@ -68,18 +73,17 @@ impl RunFolder {
         }
     }
 
-    /// Opens the folder of a run that was begun, to go on with it, and reads its configuration. Remains of a write that
-    /// was cut short are removed.
+    /// Opens the folder of a run to resume it, and reads its configuration. Removes the remains of interrupted writes.
     pub fn resume(root: &Path) -> Result<(Self, Config)> {
-        let (run, config) = Self::look(root)?;
+        let (run, config) = Self::open(root)?;
         run.create_folders()?;
         remove_partial(&run.root)?;
         remove_partial(&run.checkpoints())?;
         Ok((run, config))
     }
 
-    /// Opens the folder of a run that was begun and may be under way, to read it only.
-    pub fn look(root: &Path) -> Result<(Self, Config)> {
+    /// Opens the folder of a run, which may be in progress, read-only, and reads its configuration.
+    pub fn open(root: &Path) -> Result<(Self, Config)> {
         let run = Self { root: root.into() };
         let path = run.config();
         let text = match fs::read_to_string(&path) {
@@ -108,12 +112,12 @@ impl RunFolder {
         self.root.join("config.toml")
     }
 
-    /// Keeps the command the run was begun with, for its report.
+    /// Saves the command line that started the run, for its report.
     pub fn save_command(&self, command: &str) -> Result<()> {
         write_atomically(&self.root.join(COMMAND), command.as_bytes())
     }
 
-    /// The command the run was begun with; empty if it was not begun by one.
+    /// The command line that started the run; empty if a library call started it.
     pub fn command(&self) -> Result<String> {
         let path = self.root.join(COMMAND);
         match fs::read_to_string(&path) {
@@ -122,44 +126,44 @@ impl RunFolder {
         }
     }
 
-    /// `fingerprint.json`: what the results are about.
+    /// `fingerprint.json`: see [`Fingerprint`](crate::Fingerprint).
     pub fn fingerprint(&self) -> PathBuf {
         self.root.join("fingerprint.json")
     }
 
-    /// `summary.json`: the results that stand at the top of the report.
+    /// `summary.json`: see [`RunSummary`](crate::RunSummary).
     pub fn summary(&self) -> PathBuf {
         self.root.join("summary.json")
     }
 
-    /// `value.json`: V* of every training goal.
+    /// `value.json`: V* of the training goals.
     pub fn value(&self) -> PathBuf {
         self.root.join("value.json")
     }
 
-    /// `report.html`: the page that a person reads.
+    /// `report.html`: the report page.
     pub fn report(&self) -> PathBuf {
         self.root.join("report.html")
     }
 
-    /// `curve.svg`: the learning curve alone.
+    /// `curve.svg`: the learning curve.
     pub fn curve(&self) -> PathBuf {
         self.root.join("curve.svg")
     }
 
-    /// `trip.svg`: a whole trip as a drawing.
-    pub fn trip(&self) -> PathBuf {
-        self.root.join("trip.svg")
+    /// `episode.svg`: a drawing of one episode.
+    pub fn episode_drawing(&self) -> PathBuf {
+        self.root.join("episode.svg")
     }
 
-    /// `episodes/`: whole trips.
+    /// `episodes/`: the held-out episodes of each evaluation.
     pub fn episodes(&self) -> PathBuf {
         self.root.join("episodes")
     }
 
-    /// Answers at held-out steps, a file an evaluation, where steps are judged.
-    pub fn answers(&self) -> PathBuf {
-        self.root.join("answers")
+    /// `completions/`: the completions at held-out steps of each evaluation.
+    pub fn completions(&self) -> PathBuf {
+        self.root.join("completions")
     }
 
     /// `checkpoints/`.
@@ -172,4 +176,3 @@ impl RunFolder {
 pub fn read_trainer_state<S: DeserializeOwned>(checkpoint: &Path) -> Result<S> {
     read_json(&checkpoint.join(TRAINER_STATE))
 }
-

@@ -1,7 +1,7 @@
-//! run.
+//! Files of a run: its folder, checkpoints, copies, atomic writes, and the clock.
 
-pub mod atomic;
-pub mod branch;
-pub mod checkpoint;
-pub mod clock;
-pub mod folder;
+pub(crate) mod atomic;
+pub(crate) mod branch;
+pub(crate) mod checkpoint;
+pub(crate) mod clock;
+pub(crate) mod folder;

@@ -10,14 +10,14 @@ use webshop_env::RewardBreakdown;
 use webshop_products::GoalId;
 
 use crate::sweep::plan::Comparison;
-use crate::sweep::run::{ComparisonFolder, stages};
+use crate::sweep::run::{ComparisonFolder, summary};
 use crate::run::folder::{RunFolder, step_name};
 use crate::run::atomic::read_json;
 use crate::error::{Result, TrainingError};
 use webshop_evaluation::{FailureKind, Summary};
 use crate::metrics::{Record, Timing, read_records, read_timings};
-use crate::setup::Fingerprint;
-use webshop_evaluation::next_action::Verdict;
+use crate::setup::fingerprint::Fingerprint;
+use webshop_evaluation::next_action::StepResult;
 
 /// The folder of the weights at the end of the warm start, in a run's folder.
 const REFERENCE: &str = "reference";
@@ -32,10 +32,10 @@ pub struct ArmOutcome {
 pub struct RunOutcome {
     /// The last evaluation's figures.
     pub summary: Summary,
-    /// Its trips, in the order of the goals.
-    pub trips: Vec<TripOutcome>,
-    /// Its answers at held-out steps, where those are judged.
-    pub verdicts: Vec<Verdict>,
+    /// Its episodes, in the order of the goals.
+    pub episodes: Vec<EpisodeOutcome>,
+    /// Its completions at held-out steps, where those are judged.
+    pub verdicts: Vec<StepResult>,
     /// All that was recorded, with the seconds at which it was.
     pub records: Vec<(Record, Timing)>,
     pub fingerprint: Fingerprint,
@@ -43,15 +43,15 @@ pub struct RunOutcome {
     pub reference: String,
 }
 
-/// How a held-out trip ended.
+/// How a held-out episode ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TripOutcome {
+pub struct EpisodeOutcome {
     pub goal: GoalId,
     pub reward: f64,
     pub failure: Option<FailureKind>,
 }
 
-impl TripOutcome {
+impl EpisodeOutcome {
     /// 1 for a success, else 0.
     pub fn success(&self) -> f64 {
         f64::from(u8::from(self.failure.is_none()))
@@ -60,7 +60,7 @@ impl TripOutcome {
 
 /// All runs of `comparison`. A run that has not come to its end is an error, and so is one that is about something else
 /// than the others: another shop, other goals, or under the same seed another warm start.
-pub fn read(comparison: &Comparison, folder: &ComparisonFolder) -> Result<Vec<ArmOutcome>> {
+pub fn read_outcomes(comparison: &Comparison, folder: &ComparisonFolder) -> Result<Vec<ArmOutcome>> {
     let split = comparison.warm_start(0).evaluation.split.to_string();
     let mut arms: Vec<ArmOutcome> = Vec::new();
     for arm in &comparison.arms {
@@ -70,10 +70,10 @@ pub fn read(comparison: &Comparison, folder: &ComparisonFolder) -> Result<Vec<Ar
             let run = RunOutcome::read(&root, &split)?;
             let first = arms.first().map(|arm| &arm.runs);
             if let Some(first) = first.map_or(runs.first(), |runs| runs.first()) {
-                run.must_be_about_the_same_as(first, arm.is_alone, &root)?;
+                run.check_same_tasks(first, arm.is_alone, &root)?;
             }
             if let Some(sibling) = first.map(|runs| &runs[number]).filter(|_| !arm.is_alone) {
-                run.must_begin_as(sibling, &root)?;
+                run.check_same_warm_start(sibling, &root)?;
             }
             runs.push(run);
         }
@@ -84,16 +84,16 @@ pub fn read(comparison: &Comparison, folder: &ComparisonFolder) -> Result<Vec<Ar
 
 impl RunOutcome {
     fn read(root: &Path, split: &str) -> Result<Self> {
-        let (run, _) = RunFolder::look(root)?;
-        let Some(learned) = stages(&run)?.and_then(|stages| stages.learned) else {
+        let (run, _) = RunFolder::open(root)?;
+        let Some(learned) = summary(&run)?.and_then(|summary| summary.learned) else {
             return Err(TrainingError::bad_file(root, "the run has not come to its end"));
         };
         let file = format!("{}.jsonl", step_name(learned.step));
-        let answers = run.answers().join(&file);
+        let completions = run.completions().join(&file);
         Ok(Self {
             summary: learned.summary,
-            trips: read_trips(&run.episodes().join(&file))?,
-            verdicts: if learned.next_action.is_some() { read_lines(&answers)? } else { Vec::new() },
+            episodes: read_episodes(&run.episodes().join(&file))?,
+            verdicts: if learned.next_action.is_some() { read_lines(&completions)? } else { Vec::new() },
             records: read_records(root, split)?.into_iter().zip(read_timings(root)?).collect(),
             fingerprint: read_json(&run.fingerprint())?,
             reference: digest(&root.join(REFERENCE))?,
@@ -101,17 +101,17 @@ impl RunOutcome {
     }
 
     fn goals(&self) -> impl Iterator<Item = GoalId> {
-        self.trips.iter().map(|trip| trip.goal)
+        self.episodes.iter().map(|episode| episode.goal)
     }
 
     /// Whoever stands alone may have been told pages in other words, and have practised in other shops.
-    fn must_be_about_the_same_as(&self, other: &Self, is_alone: bool, root: &Path) -> Result<()> {
+    fn check_same_tasks(&self, other: &Self, is_alone: bool, root: &Path) -> Result<()> {
         // The tokenizer is made from the goals that a seed draws.
         let mut shop =
             Fingerprint { tokenizer: other.fingerprint.tokenizer.clone(), ..self.fingerprint.clone() };
         if is_alone {
             shop.prompt.clone_from(&other.fingerprint.prompt);
-            shop.ground.clone_from(&other.fingerprint.ground);
+            shop.task_set.clone_from(&other.fingerprint.task_set);
         }
         let steps =
             |run: &Self| run.verdicts.iter().map(|verdict| verdict.ground_truth.clone()).collect::<Vec<_>>();
@@ -126,7 +126,7 @@ impl RunOutcome {
         }
     }
 
-    fn must_begin_as(&self, sibling: &Self, root: &Path) -> Result<()> {
+    fn check_same_warm_start(&self, sibling: &Self, root: &Path) -> Result<()> {
         let is_same = self.reference == sibling.reference
             && self.fingerprint.tokenizer == sibling.fingerprint.tokenizer;
         match is_same {
@@ -157,20 +157,20 @@ fn digest(folder: &Path) -> Result<String> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What counts of a recorded trip.
+/// What counts of a recorded episode.
 #[derive(Deserialize)]
-struct TripLine {
+struct EpisodeLine {
     goal: GoalId,
     reward: f64,
     breakdown: Option<RewardBreakdown>,
 }
 
-fn read_trips(path: &Path) -> Result<Vec<TripOutcome>> {
-    let trip = |trip: TripLine| {
-        let failure = FailureKind::of_purchase(trip.breakdown.as_ref());
-        TripOutcome { goal: trip.goal, reward: trip.reward, failure }
+fn read_episodes(path: &Path) -> Result<Vec<EpisodeOutcome>> {
+    let episode = |episode: EpisodeLine| {
+        let failure = FailureKind::of_purchase(episode.breakdown.as_ref());
+        EpisodeOutcome { goal: episode.goal, reward: episode.reward, failure }
     };
-    Ok(read_lines(path)?.into_iter().map(trip).collect())
+    Ok(read_lines(path)?.into_iter().map(episode).collect())
 }
 
 /// The JSON objects of a file, one a line.

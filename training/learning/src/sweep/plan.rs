@@ -4,7 +4,7 @@
 //! title = "Two losses"                     # of the report
 //! base = "tiny.toml"                       # beside this file; without it, the default experiment
 //! catalog = "1000"                         # short for `catalog.source=…`, for all arms
-//! set = ["learner.steps=40"]               # values of all arms
+//! set = ["rl.steps=40"]               # values of all arms
 //! seeds = [0, 1, 2]
 //! baseline = "apo"                         # the arm that the others are measured against
 //!
@@ -13,11 +13,11 @@
 //!
 //! [[arm]]
 //! name = "wsft"
-//! set = ["learner.loss=wsft"]              # over those of all arms
+//! set = ["rl.loss.kind=wsft"]              # over those of all arms
 //! ```
 //!
 //! Arms may differ in whatever comes after the warm start and in nothing before it. An arm with `alone = true` has a warm
-//! start of its own and may differ in all but the seed, the judged shop and the evaluation.
+//! start of its own and may differ in all but the seed, the evaluated shop and the evaluation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -124,7 +124,7 @@ impl Comparison {
         let resolve = |arm: ArmEntry| {
             let config = Config::load(base.as_deref(), &[&shared[..], &arm.set[..]].concat())?;
             let differences = warm_start_differences(&common, &config);
-            let found = differences.iter().find(|found| !arm.alone || is_of_judging(&found.key));
+            let found = differences.iter().find(|found| !arm.alone || is_read_by_evaluation(&found.key));
             if let Some(found) = found {
                 let problem = match arm.alone {
                     true => "which decides about what all arms are judged by; set it for all arms",
@@ -191,9 +191,9 @@ fn flags(values: &[String]) -> String {
 }
 
 /// Whether this key decides about the goals and steps that arms are judged on, or how.
-fn is_of_judging(key: &str) -> bool {
-    let judged = ["seed", "shop_r1.mix", "shop_r1.dead_ends", "shop_r1.eval_steps", "prompt.results_shown"];
-    let practice = ["catalog.practice_shops", "catalog.practice_products", "evaluation.warm_start_every"];
+fn is_read_by_evaluation(key: &str) -> bool {
+    let judged = ["seed", "shop_r1.mix", "shop_r1.terminate_share", "shop_r1.eval_examples", "prompt.results_shown"];
+    let practice = ["catalog.auxiliary_shops", "catalog.auxiliary_products", "evaluation.warm_start_every"];
     let in_section = key.starts_with("catalog.") || key.starts_with("evaluation.");
     judged.contains(&key) || (in_section && !practice.contains(&key))
 }
@@ -216,14 +216,14 @@ mod tests {
     const TWO: &str = r#"
         seeds = [0, 3]
         baseline = "founding"
-        set = ["learner.steps=7"]
+        set = ["rl.steps=7"]
 
         [[arm]]
         name = "apo"
 
         [[arm]]
         name = "founding"
-        set = ["learner.loss=wsft", "learner.steps=8"]
+        set = ["rl.loss.kind=wsft", "rl.steps=8"]
     "#;
 
     fn load(text: &str) -> Result<Comparison> {
@@ -240,21 +240,21 @@ mod tests {
     #[test]
     fn an_arm_is_the_common_configuration_with_its_own_values_over_it() {
         let two = load(TWO).unwrap();
-        let steps = |arm: &Arm| (arm.config(3).seed, arm.config(3).learner.steps);
+        let steps = |arm: &Arm| (arm.config(3).seed, arm.config(3).rl.steps);
         assert_eq!(two.arms.iter().map(steps).collect::<Vec<_>>(), [(3, 7), (3, 8)]);
         assert_eq!((two.baseline, two.seeds.as_slice()), (1, &[0, 3][..]));
         assert_eq!(
             two.command(&two.arms[1], 3),
-            "webshop train --set 'learner.steps=7' --set 'learner.loss=wsft' --set 'learner.steps=8' --seed 3"
+            "webshop train --set 'rl.steps=7' --set 'rl.loss.kind=wsft' --set 'rl.steps=8' --seed 3"
         );
     }
 
     #[test]
     fn values_given_beside_the_file_are_over_those_of_all_arms_and_under_those_of_one() {
-        let two = load_with(TWO, &["learner.steps=9".into(), "learner.lr=0.5".into()]).unwrap();
-        let values = |arm: &Arm| (arm.config(0).learner.steps, arm.config(0).learner.lr);
+        let two = load_with(TWO, &["rl.steps=9".into(), "rl.lr=0.5".into()]).unwrap();
+        let values = |arm: &Arm| (arm.config(0).rl.steps, arm.config(0).rl.lr);
         assert_eq!(two.arms.iter().map(values).collect::<Vec<_>>(), [(9, 0.5), (8, 0.5)]);
-        assert!(two.whole_command().ends_with("two.toml --set 'learner.steps=9' --set 'learner.lr=0.5'"));
+        assert!(two.whole_command().ends_with("two.toml --set 'rl.steps=9' --set 'rl.lr=0.5'"));
     }
 
     #[test]
@@ -285,28 +285,28 @@ mod tests {
             ("[0, 3]", "[]", "cannot be used: `seeds` names none"),
             ("= \"founding\"", "= \"grpo\"", "cannot be used: `baseline` names no arm: `grpo`"),
             (
-                "\"learner.steps=8\"",
+                "\"rl.steps=8\"",
                 "\"warm_start.lr=1\"",
                 "cannot be used: arm `founding` changes `warm_start.lr`, which the common warm start depends on; set \
                  it for all arms, compare in another file, or give the arm a warm start of its own by `alone = true`",
             ),
             (
-                "\"learner.steps=8\"",
+                "\"rl.steps=8\"",
                 "\"seed=1\"",
                 "cannot be used: arm `founding` changes `seed`, which the common warm start depends on; set it for \
                  all arms, compare in another file, or give the arm a warm start of its own by `alone = true`",
             ),
             (
-                "learner.steps=8",
-                "learner.lrr=8",
-                "unknown configuration key `learner.lrr` (did you mean `learner.lr`?)",
+                "rl.steps=8",
+                "rl.lrr=8",
+                "unknown configuration key `rl.lrr` (did you mean `rl.lr`?)",
             ),
         ] {
             assert_eq!(refusal(from, to), problem);
         }
         assert!(refusal("seeds", "sseeds").contains("unknown field `sseeds`"));
         assert_eq!(
-            refusal("\"learner.steps=8\"", "\"evaluation.episodes=7\"]\nalone = true #"),
+            refusal("\"rl.steps=8\"", "\"evaluation.episodes=7\"]\nalone = true #"),
             "cannot be used: arm `founding` changes `evaluation.episodes`, which decides about what all arms are judged \
              by; set it for all arms"
         );

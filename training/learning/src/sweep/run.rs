@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sweep::plan::{Arm, Comparison};
 use crate::sweep::queue::work_off;
-use crate::run::branch::{branch, warm_start_differences};
+use crate::run::branch::{branch_run, warm_start_differences};
 use crate::run::folder::RunFolder;
 use crate::config::{Config, KeyDifference};
 use crate::run::atomic::read_json;
 use crate::error::{Result, TrainingError};
 use crate::observer::Observer;
-use crate::trainer::{Stages, train, warm_up};
+use crate::trainer::{RunSummary, train, warm_up};
 
 /// Where the runs of a comparison lie, and what is made of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl Work<'_> {
     fn warm_start(&self, seed: u64) -> Result<()> {
         let config = self.comparison.warm_start(seed);
         let run = match self.begun_warm_start(seed)? {
-            Some(run) if stages(&run)?.is_some_and(|stages| stages.warm_start.is_some()) => return Ok(()),
+            Some(run) if summary(&run)?.is_some_and(|summary| summary.warm_start.is_some()) => return Ok(()),
             Some(run) => run,
             None => RunFolder::create(&self.folder.warm_start(seed), &config)?,
         };
@@ -158,12 +158,12 @@ impl Work<'_> {
         let config = self.config(arm, seed);
         let root = self.folder.run(&arm.name, seed);
         let run = match self.begun_run(arm, seed)? {
-            Some(run) if stages(&run)?.is_some_and(|stages| stages.learned.is_some()) => return Ok(()),
+            Some(run) if summary(&run)?.is_some_and(|summary| summary.learned.is_some()) => return Ok(()),
             Some(run) => run,
             None if arm.is_alone => RunFolder::create(&root, &config)?,
             None => {
-                let (warm_start, _) = RunFolder::look(&self.folder.warm_start(seed))?;
-                branch(&warm_start, &root, &config)?
+                let (warm_start, _) = RunFolder::open(&self.folder.warm_start(seed))?;
+                branch_run(&warm_start, &root, &config)?
             }
         };
         run.save_command(&self.comparison.command(arm, seed))?;
@@ -184,8 +184,7 @@ fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Re
         Some(found) => Err(TrainingError::bad_file(
             root,
             format!(
-                "it was made with `{} = {}`, and this comparison says `{}`; remove it, or name another folder with \
-                 `--out`",
+                "it was made with `{} = {}`, and this comparison says `{}`; remove it, or use another folder",
                 found.key, found.here, found.there
             ),
         )),
@@ -193,6 +192,6 @@ fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Re
 }
 
 /// What a run found out, if it came to its end.
-pub(super) fn stages(run: &RunFolder) -> Result<Option<Stages>> {
+pub(super) fn summary(run: &RunFolder) -> Result<Option<RunSummary>> {
     run.summary().exists().then(|| read_json(&run.summary())).transpose()
 }

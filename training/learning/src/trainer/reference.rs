@@ -1,78 +1,125 @@
-//! The reference: who it is, what it could expect of a goal, and which goals are worth learning on.
+//! The reference policy: its weights, the goals of RL, and V* of the goals drawn so far.
 //!
-//! V* of a goal is estimated when the goal is first drawn, from rollouts at coordinates of their own, so that it is the
-//! same number whenever that is. `value.json` keeps what was estimated; a run that is resumed, or another that shares its
-//! folder of values, finds it there, and counts its tokens and seconds as if it had written them.
+//! V* of a goal is estimated when RL draws the goal for the first time, from rollouts with coordinates of their own, so
+//! its value does not depend on when that happens. A resumed run reads the values back (`value_cache`) and is charged
+//! the same tokens and seconds.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use rand::Rng;
-use serde::{Deserialize, Serialize};
-use webshop_agent::{Episode, Task};
 use webshop_lm::Qwen2;
 use webshop_products::Purpose;
 
-use crate::trainer::{Trainer, VALUE_STEP, kind};
-use crate::run::folder::step_name;
-use crate::config::ValueConfig;
-use crate::run::atomic::{read_json, remove_if_there, write_json};
+use crate::config::{Config, RlMode, ValueConfig};
+use crate::data::task_set::TaskId;
 use crate::error::Result;
-use crate::data::task_set::GroundGoal;
-use crate::loss::ScoredTurn;
 use crate::metrics::{Metric, Record};
 use crate::model::network::Network;
-use crate::value::{GoalValue, ReferenceTrip, ValueKey, ValueTable};
+use crate::run::atomic::remove_if_there;
+use crate::run::clock::Clock;
+use crate::trainer::VALUE_STEP;
+use crate::trainer::experiment::Experiment;
+use crate::trainer::progress::Progress;
+use crate::trainer::task_source::{TaskSource, task_source};
+use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
+use crate::trainer::value_cache::ValueCache;
 
-/// Folder of the first reference in the run folder.
-const REFERENCE: &str = "reference";
-/// From which learner step on N is half, and a quarter, of what it was, where it falls; and the least it falls to.
+/// Schedule of N with `value.adaptive`: (first step, divisor of N, lower bound).
 const FEWER_SAMPLES: [(u64, usize, usize); 2] = [(100, 4, 2), (30, 2, 4)];
 
-/// The reference and what is known of it.
-pub(super) struct Guide {
-    pub(super) network: Network,
-    /// The learner step at which it was the policy.
-    pub(super) since: u64,
-    /// The stage of the curriculum whose goals these are.
+/// A frozen policy with V* under it.
+pub(super) struct ReferencePolicy<'a> {
+    ex: &'a Experiment<'a>,
+    network: Network,
+    /// The RL step at which it was the policy.
+    since: u64,
+    /// The stage of the curriculum that its goals belong to.
     stage: usize,
-    /// Goals to learn on, by shop and goal.
-    pool: Vec<GroundGoal>,
-    /// V* of the goals that were drawn.
-    pub(super) values: ValueTable,
+    source: Box<dyn TaskSource + 'a>,
+    /// Goals that RL draws from, sorted.
+    pool: Vec<TaskId>,
+    /// V* of the goals drawn so far.
+    values: ValueTable,
 }
 
-/// What V* of some goals costs whoever asks for it first.
+/// What V* of some goals cost.
 #[derive(Clone, Copy, Default)]
 #[must_use]
-pub(super) struct Cost {
-    /// Tokens the reference wrote for it, in whichever run that was.
+struct Cost {
+    /// Tokens of the reference rollouts, whichever run made them.
     tokens: u64,
-    /// Seconds that other runs spent on it; those of this one its clock has seen.
+    /// Seconds that other runs spent on them; the clock of this run counts its own.
     seconds: f64,
 }
 
-/// How long the goals in a shared folder of values took.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
-struct Effort {
-    goals: u64,
-    seconds: f64,
-}
-
-impl Effort {
-    /// Of so many goals, at the mean of all.
-    fn of(self, n_goals: usize) -> f64 {
-        self.seconds * n_goals as f64 / self.goals.max(1) as f64
+impl<'a> ReferencePolicy<'a> {
+    /// The reference of RL step `step` with the values known by then. The model folder of a new reference must exist.
+    pub(super) fn open(ex: &'a Experiment<'a>, progress: &mut Progress, step: u64) -> Result<Self> {
+        let since = last_refresh(ex, step);
+        let stage = progress.state.curriculum_stage;
+        let model = ex.policy.frozen(&ex.reference_folder(since))?;
+        let (source, task_set) = task_source(ex, stage)?;
+        let key = value_key(ex, &model, since, task_set)?;
+        let pool = source.goals(progress.state.step)?;
+        let network = Network::new(&model, ex.compute)?;
+        let values = ValueTable::new(key, ex.config.value.beta1);
+        let mut reference = Self { ex, network, since, stage, source, pool, values };
+        let began = since.max(progress.state.stage_since);
+        let cost = reference.keep_widest_spread(&progress.clock)?;
+        if step == began {
+            reference.charge(cost, progress);
+            progress.state.forks.forget_rewards();
+        }
+        if ex.needs_values() {
+            for earlier in began..step {
+                let goals = reference.draw_goals(earlier);
+                // The run was charged for these at their step.
+                let _ = reference.estimate(&goals, earlier, &progress.clock)?;
+            }
+        }
+        Ok(reference)
     }
-}
 
-impl Guide {
-    /// The goals of a learner step, shuffled anew each time all were visited.
-    pub(super) fn goals_of(&self, trainer: &Trainer<'_>, step: u64) -> Vec<GroundGoal> {
+    /// Whether it is the reference of RL step `step` at the current stage of the curriculum.
+    pub(super) fn is_current(&self, progress: &Progress, step: u64) -> bool {
+        (self.since, self.stage) == (last_refresh(self.ex, step), progress.state.curriculum_stage)
+    }
+
+    /// Whether it is the policy from before the first RL step.
+    pub(super) fn is_first(&self) -> bool {
+        self.since == 0
+    }
+
+    pub(super) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The RL step at which it was the policy.
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Where the rollouts of its stage come from.
+    pub(super) fn source(&self) -> &dyn TaskSource {
+        self.source.as_ref()
+    }
+
+    /// V* of a goal with its evidence, if it is known.
+    pub(super) fn value(&self, goal: TaskId) -> Option<&GoalValue> {
+        self.values.get(goal.shop, goal.goal.0)
+    }
+
+    /// V* of a goal; 0 if it is not known, as for losses that do not use it.
+    pub(super) fn v_star(&self, goal: TaskId) -> f64 {
+        self.value(goal).map_or(0.0, |value| value.v_star)
+    }
+
+    /// The goals of an RL step. The pool is shuffled again each time all its goals were drawn.
+    pub(super) fn draw_goals(&self, step: u64) -> Vec<TaskId> {
         let n = self.pool.len() as u64;
-        let per_step = trainer.config.learner.goals_per_step() as u64;
+        let per_step = self.ex.config.rl.goals_per_step() as u64;
         let order = |epoch: u64| {
-            let mut rng = trainer.seed().rng(Purpose::GoalSampling, &[1 + epoch]);
+            let mut rng = self.ex.seed().rng(Purpose::GoalSampling, &[1 + epoch]);
             let mut order: Vec<usize> = (0..self.pool.len()).collect();
             for i in (1..order.len()).rev() {
                 order.swap(i, rng.random_range(0..=i as u64) as usize);
@@ -89,262 +136,138 @@ impl Guide {
         draws.map(goal).collect()
     }
 
-    /// The reference, if it is the first one.
-    pub(super) fn first_reference(&self) -> Option<&Network> {
-        (self.since == 0).then_some(&self.network)
+    /// Makes V* of the goals of RL step `step` known, if the loss needs it, and records what it was.
+    pub(super) fn estimate_values(
+        &mut self,
+        goals: &[TaskId],
+        step: u64,
+        progress: &mut Progress,
+        record: &mut Record,
+    ) -> Result<()> {
+        record.set(Metric::ValueAge, (step - self.since) as f64);
+        if self.ex.needs_values() {
+            let n_known = goals.iter().filter(|goal| self.value(**goal).is_some()).count();
+            record.set(Metric::ValueHitRate, n_known as f64 / goals.len() as f64);
+            let cost = self.estimate(goals, step, &progress.clock)?;
+            self.charge(cost, progress);
+            record
+                .set(Metric::ValueMean, self.values.mean_v_star())
+                .set(Metric::ValueShareWithoutSuccess, self.values.share_without_success())
+                .set(Metric::ValueBias, self.values.mean_bias());
+        }
+        Ok(())
     }
 
-    /// Learner steps since the reference was the policy.
-    pub(super) fn age(&self, step: u64) -> u64 {
-        step - self.since
+    fn charge(&self, cost: Cost, progress: &mut Progress) {
+        progress.state.tokens += cost.tokens;
+        progress.clock.charge(cost.seconds);
     }
 
-    /// V* of a goal that was drawn.
-    pub(super) fn value(&self, goal: GroundGoal) -> Option<&GoalValue> {
-        self.values.get(goal.shop, goal.goal.0)
+    /// Keeps the share `value.keep_spread` of the pool: the goals whose reference rewards have the largest spread.
+    fn keep_widest_spread(&mut self, clock: &Clock) -> Result<Cost> {
+        let share = self.ex.config.value.keep_spread;
+        if share == 1.0 {
+            return Ok(Cost::default());
+        }
+        let pool = self.pool.clone();
+        let cost = self.estimate(&pool, 0, clock)?;
+        let spread = |goal: &TaskId| self.value(*goal).map_or(0.0, GoalValue::spread);
+        let mut by_spread: Vec<(f64, TaskId)> = pool.iter().map(|goal| (spread(goal), *goal)).collect();
+        by_spread.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        by_spread.truncate(((pool.len() as f64 * share).ceil() as usize).max(1));
+        self.pool = by_spread.into_iter().map(|(_, goal)| goal).collect();
+        self.pool.sort();
+        Ok(cost)
     }
 
-    /// Records what is known of the goals drawn so far.
-    pub(super) fn record(&self, record: &mut Record) {
-        record
-            .set(Metric::ValueMean, self.values.mean_v_star())
-            .set(Metric::ValueShareWithoutSuccess, self.values.share_without_success())
-            .set(Metric::ValueBias, self.values.mean_bias());
+    /// Makes V* of `goals` known, which RL step `step` drew: from the cache, else from N rollouts each.
+    fn estimate(&mut self, goals: &[TaskId], step: u64, clock: &Clock) -> Result<Cost> {
+        let new: BTreeSet<TaskId> =
+            goals.iter().copied().filter(|goal| self.value(*goal).is_none()).collect();
+        if new.is_empty() {
+            return Ok(Cost::default());
+        }
+        let config = &self.ex.config.value;
+        let mut cache = ValueCache::open(config, self.ex.run, self.values.key())?;
+        let is_cached = |goal: &TaskId| cache.table.get(goal.shop, goal.goal.0).is_some();
+        let missing: Vec<TaskId> = new.iter().copied().filter(|goal| !is_cached(goal)).collect();
+        let seconds = cache.seconds_of(new.len() - missing.len());
+        if !missing.is_empty() {
+            let began = clock.seconds();
+            let n_samples = samples_at(config, step);
+            self.ex.observer.begin("V*", (missing.len() * n_samples) as u64, 0);
+            let rollouts =
+                self.source.reference_rollouts(&self.network, &missing, VALUE_STEP + self.since, n_samples)?;
+            self.ex.observer.end();
+            for (goal, rollouts) in missing.iter().zip(rollouts).filter(|(_, rollouts)| !rollouts.is_empty()) {
+                cache.table.insert(goal.shop, goal.goal.0, &rollouts);
+            }
+            cache.save(missing.len(), clock.seconds() - began)?;
+        }
+        let mut tokens = 0;
+        for value in new.iter().filter_map(|goal| cache.table.get(goal.shop, goal.goal.0)) {
+            tokens += value.n_tokens;
+            self.values.put(value.clone());
+        }
+        if cache.is_shared() {
+            self.values.save(&self.ex.run.value())?;
+        }
+        Ok(Cost { tokens, seconds })
     }
 }
 
-/// N of a learner step, as founded: the first goals are the ones that are met again most often.
-pub(crate) fn samples_at(config: &ValueConfig, step: u64) -> usize {
+/// The RL step at which the reference of `step` was the policy.
+pub(super) fn last_refresh(ex: &Experiment<'_>, step: u64) -> u64 {
+    let refresh = ex.config.value.refresh;
+    step.checked_div(refresh).map_or(0, |times| times * refresh)
+}
+
+/// Removes the folders of references that no run resumed at optimizer step `step` needs; the first is kept.
+pub(super) fn remove_unneeded(ex: &Experiment<'_>, step: u64) -> Result<()> {
+    let refresh = ex.config.value.refresh;
+    let rl_step = step.saturating_sub(ex.first_rl_step());
+    // The reference of the previous step is needed until the next step has begun.
+    let needed = last_refresh(ex, rl_step.saturating_sub(1));
+    for since in (1..needed).filter(|since| since.is_multiple_of(refresh)).rev() {
+        let folder = ex.reference_folder(since);
+        if !folder.exists() {
+            break;
+        }
+        remove_if_there(&folder)?;
+    }
+    Ok(())
+}
+
+/// N of an RL step: with `value.adaptive` it falls, since early goals are drawn again most often.
+fn samples_at(config: &ValueConfig, step: u64) -> usize {
     let fewer = FEWER_SAMPLES.into_iter().find(|(from, ..)| config.adaptive && step >= *from);
     fewer.map_or(config.samples, |(_, divisor, least)| {
         (config.samples / divisor).max(least).min(config.samples)
     })
 }
 
-impl Trainer<'_> {
-    /// The reference of learner step `step` and what was known of it then.
-    pub(super) fn guide_at(&mut self, step: u64) -> Result<Guide> {
-        let since = self.last_refresh(step);
-        let folder = self.reference_folder(since);
-        if step == since {
-            self.save_model(&folder)?;
-        }
-        let model = self.actor.frozen(&folder)?;
-        let key = self.value_key(&model, since)?;
-        let beta1 = self.config.value.beta1;
-        let pool = if self.practises_steps() {
-            self.pool_of_steps()?
-        } else {
-            let mut pool = self.stage.sample(self.seed(), self.config.value.goals);
-            pool.sort();
-            pool
-        };
-        let stage = self.state.stage;
-        let network = Network::new(&model, self.compute)?;
-        let mut guide = Guide { network, since, stage, pool, values: ValueTable::new(key, beta1) };
-        let began = since.max(self.state.stage_since);
-        let cost = self.keep_widest(&mut guide)?;
-        if step == began {
-            self.pay(cost);
-            self.state.forks.forget_rewards();
-        }
-        if self.wants_values() {
-            for earlier in began..step {
-                let goals = guide.goals_of(self, earlier);
-                let _paid_before = self.estimate(&mut guide, &goals, earlier)?;
-            }
-        }
-        Ok(guide)
-    }
-
-    /// Takes it as spent.
-    pub(super) fn pay(&mut self, cost: Cost) {
-        self.state.tokens += cost.tokens;
-        self.clock.charge(cost.seconds);
-    }
-
-    /// Whether this is the guide of learner step `step`.
-    pub(super) fn is_guided_by(&self, guide: &Guide, step: u64) -> bool {
-        (guide.since, guide.stage) == (self.last_refresh(step), self.state.stage)
-    }
-
-    /// The learner step at which the reference of `step` was the policy.
-    fn last_refresh(&self, step: u64) -> u64 {
-        let refresh = self.config.value.refresh;
-        step.checked_div(refresh).map_or(0, |times| times * refresh)
-    }
-
-    /// Removes the references that no run resumed from here on will ask for; the first is kept.
-    pub(super) fn forget_references(&self) -> Result<()> {
-        let refresh = self.config.value.refresh;
-        let learner_step = self.state.step.saturating_sub(self.first_learner_step());
-        // That of the step before may be asked for until the next one has begun.
-        let needed = self.last_refresh(learner_step.saturating_sub(1));
-        for since in (1..needed).filter(|since| since.is_multiple_of(refresh)).rev() {
-            let folder = self.reference_folder(since);
-            if !folder.exists() {
-                break;
-            }
-            remove_if_there(&folder)?;
-        }
-        Ok(())
-    }
-
-    /// The policy as it was before the first learner step.
-    pub(super) fn first_reference(&self) -> Result<Network> {
-        Network::new(&self.actor.frozen(&self.reference_folder(0))?, self.compute)
-    }
-
-    fn reference_folder(&self, since: u64) -> PathBuf {
-        match since {
-            0 => self.run.root().join(REFERENCE),
-            _ => self.run.root().join(format!("{REFERENCE}-{}", step_name(since))),
-        }
-    }
-
-    fn value_key(&self, reference: &Qwen2, since: u64) -> Result<ValueKey> {
-        let Self { config, .. } = self;
-        let (value, learner) = (&config.value, &config.learner);
-        let kind = kind(self.compute);
-        let steps = if self.practises_steps() { format!(", {:?}", config.shop_r1) } else { String::new() };
-        let conditions = format!(
-            "seed {}, since {since}, N {}{}, reward {:?} less {}, temperature {}, top_p {}, {:?}, at most {} actions{steps}{}{kind}",
-            config.seed,
-            value.samples,
-            if value.adaptive { " at first" } else { "" },
-            learner.reward,
-            config.malformed_penalty(),
-            learner.temperature,
-            learner.top_p,
-            config.prompt,
-            config.run.max_steps,
-            if kind.is_empty() { "" } else { ", on " },
-        );
-        Ok(ValueKey {
-            reference: reference.fingerprint()?,
-            prompt: self.actor.prompt_version()?,
-            ground: self.stage.fingerprint(),
-            conditions,
-        })
-    }
-
-    /// Keeps the share of the goals on which the reference's trips differ most, where that is asked for.
-    fn keep_widest(&mut self, guide: &mut Guide) -> Result<Cost> {
-        let share = self.config.value.keep_spread;
-        if share == 1.0 {
-            return Ok(Cost::default());
-        }
-        let pool = guide.pool.clone();
-        let cost = self.estimate(guide, &pool, 0)?;
-        let spread = |goal: &GroundGoal| guide.value(*goal).map_or(0.0, GoalValue::spread);
-        let mut by_spread: Vec<(f64, GroundGoal)> = pool.iter().map(|goal| (spread(goal), *goal)).collect();
-        by_spread.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        by_spread.truncate(((pool.len() as f64 * share).ceil() as usize).max(1));
-        guide.pool = by_spread.into_iter().map(|(_, goal)| goal).collect();
-        guide.pool.sort();
-        Ok(cost)
-    }
-
-    /// Sees to it that V* of `goals`, drawn at `step`, is known.
-    pub(super) fn estimate(&mut self, guide: &mut Guide, goals: &[GroundGoal], step: u64) -> Result<Cost> {
-        let beta1 = self.config.value.beta1;
-        let new: BTreeSet<GroundGoal> =
-            goals.iter().copied().filter(|goal| guide.value(*goal).is_none()).collect();
-        if new.is_empty() {
-            return Ok(Cost::default());
-        }
-        let path = self.values_path(&guide.values);
-        let is_shared = path != self.run.value();
-        let effort_path = path.with_extension("seconds.json");
-        let mut effort: Effort =
-            if effort_path.exists() { read_json(&effort_path)? } else { Effort::default() };
-        let mut kept = ValueTable::load(&path, guide.values.key(), beta1)?;
-        let known = |goal: &GroundGoal| kept.get(goal.shop, goal.goal.0).is_some();
-        let missing: Vec<GroundGoal> = new.iter().copied().filter(|goal| !known(goal)).collect();
-        let seconds = effort.of(new.len() - missing.len());
-        if !missing.is_empty() {
-            let began = self.clock.seconds();
-            let n_samples = samples_at(&self.config.value, step);
-            let trips = self.reference_trips(guide, &missing, n_samples)?;
-            for (goal, trips) in missing.iter().zip(trips).filter(|(_, trips)| !trips.is_empty()) {
-                kept.insert(goal.shop, goal.goal.0, &trips);
-            }
-            kept.save(&path)?;
-            if is_shared {
-                effort.goals += missing.len() as u64;
-                effort.seconds += self.clock.seconds() - began;
-                write_json(&effort_path, &effort)?;
-            }
-        }
-        let mut tokens = 0;
-        for value in new.iter().filter_map(|goal| kept.get(goal.shop, goal.goal.0)) {
-            tokens += value.n_tokens;
-            guide.values.put(value.clone());
-        }
-        if is_shared {
-            guide.values.save(&self.run.value())?;
-        }
-        Ok(Cost { tokens, seconds })
-    }
-
-    /// The file in which values of these conditions are kept from run to run, or the run's own.
-    fn values_path(&self, values: &ValueTable) -> PathBuf {
-        match &self.config.value.cache {
-            Some(folder) => folder.join(format!("value-{}.json", &values.key().digest()[..16])),
-            None => self.run.value(),
-        }
-    }
-
-    /// What the reference makes of each of `goals`, so many times; nothing of those whose steps are practised and that
-    /// have none.
-    fn reference_trips(
-        &self,
-        guide: &Guide,
-        goals: &[GroundGoal],
-        n_samples: usize,
-    ) -> Result<Vec<Vec<ReferenceTrip>>> {
-        let at = VALUE_STEP + guide.since;
-        self.observer.begin("V*", (goals.len() * n_samples) as u64, 0);
-        let trips = if self.practises_steps() {
-            self.reference_answers(guide, goals, (at, n_samples))?
-        } else {
-            let of_goal = |goal: &GroundGoal| {
-                let goal = *goal;
-                (0..n_samples as u64).map(move |sample| self.task(goal, at, sample))
-            };
-            let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
-            let episodes = self.play(&guide.network, &tasks, &|| self.observer.advance(1, ""))?;
-            let of_goals = episodes.chunks(n_samples);
-            of_goals.map(|trips| trips.iter().map(|trip| self.reference_trip(trip)).collect()).collect()
-        };
-        self.observer.end();
-        Ok(trips)
-    }
-
-    fn reference_trip(&self, episode: &Episode) -> ReferenceTrip {
-        let n_between = episode.turns.len().saturating_sub(1);
-        ReferenceTrip {
-            reward: self.reward(episode),
-            n_tokens: episode.n_sampled_tokens(),
-            states: episode
-                .turns
-                .iter()
-                .take(n_between)
-                .map(|turn| turn.after.observation.number())
-                .collect(),
-        }
-    }
-}
-
-/// The turns of a trip that have tokens, with V* of what they led to where `v_state` knows it.
-pub(super) fn scored_turns(episode: &Episode, v_state: impl Fn(u64) -> Option<f64>) -> Vec<ScoredTurn> {
-    let seen = std::iter::once(episode.start).chain(episode.turns.iter().map(|turn| turn.after));
-    let said = episode.turns.iter().zip(seen).filter_map(|(turn, before)| {
-        let n_tokens = turn.tokens.as_ref()?.completion.ids.len();
-        let state = before.observation.number();
-        Some(ScoredTurn { n_tokens, state, v_next: v_state(turn.after.observation.number()) })
-    });
-    said.collect()
+fn value_key(ex: &Experiment<'_>, reference: &Qwen2, since: u64, task_set: String) -> Result<ValueKey> {
+    let Config { value, rl, .. } = ex.config;
+    Ok(ValueKey {
+        version: VALUE_KEY_VERSION,
+        reference: reference.fingerprint()?,
+        prompt: ex.policy.prompt_version()?,
+        results_shown: ex.config.prompt.results_shown,
+        max_context: ex.config.prompt.max_context,
+        max_turn_tokens: ex.config.prompt.max_turn_tokens,
+        max_steps: ex.config.run.max_steps,
+        task_set,
+        seed: ex.config.seed,
+        since,
+        samples: value.samples,
+        adaptive: value.adaptive,
+        reward: rl.reward,
+        malformed_penalty: ex.config.malformed_penalty(),
+        temperature: rl.temperature,
+        top_p: rl.top_p,
+        single_step: (rl.mode == RlMode::SingleStep).then(|| ex.config.shop_r1.clone()),
+        compute: ex.compute_kind(),
+    })
 }
 
 #[cfg(test)]
@@ -352,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_founding_schedule_takes_fewer_samples_later() {
+    fn the_adaptive_schedule_takes_fewer_samples_later() {
         let config = |samples, adaptive| ValueConfig { samples, adaptive, ..ValueConfig::default() };
         let at = |samples, step| samples_at(&config(samples, true), step);
         assert_eq!([at(16, 0), at(16, 29), at(16, 30), at(16, 99), at(16, 100)], [16, 16, 8, 8, 4]);

@@ -1,260 +1,198 @@
-//! Learning from own trips.
+//! Reinforcement learning: the loop of A*-PO, stage 2, for any loss and task source.
+//!
+//! Paper: arXiv 2505.20686, algorithm 1. Each step draws goals x, makes V*(x) known, samples rollouts y with rewards r,
+//! and takes gradient steps on the loss of A = r − V*. Deviations from the paper are listed in the files of the losses.
 
-use webshop_agent::{Episode, Task};
-
-use crate::trainer::reference::{Guide, scored_turns};
-use crate::trainer::{MIXED_STEP, Trainer, stage_of};
-use crate::error::Result;
-use webshop_evaluation::summarize;
-use crate::model::gradient::Gradients;
-use crate::data::task_set::GroundGoal;
-use crate::loss::step::{LearnTerms, learn_step};
-use crate::loss::{Judged, Learner, Prepared, Scored, Target, learner};
-use crate::metrics::{Metric, Phase, Record};
-use crate::model::network::Network;
-use crate::optimizer::Schedule;
-use crate::metrics::record::{record_learning, record_malformed, record_rollout};
-use crate::data::trajectory::Trajectory;
+use crate::config::RlConfig;
 use crate::data::demonstrations::cloning_gradient;
+use crate::data::task_set::TaskId;
+use crate::data::trajectory::Trajectory;
+use crate::error::Result;
+use crate::loss::step::{Scoring, UpdateStatistics, loss_gradient};
+use crate::loss::{Loss, Prepared, Target, loss};
+use crate::metrics::record::record_update;
+use crate::metrics::{Metric, Phase, Record};
+use crate::model::gradient::Gradients;
+use crate::optimizer::Schedule;
+use crate::trainer::reference::{ReferencePolicy, last_refresh};
+use crate::trainer::task_source::{RolloutRequest, Rollouts};
+use crate::trainer::{MIXED_STEP, Trainer, sft};
 
-/// Norms of gradients that must be known before clipping follows them.
-const FEWEST_NORMS: usize = 10;
+/// Number of gradient norms that must be known before `optimizer.grad_clip_quantile` applies.
+const MIN_NORMS: usize = 10;
 
-impl Trainer<'_> {
-    /// Learns until its steps are done or its tokens are spent.
-    pub(super) fn learn(&mut self) -> Result<()> {
-        let config = &self.config.learner;
-        let learner = learner(self.config);
-        let schedule = Schedule {
-            peak: config.lr,
-            warmup: config.warmup_steps,
-            total: config.steps,
-            decay: config.decay,
-        };
-        let first = self.first_learner_step();
-        let is_over = |trainer: &Self| trainer.state.step >= first + config.steps || trainer.is_spent();
-        if self.state.step > first && is_over(self) {
-            return Ok(());
+/// Trains until the steps are done or the token budget is spent.
+pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
+    let (ex, first) = (trainer.ex, trainer.ex.first_rl_step());
+    let mut rl = Rl { config: &ex.config.rl, loss: loss(ex.config), trainer };
+    if rl.trainer.progress.state.step > first && rl.is_over() {
+        return Ok(());
+    }
+    let mut reference = rl.reference()?; // π_ref
+    ex.observer.begin(rl.loss.name(), rl.config.steps, rl.step());
+    while !rl.is_over() {
+        let (step, began) = (rl.step(), rl.trainer.progress.clock.seconds());
+        let _span = tracing::debug_span!("rl_step", step).entered();
+        let mut record = Record::new(Phase::Learn, rl.trainer.progress.state.step + 1);
+        if step == 0 {
+            // The optimizer moments of the cloning loss do not fit this loss.
+            rl.trainer.train_state.restart(rl.config.optimizer, &ex.config.optimizer)?;
         }
-        let mut guide = self.guide_at(self.state.step - first)?;
-        self.observer.begin(learner.name(), config.steps, self.state.step - first);
-        while !is_over(self) {
-            let began = self.clock.seconds();
-            let step = self.state.step - first;
-            if step == 0 {
-                // Moments of the cloning gradient say nothing about this one.
-                self.student.restart(config.optimizer, &self.config.optimizer)?;
-            }
-            if !self.is_guided_by(&guide, step) {
-                guide = self.guide_at(step)?;
-            }
-            let mut record = Record::new(Phase::Learn, self.state.step + 1);
-            let goals = guide.goals_of(self, step);
-            self.value_goals(&mut guide, &goals, step, &mut record)?;
-            let (batch, scored) = match self.practises_steps() {
-                true => self.make_answers(learner.as_ref(), &guide, &goals, step, &mut record)?,
-                false => self.make_trips(learner.as_ref(), &guide, &goals, step, &mut record)?,
-            };
-            let lr = schedule.lr(step, self.share_spent());
-            let training = self.clock.seconds();
-            self.descend(&guide, learner.as_ref(), &batch, &scored, lr, &mut record)?;
-            // A skipped step has no speed.
-            if record.get(Metric::TrainLoss).is_some() {
-                let n_tokens = config.epochs * batch.iter().map(|trip| trip.ids.len()).sum::<usize>();
-                self.pace.trained(n_tokens, self.clock.seconds() - training);
-            }
-            if self.has_mastered(&mut record) {
-                self.next_stage(step + 1)?;
-            }
-            self.state.step += 1;
-            self.log(&record, began)?;
-            let (name, share) = match record.get(Metric::RolloutExactAction) {
-                Some(exact) => ("exact", exact),
-                None => ("success", record.get(Metric::RolloutSuccessRate).unwrap_or_default()),
-            };
-            self.observer.advance(1, &format!("{name} {:.1} %", 100.0 * share));
-            let total = if is_over(self) { step + 1 } else { config.steps };
-            self.maybe_evaluate(Phase::Learn, step + 1, total, Some(&guide))?;
-            self.maybe_save_or_stop()?;
+        if !reference.is_current(&rl.trainer.progress, step) {
+            reference = rl.reference()?;
         }
-        self.observer.end();
-        Ok(())
+        let goals = reference.draw_goals(step); // x
+        reference.estimate_values(&goals, step, &mut rl.trainer.progress, &mut record)?; // V*(x)
+        let rollouts = rl.sample(&reference, &goals, &mut record)?; // y ~ π(·|x), r(x, y)
+        rl.learn(&reference, &rollouts, &mut record)?; // A = r − V*, θ ← θ − η ∇L
+        rl.advance_curriculum(step, &mut record);
+        rl.finish_step(&reference, &record, began)?;
+    }
+    ex.observer.end();
+    Ok(())
+}
+
+/// The RL phase of a run.
+struct Rl<'t, 'a> {
+    trainer: &'t mut Trainer<'a>,
+    config: &'t RlConfig,
+    loss: Box<dyn Loss>,
+}
+
+impl<'a> Rl<'_, 'a> {
+    /// RL steps taken so far.
+    fn step(&self) -> u64 {
+        self.trainer.progress.state.step - self.trainer.ex.first_rl_step()
     }
 
-    /// Whether the step's trips end the stage of the curriculum, which is recorded.
-    fn has_mastered(&self, record: &mut Record) -> bool {
-        let curriculum = &self.config.curriculum;
-        if !curriculum.thresholds.is_empty() {
-            record.set(Metric::RolloutStage, self.state.stage as f64);
-        }
-        let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
-        curriculum.thresholds.get(self.state.stage).is_some_and(|threshold| success >= *threshold)
+    /// Whether the steps are done or the token budget is spent.
+    fn is_over(&self) -> bool {
+        let state = &self.trainer.progress.state;
+        let limit = self.config.max_tokens;
+        state.step >= self.trainer.ex.first_rl_step() + self.config.steps || limit > 0 && state.tokens >= limit
     }
 
-    /// Goes on to larger shops from learner step `since` on.
-    fn next_stage(&mut self, since: u64) -> Result<()> {
-        self.state.stage += 1;
-        self.state.stage_since = since;
-        self.stage = stage_of(self.config, &self.ground, self.state.stage)?;
-        Ok(())
-    }
-
-    /// Whether all tokens that were allowed are written.
-    fn is_spent(&self) -> bool {
-        let limit = self.config.learner.max_tokens;
-        limit > 0 && self.state.tokens >= limit
-    }
-
-    /// The share of the allowed tokens that is written, 0 without a bound.
+    /// The spent share of the token budget, 0 to 1; 0 without a budget.
     fn share_spent(&self) -> f64 {
-        match self.config.learner.max_tokens {
+        match self.config.max_tokens {
             0 => 0.0,
-            limit => (self.state.tokens as f64 / limit as f64).min(1.0),
+            limit => (self.trainer.progress.state.tokens as f64 / limit as f64).min(1.0),
         }
     }
 
-    /// Whether V* is asked for.
-    pub(super) fn wants_values(&self) -> bool {
-        learner(self.config).judged() == Judged::ByValue
-    }
-
-    /// Sees to V* of the step's goals, if the learner asks for it.
-    fn value_goals(
-        &mut self,
-        guide: &mut Guide,
-        goals: &[GroundGoal],
-        step: u64,
-        record: &mut Record,
-    ) -> Result<()> {
-        record.set(Metric::ValueAge, guide.age(step) as f64);
-        if self.wants_values() {
-            let n_known = goals.iter().filter(|goal| guide.value(**goal).is_some()).count();
-            record.set(Metric::ValueHitRate, n_known as f64 / goals.len() as f64);
-            let cost = self.estimate(guide, goals, step)?;
-            self.pay(cost);
-            guide.record(record);
+    /// The reference of the current step. At a refresh it is the current policy.
+    fn reference(&mut self) -> Result<ReferencePolicy<'a>> {
+        let (step, Trainer { ex, progress, train_state, .. }) = (self.step(), &mut *self.trainer);
+        if step == last_refresh(ex, step) {
+            ex.save_policy(train_state, &ex.reference_folder(step))?;
         }
-        Ok(())
+        ReferencePolicy::open(ex, progress, step)
     }
 
-    /// Makes the step's trips and says what they earned and what was to be expected. A trip in which the model had no room
-    /// to say anything teaches nothing and is left out.
-    fn make_trips(
+    /// Rollouts of the policy for `goals`, or of the reference if the loss is off-policy by design.
+    fn sample(
         &mut self,
-        learner: &dyn Learner,
-        guide: &Guide,
-        goals: &[GroundGoal],
-        step: u64,
+        reference: &ReferencePolicy<'_>,
+        goals: &[TaskId],
         record: &mut Record,
-    ) -> Result<(Vec<Trajectory>, Vec<Scored>)> {
-        let group_size = self.config.learner.group_size as u64;
-        let of_goal = |goal: &GroundGoal| {
-            let goal = *goal;
-            let trainer = &*self;
-            (0..group_size).map(move |sample| trainer.task(goal, step, sample))
+    ) -> Result<Rollouts> {
+        let step = self.step();
+        let Trainer { progress, train_state, .. } = &mut *self.trainer;
+        let network = match self.loss.samples_from_reference() {
+            true => reference.network(),
+            false => train_state.network(),
         };
-        let tasks: Vec<Task> = goals.iter().flat_map(of_goal).collect();
-        let began = self.clock.seconds();
-        let episodes = self.play(self.sampled_network(learner, guide), &tasks, &|| ())?;
-        self.pace.rolled_out(&episodes, self.clock.seconds() - began);
-        let of_goals = episodes.chunks(group_size as usize).zip(goals);
-        self.value_states(guide, of_goals, record)?;
-        let (mut batch, mut scored) = (Vec::new(), Vec::new());
-        for (place, episode) in episodes.iter().enumerate() {
-            let group = place / group_size as usize;
-            if let Some(trip) = Trajectory::from_episode(episode) {
-                scored.push(self.score(guide, goals[group], group, episode));
-                batch.push(trip);
-            }
-        }
-        self.state.tokens += batch.iter().map(|trip| trip.n_sampled() as u64).sum::<u64>();
-        record_rollout(record, &summarize(&episodes), &batch);
-        record_malformed(record, &episodes, self.config.malformed_penalty());
-        record.set(Metric::RolloutTokensTotal, self.state.tokens as f64);
-        Ok((batch, scored))
+        let request = RolloutRequest { step, goals, network, reference };
+        reference.source().collect(&request, progress, record)
     }
 
-    /// Whose trips are learned from: the policy's own, but a lagging learner's are its reference's.
-    pub(super) fn sampled_network<'n>(&'n self, learner: &dyn Learner, guide: &'n Guide) -> &'n Network {
-        match learner.name() {
-            "apo-lagged" => &guide.network,
-            _ => self.student.network(),
-        }
-    }
-
-    fn score(&self, guide: &Guide, goal: GroundGoal, group: usize, episode: &Episode) -> Scored {
-        Scored {
-            group,
-            reward: self.reward(episode),
-            v_star: guide.value(goal).map_or(0.0, |value| value.v_star),
-            turns: scored_turns(episode, |state| self.v_state(guide, goal, state)),
-        }
-    }
-
-    /// The optimizer steps of one batch, or a counted skip.
-    fn descend(
+    /// The optimizer steps of one batch, or a counted skip if its rewards carry no signal.
+    fn learn(
         &mut self,
-        guide: &Guide,
-        learner: &dyn Learner,
-        batch: &[Trajectory],
-        scored: &[Scored],
-        lr: f64,
+        reference: &ReferencePolicy<'_>,
+        rollouts: &Rollouts,
         record: &mut Record,
     ) -> Result<()> {
-        let Prepared::Learn(targets) = learner.prepare(scored)? else {
-            self.state.skipped_no_signal += 1;
-            record.set(Metric::TrainSkippedNoSignal, self.state.skipped_no_signal as f64);
+        let lr = self.schedule().lr(self.step(), self.share_spent());
+        let Prepared::Learn(targets) = self.loss.prepare(&rollouts.scored)? else {
+            let state = &mut self.trainer.progress.state;
+            state.skipped_no_signal += 1;
+            record.set(Metric::TrainSkippedNoSignal, state.skipped_no_signal as f64);
             return Ok(());
         };
         record.set(Metric::TrainLr, lr);
-        let config = &self.config.learner;
-        let part = batch.len().div_ceil(config.minibatches);
-        let (mut terms, mut norms) = (Vec::new(), Vec::new());
-        for epoch in 0..config.epochs {
-            for (place, (batch, targets)) in batch.chunks(part).zip(targets.chunks(part)).enumerate() {
-                let targets = of_part(targets);
-                let how = (self.sampler()?, config.micro_batch_tokens);
-                let step = learn_step(self.student.network(), &guide.network, learner, batch, &targets, how)?;
-                let Some((mut gradients, of_part)) = step else { continue };
-                self.mix_demonstrations(
-                    &mut gradients,
-                    batch.len(),
-                    (epoch * config.minibatches + place) as u64,
-                )?;
-                let norm = self.update(gradients, lr, self.grad_clip())?;
-                terms.push(of_part);
+        let began = self.trainer.progress.clock.seconds();
+        let size = rollouts.batch.len().div_ceil(self.config.minibatches);
+        let (mut statistics, mut norms) = (Vec::new(), Vec::new());
+        for epoch in 0..self.config.epochs {
+            let minibatches = rollouts.batch.chunks(size).zip(targets.chunks(size));
+            for (place, (batch, targets)) in minibatches.enumerate() {
+                let place = (epoch * self.config.minibatches + place) as u64;
+                let Some((gradients, measured)) = self.gradient(reference, batch, targets, place)? else {
+                    continue;
+                };
+                let norm = self.trainer.update(gradients, lr, self.grad_clip())?;
+                statistics.push(measured);
                 norms.extend(norm);
                 self.remember_norm(norm);
             }
         }
-        if !terms.is_empty() {
-            record_learning(record, &LearnTerms::mean(&terms));
+        if !statistics.is_empty() {
+            record_update(record, &UpdateStatistics::mean(&statistics));
         }
         let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;
-        self.record_update(record, (norms.len() == terms.len()).then_some(mean));
+        self.trainer.record_update(record, (norms.len() == statistics.len()).then_some(mean));
+        // A skipped step has no throughput.
+        if record.get(Metric::TrainLoss).is_some() {
+            let progress = &mut self.trainer.progress;
+            let seconds = progress.clock.seconds() - began;
+            progress.throughput.trained(self.config.epochs * rollouts.n_tokens(), seconds);
+        }
         Ok(())
     }
 
-    /// Adds the demonstrations' share to a gradient.
-    fn mix_demonstrations(&self, gradients: &mut Gradients, n_trips: usize, place: u64) -> Result<()> {
-        let share = self.config.learner.demonstration_share;
-        if share == 0.0 {
-            return Ok(());
-        }
-        let n = ((n_trips as f64 * share).round() as usize).max(1);
-        let parts = (self.config.learner.epochs * self.config.learner.minibatches) as u64;
-        let step = MIXED_STEP + self.state.step * parts + place;
-        let batch = self.cloned(step, n)?;
-        let limit_tokens = self.config.learner.micro_batch_tokens;
-        let (cloning, _) = cloning_gradient(self.student.network(), &batch, limit_tokens)?;
-        gradients.mix(share, &cloning)
+    fn schedule(&self) -> Schedule {
+        let RlConfig { lr, warmup_steps, steps, decay, .. } = *self.config;
+        Schedule { peak: lr, warmup: warmup_steps, total: steps, decay }
     }
 
-    /// The norm to which gradients are clipped: fixed, or a quantile of those so far
+    /// The gradient of a minibatch with its share of demonstrations; `place` is its number in the step. `None` if no
+    /// target has a weight.
+    fn gradient(
+        &self,
+        reference: &ReferencePolicy<'_>,
+        batch: &[Trajectory],
+        targets: &[Target],
+        place: u64,
+    ) -> Result<Option<(Gradients, UpdateStatistics)>> {
+        let (policy, ex) = (self.trainer.train_state.network(), self.trainer.ex);
+        let share = 1.0 / targets.len() as f64;
+        let targets: Vec<Target> =
+            targets.iter().map(|target| Target { share, ..target.clone() }).collect();
+        let scoring = Scoring { sampler: ex.sampler()?, limit_tokens: self.config.micro_batch_tokens };
+        let loss = self.loss.as_ref();
+        let Some((mut gradients, statistics)) =
+            loss_gradient(policy, reference.network(), loss, batch, &targets, scoring)?
+        else {
+            return Ok(None);
+        };
+        let demonstrated = self.config.demonstration_share;
+        if demonstrated > 0.0 {
+            let n = ((batch.len() as f64 * demonstrated).round() as usize).max(1);
+            let per_step = (self.config.epochs * self.config.minibatches) as u64;
+            let at = MIXED_STEP + self.trainer.progress.state.step * per_step + place;
+            let demonstrations = sft::demonstrations(ex, at, n)?;
+            let (cloning, _) = cloning_gradient(policy, &demonstrations, self.config.micro_batch_tokens)?;
+            gradients.mix(demonstrated, &cloning)?;
+        }
+        Ok(Some((gradients, statistics)))
+    }
+
+    /// The norm that gradients are clipped to: fixed, or a quantile of those so far
     /// ("AutoClip: Adaptive Gradient Clipping for Source Separation Networks", arXiv 2007.14469).
     fn grad_clip(&self) -> f64 {
-        let (config, norms) = (&self.config.optimizer, &self.state.grad_norms);
-        if config.grad_clip_quantile == 0.0 || norms.len() < FEWEST_NORMS {
+        let (config, norms) = (&self.trainer.ex.config.optimizer, &self.trainer.progress.state.grad_norms);
+        if config.grad_clip_quantile == 0.0 || norms.len() < MIN_NORMS {
             return config.grad_clip;
         }
         let mut sorted = norms.clone();
@@ -263,14 +201,42 @@ impl Trainer<'_> {
     }
 
     fn remember_norm(&mut self, norm: Option<f64>) {
-        if self.config.optimizer.grad_clip_quantile > 0.0 {
-            self.state.grad_norms.extend(norm);
+        if self.trainer.ex.config.optimizer.grad_clip_quantile > 0.0 {
+            self.trainer.progress.state.grad_norms.extend(norm);
         }
     }
-}
 
-/// Targets of a part of a batch, whose mean is its own.
-fn of_part(targets: &[Target]) -> Vec<Target> {
-    let share = 1.0 / targets.len() as f64;
-    targets.iter().map(|target| Target { share, ..target.clone() }).collect()
+    /// Ends the stage of the curriculum if the success rate of the batch reaches its threshold.
+    fn advance_curriculum(&mut self, step: u64, record: &mut Record) {
+        let curriculum = &self.trainer.ex.config.curriculum;
+        let state = &mut self.trainer.progress.state;
+        if !curriculum.thresholds.is_empty() {
+            record.set(Metric::RolloutStage, state.curriculum_stage as f64);
+        }
+        let success = record.get(Metric::RolloutSuccessRate).unwrap_or_default();
+        let threshold = curriculum.thresholds.get(state.curriculum_stage);
+        if threshold.is_some_and(|threshold| success >= *threshold) {
+            state.curriculum_stage += 1;
+            state.stage_since = step + 1;
+        }
+    }
+
+    /// Logs the step, evaluates and saves if due.
+    fn finish_step(
+        &mut self,
+        reference: &ReferencePolicy<'_>,
+        record: &Record,
+        began: f64,
+    ) -> Result<()> {
+        self.trainer.progress.state.step += 1;
+        self.trainer.progress.log(record, began)?;
+        let (name, share) = match record.get(Metric::RolloutExactAction) {
+            Some(exact) => ("exact", exact),
+            None => ("success", record.get(Metric::RolloutSuccessRate).unwrap_or_default()),
+        };
+        self.trainer.ex.observer.advance(1, &format!("{name} {:.1} %", 100.0 * share));
+        let total = if self.is_over() { self.step() } else { self.config.steps };
+        self.trainer.maybe_evaluate(Phase::Learn, self.step(), total, Some(reference))?;
+        self.trainer.maybe_save_or_stop()
+    }
 }

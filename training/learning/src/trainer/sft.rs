@@ -1,80 +1,72 @@
-//! The warm start: reading exercises, then cloning of demonstrations.
+//! The warm start: supervised fine-tuning on copy tasks, then on demonstrations.
 
-use crate::trainer::Trainer;
+use crate::data::copy_tasks::CopyTasks;
+use crate::data::demonstrations::{Demonstrations, cloning_gradient};
+use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
-use crate::data::copy_tasks::Exercises;
 use crate::metrics::{Metric, Phase, Record};
 use crate::optimizer::Schedule;
-use crate::setup::prompt_config;
-use crate::data::trajectory::Trajectory;
-use crate::data::demonstrations::{Demonstrations, cloning_gradient};
+use crate::setup::limits::prompt_config;
+use crate::trainer::Trainer;
+use crate::trainer::experiment::Experiment;
+use crate::trainer::single_step::{examples_of, single_step_sampler};
 
-impl Trainer<'_> {
-    /// Exercises, then demonstrations, until the steps of both are done.
-    pub(super) fn clone_demonstrations(&mut self) -> Result<()> {
-        let config = &self.config.warm_start;
-        let schedule = Schedule {
-            peak: config.lr,
-            warmup: config.warmup_steps,
-            total: config.all_steps(),
-            decay: config.decay,
+/// Trains on copy tasks, then on demonstrations, until the steps of both are done.
+pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
+    let ex = trainer.ex;
+    let config = &ex.config.warm_start;
+    let total = config.all_steps();
+    let schedule = Schedule { peak: config.lr, warmup: config.warmup_steps, total, decay: config.decay };
+    ex.observer.begin("warm start", total, trainer.progress.state.step.min(total));
+    while trainer.progress.state.step < total {
+        let (step, began) = (trainer.progress.state.step, trainer.progress.clock.seconds());
+        let _span = tracing::debug_span!("warm_start_step", step).entered();
+        let batch = if step < config.copy_task_steps {
+            CopyTasks::new(&ex.policy.tokenizer, ex.seed()).batch(step, config.batch_episodes)
+        } else {
+            demonstrations(ex, step, config.batch_episodes)?
         };
-        self.observer.begin("warm start", schedule.total, self.state.step.min(schedule.total));
-        while self.state.step < schedule.total {
-            let began = self.clock.seconds();
-            let step = self.state.step;
-            let batch = if step < config.exercise_steps {
-                Exercises::new(&self.actor.tokenizer, self.seed()).batch(step, config.batch_episodes)
-            } else {
-                self.cloned(step, config.batch_episodes)?
-            };
-            if batch.is_empty() {
-                return Err(TrainingError::NothingToClone { step });
-            }
-            let limit_tokens = self.config.learner.micro_batch_tokens;
-            let training = self.clock.seconds();
-            let (gradients, loss) = cloning_gradient(self.student.network(), &batch, limit_tokens)?;
-            let mut record = Record::new(Phase::WarmStart, step + 1);
-            let lr = schedule.lr(step, 0.0);
-            let grad_norm = self.update(gradients, lr, self.config.optimizer.grad_clip)?;
-            record.set(Metric::TrainLoss, loss).set(Metric::TrainLr, lr);
-            self.record_update(&mut record, grad_norm);
-            let n_tokens = batch.iter().map(|trip| trip.ids.len()).sum();
-            self.pace.trained(n_tokens, self.clock.seconds() - training);
-            self.state.step += 1;
-            self.log(&record, began)?;
-            self.observer.advance(1, &format!("loss {loss:.3}"));
-            self.maybe_evaluate(Phase::WarmStart, step + 1, schedule.total, None)?;
-            self.maybe_save_or_stop()?;
+        if batch.is_empty() {
+            return Err(TrainingError::NothingToClone { step });
         }
-        self.observer.end();
-        Ok(())
+        let training = trainer.progress.clock.seconds();
+        let limit_tokens = ex.config.rl.micro_batch_tokens;
+        let (gradients, loss) = cloning_gradient(trainer.train_state.network(), &batch, limit_tokens)?;
+        let lr = schedule.lr(step, 0.0);
+        let grad_norm = trainer.update(gradients, lr, ex.config.optimizer.grad_clip)?;
+        let mut record = Record::new(Phase::WarmStart, step + 1);
+        record.set(Metric::TrainLoss, loss).set(Metric::TrainLr, lr);
+        trainer.record_update(&mut record, grad_norm);
+        let n_tokens = batch.iter().map(|trajectory| trajectory.ids.len()).sum();
+        let progress = &mut trainer.progress;
+        progress.throughput.trained(n_tokens, progress.clock.seconds() - training);
+        progress.state.step += 1;
+        progress.log(&record, began)?;
+        ex.observer.advance(1, &format!("loss {loss:.3}"));
+        trainer.maybe_evaluate(Phase::WarmStart, step + 1, total, None)?;
+        trainer.maybe_save_or_stop()?;
     }
+    ex.observer.end();
+    Ok(())
+}
 
-    /// The `n` demonstrations of optimizer step `step`: trips, or single steps where those can be asked about.
-    pub(super) fn cloned(&self, step: u64, n: usize) -> Result<Vec<Trajectory>> {
-        if !self.knows_steps() {
-            return self.demonstrations()?.batch(step, n);
-        }
-        let interviewer = self.interviewer(1.0, 1.0)?;
-        let interviewer = match self.config.shop_r1.history_rationales {
-            true => interviewer.recalling(),
-            false => interviewer,
+/// Up to `n` demonstrations at step coordinate `step`: whole episodes, or single steps if the prompt format supports them.
+pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result<Vec<Trajectory>> {
+    let config = &ex.config.warm_start;
+    if !ex.supports_single_steps() {
+        let demonstrations = Demonstrations {
+            task_set: &ex.tasks,
+            tokenizer: &ex.policy.tokenizer,
+            chat: ex.policy.demonstrator(ex.config)?,
+            prompt: prompt_config(ex.config),
+            max_context: ex.config.prompt.max_context,
+            thinking_share: config.thinking_share,
+            rejection_share: config.rejection_share,
+            seed: ex.seed(),
         };
-        self.steps_in(&self.ground).batch(&interviewer, self.config.warm_start.think_share, step, n)
+        return demonstrations.batch(step, n);
     }
-
-    /// Demonstrations of the training goals.
-    pub(super) fn demonstrations(&self) -> Result<Demonstrations<'_>> {
-        Ok(Demonstrations {
-            ground: &self.ground,
-            tokenizer: &self.actor.tokenizer,
-            chat: self.actor.demonstrator(self.config)?,
-            prompt: prompt_config(self.config),
-            max_context: self.config.prompt.max_context,
-            think_share: self.config.warm_start.think_share,
-            refusal_share: self.config.warm_start.refusal_share,
-            seed: self.seed(),
-        })
-    }
+    let sampler = single_step_sampler(ex, 1.0, 1.0)?;
+    let sampler = if ex.config.shop_r1.history_rationales { sampler.with_rationales() } else { sampler };
+    examples_of(ex, &ex.tasks).batch(&sampler, config.thinking_share, step, n)
 }

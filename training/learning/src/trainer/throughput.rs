@@ -1,12 +1,12 @@
-//! How fast a step was: what was done in it, and in which time.
+//! The throughput of a step: work done in it and the seconds it took.
 
-use webshop_agent::Episode;
+use webshop_agent::{Episode, EpisodeExt};
 
 use crate::metrics::Timing;
 
-/// The work of a step so far, with the seconds it took.
+/// The work of a step so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Pace {
+pub(super) struct Throughput {
     rollout_seconds: f64,
     fork_seconds: f64,
     env_steps: usize,
@@ -15,33 +15,33 @@ pub(super) struct Pace {
     trained_tokens: usize,
 }
 
-impl Pace {
-    /// Counts trips that took so long to make.
+impl Throughput {
+    /// Counts episodes of a rollout.
     pub(super) fn rolled_out(&mut self, episodes: &[Episode], seconds: f64) {
         self.rollout_seconds += seconds;
         self.env_steps += episodes.iter().map(|episode| episode.turns.len()).sum::<usize>();
-        self.generated_tokens += episodes.iter().map(Episode::n_sampled_tokens).sum::<usize>();
+        self.generated_tokens += episodes.iter().map(EpisodeExt::n_sampled_tokens).sum::<usize>();
     }
 
-    /// Counts so many tokens of single answers that took so long to make.
-    pub(super) fn answered(&mut self, n_tokens: u64, seconds: f64) {
+    /// Counts tokens of single-step completions.
+    pub(super) fn completed(&mut self, n_tokens: u64, seconds: f64) {
         self.rollout_seconds += seconds;
         self.generated_tokens += n_tokens as usize;
     }
 
-    /// Counts seconds of trips that the reference forked from states, which are no part of the rollout.
+    /// Counts seconds of forked reference rollouts, which are not part of the rollout.
     pub(super) fn forked(&mut self, seconds: f64) {
         self.fork_seconds += seconds;
     }
 
-    /// Counts so many tokens, read and written, that took so long to learn from.
+    /// Counts tokens of prompts and completions of a gradient computation.
     pub(super) fn trained(&mut self, n_tokens: usize, seconds: f64) {
         self.train_seconds += seconds;
         self.trained_tokens += n_tokens;
     }
 
-    /// Tells it with the step's timing. What was not done has no speed.
-    pub(super) fn tell(self, timing: &mut Timing, step_seconds: f64) {
+    /// Adds seconds and speeds to the timing of a step. Parts without work have no speed.
+    pub(super) fn write_to(self, timing: &mut Timing, step_seconds: f64) {
         timing.parts.insert("step".into(), step_seconds);
         timing.perf.insert("step_s".into(), step_seconds);
         let parts =
@@ -69,22 +69,22 @@ mod tests {
     use crate::metrics::Phase;
 
     #[test]
-    fn speeds_are_counts_by_the_seconds_of_their_part() {
-        let mut pace = Pace { rollout_seconds: 4.0, env_steps: 6, generated_tokens: 100, ..Pace::default() };
-        pace.forked(2.5);
-        pace.trained(300, 0.5);
-        pace.trained(100, 1.5);
+    fn speeds_are_counts_divided_by_the_seconds_of_their_part() {
+        let mut throughput = Throughput { rollout_seconds: 4.0, env_steps: 6, generated_tokens: 100, ..Throughput::default() };
+        throughput.forked(2.5);
+        throughput.trained(300, 0.5);
+        throughput.trained(100, 1.5);
         let mut timing = Timing::new(Phase::Learn, 1, 9.0);
-        pace.tell(&mut timing, 7.0);
-        let told: Vec<(&str, f64)> =
+        throughput.write_to(&mut timing, 7.0);
+        let listed: Vec<(&str, f64)> =
             timing.perf.iter().map(|(name, speed)| (name.as_str(), *speed)).collect();
         let expected =
             [("env_steps_per_s", 1.5), ("gen_tok_per_s", 25.0), ("step_s", 7.0), ("train_tok_per_s", 200.0)];
-        assert_eq!(told, expected);
+        assert_eq!(listed, expected);
         let parts: Vec<(&str, f64)> = timing.parts.iter().map(|(name, s)| (name.as_str(), *s)).collect();
         assert_eq!(parts, [("forks", 2.5), ("rollout", 4.0), ("step", 7.0), ("train", 2.0)]);
         let mut timing = Timing::new(Phase::WarmStart, 1, 9.0);
-        Pace::default().tell(&mut timing, 1.0);
+        Throughput::default().write_to(&mut timing, 1.0);
         assert_eq!(timing.perf.len(), 1, "nothing but the step was timed");
     }
 }

@@ -1,19 +1,21 @@
-//! Stacked columns: histograms, and how a whole divides.
+//! Charts of stacked columns: histograms and shares.
 
-use webshop_evaluation::table::escape;
 use std::fmt::Write;
 
-use crate::run::frame::{Frame, Unit, round_range};
+use webshop_evaluation::table::escape_html;
 
-/// Labels that fit below the columns; of more columns, only every so many is labelled.
+use crate::run::axis::{Unit, round_range};
+use crate::run::frame::Frame;
+
+/// Greatest number of labels below the columns; with more columns, every n-th is labeled.
 const MAX_LABELS: usize = 12;
-/// Share of a column's place that stays empty.
+/// Gap between columns as a share of a column's width.
 const GAP: f64 = 0.18;
 
 /// One column.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
-    /// Written below it; may be empty.
+    /// Label below it; may be empty.
     pub label: String,
     /// Heights from the bottom up, one for each part of the chart.
     pub parts: Vec<f64>,
@@ -26,7 +28,7 @@ pub(super) struct BarChart {
     pub note: String,
     pub x_label: &'static str,
     pub unit: Unit,
-    /// What the parts are, from the bottom up, each with the colour it is filled with.
+    /// Names of the parts from the bottom up, each with the number of its color.
     pub parts: Vec<(&'static str, usize)>,
     pub columns: Vec<Column>,
 }
@@ -41,18 +43,15 @@ impl BarChart {
             x_label: self.x_label.into(),
             x: [0.0, self.columns.len() as f64],
             knee: None,
-            y: match self.unit {
-                Unit::Share => [0.0, 1.0],
-                Unit::Plain => round_range([0.0, tallest]),
-            },
+            y: if self.unit == Unit::Share { [0.0, 1.0] } else { round_range([0.0, tallest]) },
             unit: self.unit,
         };
-        let swatch = |colour: &usize| {
-            format!("<rect class=\"f{colour}\" x=\"5\" y=\"-6\" width=\"12\" height=\"12\" rx=\"2\"/>")
+        let swatch = |color: &usize| {
+            format!("<rect class=\"f{color}\" x=\"5\" y=\"-6\" width=\"12\" height=\"12\" rx=\"2\"/>")
         };
         let legend: Vec<(String, String)> = match self.parts.as_slice() {
             [_] => Vec::new(),
-            parts => parts.iter().map(|(name, colour)| (name.to_string(), swatch(colour))).collect(),
+            parts => parts.iter().map(|(name, color)| (name.to_string(), swatch(color))).collect(),
         };
         let stride = self.columns.len().div_ceil(MAX_LABELS);
         let labels: Vec<(f64, String)> = (0..)
@@ -70,7 +69,7 @@ impl BarChart {
         let width = frame.at_x(f64::from(index) + 1.0 - GAP / 2.0) - left;
         let mut svg = String::new();
         let mut below = 0.0;
-        for ((name, colour), part) in self.parts.iter().zip(&column.parts) {
+        for ((name, color), part) in self.parts.iter().zip(&column.parts) {
             let (bottom, top) = (frame.at_y(below), frame.at_y(below + part));
             below += part;
             if bottom - top < 0.05 {
@@ -78,14 +77,14 @@ impl BarChart {
             }
             let value = match self.unit {
                 Unit::Share => format!("{:.1} %", 100.0 * part),
-                Unit::Plain => part.to_string(),
+                Unit::Number => part.to_string(),
             };
             let _ = writeln!(
                 svg,
-                "<rect class=\"f{colour}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
+                "<rect class=\"f{color}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
                  height=\"{:.1}\"><title>{}: {value}</title></rect>",
                 bottom - top,
-                escape(name)
+                escape_html(name)
             );
         }
         svg
@@ -97,9 +96,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stack_to_their_sum() {
+    fn columns_are_stacked() {
         let chart = BarChart {
-            title: "How trips end",
+            title: "Outcomes",
             note: String::new(),
             x_label: "step",
             unit: Unit::Share,
@@ -113,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn no_columns_are_not_drawn() {
+    fn a_chart_without_columns_is_not_drawn() {
         let parts = vec![("x", 0)];
         let chart = BarChart {
             title: "",
             note: String::new(),
             x_label: "",
-            unit: Unit::Plain,
+            unit: Unit::Number,
             parts,
             columns: Vec::new(),
         };

@@ -1,51 +1,54 @@
-//! Which curves a report shows, from which metrics.
+//! The charts of a run's report and their metrics.
 
-use crate::run::Results;
-use crate::run::bars::{BarChart, Column};
-use crate::run::frame::Unit;
-use crate::run::line::{Line, LineChart, Point};
 use webshop_training::{Metric, Phase, Record};
 
-/// Columns of the histogram of V*.
-const BINS: usize = 20;
-/// Seconds from which a time axis counts minutes.
-const MINUTES_FROM: f64 = 180.0;
-/// What the bands of evaluations are.
-const INTERVALS: &str = "held-out goals, bands: 95 % intervals";
+use crate::run::axis::Unit;
+use crate::run::bars::{BarChart, Column};
+use crate::run::line::{Line, LineChart, Point};
+use crate::run::results::Results;
 
-/// The learning curve against steps.
-fn against_steps(results: &Results) -> Option<String> {
+/// Number of bins of the histogram of V*.
+const BINS: usize = 20;
+/// Duration in seconds from which the time axis is in minutes.
+const MINUTES_FROM: f64 = 180.0;
+/// Note of charts with evaluations.
+const INTERVAL_NOTE: &str = "held-out goals, bands: 95 % intervals";
+
+/// The learning curve over steps.
+fn learning_curve_over_steps(results: &Results) -> Option<String> {
     let at: Vec<f64> = results.records.iter().map(|record| record.step as f64).collect();
-    let knee = results.learning_began().map(|record| record.step as f64);
+    let knee = results.rl_start().map(|record| record.step as f64);
     let chart = learning_curve(results, &at, "optimizer steps".into(), marks(results));
-    LineChart { title: "Success and score against steps", knee, ..chart }.svg()
+    LineChart { title: "Success and score over steps", knee, ..chart }.svg()
 }
 
-/// The learning curve against time.
-pub(super) fn against_time(results: &Results) -> Option<String> {
+/// The learning curve over time.
+pub(super) fn learning_curve_over_time(results: &Results) -> Option<String> {
     let longest = results.timings.last()?.seconds;
     let (scale, unit) = if longest >= MINUTES_FROM { (60.0, "minutes") } else { (1.0, "seconds") };
     let at: Vec<f64> = results.timings.iter().map(|timing| timing.seconds / scale).collect();
-    let began = results.learning_began_at();
-    let begins = match results.values {
-        Some(_) => format!("V*, then {}", results.loss()),
-        None => format!("{} begins", results.loss()),
+    let began = results.rl_start_seconds();
+    let begins = if results.values.is_some() {
+        format!("V*, then {}", results.loss())
+    } else {
+        format!("{} begins", results.loss())
     };
     let marks = began.map(|at| (at / scale, begins)).into_iter().collect();
-    let x_label = format!("{unit} since the run began");
+    let x_label = format!("{unit} since the start of the run");
     learning_curve(results, &at, x_label, marks).svg()
 }
 
-/// Held-out success and score with the training trips' success beneath, each record standing at its place in `at`.
+/// Held-out success and score, and the success of training episodes. `at` is the horizontal value of each
+/// record.
 fn learning_curve(results: &Results, at: &[f64], x_label: String, marks: Vec<(f64, String)>) -> LineChart {
     let mut lines = held_out(results, at);
-    let own = at.iter().zip(&results.records).filter(|(_, record)| record.phase == Phase::Learn);
-    let own: Vec<(f64, f64)> =
-        own.filter_map(|(x, record)| Some((*x, record.get(Metric::RolloutSuccessRate)?))).collect();
-    lines.push(Line::gathered("success on training trips", &own));
+    let training = at.iter().zip(&results.records).filter(|(_, record)| record.phase == Phase::Learn);
+    let training: Vec<(f64, f64)> =
+        training.filter_map(|(x, record)| Some((*x, record.get(Metric::RolloutSuccessRate)?))).collect();
+    lines.push(Line::binned("success in training episodes", &training));
     LineChart {
-        title: "Success and score against time",
-        note: INTERVALS,
+        title: "Success and score over time",
+        note: INTERVAL_NOTE,
         x_label,
         y: Some([0.0, 1.0]),
         unit: Unit::Share,
@@ -55,69 +58,62 @@ fn learning_curve(results: &Results, at: &[f64], x_label: String, marks: Vec<(f6
     }
 }
 
-/// All line charts and columns that have something to show, in reading order.
+/// All charts with data, in the order of the page.
 pub(super) fn all(results: &Results) -> Vec<String> {
-    let own = |title, note, unit, lines| steps_chart(results, title, note, unit, lines);
-    let learn = |label, metric| line(results, Phase::Learn, label, metric);
-    let cloned = |metric| line(results, Phase::WarmStart, "", metric);
-    let both = |trips, held| vec![learn("training trips", trips), evaluated(results, held)];
-    let at_steps = |steps, held| vec![learn("training steps", steps), evaluated(results, held)];
+    let over_steps = |title, note, unit, lines| steps_chart(results, title, note, unit, lines);
+    let rl = |label, metric| line(results, Phase::Learn, label, metric);
+    let warm_start = |metric| line(results, Phase::WarmStart, "", metric);
+    let episodes = |training, held_out| vec![rl("training episodes", training), evaluated(results, held_out)];
+    let steps = |training, held_out| vec![rl("training steps", training), evaluated(results, held_out)];
     let advantage = if results.values.is_some() { "Advantages r − V*" } else { "Advantages" };
     let charts = [
-        against_time(results),
-        against_steps(results),
-        ends_of_trips(results),
-        own(
+        learning_curve_over_time(results),
+        learning_curve_over_steps(results),
+        outcomes(results),
+        over_steps(
             "Exact actions",
             "at single steps",
             Unit::Share,
-            at_steps(Metric::RolloutExactAction, Metric::EvalExactAction),
+            steps(Metric::RolloutExactAction, Metric::EvalExactAction),
         ),
-        own(
+        over_steps(
             "Reward",
             "hierarchical, at single steps",
-            Unit::Plain,
-            at_steps(Metric::RolloutReward, Metric::EvalReward),
+            Unit::Number,
+            steps(Metric::RolloutReward, Metric::EvalReward),
         ),
         values(results),
-        own(advantage, "mean, band: ± one deviation", Unit::Plain, vec![advantages(results)]),
-        own("KL to the reference", "k1, nats a trip", Unit::Plain, vec![learn("", Metric::TrainKl)]),
-        own("Entropy of what is written", "nats a token", Unit::Plain, vec![learn("", Metric::TrainEntropy)]),
-        own(
-            "Actions in a trip",
+        over_steps(advantage, "mean, band: ± one standard deviation", Unit::Number, vec![advantages(results)]),
+        over_steps("KL to the reference", "k1, nats per episode", Unit::Number, vec![rl("", Metric::TrainApproxKl)]),
+        over_steps("Entropy of the policy", "nats per token", Unit::Number, vec![rl("", Metric::TrainEntropy)]),
+        over_steps(
+            "Actions per episode",
             "mean",
-            Unit::Plain,
-            both(Metric::RolloutEpisodeLen, Metric::EvalEpisodeLen),
+            Unit::Number,
+            episodes(Metric::RolloutEpisodeLen, Metric::EvalEpisodeLen),
         ),
         inadmissible(results),
-        own(
-            "Trips with a written thought",
+        over_steps(
+            "Episodes with a written thought",
             "",
             Unit::Share,
-            both(Metric::RolloutThinkingRate, Metric::EvalThinkingRate),
+            episodes(Metric::RolloutThinkingRate, Metric::EvalThinkingRate),
         ),
-        own("Tokens written in a trip", "mean", Unit::Plain, vec![learn("", Metric::RolloutTokens)]),
-        own("Cloning loss", "nats a token", Unit::Plain, vec![cloned(Metric::TrainLoss)]),
-        own("Loss on own trips", results.loss(), Unit::Plain, vec![learn("", Metric::TrainLoss)]),
-        own("Gradient norm in cloning", "before clipping", Unit::Plain, vec![cloned(Metric::TrainGradNorm)]),
-        own(
-            "Gradient norm on own trips",
+        over_steps("Tokens generated per episode", "mean", Unit::Number, vec![rl("", Metric::RolloutTokens)]),
+        over_steps("Warm start loss", "nats per token", Unit::Number, vec![warm_start(Metric::TrainLoss)]),
+        over_steps("RL loss", results.loss(), Unit::Number, vec![rl("", Metric::TrainLoss)]),
+        over_steps("Gradient norm in the warm start", "before clipping", Unit::Number, vec![warm_start(Metric::TrainGradNorm)]),
+        over_steps(
+            "Gradient norm in RL",
             "before clipping",
-            Unit::Plain,
-            vec![learn("", Metric::TrainGradNorm)],
+            Unit::Number,
+            vec![rl("", Metric::TrainGradNorm)],
         ),
     ];
     charts.into_iter().flatten().collect()
 }
 
-impl Results {
-    /// The loss's name as the page writes it.
-    pub(super) fn loss(&self) -> &'static str {
-        self.config.learner.loss.title()
-    }
-}
-
-/// A chart against steps whose range is the data's, with the beginning of learning marked if it lies within.
+/// A chart over steps. Its range is that of the data, and the start of RL is marked if it is inside.
 fn steps_chart(
     results: &Results,
     title: &'static str,
@@ -133,6 +129,7 @@ fn steps_chart(
     LineChart { title, note, x_label: "optimizer steps".into(), y, unit, lines, marks, knee }.svg()
 }
 
+/// The start of RL.
 fn marks(results: &Results) -> Vec<(f64, String)> {
     results
         .learning_began()
@@ -141,21 +138,21 @@ fn marks(results: &Results) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// A metric of each step of a phase.
+/// A metric at each step of a phase.
 fn line(results: &Results, phase: Phase, label: &str, metric: Metric) -> Line {
     let of_phase = results.records.iter().filter(|record| record.phase == phase);
     let points: Vec<(f64, f64)> =
         of_phase.filter_map(|record| Some((record.step as f64, record.get(metric)?))).collect();
-    Line::gathered(label, &points)
+    Line::binned(label, &points)
 }
 
-/// A metric of evaluations, in all phases.
+/// A metric of the evaluations in all phases.
 fn evaluated(results: &Results, metric: Metric) -> Line {
     let point = |record: &Record| Some(Point { x: record.step as f64, y: record.get(metric)?, band: None });
     Line { label: "held out".into(), points: results.records.iter().filter_map(point).collect(), dots: true }
 }
 
-/// Held-out success and score, each record standing at its place in `at`.
+/// Held-out success and score with their intervals. `at` is the horizontal value of each record.
 fn held_out(results: &Results, at: &[f64]) -> Vec<Line> {
     let with_band = |label: &str, [middle, low, high]: [Metric; 3]| {
         let point = |(&x, record): (&f64, &Record)| {
@@ -174,7 +171,8 @@ fn held_out(results: &Results, at: &[f64]) -> Vec<Line> {
     ]
 }
 
-fn ends_of_trips(results: &Results) -> Option<String> {
+/// The share of each outcome of the held-out episodes in each evaluation.
+fn outcomes(results: &Results) -> Option<String> {
     let parts = [
         ("success", Metric::EvalSuccessRate, 0),
         ("over price", Metric::EvalOverPrice, 4),
@@ -188,16 +186,17 @@ fn ends_of_trips(results: &Results) -> Option<String> {
         Some(Column { label: record.step.to_string(), parts: shares.collect() })
     };
     let chart = BarChart {
-        title: "How held-out trips end",
+        title: "Outcomes of held-out episodes",
         note: String::new(),
         x_label: "optimizer steps",
         unit: Unit::Share,
-        parts: parts.iter().map(|(name, _, colour)| (*name, *colour)).collect(),
+        parts: parts.iter().map(|(name, _, color)| (*name, *color)).collect(),
         columns: results.records.iter().filter_map(column).collect(),
     };
     chart.svg()
 }
 
+/// Histogram of V*, with goals without a success in a color of their own.
 fn values(results: &Results) -> Option<String> {
     let table = results.values.as_ref()?;
     let mut bins = vec![[0.0; 2]; BINS];
@@ -211,15 +210,16 @@ fn values(results: &Results) -> Option<String> {
     let columns = bins.iter().enumerate().map(|(i, bin)| Column { label: label(i), parts: bin.to_vec() });
     let chart = BarChart {
         title: "V* of the training goals",
-        note: format!("goals, {} trips of the reference each", results.config.value.samples),
+        note: format!("goals, {} episodes of the reference policy each", results.config.value.samples),
         x_label: "V*",
-        unit: Unit::Plain,
-        parts: vec![("no trip succeeded", 5), ("at least one did", 0)],
+        unit: Unit::Number,
+        parts: vec![("no success", 5), ("at least one success", 0)],
         columns: columns.collect(),
     };
     (!table.goals().is_empty()).then(|| chart.svg()).flatten()
 }
 
+/// The mean advantage with its standard deviation as band.
 fn advantages(results: &Results) -> Line {
     let point = |record: &Record| {
         let (mean, std) = (record.get(Metric::TrainAdvMean)?, record.get(Metric::TrainAdvStd)?);
@@ -228,8 +228,8 @@ fn advantages(results: &Results) -> Line {
     let points: Vec<(f64, f64, f64)> = results.records.iter().filter_map(point).collect();
     let means: Vec<(f64, f64)> = points.iter().map(|&(step, mean, _)| (step, mean)).collect();
     let deviations: Vec<(f64, f64)> = points.iter().map(|&(step, _, std)| (step, std)).collect();
-    let mut line = Line::gathered("", &means);
-    for (point, deviation) in line.points.iter_mut().zip(Line::gathered("", &deviations).points) {
+    let mut line = Line::binned("", &means);
+    for (point, deviation) in line.points.iter_mut().zip(Line::binned("", &deviations).points) {
         point.band = Some([point.y - deviation.y, point.y + deviation.y]);
     }
     line
@@ -237,7 +237,7 @@ fn advantages(results: &Results) -> Line {
 
 fn inadmissible(results: &Results) -> Option<String> {
     let mut lines = vec![
-        line(results, Phase::Learn, "training trips", Metric::RolloutValidActionRate),
+        line(results, Phase::Learn, "training episodes", Metric::RolloutValidActionRate),
         evaluated(results, Metric::EvalValidActionRate),
     ];
     for point in lines.iter_mut().flat_map(|line| &mut line.points) {

@@ -1,13 +1,15 @@
-//! Lines over steps or seconds, with bands.
+//! Line charts over steps or seconds, with bands.
 
 use std::fmt::Write;
 
-use crate::run::frame::{Frame, Unit, round_range};
+use crate::run::axis::{Unit, round_range, span, wide_span};
+use crate::run::frame::Frame;
+use crate::run::svg::{area, polyline};
 
-/// Points beyond which a line is gathered into bins; a drawing has no more room.
+/// Greatest number of points of a line; more points are averaged in bins.
 const MAX_POINTS: usize = 150;
 
-/// One measured value and how sure it is, or how far its neighbours lie.
+/// A value with its interval, or with the range of the values averaged in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
     pub x: f64,
@@ -15,36 +17,38 @@ pub(super) struct Point {
     pub band: Option<[f64; 2]>,
 }
 
-/// A line of a chart; at most three fit in one.
+/// A line of a chart; the style has colors for three lines.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub label: String,
     pub points: Vec<Point>,
-    /// Whether each point is shown, with its value when it is pointed at.
+    /// Whether each point is drawn as a dot with a tooltip.
     pub dots: bool,
 }
 
-/// A chart of lines.
+/// A line chart.
 #[derive(Debug, Clone)]
 pub(super) struct LineChart {
     pub title: &'static str,
     pub note: &'static str,
     pub x_label: String,
-    /// A fixed vertical range, or the one of the data.
+    /// The vertical range; `None` for the range of the data.
     pub y: Option<[f64; 2]>,
     pub unit: Unit,
     pub lines: Vec<Line>,
-    /// Events on the horizontal axis.
+    /// Labeled events on the horizontal axis.
     pub marks: Vec<(f64, String)>,
-    /// A horizontal value that stands in the middle, each side having its own scale, if it lies between the others.
+    /// A horizontal value that is drawn in the middle, with one scale on each side, if it is inside the
+    /// range.
     pub knee: Option<f64>,
 }
 
 impl Line {
-    /// A line without bands through `points`; many points are gathered into bins, whose band spans their values.
-    pub(super) fn gathered(label: &str, points: &[(f64, f64)]) -> Self {
+    /// A line through `points`. More than [`MAX_POINTS`] points are averaged in bins, with the range of a bin
+    /// as band.
+    pub(super) fn binned(label: &str, points: &[(f64, f64)]) -> Self {
         let size = points.len().div_ceil(MAX_POINTS).max(1);
-        let gather = |bin: &[(f64, f64)]| {
+        let average = |bin: &[(f64, f64)]| {
             let n = bin.len() as f64;
             let low = bin.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
             let high = bin.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
@@ -54,7 +58,7 @@ impl Line {
                 band: (bin.len() > 1).then_some([low, high]),
             }
         };
-        Self { label: label.into(), points: points.chunks(size).map(gather).collect(), dots: false }
+        Self { label: label.into(), points: points.chunks(size).map(average).collect(), dots: false }
     }
 }
 
@@ -63,12 +67,8 @@ impl LineChart {
     pub(super) fn svg(&self) -> Option<String> {
         let lines: Vec<&Line> = self.lines.iter().filter(|line| !line.points.is_empty()).collect();
         let points = || lines.iter().flat_map(|line| &line.points);
-        let span = |values: &mut dyn Iterator<Item = f64>| {
-            values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)])
-        };
         points().next()?;
-        let x = span(&mut points().map(|point| point.x).chain(self.marks.iter().map(|mark| mark.0)));
-        let x = if x[0] < x[1] { x } else { [x[0] - 0.5, x[1] + 0.5] };
+        let x = wide_span(points().map(|point| point.x).chain(self.marks.iter().map(|mark| mark.0)));
         let data =
             || points().flat_map(|point| [point.y].into_iter().chain(point.band.into_iter().flatten()));
         let frame = Frame {
@@ -77,14 +77,14 @@ impl LineChart {
             x_label: self.x_label.clone(),
             x,
             knee: self.knee.filter(|knee| x[0] < *knee && *knee < x[1]),
-            y: self.y.unwrap_or_else(|| round_range(span(&mut data()))),
+            y: self.y.unwrap_or_else(|| round_range(span(data()))),
             unit: self.unit,
         };
         let mut content: String = self.marks.iter().map(|(x, label)| frame.mark(*x, label)).collect();
         for (number, line) in lines.iter().enumerate() {
             content.push_str(&band(&frame, number, line));
         }
-        // The first line lies on top of those that accompany it.
+        // The first line is drawn last, so that it is on top.
         for (number, line) in lines.iter().enumerate().rev() {
             content.push_str(&stroke(&frame, number, line, self.unit));
         }
@@ -105,22 +105,14 @@ fn band(frame: &Frame, number: usize, line: &Line) -> String {
     if edges.len() < 2 {
         return String::new();
     }
-    let mut path = String::new();
-    let upper = edges.iter().map(|(x, [_, high])| (x, high));
-    let lower = edges.iter().rev().map(|(x, [low, _])| (x, low));
-    for (command, (x, y)) in std::iter::once('M').chain(std::iter::repeat('L')).zip(upper.chain(lower)) {
-        let _ = write!(path, "{command}{x:.1} {:.1}", frame.at_y(*y));
-    }
-    format!("<path class=\"band f{number}\" d=\"{path}Z\"/>\n")
+    let upper = edges.iter().map(|(x, [_, high])| (*x, frame.at_y(*high)));
+    let lower = edges.iter().map(|(x, [low, _])| (*x, frame.at_y(*low)));
+    format!("<path class=\"band f{number}\" d=\"{}\"/>\n", area(upper, lower))
 }
 
 fn stroke(frame: &Frame, number: usize, line: &Line, unit: Unit) -> String {
-    let mut svg = String::new();
-    let mut path = String::new();
-    for (command, point) in std::iter::once('M').chain(std::iter::repeat('L')).zip(&line.points) {
-        let _ = write!(path, "{command}{:.1} {:.1}", frame.at_x(point.x), frame.at_y(point.y));
-    }
-    let _ = writeln!(svg, "<path class=\"line l{number}\" d=\"{path}\"/>");
+    let path = polyline(line.points.iter().map(|point| (frame.at_x(point.x), frame.at_y(point.y))));
+    let mut svg = format!("<path class=\"line l{number}\" d=\"{path}\"/>\n");
     if line.dots || line.points.len() == 1 {
         for point in &line.points {
             let _ = writeln!(
@@ -128,18 +120,18 @@ fn stroke(frame: &Frame, number: usize, line: &Line, unit: Unit) -> String {
                 "<circle class=\"f{number}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"><title>{}</title></circle>",
                 frame.at_x(point.x),
                 frame.at_y(point.y),
-                spoken(point, unit)
+                tooltip(point, unit)
             );
         }
     }
     svg
 }
 
-/// A point in words, for whoever points at it.
-fn spoken(point: &Point, unit: Unit) -> String {
+/// The text of a tooltip: x, y and the band.
+fn tooltip(point: &Point, unit: Unit) -> String {
     let number = |value: f64| match unit {
         Unit::Share => format!("{:.1} %", 100.0 * value),
-        Unit::Plain => format!("{value:.3}"),
+        Unit::Number => format!("{value:.3}"),
     };
     let band = point.band.map(|[low, high]| format!(" ({} to {})", number(low), number(high)));
     format!("{:.1}: {}{}", point.x, number(point.y), band.unwrap_or_default())
@@ -164,11 +156,11 @@ mod tests {
 
     #[test]
     fn a_chart_without_points_is_not_drawn() {
-        assert_eq!(chart(vec![Line::gathered("x", &[])]).svg(), None);
+        assert_eq!(chart(vec![Line::binned("x", &[])]).svg(), None);
     }
 
     #[test]
-    fn points_lie_where_their_values_say() {
+    fn points_are_at_the_coordinates_of_their_values() {
         let points = [0.0, 10.0].map(|x| Point { x, y: x / 10.0, band: Some([x / 20.0, x / 10.0]) });
         let svg =
             chart(vec![Line { label: "success".into(), points: points.to_vec(), dots: true }]).svg().unwrap();
@@ -179,9 +171,9 @@ mod tests {
     }
 
     #[test]
-    fn a_knee_stands_in_the_middle_with_ticks_on_both_sides() {
+    fn a_knee_is_in_the_middle_with_ticks_on_both_sides() {
         let points = [(0.0, 0.0), (8.0, 0.5), (10.0, 1.0)];
-        let svg = LineChart { knee: Some(8.0), ..chart(vec![Line::gathered("x", &points)]) }.svg().unwrap();
+        let svg = LineChart { knee: Some(8.0), ..chart(vec![Line::binned("x", &points)]) }.svg().unwrap();
         assert!(svg.contains("<path class=\"line l0\" d=\"M58.0 278.0L320.0 170.0L582.0 62.0\"/>"), "{svg}");
         // Each half is 262 wide: 5 of 8 lies at 58 + 163.75, 9 halfway from 8 to 10.
         for (x, label) in [("58.0", "0"), ("221.8", "5"), ("451.0", "9"), ("582.0", "10")] {
@@ -193,9 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn many_points_are_gathered_with_their_extremes() {
+    fn many_points_are_averaged_with_their_range() {
         let points: Vec<(f64, f64)> = (0..300).map(|i| (f64::from(i), f64::from(i % 2))).collect();
-        let line = Line::gathered("x", &points);
+        let line = Line::binned("x", &points);
         assert_eq!(line.points.len(), 150);
         assert_eq!(line.points[0], Point { x: 0.5, y: 0.5, band: Some([0.0, 1.0]) });
     }

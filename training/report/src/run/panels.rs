@@ -1,32 +1,33 @@
-//! Small multiples: one panel a line, each with all the others in grey behind it.
+//! Small multiples: one panel for each line, with all other lines in gray behind it.
 //!
-//! A dozen lines with bands in one chart hide each other. Here every line has a panel of its own, where it stands in
-//! colour over its band; the panels share their axes, and the line that the others are measured against is dashed in all
-//! of them.
+//! A dozen lines with bands in one chart would hide each other. The panels share their axes, and the baseline
+//! is dashed in all of them.
 
-use webshop_evaluation::table::escape;
 use std::fmt::Write;
 
-use crate::run::frame::{Unit, opening, round_range, ticks};
+use webshop_evaluation::table::escape_html;
 
-/// Panels beside each other.
+use crate::run::axis::{Unit, position, round_range, span, ticks, wide_span};
+use crate::run::svg::{area, opening, polyline};
+
+/// Panels in a row.
 const COLUMNS: usize = 4;
 /// Width of the drawing, in its own units.
 const WIDTH: f64 = 900.0;
-/// Room at the left for the vertical axis, and at the right.
+/// Space on the left for the vertical axis, and on the right.
 const LEFT: f64 = 50.0;
 const RIGHT: f64 = 14.0;
-/// Room above the first row, for title and note.
+/// Space above the first row for title and note.
 const TOP: f64 = 40.0;
-/// Room below the last row, for the horizontal axis.
+/// Space below the last row for the horizontal axis.
 const BOTTOM: f64 = 44.0;
-/// Between panels; the panel's name stands in the vertical one.
+/// Space between panels; the vertical one holds the panel's name.
 const GAP_X: f64 = 16.0;
 const GAP_Y: f64 = 28.0;
-/// Height of what a panel shows.
+/// Height of the plot of a panel.
 const HEIGHT: f64 = 112.0;
 
-/// One value of a line and between which values the single runs lie.
+/// A point of a line with the range of the single runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Banded {
     pub x: f64,
@@ -34,31 +35,31 @@ pub(crate) struct Banded {
     pub band: [f64; 2],
 }
 
-/// What a panel shows.
+/// One panel.
 #[derive(Debug, Clone)]
 pub(crate) struct Panel {
-    /// The line's name.
+    /// Name of the line.
     pub name: String,
-    /// Beside the name, smaller.
+    /// Value beside the name, formatted; smaller.
     pub figure: String,
     pub line: Vec<Banded>,
 }
 
-/// The whole drawing.
+/// All panels of a drawing.
 #[derive(Debug, Clone)]
 pub(crate) struct Panels {
     pub title: String,
     pub note: String,
     pub x_label: String,
     pub unit: Unit,
-    /// A fixed vertical range, or the one of the data.
+    /// The vertical range; `None` for the range of the data.
     pub y: Option<[f64; 2]>,
-    /// Position of the panel whose line is dashed in all others.
+    /// Index of the panel whose line is dashed in all others.
     pub baseline: usize,
     pub panels: Vec<Panel>,
 }
 
-/// Where values lie within a panel.
+/// Ranges and width of a panel.
 struct Axes {
     x: [f64; 2],
     y: [f64; 2],
@@ -67,8 +68,7 @@ struct Axes {
 
 impl Axes {
     fn at(&self, x: f64, y: f64) -> (f64, f64) {
-        let share = |value: f64, [low, high]: [f64; 2]| ((value - low) / (high - low)).clamp(0.0, 1.0);
-        (self.width * share(x, self.x), HEIGHT * (1.0 - share(y, self.y)))
+        (self.width * position(x, self.x), HEIGHT * (1.0 - position(y, self.y)))
     }
 }
 
@@ -80,9 +80,10 @@ impl Panels {
         let n_rows = self.panels.len().div_ceil(n_columns);
         let height = TOP + n_rows as f64 * (GAP_Y + HEIGHT) + BOTTOM;
         let mut svg = opening([WIDTH, height], &self.title, &self.note);
-        // Drawn once and shown in every panel, under a name that is this drawing's own on a page of several.
+        // All lines are defined once and used in every panel. The id must be unique on a page of several
+        // drawings.
         let name: String = self.title.chars().filter(char::is_ascii_alphanumeric).collect();
-        let _ = writeln!(svg, "<defs><g id=\"{name}\">\n{}</g></defs>", self.behind(&axes));
+        let _ = writeln!(svg, "<defs><g id=\"{name}\">\n{}</g></defs>", self.background(&axes));
         for (number, panel) in self.panels.iter().enumerate() {
             let (row, column) = (number / n_columns, number % n_columns);
             let left = LEFT + column as f64 * (axes.width + GAP_X);
@@ -100,27 +101,23 @@ impl Panels {
             "<text class=\"end\" x=\"{}\" y=\"{}\">{}</text>\n</svg>\n",
             WIDTH - RIGHT,
             height - 10.0,
-            escape(&self.x_label)
+            escape_html(&self.x_label)
         );
         Some(svg)
     }
 
     fn axes(&self) -> Option<Axes> {
         let points = || self.panels.iter().flat_map(|panel| &panel.line);
-        let span = |values: &mut dyn Iterator<Item = f64>| {
-            values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)])
-        };
         points().next()?;
-        let x = span(&mut points().map(|point| point.x));
-        let x = if x[0] < x[1] { x } else { [x[0] - 0.5, x[1] + 0.5] };
+        let x = wide_span(points().map(|point| point.x));
         let y = self.y.unwrap_or_else(|| {
-            round_range(span(&mut points().flat_map(|point| [point.y, point.band[0], point.band[1]])))
+            round_range(span(points().flat_map(|point| [point.y, point.band[0], point.band[1]])))
         });
         let n_columns = COLUMNS.min(self.panels.len()) as f64;
         Some(Axes { x, y, width: (WIDTH - LEFT - RIGHT - (n_columns - 1.0) * GAP_X) / n_columns })
     }
 
-    /// Grid and ticks, labelled at the left and at the bottom of the whole drawing.
+    /// Grid and ticks; labels only at the left and at the bottom of the whole drawing.
     fn scale(&self, axes: &Axes, is_leftmost: bool, is_lowest: bool) -> String {
         let mut svg = String::new();
         for (value, label) in ticks(axes.y, 4, self.unit) {
@@ -132,7 +129,7 @@ impl Panels {
         }
         let _ = writeln!(svg, "<path class=\"axis\" d=\"M0 {HEIGHT}H{:.1}\"/>", axes.width);
         if is_lowest {
-            for (value, label) in ticks(axes.x, 4, Unit::Plain) {
+            for (value, label) in ticks(axes.x, 4, Unit::Number) {
                 let (x, _) = axes.at(value, axes.y[0]);
                 let _ = writeln!(
                     svg,
@@ -144,8 +141,8 @@ impl Panels {
         svg
     }
 
-    /// All lines in grey.
-    fn behind(&self, axes: &Axes) -> String {
+    /// All lines, for the gray background.
+    fn background(&self, axes: &Axes) -> String {
         let drawn = self.panels.iter().filter(|panel| !panel.line.is_empty());
         drawn.map(|panel| format!("<path d=\"{}\"/>\n", path(axes, &panel.line))).collect()
     }
@@ -154,8 +151,8 @@ impl Panels {
         let mut svg = format!(
             "<text class=\"name\" x=\"0\" y=\"-7\">{}<tspan dx=\"7\" font-weight=\"400\" \
              fill=\"var(--soft)\">{}</tspan></text>\n",
-            escape(&panel.name),
-            escape(&panel.figure)
+            escape_html(&panel.name),
+            escape_html(&panel.figure)
         );
         if number != self.baseline
             && let Some(baseline) = self.panels.get(self.baseline)
@@ -171,23 +168,13 @@ impl Panels {
 }
 
 fn path(axes: &Axes, line: &[Banded]) -> String {
-    let mut path = String::new();
-    for (command, point) in std::iter::once('M').chain(std::iter::repeat('L')).zip(line) {
-        let (x, y) = axes.at(point.x, point.y);
-        let _ = write!(path, "{command}{x:.1} {y:.1}");
-    }
-    path
+    polyline(line.iter().map(|point| axes.at(point.x, point.y)))
 }
 
 fn band(axes: &Axes, line: &[Banded]) -> String {
-    let upper = line.iter().map(|point| (point.x, point.band[1]));
-    let lower = line.iter().rev().map(|point| (point.x, point.band[0]));
-    let mut path = String::new();
-    for (command, (x, y)) in std::iter::once('M').chain(std::iter::repeat('L')).zip(upper.chain(lower)) {
-        let (x, y) = axes.at(x, y);
-        let _ = write!(path, "{command}{x:.1} {y:.1}");
-    }
-    path + "Z"
+    let upper = line.iter().map(|point| axes.at(point.x, point.band[1]));
+    let lower = line.iter().map(|point| axes.at(point.x, point.band[0]));
+    area(upper, lower)
 }
 
 #[cfg(test)]
@@ -215,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_has_a_panel_and_stands_behind_all_others() {
+    fn every_line_has_a_panel_and_is_in_the_background_of_all_panels() {
         let svg = panels(5).svg().unwrap();
         // Four in a row: (900 − 50 − 14 − 3 · 16) / 4 = 197 wide, 112 high.
         assert!(svg.contains("<path class=\"line l0\" d=\"M0.0 112.0L197.0 0.0\"/>"), "{svg}");
@@ -227,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_not_drawn() {
+    fn panels_without_points_are_not_drawn() {
         let mut empty = panels(2);
         empty.panels.iter_mut().for_each(|panel| panel.line.clear());
         assert_eq!(empty.svg(), None);

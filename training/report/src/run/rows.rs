@@ -1,51 +1,53 @@
-//! One row an arm: means with their intervals, or how a whole divides.
+//! Charts with one row for each arm: means with intervals, or shares.
 
-use webshop_evaluation::table::escape;
 use std::fmt::Write;
 
-use crate::run::frame::{CHARACTER, Unit, opening, ticks};
+use webshop_evaluation::table::escape_html;
+
+use crate::run::axis::{Unit, position, ticks};
+use crate::run::svg::{CHARACTER, opening};
 
 /// Width of the drawing, in its own units.
 const WIDTH: f64 = 760.0;
-/// Where the axis begins: left of it stand the names.
+/// Left end of the axis; names are on its left.
 const LEFT: f64 = 180.0;
-/// Where it ends: right of it stand the figures.
+/// Right end of the axis; values are on its right.
 const RIGHT: f64 = 590.0;
 /// Height of a row.
 const ROW: f64 = 24.0;
-/// Room above the rows, for title and legend, and below them, for the axis.
+/// Space above the rows for title and legend, and below them for the axis.
 const TOP: f64 = 58.0;
 const BOTTOM: f64 = 34.0;
 
-/// What a row shows.
+/// The mark of a row.
 #[derive(Debug, Clone)]
 pub(crate) enum Mark {
-    /// A mean with its interval, and the single values it is the mean of.
+    /// A mean with its interval and the values of single runs.
     Interval { mean: f64, interval: [f64; 2], singles: Vec<f64> },
-    /// Parts of a whole, from left to right, each as [`Rows::parts`] names it.
+    /// Shares from left to right, in the order of [`Rows::parts`].
     Parts(Vec<f64>),
 }
 
 /// One row.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// Written at its left.
+    /// Name on the left.
     pub name: String,
-    /// Written at its right.
+    /// Value on the right, formatted.
     pub figure: String,
     pub mark: Mark,
 }
 
-/// Rows over a common axis of shares.
+/// Rows over a common axis in percent.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub title: String,
     pub note: String,
-    /// Ends of the axis.
+    /// Range of the axis.
     pub x: [f64; 2],
-    /// A value that all rows are measured against.
+    /// A reference value, drawn as a dashed line.
     pub mark: Option<f64>,
-    /// What the parts are, each with the colour it is filled with; empty for intervals.
+    /// Names of the parts, each with the number of its color; empty for intervals.
     pub parts: Vec<(&'static str, usize)>,
     pub rows: Vec<Row>,
 }
@@ -60,10 +62,10 @@ impl Rows {
         let height = below + BOTTOM;
         let mut svg = opening([WIDTH, height], &self.title, &self.note);
         let mut x = 16.0;
-        for (name, colour) in &self.parts {
+        for (name, color) in &self.parts {
             let _ = writeln!(
                 svg,
-                "<rect class=\"f{colour}\" x=\"{x:.1}\" y=\"36\" width=\"12\" height=\"12\" rx=\"2\"/><text x=\"{:.1}\" \
+                "<rect class=\"f{color}\" x=\"{x:.1}\" y=\"36\" width=\"12\" height=\"12\" rx=\"2\"/><text x=\"{:.1}\" \
                  y=\"46\">{name}</text>",
                 x + 18.0
             );
@@ -88,17 +90,16 @@ impl Rows {
     }
 
     fn at(&self, value: f64) -> f64 {
-        let [low, high] = self.x;
-        LEFT + (RIGHT - LEFT) * ((value - low) / (high - low)).clamp(0.0, 1.0)
+        LEFT + (RIGHT - LEFT) * position(value, self.x)
     }
 
     fn row(&self, y: f64, row: &Row) -> String {
         let mut svg = format!(
             "<text class=\"end name\" x=\"{}\" y=\"{below}\">{}</text><text x=\"{}\" y=\"{below}\">{}</text>\n",
             LEFT - 12.0,
-            escape(&row.name),
+            escape_html(&row.name),
             RIGHT + 14.0,
-            escape(&row.figure),
+            escape_html(&row.figure),
             below = y + 4.0
         );
         match &row.mark {
@@ -121,13 +122,13 @@ impl Rows {
             }
             Mark::Parts(parts) => {
                 let mut before = 0.0;
-                for ((name, colour), part) in self.parts.iter().zip(parts) {
+                for ((name, color), part) in self.parts.iter().zip(parts) {
                     let (from, to) = (self.at(before), self.at(before + part));
                     before += part;
                     if to - from >= 0.05 {
                         let _ = writeln!(
                             svg,
-                            "<rect class=\"f{colour}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
+                            "<rect class=\"f{color}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
                              height=\"{}\"><title>{name}: {:.1} %</title></rect>",
                             y - ROW / 2.0 + 3.0,
                             to - from,
@@ -160,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_lies_where_its_values_say() {
+    fn an_interval_is_at_the_coordinates_of_its_values() {
         let interval = Mark::Interval { mean: 0.5, interval: [0.4, 0.7], singles: vec![0.6] };
         let svg = rows(Vec::new(), interval);
-        // 410 from 180 on; the first row's middle is 58 + 12.
+        // The axis is 410 wide from 180; the first row's middle is 58 + 12.
         assert!(
             svg.contains("d=\"M344.0 70H467.0\"") && svg.contains("cx=\"385.0\" cy=\"70\" r=\"4.5\""),
             "{svg}"
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_lie_side_by_side() {
+    fn parts_are_side_by_side() {
         let svg = rows(vec![("won", 0), ("lost", 1)], Mark::Parts(vec![0.25, 0.75]));
         assert!(
             svg.contains("x=\"180.0\" y=\"61.0\" width=\"102.5\" height=\"18\"><title>won: 25.0 %"),

@@ -1,53 +1,60 @@
-//! What a report of a comparison shows.
+//! The drawings of a comparison report.
 
-use crate::sweep::curve::{Spent, banded};
-use crate::sweep::next_action::NextActions;
-use webshop_training::sweep::outcome::ArmOutcome;
-use webshop_training::Comparison;
-use crate::sweep::table::{FAILURES, Figures, decimals};
-use webshop_training::Metric;
-use crate::run::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
 use webshop_evaluation::table::{interval, percent};
+use webshop_training::sweep::outcome::ArmOutcome;
+use webshop_training::{Comparison, Metric};
+
+use crate::run::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
+use crate::sweep::curve::{Cost, banded};
+use crate::sweep::next_action::NextActionRow;
+use crate::sweep::table::{ArmFigures, FAILURES, decimals};
 
 /// A drawing and the name of its file.
-pub(super) type Drawing = (&'static str, String);
+pub(super) struct Drawing {
+    pub file: &'static str,
+    pub svg: String,
+}
 
-/// The last evaluations, and curves over what was written; the same bytes for the same runs.
-pub(super) fn of_tokens(
+/// Final results, and curves over generated tokens. They depend on no clock.
+pub(super) fn reproducible(
     comparison: &Comparison,
     arms: &[ArmOutcome],
-    figures: &[Figures],
-    said: &[NextActions],
+    figures: &[ArmFigures],
+    next_actions: &[NextActionRow],
 ) -> Vec<Drawing> {
+    let final_results = [
+        ("success.svg", successes(comparison, arms, figures)),
+        ("exact.svg", exact_actions(comparison, next_actions)),
+        ("failures.svg", failures(arms, figures)),
+    ];
     let over_tokens = [
         ("success-tokens.svg", "Success on held-out goals", Metric::EvalSuccessRate),
         ("score-tokens.svg", "Score on held-out goals", Metric::EvalTaskScore),
         ("exact-tokens.svg", "Exact actions at held-out steps", Metric::EvalExactAction),
         ("reward-tokens.svg", "Hierarchical reward at held-out steps", Metric::EvalReward),
-        ("kl-tokens.svg", "KL to the warm start (k1, nats a held-out trip)", Metric::EvalKl),
-        ("entropy-tokens.svg", "Entropy (nats a token of held-out trips)", Metric::EvalEntropy),
-        ("length-tokens.svg", "Tokens in a training trip", Metric::RolloutTokens),
+        ("kl-tokens.svg", "KL to the warm start (k1, nats per held-out episode)", Metric::EvalKl),
+        ("entropy-tokens.svg", "Entropy (nats per token of held-out episodes)", Metric::EvalEntropy),
+        ("length-tokens.svg", "Tokens per training episode", Metric::RolloutTokens),
     ];
-    let over_tokens = over_tokens.into_iter().filter_map(|(name, title, metric)| {
-        Some((name, panels(comparison, arms, title, metric, Spent::Tokens)?))
-    });
-    let last = [
-        ("success.svg", successes(comparison, arms, figures)),
-        ("exact.svg", exact_actions(comparison, said)),
-        ("failures.svg", failures(arms, figures)),
-    ];
-    last.into_iter().filter_map(|(name, svg)| Some((name, svg?))).chain(over_tokens).collect()
+    let curves = over_tokens
+        .into_iter()
+        .map(|(file, title, metric)| (file, panels(comparison, arms, title, metric, Cost::Tokens)));
+    drawn(final_results.into_iter().chain(curves))
 }
 
-/// Curves over seconds.
-pub(super) fn of_seconds(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<Drawing> {
+/// Curves over seconds. They depend on the machine.
+pub(super) fn over_seconds(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<Drawing> {
     let over_seconds = [
-        ("success-seconds.svg", "Success on held-out goals, by seconds", Metric::EvalSuccessRate),
-        ("exact-seconds.svg", "Exact actions at held-out steps, by seconds", Metric::EvalExactAction),
+        ("success-seconds.svg", "Success on held-out goals over seconds", Metric::EvalSuccessRate),
+        ("exact-seconds.svg", "Exact actions at held-out steps over seconds", Metric::EvalExactAction),
     ];
-    let drawn =
-        |(name, title, metric)| Some((name, panels(comparison, arms, title, metric, Spent::Seconds)?));
-    over_seconds.into_iter().filter_map(drawn).collect()
+    let curve = |(file, title, metric)| (file, panels(comparison, arms, title, metric, Cost::Seconds));
+    drawn(over_seconds.into_iter().map(curve))
+}
+
+/// The drawings that have something to show.
+fn drawn(drawings: impl Iterator<Item = (&'static str, Option<String>)>) -> Vec<Drawing> {
+    drawings.filter_map(|(file, svg)| Some(Drawing { file, svg: svg? })).collect()
 }
 
 fn panels(
@@ -55,15 +62,14 @@ fn panels(
     arms: &[ArmOutcome],
     title: &str,
     metric: Metric,
-    spent: Spent,
+    cost: Cost,
 ) -> Option<String> {
     let is_share =
         matches!(metric, Metric::EvalSuccessRate | Metric::EvalTaskScore | Metric::EvalExactAction);
     let panel = |arm: &ArmOutcome| {
-        let line = banded(arm, metric, spent);
-        let last = line.last().map(|point| match is_share {
-            true => format!("{} %", percent(point.y)),
-            false => decimals(point.y, 2),
+        let line = banded(arm, metric, cost);
+        let last = line.last().map(|point| {
+            if is_share { format!("{} %", percent(point.y)) } else { decimals(point.y, 2) }
         });
         Panel { name: arm.name.clone(), figure: last.unwrap_or_default(), line }
     };
@@ -71,10 +77,10 @@ fn panels(
     let n_seeds = comparison.seeds.len();
     Panels {
         title: title.into(),
-        note: format!("mean and range of {n_seeds} seeds; grey: the other arms; dashed: {baseline}"),
-        x_label: match spent {
-            Spent::Tokens => "tokens written since the warm start".into(),
-            Spent::Seconds => "seconds since the warm start".into(),
+        note: format!("mean and range of {n_seeds} seeds; gray: the other arms; dashed: {baseline}"),
+        x_label: match cost {
+            Cost::Tokens => "tokens generated since the warm start".into(),
+            Cost::Seconds => "seconds since the warm start".into(),
         },
         unit: if is_share { Unit::Share } else { Unit::Plain },
         y: is_share.then_some([0.0, 1.0]),
@@ -84,8 +90,8 @@ fn panels(
     .svg()
 }
 
-fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Option<String> {
-    let row = |(arm, of): (&ArmOutcome, &Figures)| Row {
+fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[ArmFigures]) -> Option<String> {
+    let row = |(arm, of): (&ArmOutcome, &ArmFigures)| Row {
         name: arm.name.clone(),
         figure: format!("{} % {}", percent(of.success), interval(of.success_interval)),
         mark: Mark::Interval {
@@ -98,9 +104,9 @@ fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) 
     intervals("Success on held-out goals", "goals", comparison.baseline, rows)
 }
 
-/// Those of the arms, and of what needs no model.
-fn exact_actions(comparison: &Comparison, said: &[NextActions]) -> Option<String> {
-    let row = |of: &NextActions| Row {
+/// Exact actions of the arms and of the baselines without a model.
+fn exact_actions(comparison: &Comparison, next_actions: &[NextActionRow]) -> Option<String> {
+    let row = |of: &NextActionRow| Row {
         name: of.name.clone(),
         figure: format!("{} % {}", percent(of.exact), interval(of.exact_interval)),
         mark: Mark::Interval {
@@ -109,11 +115,12 @@ fn exact_actions(comparison: &Comparison, said: &[NextActions]) -> Option<String
             singles: of.exact_by_run.clone(),
         },
     };
-    let rows = said.iter().map(row).collect();
+    let rows = next_actions.iter().map(row).collect();
     intervals("Exact actions at held-out steps", "steps", comparison.baseline, rows)
 }
 
-/// Shares with their intervals over seeds and `of`, one below the other, each beside that of row `baseline`.
+/// Shares with their intervals over seeds and `of`, one row each; the value of row `baseline` is a dashed
+/// line.
 fn intervals(title: &str, of: &str, baseline: usize, rows: Vec<Row>) -> Option<String> {
     let (mut low, mut high, mut mark) = (1.0_f64, 0.0_f64, None);
     for (number, row) in rows.iter().enumerate() {
@@ -124,7 +131,7 @@ fn intervals(title: &str, of: &str, baseline: usize, rows: Vec<Row>) -> Option<S
     }
     Rows {
         title: title.into(),
-        note: format!("95 % intervals over seeds and {of}; rings: single seeds; dashed: the baseline"),
+        note: format!("95 % intervals over seeds and {of}; circles: single seeds; dashed: the baseline"),
         x: round_range([low, high]),
         mark,
         parts: Vec::new(),
@@ -133,18 +140,18 @@ fn intervals(title: &str, of: &str, baseline: usize, rows: Vec<Row>) -> Option<S
     .svg()
 }
 
-fn failures(arms: &[ArmOutcome], figures: &[Figures]) -> Option<String> {
-    let row = |(arm, of): (&ArmOutcome, &Figures)| Row {
+fn failures(arms: &[ArmOutcome], figures: &[ArmFigures]) -> Option<String> {
+    let row = |(arm, of): (&ArmOutcome, &ArmFigures)| Row {
         name: arm.name.clone(),
         figure: format!("{} % fail", percent(1.0 - of.success)),
         mark: Mark::Parts([of.success].into_iter().chain(of.failures.iter().copied()).collect()),
     };
     Rows {
-        title: "How held-out trips end".into(),
-        note: "of all seeds".into(),
+        title: "Outcomes of held-out episodes".into(),
+        note: "all seeds".into(),
         x: [0.0, 1.0],
         mark: None,
-        parts: [("success", 0)].into_iter().chain(FAILURES.map(|(name, _, colour)| (name, colour))).collect(),
+        parts: [("success", 0)].into_iter().chain(FAILURES.map(|(name, _, color)| (name, color))).collect(),
         rows: arms.iter().zip(figures).map(row).collect(),
     }
     .svg()

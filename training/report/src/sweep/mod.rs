@@ -1,7 +1,12 @@
-//! sweep.
+//! The report of a comparison: several runs (arms and seeds) in tables and drawings.
+//!
+//! `table` and `next_action` compute the figures of each arm, `curve` averages the curves of an arm's runs,
+//! `drawings` draws them with the charts of [`crate::run`], and `report` writes the files.
 
-pub mod curve;
-pub mod drawings;
-pub mod next_action;
-pub mod report;
-pub mod table;
+mod curve;
+mod drawings;
+mod next_action;
+mod report;
+mod table;
+
+pub use crate::sweep::report::write_comparison;

@@ -1,101 +1,105 @@
-//! What was said at held-out steps: the next-action figures of a comparison.
+//! Next-action scores of the arms of a comparison, and of the baselines without a model.
 
-use webshop_training::sweep::outcome::{ArmOutcome, RunOutcome};
-use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, signed};
-use webshop_evaluation::next_action::{NextActionScores, ScoredRow, Verdict, baselines, scores_of};
+use webshop_evaluation::next_action::{NextActionScores, ScoredRow, StepResult, baselines, scores_of};
+use webshop_evaluation::table::{Table, interval, percent};
 use webshop_evaluation::{crossed_bootstrap, mean, paired_bootstrap};
-use webshop_evaluation::Table;
-use webshop_evaluation::table::{interval, percent};
+use webshop_training::sweep::outcome::{ArmOutcome, RunOutcome};
 
-/// What was said by an arm, or by what needs no model. Rates are shares from 0 to 1.
-pub(super) struct NextActions {
+use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, signed};
+
+/// Next-action scores of an arm or of a baseline without a model. Rates are shares from 0 to 1.
+pub(super) struct NextActionRow {
     pub name: String,
-    /// How often the whole action was right: the mean over runs and steps.
+    /// Share of exact actions: mean over runs and steps.
     pub exact: f64,
-    /// Of 95 %: over seeds and steps, or over steps where nothing is drawn from a seed.
+    /// 95 % interval over seeds and steps; of a baseline over steps.
     pub exact_interval: [f64; 2],
-    /// Of each run; empty of what needs no model.
+    /// Share of exact actions of each run; empty for a baseline.
     pub exact_by_run: Vec<f64>,
-    /// By how much it exceeds the baseline's, with the interval were other steps asked; empty of what needs no model.
-    against: String,
-    /// Means over runs: exact as string, type, macro F1, weighted F1, invalid.
-    rest: [f64; 5],
+    /// Difference to the baseline arm with its interval over steps, formatted; empty for a baseline without a
+    /// model.
+    difference: String,
+    /// Means over runs of exact string, type accuracy, macro F1, weighted F1, invalid rate.
+    other_scores: [f64; 5],
 }
 
-/// Those of all arms in order, then those of what needs no model; empty where no steps were judged.
-pub(super) fn next_actions(arms: &[ArmOutcome], baseline: usize) -> Vec<NextActions> {
-    let Some(verdicts) = arms.first().and_then(|arm| arm.runs.first()).map(|run| &run.verdicts) else {
+/// The rows of all arms in order, then those of the baselines without a model; empty if the runs have no step
+/// results.
+pub(super) fn next_action_rows(arms: &[ArmOutcome], baseline: usize) -> Vec<NextActionRow> {
+    let Some(results) = arms.first().and_then(|arm| arm.runs.first()).map(|run| &run.verdicts) else {
         return Vec::new();
     };
-    if verdicts.is_empty() {
+    if results.is_empty() {
         return Vec::new();
     }
     let before = by_goal(&exact(&arms[baseline]));
     let of_arm = |(number, arm): (usize, &ArmOutcome)| {
         let exact = exact(arm);
-        let rest: Vec<[f64; 5]> =
-            arm.runs.iter().map(|run| rest(&scores_of(&run.verdicts, BOOTSTRAP_SEED))).collect();
-        NextActions {
+        let scores = arm.runs.iter().map(|run| scores_of(&run.verdicts, BOOTSTRAP_SEED));
+        let by_run: Vec<[f64; 5]> = scores.map(|scores| other_scores(&scores)).collect();
+        NextActionRow {
             name: arm.name.clone(),
             exact: mean(&exact.concat()),
             exact_interval: crossed_bootstrap(&exact, BOOTSTRAP_SEED),
             exact_by_run: exact.iter().map(|run| mean(run)).collect(),
-            against: match number == baseline {
-                true => "baseline".into(),
-                false => difference(&before, &by_goal(&exact)),
+            difference: if number == baseline {
+                "baseline".into()
+            } else {
+                difference(&before, &by_goal(&exact))
             },
-            rest: std::array::from_fn(|i| mean(&rest.iter().map(|run| run[i]).collect::<Vec<_>>())),
+            other_scores: std::array::from_fn(|i| mean(&by_run.iter().map(|run| run[i]).collect::<Vec<_>>())),
         }
     };
-    let without_model = |row: ScoredRow| NextActions {
+    let without_model = |row: ScoredRow| NextActionRow {
         name: row.name,
         exact: row.scores.exact_soft.value,
         exact_interval: row.scores.exact_soft.ci95,
         exact_by_run: Vec::new(),
-        against: String::new(),
-        rest: rest(&row.scores),
+        difference: String::new(),
+        other_scores: other_scores(&row.scores),
     };
-    let steps = verdicts.iter().map(|verdict| (&verdict.ground_truth, verdict.instruction.as_deref()));
-    let constant = baselines(steps, BOOTSTRAP_SEED).into_iter().map(without_model);
-    arms.iter().enumerate().map(of_arm).chain(constant).collect()
+    let steps = results.iter().map(|result| (&result.ground_truth, result.instruction.as_deref()));
+    let without_model = baselines(steps, BOOTSTRAP_SEED).into_iter().map(without_model);
+    arms.iter().enumerate().map(of_arm).chain(without_model).collect()
 }
 
-/// The figures as a table; none where no steps were judged.
-pub(super) fn table(said: &[NextActions], baseline: usize) -> Option<Table> {
+/// The rows as a table; `None` without rows.
+pub(super) fn table(rows: &[NextActionRow], baseline: usize) -> Option<Table> {
     let head = [
         "arm",
         "exact action, %",
-        "of each seed",
-        &format!("against {}", said.get(baseline)?.name),
-        "exact as string, %",
+        "by seed",
+        &format!("against {}", rows.get(baseline)?.name),
+        "exact string, %",
         "type, %",
         "macro F1, %",
         "weighted F1, %",
         "invalid, %",
     ];
-    let row = |of: &NextActions| {
+    let row = |of: &NextActionRow| {
         let exact = format!("{} {}", percent(of.exact), interval(of.exact_interval));
         let by_run: Vec<String> = of.exact_by_run.iter().map(|run| percent(*run)).collect();
-        [of.name.clone(), exact, by_run.join(", "), of.against.clone()]
+        [of.name.clone(), exact, by_run.join(", "), of.difference.clone()]
             .into_iter()
-            .chain(of.rest.map(percent))
+            .chain(of.other_scores.map(percent))
             .collect()
     };
-    Some(Table { head: head.map(String::from).into(), rows: said.iter().map(row).collect() })
+    Some(Table { head: head.map(String::from).into(), rows: rows.iter().map(row).collect() })
 }
 
-fn rest(scores: &NextActionScores) -> [f64; 5] {
+fn other_scores(scores: &NextActionScores) -> [f64; 5] {
     let NextActionScores { exact_string, type_acc, macro_f1, weighted_f1, invalid_rate, .. } = scores;
-    [exact_string, type_acc, macro_f1, weighted_f1, invalid_rate].map(|measured| measured.value)
+    [exact_string, type_acc, macro_f1, weighted_f1, invalid_rate].map(|estimate| estimate.value)
 }
 
-/// A row a run, a column a step: 1 for the right action.
+/// 1 for each exact action, else 0, `[runs, steps]`.
 fn exact(arm: &ArmOutcome) -> Vec<Vec<f64>> {
-    let of_verdict = |verdict: &Verdict| f64::from(u8::from(verdict.is_exact));
-    let of_run = |run: &RunOutcome| run.verdicts.iter().map(of_verdict).collect();
+    let of_step = |result: &StepResult| f64::from(u8::from(result.is_exact));
+    let of_run = |run: &RunOutcome| run.verdicts.iter().map(of_step).collect();
     arm.runs.iter().map(of_run).collect()
 }
 
+/// The mean difference in points with its interval; a star if the interval excludes 0.
 fn difference(before: &[f64], after: &[f64]) -> String {
     let [low, high] = paired_bootstrap(before, after, BOOTSTRAP_SEED);
     let mark = if low > 0.0 || high < 0.0 { " *" } else { "" };

@@ -1,71 +1,72 @@
-//! One report of all runs: a page, its drawings, and the tables as text.
+//! Writes the report of a comparison: an HTML page, its drawings, and the tables as Markdown.
 //!
 //! ```text
-//! report.html                 everything, on a page that needs nothing but itself
-//! table.md                    the tables, what they are about, and the command of every run
-//! success.svg  failures.svg   the last evaluations
+//! report.html                 the whole report, in one file without external resources
+//! table.md                    the tables, how to read them, and the command of every run
+//! success.svg  failures.svg   final evaluations
 //! success-tokens.svg  score-tokens.svg  kl-tokens.svg  entropy-tokens.svg  length-tokens.svg
-//! exact.svg  exact-tokens.svg  reward-tokens.svg        where single steps are judged
+//! exact.svg  exact-tokens.svg  reward-tokens.svg        if single steps are evaluated
 //! seconds.md  success-seconds.svg  exact-seconds.svg
 //! ```
 //!
-//! Seconds are in the last line's files and in the last section of the page. All else has the same bytes wherever and
-//! however often the runs are made.
+//! Only the files of the last line and the last section of the page depend on the machine. Everything else
+//! has the same bytes for the same configuration.
 
-use webshop_evaluation::table::escape;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::sweep::drawings::{Drawing, of_seconds, of_tokens};
-use crate::sweep::next_action;
+use webshop_evaluation::table::escape_html;
 use webshop_training::sweep::outcome::{ArmOutcome, read};
-use webshop_training::Comparison;
-use webshop_training::ComparisonFolder;
-use crate::sweep::table::{failures_table, figures, results_table, seconds_table};
-use webshop_training::write_atomically;
-use webshop_training::Result;
+use webshop_training::{Comparison, ComparisonFolder, Result, write_atomically};
+
 use crate::run::{document, standalone};
-use webshop_evaluation::Table;
+use crate::sweep::drawings::{self, Drawing};
+use crate::sweep::next_action;
+use crate::sweep::table::{failures_table, figures, results_table, seconds_table};
 
-/// What the section of seconds says of itself.
-const SECONDS: &str = "Counted from the end of the warm start, evaluations and V* included, as if each run had estimated its \
-                       own. They depend on the machine and on what else it did; nothing above does.";
+/// The note of the last section.
+const SECONDS_NOTE: &str = "Seconds since the end of the warm start, evaluations and V* estimation included; V* counts \
+                            for each run, even if it was shared. Seconds depend on the machine and its load; nothing \
+                            above does.";
 
-/// Writes the report of a comparison whose runs have all come to their end, and returns the path of the page.
+/// Writes the report of a comparison whose runs are all finished, and returns the path of the page.
+///
+/// # Errors
+/// If a run is incomplete or a file cannot be read or written.
 pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> Result<PathBuf> {
     let arms = read(comparison, folder)?;
     let figures = figures(&arms, comparison.baseline);
-    let said = next_action::next_actions(&arms, comparison.baseline);
-    let drawings = of_tokens(comparison, &arms, &figures, &said);
-    let seconds = of_seconds(comparison, &arms);
+    let next_actions = next_action::next_action_rows(&arms, comparison.baseline);
+    let drawings = drawings::reproducible(comparison, &arms, &figures, &next_actions);
+    let seconds = drawings::over_seconds(comparison, &arms);
     let tables = [
-        ("What the arms came to", Some(results_table(comparison, &arms, &figures))),
-        ("What was said at held-out steps", next_action::table(&said, comparison.baseline)),
-        ("How held-out trips end", Some(failures_table(&arms, &figures))),
+        ("Results", Some(results_table(comparison, &arms, &figures))),
+        ("Next actions at held-out steps", next_action::table(&next_actions, comparison.baseline)),
+        ("Outcomes of held-out episodes", Some(failures_table(&arms, &figures))),
     ];
     let times = seconds_table(&arms);
     let save = |name: &str, text: &str| write_atomically(&folder.root().join(name), text.as_bytes());
-    for (name, svg) in drawings.iter().chain(&seconds) {
-        save(name, &standalone(svg))?;
+    for drawing in drawings.iter().chain(&seconds) {
+        save(drawing.file, &standalone(&drawing.svg))?;
     }
-    let (words, record) = (explained(comparison, &arms), record(comparison, &arms));
-    let mut text = format!("# {}\n\n{}\n\n", comparison.title, words.join("\n\n"));
-    let mut body = format!("<h1>{}</h1>\n", escape(&comparison.title));
-    for paragraph in &words {
-        let _ = writeln!(body, "<p>{}</p>", escape(paragraph));
+    let (notes, reproduction) = (notes(comparison, &arms), reproduction(comparison, &arms));
+    let mut text = format!("# {}\n\n{}\n\n", comparison.title, notes.join("\n\n"));
+    let mut body = format!("<h1>{}</h1>\n", escape_html(&comparison.title));
+    for paragraph in &notes {
+        let _ = writeln!(body, "<p>{}</p>", escape_html(paragraph));
     }
     for (name, table) in tables.iter().filter_map(|(name, table)| Some((name, table.as_ref()?))) {
         let _ = write!(text, "## {name}\n\n{}\n", table.markdown());
         let _ = write!(body, "<h2>{name}</h2>\n{}", table.html());
     }
-    let _ = write!(text, "## For the record\n\n{record}");
+    let _ = write!(text, "## Reproduction\n\n{reproduction}");
     let _ = write!(
         body,
-        "<h2>Curves</h2>\n{}<h2>For the record</h2>\n<pre>{}</pre>\n<h2>Seconds</h2>\n<p>{SECONDS}</p>\n{}{}",
-        shown(&drawings),
-        escape(&record),
+        "<h2>Curves</h2>\n{}<h2>Reproduction</h2>\n<pre>{}</pre>\n<h2>Time</h2>\n<p>{SECONDS_NOTE}</p>\n{}{}",
+        html_figures(&drawings),
+        escape_html(&reproduction),
         times.html(),
-        shown(&seconds)
+        html_figures(&seconds)
     );
     save("table.md", &text)?;
     save("seconds.md", &times.markdown())?;
@@ -73,49 +74,48 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     Ok(folder.report())
 }
 
-/// Drawings, one below the other.
-fn shown(drawings: &[Drawing]) -> String {
-    drawings.iter().map(|(_, svg)| format!("<figure class=\"chart drawn\">\n{svg}</figure>\n")).collect()
+/// HTML figures of the drawings, one below the other.
+fn html_figures(drawings: &[Drawing]) -> String {
+    let figure = |drawing: &Drawing| format!("<figure class=\"chart drawn\">\n{}</figure>\n", drawing.svg);
+    drawings.iter().map(figure).collect()
 }
 
-/// How the figures are to be read.
-fn explained(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
+/// How the results were measured, in paragraphs.
+fn notes(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
     let n_goals = arms.first().and_then(|arm| arm.runs.first()).map_or(0, |run| run.trips.len());
     let config = comparison.warm_start(0);
     let seeds: Vec<String> = comparison.seeds.iter().map(u64::to_string).collect();
     let baseline = &comparison.arms[comparison.baseline].name;
     let alone: Vec<&str> = comparison.arms.iter().filter(|arm| arm.is_alone).map(|arm| &*arm.name).collect();
-    let but = match alone.is_empty() {
-        true => String::new(),
-        false => format!(", but for {}, which have their own", alone.join(", ")),
-    };
+    let exceptions =
+        if alone.is_empty() { String::new() } else { format!(", except {}, which have their own", alone.join(", ")) };
     vec![
         format!(
-            "{} arms, each under the seeds {}; the runs of a seed begin with the same warm start{but}. Measured on \
-             {n_goals} goals of the {} split, at temperature {}, by the last checkpoint, not the best.",
+            "{} arms with the seeds {}; the runs of a seed start from the same warm start{exceptions}. The last checkpoint, \
+             not the best one, is evaluated on {n_goals} goals of the {} split at temperature {}.",
             arms.len(),
             seeds.join(", "),
             config.evaluation.split,
             config.evaluation.temperature
         ),
         format!(
-            "Success is reward exactly 1. Intervals hold 95 %: those of success and score are bootstraps over seeds and \
-             goals; the difference to {baseline} is paired by goal, each goal's mean over the seeds, and bootstrapped over \
-             goals, so that it speaks of these seeds. A star marks a difference whose interval leaves out zero; of twenty \
-             arms that do as well as the baseline, one would have it. KL to the warm start (k1, nats a trip) and entropy \
-             (nats a token) are of the same held-out trips. Tokens are those the model wrote to learn, V* included."
+            "Success is reward exactly 1. Intervals are 95 %. Those of success and score are bootstraps over seeds and \
+             goals. The difference to {baseline} is paired by goal (mean over seeds) and bootstrapped over goals, so it \
+             holds for these seeds. A star marks a difference whose interval excludes 0; without a true difference, one \
+             arm in twenty has a star. KL to the warm start (k1, nats per episode) and entropy (nats per token) are of \
+             the same held-out episodes. Tokens are those generated for training, V* estimation included."
         ),
     ]
 }
 
-/// What the results are about, and how each was made.
-fn record(comparison: &Comparison, arms: &[ArmOutcome]) -> String {
+/// Digests of the environment and of the warm starts, and the commands of all runs.
+fn reproduction(comparison: &Comparison, arms: &[ArmOutcome]) -> String {
     let mut text = String::new();
     if let Some(run) = arms.first().and_then(|arm| arm.runs.first()) {
         let of = &run.fingerprint;
         let _ = write!(
             text,
-            "- environment `{}`, rewards `{}`, prompt `{}`\n- goals `{}`\n- shops trained in `{}`\n",
+            "- environment `{}`, rewards `{}`, prompt `{}`\n- goals `{}`\n- training shops `{}`\n",
             of.environment, of.rewards, of.prompt, of.goals, of.ground
         );
         for (seed, run) in comparison.seeds.iter().zip(&arms[0].runs) {
@@ -128,7 +128,7 @@ fn record(comparison: &Comparison, arms: &[ArmOutcome]) -> String {
     }
     let _ = write!(
         text,
-        "\nAll runs:\n\n```sh\n{}\n```\n\nOne of them alone, to the same bytes:\n\n```sh\n",
+        "\nAll runs:\n\n```sh\n{}\n```\n\nA single run of each arm, with the same bytes:\n\n```sh\n",
         comparison.whole_command()
     );
     for arm in &comparison.arms {

@@ -1,20 +1,17 @@
-//! The figures of a comparison as tables.
+//! Statistics of the arms of a comparison, and their tables.
 
+use webshop_evaluation::table::{Table, interval, percent};
+use webshop_evaluation::{FailureKind, crossed_bootstrap, mean, paired_bootstrap};
 use webshop_products::Seed;
-
-use crate::sweep::curve::{Spent, at, total};
 use webshop_training::sweep::outcome::{ArmOutcome, RunOutcome};
-use webshop_training::Comparison;
-use webshop_evaluation::FailureKind;
-use webshop_training::Metric;
-use webshop_evaluation::{crossed_bootstrap, mean, paired_bootstrap};
-use webshop_evaluation::Table;
-use webshop_evaluation::table::{interval, percent};
+use webshop_training::{Comparison, Metric};
 
-/// From which the bootstraps draw.
+use crate::sweep::curve::{Cost, at, total};
+
+/// Seed of all bootstraps of a report.
 pub(super) const BOOTSTRAP_SEED: Seed = Seed(0);
 
-/// Why held-out trips fail, as figures and charts name it, with the colour of the chart.
+/// Name, kind and chart color of each failure of a held-out episode.
 pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
     ("over price", FailureKind::OverPrice, 4),
     ("missing option", FailureKind::MissingOption, 2),
@@ -22,47 +19,47 @@ pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
     ("never bought", FailureKind::NeverBought, 5),
 ];
 
-/// The figures of an arm over all its runs. Rates are shares from 0 to 1.
-pub(super) struct Figures {
+/// Statistics of an arm over all its runs. Rates are shares from 0 to 1.
+pub(super) struct ArmFigures {
     /// Mean over runs and goals.
     pub success: f64,
-    /// Its interval, were other seeds run and other goals tried.
+    /// Its bootstrap interval over seeds and goals.
     pub success_interval: [f64; 2],
-    /// Of each run.
+    /// Success rate of each run.
     pub success_by_run: Vec<f64>,
     pub score: f64,
     pub score_interval: [f64; 2],
-    /// By how much success exceeds the baseline's, with the interval were other goals tried; none of the baseline.
+    /// Difference of the success rate to the baseline with its interval over goals; `None` for the baseline.
     pub difference: Option<(f64, [f64; 2])>,
-    /// Shares of [`FAILURES`].
+    /// Share of episodes with each of [`FAILURES`].
     pub failures: Vec<f64>,
-    /// Mean over runs of what the learner's model wrote.
+    /// Tokens generated for training, mean over runs.
     pub tokens: f64,
-    /// Of held-out trips, as everything that follows.
+    /// KL to the warm start in held-out episodes; the following fields are of the same episodes.
     pub kl: Option<f64>,
     pub entropy: Option<f64>,
-    pub trip_tokens: f64,
+    pub episode_tokens: f64,
     pub turns: f64,
     pub inadmissible: f64,
 }
 
-/// The figures of every arm, in order.
-pub(super) fn figures(arms: &[ArmOutcome], baseline: usize) -> Vec<Figures> {
+/// The statistics of every arm, in order.
+pub(super) fn figures(arms: &[ArmOutcome], baseline: usize) -> Vec<ArmFigures> {
     let of = |(number, arm): (usize, &ArmOutcome)| {
         let baseline = (number != baseline).then(|| &arms[baseline]);
-        Figures::of(arm, baseline)
+        ArmFigures::of(arm, baseline)
     };
     arms.iter().enumerate().map(of).collect()
 }
 
-impl Figures {
+impl ArmFigures {
     fn of(arm: &ArmOutcome, baseline: Option<&ArmOutcome>) -> Self {
         let (successes, scores) = (successes(arm), scores(arm));
         let over_runs =
             |figure: fn(&RunOutcome) -> f64| mean(&arm.runs.iter().map(figure).collect::<Vec<_>>());
         let failures = FAILURES.map(|(_, kind, _)| {
-            let n =
-                arm.runs.iter().flat_map(|run| &run.trips).filter(|trip| trip.failure == Some(kind)).count();
+            let episodes = arm.runs.iter().flat_map(|run| &run.trips);
+            let n = episodes.filter(|episode| episode.failure == Some(kind)).count();
             n as f64 / arm.runs.iter().map(|run| run.trips.len()).sum::<usize>().max(1) as f64
         });
         Self {
@@ -76,60 +73,61 @@ impl Figures {
                 (mean(&after) - mean(&before), paired_bootstrap(&before, &after, BOOTSTRAP_SEED))
             }),
             failures: failures.into(),
-            tokens: over_runs(|run| total(run, Spent::Tokens)),
+            tokens: over_runs(|run| total(run, Cost::Tokens)),
             kl: last(arm, Metric::EvalKl),
             entropy: last(arm, Metric::EvalEntropy),
-            trip_tokens: over_runs(|run| run.summary.mean_sampled_tokens),
+            episode_tokens: over_runs(|run| run.summary.mean_sampled_tokens),
             turns: over_runs(|run| run.summary.mean_turns),
             inadmissible: over_runs(|run| run.summary.inadmissible_rate),
         }
     }
 
-    /// Whether the interval of the difference leaves out zero.
+    /// Whether the interval of the difference excludes 0.
     pub(super) fn differs(&self) -> bool {
         self.difference.is_some_and(|(_, [low, high])| low > 0.0 || high < 0.0)
     }
 }
 
-/// A row a run, a column a goal.
+/// Success of each episode, `[runs, goals]`.
 fn successes(arm: &ArmOutcome) -> Vec<Vec<f64>> {
-    arm.runs.iter().map(|run| run.trips.iter().map(|trip| trip.success()).collect()).collect()
+    arm.runs.iter().map(|run| run.trips.iter().map(|episode| episode.success()).collect()).collect()
 }
 
+/// Reward of each episode, `[runs, goals]`.
 fn scores(arm: &ArmOutcome) -> Vec<Vec<f64>> {
-    arm.runs.iter().map(|run| run.trips.iter().map(|trip| trip.reward).collect()).collect()
+    arm.runs.iter().map(|run| run.trips.iter().map(|episode| episode.reward).collect()).collect()
 }
 
-/// The mean of every column.
+/// The mean over runs of each goal, from `[runs, goals]`.
 pub(super) fn by_goal(rows: &[Vec<f64>]) -> Vec<f64> {
     let n_goals = rows.first().map_or(0, Vec::len);
     (0..n_goals).map(|goal| mean(&rows.iter().map(|row| row[goal]).collect::<Vec<_>>())).collect()
 }
 
-/// The mean over runs of what the last evaluation measured; none if that of a run did not.
+/// The mean over runs of `metric` in the last record; `None` if a run does not have it.
 fn last(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
     let of_run = |run: &RunOutcome| run.records.last().and_then(|(record, _)| record.get(metric));
     let all: Option<Vec<f64>> = arm.runs.iter().map(of_run).collect();
     all.map(|all| mean(&all))
 }
 
-/// What every arm came to.
-pub(super) fn results_table(comparison: &Comparison, arms: &[ArmOutcome], figures: &[Figures]) -> Table {
+/// The results of every arm.
+pub(super) fn results_table(comparison: &Comparison, arms: &[ArmOutcome], figures: &[ArmFigures]) -> Table {
     let against = format!("against {}", comparison.arms[comparison.baseline].name);
     let head = [
         "arm",
         "success, %",
-        "of each seed",
+        "by seed",
         &against,
         "score",
-        "tokens written",
+        "tokens generated",
         "KL",
         "entropy",
-        "tokens a trip",
-        "actions",
+        "tokens per episode",
+        "actions per episode",
         "inadmissible, %",
     ];
-    let row = |(arm, of): (&ArmOutcome, &Figures)| {
+    let row = |(arm, of): (&ArmOutcome, &ArmFigures)| {
         let runs: Vec<String> = of.success_by_run.iter().map(|share| percent(*share)).collect();
         let [score_low, score_high] = of.score_interval;
         vec![
@@ -144,7 +142,7 @@ pub(super) fn results_table(comparison: &Comparison, arms: &[ArmOutcome], figure
             thousands(of.tokens),
             of.kl.map_or_else(String::new, |kl| decimals(kl, 2)),
             of.entropy.map_or_else(String::new, |entropy| decimals(entropy, 3)),
-            format!("{:.1}", of.trip_tokens),
+            format!("{:.1}", of.episode_tokens),
             format!("{:.2}", of.turns),
             percent(of.inadmissible),
         ]
@@ -152,10 +150,10 @@ pub(super) fn results_table(comparison: &Comparison, arms: &[ArmOutcome], figure
     Table { head: head.map(String::from).into(), rows: arms.iter().zip(figures).map(row).collect() }
 }
 
-/// How held-out trips end.
-pub(super) fn failures_table(arms: &[ArmOutcome], figures: &[Figures]) -> Table {
+/// The outcomes of held-out episodes.
+pub(super) fn failures_table(arms: &[ArmOutcome], figures: &[ArmFigures]) -> Table {
     let head = ["arm", "success, %"].into_iter().map(String::from);
-    let row = |(arm, of): (&ArmOutcome, &Figures)| {
+    let row = |(arm, of): (&ArmOutcome, &ArmFigures)| {
         let shares = [of.success].into_iter().chain(of.failures.iter().copied());
         [arm.name.clone()].into_iter().chain(shares.map(percent)).collect()
     };
@@ -165,18 +163,18 @@ pub(super) fn failures_table(arms: &[ArmOutcome], figures: &[Figures]) -> Table 
     }
 }
 
-/// How long it took, and what all arms had reached when the first of the runs that learn ended.
+/// The duration of every arm, and its results at the time when the shortest training run ended.
 pub(super) fn seconds_table(arms: &[ArmOutcome]) -> Table {
     let seconds =
-        |arm: &ArmOutcome| arm.runs.iter().map(|run| total(run, Spent::Seconds)).collect::<Vec<f64>>();
-    let learning = arms.iter().filter(|arm| arm.runs.iter().any(|run| total(run, Spent::Tokens) > 0.0));
-    let shortest = learning.flat_map(&seconds).fold(f64::INFINITY, f64::min);
-    let reached = |(name, metric)| -> (&str, Vec<Vec<f64>>) {
-        let of_arm = |arm| at(arm, metric, Spent::Seconds, shortest).into_iter().flatten().collect();
+        |arm: &ArmOutcome| arm.runs.iter().map(|run| total(run, Cost::Seconds)).collect::<Vec<f64>>();
+    let training = arms.iter().filter(|arm| arm.runs.iter().any(|run| total(run, Cost::Tokens) > 0.0));
+    let shortest = training.flat_map(&seconds).fold(f64::INFINITY, f64::min);
+    let results_at_end = |(name, metric)| -> (&str, Vec<Vec<f64>>) {
+        let of_arm = |arm| at(arm, metric, Cost::Seconds, shortest).into_iter().flatten().collect();
         (name, arms.iter().map(of_arm).collect())
     };
     let then =
-        [("success", Metric::EvalSuccessRate), ("exact action", Metric::EvalExactAction)].map(reached);
+        [("success", Metric::EvalSuccessRate), ("exact action", Metric::EvalExactAction)].map(results_at_end);
     let then: Vec<_> =
         then.into_iter().filter(|(_, of_arms)| of_arms.iter().any(|runs| !runs.is_empty())).collect();
     let head = ["arm".into(), "seconds".into()]
@@ -186,12 +184,12 @@ pub(super) fn seconds_table(arms: &[ArmOutcome]) -> Table {
         let seconds = seconds(arm);
         let (low, high) =
             seconds.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), s| (low.min(*s), high.max(*s)));
-        let spent = format!("{:.0} [{low:.0}, {high:.0}]", mean(&seconds));
+        let duration = format!("{:.0} [{low:.0}, {high:.0}]", mean(&seconds));
         let reached = |(_, of_arms): &(&str, Vec<Vec<f64>>)| match &of_arms[number][..] {
             [] => String::new(),
             runs => percent(mean(runs)),
         };
-        [arm.name.clone(), spent].into_iter().chain(then.iter().map(reached)).collect()
+        [arm.name.clone(), duration].into_iter().chain(then.iter().map(reached)).collect()
     };
     Table { head: head.collect(), rows: arms.iter().enumerate().map(row).collect() }
 }
@@ -211,7 +209,7 @@ pub(super) fn decimals(value: f64, n: usize) -> String {
     }
 }
 
-/// A count with its thousands apart.
+/// A count with commas between thousands.
 fn thousands(count: f64) -> String {
     let digits = format!("{count:.0}");
     let mut text = String::new();
@@ -229,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_numbers() {
+    fn numbers_are_formatted_for_tables() {
         assert_eq!([0.0, 999.6, 1234.0, 1_234_567.0].map(thousands), ["0", "1,000", "1,234", "1,234,567"]);
         assert_eq!([signed(-0.012), signed(0.2), percent(0.5)], ["−1.2", "+20.0", "50.0"]);
         assert_eq!([decimals(-1.25, 1), decimals(-0.004, 2), decimals(-0.006, 2)], ["−1.2", "0.00", "−0.01"]);

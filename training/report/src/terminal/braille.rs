@@ -1,12 +1,12 @@
-//! Curves in characters: every cell is a braille pattern of two dots by four.
+//! Line plots in text: each character is a braille pattern of 2 × 4 dots.
 
-/// The dots of a cell, by row from the top, left then right (Unicode's block of braille patterns).
+/// Bit of each dot, by row from the top and column from the left (Unicode block "Braille Patterns").
 const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
-/// A cell without dots.
+/// The pattern without dots.
 const BLANK: u32 = 0x2800;
 
-/// The lines through `points` as `height` rows of `width` characters. `x` and `y` are the values at the edges, the first
-/// of each below the second; a point beyond them is drawn at the edge.
+/// The polyline through `points` as `height` rows of `width` characters. `x` and `y` are the ranges of the
+/// axes, with low < high; a point outside is drawn at the edge.
 pub(super) fn plot(
     points: &[(f64, f64)],
     x: [f64; 2],
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diagonal_runs_from_corner_to_corner() {
-        // Four dots by four: each row's dot is one further to the right.
+    fn diagonal_reaches_both_corners() {
+        // Four by four dots: the dot of each row is one further to the right.
         assert_eq!(plot(&[(0.0, 0.0), (1.0, 1.0)], [0.0, 1.0], [0.0, 1.0], 2, 1), ["⡠⠊"]);
         assert_eq!(plot(&[(0.0, 1.0), (1.0, 0.0)], [0.0, 1.0], [0.0, 1.0], 2, 1), ["⠑⢄"]);
     }
 
     #[test]
-    fn single_points_and_none_are_drawn_as_such() {
+    fn one_point_is_one_dot_and_no_points_are_blank() {
         assert_eq!(plot(&[(0.0, 0.0)], [0.0, 1.0], [0.0, 1.0], 1, 2), ["⠀", "⡀"]);
         assert_eq!(plot(&[], [0.0, 1.0], [0.0, 1.0], 2, 1), ["⠀⠀"]);
     }

@@ -1,100 +1,105 @@
-//! A run as text, while it is being made: what `webshop watch` shows.
+//! A run or a comparison as text while it is in progress, for `webshop watch`.
 //!
-//! A [`View`] follows a run folder, or the folder of a comparison, and draws what is there so far into any width and
-//! height of a terminal. It reads `metrics.jsonl` alone, so that it shows what is recorded and nothing else; it decides
-//! nothing about the terminal.
+//! A [`View`] follows a run folder or a comparison folder and draws its state into a given width and height.
+//! The metrics come from `metrics.jsonl` only. Terminal modes and refreshing belong to the caller.
 
-pub mod braille;
-pub mod comparison;
-pub mod run;
-
+mod braille;
+mod run;
+mod sweep;
 
 use std::path::Path;
 
-use crate::terminal::comparison::ComparisonView;
+use crate::terminal::sweep::ComparisonView;
 use crate::terminal::run::RunView;
 use webshop_training::{Result, TrainingError};
 
-/// Whether text is coloured for a terminal.
+/// Whether the text has colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// Characters alone.
-    Plain,
-    /// With the escape sequences of a terminal.
-    Coloured,
+    /// Text without escape sequences.
+    None,
+    /// Text with ANSI escape sequences.
+    Ansi,
 }
 
 impl Paint {
-    /// `text` as something to be looked at first.
+    /// Bold, for titles and current values.
     fn strong(self, text: &str) -> String {
         self.painted("1", text)
     }
 
-    /// `text` as a curve.
+    /// Cyan, for curves and bars.
     fn curve(self, text: &str) -> String {
         self.painted("36", text)
     }
 
-    /// `text` as what stands around.
+    /// Dim, for axes and labels.
     fn faint(self, text: &str) -> String {
         self.painted("2", text)
     }
 
     fn painted(self, code: &str, text: &str) -> String {
         match self {
-            Self::Plain => text.into(),
-            Self::Coloured => format!("\x1b[{code}m{text}\x1b[0m"),
+            Self::None => text.into(),
+            Self::Ansi => format!("\x1b[{code}m{text}\x1b[0m"),
         }
     }
 }
 
-/// What a folder holds so far.
+/// The current state of a run folder or a comparison folder.
 #[derive(Debug)]
 pub struct View {
-    of: Of,
+    source: Source,
 }
 
 #[derive(Debug)]
-enum Of {
+enum Source {
     Run(Box<RunView>),
     Comparison(ComparisonView),
 }
 
 impl View {
-    /// Of a run folder or the folder of a comparison. Nothing is read yet but the configuration.
+    /// Opens a run folder or a comparison folder. Only the configuration is read; call [`View::update`] for
+    /// the metrics.
+    ///
+    /// # Errors
+    /// If the configuration of a run cannot be read.
     pub fn open(folder: &Path) -> Result<Self> {
-        let of = match RunView::open(folder) {
-            Ok(run) => Of::Run(Box::new(run)),
-            Err(TrainingError::NoRun(_)) => Of::Comparison(ComparisonView::new(folder)),
+        let source = match RunView::open(folder) {
+            Ok(run) => Source::Run(Box::new(run)),
+            Err(TrainingError::NoRun(_)) => Source::Comparison(ComparisonView::new(folder)),
             Err(error) => return Err(error),
         };
-        Ok(Self { of })
+        Ok(Self { source })
     }
 
-    /// Reads what came since; says whether all there is to come has come.
+    /// Reads what was written since the last call. Returns whether the run or comparison is finished.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the folder holds neither a run nor the runs of a comparison.
     pub fn update(&mut self) -> Result<bool> {
-        match &mut self.of {
-            Of::Run(run) => run.update(),
-            Of::Comparison(comparison) => comparison.update(),
+        match &mut self.source {
+            Source::Run(run) => run.update(),
+            Source::Comparison(comparison) => comparison.update(),
         }
     }
 
-    /// What there is, in at most `height` lines of at most `width` characters.
+    /// The state as text of at most `height` lines of `width` characters.
     pub fn draw(&self, width: usize, height: usize, paint: Paint) -> String {
-        match &self.of {
-            Of::Run(run) => run.draw(width, height, paint),
-            Of::Comparison(comparison) => comparison.draw(width, height, paint),
+        match &self.source {
+            Source::Run(run) => run.draw(width, height, paint),
+            Source::Comparison(comparison) => comparison.draw(width, height, paint),
         }
     }
 }
 
-/// A bar of `width` characters, `share` of it full.
+/// A progress bar of `width` characters, of which `share` is filled.
 fn bar(share: f64, width: usize) -> String {
     let n_full = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
     "█".repeat(n_full) + &"░".repeat(width - n_full)
 }
 
-/// `text` in exactly `width` characters: cut, or filled up with spaces.
+/// `text` cut or padded to exactly `width` characters.
 fn fitted(text: &str, width: usize) -> String {
     let cut: String = text.chars().take(width).collect();
     format!("{cut:<width$}")
@@ -105,9 +110,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_and_columns_have_their_width() {
+    fn bars_and_columns_have_the_given_width() {
         assert_eq!([bar(0.0, 4), bar(0.5, 4), bar(2.0, 4)], ["░░░░", "██░░", "████"]);
         assert_eq!([fitted("V*", 4), fitted("success", 4)], ["V*  ", "succ"]);
-        assert_eq!(Paint::Coloured.strong("a"), "\x1b[1ma\x1b[0m");
+        assert_eq!(Paint::Ansi.strong("a"), "\x1b[1ma\x1b[0m");
     }
 }

@@ -1,47 +1,47 @@
-//! One run: how far it is, and its curves.
+//! A run as text: its progress and its curves.
 
 use std::path::{Path, PathBuf};
 
+use webshop_training::run::folder::RunFolder;
+use webshop_training::{Config, Follower, Metric, Phase, Result};
+
 use crate::terminal::braille::plot;
 use crate::terminal::{Paint, bar, fitted};
-use webshop_training::run::folder::RunFolder;
-use webshop_training::Config;
-use webshop_training::Result;
-use webshop_training::{Follower, Metric, Phase};
 
-/// Characters before a curve, for the values of its axis.
-const AXIS: usize = 8;
-/// A chart no narrower than this stands beside another.
-const NARROWEST: usize = 34;
-/// Lines of the smallest curve.
-const LOWEST: usize = 3;
-/// Lines of the largest.
-const HIGHEST: usize = 10;
-/// Lines of a chart beside its curve: its title, the axis and a space.
-const AROUND: usize = 3;
 
-/// The charts by importance; those that find no room are left out.
+/// Width of the labels of the vertical axis, in characters.
+const AXIS_WIDTH: usize = 8;
+/// Least width of a chart beside another one.
+const MIN_CHART_WIDTH: usize = 34;
+/// Least height of a curve, in lines.
+const MIN_CURVE_HEIGHT: usize = 3;
+/// Greatest height of a curve, in lines.
+const MAX_CURVE_HEIGHT: usize = 10;
+/// Lines of a chart beside its curve: title, horizontal axis and an empty line.
+const FRAME_HEIGHT: usize = 3;
+
+/// The charts in order of importance; those that do not fit are left out.
 const CHARTS: [(&str, Metric, Scale); 8] = [
     ("success, held out", Metric::EvalSuccessRate, Scale::Share),
-    ("success, own trips", Metric::RolloutSuccessRate, Scale::Share),
+    ("success, training", Metric::RolloutSuccessRate, Scale::Share),
     ("score, held out", Metric::EvalTaskScore, Scale::Share),
     ("loss", Metric::TrainLoss, Scale::Data),
-    ("KL to the reference", Metric::TrainKl, Scale::Data),
+    ("KL to the reference", Metric::TrainApproxKl, Scale::Data),
     ("entropy", Metric::TrainEntropy, Scale::Data),
-    ("tokens a trip", Metric::RolloutTokens, Scale::Data),
+    ("tokens per episode", Metric::RolloutTokens, Scale::Data),
     ("gradient norm", Metric::TrainGradNorm, Scale::Data),
 ];
 
-/// How the vertical axis of a chart ends.
+/// Range and number format of the vertical axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
-    /// At 0 and 100 %.
+    /// From 0 to 1, in percent.
     Share,
-    /// At the least and the greatest value.
+    /// From the least to the greatest value.
     Data,
 }
 
-/// A run folder as it grows.
+/// The configuration and the records of a run folder.
 #[derive(Debug)]
 pub(super) struct RunView {
     root: PathBuf,
@@ -52,7 +52,7 @@ pub(super) struct RunView {
 
 impl RunView {
     pub(super) fn open(folder: &Path) -> Result<Self> {
-        let (run, config) = RunFolder::look(folder)?;
+        let (run, config) = RunFolder::open(folder)?;
         let follower = Follower::new(folder, &config.evaluation.split.to_string());
         Ok(Self { root: folder.into(), config, follower, summary: run.summary() })
     }
@@ -62,17 +62,17 @@ impl RunView {
         Ok(self.summary.exists())
     }
 
-    /// Optimizer steps taken in a phase, and how many it has.
+    /// Optimizer steps done in a phase, and its number of steps.
     pub(super) fn progress(&self, phase: Phase) -> (u64, u64) {
         let before = self.config.warm_start.all_steps();
         let step = self.follower.records().last().map_or(0, |record| record.step);
         match phase {
             Phase::WarmStart => (step.min(before), before),
-            Phase::Learn => (step.saturating_sub(before), self.config.learner.steps),
+            Phase::Learn => (step.saturating_sub(before), self.config.rl.steps),
         }
     }
 
-    /// What was measured under `metric`, by step.
+    /// Step and value of each record of `metric`.
     pub(super) fn curve(&self, metric: Metric) -> Vec<(f64, f64)> {
         self.follower
             .records()
@@ -81,54 +81,47 @@ impl RunView {
             .collect()
     }
 
-    /// What a chart shows: shares since the run began, all else since its present phase did, as phases have scales of
-    /// their own.
-    fn shown(&self, metric: Metric, scale: Scale) -> Vec<(f64, f64)> {
+    /// The points of a chart: shares since the start of the run, other metrics since the start of the current
+    /// phase, because their scales differ between phases.
+    fn chart_points(&self, metric: Metric, scale: Scale) -> Vec<(f64, f64)> {
         let curve = self.curve(metric);
         let is_learning = self.follower.records().last().is_some_and(|record| record.phase == Phase::Learn);
         let before = self.config.warm_start.all_steps() as f64;
-        let is_present = |(step, _): &(f64, f64)| scale == Scale::Share || !is_learning || *step > before;
-        curve.into_iter().filter(is_present).collect()
+        let is_current = |(step, _): &(f64, f64)| scale == Scale::Share || !is_learning || *step > before;
+        curve.into_iter().filter(is_current).collect()
     }
 
-    /// The part of a curve that is the learner's.
+    /// The part of a curve after the warm start.
     pub(super) fn since_warm_start<'a>(&self, curve: &'a [(f64, f64)]) -> &'a [(f64, f64)] {
         let before = self.config.warm_start.all_steps() as f64;
         &curve[curve.partition_point(|point| point.0 < before)..]
     }
 
     pub(super) fn draw(&self, width: usize, height: usize, paint: Paint) -> String {
-        let loss = self.config.learner.loss;
+        let loss = self.config.rl.loss;
         let title = format!("{}: {loss}, seed {}", self.root.display(), self.config.seed);
-        let mut lines = vec![paint.strong(fitted(&title, width).trim_end())];
-        let half = width.saturating_sub(4) / 2;
-        let stage = |name: &str, phase: Phase| {
-            let (step, steps) = self.progress(phase);
-            let counted = format!("{step}/{steps}");
-            let room = half.saturating_sub(name.len() + counted.len() + 2);
-            format!("{name} {} {counted}", paint.curve(&bar(step as f64 / steps.max(1) as f64, room)))
-        };
-        let learner = loss.to_string();
-        lines.push(format!("{}    {}", stage("warm start", Phase::WarmStart), stage(&learner, Phase::Learn)));
-        lines.push(String::new());
-        let charts: Vec<_> = CHARTS
+        let mut lines = vec![
+            paint.strong(fitted(&title, width).trim_end()),
+            self.progress_line(width, paint),
+            String::new(),
+        ];
+        let charts: Vec<Chart> = CHARTS
             .iter()
-            .map(|(name, metric, scale)| (*name, self.shown(*metric, *scale), *scale))
-            .filter(|(_, curve, _)| !curve.is_empty())
+            .map(|&(name, metric, scale)| Chart { name, curve: self.chart_points(metric, scale), scale })
+            .filter(|chart| !chart.curve.is_empty())
             .collect();
         if charts.is_empty() {
-            lines.push("nothing has been measured yet".into());
+            lines.push("no metrics recorded yet".into());
         }
-        let n_columns = (width / NARROWEST).clamp(1, 4);
+        let n_columns = (width / MIN_CHART_WIDTH).clamp(1, 4);
         let room = height.saturating_sub(lines.len());
-        let n_rows = charts.len().div_ceil(n_columns).min(room / (LOWEST + AROUND)).max(1);
-        let high = (room / n_rows).saturating_sub(AROUND).clamp(LOWEST, HIGHEST);
+        let n_rows = charts.len().div_ceil(n_columns).min(room / (MIN_CURVE_HEIGHT + FRAME_HEIGHT)).max(1);
+        let curve_height =
+            (room / n_rows).saturating_sub(FRAME_HEIGHT).clamp(MIN_CURVE_HEIGHT, MAX_CURVE_HEIGHT);
         for row in charts.chunks(n_columns).take(n_rows) {
-            let drawn: Vec<Vec<String>> = row
-                .iter()
-                .map(|(name, curve, scale)| chart(name, curve, *scale, width / n_columns - 2, high, paint))
-                .collect();
-            for line in 0..high + AROUND {
+            let drawn: Vec<Vec<String>> =
+                row.iter().map(|chart| chart.draw(width / n_columns - 2, curve_height, paint)).collect();
+            for line in 0..curve_height + FRAME_HEIGHT {
                 let cells: Vec<&str> = drawn.iter().map(|chart| chart[line].as_str()).collect();
                 lines.push(cells.join("  ").trim_end().to_owned());
             }
@@ -136,48 +129,65 @@ impl RunView {
         lines.truncate(height);
         lines.join("\n") + "\n"
     }
-}
 
-/// One chart as lines of `width` characters: title and last value, the curve with its axis, the steps, a space.
-fn chart(
-    name: &str,
-    curve: &[(f64, f64)],
-    scale: Scale,
-    width: usize,
-    height: usize,
-    paint: Paint,
-) -> Vec<String> {
-    let (x, data) = (ends(curve.iter().map(|point| point.0)), ends(curve.iter().map(|point| point.1)));
-    let y = if scale == Scale::Share { [0.0, 1.0] } else { data };
-    let written = |value: f64| match scale {
-        Scale::Share => format!("{:.0} %", 100.0 * value),
-        Scale::Data if value.abs() >= 100.0 => format!("{value:.0}"),
-        Scale::Data => format!("{value:.3}"),
-    };
-    let last = curve.last().map(|point| match scale {
-        Scale::Share => format!("{:.1} %", 100.0 * point.1),
-        Scale::Data => written(point.1),
-    });
-    let last = last.unwrap_or_default();
-    let title = fitted(name, width.saturating_sub(AXIS + last.len() + 2));
-    let mut lines = vec![format!("{}{title}  {}", " ".repeat(AXIS), paint.strong(&last))];
-    for (row, curve) in plot(curve, x, y, width - AXIS, height).iter().enumerate() {
-        let label = match row {
-            0 => written(y[1]),
-            _ if row + 1 == height => written(y[0]),
-            _ => String::new(),
+    /// The progress of both phases side by side.
+    fn progress_line(&self, width: usize, paint: Paint) -> String {
+        let half = width.saturating_sub(4) / 2;
+        let progress = |name: &str, phase: Phase| {
+            let (step, steps) = self.progress(phase);
+            let counted = format!("{step}/{steps}");
+            let room = half.saturating_sub(name.len() + counted.len() + 2);
+            format!("{name} {} {counted}", paint.curve(&bar(step as f64 / steps.max(1) as f64, room)))
         };
-        lines.push(format!("{}{}", paint.faint(&format!("{label:>w$}┤", w = AXIS - 1)), paint.curve(curve)));
+        let loss = self.config.rl.loss.to_string();
+        format!("{}    {}", progress("warm start", Phase::WarmStart), progress(&loss, Phase::Learn))
     }
-    let (first, last) = (format!("{:.0}", x[0].max(curve[0].0)), format!("{:.0}", curve[curve.len() - 1].0));
-    let between = " ".repeat((width - AXIS).saturating_sub(first.len() + last.len()));
-    lines.push(paint.faint(&format!("{}{first}{between}{last}", " ".repeat(AXIS))));
-    lines.push(" ".repeat(width));
-    lines
 }
 
-/// The least and the greatest value, apart from each other.
-fn ends(values: impl Iterator<Item = f64>) -> [f64; 2] {
+/// A titled curve.
+struct Chart {
+    name: &'static str,
+    curve: Vec<(f64, f64)>,
+    scale: Scale,
+}
+
+impl Chart {
+    /// A chart as lines of `width` characters: title with the last value, curve with vertical axis, first and
+    /// last step, an empty line.
+    fn draw(&self, width: usize, height: usize, paint: Paint) -> Vec<String> {
+        let Self { name, curve, scale } = self;
+        let (x, data) = (range_of(curve.iter().map(|point| point.0)), range_of(curve.iter().map(|point| point.1)));
+        let y = if *scale == Scale::Share { [0.0, 1.0] } else { data };
+        let format_value = |value: f64| match scale {
+            Scale::Share => format!("{:.0} %", 100.0 * value),
+            Scale::Data if value.abs() >= 100.0 => format!("{value:.0}"),
+            Scale::Data => format!("{value:.3}"),
+        };
+        let last = curve.last().map(|point| match scale {
+            Scale::Share => format!("{:.1} %", 100.0 * point.1),
+            Scale::Data => format_value(point.1),
+        });
+        let last = last.unwrap_or_default();
+        let title = fitted(name, width.saturating_sub(AXIS_WIDTH + last.len() + 2));
+        let mut lines = vec![format!("{}{title}  {}", " ".repeat(AXIS_WIDTH), paint.strong(&last))];
+        for (row, curve) in plot(curve, x, y, width - AXIS_WIDTH, height).iter().enumerate() {
+            let label = match row {
+                0 => format_value(y[1]),
+                _ if row + 1 == height => format_value(y[0]),
+                _ => String::new(),
+            };
+            lines.push(format!("{}{}", paint.faint(&format!("{label:>w$}┤", w = AXIS_WIDTH - 1)), paint.curve(curve)));
+        }
+        let (first, last) = (format!("{:.0}", x[0].max(curve[0].0)), format!("{:.0}", curve[curve.len() - 1].0));
+        let between = " ".repeat((width - AXIS_WIDTH).saturating_sub(first.len() + last.len()));
+        lines.push(paint.faint(&format!("{}{first}{between}{last}", " ".repeat(AXIS_WIDTH))));
+        lines.push(" ".repeat(width));
+        lines
+    }
+}
+
+/// The least and the greatest value; equal ones are moved apart by 1.
+fn range_of(values: impl Iterator<Item = f64>) -> [f64; 2] {
     let [low, high] =
         values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)]);
     if low < high { [low, high] } else { [low - 0.5, high + 0.5] }

@@ -10,7 +10,7 @@ use crate::cpu::attention::{BLOCK, Heads};
 /// The memory of one head at a time, kept from head to head.
 #[derive(Default)]
 pub struct Work {
-    /// Rows of `q ‖ k ‖ v` of a branch and its trunk, side by side.
+    /// Rows of `q ‖ k ‖ v` of a branch and its prefix, side by side.
     pub joined: Vec<f32>,
     /// Rotated keys `[L, D]`, and packed for q·kᵀ and for dS·k.
     rotated: Vec<f32>,

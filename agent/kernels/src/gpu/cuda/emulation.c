@@ -83,7 +83,6 @@ static float number(unsigned i) { return __uint_as_float(args[i].word); }
   X(shape_logits, "pppuff", (P(0), P(1), P(2), U(3), F(4), F(5)))                                                      \
   X(logits_backward, "pppppu", (P(0), P(1), P(2), P(3), P(4), U(5)))                                                   \
   X(draw_tokens, "pppppuf", (P(0), P(1), P(2), P(3), P(4), U(5), F(6)))                                                \
-  X(advance_positions, "pu", (P(0), U(1)))                                                                             \
   X(adamw, "pppppufffffffff",                                                                                          \
     (P(0), P(1), P(2), P(3), P(4), U(5), F(6), F(7), F(8), F(9), F(10), F(11), F(12), F(13), F(14)))                   \
   X(squares, "ppu", (P(0), P(1), U(2)))

@@ -174,9 +174,3 @@ KERNEL draw_tokens(const float *logits, const float *uniforms, unsigned *ids, fl
     entropies[blockIdx.x] = log_mass - moment / mass;
   }
 }
-
-// The next step's positions, for a loop that never leaves the GPU.
-KERNEL advance_positions(unsigned *positions, unsigned rows) {
-  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < rows) positions[i]++;
-}

@@ -1,4 +1,4 @@
-//! minijinja set up as transformers sets up Jinja2.
+//! A minijinja environment configured as transformers configures Jinja2.
 
 use std::fmt::Write;
 
@@ -9,11 +9,10 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
 use minijinja_contrib::globals::{cycler, joiner};
 use serde_json::Map;
 
-use crate::chat::template::methods;
-use crate::chat::template::python;
-use crate::chat::template::python::JsonStyle;
+use crate::chat::template::methods::{self, failed};
+use crate::chat::template::python::{self, JsonStyle};
 
-/// Filters, tests and functions that templates count on.
+/// The environment with the filters, tests and functions that templates expect.
 pub(super) fn like_transformers() -> Environment<'static> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
@@ -29,7 +28,7 @@ pub(super) fn like_transformers() -> Environment<'static> {
         let chars: Vec<Value> = chars.into_iter().collect();
         methods::call(state, &Value::from(python::text(value)), "strip", &chars)
     });
-    // What has a length and can be indexed is a sequence to Jinja2, and so is what is not there.
+    // In Jinja2 every value with a length and indices is a sequence, and so is an undefined value.
     environment.add_test("sequence", |value: &Value| {
         let kind = value.kind();
         matches!(kind, ValueKind::Seq | ValueKind::Map | ValueKind::String | ValueKind::Undefined)
@@ -38,7 +37,7 @@ pub(super) fn like_transformers() -> Environment<'static> {
         !matches!(value.kind(), ValueKind::None | ValueKind::Bool | ValueKind::Number | ValueKind::Plain)
     });
     environment.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
-        Err(failed(format!("the template refuses: {}", python::text(message))))
+        Err(failed(format!("the template raised an exception: {}", python::text(message))))
     });
     environment.add_function("cycler", |items: Rest<Value>| cycler(items.0));
     environment.add_function("joiner", joiner);
@@ -46,15 +45,15 @@ pub(super) fn like_transformers() -> Environment<'static> {
     environment
 }
 
-/// The variables of one conversation.
+/// The variables of one rendering.
 pub(super) fn context(variables: Map<String, serde_json::Value>, now: Option<NaiveDateTime>) -> Value {
     let strftime_now = move |format: &str| {
         let Some(now) = now else {
-            return Err(failed("the template asks for the date, and none is given".to_owned()));
+            return Err(failed("the template calls `strftime_now`, but no date is given".to_owned()));
         };
         let mut text = String::new();
         write!(text, "{}", now.format(format))
-            .map_err(|_| failed(format!("`{format}` is no format of a date")))?;
+            .map_err(|_| failed(format!("`{format}` is not a date format")))?;
         Ok(text)
     };
     let now = ("strftime_now".to_owned(), Value::from_function(strftime_now));
@@ -78,7 +77,7 @@ fn from_json(value: serde_json::Value) -> Value {
     }
 }
 
-/// `json.dumps`, with the arguments that transformers lets through.
+/// `json.dumps` with the arguments that transformers supports.
 fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<String, Error> {
     const NAMES: [&str; 4] = ["ensure_ascii", "indent", "separators", "sort_keys"];
     let mut arguments = Vec::new();
@@ -108,7 +107,7 @@ fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Strin
         (item, key) = first
             .as_str()
             .zip(second.as_str())
-            .ok_or_else(|| failed("`separators` of `tojson` must be texts".to_owned()))?;
+            .ok_or_else(|| failed("`separators` of `tojson` must be strings".to_owned()))?;
     } else if arguments[2].is_some() {
         return Err(failed("`separators` of `tojson` must be two".to_owned()));
     }
@@ -122,8 +121,4 @@ fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Strin
     let mut out = String::new();
     python::write_json(&mut out, value, &style, 0).map_err(failed)?;
     Ok(out)
-}
-
-pub(super) fn failed(message: String) -> Error {
-    Error::new(ErrorKind::InvalidOperation, message)
 }

@@ -1,15 +1,15 @@
-//! Methods of Python's strings that templates call and that mean something else elsewhere, or are missing.
+//! Methods of Python's strings that minijinja-contrib lacks or implements differently.
 //!
-//! Python's white space includes four separators that Unicode's does not; a title begins after every mark;
-//! lines end in eleven ways. All other methods are minijinja-contrib's.
+//! Python's white space includes four separators that Unicode's does not; `title` capitalizes after every character that
+//! is not a letter; `splitlines` knows eleven line endings. All other methods are minijinja-contrib's.
 
 use minijinja::value::{Kwargs, from_args};
-use minijinja::{Error, State, Value};
+use minijinja::{Error, ErrorKind, State, Value};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
-use crate::chat::template::environment::failed;
+use webshop_pycompat::is_space;
 
-/// Calls a method of a value that minijinja itself does not know.
+/// Calls a method that minijinja does not know.
 pub(super) fn call(state: &mut State, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     let Some(text) = value.as_str() else {
         return unknown_method_callback(state, value, method, args);
@@ -38,7 +38,7 @@ pub(super) fn call(state: &mut State, value: &Value, method: &str, args: &[Value
                 None => named.get("maxsplit")?,
             };
             named.assert_all_used()?;
-            // No limit and a negative one are the same.
+            // A negative limit means no limit.
             let n_cuts = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
             let sep = sep.filter(|sep| !sep.is_none());
             split(text, sep.as_ref().and_then(Value::as_str), n_cuts, method == "rsplit")
@@ -61,12 +61,7 @@ pub(super) fn call(state: &mut State, value: &Value, method: &str, args: &[Value
     }
 }
 
-/// Whether Python counts `c` as white space: Unicode's, and four separators below it.
-fn is_space(c: char) -> bool {
-    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
-}
-
-/// `text.split(sep, n_cuts)`, or from the right.
+/// `text.split(sep, n_cuts)` or `text.rsplit(sep, n_cuts)`.
 fn split(text: &str, sep: Option<&str>, n_cuts: usize, from_right: bool) -> Result<Value, Error> {
     let n_parts = n_cuts.saturating_add(1);
     let mut parts: Vec<&str> = match sep {
@@ -81,8 +76,8 @@ fn split(text: &str, sep: Option<&str>, n_cuts: usize, from_right: bool) -> Resu
     Ok(parts.into_iter().map(Value::from).collect())
 }
 
-/// Words; what is left when the cuts are used up keeps the white space at its far end. From the right, the last
-/// word comes first.
+/// Words separated by white space. After `n_cuts` cuts the rest keeps its white space at the far end. From the right, the
+/// last word comes first.
 fn split_at_space(text: &str, n_cuts: usize, from_right: bool) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -103,7 +98,7 @@ fn split_at_space(text: &str, n_cuts: usize, from_right: bool) -> Vec<&str> {
     }
 }
 
-/// Everything that ends a line to `str.splitlines`.
+/// Whether `c` ends a line for `str.splitlines`.
 fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -125,7 +120,7 @@ fn split_lines(text: &str, keep_ends: bool) -> Vec<Value> {
     lines
 }
 
-/// A capital behind everything that is no letter, small letters elsewhere.
+/// `text.title()`: upper case after every character that is not a letter, lower case elsewhere.
 fn title(text: &str) -> String {
     let mut out = String::new();
     let mut in_word = false;
@@ -138,4 +133,9 @@ fn title(text: &str) -> String {
         in_word = c.is_lowercase() || c.is_uppercase();
     }
     out
+}
+
+/// An error of a template, with this message.
+pub(super) fn failed(message: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
 }

@@ -1,25 +1,26 @@
-//! Values written as Python writes them: `str`, `repr` and `json.dumps`.
+//! Template values printed as Python prints them: `str`, `repr` and `json.dumps` of minijinja values.
+//!
+//! The rules for texts and floats are those of `webshop-pycompat`.
 
 use std::fmt::Write;
-use std::sync::LazyLock;
 
 use minijinja::Value;
 use minijinja::value::ValueKind;
-use regex::Regex;
+use webshop_pycompat::{UnicodeAge, float_repr, json_float, push_json_string, push_repr};
 
-/// How JSON is laid out.
+/// The arguments of `json.dumps`.
 pub(super) struct JsonStyle<'s> {
     pub(super) ascii_only: bool,
     pub(super) sort_keys: bool,
-    /// What a level is set in by; everything on one line without.
+    /// Indentation of a level; one line without.
     pub(super) indent: Option<&'s str>,
-    /// Between items.
+    /// Separator of items.
     pub(super) item: &'s str,
-    /// Between a key and its value.
+    /// Separator of a key and its value.
     pub(super) key: &'s str,
 }
 
-/// `str(value)`; what is undefined has no text.
+/// `str(value)`; empty for an undefined value.
 pub(super) fn text(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -32,10 +33,14 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
+fn float(value: &Value) -> f64 {
+    f64::try_from(value.clone()).unwrap_or(f64::NAN)
+}
+
 fn write_repr(out: &mut String, value: &Value) {
     match value.kind() {
-        ValueKind::String => write_quoted(out, value.as_str().unwrap_or_default()),
-        ValueKind::Number if !value.is_integer() => out.push_str(&float(value, "nan", "inf")),
+        ValueKind::String => push_repr(out, value.as_str().unwrap_or_default(), UnicodeAge::Latest),
+        ValueKind::Number if !value.is_integer() => out.push_str(&float_repr(float(value))),
         ValueKind::Undefined => out.push_str("Undefined"),
         ValueKind::Map => {
             out.push('{');
@@ -58,62 +63,12 @@ fn write_repr(out: &mut String, value: &Value) {
             out.push_str(if is_tuple && items.len() == 1 { "," } else { "" });
             out.push(if is_tuple { ')' } else { ']' });
         }
-        // Whole numbers, `True`, `None` and functions.
+        // Integers, `True`, `None` and functions.
         _ => out.push_str(&value.to_string()),
     }
 }
 
-/// `repr(text)`: single quotes unless only these occur inside.
-fn write_quoted(out: &mut String, text: &str) {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    out.push(quote);
-    for c in text.chars() {
-        let code = u32::from(c);
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c == quote => out.extend(['\\', c]),
-            c if is_printable(c) => out.push(c),
-            _ if code <= 0xff => push(out, format_args!("\\x{code:02x}")),
-            _ if code <= 0xffff => push(out, format_args!("\\u{code:04x}")),
-            _ => push(out, format_args!("\\U{code:08x}")),
-        }
-    }
-    out.push(quote);
-}
-
-/// `str.isprintable` of one character: no control, format, separator or unassigned one.
-fn is_printable(c: char) -> bool {
-    static HIDDEN: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"[\p{C}\p{Z}]").expect("the pattern is a constant and valid"));
-    matches!(c, ' '..='~') || !HIDDEN.is_match(c.encode_utf8(&mut [0; 4]))
-}
-
-/// `repr` of a float: the fewest digits that read back the same, a power of ten from 1e16 on and below 1e-4.
-fn float(value: &Value, not_a_number: &str, infinity: &str) -> String {
-    let number = f64::try_from(value.clone()).unwrap_or(f64::NAN);
-    let sign = if number.is_sign_negative() { "-" } else { "" };
-    if number.is_nan() {
-        return not_a_number.to_owned();
-    }
-    if number.is_infinite() {
-        return format!("{sign}{infinity}");
-    }
-    let size = number.abs();
-    if size != 0.0 && !(1e-4..1e16).contains(&size) {
-        let text = format!("{size:e}");
-        let (digits, power) = text.split_once('e').expect("the format writes a power");
-        let (power_sign, power) = power.strip_prefix('-').map_or(("+", power), |power| ("-", power));
-        return format!("{sign}{digits}e{power_sign}{power:0>2}");
-    }
-    let text = format!("{size}");
-    let point = if text.contains('.') { "" } else { ".0" };
-    format!("{sign}{text}{point}")
-}
-
-/// `json.dumps(value)`, at a depth of `level` containers. The error says what has no place in JSON.
+/// `json.dumps(value)` at a depth of `level` containers. The error names a type that JSON does not have.
 pub(super) fn write_json(
     out: &mut String,
     value: &Value,
@@ -124,15 +79,15 @@ pub(super) fn write_json(
         ValueKind::None => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
         ValueKind::Number if value.is_integer() => push(out, format_args!("{value}")),
-        ValueKind::Number => out.push_str(&float(value, "NaN", "Infinity")),
-        ValueKind::String => write_json_text(out, value.as_str().unwrap_or_default(), style),
+        ValueKind::Number => out.push_str(&json_float(float(value))),
+        ValueKind::String => push_json_string(out, value.as_str().unwrap_or_default(), style.ascii_only),
         ValueKind::Map => {
             let mut pairs = pairs(value);
             if style.sort_keys {
                 pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
             }
             write_members(out, '{', '}', style, level, pairs, |out, (key, value)| {
-                write_json_text(out, &json_key(&key)?, style);
+                push_json_string(out, &json_key(&key)?, style.ascii_only);
                 out.push_str(style.key);
                 write_json(out, &value, style, level + 1)
             })?;
@@ -147,7 +102,7 @@ pub(super) fn write_json(
     Ok(())
 }
 
-/// What stands between brackets, on one line or on a line each.
+/// The members of a container between brackets, on one line or one line each.
 fn write_members<T>(
     out: &mut String,
     open: char,
@@ -184,29 +139,6 @@ fn json_key(key: &Value) -> Result<String, String> {
         ValueKind::None => Ok("null".to_owned()),
         other => Err(format!("a key of type {other} cannot be written as JSON")),
     }
-}
-
-fn write_json_text(out: &mut String, text: &str, style: &JsonStyle) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\0'..='\x1f' => push(out, format_args!("\\u{:04x}", u32::from(c))),
-            '\x7f'.. if style.ascii_only && !c.is_ascii() => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    push(out, format_args!("\\u{unit:04x}"));
-                }
-            }
-            _ => out.push(c),
-        }
-    }
-    out.push('"');
 }
 
 fn pairs(value: &Value) -> Vec<(Value, Value)> {

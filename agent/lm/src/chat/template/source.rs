@@ -1,4 +1,4 @@
-//! Where a folder keeps its templates, and what minijinja cannot read of them.
+//! Finding the chat templates of a model folder, and rewriting syntax that minijinja does not support.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::chat::template::DEFAULT;
-use crate::checkpoint::{read_json, special_token, unreadable};
+use crate::checkpoint::{invalid, read_json, special_token, unreadable};
 use crate::error::LmError;
 
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
@@ -16,7 +16,7 @@ const FURTHER: &str = "additional_chat_templates";
 /// Names and sources of the templates, and the special tokens.
 type Sources = (Vec<(String, String)>, Map<String, Value>);
 
-/// Reads what a model folder has.
+/// Reads the templates and the special tokens of a model folder.
 pub(super) fn read(folder: &Path) -> Result<Sources, LmError> {
     let config_path = folder.join(TOKENIZER_CONFIG);
     let config: Map<String, Value> = if config_path.exists() { read_json(&config_path)? } else { Map::new() };
@@ -25,20 +25,20 @@ pub(super) fn read(folder: &Path) -> Result<Sources, LmError> {
         && let Some(templates) = config.get("chat_template").filter(|templates| !templates.is_null())
     {
         sources = listed(templates).ok_or_else(|| {
-            unreadable(&config_path, "`chat_template` is neither a text nor a list of named texts")
+            invalid(&config_path, "`chat_template` is neither a string nor a list of named strings")
         })?;
     }
     if sources.is_empty() {
         let reason = format!(
             "the folder has no chat template: no `{TEMPLATE}`, and no `chat_template` in `{TOKENIZER_CONFIG}`; a \
-             base model has none and cannot be talked to in turns"
+             base model has none"
         );
-        return Err(unreadable(folder, reason));
+        return Err(invalid(folder, reason));
     }
     Ok((sources, special_tokens(&config)))
 }
 
-/// `chat_template.jinja`, and more in a folder beside it.
+/// `chat_template.jinja` and the files in `additional_chat_templates`.
 fn files(folder: &Path) -> Result<Vec<(String, String)>, LmError> {
     let mut sources = Vec::new();
     let path = folder.join(TEMPLATE);
@@ -65,7 +65,7 @@ fn text(path: &Path) -> Result<String, LmError> {
     fs::read_to_string(path).map_err(|error| unreadable(path, error))
 }
 
-/// `chat_template` in `tokenizer_config.json`: a text, or objects with a `name` and a `template`.
+/// `chat_template` in `tokenizer_config.json`: a string, or objects with a `name` and a `template`.
 fn listed(templates: &Value) -> Option<Vec<(String, String)>> {
     let owned = |value: &Value| value.as_str().map(ToOwned::to_owned);
     match templates {
@@ -78,7 +78,7 @@ fn listed(templates: &Value) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// Everything called `…_token` that is a token, and the extra tokens that have names.
+/// The tokens of all fields `…_token`, and the named extra tokens.
 fn special_tokens(config: &Map<String, Value>) -> Map<String, Value> {
     let mut tokens = Map::new();
     let named = config.get("extra_special_tokens").and_then(Value::as_object);
@@ -92,10 +92,10 @@ fn special_tokens(config: &Map<String, Value>) -> Map<String, Value> {
     tokens
 }
 
-/// The source with every `{% generation %}` block, which marks what the model said and prints nothing itself,
-/// as a block that minijinja knows: `with` gives its content a scope of its own, as the mark does.
+/// Replaces every `{% generation %}` block, which marks the model's tokens and prints nothing, by a `with` block, which
+/// minijinja supports and which opens a scope too.
 ///
-/// Line ends become `\n`, as Jinja2 reads them.
+/// Line endings become `\n`, as in Jinja2.
 pub(super) fn without_generation_blocks(source: &str) -> String {
     let source = source.replace("\r\n", "\n").replace('\r', "\n");
     let mut out = String::with_capacity(source.len());
@@ -115,7 +115,7 @@ pub(super) fn without_generation_blocks(source: &str) -> String {
             Some("generation") => out.push_str(&taken.replacen("generation", "with", 1)),
             Some("endgeneration") => out.push_str(&taken.replacen("endgeneration", "endwith", 1)),
             Some("raw") => {
-                // Nothing inside of a raw block is a tag but the one that ends it.
+                // Inside a raw block only `endraw` is a tag.
                 let end = raw_end(rest);
                 out.push_str(taken);
                 out.push_str(&rest[..end]);
@@ -128,7 +128,7 @@ pub(super) fn without_generation_blocks(source: &str) -> String {
     out
 }
 
-/// Where code that begins with two characters ends, quoted text passed over.
+/// The end of a code block that begins with two characters; skips quoted strings.
 fn end_of_code(code: &str, end: &str) -> usize {
     let mut quote = None;
     let mut chars = code.char_indices().skip(2);
@@ -154,7 +154,7 @@ fn tag_name(code: &str) -> Option<&str> {
     Some(&inner[..end])
 }
 
-/// Where the tag begins that ends a raw block.
+/// The start of the `endraw` tag.
 fn raw_end(text: &str) -> usize {
     text.match_indices("{%")
         .map(|(at, _)| at)

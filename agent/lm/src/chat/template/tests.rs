@@ -1,22 +1,22 @@
-//! Small facts; whole conversations are compared with transformers' in the root tests.
+//! Single features; the root tests compare whole chats with transformers.
 
 use serde_json::json;
 
 use super::*;
 
-fn render(source: &str, conversation: Conversation) -> Result<String, String> {
-    let conversation = match conversation.messages.is_empty() {
-        true => Conversation { messages: vec![json!({"role": "user", "content": "x"})], ..conversation },
-        false => conversation,
+fn render(source: &str, input: TemplateInput) -> Result<String, String> {
+    let input = match input.messages.is_empty() {
+        true => TemplateInput { messages: vec![json!({"role": "user", "content": "x"})], ..input },
+        false => input,
     };
     let template = ChatTemplate::new(source, Map::new()).map_err(|error| error.to_string())?;
-    template.render(&conversation).map_err(|error| error.to_string())
+    template.render(&input).map_err(|error| error.to_string())
 }
 
-/// What a template makes of a `value`.
+/// Renders a template with `value`.
 fn check(source: &str, value: Value, expected: &str) {
     let extra = Map::from_iter([("value".to_owned(), value)]);
-    let text = render(source, Conversation { extra, ..Conversation::default() });
+    let text = render(source, TemplateInput { extra, ..TemplateInput::default() });
     assert_eq!(text.as_deref(), Ok(expected), "{source}");
 }
 
@@ -57,7 +57,7 @@ fn json_is_laid_out_as_python_lays_it_out() {
         value,
         "{\"a\":\"<\\u00e9> \\\"\\u0007\\\"\",\"b\":[1,2.0,{}]}",
     );
-    let refused = render("{{ nothing | tojson }}", Conversation::default()).unwrap_err();
+    let refused = render("{{ nothing | tojson }}", TemplateInput::default()).unwrap_err();
     assert!(refused.contains("cannot be written as JSON") && refused.contains("line 1"), "{refused}");
 }
 
@@ -92,29 +92,29 @@ fn blocks_leave_no_space_and_generation_blocks_no_trace() {
 #[test]
 fn dates_are_given_and_never_read() {
     let now = chrono::NaiveDate::from_ymd_opt(2024, 7, 6).unwrap().and_hms_opt(9, 5, 0);
-    let conversation = || Conversation { now, ..Conversation::default() };
-    let text = render("{{ strftime_now('%d %b %Y, %A %-d, %H:%M') }}", conversation());
+    let input = || TemplateInput { now, ..TemplateInput::default() };
+    let text = render("{{ strftime_now('%d %b %Y, %A %-d, %H:%M') }}", input());
     assert_eq!(text.as_deref(), Ok("06 Jul 2024, Saturday 6, 09:05"));
-    assert!(render("{{ strftime_now('%Q') }}", conversation()).unwrap_err().contains("no format of a date"));
-    let refused = render("{{ strftime_now('%Y') }}", Conversation::default()).unwrap_err();
-    assert!(refused.contains("asks for the date"), "{refused}");
+    assert!(render("{{ strftime_now('%Q') }}", input()).unwrap_err().contains("is not a date format"));
+    let refused = render("{{ strftime_now('%Y') }}", TemplateInput::default()).unwrap_err();
+    assert!(refused.contains("no date is given"), "{refused}");
 }
 
 #[test]
 fn a_template_may_refuse() {
-    let refused = render("\n{{ raise_exception('no ' ~ 1) }}", Conversation::default()).unwrap_err();
-    assert!(refused.contains("the template refuses: no 1 in line 2"), "{refused}");
-    assert!(render("{% if %}", Conversation::default()).unwrap_err().contains("line 1"));
-    let empty = ChatTemplate::new("x", Map::new()).unwrap().render(&Conversation::default()).unwrap_err();
+    let refused = render("\n{{ raise_exception('no ' ~ 1) }}", TemplateInput::default()).unwrap_err();
+    assert!(refused.contains("the template raised an exception: no 1 in line 2"), "{refused}");
+    assert!(render("{% if %}", TemplateInput::default()).unwrap_err().contains("line 1"));
+    let empty = ChatTemplate::new("x", Map::new()).unwrap().render(&TemplateInput::default()).unwrap_err();
     assert!(empty.to_string().contains("at least one message"), "{empty}");
-    let text = Conversation { messages: vec![json!("hello")], ..Conversation::default() };
+    let text = TemplateInput { messages: vec![json!("hello")], ..TemplateInput::default() };
     assert!(render("x", text).unwrap_err().contains("must be an object"));
 }
 
 #[test]
 fn null_fields_are_absent_and_reasoning_has_three_names() {
     let messages = vec![json!({"role": "assistant", "content": null, "reasoning": "r", "x": 1})];
-    let text = render("{{ messages }}", Conversation { messages, ..Conversation::default() });
+    let text = render("{{ messages }}", TemplateInput { messages, ..TemplateInput::default() });
     let expected =
         "[{'thinking': 'r', 'role': 'assistant', 'reasoning': 'r', 'x': 1, 'reasoning_content': 'r'}]";
     assert_eq!(text.as_deref(), Ok(expected));
@@ -125,13 +125,13 @@ fn templates_are_found_where_folders_keep_them() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let says = |with_tools: bool| {
-        let conversation = Conversation {
+        let input = TemplateInput {
             messages: vec![json!({"role": "user"})],
             tools: with_tools.then(Vec::new),
-            ..Conversation::default()
+            ..TemplateInput::default()
         };
         ChatTemplate::load(folder.path())
-            .and_then(|template| template.render(&conversation))
+            .and_then(|template| template.render(&input))
             .map_err(|error| error.to_string())
     };
     assert!(says(false).unwrap_err().contains("no chat template"));

@@ -1,22 +1,22 @@
-//! Free writing within a turn: a thought, and the words of a search.
+//! Free text within a constrained turn: a thought, or the argument of an action.
 //!
-//! A [`Thought`] and a [`FreeText`] know the tokens before and behind them and which tokens may not be said inside. How
-//! many may be said is the turn's business: [`crate::generation::constraint::Budget`].
+//! A [`Thought`] and a [`FreeText`] consist of an opening, free tokens and a closing, with a set of tokens forbidden
+//! inside. The limits are in the turn's [`Budget`](crate::Budget).
 
 use crate::generation::constraint::Allowed;
 use crate::error::LmError;
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
-/// Where a turn's thought begins.
+/// Whether a turn must begin with a thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThoughtStart {
-    /// The model says the opening, or leaves the thought out.
+    /// The thought is optional.
     Offered,
-    /// The model has to say the opening.
+    /// The turn begins with the thought.
     Required,
 }
 
-/// Free writing before the action, such as `<think>…</think>`.
+/// Free text before the completion, such as `<think>…</think>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thought {
     pub(super) start: ThoughtStart,
@@ -25,11 +25,11 @@ pub struct Thought {
 }
 
 impl Thought {
-    /// Any number of tokens between `opening` and `closing`, which are written with special tokens spelled out. Inside,
-    /// everything may be said but special tokens other than `marks` and, if there are such, the characters `forbidden`
-    /// and line breaks; the first token of `closing` ends it.
+    /// Any number of tokens between `opening` and `closing`, whose special tokens are spelled out. Inside, all tokens are
+    /// allowed except special tokens other than `marks`, and, if `forbidden` is not empty, tokens with these characters or
+    /// with control characters. The first token of `closing` ends the free text.
     pub fn new(
-        tokenizer: &ShopTokenizer,
+        tokenizer: &BpeTokenizer,
         (opening, closing): (&str, &str),
         start: ThoughtStart,
         marks: &[u32],
@@ -45,13 +45,13 @@ impl Thought {
         Ok(Self { start, opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
 
-    /// Tokens of a thought in which nothing is said.
-    pub fn form_tokens(&self) -> usize {
+    /// Number of tokens of the opening and the closing.
+    pub fn n_delimiter_tokens(&self) -> usize {
         self.opening.len() + self.inside.closing.len()
     }
 }
 
-/// An action with free words in it, such as `search[…]`.
+/// A completion with a free argument, such as `search[…]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreeText {
     pub(super) opening: Vec<u32>,
@@ -59,11 +59,11 @@ pub struct FreeText {
 }
 
 impl FreeText {
-    /// One token or more between `opening` and `closing`, which are written with special tokens spelled out. Inside,
-    /// everything may be said but special tokens, the characters `forbidden`, line breaks and other control characters;
-    /// the first token of `closing` ends it.
+    /// At least one token between `opening` and `closing`, whose special tokens are spelled out. Inside, all tokens are
+    /// allowed except special tokens and tokens with a control character or one of the characters `forbidden`. The first
+    /// token of `closing` ends the free text.
     pub fn new(
-        tokenizer: &ShopTokenizer,
+        tokenizer: &BpeTokenizer,
         (opening, closing): (&str, &str),
         forbidden: &[char],
     ) -> Result<Self, LmError> {
@@ -71,19 +71,19 @@ impl FreeText {
         Ok(Self { opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
 
-    /// Tokens around the words.
-    pub fn form_tokens(&self) -> usize {
+    /// Number of tokens of the opening and the closing.
+    pub fn n_delimiter_tokens(&self) -> usize {
         self.opening.len() + self.inside.closing.len()
     }
 }
 
-/// Whether a byte-level vocabulary spells a byte below the space so: line breaks, tabs and what JSON has no place for.
+/// Whether this is the byte-level spelling of a control character (a byte below the space).
 fn is_control(spelled: char) -> bool {
     ('\u{100}'..'\u{120}').contains(&spelled)
 }
 
-/// Special tokens, and tokens with one of these characters, a line break or another control character in them.
-fn breaking_out(tokenizer: &ShopTokenizer, forbidden: &[char]) -> Vec<u32> {
+/// Special tokens, and tokens that contain a control character or one of the characters `forbidden`.
+fn breaking_out(tokenizer: &BpeTokenizer, forbidden: &[char]) -> Vec<u32> {
     let breaks_out = |id: &u32| {
         let token = tokenizer.token(*id).unwrap_or_default();
         tokenizer.is_special(*id) || token.contains(is_control) || token.contains(forbidden)
@@ -91,13 +91,13 @@ fn breaking_out(tokenizer: &ShopTokenizer, forbidden: &[char]) -> Vec<u32> {
     (0..tokenizer.vocab_size() as u32).filter(breaks_out).collect()
 }
 
-/// Free tokens up to a closing sequence.
+/// Free tokens that end with a closing sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FreeRun {
     /// Not empty.
     pub(super) closing: Vec<u32>,
     min_tokens: usize,
-    /// What may not be said inside, without and with the end itself, ascending.
+    /// Ascending ids forbidden inside: after and before `min_tokens` are reached, which forbids the closing too.
     forbidden: Vec<u32>,
     forbidden_at_first: Vec<u32>,
 }
@@ -116,11 +116,11 @@ impl FreeRun {
         Ok(Self { closing, min_tokens, forbidden, forbidden_at_first })
     }
 
-    /// After `n_said` tokens inside, of `max_tokens` at most.
-    pub(super) fn allowed(&self, n_said: usize, max_tokens: usize) -> Allowed<'_> {
-        if n_said < self.min_tokens {
+    /// The allowed tokens after `n_inside` of at most `max_tokens` tokens.
+    pub(super) fn allowed(&self, n_inside: usize, max_tokens: usize) -> Allowed<'_> {
+        if n_inside < self.min_tokens {
             Allowed::AllBut(&self.forbidden_at_first)
-        } else if n_said < max_tokens {
+        } else if n_inside < max_tokens {
             Allowed::AllBut(&self.forbidden)
         } else {
             Allowed::Only(&self.closing[..1])
@@ -131,7 +131,7 @@ impl FreeRun {
 fn not_empty(ids: Vec<u32>) -> Result<Vec<u32>, LmError> {
     if ids.is_empty() {
         return Err(LmError::Sampling(
-            "free text needs a token that opens it and one that closes it".into(),
+            "the opening and the closing of free text need at least one token each".into(),
         ));
     }
     Ok(ids)

@@ -1,23 +1,22 @@
-//! Which tokens may come next, so that only admissible actions can be said.
+//! Constrained decoding: the tokens that may come next.
 //!
-//! A [`Constraint`] is the language of one turn: an optional free [`Thought`], then one of the given
-//! completions, or free text in a [`FreeText`] such as `search[…]`. A [`ConstraintState`] walks it token by
-//! token: it says what is [`Allowed`] and is told what was chosen.
+//! A [`Constraint`] is the language of one turn: an optional [`Thought`] in free text, then one of the given completions
+//! or a [`FreeText`] such as `search[…]`. A [`ConstraintState`] advances through it token by token and returns the
+//! [`Allowed`] tokens.
 //!
 //! ```text
 //! turn = [ opening  token{0..=max}  closing ]  ( completion  |  opening  token{1..=max}  closing )
 //!          ‾‾‾‾‾‾‾‾‾‾‾ thought ‾‾‾‾‾‾‾‾‾‾‾‾‾                    ‾‾‾‾‾‾‾‾‾‾‾ free text ‾‾‾‾‾‾‾‾‾‾‾
 //! ```
 //!
-//! Both `max` are the [`Budget`]'s.
+//! The [`Budget`] holds both `max`.
 //!
-//! Completions share a trie, so "one of twenty actions" costs a few decisions between a few tokens, and
-//! every state before the end allows at least one token. A completion is *one* sequence of ids: other ways
-//! to cut the same text into tokens are not allowed, so the probabilities of all turns sum to 1.
+//! Completions share a trie. Every state before the end allows at least one token. A completion is *one* sequence of ids:
+//! other tokenizations of the same text are not allowed, so the probabilities of all turns sum to 1.
 //!
-//! It knows no page and no probability: the caller lists the completions, [`crate::generation::sampler::Sampler`] renormalizes.
+//! Probabilities are not handled here: the [`Sampler`](crate::Sampler) renormalizes over the allowed tokens.
 
-pub mod free;
+mod free;
 #[cfg(test)]
 mod tests;
 
@@ -47,12 +46,12 @@ impl Allowed<'_> {
     }
 }
 
-/// How much may be written freely in one turn.
+/// Limits of free text in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Most tokens of the thought, what opens and closes it apart.
+    /// Most tokens of the thought, without its delimiters.
     pub thought: usize,
-    /// Most tokens of the free text, likewise; one may be said in any case.
+    /// Most tokens of the free text, without its delimiters; 0 counts as 1.
     pub words: usize,
 }
 
@@ -64,31 +63,31 @@ pub struct Constraint {
     budget: Budget,
     nodes: Vec<Node>,
     start: Place,
-    /// Node from which actions are said.
+    /// Root of the completions after the thought.
     actions: usize,
 }
 
-/// A place in the trie.
+/// A node of the trie.
 #[derive(Clone, Debug, Default)]
 struct Node {
     /// Ascending; `children[i]` follows `ids[i]`.
     ids: Vec<u32>,
     children: Vec<usize>,
-    /// What the path to here leads to, if it ends here.
+    /// The next place, if a sequence ends at this node.
     leads: Option<Place>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Node(usize),
-    /// In free writing, after this many tokens.
+    /// Within free text, after this many tokens.
     Inside(Free, usize),
-    /// In its closing, after this many tokens.
+    /// Within the closing of free text, after this many tokens.
     Closing(Free, usize),
     Complete,
 }
 
-/// The two places of free writing.
+/// The two kinds of free text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Free {
     Thought,
@@ -96,10 +95,10 @@ enum Free {
 }
 
 impl Constraint {
-    /// The turns that say one of `completions`, or the free text, after a thought or without.
+    /// The turns made of one of `completions` or of the free text, after the thought if there is one.
     ///
-    /// Completions end with what ends a turn. Equal ones count once. It is an error if there is nothing to
-    /// say, or if one way to speak is the beginning of another, since a turn must know when it is over.
+    /// Each completion includes the token that ends a turn. Equal completions count once. Fails if there is no completion
+    /// and no free text, or if one sequence is a prefix of another.
     pub fn new(
         completions: &[Vec<u32>],
         text: Option<Arc<FreeText>>,
@@ -107,7 +106,7 @@ impl Constraint {
         budget: Budget,
     ) -> Result<Self, LmError> {
         if completions.is_empty() && text.is_none() {
-            return Err(LmError::Sampling("a constraint without any admissible completion".into()));
+            return Err(LmError::Sampling("a constraint needs a completion or a free text".into()));
         }
         let nodes = vec![Node::default()];
         let mut built = Self { thought, text, budget, nodes, start: Place::Node(0), actions: 0 };
@@ -121,7 +120,7 @@ impl Constraint {
                     Place::Node(opening)
                 }
                 ThoughtStart::Offered => {
-                    // The actions once more, beside the opening: after the thought there is no second one.
+                    // A second copy of the completions next to the opening: only one thought is allowed.
                     built.actions = built.nodes.len();
                     built.nodes.push(Node::default());
                     built.add_actions(completions)?;
@@ -138,7 +137,7 @@ impl Constraint {
         ConstraintState { constraint: self, place: self.start }
     }
 
-    /// Tokens of the longest turn: with that many allowed, every turn comes to its end.
+    /// Number of tokens of the longest turn.
     pub fn longest(&self) -> usize {
         self.longest_from(self.start)
     }
@@ -157,7 +156,7 @@ impl Constraint {
         }
     }
 
-    /// Puts every action under the node `self.actions`.
+    /// Adds every completion and the free text under the node `self.actions`.
     fn add_actions(&mut self, completions: &[Vec<u32>]) -> Result<(), LmError> {
         for completion in completions {
             self.add(self.actions, completion, Place::Complete)?;
@@ -170,7 +169,7 @@ impl Constraint {
 
     fn add(&mut self, root: usize, ids: &[u32], leads: Place) -> Result<(), LmError> {
         let ambiguous =
-            || Err(LmError::Sampling(format!("completion {ids:?} begins another or is begun by it")));
+            || Err(LmError::Sampling(format!("completion {ids:?} is a prefix of another or has one as its prefix")));
         let mut at = root;
         for id in ids {
             if self.nodes[at].leads.is_some() {
@@ -195,12 +194,12 @@ impl Constraint {
         Ok(())
     }
 
-    /// Where one is at a node of the trie.
+    /// The place that a node stands for.
     fn place_of(&self, node: usize) -> Place {
         self.nodes[node].leads.unwrap_or(Place::Node(node))
     }
 
-    /// Where one is when free writing is closed.
+    /// The place after the closing of free text.
     fn after(&self, free: Free) -> Place {
         match free {
             Free::Thought => Place::Node(self.actions),
@@ -208,22 +207,22 @@ impl Constraint {
         }
     }
 
-    /// What is written in this place, and how much of it.
+    /// The free run of this kind, and its limit.
     fn run(&self, free: Free) -> (&FreeRun, usize) {
         let run = match free {
             Free::Thought => self.thought.as_ref().map(|thought| (&thought.inside, self.budget.thought)),
             Free::Text => self.text.as_ref().map(|text| (&text.inside, self.budget.words.max(1))),
         };
-        run.expect("no path leads into free writing that does not exist")
+        run.expect("places of free text exist only if the free text does")
     }
 
-    /// What ends the writing in this place.
+    /// The closing of this kind.
     fn closing(&self, free: Free) -> &[u32] {
         &self.run(free).0.closing
     }
 }
 
-/// How far a turn has come.
+/// The position of a turn within its constraint.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstraintState<'c> {
     constraint: &'c Constraint,
@@ -231,28 +230,28 @@ pub struct ConstraintState<'c> {
 }
 
 impl<'c> ConstraintState<'c> {
-    /// What may come next: at least one token until the turn is complete, then none.
+    /// The tokens that may come next: at least one until the turn is complete, then none.
     pub fn allowed(&self) -> Allowed<'c> {
         match self.place {
             Place::Node(node) => Allowed::Only(&self.constraint.nodes[node].ids),
-            Place::Inside(free, n_said) => {
+            Place::Inside(free, n_inside) => {
                 let (run, max_tokens) = self.constraint.run(free);
-                run.allowed(n_said, max_tokens)
+                run.allowed(n_inside, max_tokens)
             }
-            Place::Closing(free, n_said) => Allowed::Only(&self.constraint.closing(free)[n_said..=n_said]),
+            Place::Closing(free, n_inside) => Allowed::Only(&self.constraint.closing(free)[n_inside..=n_inside]),
             Place::Complete => Allowed::Only(&[]),
         }
     }
 
-    /// Takes the token that was chosen, or refuses one that is not allowed.
+    /// Advances by a token. Fails if it is not allowed.
     pub fn advance(&mut self, id: u32) -> Result<(), LmError> {
         if !self.allowed().contains(id) {
             return Err(LmError::Sampling(format!("token `{id}` is not allowed here")));
         }
         let constraint = self.constraint;
-        let closing = |free, n_said| {
-            let is_closed = n_said == constraint.closing(free).len();
-            if is_closed { constraint.after(free) } else { Place::Closing(free, n_said) }
+        let closing = |free, n_inside| {
+            let is_closed = n_inside == constraint.closing(free).len();
+            if is_closed { constraint.after(free) } else { Place::Closing(free, n_inside) }
         };
         self.place = match self.place {
             Place::Node(node) => {
@@ -260,14 +259,14 @@ impl<'c> ConstraintState<'c> {
                 constraint.place_of(node.children[node.ids.partition_point(|other| *other < id)])
             }
             Place::Inside(free, _) if constraint.closing(free)[0] == id => closing(free, 1),
-            Place::Inside(free, n_said) => Place::Inside(free, n_said + 1),
-            Place::Closing(free, n_said) => closing(free, n_said + 1),
+            Place::Inside(free, n_inside) => Place::Inside(free, n_inside + 1),
+            Place::Closing(free, n_inside) => closing(free, n_inside + 1),
             Place::Complete => Place::Complete,
         };
         Ok(())
     }
 
-    /// Whether the turn is over.
+    /// Whether the turn is complete.
     pub fn is_complete(&self) -> bool {
         self.place == Place::Complete
     }

@@ -1,46 +1,48 @@
-//! What can be said, what cannot, and that nothing else has probability.
+//! Allowed and forbidden tokens; the probabilities of all turns sum to one.
 
 use rand_chacha::rand_core::RngCore;
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use super::*;
 use crate::generation::sampler::{Sampler, SamplingCoordinates};
-use crate::tokenizer::ShopTokenizer;
+use crate::tokenizer::BpeTokenizer;
 
 const END: &str = "<|im_end|>";
 const TWO_OF_EACH: Budget = Budget { thought: 2, words: 2 };
 
-fn tokenizer() -> ShopTokenizer {
+fn tokenizer() -> BpeTokenizer {
     let pages = ["search click buy now red black red/black < prev next > yes no [ ]\n"; 4];
-    ShopTokenizer::train(pages, 330, &["<|1|>"]).unwrap()
+    BpeTokenizer::train(pages, 330, &["<|1|>"]).unwrap()
 }
 
-fn clicks(tokenizer: &ShopTokenizer, labels: &[&str]) -> Vec<Vec<u32>> {
+fn clicks(tokenizer: &BpeTokenizer, labels: &[&str]) -> Vec<Vec<u32>> {
     labels.iter().map(|label| tokenizer.encode(&format!("click[{label}]{END}")).unwrap()).collect()
 }
 
-fn search(tokenizer: &ShopTokenizer) -> Option<Arc<FreeText>> {
+fn search(tokenizer: &BpeTokenizer) -> Option<Arc<FreeText>> {
     Some(Arc::new(FreeText::new(tokenizer, ("search[", "]<|im_end|>"), &['[', ']']).unwrap()))
 }
 
-fn thought(tokenizer: &ShopTokenizer, start: ThoughtStart) -> Option<Arc<Thought>> {
+fn thought(tokenizer: &BpeTokenizer, start: ThoughtStart) -> Option<Arc<Thought>> {
     let marks = [tokenizer.special_id("<|1|>").unwrap()];
     Some(Arc::new(Thought::new(tokenizer, ("<think>", "</think>"), start, &marks, &[]).unwrap()))
 }
 
 fn random_logits(n: usize, at: u64) -> Vec<f32> {
-    let mut rng = Seed(1).rng(Purpose::Init, &[at]);
+    let mut rng = Seed(1).rng(purpose::INIT, &[at]);
     (0..n).map(|_| (rng.next_u32() as f32 / u32::MAX as f32) * 4.0).collect()
 }
 
-/// A turn as a model without any sense says it.
-fn say(tokenizer: &ShopTokenizer, constraint: &Constraint, sample: u64) -> Vec<u32> {
+/// A turn sampled from random logits.
+fn sample_turn(tokenizer: &BpeTokenizer, constraint: &Constraint, sample: u64) -> Vec<u32> {
     let mut state = constraint.start();
     let mut ids = Vec::new();
     while !state.is_complete() {
         let logits = random_logits(tokenizer.vocab_size(), 1000 * sample + ids.len() as u64);
         let at = SamplingCoordinates { sample, token: ids.len() as u64, ..Default::default() };
-        let draw = Sampler::PLAIN.sample(&logits, state.allowed(), Seed(2), at).unwrap();
+        let draw = Sampler::UNTEMPERED.sample(&logits, state.allowed(), Seed(2), at).unwrap();
         state.advance(draw.id).unwrap();
         ids.push(draw.id);
     }
@@ -50,7 +52,7 @@ fn say(tokenizer: &ShopTokenizer, constraint: &Constraint, sample: u64) -> Vec<u
 }
 
 #[test]
-fn only_admissible_turns_are_said() {
+fn only_admissible_turns_are_sampled() {
     let tokenizer = tokenizer();
     let labels = ["red", "black", "red/black", "< prev", "buy now"];
     let (search, thought) = (search(&tokenizer), thought(&tokenizer, ThoughtStart::Offered));
@@ -58,7 +60,7 @@ fn only_admissible_turns_are_said() {
     let constraint = Constraint::new(&clicks(&tokenizer, &labels), search, thought, budget).unwrap();
     let (mut n_searches, mut n_thoughts, mut clicked) = (0, 0, std::collections::BTreeSet::new());
     for sample in 0..300 {
-        let text = tokenizer.decode(&say(&tokenizer, &constraint, sample));
+        let text = tokenizer.decode(&sample_turn(&tokenizer, &constraint, sample));
         let action = match text.strip_prefix("<think>") {
             Some(rest) => {
                 n_thoughts += 1;
@@ -92,7 +94,7 @@ fn probabilities_of_all_turns_sum_to_one() {
         let thought =
             start.map(|start| Arc::new(Thought { start, opening: vec![5], inside: run(&[6, 0], 0) }));
         let constraint = Constraint::new(&completions, Some(text.clone()), thought, TWO_OF_EACH).unwrap();
-        for sampler in [Sampler::PLAIN, Sampler::new(0.7, 0.8).unwrap(), Sampler::GREEDY] {
+        for sampler in [Sampler::UNTEMPERED, Sampler::new(0.7, 0.8).unwrap(), Sampler::GREEDY] {
             let sum = total(&constraint.start(), sampler, 0);
             assert!((sum - 1.0).abs() < 1e-5, "{start:?} {sampler:?}: {sum}");
         }
@@ -115,7 +117,7 @@ fn total(state: &ConstraintState<'_>, sampler: Sampler, depth: u64) -> f32 {
 }
 
 #[test]
-fn thoughts_keep_to_their_budget_and_their_marks() {
+fn thoughts_keep_their_budget_and_marks() {
     let tokenizer = tokenizer();
     let special = |token: &str| tokenizer.special_id(token).unwrap();
     let thought = thought(&tokenizer, ThoughtStart::Required);
@@ -160,7 +162,7 @@ fn a_required_thought_comes_first() {
 }
 
 #[test]
-fn a_search_says_something_and_ends_in_time() {
+fn free_text_is_not_empty_and_ends_in_time() {
     let tokenizer = tokenizer();
     let constraint = Constraint::new(&[], search(&tokenizer), None, TWO_OF_EACH).unwrap();
     let mut state = constraint.start();
@@ -180,7 +182,7 @@ fn a_search_says_something_and_ends_in_time() {
 }
 
 #[test]
-fn a_token_out_of_place_is_refused() {
+fn a_forbidden_token_is_refused() {
     let tokenizer = tokenizer();
     let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, None, TWO_OF_EACH).unwrap();
     let error = constraint.start().advance(7).unwrap_err();
@@ -188,7 +190,7 @@ fn a_token_out_of_place_is_refused() {
 }
 
 #[test]
-fn a_language_that_cannot_end_clearly_is_refused() {
+fn ambiguous_completions_are_refused() {
     let tokenizer = tokenizer();
     let refused =
         |completions: &[Vec<u32>], text| Constraint::new(completions, text, None, TWO_OF_EACH).is_err();

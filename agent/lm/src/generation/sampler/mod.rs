@@ -1,103 +1,105 @@
-//! Drawing the next token from logits.
+//! Sampling the next token from logits.
 //!
-//! A [`Sampler`] turns a row of logits `z` and the [`Allowed`] tokens into the distribution that is really
-//! drawn from, and one [`Draw`] of it:
+//! A [`Sampler`] turns a row of logits `z` and the [`Allowed`] tokens into the sampled distribution, and makes one
+//! [`Draw`] from it:
 //!
 //! ```text
 //! p(i) ∝ exp(zᵢ / temperature)     over the allowed tokens,
-//! then the fewest most probable tokens that hold top_p of it, ties by the lower id, renormalized
+//! restricted to the smallest set of most probable tokens with mass top_p (ties by the lower id), renormalized
 //! ```
 //!
-//! The log-probability and the entropy are those of this last distribution, so a constraint, a temperature
-//! and a nucleus are all accounted for. The number behind a draw is addressed by [`SamplingCoordinates`],
-//! never "the next one": what a lane says does not depend on its neighbours. Sums run in id order in f64.
+//! Log-probability and entropy are those of this final distribution, after constraint, temperature and nucleus. The random
+//! number of a draw is a function of the seed and of [`SamplingCoordinates`], so a lane's tokens do not depend on other
+//! lanes. Sums run in id order in f64.
 //!
-//! Repetition penalties and the like are deliberately absent: they have no place in a policy gradient. Training scores
-//! tokens under the same distribution (`scoring`), whose nucleus is found by the same code (`nucleus`).
+//! There are no repetition penalties: a policy gradient needs the probability of each token under a fixed distribution.
+//! Training scores tokens under the same distribution (`scoring`), with the same code for the nucleus (`nucleus`).
 
-pub mod nucleus;
-pub mod scoring;
+mod nucleus;
+mod scoring;
 #[cfg(test)]
 mod tests;
 
 
 use rand_chacha::rand_core::RngCore;
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use crate::generation::sampler::nucleus::NucleusEnd;
 use crate::generation::constraint::Allowed;
 use crate::error::LmError;
 use webshop_kernels::cpu::rows::exp_all;
 
-/// How to draw.
+/// The parameters of the sampled distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
     temperature: f32,
     top_p: f32,
 }
 
-/// The address of one draw.
+/// The coordinates of one draw; together with the seed they determine its random number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SamplingCoordinates {
-    /// Training step, or whatever tells phases apart.
+    /// The training step, or another number that distinguishes phases of a run.
     pub step: u64,
-    /// Which shop.
-    pub shop: u64,
-    /// Which goal of it.
-    pub goal: u64,
-    /// Which of several samples for the goal.
+    /// The environment, if there are several.
+    pub environment: u64,
+    /// The task within the environment.
+    pub task: u64,
+    /// The sample among several for the task.
     pub sample: u64,
-    /// Which turn of the trip.
+    /// The turn of the episode, from 0.
     pub turn: u64,
-    /// Which token of the turn, from 0.
+    /// The token of the turn, from 0.
     pub token: u64,
 }
 
-/// A drawn token.
+/// A sampled token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Draw {
     /// The token.
     pub id: u32,
-    /// Its log-probability in nats under the distribution it was drawn from, at most 0.
+    /// Its log-probability in nats under the sampled distribution, at most 0.
     pub log_prob: f32,
     /// Entropy of that distribution in nats, at least 0.
     pub entropy: f32,
 }
 
 impl Draw {
-    /// A token that was the only one possible.
+    /// A token with probability 1.
     pub fn certain(id: u32) -> Self {
         Self { id, log_prob: 0.0, entropy: 0.0 }
     }
 }
 
 impl Sampler {
-    /// A sampler of `temperature` ≥ 0, where 0 takes the most probable token, ties to the lowest id, and of
-    /// the nucleus `top_p` in (0, 1], where 1 is everything.
+    /// A sampler with `temperature` ≥ 0 and nucleus `top_p` in (0, 1]. Temperature 0 takes the most probable token, ties
+    /// by the lower id; `top_p` 1 keeps all tokens.
     pub fn new(temperature: f32, top_p: f32) -> Result<Self, LmError> {
         if !(temperature >= 0.0 && temperature.is_finite()) {
             return Err(LmError::Sampling(format!(
-                "temperature `{temperature}` is not a number from 0 up"
+                "temperature `{temperature}` must be finite and at least 0"
             )));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
-            return Err(LmError::Sampling(format!("top_p `{top_p}` is not above 0 and at most 1")));
+            return Err(LmError::Sampling(format!("top_p `{top_p}` must be above 0 and at most 1")));
         }
         Ok(Self { temperature, top_p })
     }
 
-    /// Always the most probable token.
+    /// The most probable token.
     pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0 };
 
-    /// The model's own distribution.
-    pub const PLAIN: Self = Self { temperature: 1.0, top_p: 1.0 };
+    /// The model's own distribution: temperature 1, all tokens.
+    pub const UNTEMPERED: Self = Self { temperature: 1.0, top_p: 1.0 };
 
-    /// Divides the logits; 0 means greedy.
+    /// The divisor of the logits; 0 means greedy.
     pub fn temperature(&self) -> f32 {
         self.temperature
     }
 
-    /// Share of the probability that is drawn from.
+    /// Probability mass of the nucleus.
     pub fn top_p(&self) -> f32 {
         self.top_p
     }
@@ -107,14 +109,14 @@ impl Sampler {
     /// Fails if a logit is not finite, if nothing is allowed, or if an allowed id has no logit.
     ///
     /// ```
-    /// use webshop_agent::{Allowed, Sampler, SamplingCoordinates};
+    /// use webshop_lm::{Allowed, Sampler, SamplingCoordinates};
     /// use webshop_products::Seed;
     ///
     /// // The two allowed tokens have the odds e⁰ : e⁰, so either has the log-probability -ln 2.
-    /// let draw = Sampler::PLAIN.sample(&[0.0, 9.0, 0.0], Allowed::Only(&[0, 2]), Seed(1), Default::default())?;
+    /// let draw = Sampler::UNTEMPERED.sample(&[0.0, 9.0, 0.0], Allowed::Only(&[0, 2]), Seed(1), Default::default())?;
     /// assert_ne!(draw.id, 1);
     /// assert!((draw.log_prob + 2f32.ln()).abs() < 1e-6);
-    /// # Ok::<(), crate::error::LmError>(())
+    /// # Ok::<(), webshop_lm::LmError>(())
     /// ```
     pub fn sample(
         &self,
@@ -169,19 +171,19 @@ impl Sampler {
     }
 }
 
-/// The number in [0, 1) behind a draw.
+/// The random number in [0, 1) of a draw.
 pub(crate) fn uniform(seed: Seed, at: SamplingCoordinates) -> f64 {
-    let coordinates = [at.step, at.shop, at.goal, at.sample, at.turn, at.token];
-    let bits = seed.rng(Purpose::Decoding, &coordinates).next_u64() >> 11;
+    let coordinates = [at.step, at.environment, at.task, at.sample, at.turn, at.token];
+    let bits = seed.rng(purpose::DECODING, &coordinates).next_u64() >> 11;
     bits as f64 / (1u64 << 53) as f64
 }
 
-/// Unnormalized probabilities of the candidates, which are in id order.
+/// Unnormalized probabilities of the candidates, in id order.
 struct Distribution<'a> {
     allowed: Allowed<'a>,
-    /// ln of each weight before tokens were dropped.
+    /// ln of each weight before the nucleus is applied.
     exponents: Vec<f32>,
-    /// 0 for what is not drawn.
+    /// 0 for excluded candidates.
     weights: Vec<f32>,
     total: f64,
 }
@@ -194,7 +196,7 @@ impl Distribution<'_> {
         }
     }
 
-    /// Drops all but the fewest most probable candidates that hold `top_p` of the whole.
+    /// Sets the weights of candidates outside the nucleus to 0.
     fn keep_nucleus(&mut self, top_p: f64) {
         let Some(end) = NucleusEnd::find(&self.weights, self.total, top_p) else {
             return;
@@ -207,7 +209,7 @@ impl Distribution<'_> {
         self.total = sum(&self.weights);
     }
 
-    /// The candidate at `quantile` in [0, 1) of the cumulated probability.
+    /// The candidate at `quantile` in [0, 1) of the cumulative probability.
     fn place_of(&self, quantile: f64) -> usize {
         let target = quantile * self.total;
         let mut passed = 0.0;
@@ -242,7 +244,7 @@ impl Distribution<'_> {
     }
 }
 
-/// Logits of the candidates in id order, minus infinity for those that are not allowed.
+/// Logits of the candidates in id order; minus infinity for forbidden ones.
 fn scores(logits: &[f32], allowed: Allowed<'_>) -> Result<Vec<f32>, LmError> {
     if let Some(id) = logits.iter().position(|logit| !logit.is_finite()) {
         return Err(LmError::Sampling(format!("logit of token `{id}` is {}", logits[id])));

@@ -1,8 +1,8 @@
 //! The nucleus of a distribution ("The Curious Case of Neural Text Degeneration", arXiv 1904.09751, section 3.1).
 //!
-//! The fewest most probable tokens that together hold `top_p` of the whole, ties by the lower id. As they are the
-//! first ones of an order, the last of them says who belongs to them: a [`NucleusEnd`]. Sampling and scoring both
-//! ask it, so that they mean the same tokens.
+//! The nucleus is the smallest set of most probable tokens with mass at least `top_p`, ties by the lower id. It is a prefix
+//! of the tokens in descending order of probability, so its last token, a [`NucleusEnd`], determines the set. Sampling and
+//! scoring share this code.
 
 /// The least probable token of a nucleus.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,11 +12,10 @@ pub(crate) struct NucleusEnd {
 }
 
 impl NucleusEnd {
-    /// The end of the nucleus of tokens with these unnormalized probabilities of sum `total`, in order of id; `None`
-    /// if they are not numbers.
+    /// The end of the nucleus for unnormalized probabilities in id order with the sum `total`; `None` if they are NaN.
     pub fn find(weights: &[f32], total: f64, top_p: f64) -> Option<Self> {
-        // All tokens up to this weight together hold no more than 1 - top_p, so none of them is needed, and only a
-        // few are left to be sorted.
+        // All tokens up to this weight together have mass at most 1 - top_p, so none of them is in the nucleus. Only the
+        // others need to be sorted.
         let dispensable = total * (1.0 - top_p) / weights.len() as f64;
         let mut likely: Vec<usize> =
             (0..weights.len()).filter(|place| f64::from(weights[*place]) > dispensable).collect();
@@ -29,7 +28,7 @@ impl NucleusEnd {
         enough.or(likely.last()).map(|&place| Self { weight: weights[place], place })
     }
 
-    /// Whether the token at `place`, of this weight, belongs to the nucleus.
+    /// Whether the token at `place` with this weight belongs to the nucleus.
     pub fn holds(&self, weight: f32, place: usize) -> bool {
         weight > self.weight || (weight == self.weight && place <= self.place)
     }

@@ -1,43 +1,43 @@
-//! The distribution that was drawn from, as training sees it.
+//! The sampled distribution, for scoring given tokens in training.
 //!
-//! What is learned from a trip is the probability of its tokens under the distribution that chose them. With logits z,
-//! temperature T and N the nucleus that sampling would keep of them,
+//! A policy gradient needs the probability of a token under the distribution it was sampled from. With logits z,
+//! temperature T and nucleus N,
 //!
 //! ```text
 //! log π(y) = z_y / T − log Σ_{i ∈ N ∪ {y}} exp(z_i / T)        ∂ log π(y) / ∂z_i = (1[i = y] − π(i)) / T   in N ∪ {y}, else 0
 //! ```
 //!
-//! A token that was said belongs to its nucleus by definition: where rounding, another model (a reference) or later
-//! weights would leave it out, it is counted in, so that its log-probability is finite, and reported as outside. The
-//! nucleus is a set that does not change under small steps, so its choice has no gradient. Two computations of one row
-//! agree but for rounding, or, where that tips a token at the end of the nucleus in or out, but for that token's share.
+//! A target y outside the nucleus, because of rounding, of another model's weights (a reference model) or of later weights,
+//! is added to it, so that its log-probability is finite, and reported as outside. The nucleus is constant under small
+//! changes of the logits, so its choice has no gradient. Two computations of a row agree up to rounding, unless rounding
+//! moves a token across the end of the nucleus.
 
 use crate::generation::sampler::nucleus::NucleusEnd;
 use crate::generation::sampler::{Sampler, sum};
 use crate::error::LmError;
 use webshop_kernels::cpu::rows::{exp_all, relative_all};
 
-/// In the place of a logit that cannot be drawn: its exponential is 0, and so is its product with that.
+/// The logit of an excluded token. Its exponential is 0, and their product is 0 and not NaN as with minus infinity.
 const NEVER: f32 = f32::MIN;
 
 impl Sampler {
-    /// Whether this is the model's own distribution, of which nothing is changed.
-    pub(crate) fn is_plain(&self) -> bool {
-        *self == Self::PLAIN
+    /// Whether this is the model's own distribution.
+    pub(crate) fn is_untempered(&self) -> bool {
+        *self == Self::UNTEMPERED
     }
 
-    /// Fails for the greedy choice, whose probabilities have no gradient.
+    /// Fails for temperature 0, at which log-probabilities have no gradient.
     pub(crate) fn check_scoring(&self) -> Result<(), LmError> {
         if self.temperature > 0.0 {
             return Ok(());
         }
-        Err(LmError::Sampling("at temperature `0` a token has no probability to be learned from".into()))
+        Err(LmError::Sampling("tokens cannot be scored at temperature `0`; use a temperature above 0".into()))
     }
 
-    /// Turns a row of logits into one whose softmax is drawn from, with `target` counted in; returns whether that
-    /// would have been outside of the nucleus. A logit that is not a number stays in the row.
+    /// Changes a row of logits so that its softmax is the sampled distribution with `target` added to the nucleus.
+    /// Returns whether `target` was outside. NaN logits are kept.
     pub(crate) fn shape(&self, row: &mut [f32], target: usize) -> bool {
-        if self.is_plain() {
+        if self.is_untempered() {
             return false;
         }
         relative_all(row, self.temperature);
@@ -65,7 +65,7 @@ mod tests {
     use webshop_kernels::cpu::rows::log_softmax_row;
 
     #[test]
-    fn what_is_scored_is_what_was_drawn_from() {
+    fn scores_equal_sampling_log_probs() {
         let logits: Vec<f32> = (0..300_u32).map(|i| ((i * i % 97) as f32 * 0.37).sin() * 4.0).collect();
         for (temperature, top_p) in [(1.0, 1.0), (0.7, 1.0), (1.0, 0.9), (0.9, 0.95), (1.5, 0.3)] {
             let sampler = Sampler::new(temperature, top_p).unwrap();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_outside_is_counted_in() {
+    fn a_target_outside_the_nucleus_is_added() {
         // Weights 8, 4, 2, 1, 1 of 16: half of them is the first alone, and the third makes it 8 + 2.
         let mut row = [8.0_f32, 4.0, 2.0, 1.0, 1.0].map(f32::ln);
         assert!(Sampler::new(1.0, 0.5).unwrap().shape(&mut row, 2));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn not_a_number_is_not_hidden() {
+    fn nan_logits_are_kept() {
         let mut row = [0.0, f32::NAN, 1.0];
         assert!(!Sampler::new(0.9, 0.5).unwrap().shape(&mut row, 0));
         assert!(log_softmax_row(&row, 0).log_prob.is_nan());

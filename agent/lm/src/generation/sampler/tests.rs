@@ -12,7 +12,7 @@ fn sampler(temperature: f32, top_p: f32) -> Sampler {
     Sampler::new(temperature, top_p).unwrap()
 }
 
-/// Probabilities of the ids 0 ..= 3 under the distribution that is drawn from.
+/// Probabilities of the ids 0 ..= 3 under the sampled distribution.
 fn probabilities(sampler: Sampler, logits: &[f32], allowed: Allowed<'_>) -> Vec<f32> {
     (0..logits.len() as u32).map(|id| sampler.log_prob(logits, allowed, id).unwrap().exp()).collect()
 }
@@ -27,14 +27,14 @@ fn check(sampler: Sampler, allowed: Allowed<'_>, expected: [f32; 4]) {
 
 #[test]
 fn temperature_sharpens_and_flattens() {
-    check(Sampler::PLAIN, ALL, [0.4, 0.1, 0.3, 0.2]);
+    check(Sampler::UNTEMPERED, ALL, [0.4, 0.1, 0.3, 0.2]);
     // Squares .16 .01 .09 .04 of sum .30.
     check(sampler(0.5, 1.0), ALL, [16.0 / 30.0, 1.0 / 30.0, 9.0 / 30.0, 4.0 / 30.0]);
     check(Sampler::GREEDY, ALL, [1.0, 0.0, 0.0, 0.0]);
 }
 
 #[test]
-fn the_nucleus_is_the_fewest_tokens_that_hold_top_p() {
+fn the_nucleus_is_the_smallest_set_with_top_p() {
     check(sampler(1.0, 0.35), ALL, [1.0, 0.0, 0.0, 0.0]);
     check(sampler(1.0, 0.65), ALL, [4.0 / 7.0, 0.0, 3.0 / 7.0, 0.0]);
     check(sampler(1.0, 0.85), ALL, [4.0 / 9.0, 0.0, 3.0 / 9.0, 2.0 / 9.0]);
@@ -48,8 +48,8 @@ fn nucleus_ties_are_broken_by_the_lower_id() {
 
 #[test]
 fn a_constraint_renormalizes_before_the_nucleus() {
-    check(Sampler::PLAIN, Allowed::Only(&[1, 2]), [0.0, 0.25, 0.75, 0.0]);
-    check(Sampler::PLAIN, Allowed::AllBut(&[0, 3]), [0.0, 0.25, 0.75, 0.0]);
+    check(Sampler::UNTEMPERED, Allowed::Only(&[1, 2]), [0.0, 0.25, 0.75, 0.0]);
+    check(Sampler::UNTEMPERED, Allowed::AllBut(&[0, 3]), [0.0, 0.25, 0.75, 0.0]);
     check(sampler(1.0, 0.7), Allowed::Only(&[1, 2]), [0.0, 0.0, 1.0, 0.0]);
     check(sampler(1.0, 0.7), Allowed::AllBut(&[0, 3]), [0.0, 0.0, 1.0, 0.0]);
 }
@@ -63,16 +63,16 @@ fn greedy_ties_go_to_the_lowest_id() {
 }
 
 #[test]
-fn entropy_is_that_of_the_distribution_drawn_from() {
+fn entropy_is_that_of_the_sampled_distribution() {
     let entropy =
         |sampler: Sampler, allowed| sampler.sample(&[0.0; 4], allowed, Seed(0), at(0)).unwrap().entropy;
-    assert!((entropy(Sampler::PLAIN, ALL) - 4f32.ln()).abs() < 1e-6);
-    assert!((entropy(Sampler::PLAIN, Allowed::Only(&[0, 3])) - 2f32.ln()).abs() < 1e-6);
+    assert!((entropy(Sampler::UNTEMPERED, ALL) - 4f32.ln()).abs() < 1e-6);
+    assert!((entropy(Sampler::UNTEMPERED, Allowed::Only(&[0, 3])) - 2f32.ln()).abs() < 1e-6);
     assert!((entropy(sampler(1.0, 0.7), ALL) - 3f32.ln()).abs() < 1e-6);
-    assert_eq!(entropy(Sampler::PLAIN, Allowed::Only(&[2])), 0.0);
+    assert_eq!(entropy(Sampler::UNTEMPERED, Allowed::Only(&[2])), 0.0);
     // .75 and .25: .75 ln(4/3) + .25 ln 4 = .5623.
     let logits = [3f32.ln(), 0.0];
-    let draw = Sampler::PLAIN.sample(&logits, ALL, Seed(0), at(0)).unwrap();
+    let draw = Sampler::UNTEMPERED.sample(&logits, ALL, Seed(0), at(0)).unwrap();
     assert!((draw.entropy - 0.562_335).abs() < 1e-6);
 }
 
@@ -81,7 +81,7 @@ fn draws_follow_the_distribution() {
     let logits = [0.4f32, 0.1, 0.3, 0.2].map(f32::ln);
     let mut counts = [0u32; 4];
     for token in 0..10_000 {
-        let draw = Sampler::PLAIN.sample(&logits, ALL, Seed(3), at(token)).unwrap();
+        let draw = Sampler::UNTEMPERED.sample(&logits, ALL, Seed(3), at(token)).unwrap();
         assert!((draw.log_prob - logits[draw.id as usize]).abs() < 1e-6);
         counts[draw.id as usize] += 1;
     }
@@ -92,15 +92,15 @@ fn draws_follow_the_distribution() {
 }
 
 #[test]
-fn every_coordinate_addresses_another_draw() {
+fn every_coordinate_changes_the_draw() {
     let logits = vec![0.0; 1000];
-    let drawn = |at| Sampler::PLAIN.sample(&logits, ALL, Seed(7), at).unwrap().id;
-    let home = SamplingCoordinates { step: 1, shop: 2, goal: 3, sample: 4, turn: 5, token: 6 };
+    let drawn = |at| Sampler::UNTEMPERED.sample(&logits, ALL, Seed(7), at).unwrap().id;
+    let home = SamplingCoordinates { step: 1, environment: 2, task: 3, sample: 4, turn: 5, token: 6 };
     assert_eq!(drawn(home), drawn(home));
     for moved in [
         SamplingCoordinates { step: 9, ..home },
-        SamplingCoordinates { shop: 9, ..home },
-        SamplingCoordinates { goal: 9, ..home },
+        SamplingCoordinates { environment: 9, ..home },
+        SamplingCoordinates { task: 9, ..home },
         SamplingCoordinates { sample: 9, ..home },
         SamplingCoordinates { turn: 9, ..home },
         SamplingCoordinates { token: 9, ..home },
@@ -110,7 +110,7 @@ fn every_coordinate_addresses_another_draw() {
 }
 
 #[test]
-fn extreme_logits_are_drawn_from_without_harm() {
+fn extreme_logits_can_be_sampled() {
     for temperature in [1e-30, 1e-3, 1.0, 1e30] {
         let draw = sampler(temperature, 0.9).sample(&[-3e38, 3e38, 0.0], ALL, Seed(0), at(0)).unwrap();
         assert!(draw.log_prob <= 0.0 && draw.log_prob.is_finite(), "{temperature} {draw:?}");
@@ -119,9 +119,9 @@ fn extreme_logits_are_drawn_from_without_harm() {
 }
 
 #[test]
-fn what_cannot_be_drawn_from_is_refused() {
+fn invalid_logits_are_refused() {
     let check = |logits: &[f32], allowed, expected: &str| {
-        let error = Sampler::PLAIN.sample(logits, allowed, Seed(0), at(0)).unwrap_err();
+        let error = Sampler::UNTEMPERED.sample(logits, allowed, Seed(0), at(0)).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
     check(&[0.0, f32::NAN], ALL, "sampling: logit of token `1` is NaN");

@@ -61,15 +61,15 @@ mod tests {
     }
 
     fn attend(qkv: &Tensor, lengths: &[usize], heads: Heads) -> Result<Tensor> {
-        branch_out(qkv, Sequences { lengths, trunks: &[] }, heads)
+        branch_out(qkv, Sequences { lengths, prefix_of: &[] }, heads)
     }
 
     fn branch_out(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads) -> Result<Tensor> {
         Ok(forward(qkv, sequences, heads, &rope(heads))?.out)
     }
 
-    fn check_gradient(lengths: &[usize], trunks: &[Option<usize>], heads: Heads) {
-        let sequences = Sequences { lengths, trunks };
+    fn check_gradient(lengths: &[usize], prefix_of: &[Option<usize>], heads: Heads) {
+        let sequences = Sequences { lengths, prefix_of };
         let n_tokens = lengths.iter().sum::<usize>();
         let qkv = wave(heads.n_heads, (n_tokens, heads.qkv_width()));
         let d_out = wave(7, (n_tokens, heads.out_width()));
@@ -83,7 +83,7 @@ mod tests {
         for (n_heads, n_kv_heads) in [(2, 2), (4, 2), (3, 1)] {
             let heads = Heads { n_heads, n_kv_heads, head_dim: 4 };
             check_gradient(&[4, 1, 2], &[], heads);
-            // Two branches of the first, with a sequence of its own between them.
+            // Two sequences with the first as their prefix, with a sequence of its own between them.
             check_gradient(&[4, 2, 1, 3], &[None, Some(0), None, Some(0)], heads);
         }
     }
@@ -116,24 +116,24 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_is_the_same_as_a_sequence_with_its_trunk_in_front() {
+    fn a_shared_prefix_equals_a_copy_of_it() {
         for heads in [(4, 2, 8), (8, 2, 64)].map(|(n_heads, n_kv_heads, head_dim)| Heads {
             n_heads,
             n_kv_heads,
             head_dim,
         }) {
-            let (trunk, branches) = (30, [20, 1, 9]);
-            let qkv = wave(5, (trunk + 30, heads.qkv_width()));
-            let lengths = [trunk, branches[0], branches[1], branches[2]];
-            let sequences = Sequences { lengths: &lengths, trunks: &[None, Some(0), Some(0), Some(0)] };
+            let (prefix, branches) = (30, [20, 1, 9]);
+            let qkv = wave(5, (prefix + 30, heads.qkv_width()));
+            let lengths = [prefix, branches[0], branches[1], branches[2]];
+            let sequences = Sequences { lengths: &lengths, prefix_of: &[None, Some(0), Some(0), Some(0)] };
             let together = branch_out(&qkv, sequences, heads).unwrap();
-            let before = qkv.narrow(0, 0, trunk).unwrap();
-            let mut start = trunk;
+            let before = qkv.narrow(0, 0, prefix).unwrap();
+            let mut start = prefix;
             for len in branches {
                 let own = qkv.narrow(0, start, len).unwrap();
                 let whole = Tensor::cat(&[&before, &own], 0).unwrap();
-                let apart = attend(&whole, &[trunk + len], heads).unwrap();
-                let expected = apart.narrow(0, trunk, len).unwrap().to_vec2::<f32>().unwrap();
+                let apart = attend(&whole, &[prefix + len], heads).unwrap();
+                let expected = apart.narrow(0, prefix, len).unwrap().to_vec2::<f32>().unwrap();
                 let found = together.narrow(0, start, len).unwrap().to_vec2::<f32>().unwrap();
                 for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
                     assert!((found - expected).abs() < 1e-5, "{found} for {expected}");
@@ -148,7 +148,7 @@ mod tests {
         let heads = Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 };
         let message = attend(&wave(1, (65, 6)), &[65], heads).unwrap_err().to_string();
         assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
-        let branch = Sequences { lengths: &[60, 5], trunks: &[None, Some(0)] };
+        let branch = Sequences { lengths: &[60, 5], prefix_of: &[None, Some(0)] };
         let message = branch_out(&wave(1, (65, 6)), branch, heads).unwrap_err().to_string();
         assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
     }

@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor, bail};
 
 use crate::ops::cpu::{read, tensor};
 use webshop_kernels::cpu::matmul::{Right, matmul_joined};
-use webshop_kernels::{Store, View};
+use webshop_kernels::cpu::matmul::{Store, View};
 use webshop_kernels::cpu::rows::add_rows;
 use webshop_kernels::cpu::threads::Threads;
 

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::ops::cpu::{read, tensor};
 use webshop_kernels::cpu::matmul::{Packed, Right, matmul_joined, matmul_packed};
-use webshop_kernels::{Store, View};
+use webshop_kernels::cpu::matmul::{Store, View};
 use webshop_kernels::cpu::rows::{RowStats, log_softmax_row, log_softmax_row_backward};
 use webshop_kernels::cpu::threads::Threads;
 use crate::generation::sampler::Sampler;
@@ -22,12 +22,12 @@ const CHUNK: usize = 96;
 /// copy of 151,936 rows would take more memory than all activations.
 const WIDE_CHUNK: usize = 192;
 
-/// What the targets are worth.
+/// The scores of the targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
     /// One for each target.
     pub rows: Vec<RowStats>,
-    /// Whether it was outside of the nucleus and is counted in.
+    /// Whether each target is outside the nucleus and added to it.
     pub is_outside: Vec<bool>,
 }
 
@@ -75,7 +75,7 @@ pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampl
     Ok(Scores { rows: scores.0, is_outside: scores.1 })
 }
 
-/// dh `[N, H]` from the gradients of the log-probabilities; dW is added to `d_weight` `[V, H]`, where it is wanted.
+/// dh `[N, H]` from the gradients of the log-probabilities; dW is added to `d_weight` `[V, H]` if given.
 pub fn backward(
     hidden: &Tensor,
     weight: &Tensor,
@@ -118,7 +118,7 @@ pub fn backward(
     tensor(d_hidden, hidden.shape())
 }
 
-/// How the head of a model is multiplied with.
+/// The multiplication by the head of a model.
 struct Head {
     threads: Threads,
     chunk: usize,
@@ -173,12 +173,12 @@ mod tests {
 
     #[test]
     fn gradients_match_finite_differences() {
-        assert_eq!(check_gradient(4, Sampler::PLAIN), 0);
+        assert_eq!(check_gradient(4, Sampler::UNTEMPERED), 0);
     }
 
     #[test]
     fn gradients_match_finite_differences_across_chunks() {
-        check_gradient(CHUNK + 3, Sampler::PLAIN);
+        check_gradient(CHUNK + 3, Sampler::UNTEMPERED);
     }
 
     #[test]
@@ -189,11 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn chunks_do_not_show() {
-        // 250 rows take three chunks; each must be answered as if asked alone.
+    fn the_chunk_size_does_not_change_results() {
+        // 250 rows take three chunks; each row must equal the same row alone.
         let (h, w) = (wave(1, (250, 6)), wave(2, (9, 6)));
         let targets: Vec<u32> = (0..250).map(|i| (i * 5) % 9).collect();
-        for sampler in [Sampler::PLAIN, Sampler::new(0.8, 0.9).unwrap()] {
+        for sampler in [Sampler::UNTEMPERED, Sampler::new(0.8, 0.9).unwrap()] {
             let all = forward(&h, &w, &targets, sampler).unwrap();
             for i in [0, 95, 96, 191, 192, 249] {
                 let one = forward(&h.narrow(0, i, 1).unwrap(), &w, &targets[i..=i], sampler).unwrap();
@@ -203,15 +203,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_is_nothing_answered() {
-        let scores = forward(&wave(1, (0, 5)), &wave(2, (7, 5)), &[], Sampler::PLAIN).unwrap();
+    fn no_targets_give_no_scores() {
+        let scores = forward(&wave(1, (0, 5)), &wave(2, (7, 5)), &[], Sampler::UNTEMPERED).unwrap();
         assert_eq!(scores, Scores::default());
     }
 
     #[test]
     fn targets_that_do_not_fit_are_refused() {
         let (h, w) = (wave(1, (1, 5)), wave(2, (7, 5)));
-        assert!(forward(&h, &w, &[7], Sampler::PLAIN).unwrap_err().to_string().contains("token 7"));
-        assert!(forward(&h, &w, &[1, 2], Sampler::PLAIN).is_err());
+        assert!(forward(&h, &w, &[7], Sampler::UNTEMPERED).unwrap_err().to_string().contains("token 7"));
+        assert!(forward(&h, &w, &[1, 2], Sampler::UNTEMPERED).is_err());
     }
 }

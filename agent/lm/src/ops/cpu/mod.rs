@@ -1,14 +1,11 @@
-//! The model's building blocks on tensors, each with its gradient written out.
+//! The operations of the CPU backend on f32 tensors, each with its gradient written out.
 //!
-//! A file is one block: [`linear`], [`rms_norm`], [`swiglu`], [`attention`], [`log_prob`], and [`gather`]
-//! for picking rows. `forward` makes the output, `backward` takes the gradient of a loss with respect to
-//! that output to the gradients with respect to the inputs. They read f32 tensors in place and call
-//! [`webshop_kernels`]; which device computes is decided here and nowhere above.
+//! A file is one operation: [`linear`], [`rms_norm`], [`swiglu`], [`attention`], [`log_prob`] and [`gather`]. `forward`
+//! computes the output, `backward` the gradients of the inputs from that of the output. Both read tensors in place and call
+//! the kernels of [`webshop_kernels::cpu`].
 //!
-//! candle's own backward pass is not used below the loss: its fused `rms_norm`, `rope` and
-//! `softmax_last_dim` end the history silently, and it adds every large gradient to a tensor of zeros on
-//! a process-wide pool of spinning threads, one caller at a time, where micro-batches should run side by
-//! side. Only the CPU so far.
+//! candle's backward pass is used only for the loss: its fused `rms_norm`, `rope` and `softmax_last_dim` detach silently,
+//! and it accumulates gradients on one process-wide thread pool, which would serialize micro-batches.
 
 pub mod attention;
 pub mod gather;

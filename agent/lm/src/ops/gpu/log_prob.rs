@@ -1,29 +1,29 @@
-//! Everything over the vocabulary: logits, log-probabilities of targets with their gradient, and drawing tokens.
+//! Operations over the vocabulary: logits, log-probabilities of targets and their gradient, sampling.
 //!
-//! `log p(target) = z_target − log Σ exp z` with `z = W h / T` within the nucleus of what was sampled from, as in
-//! [`crate::ops::cpu::log_prob`]. Logits are f32 and exist for some rows at a time, in the forward pass and again in the
-//! backward pass ([`LIMIT_BYTES`]), whatever the number of tokens.
+//! `log p(target) = z_target − log Σ exp z` with `z = W h / T` over the tokens of the sampler's nucleus, as in
+//! [`crate::ops::cpu::log_prob`]. Logits are f32. They are computed for a chunk of rows of at most [`LIMIT_BYTES`] at a
+//! time, and once more in the backward pass.
 
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
-use crate::ops::gpu::floats;
+use crate::ops::gpu::{floats, launch, launch_grid, reference};
 use crate::ops::gpu::linear::product;
 use crate::ops::gpu::nucleus::shaped;
-use webshop_kernels::gpu::launch::{Arg, Kernels, Launch, count};
-use webshop_kernels::Store;
+use webshop_kernels::gpu::launch::{Arg, Kernels, count};
+use webshop_kernels::cpu::matmul::Store;
 use crate::generation::sampler::Sampler;
 
-/// Memory that logits may take at a time.
+/// Most bytes of the logits of a chunk.
 const LIMIT_BYTES: usize = 512 << 20;
-/// Rows that a grid counts in its second dimension, with room to spare.
+/// Most rows of a chunk; a grid has at most 65,535 blocks in its second dimension.
 const LIMIT_ROWS: usize = 32_768;
 const THREADS: usize = 512;
-/// Threads of `draw_tokens`, as its source has it.
+/// Threads of `draw_tokens`, as in its source.
 const DRAW_THREADS: usize = 1024;
-/// Tokens that `draw_tokens` can tell apart.
+/// Largest vocabulary that `draw_tokens` supports.
 const DRAW_LIMIT: usize = 512 * DRAW_THREADS;
 
-/// What is known of each target. All `[N]`, f32, on the device.
+/// Statistics of each target. All `[N]`, f32, on the device.
 #[derive(Clone, Debug)]
 pub struct TargetStats {
     /// log p(target).
@@ -31,15 +31,15 @@ pub struct TargetStats {
     /// −Σ p log p in nats.
     pub entropy: Tensor,
     /// log Σ exp(logit).
-    log_sum: Tensor,
+    pub(super) log_sum: Tensor,
 }
 
-/// What is known of targets under the distribution that was sampled from.
+/// Scores of targets under the distribution of a sampler.
 #[derive(Clone, Debug)]
 pub struct Scored {
-    /// Their softmax.
+    /// Statistics under that distribution.
     pub stats: TargetStats,
-    /// 1 for a target that the nucleus leaves out and that was counted in, else 0. `[N]`
+    /// 1 for a target outside the nucleus, which is added to it, else 0. `[N]`
     pub outside: Tensor,
     sampler: Sampler,
 }
@@ -47,7 +47,7 @@ pub struct Scored {
 /// h `[N, H]`, W `[V, H]` → `[N, V]`, f32.
 pub fn logits(kernels: &Kernels, hidden: &Tensor, head: &Tensor) -> Result<Tensor> {
     let shape = (hidden.dim(0)?, head.dim(0)?);
-    let out = match kernels.own() {
+    let out = match kernels.launcher() {
         Some(launcher) => floats(launcher, shape)?,
         None => Tensor::zeros(shape, DType::F32, hidden.device())?,
     };
@@ -55,13 +55,13 @@ pub fn logits(kernels: &Kernels, hidden: &Tensor, head: &Tensor) -> Result<Tenso
     Ok(out)
 }
 
-/// Rows whose logits fit into the limit.
+/// Rows of a chunk.
 fn rows_at_once(head: &Tensor) -> Result<usize> {
     Ok((LIMIT_BYTES / (head.dim(0)? * DType::F32.size_in_bytes())).clamp(1, LIMIT_ROWS))
 }
 
-/// Scores `targets[i]` (u32, `[N]`) after row i of `hidden` `[N, H]` under the head `[V, H]` and the distribution of
-/// `sampler`, whose temperature is not 0.
+/// Scores `targets[i]` (u32, `[N]`) as the token after row i of `hidden` `[N, H]`, under the head `[V, H]` and the
+/// distribution of `sampler`, whose temperature must not be 0.
 pub fn forward(
     kernels: &Kernels,
     (hidden, head): (&Tensor, &Tensor),
@@ -104,41 +104,22 @@ fn in_chunks(
 
 fn stats(kernels: &Kernels, logits: &Tensor, targets: &Tensor) -> Result<TargetStats> {
     let (n, vocab_size) = logits.dims2()?;
-    let Some(launcher) = kernels.own() else {
-        return plain_stats(logits, targets);
+    let Some(launcher) = kernels.launcher() else {
+        return reference::token_stats(logits, targets);
     };
     let [log_prob, entropy, log_sum] = [floats(launcher, n)?, floats(launcher, n)?, floats(launcher, n)?];
-    launcher.launch(&Launch {
-        kernel: "token_stats",
-        grid: [n, 1, 1],
-        threads: THREADS,
-        args: &[
+    launch(launcher, "token_stats", n, THREADS, &[
             Arg::In(logits),
             Arg::In(targets),
             Arg::Out(&log_prob),
             Arg::Out(&entropy),
             Arg::Out(&log_sum),
             count(vocab_size),
-        ],
-    })?;
+        ])?;
     Ok(TargetStats { log_prob, entropy, log_sum })
 }
 
-fn plain_stats(logits: &Tensor, targets: &Tensor) -> Result<TargetStats> {
-    let relative = logits.broadcast_sub(&logits.max_keepdim(D::Minus1)?)?;
-    let weights = relative.exp()?;
-    let mass = weights.sum_keepdim(D::Minus1)?; // [N, 1]
-    let log_mass = mass.log()?;
-    let at_target = relative.gather(&targets.unsqueeze(1)?, 1)?; // [N, 1]
-    let moment = (&weights * &relative)?.sum_keepdim(D::Minus1)?;
-    Ok(TargetStats {
-        log_prob: (at_target - &log_mass)?.squeeze(1)?,
-        entropy: (&log_mass - (moment / &mass)?)?.squeeze(1)?,
-        log_sum: (logits.max_keepdim(D::Minus1)? + log_mass)?.squeeze(1)?,
-    })
-}
-
-/// dh from the gradients of the log-probabilities `[N]`; dW is added to `d_head` `[V, H]`, f32.
+/// Returns dh for the gradients `d_log_prob` `[N]`; adds dW to `d_head` `[V, H]`, f32.
 pub fn backward(
     kernels: &Kernels,
     (hidden, head): (&Tensor, &Tensor),
@@ -187,42 +168,34 @@ fn logits_backward(
     dtype: DType,
 ) -> Result<Tensor> {
     let (n, vocab_size) = logits.dims2()?;
-    let Some(launcher) = kernels.own() else {
-        let d = d_log_prob.unsqueeze(1)?; // [N, 1]
-        let p = logits.broadcast_sub(&log_sum.unsqueeze(1)?)?.exp()?;
-        let d_logits = p.broadcast_mul(&d)?.neg()?;
-        return d_logits.scatter_add(&targets.unsqueeze(1)?, &d, 1)?.to_dtype(dtype);
+    let Some(launcher) = kernels.launcher() else {
+        return reference::logits_backward(logits, targets, log_sum, d_log_prob, dtype);
     };
     let out = launcher.empty((n, vocab_size).into(), dtype)?;
-    launcher.launch(&Launch {
-        kernel: "logits_backward",
-        grid: [vocab_size.div_ceil(THREADS), n, 1],
-        threads: THREADS,
-        args: &[
+    launch_grid(launcher, "logits_backward", [vocab_size.div_ceil(THREADS), n, 1], THREADS, &[
             Arg::In(logits),
             Arg::In(targets),
             Arg::In(log_sum),
             Arg::In(d_log_prob),
             Arg::Out(&out),
             count(vocab_size),
-        ],
-    })?;
+        ])?;
     Ok(out)
 }
 
-/// One drawn token for each row. All `[B]`, on the device.
+/// One sampled token for each row. All `[B]`, on the device.
 #[derive(Clone, Debug)]
 pub struct Draws {
-    /// The tokens, u32.
+    /// Token ids, u32.
     pub ids: Tensor,
-    /// Log-probability of each under the distribution it was drawn from; not a number if a logit was not finite.
+    /// Log-probability of each under the sampled distribution; NaN if a logit of the row is not finite.
     pub log_prob: Tensor,
     /// Entropy of that distribution in nats.
     pub entropy: Tensor,
 }
 
-/// Draws from softmax(logits / temperature) the first token whose running mass exceeds `uniform · mass`, in order of
-/// id; at temperature 0 the most probable one, the lowest id among equals. The ids are written to `ids`.
+/// Draws from softmax(logits / temperature): the first token in id order whose cumulative mass exceeds
+/// `uniform · total mass`. At temperature 0 the most probable token, ties by the lower id. Writes the ids to `ids`.
 pub fn draw(
     kernels: &Kernels,
     logits: &Tensor,
@@ -231,15 +204,11 @@ pub fn draw(
     ids: &Tensor,
 ) -> Result<Draws> {
     let (n, vocab_size) = logits.dims2()?;
-    let Some(launcher) = kernels.own().filter(|_| vocab_size <= DRAW_LIMIT) else {
-        return plain_draw(logits, uniforms, temperature, ids);
+    let Some(launcher) = kernels.launcher().filter(|_| vocab_size <= DRAW_LIMIT) else {
+        return reference::draw(logits, uniforms, temperature, ids);
     };
     let (log_prob, entropy) = (floats(launcher, n)?, floats(launcher, n)?);
-    launcher.launch(&Launch {
-        kernel: "draw_tokens",
-        grid: [n, 1, 1],
-        threads: DRAW_THREADS,
-        args: &[
+    launch(launcher, "draw_tokens", n, DRAW_THREADS, &[
             Arg::In(logits),
             Arg::In(uniforms),
             Arg::Out(ids),
@@ -247,26 +216,8 @@ pub fn draw(
             Arg::Out(&entropy),
             count(vocab_size),
             Arg::F32(temperature),
-        ],
-    })?;
+        ])?;
     Ok(Draws { ids: ids.clone(), log_prob, entropy })
-}
-
-fn plain_draw(logits: &Tensor, uniforms: &Tensor, temperature: f32, ids: &Tensor) -> Result<Draws> {
-    let poison = (logits * 0.0)?.sum(D::Minus1)?; // [B]
-    if temperature == 0.0 {
-        ids.slice_set(&logits.argmax(D::Minus1)?, 0, 0)?;
-        return Ok(Draws { ids: ids.clone(), log_prob: poison.clone(), entropy: poison.zeros_like()? });
-    }
-    let scaled = (logits / f64::from(temperature))?;
-    let weights = scaled.broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?.exp()?;
-    let wanted = (uniforms * weights.sum(D::Minus1)?)?.unsqueeze(1)?; // [B, 1]
-    // As many tokens as have a running mass up to the wanted one lie before the drawn one.
-    let passed = weights.cumsum(D::Minus1)?.broadcast_le(&wanted)?.to_dtype(DType::F32)?.sum(D::Minus1)?;
-    let last = (logits.dim(1)? - 1) as f64;
-    ids.slice_set(&passed.clamp(0.0, last)?.to_dtype(DType::U32)?, 0, 0)?;
-    let stats = plain_stats(&scaled, ids)?;
-    Ok(Draws { ids: ids.clone(), log_prob: (stats.log_prob + poison)?, entropy: stats.entropy })
 }
 
 #[cfg(test)]
@@ -275,23 +226,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_do_not_show() {
+    fn the_chunk_size_does_not_change_results() {
         let (h, w) = (wave(1, (7, 8), DType::F32), wave(2, (11, 8), DType::F32));
         let targets = Tensor::new(&[0_u32, 10, 3, 3, 7, 1, 9], h.device()).unwrap();
         let d = wave(3, 7, DType::F32);
-        for sampler in [Sampler::PLAIN, Sampler::new(0.8, 0.7).unwrap()] {
-            let answers = [7, 3].map(|rows| {
-                let stats = in_chunks(&Kernels::Plain, (&h, &w), &targets, sampler, rows).unwrap();
+        for sampler in [Sampler::UNTEMPERED, Sampler::new(0.8, 0.7).unwrap()] {
+            let results = [7, 3].map(|rows| {
+                let stats = in_chunks(&Kernels::Reference, (&h, &w), &targets, sampler, rows).unwrap();
                 let d_w = w.zeros_like().unwrap();
                 let d_h =
-                    backward_in_chunks(&Kernels::Plain, (&h, &w), &targets, &stats, &d, &d_w, rows).unwrap();
+                    backward_in_chunks(&Kernels::Reference, (&h, &w), &targets, &stats, &d, &d_w, rows).unwrap();
                 (stats, d_h, d_w)
             });
-            close(&answers[0].0.stats.log_prob, &answers[1].0.stats.log_prob, 1e-6);
-            close(&answers[0].0.stats.entropy, &answers[1].0.stats.entropy, 1e-6);
-            close(&answers[0].0.outside, &answers[1].0.outside, 0.0);
-            close(&answers[0].1, &answers[1].1, 1e-6);
-            close(&answers[0].2, &answers[1].2, 1e-6);
+            close(&results[0].0.stats.log_prob, &results[1].0.stats.log_prob, 1e-6);
+            close(&results[0].0.stats.entropy, &results[1].0.stats.entropy, 1e-6);
+            close(&results[0].0.outside, &results[1].0.outside, 0.0);
+            close(&results[0].1, &results[1].1, 1e-6);
+            close(&results[0].2, &results[1].2, 1e-6);
         }
     }
 }

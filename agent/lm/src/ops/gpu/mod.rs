@@ -1,41 +1,64 @@
-//! The model's building blocks on any device, each in two ways.
+//! The operations of the GPU backend, on any candle device.
 //!
-//! A file is one block, as in [`crate::ops::cpu`]. Where the model's [`Kernels`] are our own, an operation is one or two
-//! launches of kernels in `kernels/cuda/`; otherwise it is its plain twin, made of candle's operations, which runs
-//! anywhere. Both compute in f32 whatever they read and write, and no function here waits for the GPU.
+//! A file is one operation, as in [`crate::ops::cpu`], and contains the launches of its custom kernels (`gpu/cuda/*.cu` in
+//! `webshop-kernels`). With [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), or if a kernel does not support the sizes, an operation calls its
+//! [`reference`] implementation. [`reference_check`] compares the two.
 //!
-//! `x` and everything of its size are in the compute dtype (f32 or bf16); gradients of weights, log-probabilities and
-//! reductions are f32. candle's history is not used: every gradient is written out.
+//! Activations `x` are in the compute dtype (f32 or bf16); gradients of weights, log-probabilities and reductions are
+//! f32. Both implementations compute in f32 internally. candle's history is not used: every gradient is written out. Only
+//! [`adamw::sum_of_squares`] and the reference implementation of the nucleus wait for the device.
 
-pub mod adamw;
-pub mod attention;
-pub mod decode_attention;
 pub mod linear;
-pub mod log_prob;
-pub mod nucleus;
-pub mod reference_check;
 pub mod rms_norm;
 pub mod rope;
-pub mod rows;
+pub mod attention;
+pub mod decode_attention;
 pub mod swiglu;
-
+pub mod rows;
+pub mod log_prob;
+pub mod nucleus;
+pub mod adamw;
+mod reference;
+pub mod reference_check;
 
 use candle_core::{DType, Result, Shape, Tensor};
 
-use webshop_kernels::gpu::launch::Launcher;
+use webshop_kernels::gpu::launch::{Arg, Launch, Launcher, VECTOR_BYTES};
 
-/// Threads that share a row of `width` values, a vector each at a time.
+/// Launches a kernel on `n_blocks` blocks in a row.
+fn launch(
+    launcher: &dyn Launcher,
+    kernel: &'static str,
+    n_blocks: usize,
+    threads: usize,
+    args: &[Arg<'_>],
+) -> Result<()> {
+    launch_grid(launcher, kernel, [n_blocks, 1, 1], threads, args)
+}
+
+/// Launches a kernel on a grid of blocks.
+fn launch_grid(
+    launcher: &dyn Launcher,
+    kernel: &'static str,
+    grid: [usize; 3],
+    threads: usize,
+    args: &[Arg<'_>],
+) -> Result<()> {
+    launcher.launch(&Launch { kernel, grid, threads, args })
+}
+
+/// Threads that share a row of `width` values, one vector a thread.
 fn threads_for(width: usize, dtype: DType) -> usize {
-    let vectors = width * dtype.size_in_bytes() / webshop_kernels::gpu::launch::VECTOR_BYTES;
+    let vectors = width * dtype.size_in_bytes() / VECTOR_BYTES;
     vectors.next_multiple_of(32).clamp(32, 256)
 }
 
-/// A tensor like `x` for a kernel to fill.
+/// An uninitialized tensor of the shape and dtype of `x`.
 fn like(launcher: &dyn Launcher, x: &Tensor) -> Result<Tensor> {
     launcher.empty(x.shape().clone(), x.dtype())
 }
 
-/// A tensor of f32 for a kernel to fill.
+/// An uninitialized f32 tensor.
 fn floats(launcher: &dyn Launcher, shape: impl Into<Shape>) -> Result<Tensor> {
     launcher.empty(shape.into(), DType::F32)
 }

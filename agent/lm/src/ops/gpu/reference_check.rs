@@ -1,7 +1,7 @@
-//! Every kernel against its plain twin on the same inputs and the same device.
+//! Comparison of every kernel with its reference implementation, on the same inputs and device.
 //!
-//! [`compare`] runs each operation of [`crate::ops::gpu`] twice and tells how far the results are apart. Tests call it with
-//! the emulated kernels, a machine with a GPU with the real ones.
+//! [`compare`] runs each operation of [`crate::ops::gpu`] with both and returns the relative distances. Tests call it with the
+//! emulated kernels, the GPU check with the real ones.
 
 use std::ops::Range;
 
@@ -11,30 +11,30 @@ use crate::ops::gpu::adamw;
 use crate::ops::gpu::adamw::{Coefficients, State};
 use crate::ops::gpu::attention;
 use crate::ops::gpu::attention::Sequence;
-use crate::ops::gpu::decode_attention as cached;
+use crate::ops::gpu::decode_attention;
 use crate::ops::gpu::decode_attention::{LayerCache, NewTokens};
 use crate::ops::gpu::rope;
 use crate::ops::gpu::rope::RopeTable;
 use crate::ops::gpu::rows;
 use crate::ops::gpu::rows::Placement;
-use crate::ops::gpu::{linear, log_prob as vocabulary, rms_norm, swiglu};
+use crate::ops::gpu::{linear, log_prob, rms_norm, swiglu};
 use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::gpu::launch::Kernels;
 use webshop_kernels::cpu::rope::Rope;
 use crate::generation::sampler::Sampler;
 
-/// How far a kernel is from its twin.
+/// The distance of a kernel from its reference implementation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TwinCheck {
+pub struct ReferenceCheck {
     /// The operation.
     pub name: &'static str,
-    /// ‖kernel − twin‖ / ‖twin‖, the largest over the operation's results; infinite if one is not finite.
+    /// ‖kernel − reference‖ / ‖reference‖, the largest over the operation's results; infinite if one is not finite.
     pub error: f64,
 }
 
 /// The sizes that are compared.
 #[derive(Clone, Copy, Debug)]
-pub struct TwinSizes {
+pub struct CheckSizes {
     pub(crate) heads: Heads,
     pub(crate) hidden: usize,
     pub(crate) inner: usize,
@@ -58,7 +58,7 @@ pub(crate) fn wave(salt: usize, shape: impl Into<Shape>, dtype: DType) -> Tensor
 struct Inputs {
     device: Device,
     dtype: DType,
-    sizes: TwinSizes,
+    sizes: CheckSizes,
     rope: RopeTable,
 }
 
@@ -103,14 +103,14 @@ const OPERATIONS: [(&str, Operation); 13] = [
     ("AdamW and the gradient's norm", stepped),
 ];
 
-/// Runs every operation with `kernels` and with its twin.
-pub fn compare(kernels: &Kernels, dtype: DType, device: &Device, sizes: TwinSizes) -> Result<Vec<TwinCheck>> {
+/// Runs every operation with `kernels` and with its reference implementation.
+pub fn compare(kernels: &Kernels, dtype: DType, device: &Device, sizes: CheckSizes) -> Result<Vec<ReferenceCheck>> {
     let rope = RopeTable::new(&Rope::new(sizes.heads.head_dim, 10_000.0, sizes.capacity), device)?;
     let inputs = Inputs { device: device.clone(), dtype, sizes, rope };
     let check = |(name, operation): (&'static str, Operation)| {
-        let (ours, twins) = (operation(kernels, &inputs)?, operation(&Kernels::Plain, &inputs)?);
-        let errors = ours.iter().zip(&twins).map(|(a, b)| distance(a, b)).collect::<Result<Vec<_>>>()?;
-        Ok(TwinCheck { name, error: errors.into_iter().fold(0.0, f64::max) })
+        let (custom, reference) = (operation(kernels, &inputs)?, operation(&Kernels::Reference, &inputs)?);
+        let errors = custom.iter().zip(&reference).map(|(a, b)| distance(a, b)).collect::<Result<Vec<_>>>()?;
+        Ok(ReferenceCheck { name, error: errors.into_iter().fold(0.0, f64::max) })
     };
     OPERATIONS.into_iter().map(check).collect()
 }
@@ -118,9 +118,9 @@ pub fn compare(kernels: &Kernels, dtype: DType, device: &Device, sizes: TwinSize
 /// ‖a − b‖ / ‖b‖, infinite if anything is not finite.
 pub(crate) fn distance(a: &Tensor, b: &Tensor) -> Result<f64> {
     let values = |x: &Tensor| x.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>();
-    let (ours, twins) = (values(a)?, values(b)?);
+    let (custom, reference) = (values(a)?, values(b)?);
     let (mut error, mut size) = (0.0, 0.0);
-    for (a, b) in ours.into_iter().zip(twins) {
+    for (a, b) in custom.into_iter().zip(reference) {
         error += (f64::from(a) - f64::from(b)).powi(2);
         size += f64::from(b).powi(2);
     }
@@ -175,14 +175,14 @@ fn appended(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {
     let new = NewTokens::new(runs(on.sizes.capacity), &on.device)?;
     let (qkv, bias) = (on.wave(1, (6, heads.qkv_width()))?, on.wave(2, heads.qkv_width())?);
     let cache = cache(on, 3)?;
-    let q = cached::append(kernels, &qkv, &bias, &new, &on.rope, heads, &cache)?;
+    let q = decode_attention::append(kernels, &qkv, &bias, &new, &on.rope, heads, &cache)?;
     Ok(vec![q, cache.keys, cache.values])
 }
 
 fn attended(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {
     let new = NewTokens::new(runs(on.sizes.capacity), &on.device)?;
     let q = (on.wave(1, (6, on.sizes.heads.out_width()))? * 4.0)?;
-    Ok(vec![cached::attend(kernels, &q, &new, on.sizes.heads, &cache(on, 3)?)?])
+    Ok(vec![decode_attention::attend(kernels, &q, &new, on.sizes.heads, &cache(on, 3)?)?])
 }
 
 fn sequence(on: &Inputs) -> Result<Sequence> {
@@ -226,9 +226,9 @@ fn scored(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {
     let mut results = Vec::new();
     for (temperature, top_p) in [(1.0, 1.0), (0.7, 1.0), (0.9, 0.6)] {
         let sampler = Sampler::new(temperature, top_p).expect("in range");
-        let scored = vocabulary::forward(kernels, (&h, &head), &targets, sampler)?;
+        let scored = log_prob::forward(kernels, (&h, &head), &targets, sampler)?;
         let d_head = on.zeros((vocab_size, hidden))?;
-        let d_h = vocabulary::backward(kernels, (&h, &head), &targets, &scored, &d_log_prob, &d_head)?;
+        let d_h = log_prob::backward(kernels, (&h, &head), &targets, &scored, &d_log_prob, &d_head)?;
         results.extend([scored.stats.log_prob, scored.stats.entropy, d_h, d_head]);
         if top_p < 1.0 {
             results.push(scored.outside);
@@ -244,7 +244,7 @@ fn drawn(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {
     let mut results = Vec::new();
     for temperature in [0.0, 0.7, 1.0] {
         let ids = Tensor::zeros(8, DType::U32, &on.device)?;
-        let draws = vocabulary::draw(kernels, &logits, &uniforms, temperature, &ids)?;
+        let draws = log_prob::draw(kernels, &logits, &uniforms, temperature, &ids)?;
         results.extend([draws.ids, draws.log_prob, draws.entropy]);
     }
     Ok(results)
@@ -282,10 +282,10 @@ mod tests {
     use super::*;
     use webshop_kernels::gpu::emulated;
 
-    /// Kernels in another process against their twins, over sizes that leave remainders everywhere.
+    /// Compares emulated kernels with the reference implementations, at sizes that leave remainders.
     fn check(dtype: DType, head_dim: usize, group: usize, tolerance: f64) {
         let heads = Heads { n_heads: 2 * group, n_kv_heads: 2, head_dim };
-        let sizes = TwinSizes { heads, hidden: 40, inner: 72, vocab_size: 1050, tokens: 19, capacity: 150 };
+        let sizes = CheckSizes { heads, hidden: 40, inner: 72, vocab_size: 1050, tokens: 19, capacity: 150 };
         let kernels = emulated::kernels(dtype, head_dim, group);
         for check in compare(&kernels, dtype, &Device::Cpu, sizes).unwrap() {
             assert!(check.error <= tolerance, "{check:?} with {dtype:?}, {heads:?}");
@@ -293,13 +293,13 @@ mod tests {
     }
 
     #[test]
-    fn kernels_equal_their_twins_in_f32() {
+    fn kernels_equal_their_references_in_f32() {
         check(DType::F32, 16, 3, 1e-5);
         check(DType::F32, 128, 1, 1e-5);
     }
 
     #[test]
-    fn kernels_equal_their_twins_in_bf16() {
+    fn kernels_equal_their_references_in_bf16() {
         // A bf16 has 8 bits: rounding once is off by up to 2⁻⁹ = 0.002.
         check(DType::BF16, 64, 7, 4e-3);
         check(DType::BF16, 8, 2, 4e-3);

@@ -1,15 +1,15 @@
-//! RMSNorm with a gain, fused with the addition to the residual stream before it; the formula is in
+//! RMSNorm with a gain, fused with the preceding addition to the residual stream. The formula is in
 //! [`webshop_kernels::cpu::rows`].
 
 use candle_core::{Result, Tensor};
 
 use crate::ops::gpu::linear::column_sums;
-use crate::ops::gpu::{floats, like, threads_for, wide};
-use webshop_kernels::gpu::launch::{Arg, Kernels, Launch, count};
+use crate::ops::gpu::{floats, launch, like, reference, threads_for};
+use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
-/// The stream after adding `delta` to `x`, and its norm. All `[T, H]`, gain `[H]`.
+/// `x + delta` and its RMSNorm. All `[T, H]`, gain `[H]`.
 ///
-/// The sum is rounded to the compute dtype before it is normalized, as it is when it is read later.
+/// The sum is rounded to the compute dtype before it is normalized, so that both results come from the same values.
 pub fn add_forward(
     kernels: &Kernels,
     x: &Tensor,
@@ -18,17 +18,13 @@ pub fn add_forward(
     eps: f32,
 ) -> Result<(Tensor, Tensor)> {
     let (n_rows, width) = x.dims2()?;
-    let Some(launcher) = kernels.for_widths(x.dtype(), &[width]) else {
+    let Some(launcher) = kernels.launcher_for_widths(x.dtype(), &[width]) else {
         let sum = (x + delta)?;
-        let normed = plain(&sum, gain, eps)?;
+        let normed = reference::rms_norm(&sum, gain, eps)?;
         return Ok((sum, normed));
     };
     let (sum, out) = (like(launcher, x)?, like(launcher, x)?);
-    launcher.launch(&Launch {
-        kernel: "add_rms_norm",
-        grid: [n_rows, 1, 1],
-        threads: threads_for(width, x.dtype()),
-        args: &[
+    launch(launcher, "add_rms_norm", n_rows, threads_for(width, x.dtype()), &[
             Arg::In(x),
             Arg::In(delta),
             Arg::In(gain),
@@ -36,23 +32,18 @@ pub fn add_forward(
             Arg::Out(&out),
             count(width),
             Arg::F32(eps),
-        ],
-    })?;
+        ])?;
     Ok((sum, out))
 }
 
 /// x `[T, H]`, gain `[H]` → `[T, H]`.
 pub fn forward(kernels: &Kernels, x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor> {
     let (n_rows, width) = x.dims2()?;
-    let Some(launcher) = kernels.for_widths(x.dtype(), &[width]) else {
-        return plain(x, gain, eps);
+    let Some(launcher) = kernels.launcher_for_widths(x.dtype(), &[width]) else {
+        return reference::rms_norm(x, gain, eps);
     };
     let out = like(launcher, x)?;
-    launcher.launch(&Launch {
-        kernel: "add_rms_norm",
-        grid: [n_rows, 1, 1],
-        threads: threads_for(width, x.dtype()),
-        args: &[
+    launch(launcher, "add_rms_norm", n_rows, threads_for(width, x.dtype()), &[
             Arg::In(x),
             Arg::Nothing,
             Arg::In(gain),
@@ -60,23 +51,12 @@ pub fn forward(kernels: &Kernels, x: &Tensor, gain: &Tensor, eps: f32) -> Result
             Arg::Out(&out),
             count(width),
             Arg::F32(eps),
-        ],
-    })?;
+        ])?;
     Ok(out)
 }
 
-fn inverse_rms(x: &Tensor, eps: f32) -> Result<Tensor> {
-    (x.sqr()?.mean_keepdim(1)? + f64::from(eps))?.sqrt()?.recip() // [T, 1]
-}
-
-fn plain(x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor> {
-    let dtype = x.dtype();
-    let x = wide(x)?;
-    x.broadcast_mul(&inverse_rms(&x, eps)?)?.broadcast_mul(&wide(gain)?)?.to_dtype(dtype)
-}
-
-/// The gradient with respect to x of a norm and of the stream that passes it by (`d_residual`); that of the gain is
-/// added to `d_gain` `[H]`, f32.
+/// The gradient of x: through the norm (`d_out`) and through the residual connection (`d_residual`). Adds the gradient of
+/// the gain to `d_gain` `[H]`, f32.
 pub fn backward(
     kernels: &Kernels,
     x: &Tensor,
@@ -86,15 +66,13 @@ pub fn backward(
     d_gain: &Tensor,
 ) -> Result<Tensor> {
     let (n_rows, width) = x.dims2()?;
-    let Some(launcher) = kernels.for_widths(x.dtype(), &[width]) else {
-        return plain_backward(kernels, x, gain, eps, (d_out, d_residual), d_gain);
+    let Some(launcher) = kernels.launcher_for_widths(x.dtype(), &[width]) else {
+        let (d_x, inverses) = reference::rms_norm_backward(x, gain, eps, d_out, d_residual)?;
+        column_sums(kernels, d_out, Some((x, &inverses)), d_gain)?;
+        return Ok(d_x);
     };
     let (d_x, inverses) = (like(launcher, x)?, floats(launcher, n_rows)?);
-    launcher.launch(&Launch {
-        kernel: "rms_norm_backward",
-        grid: [n_rows, 1, 1],
-        threads: threads_for(width, x.dtype()),
-        args: &[
+    launch(launcher, "rms_norm_backward", n_rows, threads_for(width, x.dtype()), &[
             Arg::In(x),
             Arg::In(gain),
             Arg::In(d_out),
@@ -103,26 +81,8 @@ pub fn backward(
             Arg::Out(&inverses),
             count(width),
             Arg::F32(eps),
-        ],
-    })?;
+        ])?;
     column_sums(kernels, d_out, Some((x, &inverses)), d_gain)?;
     Ok(d_x)
 }
 
-fn plain_backward(
-    kernels: &Kernels,
-    x: &Tensor,
-    gain: &Tensor,
-    eps: f32,
-    (d_out, d_residual): (&Tensor, &Tensor),
-    d_gain: &Tensor,
-) -> Result<Tensor> {
-    let (values, width) = (wide(x)?, x.dim(1)?);
-    let inverse = inverse_rms(&values, eps)?; // [T, 1]
-    let g = wide(d_out)?.broadcast_mul(&wide(gain)?)?;
-    let along = ((&g * &values)?.sum_keepdim(1)? / width as f64)?; // [T, 1]
-    let pull = (along * inverse.powf(3.0)?)?;
-    let d_x = (g.broadcast_mul(&inverse)? - values.broadcast_mul(&pull)?)?;
-    column_sums(kernels, d_out, Some((x, &inverse.squeeze(1)?)), d_gain)?;
-    (wide(d_residual)? + d_x)?.to_dtype(x.dtype())
-}

@@ -1,11 +1,11 @@
-//! Rotary positions on rows of `q ‖ k ‖ v` together with the bias of their projection; the formula is in
+//! Rotary position embedding of rows of `q ‖ k ‖ v`, fused with the bias of their projection. The formula is in
 //! [`webshop_kernels::cpu::rope`].
 
-use candle_core::{D, Device, Result, Tensor};
+use candle_core::{Device, Result, Tensor};
 
-use crate::ops::gpu::{like, wide};
+use crate::ops::gpu::{launch, like, reference};
 use webshop_kernels::cpu::attention::Heads;
-use webshop_kernels::gpu::launch::{Arg, Kernels, Launch, count};
+use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::rope::Rope;
 
 /// Threads of a row.
@@ -30,14 +30,14 @@ impl RopeTable {
     }
 }
 
-/// Which way to turn.
+/// The sign of the rotation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Direction {
+pub(super) enum Direction {
     Forward,
     Back,
 }
 
-/// Adds the bias and turns q and k to their positions. `[T, (H + 2K) D]`
+/// Adds the bias and rotates q and k by their positions. `[T, (H + 2K) D]`
 pub fn forward(
     kernels: &Kernels,
     qkv: &Tensor,
@@ -46,10 +46,10 @@ pub fn forward(
     table: &RopeTable,
     heads: Heads,
 ) -> Result<Tensor> {
-    turn(kernels, qkv, Some(bias), positions, table, heads, Direction::Forward)
+    rotate(kernels, qkv, Some(bias), positions, table, heads, Direction::Forward)
 }
 
-/// The gradient with respect to the rows before they were turned, which is also that before the bias.
+/// The gradient of the rows before rotation, which is also that before the bias.
 pub fn backward(
     kernels: &Kernels,
     d_rotated: &Tensor,
@@ -57,10 +57,10 @@ pub fn backward(
     table: &RopeTable,
     heads: Heads,
 ) -> Result<Tensor> {
-    turn(kernels, d_rotated, None, positions, table, heads, Direction::Back)
+    rotate(kernels, d_rotated, None, positions, table, heads, Direction::Back)
 }
 
-fn turn(
+fn rotate(
     kernels: &Kernels,
     qkv: &Tensor,
     bias: Option<&Tensor>,
@@ -69,51 +69,22 @@ fn turn(
     heads: Heads,
     direction: Direction,
 ) -> Result<Tensor> {
-    let turned_heads = heads.n_heads + heads.n_kv_heads;
-    let Some(launcher) = kernels.own() else {
-        let biased = match bias {
-            Some(bias) => qkv.broadcast_add(bias)?,
-            None => qkv.clone(),
-        };
-        return plain(&biased, positions, table, heads, direction);
+    let rotated_heads = heads.n_heads + heads.n_kv_heads;
+    let Some(launcher) = kernels.launcher() else {
+        return reference::rope(qkv, bias, positions, table, heads, direction);
     };
     let out = like(launcher, qkv)?;
-    launcher.launch(&Launch {
-        kernel: "rope_rows",
-        grid: [qkv.dim(0)?, 1, 1],
-        threads: THREADS,
-        args: &[
+    launch(launcher, "rope_rows", qkv.dim(0)?, THREADS, &[
             Arg::In(qkv),
             bias.map_or(Arg::Nothing, Arg::In),
             Arg::In(&table.cos),
             Arg::In(&table.sin),
             Arg::In(positions),
             Arg::Out(&out),
-            count(turned_heads),
-            count(turned_heads + heads.n_kv_heads),
+            count(rotated_heads),
+            count(rotated_heads + heads.n_kv_heads),
             Arg::F32(if direction == Direction::Forward { 1.0 } else { -1.0 }),
-        ],
-    })?;
+        ])?;
     Ok(out)
 }
 
-fn plain(
-    qkv: &Tensor,
-    positions: &Tensor,
-    table: &RopeTable,
-    heads: Heads,
-    direction: Direction,
-) -> Result<Tensor> {
-    let (n_rows, dim) = (qkv.dim(0)?, heads.head_dim);
-    let turned = (heads.n_heads + heads.n_kv_heads) * dim;
-    let at = |angles: &Tensor| angles.index_select(positions, 0)?.unsqueeze(1); // [T, 1, D/2]
-    let (cos, sin) = (at(&table.cos)?, at(&table.sin)?);
-    let sin = if direction == Direction::Forward { sin } else { sin.neg()? };
-    let x = wide(&qkv.narrow(1, 0, turned)?)?.reshape((n_rows, turned / dim, dim))?;
-    let (a, b) = (x.narrow(D::Minus1, 0, dim / 2)?, x.narrow(D::Minus1, dim / 2, dim / 2)?);
-    let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
-    let second = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;
-    let turned_rows = Tensor::cat(&[first, second], D::Minus1)?.reshape((n_rows, turned))?;
-    let values = qkv.narrow(1, turned, heads.n_kv_heads * dim)?;
-    Tensor::cat(&[turned_rows.to_dtype(qkv.dtype())?, values], 1)
-}

@@ -1,29 +1,24 @@
-//! Rows picked by index (an embedding, or the positions that are asked about), and their gradients put back.
+//! Gathering rows by index (embeddings, scored positions), and scattering their gradients back.
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{Device, Result, Tensor};
 
-use crate::ops::gpu::threads_for;
-use webshop_kernels::gpu::launch::{Arg, Kernels, Launch, count};
+use crate::ops::gpu::{launch, reference, threads_for};
+use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// `table[ids[i]]` for each i. `[V, H]`, ids `[M]` → `[M, H]`
 pub fn gather(kernels: &Kernels, table: &Tensor, ids: &Tensor) -> Result<Tensor> {
     let (width, n_rows) = (table.dim(1)?, ids.elem_count());
-    let Some(launcher) = kernels.for_widths(table.dtype(), &[width]) else {
+    let Some(launcher) = kernels.launcher_for_widths(table.dtype(), &[width]) else {
         return table.index_select(ids, 0);
     };
     let out = launcher.empty((n_rows, width).into(), table.dtype())?;
-    launcher.launch(&Launch {
-        kernel: "gather_rows",
-        grid: [n_rows, 1, 1],
-        threads: threads_for(width, table.dtype()),
-        args: &[Arg::In(table), Arg::In(ids), Arg::Out(&out), count(width)],
-    })?;
+    launch(launcher, "gather_rows", n_rows, threads_for(width, table.dtype()), &[Arg::In(table), Arg::In(ids), Arg::Out(&out), count(width)])?;
     Ok(out)
 }
 
-/// Which rows go where: for each row of the target that receives any, the rows it receives, in their order.
+/// Where [`scatter`] adds rows: the source rows of each target row, in order.
 ///
-/// Made on the host, once for a batch, so that the sums on the device have one order whatever runs first.
+/// Built on the host, once for a batch, so that the order of the sums on the device is fixed.
 #[derive(Clone, Debug)]
 pub struct Placement {
     ids: Tensor,
@@ -58,33 +53,27 @@ impl Placement {
         })
     }
 
-    /// The rows of the target, on the device, for [`gather`]. `[M]`
+    /// The target row of each source row, on the device. `[M]`
     pub fn ids(&self) -> &Tensor {
         &self.ids
     }
 }
 
-/// Adds row i of `rows` to its place in `sums` `[V, H]`, f32.
+/// Adds row i of `rows` to its target row in `sums` `[V, H]`, f32.
 pub fn scatter(kernels: &Kernels, rows: &Tensor, placement: &Placement, sums: &Tensor) -> Result<()> {
     let width = rows.dim(1)?;
     if rows.elem_count() == 0 {
         return Ok(());
     }
-    let Some(launcher) = kernels.for_widths(rows.dtype(), &[width]) else {
-        let added = sums.index_add(&placement.ids, &rows.to_dtype(DType::F32)?, 0)?;
-        return sums.slice_set(&added, 0, 0);
+    let Some(launcher) = kernels.launcher_for_widths(rows.dtype(), &[width]) else {
+        return reference::scatter(rows, &placement.ids, sums);
     };
-    launcher.launch(&Launch {
-        kernel: "scatter_rows",
-        grid: [placement.targets.elem_count(), 1, 1],
-        threads: threads_for(width, rows.dtype()),
-        args: &[
+    launch(launcher, "scatter_rows", placement.targets.elem_count(), threads_for(width, rows.dtype()), &[
             Arg::In(rows),
             Arg::In(&placement.order),
             Arg::In(&placement.starts),
             Arg::In(&placement.targets),
             Arg::Out(sums),
             count(width),
-        ],
-    })
+        ])
 }

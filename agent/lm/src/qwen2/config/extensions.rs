@@ -1,26 +1,25 @@
-//! The fields of `config.json` that belong to what a Qwen2 may have and ours lacks.
+//! Checks of the fields of `config.json` for features that are not implemented.
 //!
-//! Rotary positions are described in two places. Up to transformers 4 there are `rope_theta` and, if the
-//! positions are scaled, `rope_scaling` with a `type` or `rope_type`; from 5 on one `rope_parameters` holds
-//! the base and the kind, for all layers or once for each kind of layer. Only the unscaled kind, `default`,
-//! is computed.
+//! Rotary positions are described in two spellings. transformers 4 has `rope_theta` and, for scaled positions, `rope_scaling`
+//! with a `type` or `rope_type`; transformers 5 has `rope_parameters` with the base and the type, for all layers or for each
+//! layer type. Only the unscaled type `default` is implemented.
 
 use serde_json::{Map, Value};
 
 use crate::qwen2::config::Qwen2Config;
 use crate::error::LmError;
 
-/// What a layer may be called in `layer_types`.
+/// The only supported value in `layer_types`.
 const FULL_ATTENTION: &str = "full_attention";
 
-/// The base that `rope_parameters` states, if it does.
+/// The base in `rope_parameters`, if given.
 pub(super) fn nested_theta(fields: &Map<String, Value>) -> Option<Value> {
     let parameters = fields.get("rope_parameters")?;
     let of_layers = parameters.get(FULL_ATTENTION).unwrap_or(parameters);
     of_layers.get("rope_theta").filter(|theta| !theta.is_null()).cloned()
 }
 
-/// Refuses a model with one of these in use, naming the field.
+/// Fails, naming the field, if one of these features is in use.
 pub(super) fn validate(config: &Qwen2Config) -> Result<(), LmError> {
     let field = |name: &str| config.other.get(name).filter(|value| !value.is_null());
     let refuse = |reason: String| Err(LmError::Config(reason));
@@ -45,7 +44,7 @@ pub(super) fn validate(config: &Qwen2Config) -> Result<(), LmError> {
     Ok(())
 }
 
-/// Looks for anything in a description of rotary positions but the plain ones.
+/// Fails if a description of rotary positions has anything but unscaled ones.
 fn check_rope(name: &str, parameters: &Value, config: &Qwen2Config) -> Result<(), LmError> {
     let refuse = |reason: String| Err(LmError::Config(format!("`{name}` {parameters} {reason}")));
     let Some(fields) = parameters.as_object() else {

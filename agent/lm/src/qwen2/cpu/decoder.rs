@@ -1,15 +1,13 @@
-//! Generation: the function of [`Qwen2::score`](crate::qwen2::Qwen2::score) for texts that grow token by token.
+//! Incremental decoding with a KV cache: the function of [`Qwen2::score`](crate::Qwen2::score), token by token.
 //!
-//! A [`Decoder`] is a snapshot of a model's weights in the order in which the inner loops read them;
-//! it is immutable, so threads share it. [`Decoder::decode`] reads any number of new tokens for each
-//! of several lanes of a [`KvCache`] (a whole prompt and a single token are the same call) and
-//! returns the [`Logits`] after each lane's last token.
+//! A [`Decoder`] is an immutable snapshot of a model's weights, packed in the order in which the inner loops read them.
+//! [`Decoder::decode`] appends any number of new tokens to each of several lanes of a [`KvCache`], whole prompts or single
+//! tokens, and returns the [`Logits`] after each lane's last token.
 //!
-//! Results agree with the forward pass to about 1e-6. A lane's logits are the same bits whichever
-//! lanes are computed beside it, on however many threads, and in however many parts its text is read. Long
-//! texts are read [`CHUNK`] tokens at a time, so the memory for activations is bounded. Weights that are
-//! exact in bfloat16 are kept in it. Nothing here can be differentiated or samples; only the products of a
-//! wide model are divided among threads.
+//! Logits agree with the training pass to about 1e-6. The bits of a lane's logits do not depend on the other lanes, on the
+//! number of threads, or on the chunks in which its tokens are appended. Tokens go through the layers in chunks of [`CHUNK`],
+//! which bounds the memory for activations. Weights that are exact in bfloat16 are stored in it. Only the matrix products of
+//! a wide model are divided among threads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,24 +21,24 @@ use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::error::LmError;
 use webshop_kernels::cpu::decode_attention::{append, attend};
 use webshop_kernels::cpu::matmul::{Packed, Right, matmul_packed};
-use webshop_kernels::{Store, View};
+use webshop_kernels::cpu::matmul::{Store, View};
 use webshop_kernels::cpu::rope::Rope;
 use webshop_kernels::cpu::rows::{rms_norm, swiglu};
 use webshop_kernels::cpu::threads::Threads;
 use crate::ops::cpu as ops;
 
-/// Tokens that go through the layers together: as many as keep a wide weight busy, and as few as let the
-/// activations of a small model stay in the second-level cache.
+/// Tokens that go through the layers together: enough to use a wide weight well, few enough for the activations of a small
+/// model to stay in the second-level cache.
 const CHUNK: usize = 256;
-/// Tokens whose attention is computed on one thread before it looks for others.
+/// Tokens in one task of the parallel attention.
 const ATTENDED_TOGETHER: usize = 8;
 
-/// A model's weights at one moment, ready to generate.
+/// A snapshot of a model's weights, packed for generation.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     config: Qwen2Config,
     rope: Arc<Rope>,
-    /// `[hidden, V]`, a column for each token; the head's if there is none.
+    /// `[hidden, V]`, one column for each token; `None` if the head is tied to it.
     embedding: Option<Packed>,
     layers: Vec<Layer>,
     norm: Vec<f32>,
@@ -58,17 +56,17 @@ struct Layer {
     down_proj: Packed,
 }
 
-/// A new token and its place.
+/// A new token and its position.
 #[derive(Clone, Copy)]
 struct NewToken {
     id: u32,
     lane: usize,
     position: usize,
-    /// Whether logits are wanted after it.
+    /// Whether it is the last new token of its lane, after which logits are computed.
     is_last: bool,
 }
 
-/// Activations of the tokens that go through a layer together, M of them.
+/// Activations of the M tokens of a chunk.
 struct Rows {
     /// The residual stream. `[M, hidden]`
     x: Vec<f32>,
@@ -84,7 +82,7 @@ struct Rows {
     activated: Vec<f32>,
 }
 
-/// Parameters by name, each taken once, and what is added to them.
+/// The parameters not yet packed, by name, and the adapter.
 struct Parameters {
     vars: BTreeMap<String, Var>,
     adapter: Option<Arc<Adapter>>,
@@ -100,7 +98,7 @@ impl Parameters {
         Ok(self.take(name).flatten_all()?.to_vec1::<f32>()?)
     }
 
-    /// The transpose of matrices `[out, in]`, one after the other.
+    /// The transposes of matrices `[out, in]`, side by side.
     fn packed<const N: usize>(&mut self, names: [&str; N]) -> Result<Packed, LmError> {
         let parts = names.map(|name| self.take(name));
         let tensors = parts.each_ref();
@@ -112,7 +110,7 @@ impl Parameters {
 }
 
 impl Decoder {
-    /// Packs the parameters, releasing one after the other.
+    /// Packs the parameters one after the other and frees each.
     pub fn new(model: Qwen2) -> Result<Self, LmError> {
         let Qwen2 { config, parameters, rope, adapter, .. } = model;
         let mut parameters = Parameters { vars: parameters.into_iter().collect(), adapter };
@@ -132,18 +130,18 @@ impl Decoder {
         &self.config
     }
 
-    /// Reads the new tokens of each lane, appends them to the cache, and returns the logits after
-    /// each lane's last token, in the order of `lanes`.
+    /// Appends the new tokens of each lane to the cache and returns the logits after each lane's last token, in the order
+    /// of `lanes`.
     ///
-    /// An error (a lane twice or without tokens, an id outside of the vocabulary, no room) leaves the
-    /// cache as it was.
+    /// Fails if a lane is given twice or without tokens, an id is outside the vocabulary, or a lane has no room; the cache
+    /// is then unchanged.
     pub fn decode(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
         lanes::check(&self.config, lanes, cache.lanes(), |lane, n_new| {
             cache.check(&self.config, lane, n_new)
         })?;
         Ok(match self.threads() {
             Threads::One => self.read(cache, lanes),
-            // Handed to the pool once, not with every product.
+            // Enters the thread pool once instead of with every product.
             Threads::All => rayon::scope(|_| self.read(cache, lanes)),
         })
     }
@@ -175,7 +173,7 @@ impl Decoder {
         Logits::new(values, vocab_size)
     }
 
-    /// Takes tokens through all layers and returns the residual stream behind the last. `[M, hidden]`
+    /// Runs tokens through all layers and returns the residual stream after the last. `[M, hidden]`
     fn run(&self, cache: &mut KvCache, tokens: &[NewToken]) -> Vec<f32> {
         let (hidden, inner) = (self.config.hidden_size, self.config.intermediate_size);
         let threads = self.threads();
@@ -200,7 +198,7 @@ impl Decoder {
         rows.x
     }
 
-    /// Memory for the activations of `tokens`, and their embeddings in it.
+    /// Allocates the activations of `tokens`, with their embeddings in `x`.
     fn rows(&self, tokens: &[NewToken]) -> Rows {
         let (hidden, heads, inner) =
             (self.config.hidden_size, self.config.heads(), self.config.intermediate_size);
@@ -219,7 +217,7 @@ impl Decoder {
         }
     }
 
-    /// Appends the keys and values of `tokens` to the cache and computes what their queries see.
+    /// Appends the keys and values of `tokens` to the cache and computes their attention.
     fn attend(&self, cache: &mut KvCache, layer_idx: usize, tokens: &[NewToken], rows: &mut Rows) {
         let (heads, layout) = (self.config.heads(), cache.layout());
         for (token, qkv) in tokens.iter().zip(rows.qkv.chunks_exact(heads.qkv_width())) {
@@ -227,7 +225,7 @@ impl Decoder {
             append(qkv, token.position, heads, &self.rope, block, layout);
         }
         let cache = &*cache;
-        let some = |tokens: &[NewToken], qkv: &[f32], out: &mut [f32]| {
+        let attend_to = |tokens: &[NewToken], qkv: &[f32], out: &mut [f32]| {
             let mut work = Vec::new();
             let rows = qkv.chunks_exact(heads.qkv_width()).zip(out.chunks_exact_mut(heads.out_width()));
             for (token, (qkv, out)) in tokens.iter().zip(rows) {
@@ -236,12 +234,12 @@ impl Decoder {
             }
         };
         match self.threads() {
-            Threads::One => some(tokens, &rows.qkv, &mut rows.attended),
+            Threads::One => attend_to(tokens, &rows.qkv, &mut rows.attended),
             Threads::All => tokens
                 .par_chunks(ATTENDED_TOGETHER)
                 .zip(rows.qkv.par_chunks(ATTENDED_TOGETHER * heads.qkv_width()))
                 .zip(rows.attended.par_chunks_mut(ATTENDED_TOGETHER * heads.out_width()))
-                .for_each(|((tokens, qkv), out)| some(tokens, qkv, out)),
+                .for_each(|((tokens, qkv), out)| attend_to(tokens, qkv, out)),
         }
     }
 
@@ -283,7 +281,7 @@ fn new_tokens(cache: &KvCache, lanes: &[LaneTokens]) -> Vec<NewToken> {
     lanes.iter().flat_map(of_lane).collect()
 }
 
-/// `out` = (or +=) rows of `x` times a packed weight.
+/// `out = x · weight` or `out += x · weight`.
 fn multiply(x: &[f32], weight: &Packed, store: Store, out: &mut [f32]) {
     let (inputs, outputs) = (weight.n_rows(), weight.n_cols());
     let threads = Threads::for_width(inputs.min(outputs));

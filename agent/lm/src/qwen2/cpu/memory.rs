@@ -1,17 +1,16 @@
-//! How much memory a pass takes, counted from what it keeps.
+//! The memory of a training pass, computed from the sizes of its activations.
 
 use crate::qwen2::Qwen2;
 use crate::ops::cpu::log_prob::rows_at_once;
 
 impl Qwen2 {
-    /// Bytes that a recorded pass over `n_tokens` tokens with `n_asked` questions holds at its peak, in the backward
-    /// pass, beside weights and gradients; the forward pass of another model of this shape over the same tokens, a
-    /// reference, fits in between.
+    /// Peak memory in bytes of a recorded pass over `n_tokens` tokens with `n_asked` scored positions, without weights and
+    /// gradients. The peak is in the backward pass; a forward pass of a reference model of this shape fits into it.
     pub fn pass_bytes(&self, n_tokens: usize, n_asked: usize) -> u64 {
         let (config, heads) = (&self.config, self.config.heads());
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let attention = heads.qkv_width() + heads.out_width() + heads.n_heads;
-        // Residual stream and norms before and behind attention, gate and up, their product.
+        // Residual stream and norms before and after attention, gate and up, their product.
         let layer = n_tokens * (4 * hidden + attention + 3 * inner);
         let last =
             n_tokens * (2 * hidden + attention) + n_asked * (heads.out_width() + 2 * hidden + 3 * inner);

@@ -1,16 +1,17 @@
-//! One pass over packed sequences: forward, and backward with every gradient written out.
+//! The training pass of the CPU backend: forward over packed sequences, and backward with every gradient written out.
 //!
-//! [`Qwen2::record`] runs the model and keeps, in a [`Pass`], what the gradient needs; the loss is made
-//! from [`Pass::stats`] with candle, and [`Pass::backward`] takes it to one gradient for each parameter.
-//! [`Qwen2::score`] runs the same forward pass and keeps nothing.
+//! [`Qwen2::record`] runs the model and keeps the activations in a [`Pass`]. The caller computes a loss from
+//! [`Pass::stats`] with candle; [`Pass::backward`] returns its gradient for each learnable parameter. [`Qwen2::score`] runs
+//! the same forward pass without keeping activations.
 //!
-//! Only the asked positions go through the last feed-forward part and the head: the others would
-//! change no result. Weights that read the same rows (q, k, v; gate, up) are multiplied as one. A model that was
-//! asked to ([`Qwen2::recomputing`]) keeps the inputs of its layers and makes the rest again.
+//! Only the scored positions go through the last feed-forward block and the head. Weights with the same input (q, k, v;
+//! gate, up) are multiplied as one matrix. With [`Qwen2::recomputing`], a pass keeps only the inputs of the layers and
+//! recomputes the rest.
 
-use candle_core::{Tensor, Var};
+use candle_core::Tensor;
 
 use crate::qwen2::Qwen2;
+use crate::qwen2::batch::{PackedTokens, TokenStats};
 use crate::error::LmError;
 use webshop_kernels::cpu::attention::Sequences;
 use webshop_kernels::cpu::rows::RowStats;
@@ -26,42 +27,13 @@ const QKV_BIASES: [&str; 3] = ["self_attn.q_proj.bias", "self_attn.k_proj.bias",
 const EMBEDDING: &str = "model.embed_tokens.weight";
 const GATE_UP_WEIGHTS: [&str; 2] = ["mlp.gate_proj.weight", "mlp.up_proj.weight"];
 
-/// Sequences of token ids laid end to end; positions start at 0 in each.
-#[derive(Clone, Copy, Debug)]
-pub struct PackedTokens<'a> {
-    /// All tokens. `[T]`
-    pub ids: &'a [u32],
-    /// Tokens of each sequence, none empty, T in all.
-    pub lengths: &'a [usize],
-    /// The position of the earlier sequence that each goes on from, seeing it and its own tokens; it goes on from none itself.
-    /// Empty if none does, as a device has it.
-    pub trunks: &'a [Option<usize>],
-}
-
-impl<'a> PackedTokens<'a> {
-    fn sequences(&self) -> Sequences<'a> {
-        Sequences { lengths: self.lengths, trunks: self.trunks }
-    }
-}
-
-/// What a model thinks of given tokens.
-#[derive(Clone, Debug)]
-pub struct TokenStats {
-    /// log p(target) at each asked position, in nats. `[N]`
-    pub log_prob: Tensor,
-    /// Entropy in nats of the distribution at each asked position. `[N]`
-    pub entropy: Vec<f32>,
-    /// Targets that the nucleus leaves out, which were counted in.
-    pub n_outside: usize,
-}
-
-/// A forward pass that can still be differentiated.
+/// A forward pass with the activations that its gradient needs.
 #[derive(Debug)]
 pub struct Pass<'m> {
     model: &'m Qwen2,
     ids: Vec<u32>,
     lengths: Vec<usize>,
-    trunks: Vec<Option<usize>>,
+    prefix_of: Vec<Option<usize>>,
     positions: Vec<u32>,
     targets: Vec<u32>,
     sampler: Sampler,
@@ -71,17 +43,17 @@ pub struct Pass<'m> {
     stats: TokenStats,
 }
 
-/// What is kept of a layer: its activations, or its input alone.
+/// The kept activations of a layer: all, or only its input.
 #[derive(Debug)]
 enum Kept {
     All(Layer),
     Input(Tensor),
 }
 
-/// Activations of one layer. In the last one, rows from `attended_rows` on are those of the asked
-/// positions; in the others they are those of all tokens.
+/// Activations of one layer. From `attended_rows` on, the last layer has rows for the scored positions only; the other
+/// layers have rows for all tokens.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub(in crate::qwen2) struct Layer {
     x: Tensor,
     normed: Tensor,
     qkv: Tensor,
@@ -93,20 +65,19 @@ pub(super) struct Layer {
     activated: Tensor,
 }
 
-/// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
+/// The residual stream at the scored positions, before and after the last norm. `[N, hidden]`
 #[derive(Debug)]
-pub(super) struct End {
+pub(in crate::qwen2) struct End {
     x: Tensor,
-    pub(super) hidden: Tensor,
+    pub(in crate::qwen2) hidden: Tensor,
 }
 
 impl Qwen2 {
-    /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the
-    /// packed tokens, under the distribution that `sampler` draws from. A target outside of its nucleus is
-    /// counted into it.
+    /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the packed tokens, under
+    /// the distribution of `sampler`. A target outside the nucleus is added to it.
     ///
-    /// Nothing here shifts: the target of a position is usually the token at the next one. A position's
-    /// result depends on the tokens up to it in its own sequence and its trunk, and on nothing else. Fails at temperature 0.
+    /// Targets are not shifted: the target of a position is usually the token at the next position. The result of a position
+    /// depends only on the tokens up to it in its own sequence and prefix. Fails at temperature 0.
     pub fn score(
         &self,
         tokens: &PackedTokens,
@@ -117,10 +88,10 @@ impl Qwen2 {
         sampler.check_scoring()?;
         let end = self.run(tokens, positions, |_| ())?;
         let head = self.parameter(self.head_name());
-        TokenStats::of_rows(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
+        token_stats(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
     }
 
-    /// As [`score`](Self::score), keeping what [`Pass::backward`] needs.
+    /// As [`score`](Self::score), keeping the activations for [`Pass::backward`].
     pub fn record(
         &self,
         tokens: &PackedTokens,
@@ -134,12 +105,12 @@ impl Qwen2 {
             layers.push(if self.recomputes { Kept::Input(layer.x) } else { Kept::All(layer) });
         })?;
         let scores = log_prob::forward(&end.hidden, &self.parameter(self.head_name()), targets, sampler)?;
-        let stats = TokenStats::of_rows(&scores)?;
+        let stats = token_stats(&scores)?;
         Ok(Pass {
             model: self,
             ids: tokens.ids.to_vec(),
             lengths: tokens.lengths.to_vec(),
-            trunks: tokens.trunks.to_vec(),
+            prefix_of: tokens.prefix_of.to_vec(),
             positions: positions.to_vec(),
             targets: targets.to_vec(),
             sampler,
@@ -150,18 +121,18 @@ impl Qwen2 {
         })
     }
 
-    /// The forward pass up to the last norm; each layer's activations are handed to `keep`.
-    pub(super) fn run(
+    /// The forward pass up to the last norm. Calls `keep` with the activations of each layer.
+    pub(in crate::qwen2) fn run(
         &self,
         tokens: &PackedTokens,
         positions: &[u32],
         mut keep: impl FnMut(Layer),
     ) -> Result<End, LmError> {
-        self.check_tokens(tokens)?;
+        tokens.check(&self.config)?;
         let n_layers = self.config.num_hidden_layers;
         let mut x = gather::forward(&self.parameter(EMBEDDING), tokens.ids)?; // [T, hidden]
         for layer_idx in 0..n_layers {
-            let layer = self.layer(layer_idx, x, tokens.sequences(), positions)?;
+            let layer = self.layer(layer_idx, x, sequences(tokens), positions)?;
             let down_proj = self.layer_parameter(layer_idx, "mlp.down_proj.weight");
             x = linear::forward(&layer.activated, [&down_proj], Onto::Residual(&layer.middle))?;
             keep(layer);
@@ -170,8 +141,8 @@ impl Qwen2 {
         Ok(End { x, hidden })
     }
 
-    /// One layer of the rows `x` of all tokens, up to its last product; the last one goes on with the rows at
-    /// `positions` only.
+    /// One layer up to its last matrix product, for rows `x` of all tokens. The last layer continues after attention with the
+    /// rows at `positions` only.
     fn layer(
         &self,
         layer_idx: usize,
@@ -206,47 +177,35 @@ impl Qwen2 {
     }
 }
 
-impl TokenStats {
-    /// The log-probabilities become a variable, so that a loss made from them has a gradient there.
-    pub fn new(log_prob: Vec<f32>, entropy: Vec<f32>, n_outside: usize) -> Result<Self, LmError> {
-        let n = log_prob.len();
-        let log_prob = Var::from_vec(log_prob, n, &candle_core::Device::Cpu)?.into_inner();
-        Ok(Self { log_prob, entropy, n_outside })
-    }
+fn sequences<'a>(tokens: &PackedTokens<'a>) -> Sequences<'a> {
+    Sequences { lengths: tokens.lengths, prefix_of: tokens.prefix_of }
+}
 
-    fn of_rows(scores: &Scores) -> Result<Self, LmError> {
-        Self::new(
-            scores.rows.iter().map(|row| row.log_prob).collect(),
-            scores.rows.iter().map(|row| row.entropy).collect(),
-            scores.is_outside.iter().filter(|is_outside| **is_outside).count(),
-        )
-    }
-
-    /// The gradient of `loss`, a scalar made from these log-probabilities, with respect to each of them. `[N]`
-    pub fn d_log_prob(&self, loss: &Tensor) -> Result<Vec<f32>, LmError> {
-        Ok(match loss.backward()?.remove(&self.log_prob) {
-            Some(gradient) => gradient.to_vec1::<f32>()?,
-            None => vec![0.0; self.entropy.len()],
-        })
-    }
+/// The scores of an operation as [`TokenStats`].
+fn token_stats(scores: &Scores) -> Result<TokenStats, LmError> {
+    TokenStats::new(
+        scores.rows.iter().map(|row| row.log_prob).collect(),
+        scores.rows.iter().map(|row| row.entropy).collect(),
+        scores.is_outside.iter().filter(|is_outside| **is_outside).count(),
+    )
 }
 
 impl Pass<'_> {
-    /// The answers of the forward pass.
+    /// The results of the forward pass.
     pub fn stats(&self) -> &TokenStats {
         &self.stats
     }
 
-    /// The gradient of `loss`, a scalar made from the log-probabilities of [`stats`](Self::stats), with
-    /// respect to each parameter that learns, flat, in the order of [`Qwen2::learnable`].
+    /// The gradients of `loss`, a scalar computed from the log-probabilities of [`stats`](Self::stats), with respect to each
+    /// learnable parameter, flat, in the order of [`Qwen2::learnable`].
     pub fn backward(&self, loss: &Tensor) -> Result<Vec<Vec<f32>>, LmError> {
         let mut gradients = vec![Vec::new(); self.model.learnable().len()];
         self.backward_each(loss, |place, gradient| gradients[place] = gradient)?;
         Ok(gradients)
     }
 
-    /// As [`backward`](Self::backward), handing over each gradient when it is finished, with the parameter's
-    /// place in [`Qwen2::learnable`]: whoever adds them up need not hold a second set of all.
+    /// As [`backward`](Self::backward), but calls `put` with the index in [`Qwen2::learnable`] and the gradient as soon as it
+    /// is finished, so that a caller that sums gradients need not hold a second set.
     pub fn backward_each(&self, loss: &Tensor, put: impl FnMut(usize, Vec<f32>)) -> Result<(), LmError> {
         let d_log_prob = self.stats.d_log_prob(loss)?;
         let model = self.model;
@@ -338,10 +297,10 @@ impl Pass<'_> {
     }
 
     fn sequences(&self) -> Sequences<'_> {
-        Sequences { lengths: &self.lengths, trunks: &self.trunks }
+        Sequences { lengths: &self.lengths, prefix_of: &self.prefix_of }
     }
 
-    /// Puts gradients of the asked rows where the rows came from, among zeros.
+    /// Scatters gradients of the scored rows to the rows of all tokens; the others are zero.
     fn scatter(&self, d_rows: &Tensor) -> Result<Tensor, LmError> {
         let shape = (self.ids.len(), d_rows.dim(1)?);
         let mut all = vec![0.0; shape.0 * shape.1];
@@ -350,7 +309,7 @@ impl Pass<'_> {
     }
 }
 
-/// Finished gradients on their way out.
+/// The receiver of finished gradients.
 struct Gradients<'m, F> {
     model: &'m Qwen2,
     put: F,

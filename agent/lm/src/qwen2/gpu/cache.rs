@@ -1,24 +1,23 @@
-//! Keys and values of several texts on a device; what [`crate::qwen2::cpu::kv_cache::KvCache`] is to the first engine.
+//! The KV cache of the GPU backend; see [`KvCache`](crate::KvCache) for that of the CPU.
 
 use candle_core::Tensor;
 
 use crate::qwen2::gpu::DeviceModel;
-use crate::qwen2::cpu::kv_cache::check_room;
+use crate::qwen2::lane_lengths::LaneLengths;
 use crate::error::LmError;
 use crate::ops::gpu::decode_attention::LayerCache;
 
-/// `lanes` independent texts of at most `capacity` tokens, in memory set aside once.
+/// Keys and values of several lanes, in device memory allocated once.
 ///
-/// It belongs to the weights it was filled with. A clone shares the memory and is not offered.
+/// A cache belongs to the weights it was filled with. It is not `Clone`: a clone would share the memory.
 #[derive(Debug)]
 pub struct DeviceCache {
     pub(super) layers: Vec<LayerCache>,
-    lengths: Vec<usize>,
-    capacity: usize,
+    lengths: LaneLengths,
 }
 
 impl DeviceCache {
-    /// An empty cache for `model`; the capacity is cut to its number of positions.
+    /// An empty cache of `lanes` lanes; the capacity is cut to the model's number of positions.
     pub fn new(model: &DeviceModel, lanes: usize, capacity: usize) -> Result<Self, LmError> {
         let (config, compute) = (model.config(), model.compute());
         let capacity = capacity.min(config.max_position_embeddings);
@@ -28,30 +27,30 @@ impl DeviceCache {
         let layers = (0..config.num_hidden_layers)
             .map(|_| Ok(LayerCache { keys: empty()?, values: empty()? }))
             .collect::<Result<_, LmError>>()?;
-        Ok(Self { layers, lengths: vec![0; lanes], capacity })
+        Ok(Self { layers, lengths: LaneLengths::new(lanes, capacity) })
     }
 
     /// Number of lanes.
     pub fn lanes(&self) -> usize {
-        self.lengths.len()
+        self.lengths.n_lanes()
     }
 
-    /// Most tokens a lane can hold.
+    /// Most tokens of a lane.
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.lengths.capacity()
     }
 
-    /// Tokens in a lane.
+    /// Number of tokens in a lane.
     ///
     /// # Panics
-    /// If there is no such lane; so do the other methods.
+    /// If there is no such lane; the other methods panic too.
     pub fn len(&self, lane: usize) -> usize {
-        self.lengths[lane]
+        self.lengths.get(lane)
     }
 
-    /// Forgets the tokens of a lane from `len` on; does nothing if it is shorter.
+    /// Drops the tokens of a lane from `len` on; does nothing if it is shorter.
     pub fn truncate_lane(&mut self, lane: usize, len: usize) {
-        self.lengths[lane] = self.lengths[lane].min(len);
+        self.lengths.truncate(lane, len);
     }
 
     /// Makes lane `to` a copy of lane `from`.
@@ -61,11 +60,11 @@ impl DeviceCache {
                 tensor.slice_set(&tensor.narrow(0, from, 1)?.copy()?, 0, to)?;
             }
         }
-        self.lengths[to] = self.lengths[from];
+        self.lengths.copy(from, to);
         Ok(())
     }
 
-    /// Refuses a model of another shape, a lane that does not exist and text that does not fit.
+    /// Fails for a model of another shape, a lane that does not exist, or tokens that do not fit.
     pub(super) fn check(&self, model: &DeviceModel, lane: usize, n_new: usize) -> Result<(), LmError> {
         let heads = model.config().heads();
         let shape = self.layers.first().map(|layer| (self.layers.len(), layer.keys.dims()));
@@ -77,10 +76,10 @@ impl DeviceCache {
         if !fits {
             return Err(LmError::Input("the cache was made for a model of another shape".to_owned()));
         }
-        check_room(&self.lengths, self.capacity, lane, n_new)
+        self.lengths.check_room(lane, n_new)
     }
 
     pub(super) fn advance(&mut self, lane: usize, n_new: usize) {
-        self.lengths[lane] += n_new;
+        self.lengths.advance(lane, n_new);
     }
 }

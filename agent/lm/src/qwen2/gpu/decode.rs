@@ -1,4 +1,4 @@
-//! Reading new tokens into a cache, on a device.
+//! Incremental decoding on a device: new tokens into a cache, logits or samples out.
 
 use std::ops::Range;
 
@@ -7,41 +7,42 @@ use candle_core::Tensor;
 use crate::qwen2::{LaneTokens, Logits, batch as lanes};
 use crate::qwen2::gpu::{DeviceCache, DeviceModel};
 use crate::error::LmError;
-use crate::ops::gpu::decode_attention as cached;
+use crate::ops::gpu::decode_attention;
 use crate::ops::gpu::decode_attention::NewTokens;
-use crate::ops::gpu::{linear, log_prob as vocabulary, rms_norm, rows, swiglu};
+use crate::ops::gpu::{linear, log_prob, rms_norm, rows, swiglu};
 use crate::generation::sampler::Draw;
 
-/// New tokens that go through the layers together; more are read in several passes, so that memory is bounded.
+/// Most tokens that go through the layers together, which bounds the memory for activations.
 const TOKENS_AT_ONCE: usize = 16_384;
 
-/// New tokens of one pass.
+/// New tokens of one chunk.
 #[derive(Debug, Default)]
 struct Chunk {
     ids: Vec<u32>,
     runs: Vec<(usize, Range<usize>)>,
-    /// (place among the lanes of the call, row in this chunk) of the lanes that end here.
+    /// (index in the call, row in this chunk) of the lanes whose last token is in this chunk.
     ends: Vec<(usize, u32)>,
 }
 
 impl DeviceModel {
-    /// As [`Decoder::decode`](crate::qwen2::cpu::decoder::Decoder::decode): reads the new tokens of each lane, appends them to the cache, and
-    /// returns the logits after each lane's last token, in the order of `lanes`. Waits for the device.
+    /// As [`Decoder::decode`](crate::Decoder::decode): appends the new tokens of each lane to the cache and returns the logits
+    /// after each lane's last token, in the order of `lanes`. Waits for the device.
     ///
-    /// An error (a lane twice or without tokens, an id outside of the vocabulary, no room) leaves the cache as it was.
+    /// Fails if a lane is given twice or without tokens, an id is outside the vocabulary, or a lane has no room; the cache
+    /// is then unchanged.
     pub fn decode(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
         let logits = self.read(cache, lanes)?;
         let values = logits.flatten_all()?.to_vec1::<f32>()?;
         Ok(Logits::new(values, self.config().vocab_size))
     }
 
-    /// As [`decode`](Self::decode), leaving the logits where they are. `[lanes, V]`, f32
+    /// As [`decode`](Self::decode), but the logits stay on the device. `[lanes, V]`, f32
     pub fn read(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Tensor, LmError> {
         self.read_by(cache, lanes, TOKENS_AT_ONCE)
     }
 
-    /// As [`decode`](Self::decode), drawing a token for each lane on the device from softmax(logits / temperature), or
-    /// taking the most probable one at temperature 0; `uniforms` are numbers in [0, 1), one for each lane.
+    /// As [`decode`](Self::decode), but samples a token for each lane on the device from softmax(logits / temperature), the
+    /// most probable one at temperature 0. `uniforms[i]` in [0, 1) is the random number of `lanes[i]`.
     ///
     /// Fails if a logit is not finite.
     pub fn draw(
@@ -55,7 +56,7 @@ impl DeviceModel {
         let n = lanes.len();
         let uniforms = Tensor::from_slice(uniforms, n, &self.compute().device)?;
         let ids = self.tensor(&vec![0; n])?;
-        let draws = vocabulary::draw(self.kernels(), &logits, &uniforms, temperature, &ids)?;
+        let draws = log_prob::draw(self.kernels(), &logits, &uniforms, temperature, &ids)?;
         let (ids, log_probs) = (draws.ids.to_vec1::<u32>()?, draws.log_prob.to_vec1::<f32>()?);
         let entropies = draws.entropy.to_vec1::<f32>()?;
         if let Some(lane) = log_probs.iter().position(|log_prob| log_prob.is_nan()) {
@@ -73,7 +74,7 @@ impl DeviceModel {
         tokens_at_once: usize,
     ) -> Result<Tensor, LmError> {
         if lanes.is_empty() {
-            return Err(LmError::Input("no lane is given".to_owned()));
+            return Err(LmError::Input("no lanes are given".to_owned()));
         }
         lanes::check(self.config(), lanes, cache.lanes(), |lane, n_new| cache.check(self, lane, n_new))?;
         let (mut last, mut order) = (Vec::new(), Vec::new());
@@ -91,10 +92,10 @@ impl DeviceModel {
         lanes.iter().for_each(|lane| cache.advance(lane.lane, lane.ids.len()));
         debug_assert!(order.is_sorted(), "chunks keep the order of the lanes");
         let last = if last.len() == 1 { last.remove(0) } else { Tensor::cat(&last, 0)? };
-        Ok(vocabulary::logits(self.kernels(), &last, self.weights().head())?)
+        Ok(log_prob::logits(self.kernels(), &last, self.weights().head())?)
     }
 
-    /// The rows after the last norm of new tokens, whose keys and values are appended. `[M, hidden]`
+    /// Appends keys and values of new tokens and returns their rows after the last norm. `[M, hidden]`
     pub(super) fn hidden(
         &self,
         cache: &DeviceCache,
@@ -107,8 +108,8 @@ impl DeviceModel {
         for (idx, of_layer) in cache.layers.iter().enumerate() {
             let layer = weights.layer(idx);
             let qkv = linear::forward(&normed, layer.qkv)?;
-            let q = cached::append(kernels, &qkv, layer.qkv_bias, new, &self.rope, heads, of_layer)?;
-            let attended = cached::attend(kernels, &q, new, heads, of_layer)?;
+            let q = decode_attention::append(kernels, &qkv, layer.qkv_bias, new, &self.rope, heads, of_layer)?;
+            let attended = decode_attention::attend(kernels, &q, new, heads, of_layer)?;
             let written = linear::forward(&attended, layer.o_proj)?;
             (x, normed) = rms_norm::add_forward(kernels, &x, &written, layer.post_norm, self.eps())?;
             let gate_up = linear::forward(&normed, layer.gate_up)?;
@@ -121,7 +122,7 @@ impl DeviceModel {
     }
 }
 
-/// Divides the new tokens of the lanes, in their order, into passes of at most `limit` tokens.
+/// Divides the new tokens of the lanes, in their order, into chunks of at most `limit` tokens.
 fn chunks(cache: &DeviceCache, lanes: &[LaneTokens], limit: usize) -> Vec<Chunk> {
     let mut chunks = vec![Chunk::default()];
     for (place, tokens) in lanes.iter().enumerate() {

@@ -1,35 +1,31 @@
-//! Qwen2 on any device, made of the operations in `crate::ops::gpu`: the second engine, for a GPU.
+//! The GPU backend of the model, on any candle device, made of the operations in `crate::ops::gpu`.
 //!
-//! A [`DeviceModel`] is a snapshot of a [`Qwen2`]'s weights in a compute dtype on a device. [`DeviceModel::decode`]
-//! continues the lanes of a [`DeviceCache`], a [`Stepper`] does it without leaving the device, and
-//! [`DeviceModel::record`] makes a [`DevicePass`] that has gradients. All of it also runs on the CPU, where tests
-//! compare it with the first engine: the orchestration is proved without a GPU, and only the kernels are left to be.
+//! A [`DeviceModel`] is a snapshot of a [`Qwen2`]'s weights ([`Parameters`]) in a compute dtype on a device.
+//! [`DeviceModel::decode`] and [`DeviceModel::draw`] continue the lanes of a [`DeviceCache`]; [`DeviceModel::record`] returns a
+//! [`DevicePass`], which has gradients. All of it also runs on the CPU, where tests compare it with the CPU backend, so that
+//! only the CUDA kernels need a GPU to be tested at full speed.
 //!
-//! Unlike the first engine, a lane's logits agree with those of another batch up to rounding only: cuBLAS chooses its
-//! order of summation by the shape.
+//! Unlike on the CPU backend, a lane's logits depend on the batch by rounding: cuBLAS chooses its order of summation by the
+//! shape.
 
-pub mod cache;
-pub mod decode;
-pub mod parameters;
-pub mod pass;
-pub mod stepper;
+mod parameters;
+mod pass;
+mod cache;
+mod decode;
 #[cfg(test)]
 mod tests;
-
 
 use candle_core::Tensor;
 
 pub use crate::qwen2::gpu::cache::DeviceCache;
 pub use crate::qwen2::gpu::parameters::Parameters;
 pub use crate::qwen2::gpu::pass::DevicePass;
-pub use crate::qwen2::gpu::stepper::Stepper;
 
 use crate::qwen2::{Qwen2, Qwen2Config};
-use crate::device::Compute;
+use crate::device::compute::Compute;
 use crate::error::LmError;
 use crate::ops::gpu::rope::RopeTable;
-use crate::ops::gpu::reference_check as twins;
-use crate::ops::gpu::reference_check::{TwinCheck, TwinSizes};
+use crate::ops::gpu::reference_check::{self, CheckSizes, ReferenceCheck};
 use webshop_kernels::gpu::launch::{Kernels, Specialization};
 use webshop_kernels::cpu::rope::Rope;
 
@@ -44,21 +40,21 @@ pub struct DeviceModel {
 }
 
 impl DeviceModel {
-    /// The weights that `model` has now; later steps of an optimizer do not reach them.
+    /// A snapshot of the weights of `model`.
     pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self, LmError> {
         let weights = Parameters::of(model, compute.dtype, &compute.device)?;
         Self::with_weights(model.config(), compute, weights)
     }
 
-    /// A model with weights that look random, a function of the configuration alone, made quickly on the device: for
-    /// measurements, where a random [`Qwen2`] of billions of parameters would take minutes.
+    /// A model with pseudo-random weights, a function of the configuration, generated quickly on the device. For benchmarks:
+    /// [`Qwen2::random`] takes minutes for billions of parameters.
     pub fn for_measurement(config: &Qwen2Config, compute: &Compute) -> Result<Self, LmError> {
         config.validate()?;
         let weights = Parameters::for_measurement(config, compute.dtype, &compute.device)?;
         Self::with_weights(config, compute, weights)
     }
 
-    /// A model that computes with `weights`, which must have the compute dtype.
+    /// A model with the given weights, which must have the compute dtype.
     pub fn with_weights(
         config: &Qwen2Config,
         compute: &Compute,
@@ -83,17 +79,17 @@ impl DeviceModel {
         &self.config
     }
 
-    /// Where and in which format it is computed.
+    /// The device and the dtype.
     pub fn compute(&self) -> &Compute {
         &self.compute
     }
 
-    /// The weights in the compute dtype, which an optimizer may change in place.
+    /// The weights in the compute dtype. An optimizer may change them in place.
     pub fn weights(&self) -> &Parameters {
         &self.weights
     }
 
-    /// The kernels it is computed with.
+    /// The kernels.
     pub fn kernels(&self) -> &Kernels {
         &self.kernels
     }
@@ -113,9 +109,9 @@ impl DeviceModel {
         Ok(Tensor::from_slice(values, values.len(), &self.compute.device)?)
     }
 
-    /// Every kernel against its plain twin, at this model's sizes, on its device.
-    pub fn compare_kernels(&self, tokens: usize) -> Result<Vec<TwinCheck>, LmError> {
-        let sizes = TwinSizes {
+    /// Compares every kernel with its reference implementation, at this model's sizes, on its device.
+    pub fn compare_kernels(&self, tokens: usize) -> Result<Vec<ReferenceCheck>, LmError> {
+        let sizes = CheckSizes {
             heads: self.config.heads(),
             hidden: self.config.hidden_size,
             inner: self.config.intermediate_size,
@@ -123,10 +119,10 @@ impl DeviceModel {
             tokens,
             capacity: (4 * tokens).min(self.config.max_position_embeddings),
         };
-        Ok(twins::compare(&self.kernels, self.compute.dtype, &self.compute.device, sizes)?)
+        Ok(reference_check::compare(&self.kernels, self.compute.dtype, &self.compute.device, sizes)?)
     }
 
-    /// Bytes that a token takes in a cache.
+    /// Bytes of a token in a cache.
     pub fn cache_bytes_per_token(&self) -> usize {
         let heads = self.config.heads();
         2 * self.config.num_hidden_layers
@@ -135,7 +131,7 @@ impl DeviceModel {
             * self.compute.dtype.size_in_bytes()
     }
 
-    /// Parameters in all.
+    /// Number of parameter values.
     pub fn n_parameters(&self) -> usize {
         self.weights.named().map(|(_, tensor)| tensor.elem_count()).sum()
     }

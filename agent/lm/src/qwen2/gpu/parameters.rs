@@ -1,16 +1,18 @@
-//! Everything that a model learns, as tensors on a device: weights, gradients, moments.
+//! One tensor for each parameter of a model, on a device: weights, gradients or moments.
 //!
-//! Matrices that read the same rows are joined (q, k, v; gate, up), so that they are one product, one gradient and one
-//! parameter to the optimizer; [`Parameters::write_to`] takes them apart for a checkpoint.
+//! Matrices with the same input are joined (q, k, v; gate, up): one matrix product, one gradient and one parameter for the
+//! optimizer. [`Parameters::write_to`] splits them for a checkpoint.
 
 use candle_core::{DType, Device, Tensor};
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
+
+use crate::purpose;
 
 use crate::qwen2::{Qwen2, Qwen2Config, normal, parameter_shapes};
-use crate::device::Compute;
+use crate::device::compute::Compute;
 use crate::error::LmError;
 
-/// The parameters of a layer in their order: a name of ours, and the checkpoint's parameters that it joins.
+/// The parameters of a layer in order: (joined name, names in the checkpoint).
 const LAYER: [(&str, &[&str]); 7] = [
     ("input_layernorm.weight", &["input_layernorm.weight"]),
     (
@@ -26,10 +28,10 @@ const LAYER: [(&str, &[&str]); 7] = [
 const EMBEDDING: &str = "model.embed_tokens.weight";
 const NORM: &str = "model.norm.weight";
 const HEAD: &str = "lm_head.weight";
-/// Values that [`Parameters::for_measurement`] repeats.
+/// Number of random values that [`Parameters::for_measurement`] repeats.
 const BLOCK: usize = 1 << 20;
 
-/// One tensor for each parameter: the layers', the embedding's, the last norm's, the head's if it is not tied.
+/// One tensor for each parameter: those of the layers, the embedding, the last norm, and the head if it is not tied.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     tensors: Vec<(String, Tensor)>,
@@ -48,13 +50,13 @@ pub(super) struct Layer<'a> {
     pub down_proj: &'a Tensor,
 }
 
-/// (our name, the checkpoint's names) of every parameter of a model, in order.
+/// (joined name, names in the checkpoint) of every parameter of a model, in order.
 fn names(config: &Qwen2Config) -> Vec<(String, Vec<String>)> {
     let in_layer = |layer: usize, name: &str| format!("model.layers.{layer}.{name}");
     let mut names: Vec<(String, Vec<String>)> = (0..config.num_hidden_layers)
-        .flat_map(|layer| LAYER.iter().map(move |(ours, parts)| (layer, *ours, *parts)))
-        .map(|(layer, ours, parts)| {
-            (in_layer(layer, ours), parts.iter().map(|part| in_layer(layer, part)).collect())
+        .flat_map(|layer| LAYER.iter().map(move |(joined, parts)| (layer, *joined, *parts)))
+        .map(|(layer, joined, parts)| {
+            (in_layer(layer, joined), parts.iter().map(|part| in_layer(layer, part)).collect())
         })
         .collect();
     let rest = [EMBEDDING, NORM].into_iter().chain((!config.tie_word_embeddings).then_some(HEAD));
@@ -65,25 +67,25 @@ fn names(config: &Qwen2Config) -> Vec<(String, Vec<String>)> {
 impl Parameters {
     /// The weights of `model` in `dtype` on `device`.
     pub(super) fn of(model: &Qwen2, dtype: DType, device: &Device) -> Result<Self, LmError> {
-        let tensors = names(model.config()).into_iter().map(|(ours, parts)| {
+        let tensors = names(model.config()).into_iter().map(|(joined, parts)| {
             let parts: Vec<Tensor> = parts.iter().map(|part| model.parameter(part)).collect();
-            // On one device a conversion to the same format would share the memory.
-            let joined = Tensor::cat(&parts, 0)?.to_device(device)?.to_dtype(dtype)?.copy()?;
-            Ok((ours, joined))
+            // On one device a conversion to the same dtype would share the memory.
+            let tensor = Tensor::cat(&parts, 0)?.to_device(device)?.to_dtype(dtype)?.copy()?;
+            Ok((joined, tensor))
         });
         let tensors = tensors.collect::<Result<_, LmError>>()?;
         Ok(Self { tensors, n_layers: model.config().num_hidden_layers })
     }
 
-    /// See [`DeviceModel::for_measurement`](crate::qwen2::gpu::DeviceModel::for_measurement): the same million normal numbers, over
-    /// and over, beginning elsewhere in each parameter.
+    /// See [`DeviceModel::for_measurement`](super::DeviceModel::for_measurement). Repeats the same million normal numbers, with
+    /// another start in each parameter.
     pub(super) fn for_measurement(
         config: &Qwen2Config,
         dtype: DType,
         device: &Device,
     ) -> Result<Self, LmError> {
         let numbers = normal(
-            &mut Seed(0).rng(Purpose::Init, &[]),
+            &mut Seed(0).rng(purpose::INIT, &[]),
             BLOCK,
             config.initializer_range.max(f64::MIN_POSITIVE),
         );
@@ -93,19 +95,19 @@ impl Parameters {
             let found = shapes.iter().find(|(other, _)| other == name);
             &found.expect("joined parameters are made of the model's").1
         };
-        let tensors = names(config).into_iter().enumerate().map(|(idx, (ours, parts))| {
+        let tensors = names(config).into_iter().enumerate().map(|(idx, (joined, parts))| {
             let mut shape = shape_of(&parts[0]).clone();
             shape[0] = parts.iter().map(|part| shape_of(part)[0]).sum();
             let n: usize = shape.iter().product();
             let start = idx * 7919 % BLOCK;
             let turned =
                 Tensor::cat(&[block.narrow(0, start, BLOCK - start)?, block.narrow(0, 0, start)?], 0)?;
-            let values = if ours.contains("norm") {
+            let values = if joined.contains("norm") {
                 Tensor::ones(n, dtype, device)?
             } else {
                 Tensor::cat(&vec![turned; n.div_ceil(BLOCK)], 0)?.narrow(0, 0, n)?
             };
-            Ok((ours, values.reshape(shape)?.copy()?))
+            Ok((joined, values.reshape(shape)?.copy()?))
         });
         Ok(Self { tensors: tensors.collect::<Result<_, LmError>>()?, n_layers: config.num_hidden_layers })
     }
@@ -118,12 +120,12 @@ impl Parameters {
         Ok(Self { tensors: zeros.collect::<Result<_, LmError>>()?, n_layers: self.n_layers })
     }
 
-    /// The weights of `model` in f32 on the device of `compute`: what an optimizer changes.
+    /// The weights of `model` in f32 on the device of `compute`: master weights for an optimizer.
     pub fn masters_of(model: &Qwen2, compute: &Compute) -> Result<Self, LmError> {
         Self::of(model, DType::F32, &compute.device)
     }
 
-    /// The same values in f32, in memory of their own.
+    /// A copy of the values in f32.
     pub fn widened(&self) -> Result<Self, LmError> {
         let tensors = self
             .tensors
@@ -163,14 +165,14 @@ impl Parameters {
         &self.tensors[self.n_layers * LAYER.len() + 1].1
     }
 
-    /// The head's matrix: the embedding's, if they are tied.
+    /// The matrix of the head; the embedding if they are tied.
     pub(super) fn head(&self) -> &Tensor {
         let at = self.n_layers * LAYER.len() + 2;
         self.tensors.get(at).map_or_else(|| self.embedding(), |(_, tensor)| tensor)
     }
 
-    /// What each parameter of a model joins, in the order of [`named`](Self::named): parameters of the checkpoint by
-    /// name, with their rows, one below the other.
+    /// The parts of each joined parameter, in the order of [`named`](Self::named): (name in the checkpoint, number of rows),
+    /// from the first row down.
     pub fn parts(config: &Qwen2Config) -> Vec<Vec<(String, usize)>> {
         let shapes = parameter_shapes(config);
         let with_rows = |part: String| {
@@ -181,24 +183,24 @@ impl Parameters {
         names(config).into_iter().map(|(_, parts)| parts.into_iter().map(with_rows).collect()).collect()
     }
 
-    /// The parameters under their checkpoint names, taken apart, in f32 on the CPU.
-    pub fn apart(&self, config: &Qwen2Config) -> Result<Vec<(String, Tensor)>, LmError> {
-        let mut apart = Vec::new();
+    /// The parameters under their checkpoint names, split, in f32 on the CPU.
+    pub fn split(&self, config: &Qwen2Config) -> Result<Vec<(String, Tensor)>, LmError> {
+        let mut split = Vec::new();
         for (parts, (_, joined)) in Self::parts(config).into_iter().zip(&self.tensors) {
             let joined = joined.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
             let mut start = 0;
             for (part, n_rows) in parts {
-                apart.push((part, joined.narrow(0, start, n_rows)?.contiguous()?));
+                split.push((part, joined.narrow(0, start, n_rows)?.contiguous()?));
                 start += n_rows;
             }
         }
-        apart.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(apart)
+        split.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(split)
     }
 
-    /// Puts the values into the variables of `model`, which must have the shapes they were made for.
+    /// Copies the values into the variables of `model`, which must have the same shape.
     pub fn write_to(&self, model: &Qwen2) -> Result<(), LmError> {
-        for (name, tensor) in self.apart(model.config())? {
+        for (name, tensor) in self.split(model.config())? {
             model.parameters[model.position(&name)].1.set(&tensor)?;
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! One pass over packed sequences on a device: forward, and backward with every gradient written out.
+//! The training pass of the GPU backend: forward over packed sequences, and backward with every gradient written out.
 //!
-//! The equations are those of [`crate::qwen2::cpu::pass::Pass`]. What differs is memory: of a layer only its input is kept, and the
-//! backward pass computes the layer again ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, with one
-//! segment a layer). Gradients are added to f32 tensors that stay on the device, so micro-batches accumulate there.
+//! The equations are those of [`Pass`](crate::Pass). A pass keeps only the input of each layer, and the backward pass
+//! recomputes the layer ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, one segment a layer). Gradients
+//! are added to f32 tensors on the device, so that micro-batches accumulate there. Shared prefixes are not supported.
 
 use candle_core::{DType, Tensor};
 
@@ -14,35 +14,35 @@ use crate::ops::gpu::attention;
 use crate::ops::gpu::attention::Sequence;
 use crate::ops::gpu::rows::Placement;
 use crate::ops::gpu::log_prob::Scored;
-use crate::ops::gpu::{linear, log_prob as vocabulary, rms_norm, rope, rows, swiglu};
+use crate::ops::gpu::{linear, log_prob, rms_norm, rope, rows, swiglu};
 use crate::generation::sampler::Sampler;
 
-/// A forward pass that can still be differentiated.
+/// A forward pass with the activations that its gradient needs.
 #[derive(Debug)]
 pub struct DevicePass<'m> {
     model: &'m DeviceModel,
     batch: Batch,
     /// Input of each layer. `[T, hidden]`
     inputs: Vec<Tensor>,
-    /// The residual stream at the asked positions before and after the last norm. `[N, hidden]`
+    /// The residual stream at the scored positions, before and after the last norm. `[N, hidden]`
     x: Tensor,
     hidden: Tensor,
     scored: Scored,
 }
 
-/// What was asked, on the device.
+/// The inputs of a pass, on the device.
 #[derive(Debug)]
 struct Batch {
     lengths: Vec<usize>,
     ids: Placement,
     /// Position of each token in its sequence. `[T]`
     places: Tensor,
-    asked: Placement,
+    scored_rows: Placement,
     targets: Tensor,
     sampler: Sampler,
 }
 
-/// Activations of one layer, made twice and kept never. `[T, ·]`
+/// Activations of one layer, computed in both passes and not kept. `[T, ·]`
 struct Activations {
     normed: Tensor,
     rotated: Tensor,
@@ -54,8 +54,8 @@ struct Activations {
 }
 
 impl DeviceModel {
-    /// As [`Qwen2::record`](crate::qwen2::Qwen2::record): log-probability and entropy of `targets[i]` after position
-    /// `positions[i]` of the packed tokens under the distribution that `sampler` draws from, and what their gradient needs.
+    /// As [`Qwen2::record`](crate::Qwen2::record): log-probability and entropy of `targets[i]` after position `positions[i]`
+    /// of the packed tokens under the distribution of `sampler`, with the activations for the gradient.
     pub fn record(
         &self,
         tokens: &PackedTokens,
@@ -69,7 +69,7 @@ impl DeviceModel {
         Ok(DevicePass { model: self, batch, inputs, x, hidden, scored })
     }
 
-    /// As [`Qwen2::score`](crate::qwen2::Qwen2::score): the answers alone, on the host. Waits for the device.
+    /// As [`Qwen2::score`](crate::Qwen2::score): the results only, on the host. Waits for the device.
     pub fn score(
         &self,
         tokens: &PackedTokens,
@@ -78,7 +78,7 @@ impl DeviceModel {
         sampler: Sampler,
     ) -> Result<TokenStats, LmError> {
         let (_, _, scored) = self.forward(&self.batch(tokens, positions, targets, sampler)?, |_| ())?;
-        on_host(&scored)
+        to_host(&scored)
     }
 
     fn batch(
@@ -90,24 +90,20 @@ impl DeviceModel {
     ) -> Result<Batch, LmError> {
         sampler.check_scoring()?;
         let refuse = |reason: String| Err(LmError::Input(reason));
-        let n_tokens: usize = tokens.lengths.iter().sum();
-        if n_tokens != tokens.ids.len() || tokens.lengths.contains(&0) {
-            return refuse(format!("{} ids in sequences of {:?}", tokens.ids.len(), tokens.lengths));
-        }
-        if !tokens.trunks.is_empty() {
-            return refuse("a device computes whole sequences, and these go on from others".into());
+        tokens.check(self.config())?;
+        if !tokens.prefix_of.is_empty() {
+            return refuse("the GPU backend does not support shared prefixes".into());
         }
         let limit = self.config().max_position_embeddings;
         if let Some(length) = tokens.lengths.iter().find(|&&length| length > limit) {
             return refuse(format!("a sequence of {length} tokens exceeds the model's {limit} positions"));
         }
-        if let Some(position) = positions.iter().find(|&&position| position as usize >= n_tokens) {
-            return refuse(format!("position {position} is asked of {n_tokens} tokens"));
+        if let Some(position) = positions.iter().find(|&&position| position as usize >= tokens.ids.len()) {
+            return refuse(format!("position {position} of {} tokens", tokens.ids.len()));
         }
         if positions.len() != targets.len() {
             return refuse(format!("{} positions with {} targets", positions.len(), targets.len()));
         }
-        self.config().check_ids(tokens.ids)?;
         self.config().check_ids(targets)?;
         let places: Vec<u32> = tokens.lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let device = &self.compute().device;
@@ -115,7 +111,7 @@ impl DeviceModel {
             lengths: tokens.lengths.to_vec(),
             ids: Placement::new(tokens.ids, device)?,
             places: self.tensor(&places)?,
-            asked: Placement::new(positions, device)?,
+            scored_rows: Placement::new(positions, device)?,
             targets: self.tensor(targets)?,
             sampler,
         })
@@ -137,7 +133,7 @@ impl DeviceModel {
         let x = if batch.targets.elem_count() == 0 {
             x.narrow(0, 0, 0)?
         } else {
-            rows::gather(kernels, &x, batch.asked.ids())? // [N, hidden]
+            rows::gather(kernels, &x, batch.scored_rows.ids())? // [N, hidden]
         };
         let hidden = if x.elem_count() == 0 {
             x.clone()
@@ -145,7 +141,7 @@ impl DeviceModel {
             rms_norm::forward(kernels, &x, weights.norm(), self.eps())?
         };
         let head = (&hidden, weights.head());
-        let scored = vocabulary::forward(kernels, head, &batch.targets, batch.sampler)?;
+        let scored = log_prob::forward(kernels, head, &batch.targets, batch.sampler)?;
         Ok((x, hidden, scored))
     }
 
@@ -168,7 +164,7 @@ impl DeviceModel {
         Ok(Activations { normed, rotated, attended, middle, normed_middle, gate_up, activated })
     }
 
-    /// Queries, keys and values of each sequence, from rows of turned `q ‖ k ‖ v`.
+    /// Queries, keys and values of each sequence, from rotated rows `q ‖ k ‖ v`.
     fn sequences(&self, rotated: &Tensor, lengths: &[usize]) -> Result<Vec<Sequence>, LmError> {
         let heads = self.config().heads();
         let (n_tokens, kv_heads) = (rotated.dim(0)?, heads.n_kv_heads);
@@ -189,36 +185,36 @@ impl DeviceModel {
     }
 }
 
-/// Brings the answers to the host, which waits for them.
-fn on_host(scored: &Scored) -> Result<TokenStats, LmError> {
+/// Copies the results to the host. Waits for the device.
+fn to_host(scored: &Scored) -> Result<TokenStats, LmError> {
     let read = |x: &Tensor| x.to_vec1::<f32>();
     let n_outside = read(&scored.outside)?.into_iter().filter(|is_outside| *is_outside > 0.0).count();
     TokenStats::new(read(&scored.stats.log_prob)?, read(&scored.stats.entropy)?, n_outside)
 }
 
 impl DevicePass<'_> {
-    /// The answers of the forward pass on the host, where a loss is made from them; its gradient there
-    /// ([`TokenStats::d_log_prob`]) is what [`backward`](Self::backward) takes. Waits for the device.
+    /// The results of the forward pass on the host, for computing a loss; [`backward`](Self::backward) takes its gradient
+    /// [`TokenStats::d_log_prob`]. Waits for the device.
     pub fn stats(&self) -> Result<TokenStats, LmError> {
-        on_host(&self.scored)
+        to_host(&self.scored)
     }
 
-    /// log p(target) at each asked position, on the device. `[N]`
+    /// log p(target) at each scored position, on the device. `[N]`
     pub fn log_prob(&self) -> &Tensor {
         &self.scored.stats.log_prob
     }
 
-    /// Entropy in nats at each asked position, on the device. `[N]`
+    /// Entropy in nats at each scored position, on the device. `[N]`
     pub fn entropy(&self) -> &Tensor {
         &self.scored.stats.entropy
     }
 
-    /// 1 at each asked position whose target the nucleus leaves out and that was counted in, else 0; on the device. `[N]`
+    /// 1 at each scored position whose target is outside the nucleus, else 0; on the device. `[N]`
     pub fn outside(&self) -> &Tensor {
         &self.scored.outside
     }
 
-    /// Adds to `gradients` those of a loss whose gradient with respect to the log-probabilities is `d_log_prob`.
+    /// Adds to `gradients` those of a loss with the gradient `d_log_prob` with respect to the log-probabilities.
     pub fn backward(&self, d_log_prob: &[f32], gradients: &Parameters) -> Result<(), LmError> {
         let model = self.model;
         let (kernels, weights, device) = (model.kernels(), model.weights(), &model.compute().device);
@@ -233,13 +229,13 @@ impl DevicePass<'_> {
         let d_log_prob = Tensor::from_slice(d_log_prob, d_log_prob.len(), device)?;
         let head = (&self.hidden, weights.head());
         let (targets, d_head) = (&self.batch.targets, gradients.head());
-        let d_hidden = vocabulary::backward(kernels, head, targets, &self.scored, &d_log_prob, d_head)?;
+        let d_hidden = log_prob::backward(kernels, head, targets, &self.scored, &d_log_prob, d_head)?;
         let around = (&d_hidden, &self.x.zeros_like()?);
         let d_rows =
             rms_norm::backward(kernels, &self.x, weights.norm(), model.eps(), around, gradients.norm())?;
         let n_tokens: usize = self.batch.lengths.iter().sum();
         let sums = Tensor::zeros((n_tokens, model.config().hidden_size), DType::F32, device)?;
-        rows::scatter(kernels, &d_rows, &self.batch.asked, &sums)?;
+        rows::scatter(kernels, &d_rows, &self.batch.scored_rows, &sums)?;
         let mut d_x = sums.to_dtype(self.x.dtype())?; // [T, hidden]
         for (idx, x) in self.inputs.iter().enumerate().rev() {
             d_x = self.layer_backward(&weights.layer(idx), &gradients.layer(idx), x, &d_x)?;
@@ -247,7 +243,7 @@ impl DevicePass<'_> {
         Ok(rows::scatter(kernels, &d_x, &self.batch.ids, gradients.embedding())?)
     }
 
-    /// Takes the gradient of a layer's output to that of its input, computing the layer again. `[T, hidden]`
+    /// The gradient of a layer's input from that of its output; recomputes the layer. `[T, hidden]`
     fn layer_backward(
         &self,
         layer: &Layer,

@@ -1,4 +1,4 @@
-//! The second engine against the first, on the CPU: with the plain twins, and with the kernels of the GPU emulated.
+//! The GPU backend compared with the CPU backend, on the CPU: with reference kernels and with emulated CUDA kernels.
 
 use candle_core::{DType, Device, Tensor};
 use webshop_products::Seed;
@@ -12,7 +12,7 @@ use crate::generation::sampler::Sampler;
 
 const HEADS: [(usize, usize); 3] = [(2, 2), (4, 2), (3, 1)];
 
-/// Sizes that a vector of four floats divides, as those of published models do.
+/// Sizes divisible by four, as the kernels require.
 fn tiny((n_heads, n_kv_heads): (usize, usize), tied: bool) -> Qwen2 {
     let config = Qwen2Config {
         hidden_size: 24,
@@ -36,15 +36,15 @@ fn tiny((n_heads, n_kv_heads): (usize, usize), tied: bool) -> Qwen2 {
 }
 
 fn compute(dtype: ComputeDtype) -> Compute {
-    Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Own).unwrap()
+    Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Custom).unwrap()
 }
 
-/// The model with the plain twins, and with the kernels.
+/// The model with the reference kernels and with the emulated custom kernels.
 fn both(model: &Qwen2) -> [DeviceModel; 2] {
-    let plain = DeviceModel::new(model, &compute(ComputeDtype::F32)).unwrap();
+    let reference = DeviceModel::new(model, &compute(ComputeDtype::F32)).unwrap();
     let heads = model.config().heads();
     let kernels = emulated::kernels(DType::F32, heads.head_dim, heads.group());
-    [plain.clone(), plain.with_kernels(kernels)]
+    [reference.clone(), reference.with_kernels(kernels)]
 }
 
 fn ids(count: usize, salt: usize) -> Vec<u32> {
@@ -60,7 +60,7 @@ fn close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
 }
 
 #[test]
-fn decoding_equals_the_first_engine() {
+fn decoding_equals_the_cpu_backend() {
     for (heads, tied) in [(HEADS[0], true), (HEADS[1], false), (HEADS[2], true)] {
         let model = tiny(heads, tied);
         let decoder = model.decoder().unwrap();
@@ -88,7 +88,7 @@ fn decoding_equals_the_first_engine() {
 }
 
 #[test]
-fn passes_of_any_size_read_the_same() {
+fn the_chunk_size_of_a_prefill_does_not_change_logits() {
     let model = tiny(HEADS[1], true);
     let [device, _] = both(&model);
     let texts = [ids(9, 1), ids(1, 2), ids(20, 3)];
@@ -106,40 +106,8 @@ fn passes_of_any_size_read_the_same() {
     }
 }
 
-#[test]
-fn steps_on_the_device_are_greedy_decoding() {
-    let model = tiny(HEADS[1], true);
-    let decoder = model.decoder().unwrap();
-    for device in both(&model) {
-        let prompts = [ids(5, 1), ids(2, 2)];
-        let lanes: Vec<LaneTokens> =
-            prompts.iter().enumerate().map(|(lane, ids)| LaneTokens { lane, ids }).collect();
-        let mut theirs = KvCache::new(model.config(), 2, 64);
-        let mut ours = DeviceCache::new(&device, 2, 64).unwrap();
-        let best = |row: &[f32]| {
-            row.iter()
-                .enumerate()
-                .fold((0, f32::MIN), |best, (id, &l)| if l > best.1 { (id as u32, l) } else { best })
-                .0
-        };
-        let mut expected: Vec<u32> = decoder.decode(&mut theirs, &lanes).unwrap().rows().map(best).collect();
-        device.decode(&mut ours, &lanes).unwrap();
-        let mut stepper = device.stepper(&mut ours, &expected, 0.0).unwrap();
-        for _ in 0..12 {
-            let lanes: Vec<LaneTokens> =
-                expected.chunks(1).enumerate().map(|(lane, ids)| LaneTokens { lane, ids }).collect();
-            let next = decoder.decode(&mut theirs, &lanes).unwrap().rows().map(best).collect();
-            stepper.step().unwrap();
-            expected = next;
-            assert_eq!(stepper.ids().unwrap(), expected);
-        }
-        assert_eq!(stepper.n_steps(), 12);
-        assert_eq!((ours.len(0), ours.len(1)), (17, 14));
-    }
-}
-
-/// Two sequences, and questions at most of their positions, out of order and one of them twice.
-fn questions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
+/// Two sequences, scored at most of their positions, out of order and once twice.
+fn scored_positions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
     let ids = ids(31, 3);
     let positions: Vec<u32> = (0..30).rev().filter(|&p| p != 19 && p != 4).chain([7]).collect();
     let targets = positions.iter().map(|&p| ids[p as usize + 1]).collect();
@@ -151,12 +119,12 @@ fn weights(n: usize) -> Vec<f32> {
 }
 
 #[test]
-fn log_probabilities_and_gradients_equal_the_first_engine() {
+fn log_probabilities_and_gradients_equal_the_cpu_backend() {
     let shaped = Sampler::new(0.9, 0.8).unwrap();
-    for (heads, tied, sampler) in [(HEADS[1], false, Sampler::PLAIN), (HEADS[2], true, shaped)] {
+    for (heads, tied, sampler) in [(HEADS[1], false, Sampler::UNTEMPERED), (HEADS[2], true, shaped)] {
         let model = tiny(heads, tied);
-        let (ids, lengths, positions, targets) = questions();
-        let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
+        let (ids, lengths, positions, targets) = scored_positions();
+        let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
         let theirs = model.record(&tokens, &positions, &targets, sampler).unwrap();
         assert_eq!(theirs.stats().n_outside > 0, sampler == shaped);
         let d = weights(targets.len());
@@ -181,7 +149,7 @@ fn log_probabilities_and_gradients_equal_the_first_engine() {
 
             let gradients = device.weights().zeros_like().unwrap();
             pass.backward(&d, &gradients).unwrap();
-            for ((name, gradient), expected) in gradients.apart(model.config()).unwrap().iter().zip(&expected)
+            for ((name, gradient), expected) in gradients.split(model.config()).unwrap().iter().zip(&expected)
             {
                 let ours = gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap();
                 let norm = |x: &[f32]| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
@@ -197,13 +165,13 @@ fn log_probabilities_and_gradients_equal_the_first_engine() {
 fn gradients_add_up_over_passes() {
     let model = tiny(HEADS[0], true);
     let [device, _] = both(&model);
-    let (ids, lengths, positions, targets) = questions();
+    let (ids, lengths, positions, targets) = scored_positions();
     let pass = device
         .record(
-            &PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] },
+            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
             &positions,
             &targets,
-            Sampler::PLAIN,
+            Sampler::UNTEMPERED,
         )
         .unwrap();
     let flat = |gradients: &Parameters| -> Vec<f32> {
@@ -222,14 +190,14 @@ fn gradients_add_up_over_passes() {
 }
 
 #[test]
-fn bf16_is_near() {
+fn bf16_is_close_to_f32() {
     let model = tiny(HEADS[1], true);
     let device = DeviceModel::new(&model, &compute(ComputeDtype::Bf16)).unwrap();
-    let (ids, lengths, positions, targets) = questions();
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-    let log_prob = device.score(&tokens, &positions, &targets, Sampler::PLAIN).unwrap().log_prob;
+    let (ids, lengths, positions, targets) = scored_positions();
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
+    let log_prob = device.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap().log_prob;
     let expected = model
-        .score(&tokens, &positions, &targets, Sampler::PLAIN)
+        .score(&tokens, &positions, &targets, Sampler::UNTEMPERED)
         .unwrap()
         .log_prob
         .to_vec1::<f32>()
@@ -262,7 +230,7 @@ fn lanes_are_forked_cut_and_reset() {
 }
 
 #[test]
-fn wrong_calls_are_refused_and_leave_the_cache_alone() {
+fn invalid_calls_are_refused_and_leave_the_cache_unchanged() {
     let model = tiny(HEADS[0], true);
     let [device, _] = both(&model);
     let mut cache = DeviceCache::new(&device, 2, 10).unwrap();
@@ -294,17 +262,17 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
     ] {
         assert!(
             device
-                .score(&PackedTokens { ids, lengths, trunks: &[] }, positions, targets, Sampler::PLAIN)
+                .score(&PackedTokens { ids, lengths, prefix_of: &[] }, positions, targets, Sampler::UNTEMPERED)
                 .is_err()
         );
     }
 }
 
 #[test]
-fn weights_are_taken_apart_as_they_were_joined() {
+fn splitting_inverts_joining() {
     let model = tiny(HEADS[1], false);
     let [device, _] = both(&model);
-    let apart = device.weights().apart(model.config()).unwrap();
+    let apart = device.weights().split(model.config()).unwrap();
     for ((name, var), (other, tensor)) in model.parameters().iter().zip(&apart) {
         assert_eq!(name, other);
         assert_eq!(var.dims(), tensor.dims());
@@ -325,6 +293,6 @@ fn measured_models_have_the_right_size() {
         device.n_parameters(),
         model.parameters().iter().map(|(_, var)| var.elem_count()).sum::<usize>()
     );
-    let apart = device.weights().apart(&config).unwrap();
+    let apart = device.weights().split(&config).unwrap();
     Qwen2::new(&config, apart).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Cached passes: against the packed one, lanes against themselves alone, texts in parts, refusals.
+//! Decoding compared with the packed pass, for batches and chunks of any size; errors.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn cached_equals_uncached() {
 }
 
 #[test]
-fn a_lane_does_not_see_its_neighbours() {
+fn logits_do_not_depend_on_other_lanes() {
     let model = tiny(SHAPES[1]);
     let decoder = model.decoder().unwrap();
     let prompts: Vec<Vec<u32>> = (0..17).map(|lane| ids(1 + lane * 3, lane)).collect();
@@ -66,7 +66,7 @@ fn lanes_are_forked_cut_and_reset() {
 }
 
 #[test]
-fn wrong_calls_are_refused_and_leave_the_cache_alone() {
+fn invalid_calls_are_refused_and_leave_the_cache_unchanged() {
     let model = tiny(SHAPES[0]);
     let decoder = model.decoder().unwrap();
     let mut cache = KvCache::new(model.config(), 2, 10);
@@ -75,7 +75,7 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
     for (bad, named) in [
         (LaneTokens { lane: 2, ids: &[1] }, "lane 2"),
         (LaneTokens { lane: 1, ids: &[1] }, "twice"),
-        (LaneTokens { lane: 0, ids: &[] }, "no tokens"),
+        (LaneTokens { lane: 0, ids: &[] }, "no new tokens"),
         (LaneTokens { lane: 0, ids: &[37] }, "token 37"),
         (LaneTokens { lane: 0, ids: &[1; 9] }, "9 more"),
     ] {
@@ -87,17 +87,17 @@ fn wrong_calls_are_refused_and_leave_the_cache_alone() {
     assert!(decoder.decode(&mut other, &[good]).unwrap_err().to_string().contains("another shape"));
     for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
         assert!(
-            model.score(&PackedTokens { ids, lengths, trunks: &[] }, &[0], &[1], Sampler::PLAIN).is_err()
+            model.score(&PackedTokens { ids, lengths, prefix_of: &[] }, &[0], &[1], Sampler::UNTEMPERED).is_err()
         );
     }
-    let tokens = PackedTokens { ids: &[1, 2], lengths: &[2], trunks: &[] };
+    let tokens = PackedTokens { ids: &[1, 2], lengths: &[2], prefix_of: &[] };
     assert!(
         model.score(&tokens, &[0], &[1], Sampler::GREEDY).unwrap_err().to_string().contains("temperature")
     );
 }
 
 #[test]
-fn the_parts_in_which_a_long_text_is_read_do_not_show() {
+fn the_chunks_of_a_long_prefill_do_not_change_logits() {
     for model in [wide(), {
         let config = Qwen2Config { max_position_embeddings: 700, ..tiny(SHAPES[1]).config().clone() };
         Qwen2::random(&config, Seed(3)).unwrap()

@@ -1,24 +1,24 @@
-//! The log of a session at the original's site: a line a page that was opened.
+//! Session logs of the original's site: one line for each opened page.
 //!
 //! ```text
 //! {"page": "index", "url": …, "goal": {"asin", "instruction_text", …}}
 //! {"page": "search_results", …, "content": {"keywords", "page", …}}
 //! {"page": "item_page", …, "content": {"keywords", "page", "asin", "options"}}
-//! {"page": "item_sub_page", …}        which text, its address says
+//! {"page": "item_sub_page", …}        the URL names the text
 //! {"page": "done", …}
 //! ```
 //!
-//! What was done is what leads from one page to the next; [`actions`] says it, or that nothing in the shop does, as where
-//! somebody used the browser's own buttons. What a page showed is not logged.
+//! [`actions`] returns the action that leads from each page to the next, or an error if there is none, as
+//! after the browser's own buttons. The content of pages is not logged.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use webshop_env::{Action, Detail};
 
-use crate::next_action::human::{Skip, SkipReason};
+use crate::next_action::human::skip::{Skip, SkipReason};
 
-/// A line.
+/// One line.
 #[derive(Debug, Deserialize)]
 pub(super) struct Opened {
     page: PageName,
@@ -29,7 +29,7 @@ pub(super) struct Opened {
     content: Content,
 }
 
-/// What is kept of the goal.
+/// The goal of a line.
 #[derive(Debug, Deserialize)]
 pub(super) struct LoggedGoal {
     #[serde(default)]
@@ -56,7 +56,7 @@ struct Content {
     options: BTreeMap<String, String>,
 }
 
-/// Words of a search, as the site has them or joined.
+/// The words of a search, as a list or joined.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Keywords {
@@ -79,13 +79,13 @@ impl Keywords {
     }
 }
 
-/// What was done to open one page after the other, each with its line, up to the purchase.
+/// The actions that open one page after the other, each with its line, up to the purchase.
 pub(super) fn actions(pages: &[(usize, Opened)]) -> Result<Vec<(usize, Action)>, Skip> {
     let unknown = |line, detail| Skip { line, reason: SkipReason::NoAction, detail };
     match pages.first() {
         Some((_, first)) if first.page == PageName::Index => (),
-        Some((line, _)) => return Err(unknown(*line, "it does not begin with `index`".into())),
-        None => return Err(unknown(0, "nothing was opened".into())),
+        Some((line, _)) => return Err(unknown(*line, "the first page is not `index`".into())),
+        None => return Err(unknown(0, "the log is empty".into())),
     }
     let mut actions = Vec::new();
     for pair in pages.windows(2) {
@@ -93,20 +93,20 @@ pub(super) fn actions(pages: &[(usize, Opened)]) -> Result<Vec<(usize, Action)>,
         if from.page == PageName::Done {
             break;
         }
-        match said(from, to) {
+        match action_text(from, to) {
             Some(text) if text.is_empty() => (),
             Some(text) => actions.push((*line, text.parse().unwrap_or_else(|never| match never {}))),
             None => {
-                let told = format!("from `{}` to `{}`", from.told(), to.told());
-                return Err(unknown(*line, told));
+                let detail = format!("from `{}` to `{}`", from.summary(), to.summary());
+                return Err(unknown(*line, detail));
             }
         }
     }
     Ok(actions)
 }
 
-/// What leads from one page to the next: nothing to itself, `None` if there is no such action.
-fn said(from: &Opened, to: &Opened) -> Option<String> {
+/// The action that leads from one page to the next: empty if it is the same page, `None` if there is none.
+fn action_text(from: &Opened, to: &Opened) -> Option<String> {
     use PageName::{Done, Index, ItemPage, ItemSubPage, SearchResults};
     let click = |label: &str| Some(format!("click[{label}]"));
     let is_same_search = from.content.keywords == to.content.keywords;
@@ -146,13 +146,14 @@ fn said(from: &Opened, to: &Opened) -> Option<String> {
 }
 
 impl Opened {
-    /// The text that an address names, which is `/item_sub_page/<session>/<asin>/<keywords>/<page>/<text>/<options>`.
+    /// The text named by the URL, which is
+    /// `/item_sub_page/<session>/<asin>/<keywords>/<page>/<text>/<options>`.
     fn detail(&self) -> Option<Detail> {
         let parts = || self.url.rsplit('/');
         Detail::ALL.into_iter().find(|detail| parts().any(|part| part.eq_ignore_ascii_case(detail.label())))
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let Content { keywords, page, asin, .. } = &self.content;
         match self.page {
             PageName::Index => "index".into(),

@@ -1,31 +1,31 @@
-//! Pages told as text by other shops, in simplified HTML again.
+//! Pages recorded as text, as simplified HTML.
 //!
-//! A [`ShownPage`] is read from either of the original's two manners of telling a page:
+//! A [`ShownPage`] is parsed from one of the original's two text forms:
 //!
 //! ```text
-//! rich     a line a piece; [button] … [button_] and [clicked button] … [clicked button_] around what can be clicked
-//! simple   pieces joined by [SEP], with nothing to tell what can be clicked
+//! rich     one piece a line; [button] … [button_] and [clicked button] … [clicked button_] around clickable pieces
+//! simple   pieces joined by [SEP], without marks of clickable pieces
 //! ```
 //!
-//! The rich one loses nothing that the simplified HTML shows. In the simple one the buttons are known by their words,
-//! products by their ten letters and digits, and choices by where they stand: between `< Prev` and the title. Names of
-//! option groups stand there too; they are known if they are the first piece or among [`GROUPS`], else taken for
-//! choices.
+//! The rich form has everything that simplified HTML shows. In the simple form, buttons are recognized by
+//! their labels, products by their ten letters and digits, and options by their position between `< Prev` and
+//! the title. Names of option groups have the same position; they are recognized if they are the first piece
+//! or in [`GROUPS`], else taken for options.
 
 use webshop_env::{Node, NodeKind};
 
-use crate::prompt_format::shop_r1::html;
+use crate::prompt_format::page_html;
 
-/// A page as somebody told it.
+/// A recorded page.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ShownPage {
     nodes: Vec<Node<'static>>,
 }
 
-/// What stands between pieces in the simple manner.
+/// Separates pieces in the simple form.
 const SEPARATOR: &str = "[SEP]";
 
-/// Names of option groups that are common in the original's catalog.
+/// Common names of option groups in the original's catalog.
 const GROUPS: [&str; 16] = [
     "color",
     "size",
@@ -46,38 +46,38 @@ const GROUPS: [&str; 16] = [
 ];
 
 impl ShownPage {
-    /// Reads either manner.
-    pub fn read(text: &str) -> Self {
+    /// Parses either form.
+    pub(super) fn read(text: &str) -> Self {
         if text.contains(SEPARATOR) { Self::simple(text) } else { Self::rich(text) }
     }
 
     /// The page in simplified HTML.
-    pub fn html(&self) -> String {
-        html(&self.nodes, self.is_door())
+    pub(super) fn html(&self) -> String {
+        page_html(&self.nodes, self.has_search_bar())
     }
 
-    /// What the customer is told to buy, if the page says it.
-    pub fn instruction(&self) -> Option<&str> {
+    /// The instruction, if the page shows it.
+    pub(super) fn instruction(&self) -> Option<&str> {
         let mut rest = self.nodes.iter().map(|node| node.text.as_ref());
         let heading = rest.find(|text| text.starts_with("Instruction:"))?;
         let beside = heading.trim_start_matches("Instruction:").trim();
         if beside.is_empty() { rest.next() } else { Some(beside) }
     }
 
-    /// The product whose title this is.
-    pub fn product_titled(&self, title: &str) -> Option<&str> {
+    /// The product with this title.
+    pub(super) fn product_titled(&self, title: &str) -> Option<&str> {
         let is_it = |pair: &&[Node<'_>]| {
             pair[0].kind == NodeKind::Link && pair[1].text.trim().eq_ignore_ascii_case(title.trim())
         };
         self.nodes.windows(2).find(is_it).map(|pair| pair[0].text.as_ref())
     }
 
-    fn is_door(&self) -> bool {
+    fn has_search_bar(&self) -> bool {
         self.nodes.iter().any(|node| node.kind == NodeKind::Button && node.text == "Search")
     }
 
     fn rich(text: &str) -> Self {
-        // What has been clicked is told first, and again where it stands.
+        // The first lines repeat the clicked labels.
         let lines = text.lines().skip_while(|line| line.starts_with("You have clicked "));
         Self { nodes: lines.filter_map(rich_node).collect() }
     }
@@ -88,7 +88,7 @@ impl ShownPage {
         let place = |wanted: &dyn Fn(&str) -> bool| pieces.iter().position(|piece| wanted(piece));
         let is_item = pieces.last() == Some(&"Buy Now");
         let is_listing = place(&|piece| piece.contains("(Total results: ")).is_some();
-        // On an item page the title is what stands before the price.
+        // On an item page the title is the piece before the price.
         let title = place(&|piece| piece.starts_with("Price: ")).and_then(|at| at.checked_sub(1));
         let choices = match (is_item, place(&|piece| piece == "< Prev"), title) {
             (true, Some(before), Some(title)) => before + 2..title,
@@ -100,14 +100,14 @@ impl ShownPage {
             "Description" | "Features" | "Reviews" | "Attributes" | "Buy Now" if is_item => NodeKind::Button,
             piece if is_listing && is_asin(piece) => NodeKind::Link,
             piece if choices.contains(&at) && !GROUPS.contains(&&*piece.to_lowercase()) => NodeKind::Label,
-            _ => NodeKind::Plain,
+            _ => NodeKind::Text,
         };
         let node = |(at, piece): (usize, &&str)| Node::new(kind(at, piece), piece.to_string(), false);
         Self { nodes: pieces.iter().enumerate().filter_map(node).collect() }
     }
 }
 
-/// A line of the rich manner; none if nothing is to be seen in it.
+/// A line of the rich form; `None` if it is blank.
 fn rich_node(line: &str) -> Option<Node<'static>> {
     let text = line.trim();
     let between = |before: &str, after: &str| Some(text.strip_prefix(before)?.strip_suffix(after)?.trim());
@@ -116,7 +116,7 @@ fn rich_node(line: &str) -> Option<Node<'static>> {
         None => match between("[clicked button]", "[clicked button_]") {
             Some(label) => (label, true),
             None if text.is_empty() => return None,
-            None => return Node::new(NodeKind::Plain, text.to_owned(), false),
+            None => return Node::new(NodeKind::Text, text.to_owned(), false),
         },
     };
     let kind = match line.starts_with(' ') {
@@ -127,7 +127,7 @@ fn rich_node(line: &str) -> Option<Node<'static>> {
     Node::new(kind, label.to_owned(), is_clicked)
 }
 
-/// Whether a piece is the number of a product.
+/// Whether a piece is a product id.
 fn is_asin(piece: &str) -> bool {
     let is_of_asin = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
     piece.len() == 10 && piece.bytes().all(is_of_asin) && piece.bytes().any(|byte| byte.is_ascii_digit())
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_clicked_is_known_by_where_it_stands() {
+    fn clickable_pieces_are_recognized_by_position() {
         let item = "Instruction: [SEP] i want tea [SEP] Back to Search [SEP] < Prev [SEP] flavor [SEP] mint [SEP] size \
                     [SEP] 1 pound [SEP] Green Tea [SEP] Price: $5.00 [SEP] Rating: N.A. [SEP] Description [SEP] \
                     Features [SEP] Reviews [SEP] Buy Now";
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_the_rich_manner_are_understood() {
+    fn marks_of_the_rich_form_are_parsed() {
         let page = ShownPage::read(
             "You have clicked red.\nInstruction:\na lamp\n[button] Back to Search [button_]\ncolor\n  \
              [clicked button] red [clicked button_]\n\n[clicked button] B0LAMP0001 [clicked button_]\nLamp\n",

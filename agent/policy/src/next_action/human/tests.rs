@@ -1,4 +1,4 @@
-//! Pages that were told as text are the pages again.
+//! Pages recorded as text are parsed to the same HTML.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use webshop_env::{Action, Session, Shop};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
 use super::*;
-use crate::expert::{Demonstrator, Manner};
-use crate::prompt_format::Dialect;
+use crate::expert::{Expert, ExpertKind};
+use crate::prompt_format::{PromptFormat, ShopR1Variant};
 
 fn shop() -> Arc<Shop> {
     let data = RawData::embedded(EmbeddedCatalog::Hundred);
@@ -17,16 +17,16 @@ fn shop() -> Arc<Shop> {
 }
 
 #[test]
-fn a_page_told_in_the_rich_manner_is_the_page() {
+fn the_rich_form_of_a_page_gives_its_html() {
     let shop = shop();
-    let demonstrator = Demonstrator::new(&shop, 10);
+    let expert = Expert::new(&shop, 10);
     let mut n_pages = 0;
     for goal in (0..400).step_by(40).map(GoalId) {
         let mut session = Session::start(goal);
-        for turn in demonstrator.trip(goal, Manner::Careful).unwrap_or_default() {
+        for turn in expert.episode(goal, ExpertKind::Thinking).unwrap_or_default() {
             let page = session.page(&shop);
             let shown = ShownPage::read(&page.text_rich());
-            assert_eq!(shown.html(), Dialect::ShopR1.observe(&page));
+            assert_eq!(shown.html(), PromptFormat::ShopR1(ShopR1Variant::AllPages).observation(&page));
             assert_eq!(shown.instruction(), Some(&*shop.goals().get(goal).instruction));
             session.act(&shop, &turn.action);
             n_pages += 1;
@@ -36,13 +36,13 @@ fn a_page_told_in_the_rich_manner_is_the_page() {
 }
 
 #[test]
-fn whatever_is_clicked_can_be_clicked_in_the_simple_manner_too() {
+fn clickable_elements_are_found_in_the_simple_form() {
     let shop = shop();
-    let demonstrator = Demonstrator::new(&shop, 10);
+    let expert = Expert::new(&shop, 10);
     let mut n_clicks = 0;
     for goal in (0..400).step_by(40).map(GoalId) {
         let mut session = Session::start(goal);
-        for turn in demonstrator.trip(goal, Manner::Careful).unwrap_or_default() {
+        for turn in expert.episode(goal, ExpertKind::Thinking).unwrap_or_default() {
             let html = ShownPage::read(&session.page(&shop).text()).html();
             let action = NextAction::of(&turn.action, BuyNowAs::Click).unwrap();
             assert!(crate::next_action::offers(&html, &action), "{action} on {html}");
@@ -54,11 +54,11 @@ fn whatever_is_clicked_can_be_clicked_in_the_simple_manner_too() {
 }
 
 #[test]
-fn price_limits_do_not_tell_wishes_apart() {
-    assert_eq!(wish("Find me a  lamp., and price lower than 30.00 dollars"), "find me a lamp");
-    assert_eq!(wish("find me a lamp"), "find me a lamp");
-    // Recorded once: a change here moves samples between splits.
-    let splits = ["a lamp", "a desk", "a mug", "a bed"].map(|wish| split_of_stranger(wish).to_string());
-    let limited = split_of_stranger("A lamp, and price lower than 5.00 dollars").to_string();
+fn price_limits_do_not_distinguish_instructions() {
+    assert_eq!(without_limit("Find me a  lamp., and price lower than 30.00 dollars"), "find me a lamp");
+    assert_eq!(without_limit("find me a lamp"), "find me a lamp");
+    // Recorded once: a change here moves examples between splits.
+    let splits = ["a lamp", "a desk", "a mug", "a bed"].map(|text| split_of_unknown(text).to_string());
+    let limited = split_of_unknown("A lamp, and price lower than 5.00 dollars").to_string();
     assert_eq!(limited, splits[0]);
 }

@@ -1,280 +1,222 @@
-//! Chats: pages told in messages, and put into tokens by the checkpoint's own template.
+//! Chats: prompts as messages, turned into tokens by the checkpoint's chat template.
 //!
-//! Where a dialect keeps one growing chat, the model reads at each turn only what its template puts behind its
-//! last answer, which stays the tokens that were sampled. That is right only if the template leaves what it has
-//! written alone; whether it does is tried out when a [`ChatVoice`] is made, and a template that writes earlier
-//! turns anew is refused. Text of the shop that spells a special token is told with a space in it, so that no
-//! page can speak as the model or end its turn.
+//! In formats with one growing chat, a turn's prompt tokens are what the template writes after the last
+//! completion, and completions stay the tokens that were sampled. That is correct only if the template leaves
+//! earlier turns unchanged. [`ChatEncoder::new`] checks this and refuses other templates. Special tokens in
+//! page text are broken by a space, so that no page can end the user's turn or speak as the model.
 
-use webshop_lm::LmError;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use webshop_env::{Action, Page};
-
-use crate::policies::lm::LmConfig;
-use crate::policies::lm::action_grammar::Grammar;
-use webshop_lm::{Message, Role};
-use webshop_lm::chat::template::{ChatTemplate, Conversation};
+use webshop_lm::chat::{ChatTemplate, TemplateInput};
 use webshop_lm::checkpoint::StopTokens;
-use webshop_lm::{Constraint, Thought, ThoughtStart};
-use crate::prompt_format::{Dialect, History, Utterance};
-use crate::prompt_format::conversation::Dialogue;
+use webshop_lm::chat::{Message, Role};
+use webshop_lm::{Constraint, Context, LmError, Qwen2Config, BpeTokenizer, Thought, ThoughtStart};
+
 use crate::episode::PromptStamp;
 use crate::error::AgentError;
-use webshop_lm::Context;
-use crate::policies::LaneView;
-use webshop_lm::Qwen2Config;
-use webshop_lm::ShopTokenizer;
+use crate::policies::lm::action_grammar::ActionGrammar;
+use crate::policies::lm::config::LmConfig;
+use crate::policies::lm::encoder::TurnEncoder;
+use crate::policies::policy::LaneView;
+use crate::prompt_format::{Conversation, History, ParsedCompletion, PromptFormat};
 
-/// Stands for an answer where a template is asked what it puts behind one.
-const ANSWER: &str = "answer";
+/// The completion by which a template is probed.
+const PLACEHOLDER: &str = "answer";
 
-/// How a checkpoint chats.
+/// Prompt format, chat template and stop tokens of a checkpoint.
 #[derive(Clone, Debug)]
 pub struct ChatFormat {
-    /// What is said.
-    pub dialect: Dialect,
-    /// How messages become text.
+    /// The prompt format.
+    pub prompt_format: PromptFormat,
+    /// The chat template.
     pub template: ChatTemplate,
-    /// Tokens that end an answer, the one that the template writes behind answers first.
+    /// The tokens that end a completion, first the one that the template writes after completions.
     pub stop_ids: Vec<u32>,
 }
 
 impl ChatFormat {
-    /// How the checkpoint in `folder`, with this configuration and tokenizer, chats in `dialect`.
+    /// The chat format of the checkpoint in `folder`.
     ///
-    /// Fails if it has no chat template, or none that writes a stop token behind answers.
+    /// # Errors
+    /// If it has no chat template, or the template writes no stop token after completions.
     pub fn load(
         folder: &Path,
-        dialect: Dialect,
+        prompt_format: PromptFormat,
         config: &Qwen2Config,
-        tokenizer: &ShopTokenizer,
+        tokenizer: &BpeTokenizer,
     ) -> Result<Self, AgentError> {
         let template = ChatTemplate::load(folder)?;
         let mut stop_ids = StopTokens::load(folder, config, tokenizer)?.ids().to_vec();
-        let told = [Message::text(Role::User, "question"), Message::text(Role::Assistant, ANSWER)];
-        let text = template.render(&Conversation {
-            messages: told.iter().map(Message::to_template).collect(),
-            ..Conversation::default()
+        let probe = [Message::text(Role::User, "question"), Message::text(Role::Assistant, PLACEHOLDER)];
+        let text = template.render(&TemplateInput {
+            messages: probe.iter().map(Message::to_template).collect(),
+            ..TemplateInput::default()
         })?;
-        let behind = text.rsplit_once(ANSWER).map_or("", |(_, behind)| behind);
-        let ends = |id: &u32| tokenizer.token(*id).is_some_and(|token| behind.starts_with(&token));
-        let first = stop_ids.iter().position(ends).ok_or_else(|| {
-            let spelled: Vec<_> = stop_ids.iter().filter_map(|id| tokenizer.token(*id)).collect();
+        let rest = text.rsplit_once(PLACEHOLDER).map_or("", |(_, rest)| rest);
+        let is_next = |id: &u32| tokenizer.token(*id).is_some_and(|token| rest.starts_with(&token));
+        let first = stop_ids.iter().position(is_next).ok_or_else(|| {
+            let tokens: Vec<_> = stop_ids.iter().filter_map(|id| tokenizer.token(*id)).collect();
             LmError::ChatTemplate(format!(
-                "it writes `{}` behind an answer, which is none of the tokens that end a turn: {spelled:?}; \
+                "the template writes `{}` after a completion, which is not a stop token of {tokens:?}; \
                  correct `eos_token_id` in `generation_config.json`",
-                behind.trim_end()
+                rest.trim_end()
             ))
         })?;
         stop_ids.swap(0, first);
-        Ok(Self { dialect, template, stop_ids })
+        Ok(Self { prompt_format, template, stop_ids })
     }
 
-    /// The dialect's version, and a digest of the template.
+    /// The version of the prompt format and a digest of the template.
+    ///
+    /// # Errors
+    /// If the template has no source for this format.
     pub fn version(&self) -> Result<String, AgentError> {
-        let digest = Sha256::digest(self.template.source(self.dialect.tools().is_some())?);
-        let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        Ok(format!("{}+template-{digest}", self.dialect.version()))
-    }
-
-    fn stamp(&self) -> Result<PromptStamp, AgentError> {
-        Ok(PromptStamp::of_words(self.dialect, self.version()?))
+        let digest = Sha256::digest(self.template.source(self.prompt_format.tools().is_some())?);
+        let digest = webshop_products::hex(&digest[..4]);
+        Ok(format!("{}+template-{digest}", self.prompt_format.version()))
     }
 }
 
-/// Tells trips in messages, a dialogue for each lane.
+/// Encodes pages as messages of a chat, with a conversation per lane.
 #[derive(Clone, Debug)]
-pub struct ChatVoice<'a> {
-    tokenizer: &'a ShopTokenizer,
+pub(super) struct ChatEncoder<'a> {
+    tokenizer: &'a BpeTokenizer,
     format: &'a ChatFormat,
     stamp: PromptStamp,
-    /// Spelled out, none empty.
+    /// The special tokens as text, none empty.
     specials: Vec<String>,
-    grammar: Option<Grammar>,
-    /// Tokens of a prompt that stands alone, behind which an answer of any length fits.
+    grammar: Option<ActionGrammar>,
+    /// The most tokens of a rebuilt prompt that leave room for a completion of the greatest length.
     longest_prompt: usize,
-    lanes: Vec<Option<Lane>>,
+    lanes: Vec<Option<LaneMemory>>,
 }
 
-/// A trip that is being told.
+/// The conversation on a lane.
 #[derive(Clone, Debug)]
-struct Lane {
-    dialogue: Dialogue,
-    /// What the template made of it for the last turn, with [`ANSWER`] for each answer.
-    told: String,
-    /// The last token of the last answer.
+struct LaneMemory {
+    conversation: Conversation,
+    /// The last prompt as text, with [`PLACEHOLDER`] for each completion.
+    rendered: String,
+    /// The last token of the last completion; `None` before the first.
     last_id: Option<u32>,
 }
 
-impl<'a> ChatVoice<'a> {
-    pub fn new(
-        tokenizer: &'a ShopTokenizer,
+impl<'a> ChatEncoder<'a> {
+    pub(super) fn new(
+        tokenizer: &'a BpeTokenizer,
         format: &'a ChatFormat,
         config: &LmConfig,
     ) -> Result<Self, AgentError> {
         let Some(&stop_id) = format.stop_ids.first() else {
-            return Err(LmError::Tokenizer("the checkpoint names no token that ends an answer".into()).into());
+            return Err(LmError::Tokenizer("the checkpoint has no stop token".into()).into());
         };
         let specials = tokenizer.special_ids().iter().filter_map(|id| tokenizer.token(*id));
-        let mut voice = Self {
+        let mut encoder = Self {
             tokenizer,
             format,
-            stamp: format.stamp()?,
+            stamp: PromptStamp::new(format.prompt_format, format.version()?),
             specials: specials.filter(|token| !token.is_empty()).collect(),
             grammar: None,
             longest_prompt: config.max_context.saturating_sub(config.max_turn_tokens),
             lanes: Vec::new(),
         };
-        voice.try_template()?;
+        encoder.check_template()?;
         if config.constrained {
-            let form = format.dialect.form();
+            let form = format.prompt_format.form();
             let thought = form
                 .thought
                 .map(|tags| Thought::new(tokenizer, tags, ThoughtStart::Required, &[], form.forbidden));
             let (thought, stop) = (thought.transpose()?, tokenizer.decode(&[stop_id]));
-            let say = |action: &Action| voice.acted(action);
+            let encode = |action: &Action| encoder.encode_action(action);
             let max_tokens = config.max_turn_tokens;
-            voice.grammar = Some(Grammar::new(tokenizer, format.dialect, thought, &stop, max_tokens, say)?);
+            let prompt_format = format.prompt_format;
+            encoder.grammar =
+                Some(ActionGrammar::new(tokenizer, prompt_format, thought, &stop, max_tokens, encode)?);
         }
-        Ok(voice)
+        Ok(encoder)
     }
 
-    pub fn stamp(&self) -> PromptStamp {
-        self.stamp.clone()
+    pub(super) fn prompt_format(&self) -> PromptFormat {
+        self.format.prompt_format
     }
 
-    pub fn stop_ids(&self) -> &[u32] {
-        &self.format.stop_ids
-    }
-
-    pub fn dialect(&self) -> Dialect {
-        self.format.dialect
-    }
-
-    /// A prompt that stands alone, in tokens: without as few of the `n_past` pages, oldest first, as leave room for an
-    /// answer. Without all of them if that is not enough. `forgetting` tells it without the first so many.
-    pub fn fitting(
+    /// The tokens of a rebuilt prompt, without as few pages, oldest first, as leave room for a completion;
+    /// without all of them if that is not enough. `messages_without(n)` renders the prompt without its first
+    /// `n` of `n_past` pages.
+    pub(super) fn encode_fitting(
         &self,
         n_past: usize,
-        forgetting: impl Fn(usize) -> Result<Vec<Message>, AgentError>,
+        messages_without: impl Fn(usize) -> Result<Vec<Message>, AgentError>,
     ) -> Result<Vec<u32>, AgentError> {
-        let n_forgettable = self.format.dialect.n_forgettable(n_past);
-        let mut n_forgotten = 0;
+        let n_droppable = self.format.prompt_format.n_droppable(n_past);
+        let mut n_dropped = 0;
         loop {
-            let ids = self.tokenizer.encode(&self.render(&forgetting(n_forgotten)?)?)?;
-            if ids.len() <= self.longest_prompt || n_forgotten == n_forgettable {
+            let ids = self.tokenizer.encode(&self.render(&messages_without(n_dropped)?)?)?;
+            if ids.len() <= self.longest_prompt || n_dropped == n_droppable {
                 return Ok(ids);
             }
-            n_forgotten += 1;
+            n_dropped += 1;
         }
     }
 
-    pub fn begin(&mut self, n_lanes: usize) {
-        self.lanes.clear();
-        self.lanes.resize_with(n_lanes, || None);
-    }
-
-    pub fn enter(&mut self, lane: usize) {
-        self.lanes[lane] = None;
-    }
-
-    pub fn tell(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError> {
-        let dialect = self.format.dialect;
-        let mut lane = self.lanes[view.lane].take().unwrap_or_else(|| Lane {
-            dialogue: Dialogue::new(dialect, view.instruction().into(), view.max_steps),
-            told: String::new(),
-            last_id: None,
-        });
-        lane.dialogue.see(view.page, view.noop.copied());
-        let told = match dialect.history() {
-            History::Retold => {
-                let forgetting = |n| Ok(dialect.messages_forgetting(&lane.dialogue, n));
-                (Context::Alone, self.fitting(lane.dialogue.past().len(), forgetting)?)
-            }
-            History::Kept => {
-                let mut messages = lane.dialogue.messages();
-                let answers = messages.iter_mut().rev().filter(|message| message.role == Role::Assistant);
-                for answer in answers.take(lane.dialogue.past().len()) {
-                    *answer = Message::text(Role::Assistant, ANSWER);
-                }
-                let text = self.render(&messages)?;
-                let new = self.behind(&lane, &text)?.to_owned();
-                lane.told = text;
-                (Context::Kept, self.tokenizer.encode(&new)?)
-            }
-        };
-        self.lanes[view.lane] = Some(lane);
-        Ok(told)
-    }
-
-    pub fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
-        let grammar = self.grammar.as_ref();
-        grammar.map(|grammar| grammar.constraint(page, |action| self.acted(action))).transpose()
-    }
-
-    /// What was said, without the token that ended it.
-    pub fn words_of<'i>(&self, ids: &'i [u32]) -> &'i [u32] {
+    /// A completion's tokens without the stop token.
+    pub(super) fn strip_stop<'i>(&self, ids: &'i [u32]) -> &'i [u32] {
         match ids.split_last() {
-            Some((last, words)) if self.format.stop_ids.contains(last) => words,
+            Some((last, rest)) if self.format.stop_ids.contains(last) => rest,
             _ => ids,
         }
     }
 
-    pub fn hear(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
-        let answer = self.tokenizer.decode(self.words_of(ids));
-        let lane = self.lanes[view.lane].as_mut().expect("a page was told before an answer is heard");
-        lane.last_id = ids.last().copied();
-        let utterance = lane.dialogue.say(Message::text(Role::Assistant, answer.as_str()), view.page);
-        (answer, utterance)
-    }
-
-    /// What is new in `text` since the last answer of the lane; all of it before the first.
-    fn behind<'t>(&self, lane: &Lane, text: &'t str) -> Result<&'t str, AgentError> {
+    /// What is new in the prompt `text` since the last completion of the lane; all of it before the first.
+    fn new_text<'t>(&self, lane: &LaneMemory, text: &'t str) -> Result<&'t str, AgentError> {
         let Some(last_id) = lane.last_id else { return Ok(text) };
-        let new = text.strip_prefix(&lane.told).and_then(|rest| rest.strip_prefix(ANSWER));
-        let new = new.ok_or_else(|| self.rewrites())?;
-        // The template ends an answer itself, unless the model did.
+        let new = text.strip_prefix(&lane.rendered).and_then(|rest| rest.strip_prefix(PLACEHOLDER));
+        let new = new.ok_or_else(|| self.changes_turns())?;
+        // The template ends the completion, unless the model did.
         let stop = self.tokenizer.decode(&[last_id]);
         let has_stopped = self.format.stop_ids.contains(&last_id);
         Ok(if has_stopped { new.strip_prefix(&stop).unwrap_or(new) } else { new })
     }
 
-    /// The tokens of an answer with this thought and action, and of its end.
-    pub fn answer(&self, thought: &str, action: &Action) -> Result<Vec<u32>, AgentError> {
-        self.said(&self.format.dialect.say(thought, action), &format!("{thought}{action}"))
+    /// The tokens of the completion with this thought and action, and of its end.
+    pub(super) fn encode_turn(&self, thought: &str, action: &Action) -> Result<Vec<u32>, AgentError> {
+        let text = self.format.prompt_format.render_completion(thought, action);
+        self.encode_completion(&text, &format!("{thought}{action}"))
     }
 
-    /// The tokens of the part of it behind the thought.
-    fn acted(&self, action: &Action) -> Result<Vec<u32>, AgentError> {
-        self.said(&self.format.dialect.say_action(action), &action.to_string())
+    /// The tokens of the part after the thought, and of its end.
+    fn encode_action(&self, action: &Action) -> Result<Vec<u32>, AgentError> {
+        let text = self.format.prompt_format.render_action(action);
+        self.encode_completion(&text, &action.to_string())
     }
 
-    /// The tokens that say `text` and end the turn; `words` are the part of it that are not the dialect's own.
-    pub(super) fn said(&self, text: &str, words: &str) -> Result<Vec<u32>, AgentError> {
-        let is_harmless = !self.specials.iter().any(|special| words.contains(special));
-        let ids = if is_harmless { self.tokenizer.encode(text) } else { self.tokenizer.encode_plain(text) };
+    /// The tokens of the completion `text` and its end. `free` is the part of it that is not fixed by the
+    /// format.
+    pub(super) fn encode_completion(&self, text: &str, free: &str) -> Result<Vec<u32>, AgentError> {
+        let has_special = self.specials.iter().any(|special| free.contains(special));
+        let ids = if has_special { self.tokenizer.encode_text(text) } else { self.tokenizer.encode(text) };
         let mut ids = ids?;
         ids.extend(self.format.stop_ids.first());
         Ok(ids)
     }
 
     pub(super) fn render(&self, messages: &[Message]) -> Result<String, AgentError> {
-        let written = messages.iter().map(|message| {
-            let content = self.disarmed(&message.content);
+        let messages = messages.iter().map(|message| {
+            let content = self.without_specials(&message.content);
             Message { content, ..message.clone() }.to_template()
         });
-        Ok(self.format.template.render(&Conversation {
-            messages: written.collect(),
-            tools: self.format.dialect.tools(),
+        Ok(self.format.template.render(&TemplateInput {
+            messages: messages.collect(),
+            tools: self.format.prompt_format.tools(),
             add_generation_prompt: true,
-            ..Conversation::default()
+            ..TemplateInput::default()
         })?)
     }
 
-    /// Text in which no special token is spelled.
-    fn disarmed(&self, text: &str) -> String {
+    /// `text` with a space in each special token.
+    fn without_specials(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for special in self.specials.iter().filter(|special| special.chars().count() > 1) {
             if text.contains(special.as_str()) {
@@ -285,36 +227,98 @@ impl<'a> ChatVoice<'a> {
         text
     }
 
-    /// Whether what the template writes behind an answer is all it changes, tried on one with a thought.
-    fn try_template(&self) -> Result<(), AgentError> {
-        let dialect = self.format.dialect;
-        let said = dialect.say("a thought", &Action::Click("this".into()));
+    /// Checks, with a completion that has a thought, that the template leaves earlier turns unchanged.
+    fn check_template(&self) -> Result<(), AgentError> {
+        let prompt_format = self.format.prompt_format;
+        let completion = prompt_format.render_completion("a thought", &Action::Click("this".into()));
         let mut messages = vec![Message::text(Role::User, "one")];
         let before = self.render(&messages)?;
-        if dialect.history() == History::Retold {
+        if prompt_format.history() == History::Rebuild {
             return Ok(());
         }
-        messages.extend([Message::text(Role::Assistant, &said), Message::text(Role::User, "two")]);
-        // Spelled as it is: what is tried is what the template does to an answer, not to a page.
-        let written = messages.iter().map(Message::to_template).collect();
-        let after = self.format.template.render(&Conversation {
-            messages: written,
-            tools: dialect.tools(),
+        messages.extend([Message::text(Role::Assistant, &completion), Message::text(Role::User, "two")]);
+        // Special tokens are kept: the check is about completions, not about pages.
+        let after = self.format.template.render(&TemplateInput {
+            messages: messages.iter().map(Message::to_template).collect(),
+            tools: prompt_format.tools(),
             add_generation_prompt: true,
-            ..Conversation::default()
+            ..TemplateInput::default()
         })?;
-        let rest = after.strip_prefix(&before).and_then(|rest| rest.strip_prefix(&said));
-        rest.map(|_| ()).ok_or_else(|| self.rewrites())
+        let rest = after.strip_prefix(&before).and_then(|rest| rest.strip_prefix(&completion));
+        rest.map(|_| ()).ok_or_else(|| self.changes_turns())
     }
 
-    fn rewrites(&self) -> AgentError {
+    fn changes_turns(&self) -> AgentError {
         LmError::ChatTemplate(format!(
-            "the chat template writes earlier turns anew when the chat goes on, so that a trip in the dialect `{}` \
-             would not be the tokens that were read and said; choose one whose prompts stand alone, `{}` or `{}`",
-            self.format.dialect,
-            Dialect::VerlAgent,
-            Dialect::ShopR1
+            "the chat template changes earlier turns when messages are appended, so the prompt format `{}` would \
+             train on tokens that were never sampled; use a format with one prompt per turn: `verl-agent` or \
+             `shop-r1`",
+            self.format.prompt_format,
         ))
         .into()
+    }
+}
+
+impl TurnEncoder for ChatEncoder<'_> {
+    fn stamp(&self) -> PromptStamp {
+        self.stamp.clone()
+    }
+
+    fn stop_ids(&self) -> &[u32] {
+        &self.format.stop_ids
+    }
+
+    fn begin(&mut self, n_lanes: usize) {
+        self.lanes.clear();
+        self.lanes.resize_with(n_lanes, || None);
+    }
+
+    fn enter(&mut self, lane: usize) {
+        self.lanes[lane] = None;
+    }
+
+    fn encode(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError> {
+        let prompt_format = self.format.prompt_format;
+        let mut lane = self.lanes[view.lane].take().unwrap_or_else(|| LaneMemory {
+            conversation: Conversation::new(view.instruction().into(), view.max_steps),
+            rendered: String::new(),
+            last_id: None,
+        });
+        prompt_format.add_page(&mut lane.conversation, view.page, view.noop);
+        let n_past = lane.conversation.past().len();
+        let prompt = match prompt_format.history() {
+            History::Rebuild => {
+                let messages_without = |n| Ok(prompt_format.messages_without(&lane.conversation, n));
+                (Context::Fresh, self.encode_fitting(n_past, messages_without)?)
+            }
+            History::Append => {
+                let mut messages = prompt_format.messages(&lane.conversation);
+                let completions = messages.iter_mut().rev().filter(|message| message.role == Role::Assistant);
+                for completion in completions.take(n_past) {
+                    *completion = Message::text(Role::Assistant, PLACEHOLDER);
+                }
+                let text = self.render(&messages)?;
+                let new = self.new_text(&lane, &text)?.to_owned();
+                lane.rendered = text;
+                (Context::Continue, self.tokenizer.encode(&new)?)
+            }
+        };
+        self.lanes[view.lane] = Some(lane);
+        Ok(prompt)
+    }
+
+    fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
+        let grammar = self.grammar.as_ref();
+        grammar.map(|grammar| grammar.constraint(page, |action| self.encode_action(action))).transpose()
+    }
+
+    fn decode(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, ParsedCompletion) {
+        let text = self.tokenizer.decode(self.strip_stop(ids));
+        let lane = self.lanes[view.lane].as_mut().expect("a page is encoded before a completion is decoded");
+        lane.last_id = ids.last().copied();
+        let completion = Message::text(Role::Assistant, text.as_str());
+        let prompt_format = self.format.prompt_format;
+        let parsed = prompt_format.add_completion(&mut lane.conversation, completion, view.page);
+        (text, parsed)
     }
 }

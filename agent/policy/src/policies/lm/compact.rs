@@ -1,81 +1,91 @@
-//! The plain dialect: pages laid out token by token, see [`crate::prompt_format::compact_renderer`].
+//! The encoder of the prompt format `compact`.
 
 use webshop_env::{Action, Page, SearchPage};
+use webshop_lm::{Constraint, Context, BpeTokenizer, Thought, ThoughtStart};
 
-use crate::policies::lm::LmConfig;
-use crate::policies::lm::action_grammar::Grammar;
-use webshop_lm::{Constraint, Thought, ThoughtStart};
-use crate::prompt_format::{Dialect, Utterance, compact as plain};
 use crate::episode::PromptStamp;
 use crate::error::AgentError;
-use webshop_lm::Context;
-use crate::policies::LaneView;
-use crate::prompt_format::compact_renderer::{END, END_THINK, PromptConfig, THINK, Transcriber, encode, mark};
-use webshop_lm::ShopTokenizer;
+use crate::policies::lm::action_grammar::ActionGrammar;
+use crate::policies::lm::config::LmConfig;
+use crate::policies::lm::encoder::TurnEncoder;
+use crate::policies::policy::LaneView;
+use crate::prompt_format::compact::{
+    CompactRenderer, END, END_THINK, PromptConfig, THINK, encode_pieces, mark, parse, render_completion,
+};
+use crate::prompt_format::{ParsedCompletion, PromptFormat};
 
-/// Reads pages aloud, a reader for each lane.
+/// Encodes pages in the layout of [`CompactRenderer`].
 #[derive(Debug)]
-pub struct PlainVoice<'a> {
-    tokenizer: &'a ShopTokenizer,
+pub(super) struct CompactEncoder<'a> {
+    tokenizer: &'a BpeTokenizer,
     prompt: PromptConfig,
     stop_ids: [u32; 1],
-    grammar: Option<Grammar>,
-    readers: Vec<Transcriber>,
+    grammar: Option<ActionGrammar>,
+    /// One per lane.
+    renderers: Vec<CompactRenderer>,
 }
 
-impl<'a> PlainVoice<'a> {
-    pub fn new(tokenizer: &'a ShopTokenizer, config: &LmConfig) -> Result<Self, AgentError> {
+impl<'a> CompactEncoder<'a> {
+    pub(super) fn new(tokenizer: &'a BpeTokenizer, config: &LmConfig) -> Result<Self, AgentError> {
         let marks = (1..=config.prompt.results_shown)
             .map(|k| tokenizer.special_id(&mark(k)))
             .collect::<Result<Vec<_>, _>>()?;
         let (prompt, stop_ids) = (config.prompt, [tokenizer.special_id(END)?]);
-        let mut voice = Self { tokenizer, prompt, stop_ids, grammar: None, readers: Vec::new() };
+        let mut encoder = Self { tokenizer, prompt, stop_ids, grammar: None, renderers: Vec::new() };
         if config.constrained {
             let thought = Thought::new(tokenizer, (THINK, END_THINK), ThoughtStart::Offered, &marks, &[])?;
-            // Buttons are told by no mark, whatever the page.
+            // A button is rendered in the same way on every page.
             let page = Page::Search(SearchPage { instruction: "".into() });
-            let say = |action: &Action| voice.said(action, &page);
-            let max_tokens = config.max_turn_tokens;
-            let grammar = Grammar::new(tokenizer, Dialect::Plain, Some(thought), END, max_tokens, say)?;
-            voice.grammar = Some(grammar);
+            let encode = |action: &Action| encoder.encode_action(action, &page);
+            let grammar = ActionGrammar::new(
+                tokenizer,
+                PromptFormat::Compact,
+                Some(thought),
+                END,
+                config.max_turn_tokens,
+                encode,
+            )?;
+            encoder.grammar = Some(grammar);
         }
-        Ok(voice)
+        Ok(encoder)
     }
 
-    pub fn stamp() -> PromptStamp {
-        PromptStamp::of_words(Dialect::Plain, Dialect::Plain.version())
+    /// The tokens of `action` on `page`, the end token included.
+    fn encode_action(&self, action: &Action, page: &Page) -> Result<Vec<u32>, AgentError> {
+        encode_pieces(self.tokenizer, &render_completion("", action, page))
+    }
+}
+
+impl TurnEncoder for CompactEncoder<'_> {
+    fn stamp(&self) -> PromptStamp {
+        PromptStamp::new(PromptFormat::Compact, PromptFormat::Compact.version())
     }
 
-    pub fn stop_ids(&self) -> &[u32] {
+    fn stop_ids(&self) -> &[u32] {
         &self.stop_ids
     }
 
-    pub fn begin(&mut self, n_lanes: usize) {
-        self.readers = vec![Transcriber::new(self.prompt); n_lanes];
+    fn begin(&mut self, n_lanes: usize) {
+        self.renderers = vec![CompactRenderer::new(self.prompt); n_lanes];
     }
 
-    pub fn enter(&mut self, lane: usize) {
-        self.readers[lane] = Transcriber::new(self.prompt);
+    fn enter(&mut self, lane: usize) {
+        self.renderers[lane] = CompactRenderer::new(self.prompt);
     }
 
-    pub fn tell(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError> {
-        let pieces = self.readers[view.lane].read(view.shop.catalog(), view.page, view.noop);
-        Ok((Context::Kept, encode(self.tokenizer, &pieces)?))
+    fn encode(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError> {
+        let pieces = self.renderers[view.lane].render(view.page, view.noop);
+        Ok((Context::Continue, encode_pieces(self.tokenizer, &pieces)?))
     }
 
-    pub fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
+    fn constraint(&self, page: &Page) -> Result<Option<Constraint>, AgentError> {
         let grammar = self.grammar.as_ref();
-        grammar.map(|grammar| grammar.constraint(page, |action| self.said(action, page))).transpose()
+        grammar.map(|grammar| grammar.constraint(page, |action| self.encode_action(action, page))).transpose()
     }
 
-    pub fn hear(tokenizer: &ShopTokenizer, view: &LaneView<'_>, ids: &[u32]) -> (String, Utterance) {
-        let answer = tokenizer.decode(ids);
-        let utterance = plain::parse(&answer, view.page);
-        (answer, utterance)
-    }
-
-    /// The tokens that say `action` on `page` and end the turn.
-    fn said(&self, action: &Action, page: &Page) -> Result<Vec<u32>, AgentError> {
-        encode(self.tokenizer, &plain::utterance(&[], action, page))
+    fn decode(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, ParsedCompletion) {
+        let text = self.tokenizer.decode(ids);
+        let parsed = parse(&text, view.page);
+        (text, parsed)
     }
 }

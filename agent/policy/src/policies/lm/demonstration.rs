@@ -1,85 +1,84 @@
-//! Demonstrations in chats: the tokens that a model would have read and said, had it made the trip.
-//!
-//! A [`ChatDemonstrator`] leads the voice of a [`ChatFormat`] through a trip that is known: it is told every page as in
-//! a rollout, and what is done is put into its mouth. A turn that the dialect would understand otherwise makes the trip
-//! no demonstration.
+//! Demonstrations as chats: the tokens that a model would have read and sampled.
 
 use webshop_env::{Session, Shop};
+use webshop_lm::{Context, BpeTokenizer};
 use webshop_products::GoalId;
 
-use crate::policies::lm::LmConfig;
-use crate::policies::lm::chat::{ChatFormat, ChatVoice};
-use crate::expert::DemonstratedTurn;
 use crate::episode::EpisodeCoordinates;
 use crate::error::AgentError;
-use webshop_lm::Context;
-use crate::policies::LaneView;
-use crate::prompt_format::compact_renderer::Piece;
-use webshop_lm::ShopTokenizer;
+use crate::expert::ExpertTurn;
+use crate::policies::lm::chat::{ChatEncoder, ChatFormat};
+use crate::policies::lm::config::LmConfig;
+use crate::policies::lm::encoder::TurnEncoder;
+use crate::policies::policy::LaneView;
 
-/// Puts demonstrated trips into the tokens of a chat.
+/// Encodes demonstrations as tokens of a chat.
 #[derive(Clone, Debug)]
-pub struct ChatDemonstrator<'a> {
-    voice: ChatVoice<'a>,
+pub struct DemonstrationRenderer<'a> {
+    encoder: ChatEncoder<'a>,
     max_steps: u32,
 }
 
-/// A demonstrated turn in tokens.
+/// A demonstrated turn as tokens.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ToldTurn {
-    /// What stands before the prompt.
+pub struct RenderedTurn {
+    /// Whether the prompt continues the context of the previous turn.
     pub context: Context,
-    /// What is read.
+    /// The prompt tokens that are new in this turn.
     pub prompt_ids: Vec<u32>,
-    /// What is said, with the token that ends it.
-    pub said_ids: Vec<u32>,
+    /// The completion with its stop token.
+    pub completion_ids: Vec<u32>,
 }
 
-impl<'a> ChatDemonstrator<'a> {
-    /// For trips of at most `max_steps` actions, of which prompts may speak.
+impl<'a> DemonstrationRenderer<'a> {
+    /// A renderer for episodes of at most `max_steps` actions, a number that prompts may contain.
+    ///
+    /// # Errors
+    /// As [`LmPolicy::chat`](crate::LmPolicy::chat).
     pub fn new(
-        tokenizer: &'a ShopTokenizer,
+        tokenizer: &'a BpeTokenizer,
         format: &'a ChatFormat,
         config: &LmConfig,
         max_steps: u32,
     ) -> Result<Self, AgentError> {
-        Ok(Self { voice: ChatVoice::new(tokenizer, format, config)?, max_steps })
+        Ok(Self { encoder: ChatEncoder::new(tokenizer, format, config)?, max_steps })
     }
 
-    /// The turns of a trip for `goal` in tokens; `None` if the dialect has no words for one of them.
-    pub fn tell(
+    /// The turns of a demonstration for `goal` as tokens. `None` if the prompt format would parse a
+    /// completion as another action.
+    ///
+    /// # Errors
+    /// If a prompt cannot be rendered or encoded.
+    pub fn render(
         &self,
         shop: &Shop,
         goal: GoalId,
-        turns: &[DemonstratedTurn],
-    ) -> Result<Option<Vec<ToldTurn>>, AgentError> {
-        let mut voice = self.voice.clone();
-        voice.begin(1);
-        let mut session = Session::start(goal);
-        let mut told = Vec::with_capacity(turns.len());
-        for (turn, demonstrated) in turns.iter().enumerate() {
-            let page = session.page(shop);
+        turns: &[ExpertTurn],
+    ) -> Result<Option<Vec<RenderedTurn>>, AgentError> {
+        let mut encoder = self.encoder.clone();
+        encoder.begin(1);
+        let mut rendered = Vec::with_capacity(turns.len());
+        let walk = Session::walk(shop, goal, turns.iter().map(|turn| &turn.action));
+        for ((number, turn), before) in turns.iter().enumerate().zip(walk) {
             let view = LaneView {
                 lane: 0,
                 coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
                 shop,
-                session: &session,
-                page: &page,
+                session: &before.session,
+                page: &before.page,
                 noop: None,
-                turn,
+                turn: number,
                 max_steps: self.max_steps,
             };
-            let (context, prompt_ids) = voice.tell(&view)?;
-            let thought: String = demonstrated.thought.iter().map(Piece::text).collect();
-            let reason = voice.dialect().reason(thought.trim(), &demonstrated.action);
-            let said_ids = voice.answer(&reason, &demonstrated.action)?;
-            let (_, utterance) = voice.hear(&view, &said_ids);
-            if !utterance.is_well_formed || utterance.action != demonstrated.action {
+            let (context, prompt_ids) = encoder.encode(&view)?;
+            let thought = encoder.prompt_format().demonstrated_thought(&turn.thought, &turn.action);
+            let completion_ids = encoder.encode_turn(&thought, &turn.action)?;
+            let (_, parsed) = encoder.decode(&view, &completion_ids);
+            if !parsed.is_well_formed || parsed.action != turn.action {
                 return Ok(None);
             }
-            told.push(ToldTurn { context, prompt_ids, said_ids });
-            session.act(shop, &demonstrated.action);
+            rendered.push(RenderedTurn { context, prompt_ids, completion_ids });
         }
-        Ok(Some(told))
+        Ok(Some(rendered))
     }
 }

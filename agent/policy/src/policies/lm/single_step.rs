@@ -1,142 +1,168 @@
-//! Recorded steps, asked about one by one: in tokens, and answered by a model.
+//! Single-step prompts as tokens, and sampled completions.
 //!
-//! An [`Interviewer`] puts [`Sample`]s into the tokens of a chat, the way a rollout in the same dialect would have put the
-//! same visit, and reads what a model answers. Prompts that leave no room for an answer lose their oldest pages first; what
-//! is too long without them too is told as [`Interviewer::ask`] says it, and dropped by whoever asks.
-//!
-//! [`Interviewer::answers`] has a model answer, several times each. An answer depends on its prompt, the sampler and its
-//! coordinates alone.
+//! A [`SingleStepSampler`] encodes the prompt of an [`Example`] as a rollout in the same prompt format would
+//! encode the same session. Prompts without room for a completion drop their oldest pages. A completion
+//! depends only on its prompt, the sampler and its coordinates.
 
+use webshop_lm::Certainty;
+use webshop_lm::{
+    Completion, Context, Engine, Generator, GeneratorConfig, Request, SamplingCoordinates, BpeTokenizer,
+};
 use webshop_products::Seed;
 
-use crate::policies::lm::LmConfig;
-use crate::policies::lm::chat::{ChatFormat, ChatVoice};
-use webshop_lm::Engine;
 use crate::error::AgentError;
-use webshop_lm::{Completion, Context, Generator, GeneratorConfig, Request};
-use webshop_lm::SamplingCoordinates;
-use webshop_lm::generation::self_certainty::Certainty;
-use crate::next_action::Sample;
-use webshop_lm::ShopTokenizer;
+use crate::next_action::example::Example;
+use crate::policies::lm::chat::{ChatEncoder, ChatFormat};
+use crate::policies::lm::config::LmConfig;
+use crate::policies::lm::encoder::TurnEncoder;
+use crate::prompt_format::PromptFormat;
 
-/// Asks about single steps in a dialect of Shop-R1's.
+/// Encodes single-step prompts in a format of Shop-R1, and samples completions.
 #[derive(Clone, Debug)]
-pub struct Interviewer<'a> {
-    voice: ChatVoice<'a>,
-    tokenizer: &'a ShopTokenizer,
+pub struct SingleStepSampler<'a> {
+    encoder: ChatEncoder<'a>,
+    tokenizer: &'a BpeTokenizer,
     config: LmConfig,
-    /// Whether prompts tell past rationales.
-    recalling: bool,
+    /// Whether prompts contain past rationales.
+    with_rationales: bool,
 }
 
-/// What is asked.
+/// A prompt to complete.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question<'q> {
+pub struct SingleStepPrompt<'q> {
     /// The prompt.
     pub prompt_ids: &'q [u32],
-    /// Where its answers are drawn; `sample` counts up from here.
+    /// The address of the first completion's draws; `sample` counts up from here.
     pub coordinates: SamplingCoordinates,
 }
 
-impl<'a> Interviewer<'a> {
-    /// In the words of `format`.
+/// How completions of [`SingleStepPrompt`]s are sampled.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleOptions {
+    /// Completions per prompt.
+    pub n_samples: usize,
+    /// Prompts computed at once.
+    pub lanes: usize,
+    /// The seed of the draws.
+    pub seed: Seed,
+    /// The certainty to record; `None` for none.
+    pub certainty: Option<Certainty>,
+}
+
+impl<'a> SingleStepSampler<'a> {
+    /// A sampler for the chats of `format`.
     ///
     /// # Errors
-    /// If its dialect is not one of Shop-R1's, or the template cannot tell it.
+    /// If its prompt format is not one of Shop-R1, or as [`LmPolicy::chat`](crate::LmPolicy::chat).
     pub fn new(
-        tokenizer: &'a ShopTokenizer,
+        tokenizer: &'a BpeTokenizer,
         format: &'a ChatFormat,
         config: &LmConfig,
     ) -> Result<Self, AgentError> {
-        if !format.dialect.is_shop_r1() {
-            return Err(AgentError::SingleSteps(format.dialect));
+        if !format.prompt_format.is_shop_r1() {
+            return Err(single_steps_unsupported(format.prompt_format));
         }
         Ok(Self {
-            voice: ChatVoice::new(tokenizer, format, config)?,
+            encoder: ChatEncoder::new(tokenizer, format, config)?,
             tokenizer,
             config: *config,
-            recalling: false,
+            with_rationales: false,
         })
     }
 
-    /// The same with past rationales in prompts, as demonstrations may have them and rollouts never do.
-    pub fn recalling(self) -> Self {
-        Self { recalling: true, ..self }
+    /// The same sampler with past rationales in prompts, which demonstrations may have and rollouts never
+    /// have.
+    pub fn with_rationales(self) -> Self {
+        Self { with_rationales: true, ..self }
     }
 
-    /// The prompt of a step in tokens; `None` if it leaves no room for an answer even without past pages.
-    pub fn ask(&self, sample: &Sample) -> Result<Option<Vec<u32>>, AgentError> {
-        let ids = self.voice.fitting(sample.context.len(), |n_forgotten| {
-            let messages = self.voice.dialect().question(sample, n_forgotten, self.recalling);
-            messages.ok_or_else(|| AgentError::SingleSteps(self.voice.dialect()))
+    /// The prompt of an example; `None` if it leaves no room for a completion even without past pages.
+    ///
+    /// # Errors
+    /// If the prompt cannot be rendered or encoded.
+    pub fn prompt(&self, example: &Example) -> Result<Option<Vec<u32>>, AgentError> {
+        let prompt_format = self.encoder.prompt_format();
+        let ids = self.encoder.encode_fitting(example.context.len(), |n_dropped| {
+            let messages = prompt_format.single_step_messages(example, n_dropped, self.with_rationales);
+            messages.ok_or_else(|| single_steps_unsupported(prompt_format))
         })?;
         Ok((ids.len() + self.config.max_turn_tokens <= self.config.max_context).then_some(ids))
     }
 
-    /// Tokens of an answer at most, the one that ends it included.
-    pub fn longest_answer(&self) -> usize {
+    /// The maximum tokens of a completion, the stop token included.
+    pub fn max_completion_tokens(&self) -> usize {
         self.config.max_turn_tokens
     }
 
-    /// The tokens of the right answer, with the one that ends it.
-    pub fn gold(&self, sample: &Sample) -> Result<Vec<u32>, AgentError> {
-        self.voice.said(&sample.answer(), &format!("{}{}", sample.rationale, sample.action))
+    /// The tokens of the right completion, with its stop token.
+    ///
+    /// # Errors
+    /// If the text cannot be encoded.
+    pub fn gold(&self, example: &Example) -> Result<Vec<u32>, AgentError> {
+        let text = PromptFormat::single_step_completion(example);
+        self.encoder.encode_completion(&text, &format!("{}{}", example.rationale, example.action))
     }
 
-    /// What a model answered, without the token that ends it.
+    /// The text of a completion without its stop token.
     pub fn text_of(&self, ids: &[u32]) -> String {
-        self.tokenizer.decode(self.voice.words_of(ids))
+        self.tokenizer.decode(self.encoder.strip_stop(ids))
     }
 
-    /// Bytes of [`Interviewer::text_of`] that each token wrote, but for the one that ends it.
+    /// The number of bytes of [`SingleStepSampler::text_of`] that each token wrote, without the stop token.
     pub fn bytes_of_each(&self, ids: &[u32]) -> Vec<usize> {
-        self.tokenizer.bytes_of_each(self.voice.words_of(ids))
+        self.tokenizer.bytes_of_each(self.encoder.strip_stop(ids))
     }
 
-    /// `n_samples` answers to every question, question by question. `lanes` are computed side by side; `ended` is told how
-    /// many answers have come.
-    pub fn answers(
+    /// `n_samples` completions of every prompt, prompt by prompt. `progress` gets the number of new
+    /// completions.
+    ///
+    /// # Errors
+    /// If the model cannot run.
+    pub fn sample(
         &self,
         engine: impl Into<Engine>,
-        questions: &[Question<'_>],
-        (n_samples, lanes): (usize, usize),
-        (seed, certainty): (Seed, Option<Certainty>),
-        ended: &dyn Fn(u64),
+        prompts: &[SingleStepPrompt<'_>],
+        options: SampleOptions,
+        progress: &dyn Fn(u64),
     ) -> Result<Vec<Completion>, AgentError> {
-        let lanes = lanes.min(questions.len()).max(1);
+        let lanes = options.lanes.min(prompts.len()).max(1);
         let config = GeneratorConfig {
             n_lanes: lanes,
             capacity: self.config.max_context,
             sampler: self.config.sampler,
-            seed,
-            stop_ids: self.voice.stop_ids().to_vec(),
-            certainty,
+            seed: options.seed,
+            stop_ids: self.encoder.stop_ids().to_vec(),
+            certainty: options.certainty,
         };
         let mut generator = Generator::new(engine, config)?;
-        let mut all = Vec::with_capacity(questions.len() * n_samples);
-        for questions in questions.chunks(lanes) {
-            let mut of_samples = Vec::with_capacity(n_samples);
-            // A lane is asked the same again and again: it has read the prompt already.
-            for sample in 0..n_samples as u64 {
-                let request = |(lane, question): (usize, &Question<'_>)| Request {
+        let mut completions = Vec::with_capacity(prompts.len() * options.n_samples);
+        for prompts in prompts.chunks(lanes) {
+            let mut by_sample = Vec::with_capacity(options.n_samples);
+            // All samples of a prompt use the same lane, whose cache holds the prompt.
+            for sample in 0..options.n_samples as u64 {
+                let request = |(lane, prompt): (usize, &SingleStepPrompt<'_>)| Request {
                     lane,
-                    context: Context::Alone,
-                    prompt_ids: question.prompt_ids.to_vec(),
+                    context: Context::Fresh,
+                    prompt_ids: prompt.prompt_ids.to_vec(),
                     coordinates: SamplingCoordinates {
-                        sample: question.coordinates.sample + sample,
-                        ..question.coordinates
+                        sample: prompt.coordinates.sample + sample,
+                        ..prompt.coordinates
                     },
                     constraint: None,
                     max_new_tokens: self.config.max_turn_tokens,
                 };
-                let requests: Vec<Request> = questions.iter().enumerate().map(request).collect();
-                of_samples.push(generator.generate(&requests)?.into_iter());
-                ended(questions.len() as u64);
+                let requests: Vec<Request> = prompts.iter().enumerate().map(request).collect();
+                by_sample.push(generator.generate(&requests)?.into_iter());
+                progress(prompts.len() as u64);
             }
-            for _ in questions {
-                all.extend(of_samples.iter_mut().filter_map(Iterator::next));
+            for _ in prompts {
+                completions.extend(by_sample.iter_mut().filter_map(Iterator::next));
             }
         }
-        Ok(all)
+        Ok(completions)
     }
+}
+
+fn single_steps_unsupported(prompt_format: PromptFormat) -> AgentError {
+    AgentError::SingleSteps { prompt_format: prompt_format.name() }
 }

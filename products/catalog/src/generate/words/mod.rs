@@ -49,19 +49,19 @@ pub(super) struct Group {
 /// One kind of product.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
-    /// What customers call it.
+    /// The query: its name in instructions.
     pub query: &'static str,
-    /// The part of the department it stands in.
+    /// The part of the department.
     pub section: &'static str,
     /// Least and greatest usual price in dollars.
     pub dollars: (i64, i64),
     /// Whom it is made for; empty when it does not matter.
     pub audiences: &'static [&'static str],
-    /// What it is made of, or tastes of; at most one in a title.
+    /// Materials or flavors; at most one in a title.
     pub materials: &'static [&'static str],
     /// The three pools: is, has, for.
     pub pools: [&'static Pool; 3],
-    /// What can be chosen; a product has up to three of them.
+    /// The options; a product has up to three of them.
     pub groups: &'static [&'static Group],
     /// Ends of titles that tell an amount or a count.
     pub tails: &'static [&'static str],
@@ -75,7 +75,7 @@ pub(super) struct Department {
     /// The first step of its products' paths.
     pub root: &'static str,
     pub kinds: &'static [Kind],
-    /// What its products are used for; the end of a sentence.
+    /// The use of its products; the end of a sentence.
     pub uses: &'static [&'static str],
     /// Sentences that fit every product of it.
     pub remarks: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! What can be chosen of a product.
+//! Options of generated products.
 //!
 //! Values are in lower case with `/` where the original's sellers write it. No two values of a group
 //! count as equal in the reward's fuzzy comparison, nor name the same colour by its rule.

@@ -1,6 +1,6 @@
 //! Sentences: how customers ask and how sellers praise.
 //!
-//! `{item}` stands for the product with what is wanted of it, `{choice}` for the options.
+//! `{item}` is replaced by the product with its required traits, `{choice}` by the options.
 
 /// Requests that name the choices, if any, at their end.
 pub(in super::super) static REQUESTS: [&str; 34] = [

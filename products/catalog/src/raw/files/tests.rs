@@ -1,4 +1,4 @@
-//! Reading, writing, and what is said when it goes wrong.
+//! Reading, writing and error messages.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -50,12 +50,14 @@ fn gzipped_files_read_like_plain_ones() {
     let dir = tempfile::tempdir().unwrap();
     data.write_dir(dir.path()).unwrap();
     for stem in [ITEMS, INSTRUCTIONS, HUMAN] {
-        let plain = dir.path().join(format!("{stem}.json"));
-        let mut out =
-            GzEncoder::new(File::create(plain.with_extension("json.gz")).unwrap(), Compression::fast());
-        out.write_all(&fs::read(&plain).unwrap()).unwrap();
+        let uncompressed = dir.path().join(format!("{stem}.json"));
+        let mut out = GzEncoder::new(
+            File::create(uncompressed.with_extension("json.gz")).unwrap(),
+            Compression::fast(),
+        );
+        out.write_all(&fs::read(&uncompressed).unwrap()).unwrap();
         out.finish().unwrap();
-        fs::remove_file(plain).unwrap();
+        fs::remove_file(uncompressed).unwrap();
     }
     assert_eq!(RawData::read_dir(dir.path(), None).unwrap(), data);
 }
@@ -100,14 +102,14 @@ fn a_bad_record_is_named_with_its_file_number_and_field() {
     let bad = item("B2").replace(r#""name":"""#, r#""name":7"#);
     assert_eq!(
         failure(&format!("[{},{bad}]", item("B1"))),
-        "`/items_shuffle.json`, record 2 (`B2`): field `name` should hold text and holds a number"
+        "`/items_shuffle.json`, record 2 (`B2`): field `name`: invalid type: integer `7`, expected a string"
     );
 }
 
 #[test]
 fn broken_json_is_named_with_its_line() {
     let message = failure("[\n{");
-    assert!(message.starts_with("`/items_shuffle.json` is not the JSON it should be: EOF"), "{message}");
+    assert!(message.starts_with("`/items_shuffle.json` is not valid JSON: EOF"), "{message}");
     assert!(message.ends_with("line 2 column 1"), "{message}");
     let message = failure("7");
     assert!(message.contains("expected a list or an object of records"), "{message}");
@@ -129,14 +131,15 @@ fn a_bad_human_entry_is_named_with_its_place() {
         folder(&[("items_shuffle.json", "[]"), ("items_ins_v2.json", "{}"), ("items_human_ins.json", human)]);
     let message = RawData::read_dir(dir.path(), None).unwrap_err().to_string();
     assert!(
-        message
-            .ends_with("record 1 (`B1`): field `0.instruction_options` should hold text and holds a number"),
+        message.ends_with(
+            "record 1 (`B1`): field `[0].instruction_options[0]`: invalid type: integer `3`, expected a string"
+        ),
         "{message}"
     );
 }
 
 #[test]
-fn what_is_skipped_is_counted_and_the_first_few_are_named() {
+fn dropped_records_are_counted_and_the_first_five_are_reported() {
     let priced =
         |asin: &str, price: &str| item(asin).replacen('{', &format!("{{\"pricing\":\"{price}\","), 1);
     // Sound: the first and the last, whose name the original skips before it looks at a price.
@@ -159,14 +162,14 @@ fn what_is_skipped_is_counted_and_the_first_few_are_named() {
     let (data, skipped) = RawData::read_dir_skipping(dir.path(), None).unwrap();
     let names: Vec<_> = data.items.iter().map(|item| item.asin.as_str()).collect();
     assert_eq!((names, data.instructions.len(), data.human.len()), (vec!["B1", "nan"], 1, 0));
-    let told = skipped.to_string().replace(&dir.path().display().to_string(), "");
-    insta::assert_snapshot!(told, @"
+    let message = skipped.to_string().replace(&dir.path().display().to_string(), "");
+    insta::assert_snapshot!(message, @"
     malformed records dropped: 6
-      `/items_shuffle.json`, record 2 (`B2`): field `pricing` holds `cheap`, which names no dollars
-      `/items_shuffle.json`, record 3 (`B3`): field `name` is missing
-      `/items_shuffle.json`, record 4 (`B4`): field `images` is empty
-      `/items_shuffle.json`, record 5 (`?`): field `(record)` should hold an object and holds a number
-      `/items_ins_v2.json`, record 1 (`B1`): field `instruction_attributes` is empty
+      `/items_shuffle.json`, record 2 (`B2`): field `pricing`: `cheap` has no amount in dollars
+      `/items_shuffle.json`, record 3 (`B3`): missing field `name`
+      `/items_shuffle.json`, record 4 (`B4`): field `images`: invalid length 0, expected at least one image
+      `/items_shuffle.json`, record 5 (`?`): invalid type: integer `7`, expected an object with the fields of a product
+      `/items_ins_v2.json`, record 1 (`B1`): field `instruction_attributes`: must not be empty
       and 1 more
     ");
     let catalog = crate::Catalog::from_raw(&data, Seed(0)).unwrap();

@@ -1,34 +1,34 @@
-//! How sure the re-implementation thinks a model was, from what its server handed out.
+//! Self-certainty as the re-implementation computes it from a server's reply.
 //!
-//! The first of these that is there counts, each clipped to `sc_clip_min ..= sc_clip_max`:
+//! It uses the first available of these, clipped to `sc_clip_min ..= sc_clip_max`:
 //!
 //! ```text
 //! distributions over all ids      mean of KL(p‖U) / ln V, each clipped to 0..=1
-//! the likeliest ids of tokens     mean of 1 − H / ln n (`Certainty` of kind `top_k`)
+//! the top ids of each token       mean of 1 − H / ln n (`Certainty` of kind `top_k`)
 //! log-probabilities of tokens     1 / (1 + exp(−(mean − sc_calib_center) · sc_calib_scale))
 //! ```
 //!
-//! Where they are looked for follows the replies of OpenAI's interface, and the places in which trainers keep them.
+//! The searched keys are those of replies of OpenAI's API and of the trainers that store them.
 
 use serde_json::Value;
-use webshop_lm::generation::self_certainty::certainty_of_likeliest;
+use webshop_lm::certainty_of_top_k;
 
-use crate::next_action::repo_compat::RepoConfig;
+use crate::next_action::repo_compat::config::RepoConfig;
 use crate::statistics::mean;
 
-/// Under which keys lists of distributions stand.
-const DISTRIBUTIONS: [&str; 3] = ["full_token_probs", "full_probs", "full_token_distributions"];
-/// The least that any id is taken for.
-const LEAST_PROBABILITY: f64 = 1e-12;
+/// Keys of lists of distributions.
+const DISTRIBUTION_KEYS: [&str; 3] = ["full_token_probs", "full_probs", "full_token_distributions"];
+/// Lower bound of a probability before its logarithm.
+const MIN_PROBABILITY: f64 = 1e-12;
 
-pub fn certainty(config: &RepoConfig, extras: &Value) -> f64 {
+pub(super) fn certainty(config: &RepoConfig, extras: &Value) -> f64 {
     if !config.enable_self_certainty {
         return 0.0;
     }
     let certainty = if let Some(full) = distributions(extras).filter(|_| config.sc_exact_kl) {
         mean(&full.iter().map(|p| normalized_kl(p, config.sc_vocab_size_hint)).collect::<Vec<_>>())
     } else if let Some(tops) = likeliest(extras) {
-        mean(&tops.iter().map(|top| certainty_of_likeliest(top)).collect::<Vec<_>>())
+        mean(&tops.iter().map(|top| certainty_of_top_k(top)).collect::<Vec<_>>())
     } else if let Some(log_prob) = mean_log_prob(extras) {
         1.0 / (1.0 + ((config.sc_calib_center - log_prob) * config.sc_calib_scale).exp())
     } else {
@@ -37,20 +37,21 @@ pub fn certainty(config: &RepoConfig, extras: &Value) -> f64 {
     certainty.max(config.sc_clip_min).min(config.sc_clip_max)
 }
 
-/// KL(p‖U) / ln V of weights that need not sum to 1.
+/// KL(p‖U) / ln V, where p is `weights` divided by their sum.
 fn normalized_kl(weights: &[f64], n_ids: Option<u32>) -> f64 {
     let weights = weights.iter().map(|weight| weight.max(0.0));
     let sum = Some(weights.clone().sum::<f64>()).filter(|sum| *sum > 0.0).unwrap_or(1.0);
     let n_ids = n_ids.filter(|n_ids| *n_ids > 0).map_or(weights.len() as f64, f64::from);
-    let kl: f64 = weights.map(|it| (it / sum).max(LEAST_PROBABILITY)).map(|p| p * (p * n_ids).ln()).sum();
-    let most = if n_ids > 1.0 { n_ids.ln() } else { 1.0 };
-    (kl / most).clamp(0.0, 1.0)
+    let kl: f64 = weights.map(|it| (it / sum).max(MIN_PROBABILITY)).map(|p| p * (p * n_ids).ln()).sum();
+    let max = if n_ids > 1.0 { n_ids.ln() } else { 1.0 };
+    (kl / max).clamp(0.0, 1.0)
 }
 
-/// Distributions over all ids, token by token.
+/// Distributions over the whole vocabulary, one for each token.
 fn distributions(extras: &Value) -> Option<Vec<Vec<f64>>> {
     let places = std::iter::once(extras).chain(containers(extras));
-    let lists = places.flat_map(|place| DISTRIBUTIONS.iter().filter_map(|key| place.get(*key)?.as_array()));
+    let lists =
+        places.flat_map(|place| DISTRIBUTION_KEYS.iter().filter_map(|key| place.get(*key)?.as_array()));
     let listed = lists.filter(|list| list.iter().all(Value::is_array)).map(|list| list.iter().collect());
     let replied = containers(extras).filter_map(|place| tokens(place.get("completion")?));
     let replied = replied.map(|tokens| tokens.iter().filter_map(|token| token.get("probs")).collect());
@@ -58,7 +59,7 @@ fn distributions(extras: &Value) -> Option<Vec<Vec<f64>>> {
     listed.chain(replied).map(full).find(|distributions: &Vec<Vec<f64>>| !distributions.is_empty())
 }
 
-/// The probabilities of the likeliest ids, token by token.
+/// Probabilities of the most probable ids, for each token.
 fn likeliest(extras: &Value) -> Option<Vec<Vec<f64>>> {
     replies(extras).find_map(|reply| {
         let tops = tokens(reply)?.iter().filter_map(|token| token.get("top_logprobs")?.as_array());
@@ -68,7 +69,7 @@ fn likeliest(extras: &Value) -> Option<Vec<Vec<f64>>> {
     })
 }
 
-/// The mean log-probability of the tokens, from wherever it stands.
+/// Mean log-probability of the tokens, from the first key that has it.
 fn mean_log_prob(extras: &Value) -> Option<f64> {
     let infos = ["completion_info", "meta", "extras"].into_iter().filter_map(|key| extras.get(key));
     let mut in_infos = infos.flat_map(|info| {
@@ -77,25 +78,25 @@ fn mean_log_prob(extras: &Value) -> Option<f64> {
     let mut outside =
         ["token_logprobs", "logprobs", "avg_logprob"].into_iter().filter_map(|key| extras.get(key));
     let of_tokens = |tokens: &Vec<Value>| mean_of(log_probs(tokens).collect());
-    let plain = |value: &Value| value.as_f64().or_else(|| mean_of(numbers(value)));
-    let told = |value: &Value| {
+    let scalar_or_list = |value: &Value| value.as_f64().or_else(|| mean_of(numbers(value)));
+    let of_value = |value: &Value| {
         let tokens = value.as_array().or_else(|| value.get("content")?.as_array());
-        plain(value).or_else(|| tokens.and_then(of_tokens))
+        scalar_or_list(value).or_else(|| tokens.and_then(of_tokens))
     };
     let replied = || replies(extras).find_map(|reply| tokens(reply).and_then(of_tokens));
-    in_infos.find_map(told).or_else(|| outside.find_map(plain)).or_else(replied)
+    in_infos.find_map(of_value).or_else(|| outside.find_map(scalar_or_list)).or_else(replied)
 }
 
 fn mean_of(values: Vec<f64>) -> Option<f64> {
     (!values.is_empty()).then(|| mean(&values))
 }
 
-/// Where trainers keep what belongs to a completion.
+/// The objects in which trainers store data of a completion.
 fn containers(extras: &Value) -> impl Iterator<Item = &Value> {
     ["state", "task"].into_iter().filter_map(|key| extras.get(key))
 }
 
-/// The replies that they keep.
+/// The stored replies.
 fn replies(extras: &Value) -> impl Iterator<Item = &Value> {
     containers(extras).flat_map(|place| {
         let many = place.get("responses").and_then(Value::as_array);
@@ -103,7 +104,7 @@ fn replies(extras: &Value) -> impl Iterator<Item = &Value> {
     })
 }
 
-/// The tokens of a reply's first choice.
+/// The tokens of the first choice of a reply.
 fn tokens(reply: &Value) -> Option<&Vec<Value>> {
     let log_probs = reply.get("choices")?.get(0)?.get("logprobs")?;
     let lists = ["content", "tokens"].into_iter().filter_map(|key| log_probs.get(key)?.as_array());

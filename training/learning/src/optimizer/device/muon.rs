@@ -1,6 +1,6 @@
 //! Muon where the matrices are: the equations of [`crate::optimizer::muon`] in candle's operations.
 //!
-//! Matrices that the device joins (q, k, v; gate, up) are made orthogonal each on its own, as the first engine has
+//! Matrices that the device joins (q, k, v; gate, up) are made orthogonal each on its own, as the cpu backend has
 //! them. Nothing waits for the device: the norm by which a matrix is divided stays on it, as f32.
 
 use candle_core::{Result, Tensor};

@@ -1,6 +1,6 @@
-//! checkpoint.
+//! Checkpoints of a run: their names and links, writing and removing them.
 
-pub mod names;
-pub mod saving;
+pub(crate) mod names;
+pub(crate) mod saving;
 #[cfg(test)]
 mod tests;

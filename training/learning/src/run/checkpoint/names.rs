@@ -9,6 +9,13 @@ use crate::run::folder::RunFolder;
 use crate::run::atomic::{PARTIAL, remove_if_there, sync};
 use crate::error::{Result, TrainingError};
 
+/// Folder of the model in a checkpoint.
+pub(crate) const MODEL: &str = "model";
+/// The configuration in a checkpoint, which makes a copied checkpoint complete.
+pub(crate) const CONFIG: &str = "config.toml";
+/// The optimizer state in a checkpoint.
+pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
+
 /// A link among the checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
@@ -102,7 +109,7 @@ pub fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
     }
     let linked = match (link, path.parent()) {
         (Some(link), Some(checkpoints)) => link.checkpoint(checkpoints)?,
-        _ => Link::Last.checkpoint(&RunFolder { root: path.into() }.checkpoints())?,
+        _ => Link::Last.checkpoint(&RunFolder::at(path).checkpoints())?,
     };
     let candidates = [Some(path.to_path_buf()), linked];
     candidates

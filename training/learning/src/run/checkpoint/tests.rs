@@ -1,4 +1,10 @@
-use super::*;
+use std::fs;
+use std::path::Path;
+
+use crate::config::Config;
+use crate::error::{Result, TrainingError};
+use crate::run::checkpoint::names::make_link;
+use crate::run::folder::{RunFolder, find_checkpoint, read_trainer_state};
 
 fn new_run() -> (tempfile::TempDir, RunFolder) {
     let folder = tempfile::tempdir().unwrap();
@@ -102,7 +108,7 @@ fn a_run_killed_at_any_instant_of_saving_resumes_from_a_whole_checkpoint() {
     fs::write(checkpoints.join(".partial-step-000002/model"), "half").unwrap();
     fs::create_dir(checkpoints.join("step-000002")).unwrap();
     fs::write(checkpoints.join("step-000002/model"), "whole but unnamed").unwrap();
-    names::make_link("step-000002", &checkpoints.join(".partial-last")).unwrap();
+    make_link("step-000002", &checkpoints.join(".partial-last")).unwrap();
 
     let (run, _) = RunFolder::resume(run.root()).unwrap();
     assert_eq!(run.last_checkpoint().unwrap(), Some(first));

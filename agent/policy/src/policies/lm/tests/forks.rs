@@ -1,39 +1,39 @@
-//! Forks of trips: what a model says behind a beginning that another one read and said.
+//! Forks: completions of a model after a prefix of another episode.
 
 use super::*;
-use crate::episode::prefix::Beginning;
-use crate::policies::RandomPolicy;
+use crate::episode::Turn;
+use crate::episode::prefix::EpisodePrefix;
+use crate::policies::random::RandomPolicy;
 
 const LIMITS: RolloutConfig = RolloutConfig { max_steps: 4, lanes: 3 };
 
-/// A fork with these draws from every beginning of the trips.
-fn forks(shop: &Arc<Shop>, trips: &[Episode], step: u64, sample: u64) -> Vec<Task> {
-    let each = trips.iter().flat_map(|trip| Beginning::each(shop, trip));
-    each.map(|beginning| Task::fork(&beginning, step, sample)).collect()
+/// A fork of every prefix of the episodes, with these draws.
+fn forks(shop: &Arc<Shop>, episodes: &[Episode], step: u64, sample: u64) -> Vec<Task> {
+    let each = episodes.iter().flat_map(|episode| EpisodePrefix::each(shop, episode));
+    each.map(|prefix| Task::fork(&prefix, step, sample)).collect()
 }
 
-fn said(episode: &Episode) -> Vec<&[u32]> {
-    let tokens = episode.turns.iter().filter_map(|turn| turn.tokens.as_ref());
+fn token_ids(episode: &Episode) -> Vec<&[u32]> {
+    let tokens = episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref());
     tokens.flat_map(|tokens| [&tokens.prompt_ids[..], &tokens.completion.ids[..]]).collect()
 }
 
-/// Plays trips and forks them with their own draws from each of their beginnings: the turns that changed nothing and were
-/// told again.
-fn fork_again(shop: &Arc<Shop>, dialect: Dialect, config: LmConfig) -> usize {
-    let trips = play_tasks(dialect, config, &tasks(shop), LIMITS).unwrap();
+/// Runs episodes and forks all their prefixes with the same draws. Returns the number of no-ops in the forks.
+fn fork_again(shop: &Arc<Shop>, prompt_format: PromptFormat, config: LmConfig) -> usize {
+    let episodes = play_tasks(prompt_format, config, &tasks(shop), LIMITS).unwrap();
     let mut n_noops = 0;
-    for trip in &trips {
-        assert!(trip.turns.len() > 1, "{dialect}");
-        let again = forks(shop, std::slice::from_ref(trip), 0, 0);
-        for fork in play_tasks(dialect, config, &again, LIMITS).unwrap() {
-            assert_eq!(said(&fork), said(trip), "{dialect}");
-            for (now, then) in fork.turns.iter().zip(&trip.turns) {
+    for episode in &episodes {
+        assert!(episode.turns.len() > 1, "{prompt_format}");
+        let again = forks(shop, std::slice::from_ref(episode), 0, 0);
+        for fork in play_tasks(prompt_format, config, &again, LIMITS).unwrap() {
+            assert_eq!(token_ids(&fork), token_ids(episode), "{prompt_format}");
+            for (now, then) in fork.turns.iter().zip(&episode.turns) {
                 assert_eq!((&now.action, now.after, now.noop), (&then.action, then.after, then.noop));
                 let log_probs =
-                    |turn: &EpisodeTurn| turn.tokens.as_ref().unwrap().completion.log_probs.clone();
+                    |turn: &Turn| turn.agent.tokens.as_ref().unwrap().completion.log_probs.clone();
                 for (now, then) in log_probs(now).iter().zip(log_probs(then)) {
-                    // Read as one prompt or turn by turn: some units in the last place.
-                    assert!((now - then).abs() < 1e-4, "{dialect}: {now} {then}");
+                    // Computed as one prompt or turn by turn: the last digits differ.
+                    assert!((now - then).abs() < 1e-4, "{prompt_format}: {now} {then}");
                 }
             }
             n_noops += fork.n_inadmissible();
@@ -43,54 +43,58 @@ fn fork_again(shop: &Arc<Shop>, dialect: Dialect, config: LmConfig) -> usize {
 }
 
 #[test]
-fn a_fork_with_the_draws_of_its_trip_says_what_the_trip_said() {
+fn a_fork_with_the_same_draws_has_the_same_tokens() {
     let shop = shop();
-    for dialect in Dialect::ALL {
-        assert_eq!(fork_again(&shop, dialect, config(true)), 0, "{dialect}");
-        // Nonsense changes nothing, and is told to have changed nothing.
+    for prompt_format in PromptFormat::ALL {
+        assert_eq!(fork_again(&shop, prompt_format, config(true)), 0, "{prompt_format}");
+        // Malformed completions are no-ops, which prompts mention.
         let short = LmConfig { max_turn_tokens: 12, ..config(false) };
-        assert!(fork_again(&shop, dialect, short) > 0, "{dialect}");
+        assert!(fork_again(&shop, prompt_format, short) > 0, "{prompt_format}");
     }
 }
 
 #[test]
 fn forks_differ_by_their_samples_and_not_by_lanes_and_threads() {
     let shop = shop();
-    for dialect in [Dialect::Plain, Dialect::Ragen, Dialect::VerlAgent] {
-        let trips = play_tasks(dialect, config(true), &tasks(&shop), LIMITS).unwrap();
-        let beginning = &Beginning::each(&shop, &trips[0])[0];
-        let tasks: Vec<Task> = (0..6).map(|sample| Task::fork(beginning, 1 << 43, sample)).collect();
+    for prompt_format in [PromptFormat::Compact, PromptFormat::Ragen, PromptFormat::VerlAgent] {
+        let episodes = play_tasks(prompt_format, config(true), &tasks(&shop), LIMITS).unwrap();
+        let prefix = &EpisodePrefix::each(&shop, &episodes[0])[0];
+        let tasks: Vec<Task> = (0..6).map(|sample| Task::fork(prefix, 1 << 43, sample)).collect();
         let lines = |n_threads: usize, lanes: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
             let limits = RolloutConfig { lanes, ..LIMITS };
-            let episodes = pool.install(|| play_tasks(dialect, config(true), &tasks, limits)).unwrap();
-            episodes.iter().map(|episode| json!(episode.record(&shop)).to_string()).collect::<Vec<_>>()
+            let episodes = pool.install(|| play_tasks(prompt_format, config(true), &tasks, limits)).unwrap();
+            episodes.iter().map(|episode| json!(episode).to_string()).collect::<Vec<_>>()
         };
         let mut expected = lines(1, 1);
         for (n_threads, lanes) in [(1, 6), (2, 2), (2, 6)] {
-            assert_eq!(lines(n_threads, lanes), expected, "{dialect}: {n_threads} threads, {lanes} lanes");
+            assert_eq!(
+                lines(n_threads, lanes),
+                expected,
+                "{prompt_format}: {n_threads} threads, {lanes} lanes"
+            );
         }
         expected.sort();
         expected.dedup();
-        assert_eq!(expected.len(), 6, "{dialect}: no two samples agree");
+        assert_eq!(expected.len(), 6, "{prompt_format}: no two samples agree");
     }
 }
 
 #[test]
-fn what_was_told_otherwise_is_not_gone_on_from() {
+fn a_prefix_with_other_prompt_tokens_is_an_error() {
     let shop = shop();
-    let refusal = |trips: &[Episode]| {
-        let last = forks(&shop, trips, 0, 1).pop().unwrap();
-        play_tasks(Dialect::ToolCall, config(true), &[last], LIMITS).unwrap_err().to_string()
+    let refusal = |episodes: &[Episode]| {
+        let last = forks(&shop, episodes, 0, 1).pop().unwrap();
+        play_tasks(PromptFormat::ToolCall, config(true), &[last], LIMITS).unwrap_err().to_string()
     };
     let one = &tasks(&shop)[..1];
     assert_eq!(
-        refusal(&play_tasks(Dialect::Ragen, config(true), one, LIMITS).unwrap()),
-        "cannot go on from turn 1 of the trip for goal `0`: its page was told in other tokens; go on with the prompt that \
-         it was made with"
+        refusal(&play_tasks(PromptFormat::Ragen, config(true), one, LIMITS).unwrap()),
+        "cannot continue the episode for goal `0` after turn 1: its prompt has other tokens here; use the prompt format of \
+         the recording"
     );
     assert_eq!(
         refusal(&rollout(&mut RandomPolicy::new(Seed(0)), one, LIMITS, &mut |_, _| ()).unwrap()),
-        "cannot go on from turn 1 of the trip for goal `0`: it has no tokens"
+        "cannot continue the episode for goal `0` after turn 1: the turn has no tokens"
     );
 }

@@ -1,0 +1,211 @@
+//! What a run reads and no step changes: configuration, shops, policy, and how rollouts are made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use webshop_agent::{Episode, RolloutConfig, Task, rollout};
+use webshop_lm::device::Compute;
+use webshop_lm::Sampler;
+use webshop_products::Seed;
+
+use crate::config::Config;
+use crate::data::recorded_steps::RecordedSteps;
+use crate::data::task_set::{TaskId, TaskSet};
+use crate::error::{Result, TrainingError};
+use crate::loss::{AdvantageSource, loss};
+use crate::metrics::MetricsWriter;
+use crate::model::network;
+use crate::model::network::Network;
+use crate::model::policy::PolicyModel;
+use crate::model::train_state::TrainState;
+use crate::observer::Observer;
+use crate::reward::malformed_turns;
+use crate::run::atomic::{read_json, write_json};
+use crate::run::checkpoint::names::{MODEL, OPTIMIZER};
+use crate::run::folder::{RunFolder, read_trainer_state, step_name};
+use crate::setup::fingerprint::{Fingerprint, fingerprint};
+use crate::setup::limits::{lm_config, rollout_config};
+use crate::trainer::progress::{Progress, TrainerState};
+
+/// Folder of the first reference in the run folder.
+const REFERENCE: &str = "reference";
+
+/// The fixed part of a run. Only the weights inside `policy` move.
+pub(super) struct Experiment<'a> {
+    pub(super) config: &'a Config,
+    pub(super) compute: &'a Compute,
+    pub(super) run: &'a RunFolder,
+    pub(super) observer: &'a dyn Observer,
+    /// All shops; the evaluated one is shop 0.
+    pub(super) tasks: TaskSet,
+    /// Examples of a file to train on, if `shop_r1.data` names one.
+    pub(super) recorded: Option<RecordedSteps>,
+    pub(super) policy: PolicyModel,
+}
+
+impl<'a> Experiment<'a> {
+    /// Opens a new run, or the one in `run` as its last checkpoint left it.
+    pub(super) fn open(
+        compute: &'a Compute,
+        config: &'a Config,
+        run: &'a RunFolder,
+        observer: &'a dyn Observer,
+    ) -> Result<(Self, Progress, TrainState)> {
+        network::check(&config.model, compute)?;
+        if let Some(folder) = &config.value.cache {
+            fs::create_dir_all(folder).map_err(|e| TrainingError::io("create", folder, e))?;
+        }
+        let tasks = TaskSet::open(config)?;
+        let data = Some(Path::new(&config.shop_r1.data)).filter(|path| !path.as_os_str().is_empty());
+        let recorded = data.map(RecordedSteps::read).transpose()?;
+        let (state, policy, train_state) = match run.last_checkpoint()? {
+            Some(folder) => resume(compute, config, &folder)?,
+            None => {
+                let policy = PolicyModel::begin(config, &tasks)?;
+                let method = config.warm_start.optimizer;
+                let train_state = TrainState::new(&policy.model, compute, method, &config.optimizer)?;
+                (TrainerState::default(), policy, train_state)
+            }
+        };
+        // A run may be killed between writing a checkpoint and linking it.
+        if let Some(best) = state.best.filter(|best| best.step == state.step) {
+            run.set_best(best.step)?;
+        }
+        let split = config.evaluation.split.to_string();
+        let metrics = MetricsWriter::open(run.root(), &split, state.metrics)?;
+        let experiment = Self { config, compute, run, observer, tasks, recorded, policy };
+        experiment.keep_fingerprint()?;
+        Ok((experiment, Progress::new(state, metrics), train_state))
+    }
+
+    /// Saves the fingerprint of a new run. Refuses to resume a run with another fingerprint.
+    fn keep_fingerprint(&self) -> Result<()> {
+        let recorded = self.recorded.as_ref();
+        let found = Fingerprint {
+            base: self.policy.base()?,
+            prompt: self.policy.prompt_version()?,
+            compute: self.compute_kind(),
+            examples: recorded.map_or_else(String::new, |steps| steps.digest().into()),
+            ..fingerprint(&self.tasks, &self.policy.tokenizer)
+        };
+        let path = self.run.fingerprint();
+        let begun: Option<Fingerprint> = path.is_file().then(|| read_json(&path)).transpose()?;
+        if let Some(begun) = begun.filter(|begun| *begun != found) {
+            if begun.compute != found.compute {
+                let [begun, found] = [&begun.compute, &found.compute]
+                    .map(|compute| if compute.is_empty() { "CPU, F32, the cpu backend" } else { compute });
+                let problem = format!(
+                    "the run was started on `{begun}`, not on `{found}`; resume it with the same device, dtype and kernels"
+                );
+                return Err(TrainingError::bad_file(&path, problem));
+            }
+            let problem = "the shop, its goals, its rewards, the prompt or the tokenizer changed since the run began; \
+                           start a new run";
+            return Err(TrainingError::bad_file(&path, problem));
+        }
+        write_json(&path, &found)
+    }
+
+    pub(super) fn seed(&self) -> Seed {
+        Seed(self.config.seed)
+    }
+
+    /// Device, dtype and kernels as fingerprints and V* keys state them; empty for the cpu backend.
+    pub(super) fn compute_kind(&self) -> String {
+        if self.compute.uses_cpu_backend() { String::new() } else { self.compute.kind() }
+    }
+
+    /// Optimizer steps before the first RL step.
+    pub(super) fn first_rl_step(&self) -> u64 {
+        self.config.warm_start.all_steps()
+    }
+
+    /// Whether the loss needs V*.
+    pub(super) fn needs_values(&self) -> bool {
+        loss(self.config).advantage_source() == AdvantageSource::Value
+    }
+
+    /// Whether the prompt format supports single steps.
+    pub(super) fn supports_single_steps(&self) -> bool {
+        self.config.prompt.format.is_shop_r1()
+    }
+
+    /// The distribution that rollouts are sampled from and scored under.
+    pub(super) fn sampler(&self) -> Result<Sampler> {
+        let rl = &self.config.rl;
+        Ok(Sampler::new(rl.temperature as f32, rl.top_p as f32)?)
+    }
+
+    /// Reward of an episode minus the penalty for its malformed completions.
+    pub(super) fn reward(&self, episode: &Episode) -> f64 {
+        let penalty = self.config.malformed_penalty() * malformed_turns(episode) as f64;
+        self.config.rl.reward.of(episode) - penalty
+    }
+
+    /// The `sample`-th episode of a goal of `tasks` at step coordinate `step`.
+    pub(super) fn task(tasks: &TaskSet, goal: TaskId, step: u64, sample: u64) -> Task {
+        Task::new(tasks.shop_of(goal).clone(), goal.at(step, sample))
+    }
+
+    /// Training rollouts of `network`. They are never constrained, so that the sampling distribution is the policy's.
+    /// `ended` is called once per finished episode.
+    pub(super) fn rollout(
+        &self,
+        network: &Network,
+        tasks: &[Task],
+        ended: &dyn Fn(),
+    ) -> Result<Vec<Episode>> {
+        let rl = &self.config.rl;
+        self.rollout_at(network, tasks, (rl.temperature, rl.top_p), ended)
+    }
+
+    /// Rollouts of `network` at this (temperature, top-p).
+    pub(super) fn rollout_at(
+        &self,
+        network: &Network,
+        tasks: &[Task],
+        (temperature, top_p): (f64, f64),
+        ended: &dyn Fn(),
+    ) -> Result<Vec<Episode>> {
+        let _span = tracing::debug_span!("rollout", episodes = tasks.len()).entered();
+        let lm = lm_config(self.config, temperature, top_p)?;
+        let mut policy = self.policy.policy(network.engine()?, lm, self.seed())?;
+        let lanes = network.lanes(self.config.prompt.max_context);
+        let limits = RolloutConfig { lanes, ..rollout_config(self.config) };
+        Ok(rollout(&mut policy, tasks, limits, &mut |_, _| ended())?)
+    }
+
+    /// Writes the current weights of `train_state` as a model folder.
+    pub(super) fn save_policy(&self, train_state: &TrainState, folder: &Path) -> Result<()> {
+        train_state.copy_to_host(&self.policy.model)?;
+        self.policy.save(folder)
+    }
+
+    /// The policy before the first RL step.
+    pub(super) fn first_reference(&self) -> Result<Network> {
+        Network::new(&self.policy.frozen(&self.reference_folder(0))?, self.compute)
+    }
+
+    /// Folder of the reference that was the policy at RL step `since`.
+    pub(super) fn reference_folder(&self, since: u64) -> PathBuf {
+        match since {
+            0 => self.run.root().join(REFERENCE),
+            _ => self.run.root().join(format!("{REFERENCE}-{}", step_name(since))),
+        }
+    }
+}
+
+/// Trainer state, policy and optimizer of a checkpoint.
+fn resume(
+    compute: &Compute,
+    config: &Config,
+    checkpoint: &Path,
+) -> Result<(TrainerState, PolicyModel, TrainState)> {
+    let state: TrainerState = read_trainer_state(checkpoint)?;
+    let policy = PolicyModel::resume(config, &checkpoint.join(MODEL))?;
+    let path = checkpoint.join(OPTIMIZER);
+    let is_warm_start = state.step <= config.warm_start.all_steps();
+    let method = if is_warm_start { config.warm_start.optimizer } else { config.rl.optimizer };
+    let train_state = TrainState::resume(&policy.model, compute, method, &config.optimizer, &path)?;
+    Ok((state, policy, train_state))
+}

@@ -1,0 +1,109 @@
+//! Rollouts that are whole episodes in the shop.
+
+use webshop_agent::EpisodeExt;
+use webshop_agent::{Episode, Task};
+use webshop_evaluation::summarize;
+
+use crate::data::task_set::{TaskId, TaskSet};
+use crate::data::trajectory::Trajectory;
+use crate::error::Result;
+use crate::loss::{Scored, ScoredTurn};
+use crate::metrics::record::{record_malformed, record_rollout};
+use crate::metrics::{Metric, Record};
+use crate::model::network::Network;
+use crate::trainer::experiment::Experiment;
+use crate::trainer::progress::Progress;
+use crate::trainer::state_value::StateValues;
+use crate::trainer::task_source::{RolloutRequest, Rollouts, TaskSource};
+use crate::value::ReferenceRollout;
+
+/// Episodes in the shops of a curriculum stage.
+pub(super) struct MultiTurn<'a> {
+    pub(super) ex: &'a Experiment<'a>,
+    pub(super) tasks: TaskSet,
+}
+
+impl TaskSource for MultiTurn<'_> {
+    fn goals(&self, _optimizer_step: u64) -> Result<Vec<TaskId>> {
+        let mut goals = self.tasks.sample(self.ex.seed(), self.ex.config.value.goals);
+        goals.sort();
+        Ok(goals)
+    }
+
+    fn collect(
+        &self,
+        request: &RolloutRequest<'_>,
+        progress: &mut Progress,
+        record: &mut Record,
+    ) -> Result<Rollouts> {
+        let RolloutRequest { step, goals, network, reference } = *request;
+        let group_size = self.ex.config.rl.group_size;
+        let began = progress.clock.seconds();
+        let episodes = self.ex.rollout(network, &self.tasks_of(goals, step, group_size), &|| ())?;
+        progress.throughput.rolled_out(&episodes, progress.clock.seconds() - began);
+        let values = StateValues { ex: self.ex, tasks: &self.tasks, reference };
+        values.estimate(episodes.chunks(group_size).zip(goals), progress, record)?;
+        let mut rollouts = Rollouts::default();
+        for (place, episode) in episodes.iter().enumerate() {
+            let (group, goal) = (place / group_size, goals[place / group_size]);
+            if let Some(trajectory) = Trajectory::from_episode(episode) {
+                rollouts.scored.push(Scored {
+                    group,
+                    reward: self.ex.reward(episode),
+                    v_star: reference.v_star(goal),
+                    turns: scored_turns(episode, |state| values.get(&progress.state.forks, goal, state)),
+                });
+                rollouts.batch.push(trajectory);
+            }
+        }
+        progress.state.tokens += rollouts.n_sampled();
+        record_rollout(record, &summarize(&episodes), &rollouts.batch);
+        record_malformed(record, &episodes, self.ex.config.malformed_penalty());
+        record.set(Metric::RolloutTokensTotal, progress.state.tokens as f64);
+        Ok(rollouts)
+    }
+
+    fn reference_rollouts(
+        &self,
+        reference: &Network,
+        goals: &[TaskId],
+        at: u64,
+        n_samples: usize,
+    ) -> Result<Vec<Vec<ReferenceRollout>>> {
+        let tasks = self.tasks_of(goals, at, n_samples);
+        let episodes = self.ex.rollout(reference, &tasks, &|| self.ex.observer.advance(1, ""))?;
+        let of_goals = episodes.chunks(n_samples);
+        Ok(of_goals.map(|of_goal| of_goal.iter().map(|episode| self.reference_rollout(episode)).collect()).collect())
+    }
+}
+
+impl MultiTurn<'_> {
+    /// `n_samples` episodes of each goal at step coordinate `at`, goal by goal.
+    fn tasks_of(&self, goals: &[TaskId], at: u64, n_samples: usize) -> Vec<Task> {
+        let of_goal = |&goal: &TaskId| {
+            (0..n_samples as u64).map(move |sample| Experiment::task(&self.tasks, goal, at, sample))
+        };
+        goals.iter().flat_map(of_goal).collect()
+    }
+
+    fn reference_rollout(&self, episode: &Episode) -> ReferenceRollout {
+        let n_between = episode.turns.len().saturating_sub(1);
+        let between = episode.turns.iter().take(n_between);
+        ReferenceRollout {
+            reward: self.ex.reward(episode),
+            n_tokens: episode.n_sampled_tokens(),
+            states: between.map(|turn| turn.after.observation.number()).collect(),
+        }
+    }
+}
+
+/// The turns of an episode that have tokens, with V* of the state after each if `v_state` knows it.
+fn scored_turns(episode: &Episode, v_state: impl Fn(u64) -> Option<f64>) -> Vec<ScoredTurn> {
+    let before = std::iter::once(episode.start).chain(episode.turns.iter().map(|turn| turn.after));
+    let turns = episode.turns.iter().zip(before).filter_map(|(turn, before)| {
+        let n_tokens = turn.agent.tokens.as_ref()?.completion.ids.len();
+        let state = before.observation.number();
+        Some(ScoredTurn { n_tokens, state, v_next: v_state(turn.after.observation.number()) })
+    });
+    turns.collect()
+}

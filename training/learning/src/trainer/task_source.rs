@@ -1,0 +1,100 @@
+//! Where rollouts come from: whole episodes or completions at recorded steps.
+
+use crate::config::{Config, RlMode};
+use crate::data::task_set::{TaskId, TaskSet};
+use crate::data::trajectory::Trajectory;
+use crate::error::Result;
+use crate::loss::Scored;
+use crate::metrics::Record;
+use crate::model::network::Network;
+use crate::trainer::experiment::Experiment;
+use crate::trainer::multi_turn::MultiTurn;
+use crate::trainer::progress::Progress;
+use crate::trainer::reference::ReferencePolicy;
+use crate::trainer::single_step::SingleStep;
+use crate::value::ReferenceRollout;
+
+/// One RL step before its rollouts.
+pub(super) struct RolloutRequest<'r> {
+    /// RL step, from 0.
+    pub(super) step: u64,
+    /// Goals of the step; `rl.group_size` rollouts are made for each.
+    pub(super) goals: &'r [TaskId],
+    /// The network that is sampled.
+    pub(super) network: &'r Network,
+    /// The reference, which knows V* of the goals.
+    pub(super) reference: &'r ReferencePolicy<'r>,
+}
+
+/// Rollouts of one RL step. Rollouts without a sampled token are left out.
+#[derive(Default)]
+pub(super) struct Rollouts {
+    /// Token ids, masks and log-probabilities.
+    pub(super) batch: Vec<Trajectory>,
+    /// Reward and V* of each, in the same order.
+    pub(super) scored: Vec<Scored>,
+}
+
+impl Rollouts {
+    /// Tokens of prompts and completions.
+    pub(super) fn n_tokens(&self) -> usize {
+        self.batch.iter().map(|trajectory| trajectory.ids.len()).sum()
+    }
+
+    /// Tokens of completions.
+    pub(super) fn n_sampled(&self) -> u64 {
+        self.batch.iter().map(|trajectory| trajectory.n_sampled() as u64).sum()
+    }
+}
+
+/// Makes rollouts for goals.
+pub(super) trait TaskSource {
+    /// The goals that RL draws from, sorted; `optimizer_step` is named in errors.
+    fn goals(&self, optimizer_step: u64) -> Result<Vec<TaskId>>;
+
+    /// Rollouts of the policy with rewards and V*, `rl.group_size` per goal, in the order of the goals. Counts their
+    /// tokens in `progress` and their metrics in `record`.
+    fn collect(
+        &self,
+        request: &RolloutRequest<'_>,
+        progress: &mut Progress,
+        record: &mut Record,
+    ) -> Result<Rollouts>;
+
+    /// `n_samples` rollouts of a reference for each of `goals`, drawn at step coordinate `at`; an empty list for a goal
+    /// without a task.
+    fn reference_rollouts(
+        &self,
+        reference: &Network,
+        goals: &[TaskId],
+        at: u64,
+        n_samples: usize,
+    ) -> Result<Vec<Vec<ReferenceRollout>>>;
+}
+
+/// The source of `rl.mode` at a stage of the curriculum, with the digest of its shops.
+pub(super) fn task_source<'a>(
+    ex: &'a Experiment<'a>,
+    stage: usize,
+) -> Result<(Box<dyn TaskSource + 'a>, String)> {
+    let tasks = curriculum_stage(ex.config, &ex.tasks, stage)?;
+    let fingerprint = tasks.fingerprint();
+    let source: Box<dyn TaskSource + 'a> = match ex.config.rl.mode {
+        RlMode::MultiTurn => Box::new(MultiTurn { ex, tasks }),
+        RlMode::SingleStep => Box::new(SingleStep { ex, tasks }),
+    };
+    Ok((source, fingerprint))
+}
+
+/// The tasks of a stage of the curriculum; all of them after the last stage.
+fn curriculum_stage(config: &Config, tasks: &TaskSet, stage: usize) -> Result<TaskSet> {
+    let curriculum = &config.curriculum;
+    let tasks = match curriculum.sizes.get(stage) {
+        Some(n_products) => tasks.stage(*n_products)?,
+        None => tasks.clone(),
+    };
+    match curriculum.requirements.get(stage) {
+        Some(n_requirements) => tasks.with_at_most_requirements(*n_requirements),
+        None => Ok(tasks),
+    }
+}

@@ -1,0 +1,60 @@
+//! The files of a run folder that a report reads.
+
+use std::fs;
+use std::path::Path;
+
+use webshop_training::run::folder::RunFolder;
+use webshop_training::{
+    Config, Phase, Record, Result, RunSummary, Timing, TrainingError, ValueTable, read_json, read_records,
+    read_timings,
+};
+
+/// The files of a run that its report shows.
+pub(super) struct Results {
+    pub config: Config,
+    pub config_text: String,
+    pub records: Vec<Record>,
+    pub timings: Vec<Timing>,
+    pub stages: RunSummary,
+    pub values: Option<ValueTable>,
+    pub fingerprint: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Results {
+    pub(super) fn read(run: &RunFolder) -> Result<Self> {
+        let path = run.config();
+        let config_text = fs::read_to_string(&path).map_err(|e| TrainingError::io("read", &path, e))?;
+        let config = Config::resolve(&path.display().to_string(), &config_text, &[])?;
+        let split = config.evaluation.split.to_string();
+        Ok(Self {
+            records: read_records(run.root(), &split)?,
+            timings: read_timings(run.root())?,
+            stages: read_if_exists(&run.summary())?.unwrap_or_default(),
+            values: read_if_exists(&run.value())?,
+            fingerprint: read_if_exists(&run.fingerprint())?.unwrap_or_default(),
+            config,
+            config_text,
+        })
+    }
+
+    /// The last record before RL; `None` if RL has not started.
+    pub(super) fn rl_start(&self) -> Option<&Record> {
+        let first = self.records.iter().position(|record| record.phase == Phase::Learn)?;
+        self.records.get(first.saturating_sub(1))
+    }
+
+    /// The time of [`Results::rl_start`] in seconds.
+    pub(super) fn rl_start_seconds(&self) -> Option<f64> {
+        let first = self.timings.iter().position(|timing| timing.phase == Phase::Learn)?;
+        Some(self.timings.get(first.saturating_sub(1))?.seconds)
+    }
+
+    /// Display name of the loss.
+    pub(super) fn loss(&self) -> &'static str {
+        self.config.rl.loss.title()
+    }
+}
+
+fn read_if_exists<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    path.exists().then(|| read_json(path)).transpose()
+}
