@@ -97,7 +97,8 @@ impl Refusals {
         let command = args.join(" ").replace(path(dir), "DIR");
         let stdin = if input.is_empty() { String::new() } else { format!(" <<< '{input}'") };
         let stdin = stdin.replace('\n', "\\n");
-        let message: String = message.trim_end().lines().map(|line| format!("    {line}\n")).collect();
+        let lines = message.lines().filter(|line| !line.is_empty());
+        let message: String = lines.map(|line| format!("    {line}\n")).collect();
         self.0 += &format!("{command}{stdin}\n{message}\n");
     }
 }
