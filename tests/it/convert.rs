@@ -57,7 +57,7 @@ fn done(episode: &Episode) -> impl PartialEq + std::fmt::Debug {
     let turns: Vec<_> = episode
         .turns
         .iter()
-        .map(|turn| (turn.action.to_string(), turn.reward, turn.after, turn.leaves, turn.noop.is_some()))
+        .map(|turn| (turn.action.to_string(), turn.reward, turn.after, turn.agent.terminates, turn.noop.is_some()))
         .collect();
     let Episode { coordinates, config, start, reward, breakdown, terminated, truncated, .. } = episode;
     (turns, *coordinates, *config, *start, *reward, *breakdown, *terminated, *truncated)
@@ -153,14 +153,14 @@ fn completions_are_exported_as_they_were_written() {
             assert_eq!(done(back), done(there), "{format}");
             let written = |episode: &Episode| -> Vec<_> {
                 let said = episode.turns.iter();
-                said.map(|turn| (turn.answer.clone(), turn.thought.clone(), turn.is_well_formed)).collect()
+                said.map(|turn| (turn.agent.completion.clone(), turn.agent.thought.clone(), turn.agent.is_well_formed)).collect()
             };
             assert_eq!(written(back), written(there), "{format}");
         }
         let stamp = back[0].prompt.as_ref().expect("a stamp");
         let known = format != Format::Agenttraj;
         assert_eq!(stamp.model.as_deref(), known.then_some("parrot"));
-        assert_eq!(&*back[0].policy, if known { "scripted" } else { "imported" });
+        assert_eq!(&*back[0].meta.policy, if known { "scripted" } else { "imported" });
     }
     check_round_trip(&shop, &made);
 }

@@ -51,14 +51,14 @@ fn local_episodes(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Ve
 }
 
 fn at_a_site(shop: &Shop, episode: &Episode) -> SiteEpisode {
-    let mut session = Session::start(episode.coordinates.goal);
+    let mut session = Session::start(episode.meta.coordinates.goal);
     let start = session.page(shop).text();
     let turns = episode.turns.iter().map(|turn| {
         session.act(shop, &turn.action);
         SiteTurn { action: turn.action.clone(), noop: turn.noop, observation: session.page(shop).text() }
     });
     SiteEpisode {
-        instruction: shop.goals().get(episode.coordinates.goal).instruction.to_string(),
+        instruction: shop.goals().get(episode.meta.coordinates.goal).instruction.to_string(),
         start,
         turns: turns.collect(),
         reward: episode.reward,

@@ -37,7 +37,7 @@ impl Model {
     pub(crate) fn new(shop: &Arc<Shop>, dialect: PromptFormat) -> Model {
         let n_goals = shop.goals().goals().len() as u32;
         let actions = local_episodes(&tasks(shop, n_goals), &mut OraclePolicy).into_iter().map(|episode| {
-            let instruction = shop.goals().get(episode.coordinates.goal).instruction.to_string();
+            let instruction = shop.goals().get(episode.meta.coordinates.goal).instruction.to_string();
             (instruction, episode.turns.into_iter().map(|turn| turn.action).collect())
         });
         Model { dialect, actions: actions.collect() }

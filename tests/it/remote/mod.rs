@@ -112,7 +112,7 @@ fn a_served_model_acts_as_the_oracle_in_every_format() {
             };
             assert_eq!(done(there), done(here), "{dialect}");
             assert_eq!((there.reward, there.terminated, there.truncated), (here.reward, true, false));
-            assert!(there.turns.iter().all(|turn| turn.is_well_formed), "{dialect}");
+            assert!(there.turns.iter().all(|turn| turn.agent.is_well_formed), "{dialect}");
         }
         let replayed = replay(lines(&shop, &there).as_bytes(), &shop).expect("episodes of this shop");
         assert_eq!((replayed.episodes, replayed.difference), (10, None), "{dialect}");
@@ -195,7 +195,7 @@ fn records_hold_the_stop_reason_and_malformed_calls() {
     let trips = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
     let trip = trips[0].as_ref().expect("no episode fails");
     let turns: Vec<_> =
-        trip.turns.iter().map(|turn| (turn.stop, turn.is_well_formed, turn.answer.as_deref())).collect();
+        trip.turns.iter().map(|turn| (turn.agent.stop, turn.agent.is_well_formed, turn.agent.completion.as_deref())).collect();
     let cut = |answer| (Some(StopReason::Length), false, Some(answer));
     assert_eq!(turns, [cut("click({\"label\": \"buy n)"), cut("click([3])")]);
     let record: Value = serde_json::from_str(&line(&shop, trip)).expect("JSON");
