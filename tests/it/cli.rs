@@ -37,8 +37,8 @@ fn malformed_records_are_dropped_on_request() {
     for verb in [&["search", "lamp"][..], &["explain", "--goal", "0"], &["catalog", "inspect"]] {
         let answer = webshop(&[verb, &folder].concat(), "");
         assert_eq!(answer.code, Some(0), "{verb:?}: {}", answer.stderr);
-        let told = answer.stderr.replace(path(dir.path()), "DIR");
-        in_area("cli", || insta::assert_snapshot!("skipped", told));
+        let shown = answer.stderr.replace(path(dir.path()), "DIR");
+        in_area("cli", || insta::assert_snapshot!("skipped", shown));
     }
 }
 
@@ -94,7 +94,7 @@ fn results_about_different_things_are_not_compared() {
     ];
     for other in &others {
         let forced = answer(&["compare", "--force", &oracle, other]);
-        assert!(forced.contains("not about the same: they differ in "), "{forced}");
+        assert!(forced.contains("warning: the results differ in "), "{forced}");
     }
     refusals("compare", |refused| {
         others.iter().for_each(|other| refused.row(dir.path(), &["compare", &oracle, other]));
@@ -106,22 +106,18 @@ fn results_about_different_things_are_not_compared() {
 #[test]
 fn episodes_under_the_original_rules_are_replayed() {
     let dir = temporary();
-    let trips = dir.path().join("trips.jsonl");
+    let episodes = dir.path().join("episodes.jsonl");
     let original = ["--catalog", CORNER_SHOP, "--compat", "original"];
     answer(
-        &[&["rollout", "--policy", "random", "--split", "all", "--out", path(&trips)], &original[..]]
+        &[&["rollout", "--policy", "random", "--split", "all", "--out", path(&episodes)], &original[..]]
             .concat(),
     );
-    assert!(answer(&[&["replay", path(&trips)], &original[..]].concat()).contains("all as recorded"));
+    assert!(answer(&[&["replay", path(&episodes)], &original[..]].concat()).contains(": no difference"));
     // There, a verb reaches to the last bracket.
     let said = |rules: &[&str]| {
         webshop(&[&["play", "--catalog", CORNER_SHOP], rules].concat(), "search[a [b]]\n").stdout
     };
-    assert!(
-        said(&original[2..]).contains("nothing happens: the verb is neither"),
-        "{}",
-        said(&original[2..])
-    );
+    assert!(said(&original[2..]).contains("no effect: the verb is neither"), "{}", said(&original[2..]));
     assert!(said(&[]).contains("Total results"));
 }
 
@@ -129,25 +125,25 @@ fn episodes_under_the_original_rules_are_replayed() {
 fn a_split_rule_that_leaks_says_so() {
     let rollout = ["rollout", "--policy", "rule", "--episodes", "10", "--split-rule"];
     let leak = json(&[&rollout[..], &["verl-agent", "--json"]].concat())["leak"].clone();
-    assert_eq!(leak, "1507 of 1507 test goals may be trained on, as in verl-agent");
-    let told = answer(&[&rollout[..], &["verl-agent"]].concat());
-    assert!(told.contains("split               test (verl-agent)\nleaky               1507 of"), "{told}");
+    assert_eq!(leak, "1507 of 1507 test goals may occur in training, as in verl-agent");
+    let shown = answer(&[&rollout[..], &["verl-agent"]].concat());
+    assert!(shown.contains("split               test (verl-agent)\nsplit leak          1507 of"), "{shown}");
     assert!(json(&[&rollout[..], &["paper", "--json"]].concat()).get("leak").is_none());
 }
 
 #[test]
 fn a_rollout_records_the_same_episodes_on_any_number_of_threads() {
     let dir = temporary();
-    let trips = |threads: &str| {
+    let episodes = |threads: &str| {
         let out = dir.path().join(threads);
         let policy = ["--policy", "lm", "--checkpoint", path(MODEL.path()), "--constrained"];
         let common = ["rollout", "--threads", threads, "--episodes", "40", "--out", path(&out)];
         answer(&[&common[..], &policy[..]].concat());
         fs::read_to_string(&out).expect("the episodes")
     };
-    let one = trips("1");
+    let one = episodes("1");
     assert_eq!(one.lines().count(), 40);
-    assert!(one == trips("2"), "episodes depend on the threads");
+    assert!(one == episodes("2"), "episodes depend on the threads");
 }
 
 #[test]
@@ -163,8 +159,8 @@ fn a_rollout_that_cannot_write_keeps_the_first_episodes() {
     shell.args(["-c", script, env!("CARGO_BIN_EXE_webshop")]).args(rollout).arg(&some);
     let refused = shell.env_remove("RUST_LOG").output().expect("a shell");
     let message = format!("error: cannot write `{}`: File too large (os error 27)\n", some.display());
-    let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(told.ends_with(&message) && !told.contains("20/20"), "{told}");
+    let shown = String::from_utf8_lossy(&refused.stderr);
+    assert!(shown.ends_with(&message) && !shown.contains("20/20"), "{shown}");
     assert_eq!(refused.status.code(), Some(2));
     let [all, some] = [all, some].map(|file| fs::read_to_string(file).expect("the episodes"));
     assert!(some.lines().count() > 2 && some.len() < all.len() && all.starts_with(&some));
@@ -173,21 +169,21 @@ fn a_rollout_that_cannot_write_keeps_the_first_episodes() {
 #[test]
 fn recorded_episodes_are_replayed() {
     let dir = temporary();
-    let trips = dir.path().join("trips.jsonl");
-    answer(&["rollout", "--policy", "rule", "--episodes", "5", "--out", path(&trips)]);
-    let replayed = answer(&["replay", path(&trips)]);
-    assert!(replayed.starts_with("5 trips, 15 turns: all as recorded\ngoals "), "{replayed}");
-    let as_json = json(&["replay", "--json", path(&trips)]);
+    let episodes = dir.path().join("episodes.jsonl");
+    answer(&["rollout", "--policy", "rule", "--episodes", "5", "--out", path(&episodes)]);
+    let replayed = answer(&["replay", path(&episodes)]);
+    assert!(replayed.starts_with("5 episodes, 15 turns: no difference\ngoals "), "{replayed}");
+    let as_json = json(&["replay", "--json", path(&episodes)]);
     assert_eq!((&as_json["episodes"], &as_json["difference"]), (&5.into(), &Value::Null));
-    edit(&trips, "click[buy now]", "click[< prev]");
-    let differs = webshop(&["replay", path(&trips)], "");
+    edit(&episodes, "click[buy now]", "click[< prev]");
+    let differs = webshop(&["replay", path(&episodes)], "");
     assert_eq!(differs.code, Some(1), "{}", differs.stderr);
     assert!(
         differs.stdout.contains("after turn 3, `click[< prev]`, `observation` differs"),
         "{}",
         differs.stdout
     );
-    let differs = webshop(&["replay", "--json", path(&trips)], "");
+    let differs = webshop(&["replay", "--json", path(&episodes)], "");
     let as_json: Value = serde_json::from_str(&differs.stdout).expect("one JSON object");
     let found = &as_json["difference"];
     assert_eq!(
@@ -252,15 +248,15 @@ fn deviations_from_the_original_are_counted() {
         deviations.iter().find(|one| one["name"] == name).expect("a deviation")["n_goals"].clone()
     };
     // The numbers of the documentation.
-    assert_eq!([of("reachable reward"), of("marks of choices"), of("drawing by weight")], [40, 28, 299]);
+    assert_eq!([of("reachable reward"), of("marks of selections"), of("drawing by weight")], [40, 28, 299]);
 }
 
 #[test]
 fn a_person_shops_in_the_terminal() {
     let said = "search[sneakers]\nclick[b0sneak001]\nhello\n7\nclick[8]\nclick[buy now]\n";
-    let trip = webshop(&["play", "--catalog", CORNER_SHOP], said);
-    assert_eq!((trip.code, trip.stderr.as_str()), (Some(0), ""));
-    in_area("cli", || insta::assert_snapshot!("play", trip.stdout));
+    let output = webshop(&["play", "--catalog", CORNER_SHOP], said);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    in_area("cli", || insta::assert_snapshot!("play", output.stdout));
     // The end of the input and `quit` end the session without an error.
     for said in ["search[sneakers]\n", "quit\n", ""] {
         assert_eq!(webshop(&["play", "--catalog", CORNER_SHOP], said).code, Some(0));

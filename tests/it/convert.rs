@@ -10,9 +10,9 @@ use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
 use webshop_agent::{
-    AgentError, PromptFormat, Episode, EpisodeCoordinates, History, LaneView, Move, OraclePolicy, Policy,
-    PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, Task, convert::Format, convert::Importer,
-    convert::Exporter, convert::Exported, rollout,
+    AgentError, Decision, Episode, EpisodeCoordinates, History, LaneView, OraclePolicy, Policy, PromptFormat,
+    PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, ShopR1Variant, Task, convert::Exported,
+    convert::Exporter, convert::Format, convert::Importer, rollout,
 };
 use webshop_env::Shop;
 use webshop_lm::chat::{Message, Role};
@@ -31,24 +31,24 @@ fn episodes_of(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> V
 }
 
 /// The episodes as lines of a rollout file.
-fn records(shop: &Shop, episodes: &[Episode]) -> Vec<String> {
-    episodes.iter().map(|episode| serde_json::to_string(&episode.record(shop)).expect("JSON")).collect()
+fn records(episodes: &[Episode]) -> Vec<String> {
+    episodes.iter().map(|episode| serde_json::to_string(episode).expect("JSON")).collect()
 }
 
 /// All lines of an exported episode.
-fn exported(teller: &Exporter, record: &str) -> Vec<Value> {
-    match teller.tell(record, 1).expect("an episode of this shop") {
+fn exported(exporter: &Exporter, record: &str) -> Vec<Value> {
+    match exporter.export(record, 1).expect("an episode of this shop") {
         Exported::Lines(lines) => lines,
-        Exported::Nothing(reason) => panic!("{reason}"),
+        Exported::Skipped(reason) => panic!("{reason}"),
     }
 }
 
-fn imported(mut listener: Importer, lines: &[Value]) -> Result<Vec<Episode>, AgentError> {
+fn imported(mut importer: Importer, lines: &[Value]) -> Result<Vec<Episode>, AgentError> {
     let mut episodes = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        episodes.extend(listener.hear(&line.to_string(), at + 1)?);
+        episodes.extend(importer.import(&line.to_string(), at + 1)?);
     }
-    episodes.extend(listener.end()?);
+    episodes.extend(importer.end()?);
     Ok(episodes)
 }
 
@@ -57,34 +57,38 @@ fn done(episode: &Episode) -> impl PartialEq + std::fmt::Debug {
     let turns: Vec<_> = episode
         .turns
         .iter()
-        .map(|turn| (turn.action.to_string(), turn.reward, turn.after, turn.agent.terminates, turn.noop.is_some()))
+        .map(|turn| {
+            (turn.action.to_string(), turn.reward, turn.after, turn.agent.terminates, turn.noop.is_some())
+        })
         .collect();
-    let Episode { coordinates, config, start, reward, breakdown, terminated, truncated, .. } = episode;
-    (turns, *coordinates, *config, *start, *reward, *breakdown, *terminated, *truncated)
+    let Episode { meta, config, start, reward, breakdown, terminated, truncated, .. } = episode;
+    (turns, meta.coordinates, *config, *start, *reward, *breakdown, *terminated, *truncated)
 }
 
-fn is_expressible(format: Format, dialect: PromptFormat) -> bool {
-    format != Format::Agenttraj || dialect.history() == History::Kept
+fn is_expressible(format: Format, prompt_format: PromptFormat) -> bool {
+    format != Format::Agenttraj || prompt_format.history() == History::Append
 }
 
 /// Asserts that these episodes are the same after export and import in every file format and prompt format.
 fn check_round_trip(shop: &Arc<Shop>, episodes: &[Episode]) {
-    let records = records(shop, episodes);
+    let records = records(episodes);
     for format in FORMATS {
-        for dialect in PromptFormat::ALL.into_iter().filter(|&dialect| is_expressible(format, dialect)) {
-            let teller = Exporter::new(shop.clone(), format, Some(dialect));
-            let lines: Vec<Value> = records.iter().flat_map(|record| exported(&teller, record)).collect();
+        for prompt_format in
+            PromptFormat::ALL.into_iter().filter(|&prompt_format| is_expressible(format, prompt_format))
+        {
+            let exporter = Exporter::new(shop.clone(), format, Some(prompt_format));
+            let lines: Vec<Value> = records.iter().flat_map(|record| exported(&exporter, record)).collect();
             let n_turns = episodes.iter().map(|episode| episode.turns.len()).sum();
-            let is_retold = dialect.history() == History::Retold;
-            assert_eq!(lines.len(), if is_retold { n_turns } else { episodes.len() });
+            let is_rebuilt = prompt_format.history() == History::Rebuild;
+            assert_eq!(lines.len(), if is_rebuilt { n_turns } else { episodes.len() });
             // AgentGym's own lines have neither prompt format nor step limit.
-            let said = (format == Format::Agenttraj).then_some((dialect, 9));
-            let listener =
-                Importer::new(shop.clone(), format, said.map(|said| said.0), said.map(|said| said.1));
-            let back = imported(listener, &lines).expect("what was exported is imported");
-            assert_eq!(back.len(), episodes.len(), "{format}, {dialect}");
+            let given = (format == Format::Agenttraj).then_some((prompt_format, 9));
+            let importer =
+                Importer::new(shop.clone(), format, given.map(|given| given.0), given.map(|given| given.1));
+            let back = imported(importer, &lines).expect("what was exported is imported");
+            assert_eq!(back.len(), episodes.len(), "{format}, {prompt_format}");
             for (back, there) in back.iter().zip(episodes) {
-                assert_eq!(done(back), done(there), "{format}, {dialect}");
+                assert_eq!(done(back), done(there), "{format}, {prompt_format}");
             }
         }
     }
@@ -111,20 +115,19 @@ impl Policy for Scripted {
         "scripted"
     }
 
-    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
-        let say = |view: &LaneView<'_>| match self.1.get(view.turn) {
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError> {
+        let decide = |view: &LaneView<'_>| match self.1.get(view.turn) {
             None => Decision::Stop,
             Some(&text) => {
-                let utterance = self.0.parse(&Message::text(Role::Assistant, text), view.page);
-                Move::said(text.to_owned(), utterance, None)
+                let parsed = self.0.parse(&Message::text(Role::Assistant, text), view.page);
+                Decision::completed(text.to_owned(), parsed, None)
             }
         };
-        Ok(lanes.iter().map(say).collect())
+        Ok(lanes.iter().map(decide).collect())
     }
 
     fn prompt(&self) -> Option<PromptStamp> {
-        let (dialect, model) = (self.0, Some("parrot".into()));
-        Some(PromptStamp { dialect, version: dialect.version().into(), model, sampling: None })
+        Some(PromptStamp { model: Some("parrot".into()), ..PromptStamp::new(self.0, self.0.version()) })
     }
 }
 
@@ -143,23 +146,26 @@ const REACT: Scripted = Scripted(
 fn completions_are_exported_as_they_were_written() {
     let shop = Arc::new(corner_shop());
     let made = episodes_of(&shop, &[GoalId(0)], &mut { REACT });
-    let teller = |format| Exporter::new(shop.clone(), format, None);
+    let exporter = |format| Exporter::new(shop.clone(), format, None);
     for format in FORMATS {
         let lines: Vec<Value> =
-            records(&shop, &made).iter().flat_map(|record| exported(&teller(format), record)).collect();
+            records(&made).iter().flat_map(|record| exported(&exporter(format), record)).collect();
         let back =
             imported(Importer::new(shop.clone(), format, None, Some(9)), &lines).expect("it is imported");
         for (back, there) in back.iter().zip(&made) {
             assert_eq!(done(back), done(there), "{format}");
             let written = |episode: &Episode| -> Vec<_> {
-                let said = episode.turns.iter();
-                said.map(|turn| (turn.agent.completion.clone(), turn.agent.thought.clone(), turn.agent.is_well_formed)).collect()
+                let turns = episode.turns.iter();
+                turns
+                    .map(|turn| {
+                        (turn.agent.completion.clone(), turn.agent.thought.clone(), turn.agent.is_well_formed)
+                    })
+                    .collect()
             };
             assert_eq!(written(back), written(there), "{format}");
         }
-        let stamp = back[0].prompt.as_ref().expect("a stamp");
         let known = format != Format::Agenttraj;
-        assert_eq!(stamp.model.as_deref(), known.then_some("parrot"));
+        assert_eq!(back[0].meta.model.as_deref(), known.then_some("parrot"));
         assert_eq!(&*back[0].meta.policy, if known { "scripted" } else { "imported" });
     }
     check_round_trip(&shop, &made);
@@ -168,37 +174,40 @@ fn completions_are_exported_as_they_were_written() {
 #[test]
 fn episodes_that_a_format_cannot_express_are_left_out() {
     let shop = Arc::new(corner_shop());
-    let leaving = Scripted(PromptFormat::ShopR1, &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#]);
-    let made = episodes_of(&shop, &[GoalId(0)], &mut { leaving });
-    let record = &records(&shop, &made)[0];
+    let terminating = Scripted(
+        PromptFormat::ShopR1(ShopR1Variant::AllPages),
+        &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#],
+    );
+    let made = episodes_of(&shop, &[GoalId(0)], &mut { terminating });
+    let record = &records(&made)[0];
     let own = Exporter::new(shop.clone(), Format::Messages, None);
     let back = imported(Importer::new(shop.clone(), Format::Messages, None, None), &exported(&own, record));
     assert_eq!(done(&back.expect("it is imported")[0]), done(&made[0]));
     let other = Exporter::new(shop.clone(), Format::Messages, Some(PromptFormat::Ragen));
-    let Exported::Nothing(reason) = other.tell(record, 1).expect("an episode of this shop") else {
-        panic!("it is told")
+    let Exported::Skipped(reason) = other.export(record, 1).expect("an episode of this shop") else {
+        panic!("it is exported")
     };
     assert_eq!(
         reason,
-        "turn 1: leaving cannot be said in `ragen`; not as `<think>dear</think><answer>noop</answer>`"
+        "turn 1: `ragen` cannot express `terminate`; not as `<think>dear</think><answer>noop</answer>`"
     );
-    let nothing = records(&shop, &episodes_of(&shop, &[GoalId(0)], &mut Scripted(PromptFormat::Ragen, &[])));
-    let Exported::Nothing(reason) = other.tell(&nothing[0], 1).expect("an episode of this shop") else {
-        panic!("it is told")
+    let nothing = records(&episodes_of(&shop, &[GoalId(0)], &mut Scripted(PromptFormat::Ragen, &[])));
+    let Exported::Skipped(reason) = other.export(&nothing[0], 1).expect("an episode of this shop") else {
+        panic!("it is exported")
     };
-    assert_eq!(reason, "it has no turns");
+    assert_eq!(reason, "the episode has no turns");
 }
 
 /// The rule agent's episode for the sneakers, which it buys without options.
 fn sneakers(shop: &Arc<Shop>) -> String {
     let goal = goal(shop, "B0SNEAK001", &["navy blue", "9"]).id;
-    records(shop, &episodes_of(shop, &[goal], &mut RulePolicy)).remove(0)
+    records(&episodes_of(shop, &[goal], &mut RulePolicy)).remove(0)
 }
 
 /// Snapshots an exported episode.
-fn check(name: &str, format: Format, dialect: PromptFormat) {
+fn check(name: &str, format: Format, prompt_format: PromptFormat) {
     let shop = Arc::new(corner_shop());
-    let lines = exported(&Exporter::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
+    let lines = exported(&Exporter::new(shop.clone(), format, Some(prompt_format)), &sneakers(&shop));
     let lines = lines.iter().map(|line| serde_json::to_string_pretty(line).expect("JSON"));
     let text = lines.collect::<Vec<_>>().join("\n").replace(shop.goals().fingerprint(), "GOALS");
     in_area("convert", || insta::assert_snapshot!(name, text));
@@ -220,9 +229,14 @@ fn an_episode_as_agenttraj() {
 }
 
 /// Asserts the refusal of the episode of the sneakers with one change.
-fn check_refused(format: Format, dialect: PromptFormat, change: impl Fn(&mut Vec<Value>), expected: &str) {
+fn check_refused(
+    format: Format,
+    prompt_format: PromptFormat,
+    change: impl Fn(&mut Vec<Value>),
+    expected: &str,
+) {
     let shop = Arc::new(corner_shop());
-    let mut lines = exported(&Exporter::new(shop.clone(), format, Some(dialect)), &sneakers(&shop));
+    let mut lines = exported(&Exporter::new(shop.clone(), format, Some(prompt_format)), &sneakers(&shop));
     change(&mut lines);
     let refusal = imported(Importer::new(shop, format, None, None), &lines)
         .expect_err("it cannot be replayed")
@@ -233,7 +247,12 @@ fn check_refused(format: Format, dialect: PromptFormat, change: impl Fn(&mut Vec
 #[test]
 fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
     let react = |change: &dyn Fn(&mut Value), expected| {
-        check_refused(Format::Agenttraj, PromptFormat::AgentgymReact, |lines| change(&mut lines[0]), expected);
+        check_refused(
+            Format::Agenttraj,
+            PromptFormat::AgentgymReact,
+            |lines| change(&mut lines[0]),
+            expected,
+        );
     };
     let edit = |place: usize, from: &'static str, to: &'static str| {
         move |line: &mut Value| {
@@ -244,42 +263,47 @@ fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
         }
     };
     // Rules and agreement, then page and completion in turn: the second completion is the sixth message.
-    let page = "line 1, turn 2: it was not said on the page";
-    let page = page.replace("line 1, ", "line 1: ");
-    react(&edit(4, "Page 1", "Page 2"), &page);
-    react(&edit(3, "search[", "click["), &page);
+    let page = "line 1: turn 2: the page before it is another one here: ";
+    react(&edit(4, "Page 1", "Page 2"), page);
+    react(&edit(3, "search[", "click["), page);
     let go_on = |line: &mut Value| {
         let conversations = line["conversations"].as_array_mut().expect("a list");
         let turn = conversations[2..4].to_vec();
         conversations.extend(turn);
     };
-    react(&go_on, "line 1: turn 4: the trip has ended before it");
+    react(&go_on, "line 1: turn 4: the episode is over before it");
     react(
         &|line: &mut Value| line["item_id"] = json!("webshop_999"),
-        "line 1: there is no goal `999` among ",
+        "line 1: goal `999` does not exist: there are ",
     );
-    react(&|line: &mut Value| line["item_id"] = json!("sneakers"), "line 1: it does not say its goal");
+    react(&|line: &mut Value| line["item_id"] = json!("sneakers"), "line 1: the line has no goal");
     react(
         &|line: &mut Value| line["conversations"][0]["from"] = json!("cat"),
-        "line 1: no chat: nobody is called `cat`",
+        "line 1: not a chat: `cat` is not a role",
     );
-    react(&|line: &mut Value| *line = json!([]), "line 1: no chat: ");
+    react(&|line: &mut Value| *line = json!([]), "line 1: not a chat: ");
     let ragen = |change: &dyn Fn(&mut Value), expected| {
         check_refused(Format::Messages, PromptFormat::Ragen, |lines| change(&mut lines[0]), expected);
     };
-    ragen(&|line| line["metadata"]["total_reward"] = json!(1.0), "line 1: turn 3: it earned 1 there, ");
-    ragen(&|line| line["metadata"]["goal_fingerprint"] = json!("f00d"), "line 1: told of the goals `f00d`");
-    ragen(&|line| line["metadata"]["dialect"] = Value::Null, "line 1: it does not say its dialect");
+    ragen(
+        &|line| line["metadata"]["total_reward"] = json!(1.0),
+        "line 1: turn 3: the reward is 1 in the line and ",
+    );
+    ragen(
+        &|line| line["metadata"]["goal_fingerprint"] = json!("f00d"),
+        "line 1: the line has the goals `f00d`",
+    );
+    ragen(&|line| line["metadata"]["prompt_format"] = Value::Null, "line 1: the line has no `prompt_format`");
     let verl = |change: &dyn Fn(&mut Vec<Value>), expected| {
         check_refused(Format::Sharegpt, PromptFormat::VerlAgent, change, expected);
     };
-    verl(&|lines| drop(lines.remove(1)), "line 2: turn 3: it does not follow on the line before");
-    verl(&|lines| lines[2]["meta"]["goal"] = json!(0), "line 3: turn 3: it does not follow");
+    verl(&|lines| drop(lines.remove(1)), "line 2: turn 3: it does not continue the line before");
+    verl(&|lines| lines[2]["meta"]["goal"] = json!(0), "line 3: turn 3: it does not continue");
     verl(
         &|lines| lines[1]["meta"]["turn"] = Value::Null,
-        "line 2: in `verl-agent` each turn is a chat of its own",
+        "line 2: `verl-agent` has one chat per turn, and the line has no `turn`",
     );
-    verl(&|lines| lines[1]["conversations"] = json!([]), "line 2: turn 2: there is no answer");
+    verl(&|lines| lines[1]["conversations"] = json!([]), "line 2: turn 2: there is no completion");
 }
 
 #[test]
@@ -308,16 +332,17 @@ fn trajectories_of_other_programs_are_imported() {
 #[test]
 fn files_are_the_same_after_export_and_import() {
     let dir = temporary();
-    let [trips, chats, back] = ["trips.jsonl", "chats.jsonl", "back.jsonl"].map(|name| dir.path().join(name));
+    let [episodes, chats, back] =
+        ["episodes.jsonl", "chats.jsonl", "back.jsonl"].map(|name| dir.path().join(name));
     let shop = ["--catalog", CORNER_SHOP];
     let run = |args: &[&str]| answer(&[args, &shop[..]].concat());
-    run(&["rollout", "--policy", "oracle", "--split", "all", "--out", path(&trips)]);
-    let to = ["convert", path(&trips), "--to", "messages", "--prompt-format", "tool-call"];
+    run(&["rollout", "--policy", "oracle", "--split", "all", "--out", path(&episodes)]);
+    let to = ["convert", path(&episodes), "--to", "messages", "--prompt-format", "tool-call"];
     assert_eq!(run(&[&to[..], &["--out", path(&chats)]].concat()), "");
     assert_eq!(run(&to), fs::read_to_string(&chats).expect("a file"), "standard output has the same");
     run(&["convert", path(&chats), "--from", "messages", "--out", path(&back)]);
     let replayed = run(&["replay", path(&back)]);
-    assert_eq!(replayed, run(&["replay", path(&trips)]));
+    assert_eq!(replayed, run(&["replay", path(&episodes)]));
     let names: BTreeSet<String> = fs::read_to_string(&chats)
         .expect("a file")
         .lines()
@@ -329,22 +354,17 @@ fn files_are_the_same_after_export_and_import() {
 #[test]
 fn episodes_that_are_left_out_are_counted() {
     let dir = temporary();
-    let trips_file = dir.path().join("trips.jsonl");
+    let file = dir.path().join("episodes.jsonl");
     let shop = Arc::new(corner_shop());
-    let leaving = Scripted(PromptFormat::ShopR1, &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#]);
-    let mut all = records(&shop, &episodes_of(&shop, &[GoalId(0)], &mut { leaving }));
+    let terminating = Scripted(
+        PromptFormat::ShopR1(ShopR1Variant::AllPages),
+        &[r#"{"rationale": "dear", "action": {"type": "terminate"}}"#],
+    );
+    let mut all = records(&episodes_of(&shop, &[GoalId(0)], &mut { terminating }));
     all.push(sneakers(&shop));
-    fs::write(&trips_file, all.join("\n")).expect("a written file");
-    let args = [
-        "convert",
-        path(&trips_file),
-        "--to",
-        "sharegpt",
-        "--prompt-format",
-        "ragen",
-        "--catalog",
-        CORNER_SHOP,
-    ];
+    fs::write(&file, all.join("\n")).expect("a written file");
+    let args =
+        ["convert", path(&file), "--to", "sharegpt", "--prompt-format", "ragen", "--catalog", CORNER_SHOP];
     let answer = webshop(&args, "");
     assert_eq!((answer.code, answer.stdout.lines().count()), (Some(2), 1));
     let message = answer.stderr.replace(path(dir.path()), "DIR");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rand::Rng;
 use tempfile::TempDir;
 use webshop_env::{Action, EnvConfig, ObservationMode, Shop, ShopConfig, VecEnv};
-use webshop_products::{GoalDigests, GoalId, Purpose, Seed, CatalogSource, SourceConfig, write_generated};
+use webshop_products::{CatalogSource, GoalId, Purpose, Seed, SourceConfig, write_generated};
 
 /// Enough for some episodes to end and others to go on, and for every thread to have some.
 const N_LANES: usize = 1_024;
@@ -34,8 +34,8 @@ fn run(n_threads: usize) -> Bytes {
     let mut bytes = files("catalog", catalog.path());
     for index in ["built", "loaded"] {
         let source = catalog.path().to_str().expect("a path in Unicode");
-        let stock = CatalogSource::open(source, SourceConfig::default()).expect("a sound catalog");
-        let (products, goals) = stock.into_goals().expect("with sound goals");
+        let source = CatalogSource::open(source, SourceConfig::default()).expect("a sound catalog");
+        let (products, goals) = source.into_goals().expect("with sound goals");
         let config = ShopConfig { index_cache: Some(cache.path().to_owned()), ..ShopConfig::default() };
         let shop = Arc::new(Shop::with_config(products, goals, config).expect("the shop opens"));
         let digests = shop.goals().digests(shop.catalog());

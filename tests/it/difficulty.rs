@@ -12,10 +12,11 @@ use webshop_training::{TaskSet, config::CatalogConfig, open_shop};
 fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {
     for source in ["100", "1000"] {
         let catalog = CatalogConfig { source: source.into(), ..CatalogConfig::default() };
-        let ground = TaskSet::new(open_shop(&catalog).expect("an embedded shop"), 0, 1).expect("no practice");
-        let goals = ground.held_out(Split::Test, usize::MAX);
+        let task_set =
+            TaskSet::new(open_shop(&catalog).expect("an embedded shop"), 0, 1).expect("no auxiliary shops");
+        let goals = task_set.held_out(Split::Test, usize::MAX);
         let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
-        let task = |goal| Task::new(ground.shop().clone(), at(goal));
+        let task = |goal| Task::new(task_set.shop().clone(), at(goal));
         let tasks: Vec<Task> = goals.into_iter().map(task).collect();
         assert!(tasks.len() >= 300, "{} test goals of {source}", tasks.len());
         let limits = RolloutConfig { max_steps: 15, lanes: 128 };

@@ -11,19 +11,19 @@ use tempfile::TempDir;
 use webshop_lm::{Qwen2, checkpoint, lora::Lora};
 use webshop_products::Seed;
 use webshop_training::{
-    Config, TaskSet, Metric, Phase, Silent, TrainedModel, TrainingError, qwen2_config, read_records,
-    run::folder::RunFolder, train, train_tokenizer,
+    Config, Metric, Phase, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, qwen2_config,
+    read_records, train, train_tokenizer,
 };
 
 /// The small experiment, shorter and deeper, with more keys.
 fn config(more: &[&str]) -> Config {
     let shorter = [
-        "exercise_steps=2",
+        "copy_task_steps=2",
         "warm_start.steps=8",
         "value.goals=4",
         "value.samples=2",
-        "learner.steps=2",
-        "learner.batch_episodes=8",
+        "rl.steps=2",
+        "rl.batch_episodes=8",
         "evaluation.episodes=4",
         "evaluation.every=0",
         "warm_start_every=0",
@@ -35,8 +35,8 @@ fn config(more: &[&str]) -> Config {
 /// A model folder of random weights, and the configuration of a run that begins with it.
 fn begun(more: &[&str]) -> (TempDir, Config) {
     let (config_of_base, folder) = (config(&[]), tempfile::tempdir().expect("a temporary folder"));
-    let ground = TaskSet::open(&config_of_base).expect("a small task set");
-    let tokenizer = train_tokenizer(&ground, &config_of_base).expect("a tokenizer");
+    let tasks = TaskSet::open(&config_of_base).expect("a small task set");
+    let tokenizer = train_tokenizer(&tasks, &config_of_base).expect("a tokenizer");
     let shape = qwen2_config(&config_of_base.model, tokenizer.vocab_size(), 8192);
     let model = Qwen2::random(&shape, Seed(7)).expect("a valid shape");
     checkpoint::save(&model, folder.path()).expect("a model folder");
@@ -84,9 +84,9 @@ fn an_adapter_learns_and_the_weights_stay() {
     assert!(!model.join("model.safetensors").exists(), "a checkpoint holds weights that did not learn");
 
     let base = checkpoint::load(from.path()).expect("the base");
-    let lora = Lora::load(&model, &base).expect("an adapter in PEFT's layout");
+    let lora = Lora::load(&model, &base.matrices()).expect("an adapter in PEFT's layout");
     assert_eq!(lora.modules().len(), 14, "seven matrices in each of two layers");
-    let first = Lora::random(&base, lora.config(), Seed(config.seed)).expect("as it began");
+    let first = Lora::random(&base.matrices(), lora.config(), Seed(config.seed)).expect("as it began");
     for (learned, first) in lora.modules().iter().zip(first.modules()) {
         let name = &learned.parameter;
         let values = |var: &candle_core::Var| {
@@ -128,15 +128,15 @@ fn a_stopped_run_of_an_adapter_resumes_to_the_same_bytes() {
 #[test]
 fn chat_formats_are_trained_on() {
     // Prompts that stand alone, and one growing chat. A token is about a byte, so that pages are long.
-    for dialect in ["verl-agent", "ragen"] {
+    for format in ["verl-agent", "ragen"] {
         let (_from, config) = begun(&[
-            &format!("dialect={dialect}"),
+            &format!("prompt.format={format}"),
             "max_context=8000",
-            "exercise_steps=0",
+            "copy_task_steps=0",
             "warm_start.steps=2",
             "warm_start.batch_episodes=2",
-            "learner.steps=1",
-            "learner.batch_episodes=4",
+            "rl.steps=1",
+            "rl.batch_episodes=4",
             "value.goals=2",
             "evaluation.episodes=2",
             "run.max_steps=2",
@@ -148,13 +148,13 @@ fn chat_formats_are_trained_on() {
         let losses: Vec<f64> = cloned.filter_map(|record| record.get(Metric::TrainLoss)).collect();
         assert!(losses.len() == 2 && losses.iter().all(|loss| (3.0..9.0).contains(loss)), "{losses:?}");
         let learned = records.iter().find(|record| record.get(Metric::RolloutMalformedRate).is_some());
-        let learned = learned.expect("a learner step");
+        let learned = learned.expect("an RL step");
         let get = |metric| learned.get(metric).expect("recorded with the episodes");
         // Random weights never find the format; two completions an episode at .1 each, which the score leaves out.
         assert_eq!((get(Metric::RolloutMalformedRate), get(Metric::RolloutTaskScore)), (1.0, 0.0));
         assert!((get(Metric::RolloutMalformedPenalty) - 0.2).abs() < 1e-12);
         let loaded = TrainedModel::load(run.root()).expect("a trained model");
-        assert_eq!(loaded.dialect().name(), dialect);
+        assert_eq!(loaded.prompt_format().name(), format);
     }
 }
 
@@ -163,7 +163,7 @@ fn recomputation_changes_no_byte() {
     let (_from, config) = base();
     let keep = tempfile::tempdir().expect("a temporary folder");
     let mut frugal = config.clone();
-    frugal.learner.recompute = true;
+    frugal.rl.recompute = true;
     assert!(
         bytes(&run(&config, &keep.path().join("kept")))
             == bytes(&run(&frugal, &keep.path().join("made again")))

@@ -16,8 +16,7 @@ use webshop_lm::{
 };
 use webshop_products::Seed;
 use webshop_training::{
-    Config, Metric, Phase, Silent, TrainingError, qwen2_config, read_records, run::folder::RunFolder, train,
-    train_on,
+    Config, Metric, Phase, RunFolder, Silent, TrainingError, qwen2_config, read_records, train, train_on,
 };
 
 /// Copy tasks and demonstrations.
@@ -29,17 +28,17 @@ const VALUE_EPISODES: u64 = 4;
 /// whatever its reward.
 fn config(more: &[&str]) -> Config {
     let shorter = [
-        "exercise_steps=3",
+        "copy_task_steps=3",
         "warm_start.steps=15",
         "max_turn_tokens=12",
         "max_steps=6",
         "value.goals=2",
         "value.samples=2",
-        "learner.steps=2",
-        "learner.loss=wsft",
-        "learner.guarded=false",
-        "learner.batch_episodes=4",
-        "learner.demonstration_share=0.2",
+        "rl.steps=2",
+        "rl.loss.kind=wsft",
+        "rl.loss.guarded=false",
+        "rl.batch_episodes=4",
+        "rl.demonstration_share=0.2",
         "optimizer.grad_clip_quantile=0.5",
         "evaluation.episodes=2",
         "evaluation.every=0",
@@ -154,7 +153,7 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
 fn updates_below_the_precision_of_bf16_add_up_in_the_master_weights() {
     // Weights of about .02 are 1e-4 apart in bf16, and the gains of 1 are 4e-3.
     let (_keep, run) =
-        whole(&second(ComputeDtype::Bf16), &config(&["learner.lr=1e-6", "optimizer.weight_decay=0"]));
+        whole(&second(ComputeDtype::Bf16), &config(&["rl.lr=1e-6", "optimizer.weight_decay=0"]));
     let before = weights(&run.root().join("reference"));
     let after = weights(&run.root().join("checkpoints/last/model"));
     let rounded = |value: f32| value.to_bits().wrapping_add(0x7fff + (value.to_bits() >> 16 & 1)) >> 16;
@@ -190,11 +189,15 @@ fn a_run_is_resumed_only_on_its_own_backend() {
         train_on(compute, &config, &BF16.1, &Silent, &never).expect_err("begun elsewhere").to_string()
     };
     let f32 = refusal(&second(ComputeDtype::F32));
-    assert!(f32.contains("`CPU, BF16, plain operations`, not on `CPU, F32, plain operations`"), "{f32}");
+    assert!(f32.contains("`CPU, BF16, reference kernels`, not on `CPU, F32, reference kernels`"), "{f32}");
     let cpu = train(&config, &BF16.1, &Silent, &never).expect_err("begun elsewhere").to_string();
-    assert!(cpu.contains("not on `CPU, F32, its own engine`") && cpu.contains("`--dtype`"), "{cpu}");
+    assert!(
+        cpu.contains("not on `CPU, F32, the cpu backend`")
+            && cpu.contains("the same device, dtype and kernels"),
+        "{cpu}"
+    );
     let fingerprint = fs::read_to_string(BF16.1.fingerprint()).expect("a file");
-    assert!(fingerprint.contains(r#""compute": "CPU, BF16, plain operations""#), "{fingerprint}");
+    assert!(fingerprint.contains(r#""compute": "CPU, BF16, reference kernels""#), "{fingerprint}");
 }
 
 #[test]
@@ -207,8 +210,8 @@ fn adapters_are_refused_by_key() {
     let error = train_on(&compute, &config, &run, &Silent, &AtomicBool::new(false)).expect_err("an adapter");
     assert_eq!(
         error.to_string(),
-        "configuration key `model.lora_rank` must be 0 on `CPU, BF16, plain operations`, not 4: adapters learn on the \
-         CPU in f32 only; leave out `--device` and `--dtype`, or let all weights learn"
+        "configuration key `model.lora_rank` must be 0 on `CPU, BF16, reference kernels`, not 4: adapters are trained \
+         on the CPU in f32 only; use that, or train all weights"
     );
 }
 
@@ -216,7 +219,7 @@ fn adapters_are_refused_by_key() {
 fn the_command_line_chooses_the_backend() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let file = keep.path().join("experiment.toml");
-    let short = config(&["exercise_steps=1", "warm_start.steps=1", "learner.steps=1"]);
+    let short = config(&["copy_task_steps=1", "warm_start.steps=1", "rl.steps=1"]);
     fs::write(&file, short.to_toml()).expect("a written experiment");
     let train = |out: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_webshop"));
@@ -226,9 +229,9 @@ fn the_command_line_chooses_the_backend() {
     };
     let file = file.to_str().expect("a plain name");
     let (code, log) = train("run", &["--config", file, "--dtype", "bf16"]);
-    assert!(code == Some(0) && log.contains("CPU, BF16, plain operations"), "{log}");
+    assert!(code == Some(0) && log.contains("CPU, BF16, reference kernels"), "{log}");
     let (code, log) = train("run", &["--resume"]);
-    assert!(code == Some(2) && log.contains("not on `CPU, F32, its own engine`"), "{log}");
+    assert!(code == Some(2) && log.contains("not on `CPU, F32, the cpu backend`"), "{log}");
     let (code, log) = train("run", &["--resume", "--device", "cpu", "--dtype", "bf16"]);
     assert_eq!(code, Some(0), "{log}");
     // No machine has a GPU of this number; nothing is begun that could not go on.

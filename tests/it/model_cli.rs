@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::common::command::{CORNER_SHOP, MODEL, answer, copy, edit, json, path, temporary, webshop};
 use crate::common::in_area;
 use webshop_lm::{
-    checkpoint::WeightType,
-    checkpoint::{self},
+    Qwen2,
+    checkpoint::{self, WeightType},
     lora::Lora,
 };
 
@@ -57,8 +57,9 @@ fn an_adapter_is_merged() {
     let out = dir.path().join("merged");
     answer(&["model", "merge", &model("grouped"), "--adapter", ADAPTER, "--out", path(&out)]);
     let base = checkpoint::load(Path::new(&model("grouped"))).expect("a sound folder");
-    let adapter = Lora::load(Path::new(ADAPTER), &base).expect("a sound adapter");
-    let merged = adapter.merged(&base).expect("of one shape").fingerprint().expect("weights");
+    let adapter = Lora::load(Path::new(ADAPTER), &base.matrices()).expect("a sound adapter");
+    let merged =
+        base.adapted(adapter).and_then(Qwen2::merged).expect("of one shape").fingerprint().expect("weights");
     assert_eq!(checkpoint::load(&out).expect("just written").fingerprint().expect("weights"), merged);
     assert!(out.join("generation_config.json").exists(), "companions come along");
 }

@@ -11,14 +11,13 @@ use crate::common::in_area;
 use rand::Rng;
 use serde_json::json;
 use webshop_agent::{
-    ExpertTurn, Expert, PromptFormat, Conversation, ExpertKind, ParsedCompletion, prompt_format::compact::parse,
-    prompt_format::compact::utterance, prompt_format::compact_renderer::Piece,
-    prompt_format::compact_renderer::PromptConfig, prompt_format::compact_renderer::encode,
-    prompt_format::compact_renderer::marks,
+    Conversation, Expert, ExpertKind, ExpertTurn, ParsedCompletion, PromptFormat, compact::Piece,
+    compact::PromptConfig, compact::encode_pieces, compact::marks, compact::parse,
+    compact::render_completion,
 };
 use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
-use webshop_lm::chat::{Message, Role};
 use webshop_lm::BpeTokenizer;
+use webshop_lm::chat::{Message, Role};
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
 };
@@ -49,53 +48,53 @@ fn text(pieces: &[Piece]) -> String {
 /// The first training goal with options for which the thinking expert opens and rejects a candidate.
 fn goal_with_a_rejection(shop: &Shop) -> &Goal {
     let rejects = |goal: &&Goal| {
-        let trip = Expert::new(shop, PROMPT.results_shown).trip(goal.id, ExpertKind::Thinking);
-        let thoughts = trip.iter().flatten().flat_map(|turn| &turn.thought);
-        !goal.options.is_empty() && thoughts.into_iter().any(|piece| piece.text().ends_with(" no"))
+        let turns = Expert::new(shop, PROMPT.results_shown).episode(goal.id, ExpertKind::Thinking);
+        !goal.options.is_empty() && turns.iter().flatten().any(|turn| turn.thought.ends_with(" no"))
     };
     let goals = shop.goals().split(Split::Train).iter().map(|&goal| shop.goals().get(goal));
     goals.into_iter().find(rejects).expect("not every first result is right")
 }
 
 /// The messages of a format after a search, a click on a missing label and one on the first product.
-fn messages_of(dialect: PromptFormat) -> String {
+fn messages_of(prompt_format: PromptFormat) -> String {
     let shop = Arc::new(hundred());
     let goal = goal_with_a_rejection(&shop).id;
     let mut env = ShopEnv::new(Arc::clone(&shop), EnvConfig { max_steps: 15, ..EnvConfig::default() });
     env.reset(goal);
-    let mut dialogue = Conversation::new(dialect, shop.goals().get(goal).instruction.clone(), 15);
+    let mut conversation = Conversation::new(shop.goals().get(goal).instruction.clone(), 15);
     let mut noop = None;
-    for said in ["search[red lamp]", "click[nowhere]", "click[the first]"] {
-        dialogue.see(env.page(), noop);
+    for action in ["search[red lamp]", "click[nowhere]", "click[the first]"] {
+        prompt_format.add_page(&mut conversation, env.page(), noop);
         let first = match env.page() {
             Page::Results(results) => results.items.first().map(|item| item.id.as_str().to_lowercase()),
             _ => None,
         };
-        let said = said.replace("the first", &first.unwrap_or_default());
-        let answer = dialect.say("I think \"so\".", &said.parse().expect("never fails"));
-        let heard = dialogue.say(Message::text(Role::Assistant, answer), env.page());
-        assert_eq!((heard.action.to_string(), heard.is_well_formed), (said, true));
-        noop = env.step(&heard.action).info.noop;
+        let action = action.replace("the first", &first.unwrap_or_default());
+        let text = prompt_format.render_completion("I think \"so\".", &action.parse().expect("never fails"));
+        let message = Message::text(Role::Assistant, text);
+        let parsed = prompt_format.add_completion(&mut conversation, message, env.page());
+        assert_eq!((parsed.action.to_string(), parsed.is_well_formed), (action, true));
+        noop = env.step(&parsed.action).info.noop;
     }
-    dialogue.see(env.page(), noop);
-    let told =
+    prompt_format.add_page(&mut conversation, env.page(), noop);
+    let rendered =
         |message: Message| format!("── {} ──\n{}\n", json!(message.role).as_str().unwrap(), message.content);
-    dialogue.messages().into_iter().map(told).collect()
+    prompt_format.messages(&conversation).into_iter().map(rendered).collect()
 }
 
 /// Snapshots the expert's episode for [`goal_with_a_rejection`], and returns its reward.
-fn check(name: &str, manner: ExpertKind) -> RewardBreakdown {
+fn check(name: &str, kind: ExpertKind) -> RewardBreakdown {
     let shop = hundred();
     let goal = goal_with_a_rejection(&shop);
-    let turns = Expert::new(&shop, PROMPT.results_shown).trip(goal.id, manner).expect("an episode");
-    let mut story = String::new();
-    for (read, said) in render_demonstration(PROMPT, &shop, goal.id, &turns) {
+    let turns = Expert::new(&shop, PROMPT.results_shown).episode(goal.id, kind).expect("an episode");
+    let mut rendered = String::new();
+    for (prompt, completion) in render_demonstration(PROMPT, &shop, goal.id, &turns) {
         // A line for each candidate, as a reader would set it.
-        let read = text(&read).replace(" $", "\n         $").replace("<|", "\n        <|");
-        writeln!(story, "prompt      {read}\ncompletion  {}\n", text(&said)).expect("memory");
+        let prompt = text(&prompt).replace(" $", "\n         $").replace("<|", "\n        <|");
+        writeln!(rendered, "prompt      {prompt}\ncompletion  {}\n", text(&completion)).expect("memory");
     }
     let reward = reward_of(&shop, goal.id, &turns);
-    in_area("prompts", || insta::assert_snapshot!(name, format!("{story}{reward}")));
+    in_area("prompts", || insta::assert_snapshot!(name, format!("{rendered}{reward}")));
     reward
 }
 
@@ -107,8 +106,10 @@ fn reward_of(shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> RewardBreakdown
 
 #[test]
 fn chats_are_rendered_as_recorded() {
-    for dialect in PromptFormat::ALL.into_iter().filter(|dialect| *dialect != PromptFormat::Compact) {
-        in_area("prompts", || insta::assert_snapshot!(dialect.name(), messages_of(dialect)));
+    for prompt_format in
+        PromptFormat::ALL.into_iter().filter(|prompt_format| *prompt_format != PromptFormat::Compact)
+    {
+        in_area("prompts", || insta::assert_snapshot!(prompt_format.name(), messages_of(prompt_format)));
     }
 }
 
@@ -152,25 +153,29 @@ fn every_available_action_is_rendered_and_parsed_back() {
         let tokenizer = BpeTokenizer::train(titles, 600, &marks).expect("room for all bytes and marks");
         walk(&shop, |page| {
             for action in page.available_actions().clicks() {
-                for dialect in PromptFormat::ALL {
-                    let answer = Message::text(Role::Assistant, dialect.say("is it red? no", &action));
-                    let heard = dialect.parse(&answer, page);
-                    assert_eq!((heard.action, heard.is_well_formed), (action.clone(), true), "{dialect}");
+                for prompt_format in PromptFormat::ALL {
+                    let text = prompt_format.render_completion("is it red? no", &action);
+                    let parsed = prompt_format.parse(&Message::text(Role::Assistant, text), page);
+                    assert_eq!(
+                        (parsed.action, parsed.is_well_formed),
+                        (action.clone(), true),
+                        "{prompt_format}"
+                    );
                 }
             }
             let search = Action::Search("a lamp [60x80], \"red\"".into());
             for action in page.available_actions().clicks().chain([search]) {
-                let thoughts = [(vec![], None), (vec![Piece::words("is it red? no")], Some("is it red? no"))];
+                let thoughts = [("", None), ("is it red? no", Some("is it red? no"))];
                 for (thought, written) in thoughts {
-                    let said = utterance(&thought, &action, page);
+                    let completion = render_completion(thought, &action, page);
                     let expected = ParsedCompletion {
                         thought: written.map(str::to_owned),
                         action: action.clone(),
                         is_well_formed: true,
-                        leaves: false,
+                        terminates: false,
                     };
-                    assert_eq!(parse(&text(&said), page), expected);
-                    let ids = encode(&tokenizer, &said).expect("known marks");
+                    assert_eq!(parse(&text(&completion), page), expected);
+                    let ids = encode_pieces(&tokenizer, &completion).expect("known marks");
                     assert_eq!(parse(&tokenizer.decode(&ids), page), expected);
                 }
             }

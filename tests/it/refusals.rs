@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::common::command::{CORNER_SHOP, MODEL, Refusals, answer, copy, edit, path, refusals, temporary};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use webshop_training::{Config, run::folder::RunFolder};
+use webshop_training::{Config, RunFolder};
 
 /// In the place of a temporary folder, for commands without one.
 const NO_DIR: &str = "no-such-folder";
@@ -24,7 +24,7 @@ fn corner_shop() -> TempDir {
 
 /// A file with one episode of the rule agent in the corner shop.
 fn recorded_episode(dir: &Path) -> std::path::PathBuf {
-    let file = dir.join("trips.jsonl");
+    let file = dir.join("episodes.jsonl");
     let rollout = ["rollout", "--policy", "rule", "--catalog", CORNER_SHOP, "--split", "all"];
     answer(&[&rollout[..], &["--episodes", "1", "--out", path(&file)]].concat());
     file
@@ -36,14 +36,14 @@ fn train() {
         let dir = temporary();
         let run = dir.path().join("run");
         let train = |more: &[&'static str]| [&["train", "--out", path(&run)], more].concat();
-        refused.row(dir.path(), &train(&["--set", "learner.lrr=1"]));
-        refused.row(dir.path(), &train(&["--set", "learner.lr=fast"]));
+        refused.row(dir.path(), &train(&["--set", "rl.lrr=1"]));
+        refused.row(dir.path(), &train(&["--set", "rl.lr=fast"]));
         refused.row(dir.path(), &train(&["--resume"]));
         let file = dir.path().join("experiment.toml");
         fs::write(&file, "[warmstart]\nsteps = 3\n").expect("a written file");
         refused.row(dir.path(), &[&train(&[])[..], &["--config", path(&file)]].concat());
         let steps = format!("shop_r1.data={}", path(&dir.path().join("steps.jsonl")));
-        let shop = ["--catalog", CORNER_SHOP, "--set", "catalog.practice_shops=0"];
+        let shop = ["--catalog", CORNER_SHOP, "--set", "catalog.auxiliary_shops=0"];
         let train = ["shop-r1", "train", "--out", path(&run), "--set", &steps];
         refused.row(dir.path(), &[&train[..], &shop].concat());
         assert!(!run.exists(), "a folder was created");
@@ -208,7 +208,7 @@ fn rollout() {
 #[test]
 fn rollout_of_a_remote_model() {
     let dir = temporary();
-    let kept = dir.path().join("trips.jsonl");
+    let kept = dir.path().join("episodes.jsonl");
     fs::write(&kept, "kept").expect("a written file");
     refusals("rollout_of_a_remote_model", |refused| {
         let mut row =
@@ -241,7 +241,7 @@ fn rollout_at_a_site() {
         row(&["oracle"]);
         row(&["lm"]);
         row(&["longest-title"]);
-        row(&["rule", "--out", "trips.jsonl"]);
+        row(&["rule", "--out", "episodes.jsonl"]);
         row(&["rule", "--catalog", "100"]);
         row(&["rule", "--episodes", "0"]);
     });

@@ -19,11 +19,11 @@ use crate::common::server::{Request, serve};
 use serde_json::Value;
 use webshop_agent::PromptFormat;
 
-const DIALECT: PromptFormat = PromptFormat::VerlAgent;
+const PROMPT_FORMAT: PromptFormat = PromptFormat::VerlAgent;
 
 /// A model that knows the corner shop, with another response where `instead` has one.
 fn served(instead: impl Fn(&str, &Request) -> Option<server::Response> + Send + Sync + 'static) -> String {
-    let model = Model::new(&Arc::new(corner_shop()), DIALECT);
+    let model = Model::new(&Arc::new(corner_shop()), PROMPT_FORMAT);
     serve(move |asked| {
         let (instruction, _) = model.place(asked);
         instead(&instruction, asked).unwrap_or_else(|| model.answer(asked))
@@ -60,10 +60,10 @@ fn a_served_model_is_measured_as_a_local_policy_is() {
     // The model writes thoughts; the oracle does not.
     there["thinking_rate"] = here["thinking_rate"].clone();
     assert_eq!(there, here);
-    let told = answer(&rollout(&address, &[]));
-    let told: Vec<&str> = told.lines().filter(|line| !line.starts_with("seconds ")).collect();
-    let told = told.join("\n").replace(&address, "SERVER/");
-    in_area("cli", || insta::assert_snapshot!("rollout_of_a_served_model", told));
+    let shown = answer(&rollout(&address, &[]));
+    let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("seconds ")).collect();
+    let shown = shown.join("\n").replace(&address, "SERVER/");
+    in_area("cli", || insta::assert_snapshot!("rollout_of_a_served_model", shown));
 }
 
 /// The names of all fields, with those of what they hold.
@@ -92,29 +92,27 @@ fn its_records_have_the_fields_of_a_local_models() {
         for line in lines(file) {
             keys(&serde_json::from_str(&line).expect("JSON"), "", &mut all);
         }
-        // Completions of a local model have tokens, and rewards have a breakdown only after a purchase.
-        all.retain(|key| !key.starts_with(".turns.completion.") && !key.starts_with(".breakdown."));
+        // Turns of a local model have tokens, and rewards have a breakdown only after a purchase.
+        all.retain(|key| !key.starts_with(".turns.tokens.") && !key.starts_with(".breakdown."));
         all.retain(|key| !key.starts_with(".sampling."));
         all
     };
     assert_eq!(keys_of(&there), keys_of(&here));
-    assert!(keys_of(&there).contains(".turns.answer"));
-    let record: Value = serde_json::from_str(lines(&there).first().expect("a trip")).expect("JSON");
-    let given =
-        ["policy", "model", "dialect", "prompt_version"].map(|key| record[key].as_str().expect("a text"));
+    assert!(keys_of(&there).contains(".turns.completion"));
+    let record: Value = serde_json::from_str(lines(&there).first().expect("an episode")).expect("JSON");
+    let given = ["policy", "model", "prompt_format", "prompt_version"]
+        .map(|key| record[key].as_str().expect("a text"));
     assert_eq!(given, ["remote", "parrot", "verl-agent", "verl-agent-v1"]);
-    assert_eq!(
-        (&record["turns"][0]["prompt_ids"], &record["turns"][0]["completion"]),
-        (&Value::Array(vec![]), &Value::Null)
-    );
+    assert!(record["turns"][0]["completion"].is_string());
+    assert_eq!(record["turns"][0]["tokens"], Value::Null);
     let replayed = answer(&["replay", path(&there), "--catalog", CORNER_SHOP]);
-    assert!(replayed.contains("all as recorded"), "{replayed}");
+    assert!(replayed.contains(": no difference"), "{replayed}");
 }
 
 #[test]
 fn failed_episodes_are_left_out_counted_and_tried_again() {
     let dir = temporary();
-    let (whole, file) = (dir.path().join("whole.jsonl"), dir.path().join("trips.jsonl"));
+    let (whole, file) = (dir.path().join("whole.jsonl"), dir.path().join("episodes.jsonl"));
     let goals = corner_shop();
     let unlucky = goals.goals().goals()[1].instruction.to_string();
     let is_broken = Arc::new(AtomicBool::new(true));
@@ -149,8 +147,7 @@ fn failed_episodes_are_left_out_counted_and_tried_again() {
         fs::write(file, result.to_string()).expect("a written result");
     }
     let message = refusal(dir.path(), &["compare", path(&results[0]), path(&results[1])], "");
-    let expected =
-        "they differ in the trips that failed and are left out; `--force` compares them all the same";
+    let expected = "they differ in the failed episodes, which are left out; compare anyway with `--force`";
     assert!(message.contains(expected), "{message}");
 }
 
@@ -158,7 +155,7 @@ fn failed_episodes_are_left_out_counted_and_tried_again() {
 #[cfg(unix)]
 fn an_interrupted_rollout_is_resumed() {
     let dir = temporary();
-    let (whole, file) = (dir.path().join("whole.jsonl"), dir.path().join("trips.jsonl"));
+    let (whole, file) = (dir.path().join("whole.jsonl"), dir.path().join("episodes.jsonl"));
     let slow = corner_shop().goals().goals()[2].instruction.to_string();
     let (is_slow, (sender, reached)) = (Arc::new(AtomicBool::new(true)), channel());
     let (slows, sender) = (is_slow.clone(), Mutex::new(sender));
@@ -184,7 +181,7 @@ fn an_interrupted_rollout_is_resumed() {
     assert!(kill.expect("there is `kill`").success());
     let Output { code, stdout, stderr } = answered(child);
     assert_eq!((code, stdout.as_str()), (Some(130), ""), "{stderr}");
-    assert!(stderr.contains("trips made; `--resume` goes on from there"), "{stderr}");
+    assert!(stderr.contains("episodes; continue with `--resume`"), "{stderr}");
     let n_made = lines(&file).len();
     assert!(n_made > 0, "episodes ended before the slow one");
     // As if it had been stopped within a line, too.
@@ -194,7 +191,7 @@ fn an_interrupted_rollout_is_resumed() {
     is_slow.store(false, Ordering::SeqCst);
     let Output { code, stderr, .. } = answered(run(args(path(&file), &["--resume"])));
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains("ends within a line; its last 10 bytes are dropped"), "{stderr}");
+    assert!(stderr.contains("is incomplete; its 10 bytes are dropped"), "{stderr}");
     assert_eq!(answered(run(args(path(&whole), &[]))).code, Some(0));
     assert_eq!(lines(&file), lines(&whole));
 }
@@ -209,7 +206,7 @@ fn the_key_goes_to_the_server_and_nowhere_else() {
         kept.lock().expect("no thread panics").insert(asked.headers["authorization"].clone());
         (instruction == unlucky).then(|| error(400, "", &format!("no, {}", asked.headers["authorization"])))
     });
-    let file = dir.path().join("trips.jsonl");
+    let file = dir.path().join("episodes.jsonl");
     let args = rollout(&address, &["--json", "--out", path(&file)]);
     let run = |args: &[&str], variable: &str| {
         answered(
@@ -224,8 +221,8 @@ fn the_key_goes_to_the_server_and_nowhere_else() {
     assert_eq!(answer.code, Some(2), "one episode is refused");
     assert_eq!(*seen.lock().expect("no thread panics"), BTreeSet::from(["Bearer s3cret-key".to_owned()]));
     assert!(answer.stderr.contains("HTTP status 400 Bad Request: no, Bearer …"), "{}", answer.stderr);
-    let told = [answer.stdout, answer.stderr, fs::read_to_string(&file).expect("a file")];
-    assert!(told.iter().all(|told| !told.contains("s3cret")), "{told:?}");
+    let outputs = [answer.stdout, answer.stderr, fs::read_to_string(&file).expect("a file")];
+    assert!(outputs.iter().all(|output| !output.contains("s3cret")), "{outputs:?}");
     seen.lock().expect("no thread panics").clear();
     run(&rollout(&address, &["--api-key-env", "MY_KEY"]), "MY_KEY");
     assert_eq!(seen.lock().expect("no thread panics").len(), 1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use webshop_agent::{
-    EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout,
+    Episode, EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout,
 };
 use webshop_env::{Replay, ReplayError, Shop, replay};
 use webshop_products::{GoalId, Seed};
@@ -20,8 +20,8 @@ fn recorded(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Stri
     let limits = RolloutConfig { max_steps: 15, lanes: 16 };
     let episodes =
         rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail");
-    let line = |episode| serde_json::to_string(&episode).expect("an episode is data") + "\n";
-    episodes.iter().map(|episode| line(episode.record(shop))).collect()
+    let line = |episode: &Episode| serde_json::to_string(episode).expect("an episode is data") + "\n";
+    episodes.iter().map(line).collect()
 }
 
 fn replayed(shop: &Arc<Shop>, episodes: &str) -> Result<Replay, ReplayError> {
@@ -109,7 +109,10 @@ fn an_action_that_differs_is_shown() {
 fn an_episode_of_another_shop_is_refused() {
     let episodes = recorded(&embedded(), &[GoalId(0)], &mut RulePolicy);
     let refused = replayed(&Arc::new(corner_shop()), &episodes).expect_err("another catalog");
-    assert!(refused.to_string().starts_with("line 1: recorded with the goals `"), "{refused}");
+    assert!(
+        refused.to_string().starts_with("line 1: the episode was recorded with the goals `"),
+        "{refused}"
+    );
     check("rules", "\"rules\":\"repaired\"", "\"rules\":\"original\"");
     check("environment", "webshop-2", "webshop-0");
     check("goal", "\"goal\":", "\"goal\":40");
@@ -125,5 +128,8 @@ fn a_line_that_is_no_episode_is_refused() {
     }
     let episodes = sneakers(&shop);
     let refused = replayed(&shop, &(episodes.clone() + "{\n")).expect_err("a broken line at the end");
-    assert_eq!(refused.to_string(), "line 2: no recorded trip: EOF while parsing an object at column 1");
+    assert_eq!(
+        refused.to_string(),
+        "line 2: not a recorded episode: EOF while parsing an object at column 1"
+    );
 }

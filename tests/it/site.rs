@@ -1,4 +1,4 @@
-//! An episode at a site is the episode in our own shop, and a site that fails is no reward of 0.
+//! An episode at a site is the episode in our own shop, and a site that fails has no reward.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::common::server::{Request, Response, decoded, goal_of, our_site, serve};
 use webshop_agent::{
-    AgentError, Episode, EpisodeCoordinates, LaneView, Move, PagePolicy, Policy, RandomPolicy, RolloutConfig,
-    RulePolicy, SiteEpisode, SiteTurn, Task, rollout,
+    AgentError, Decision, Episode, EpisodeCoordinates, LaneView, PagePolicy, Policy, RandomPolicy,
+    RolloutConfig, RulePolicy, SiteEpisode, SiteTurn, Task, rollout,
 };
 use webshop_env::{Action, Detail, DonePage, NodeKind, Page, SearchPage, Session, Shop};
 use webshop_products::{GoalId, Seed, Selection};
@@ -33,8 +33,8 @@ impl<P: PagePolicy> Policy for ByPages<P> {
         self.0.begin(n_lanes)
     }
 
-    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Move>, AgentError> {
-        let choose = |view: &LaneView<'_>| self.0.choose(&view.seen(), view.coordinates, view.turn);
+    fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError> {
+        let choose = |view: &LaneView<'_>| self.0.choose(&view.visible_page(), view.coordinates, view.turn);
         Ok(lanes.iter().map(|view| Decision::act(choose(view))).collect())
     }
 }
@@ -72,11 +72,12 @@ fn episodes_at<P: PagePolicy + Clone + Send + Sync + 'static>(
     n_sessions: usize,
 ) -> Result<Vec<Result<SiteEpisode, String>>, String> {
     let site = Site::parse(address).expect("an address");
-    let config = SiteConfig { n_sessions, max_steps: MAX_STEPS, patience: Duration::from_secs(60) };
+    let config = SiteConfig { n_sessions, max_steps: MAX_STEPS, page_timeout: Duration::from_secs(60) };
     let mut n_ended = 0;
-    let trips = run_at_site(&site, policy, config, &mut |n| n_ended += n).map_err(|error| error.to_string())?;
-    assert_eq!((trips.len(), n_ended), (n_sessions, n_sessions));
-    Ok(trips.into_iter().map(|trip| trip.map_err(|error| error.to_string())).collect())
+    let episodes =
+        run_at_site(&site, policy, config, &mut |n| n_ended += n).map_err(|error| error.to_string())?;
+    assert_eq!((episodes.len(), n_ended), (n_sessions, n_sessions));
+    Ok(episodes.into_iter().map(|episode| episode.map_err(|error| error.to_string())).collect())
 }
 
 /// Asserts that a policy has the same episodes at both sites and here, and returns them.
@@ -87,13 +88,13 @@ where
     let shop = shop();
     let expected = local_episodes(&shop, here, n_goals);
     for address in [our_site(shop.clone()), originals_site(shop.clone())] {
-        let trips = episodes_at(&address, &policy, n_goals as usize).expect("the site is there");
-        for (goal, (trip, expected)) in trips.into_iter().zip(&expected).enumerate() {
-            let trip = trip.expect("no session fails");
-            for (turn, (done, expected)) in trip.turns.iter().zip(&expected.turns).enumerate() {
+        let episodes = episodes_at(&address, &policy, n_goals as usize).expect("the site is there");
+        for (goal, (episode, expected)) in episodes.into_iter().zip(&expected).enumerate() {
+            let episode = episode.expect("no session fails");
+            for (turn, (done, expected)) in episode.turns.iter().zip(&expected.turns).enumerate() {
                 assert_eq!(done, expected, "goal {goal}, turn {turn}");
             }
-            assert_eq!(&trip, expected, "goal {goal}");
+            assert_eq!(&episode, expected, "goal {goal}");
         }
     }
     expected
@@ -101,22 +102,25 @@ where
 
 #[test]
 fn the_rule_agent_has_the_same_episodes_at_a_site() {
-    let trips = check(RulePolicy, &mut RulePolicy, 40);
-    assert!(trips.iter().all(|trip| trip.terminated && trip.n_inadmissible() == 0));
-    assert!(trips.iter().any(|trip| trip.reward > 0.0 && !trip.is_success()));
+    let episodes = check(RulePolicy, &mut RulePolicy, 40);
+    assert!(episodes.iter().all(|episode| episode.terminated && episode.n_inadmissible() == 0));
+    assert!(episodes.iter().any(|episode| episode.reward > 0.0 && !episode.is_success()));
 }
 
 #[test]
 fn random_policies_have_the_same_episodes_at_a_site() {
-    let mut trips = Vec::new();
+    let mut episodes = Vec::new();
     for seed in 0..3 {
         let policy = RandomPolicy::new(Seed(seed));
-        trips.extend(check(policy, &mut ByPages(policy), 20));
+        episodes.extend(check(policy, &mut ByPages(policy), 20));
     }
-    assert!(trips.iter().any(|trip| trip.terminated) && trips.iter().any(|trip| !trip.terminated));
+    assert!(
+        episodes.iter().any(|episode| episode.terminated)
+            && episodes.iter().any(|episode| !episode.terminated)
+    );
     let does = |label: &str| {
         let action = Action::Click(label.to_owned());
-        trips.iter().flat_map(|trip| &trip.turns).any(|turn| turn.action == action)
+        episodes.iter().flat_map(|episode| &episode.turns).any(|turn| turn.action == action)
     };
     for label in ["next >", "< prev", "back to search", "description", "features", "reviews", "buy now"] {
         assert!(does(label), "no click on `{label}`");
@@ -301,19 +305,19 @@ fn check_refused(answer: impl Fn(&Request) -> Response + Send + Sync + 'static, 
 fn a_server_that_is_no_shop_ends_the_rollout() {
     check_refused(
         |_| Response::Error(503),
-        "cannot shop at `SITE/fixed_0`: HTTP status 503 Service Unavailable",
+        "`SITE/fixed_0` is not a WebShop site: HTTP status 503 Service Unavailable",
     );
     check_refused(
         |_| Response::Page("<h1>It works!</h1>".into()),
-        "cannot shop at `SITE/fixed_0`: no page of a WebShop, as it shows neither instruction nor score",
+        "`SITE/fixed_0` is not a WebShop site: the page has neither an instruction nor a score, so it is not a page of WebShop",
     );
     check_refused(
         |_| Response::Page("<h3>Your score (min 0.0, max 1.0)<pre>1.0</pre></h3>".into()),
-        "cannot shop at `SITE/fixed_0`: the first page does not say what to buy",
+        "`SITE/fixed_0` is not a WebShop site: the first page has no instruction",
     );
     check_refused(
         |_| Response::Page("x".repeat(5 << 20)),
-        "cannot shop at `SITE/fixed_0`: a document of more than 4194304 bytes",
+        "`SITE/fixed_0` is not a WebShop site: a document of more than 4194304 bytes",
     );
 }
 
@@ -321,11 +325,11 @@ fn a_server_that_is_no_shop_ends_the_rollout() {
 fn redirects_are_few_and_stay_at_the_site() {
     check_refused(
         |asked| Response::Redirect(asked.path.clone()),
-        "cannot shop at `SITE/fixed_0`: redirected more than 10 times",
+        "`SITE/fixed_0` is not a WebShop site: redirected more than 10 times",
     );
     check_refused(
         |_| Response::Redirect("http://localhost:1/fixed_0".into()),
-        "cannot shop at `SITE/fixed_0`: redirected away from the site, to `http://localhost:1/fixed_0`",
+        "`SITE/fixed_0` is not a WebShop site: redirected to another host, `http://localhost:1/fixed_0`",
     );
 }
 
@@ -336,7 +340,7 @@ fn an_unreachable_site_ends_the_rollout() {
     drop(listener);
     let refusal = episodes_at(&address, &RulePolicy, 3).expect_err("no site");
     assert!(refusal.starts_with(&format!("cannot reach `{address}fixed_0`: ")), "{refusal}");
-    assert!(refusal.ends_with("; is the site running"), "{refusal}");
+    assert!(refusal.ends_with("; check that the site is running"), "{refusal}");
 }
 
 #[test]
@@ -348,9 +352,9 @@ fn a_site_that_does_not_answer_ends_the_rollout() {
     });
     let site = Site::parse(&address).expect("an address");
     // The limit runs out on any machine, fast or slow: the outcome does not depend on its speed.
-    let config = SiteConfig { n_sessions: 1, max_steps: 1, patience: Duration::from_millis(20) };
+    let config = SiteConfig { n_sessions: 1, max_steps: 1, page_timeout: Duration::from_millis(20) };
     let refusal = run_at_site(&site, &RulePolicy, config, &mut |_| ()).expect_err("no answer").to_string();
-    assert_eq!(refusal, format!("cannot reach `{address}fixed_0`: no answer within 0.02 s"));
+    assert_eq!(refusal, format!("cannot reach `{address}fixed_0`: no reply within 0.02 s"));
 }
 
 #[test]
@@ -363,9 +367,9 @@ fn a_site_that_goes_away_ends_the_rollout() {
 
 /// Asserts that of three sessions only the second fails, and why.
 fn check_second(address: &str, expected: &str) {
-    let trips = episodes_at(address, &RulePolicy, 3).expect("the site is there");
-    assert!(trips[0].is_ok() && trips[2].is_ok(), "{trips:?}");
-    let failure = trips[1].as_ref().expect_err("the second session fails");
+    let episodes = episodes_at(address, &RulePolicy, 3).expect("the site is there");
+    assert!(episodes[0].is_ok() && episodes[2].is_ok(), "{episodes:?}");
+    let failure = episodes[1].as_ref().expect_err("the second session fails");
     assert_eq!(failure.replace(address, "SITE/"), expected);
 }
 
@@ -384,14 +388,14 @@ fn a_session_fails_alone_and_has_no_reward() {
     };
     check_second(
         &or(|| Response::Error(500)),
-        "cannot shop at `SITE/fixed_1`: HTTP status 500 Internal Server Error",
+        "`SITE/fixed_1` is not a WebShop site: HTTP status 500 Internal Server Error",
     );
     check_second(
         &or(|| first_page("http://example.org/")),
-        "cannot shop at `SITE/fixed_1`: its link `http://example.org/` leads away from the site",
+        "`SITE/fixed_1` is not a WebShop site: its link `http://example.org/` leads to another host",
     );
     check_second(
         &or(|| first_page("javascript:void(0)")),
-        "cannot shop at `SITE/fixed_1`: its link `javascript:void(0)` leads away from the site",
+        "`SITE/fixed_1` is not a WebShop site: its link `javascript:void(0)` leads to another host",
     );
 }

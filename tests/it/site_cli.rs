@@ -40,21 +40,20 @@ fn a_rollout_at_a_site_is_reported_and_not_compared() {
         (&there["site"]["url"], &there["site"]["failed_sessions"]),
         (&address.clone().into(), &0.into())
     );
-    let told = answer(&["rollout", "--policy", "rule", "--episodes", &n_goals, "--site", &address]);
-    let told: Vec<&str> = told.lines().filter(|line| !line.starts_with("seconds ")).collect();
-    let told = told.join("\n").replace(&address, "SITE/");
-    in_area("cli", || insta::assert_snapshot!("rollout_at_a_site", told));
+    let shown = answer(&["rollout", "--policy", "rule", "--episodes", &n_goals, "--site", &address]);
+    let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("seconds ")).collect();
+    let shown = shown.join("\n").replace(&address, "SITE/");
+    in_area("cli", || insta::assert_snapshot!("rollout_at_a_site", shown));
     let files = ["there", "here"].map(|name| dir.path().join(name));
     for (file, result) in files.iter().zip([there, here]) {
         fs::write(file, result.to_string()).expect("a written result");
     }
     let compare = ["compare", path(&files[1]), path(&files[0])];
     let message = refusal(dir.path(), &compare, "");
-    let expected =
-        "`DIR/there` cannot be compared: a site does not tell its goals and rules; `--force` compares it";
+    let expected = "`DIR/there` cannot be compared: the goals and rules of a site are unknown; compare anyway with `--force`";
     assert!(message.contains(expected), "{message}");
     let forced = answer(&[&compare[..], &["--force"]].concat());
-    assert!(forced.contains("not about the same: they differ in goals and rules"), "{forced}");
+    assert!(forced.contains("warning: the results differ in goals and rules"), "{forced}");
 }
 
 #[test]

@@ -12,9 +12,9 @@ use crate::common::cases;
 use crate::common::command::{Output, answered, command, path};
 use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
-use webshop_report::write_comparison;
+use webshop_report::{write_comparison, write_report};
 use webshop_training::{
-    Comparison, ComparisonFolder, Observer, Silent, TrainingError, compare, run::folder::RunFolder, train,
+    Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train,
 };
 
 /// Two losses under two seeds.
@@ -23,14 +23,14 @@ const TWO: &str = r#"
     base = "base.toml"
     seeds = [0, 1]
     baseline = "apo"
-    set = ["warm_start.steps=35", "learner.steps=3", "learner.batch_episodes=16"]
+    set = ["warm_start.steps=35", "rl.steps=3", "rl.batch_episodes=16"]
 
     [[arm]]
     name = "apo"
 
     [[arm]]
     name = "wsft"
-    set = ["learner.loss=wsft"]
+    set = ["rl.loss.kind=wsft"]
 "#;
 
 /// A comparison that came to its end.
@@ -51,7 +51,7 @@ impl Compared {
 /// Makes all that is missing, and the report.
 fn finish(comparison: &Comparison, folder: &ComparisonFolder, n_jobs: usize) {
     let never = AtomicBool::new(false);
-    compare(comparison, folder, n_jobs, &|_| Box::new(Silent), &never).expect("all runs");
+    compare(comparison, folder, n_jobs, &|_| Box::new(Silent), &write_report, &never).expect("all runs");
     write_comparison(comparison, folder).expect("a report");
 }
 
@@ -97,7 +97,7 @@ fn collect(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
             }
         } else if relative == Path::new("report.html") {
             let page = fs::read_to_string(&path).expect("a page");
-            let (deterministic, _) = page.split_once("<h2>Seconds</h2>").expect("seconds come last");
+            let (deterministic, _) = page.split_once("<h2>Time</h2>").expect("seconds come last");
             found.push((relative, anonymous(deterministic, root)));
         } else if ["table.md", "cmdline.txt"].contains(&name.as_str()) {
             found.push((relative, anonymous(&fs::read_to_string(&path).expect("a text"), root)));
@@ -126,8 +126,7 @@ fn check(found: &Path, expected: &Path, which: &str) {
 #[test]
 fn a_run_of_a_comparison_is_the_run_that_is_made_alone() {
     let keep = tempfile::tempdir().expect("a temporary folder");
-    let config =
-        toy(&["warm_start.steps=35", "learner.steps=3", "learner.batch_episodes=16", "loss=wsft", "seed=1"]);
+    let config = toy(&["warm_start.steps=35", "rl.steps=3", "rl.batch_episodes=16", "loss=wsft", "seed=1"]);
     let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let branched = REFERENCE.folder.run("wsft", 1);
@@ -196,8 +195,8 @@ fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
         let (_keep, comparison, folder) = begin(TWO);
         let witness = Witness::stopping_after(stop_after);
         let observe = |run: &str| witness.of(run);
-        let stopped =
-            compare(&comparison, &folder, 1, &observe, &witness.stop).expect_err("it was asked to stop");
+        let stopped = compare(&comparison, &folder, 1, &observe, &write_report, &witness.stop)
+            .expect_err("it was asked to stop");
         assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
         finish(&comparison, &folder, 1);
         check(folder.root(), REFERENCE.folder.root(), &format!("stopped after {stop_after}"));
@@ -208,7 +207,7 @@ fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
 fn nothing_is_made_twice() {
     let (_keep, comparison, folder) = begin(TWO);
     let first = Witness::stopping_after(0);
-    compare(&comparison, &folder, 1, &|run| first.of(run), &first.stop).expect("all runs");
+    compare(&comparison, &folder, 1, &|run| first.of(run), &write_report, &first.stop).expect("all runs");
     let stages = |of: &Witness| of.stages.lock().expect("one thread at a time").clone();
     let begun = stages(&first);
     for (stage, times) in
@@ -218,7 +217,8 @@ fn nothing_is_made_twice() {
         assert_eq!(found, times, "{stage} in {begun:?}");
     }
     let second = Witness::stopping_after(0);
-    compare(&comparison, &folder, 1, &|run| second.of(run), &second.stop).expect("nothing to do");
+    compare(&comparison, &folder, 1, &|run| second.of(run), &write_report, &second.stop)
+        .expect("nothing to do");
     assert_eq!(stages(&second), Vec::<String>::new());
 }
 
@@ -231,20 +231,20 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
         let file = TWO.replacen(from, to, 1).replacen("[0, 1]", "[7, 0, 1]", 1);
         let comparison = resolve(keep.path(), &file);
         let never = AtomicBool::new(false);
-        let error =
-            compare(&comparison, &REFERENCE.folder, 2, &|_| Box::new(Silent), &never).expect_err("refused");
+        let error = compare(&comparison, &REFERENCE.folder, 2, &|_| Box::new(Silent), &write_report, &never)
+            .expect_err("refused");
         assert!(!REFERENCE.folder.warm_start(7).exists(), "{error}");
         error.to_string().replace(&REFERENCE.folder.root().display().to_string(), "OUT")
     };
     assert_eq!(
-        refusal("loss=wsft\"", "loss=wsft\", \"learner.lr=2e-4\""),
-        "`OUT/runs/wsft/seed-0` cannot be used: it was made with `learner.lr = 0.0001`, and this comparison says \
-         `0.0002`; remove it, or name another folder with `--out`"
+        refusal("kind=wsft\"", "kind=wsft\", \"rl.lr=2e-4\""),
+        "`OUT/runs/wsft/seed-0` cannot be used: it was made with `rl.lr = 0.0001`, and this comparison says \
+         `0.0002`; remove it, or use another folder"
     );
     assert_eq!(
         refusal("set = [", "set = [\"warm_start.lr=1e-2\", "),
         "`OUT/warm-start/seed-0` cannot be used: it was made with `warm_start.lr = 0.02`, and this comparison says \
-         `0.01`; remove it, or name another folder with `--out`"
+         `0.01`; remove it, or use another folder"
     );
 }
 
@@ -321,7 +321,7 @@ fn an_interrupted_command_goes_on_when_it_is_given_again() {
     stderr.read_to_string(&mut log).expect("text");
     let Output { code, stdout, .. } = answered(child);
     assert_eq!((code, stdout.as_str()), (Some(130), ""), "{log}");
-    assert!(log.ends_with("interrupted; the same command goes on\n"), "{log}");
+    assert!(log.ends_with("interrupted; the same command continues\n"), "{log}");
     let Output { code, stdout, stderr } = answered(begin());
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.starts_with("# Two losses\n") && stdout.contains("\n| wsft | "), "{stdout}");

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use webshop_lm::{
-    KvCache, LaneTokens, PackedTokens, Qwen2, Sampler, BpeTokenizer,
-    chat::template::ChatTemplate,
-    chat::template::Conversation,
+    BpeTokenizer, KvCache, LaneTokens, PackedTokens, Qwen2, Sampler,
+    chat::ChatTemplate,
+    chat::TemplateInput,
     checkpoint::SaveOptions,
     checkpoint::WeightType,
     checkpoint::{self},
@@ -117,8 +117,9 @@ fn scores_are_those_of_transformers() {
         let vocab_size = model.config().vocab_size as u32;
         let positions: Vec<u32> = (0..ids.len() as u32).collect();
         let targets: Vec<u32> = positions.iter().map(|position| (position * 31 + 7) % vocab_size).collect();
-        let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
-        let stats = model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("a valid question");
+        let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
+        let stats =
+            model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("a valid question");
         let theirs = tensors["logits"].to_vec2::<f32>().expect("[T, V]");
         let log_probs: Vec<f32> = theirs
             .iter()
@@ -143,7 +144,7 @@ fn loss_and_gradients(model: &Qwen2, texts: &[Vec<u32>]) -> (f32, Vec<Vec<f32>>)
         }
         start += text.len();
     }
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths, trunks: &[] };
+    let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
     let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("a valid question");
     let loss = pass.stats().log_prob.mean_all().and_then(|mean| mean.neg()).expect("a scalar");
     let gradients = pass.backward(&loss).expect("a loss of the log-probabilities");
@@ -219,8 +220,9 @@ fn adapters_are_those_of_peft() {
         let tensors = candle_core::safetensors::load(folder.join("recorded.safetensors"), &Device::Cpu);
         let tensors = tensors.expect("recorded tensors");
         let base = checkpoint::load(&model_folder(&facts.base)).expect("a sound folder");
-        let lora = Lora::load(&folder, &base).expect("an adapter for it");
-        let merged = lora.merged(&base).expect("of its shape");
+        let lora = Lora::load(&folder, &base.matrices()).expect("an adapter for it");
+        let model = base.adapted(lora.clone()).expect("of its shape");
+        let merged = model.clone().merged().expect("of its shape");
 
         let theirs = tensors["logits"].to_vec2::<f32>().expect("[T, V]");
         for (position, (ours, theirs)) in
@@ -229,7 +231,6 @@ fn adapters_are_those_of_peft() {
             assert_close(ours, theirs, TOLERANCE, &format!("{name}, position {position}"));
         }
 
-        let model = base.adapted(lora.clone()).expect("of its shape");
         let (_, gradients) = loss_and_gradients(&model, &facts.texts);
         assert_eq!(gradients.len(), tensors.len() - 1, "{name}: one gradient a matrix, beside the logits");
         for ((learned, _), ours) in model.learnable().iter().zip(&gradients) {
@@ -318,7 +319,7 @@ fn chats_are_rendered_as_by_transformers() {
         let source = fs::read_to_string(folder.join(format!("{}.jinja", chat.template))).expect("a template");
         let template = ChatTemplate::new(&source, recorded.special_tokens.clone()).expect("valid Jinja");
         let given = recorded.conversations[&chat.conversation].clone();
-        let text = template.render(&Conversation {
+        let text = template.render(&TemplateInput {
             messages: given.messages,
             tools: given.tools,
             documents: given.documents,

@@ -24,7 +24,7 @@ fn assert_all_pass(catalog: &str) {
         "trajectory_record",
         "oracle_max",
         "floor_gap",
-        "canary_floor",
+        "exploit_floor",
         "no_solution_leakage",
         "verifier_determinism",
         "replayability",

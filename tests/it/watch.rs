@@ -6,13 +6,12 @@ use std::path::Path;
 use crate::common::command::{answer, path, temporary};
 use crate::common::in_area;
 use webshop_training::{
-    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunSummary, Timing, run::folder::RunFolder,
-    write_json,
+    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunFolder, RunSummary, Timing, write_json,
 };
 
 /// A run of 20 steps of warm start and 40 of RL, of which some are recorded: success rises, the loss falls.
 fn record_run(root: &Path, steps: u64) -> RunFolder {
-    let overrides = ["exercise_steps=5", "warm_start.steps=15", "learner.steps=40"].map(String::from);
+    let overrides = ["copy_task_steps=5", "warm_start.steps=15", "rl.steps=40"].map(String::from);
     let config = Config::resolve("a test", "", &overrides).expect("a valid experiment");
     let run = RunFolder::create(root, &config).expect("an empty folder");
     let mut writer = MetricsWriter::open(root, "test", MetricsPosition::default()).expect("new files");

@@ -12,17 +12,29 @@ use crate::common::experiment::{WARM_START, toy};
 use webshop_lm::{Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 use webshop_training::{
-    Gradients, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch, config::LossKind,
+    Gradients, Metric, MicroBatch, Network, Silent, Trajectory, accumulate, branch_run, config::LossKind,
     read_records, train,
 };
 
+/// A loss with a group size and a refresh of V* that it accepts.
+pub(crate) fn settings_of(loss: LossKind) -> [String; 3] {
+    use LossKind::{ApoLagged, DrGrpo, Gigpo, Grpo, Gspo, Rloo};
+    let is_by_group = matches!(loss, ApoLagged | Rloo | Grpo | DrGrpo | Gspo | Gigpo);
+    let (group_size, refresh) = (if is_by_group { 4 } else { 1 }, if loss == ApoLagged { 2 } else { 0 });
+    [
+        format!("rl.loss.kind={loss}"),
+        format!("value.refresh={refresh}"),
+        format!("rl.group_size={group_size}"),
+    ]
+}
+
 /// The weights before and after four batches under `settings`, all rewards 0, and the number of skipped steps.
 fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
-    let mut all = vec!["learner.reward=nothing"];
+    let mut all = vec!["rl.reward=zero"];
     all.extend(settings.iter().map(String::as_str));
     let config = toy(&all);
     let keep = tempfile::tempdir().expect("a temporary folder");
-    let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let weights = |folder: &Path| fs::read(folder.join("model.safetensors")).expect("weights");
     let records = read_records(run.root(), "test").expect("metrics that read back");
@@ -39,14 +51,7 @@ fn no_guarded_loss_moves_the_policy_without_a_reward() {
     // A loss by V*, a weighted imitation, a loss by groups, and one with ratios.
     let representative = [0, 2, 7, 11];
     for loss in cases(&LossKind::ALL, &representative) {
-        let group_size = if loss.is_by_group() { 4 } else { 1 };
-        let refresh = if loss == LossKind::ApoLagged { 2 } else { 0 };
-        let settings = [
-            format!("value.refresh={refresh}"),
-            format!("learner.group_size={group_size}"),
-            format!("learner.loss={loss}"),
-        ];
-        let (before, after, skipped) = learned(&settings);
+        let (before, after, skipped) = learned(&settings_of(loss));
         assert!(before == after, "`{loss}` moved");
         assert_eq!(skipped, 4.0, "`{loss}` counts the batches without a signal");
     }
@@ -55,9 +60,9 @@ fn no_guarded_loss_moves_the_policy_without_a_reward() {
 #[test]
 fn the_unguarded_formula_moves_the_policy_without_a_reward() {
     for weighting in cases(&["normalized", "exponential", "shifted"], &[0]) {
-        let bare = ["learner.loss=wsft".into(), "learner.guarded=false".into()];
+        let bare = ["rl.loss.kind=wsft".into(), "rl.loss.guarded=false".into()];
         let (before, after, skipped) =
-            learned(&[&bare[..], &[format!("learner.weighting={weighting}")]].concat());
+            learned(&[&bare[..], &[format!("rl.loss.weighting={weighting}")]].concat());
         assert!(before != after, "{weighting}: the policy did not move");
         assert_eq!(skipped, 0.0, "{weighting}");
     }
@@ -80,7 +85,7 @@ fn completions() -> Vec<MicroBatch> {
     let completion = |id| {
         let mut trajectory = Trajectory::new();
         trajectory.push_observation(&PROMPT);
-        trajectory.push_utterance(&[id], &[0.0]);
+        trajectory.push_completion(&[id], &[0.0]);
         trajectory
     };
     MicroBatch::pack(&(0..VOCABULARY).map(completion).collect::<Vec<_>>(), usize::MAX)

@@ -73,6 +73,7 @@ const CRATES: [Crate; 11] = [
         name: "webshop",
         folder: ".",
         uses: &[
+            "webshop-pycompat",
             "webshop-products",
             "webshop-env",
             "webshop-lm",

@@ -32,7 +32,7 @@ fn forbidden(text: &str) -> Vec<&'static str> {
     FORBIDDEN.into_iter().filter(|word| text.contains(&format!(" {word} "))).collect()
 }
 
-/// The words of a name in Rust: `DeadEnd` and `terminate_example` are both `dead end`.
+/// The words of a name in Rust: `DeadEnd` and `dead_end` are both `dead end`.
 fn words_of(name: &str) -> String {
     let mut words = String::new();
     for char in name.chars() {

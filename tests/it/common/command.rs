@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use webshop_agent::prompt_format::compact_renderer::marks;
-use webshop_lm::{Qwen2, Qwen2Config, BpeTokenizer, checkpoint};
+use webshop_agent::compact::marks;
+use webshop_lm::{BpeTokenizer, Qwen2, Qwen2Config, checkpoint};
 use webshop_products::Seed;
 
 /// A catalog of eleven products, relative to the repository.

@@ -6,15 +6,15 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
-use webshop_training::{Config, Silent, run::folder::RunFolder, warm_up};
+use webshop_training::{Config, RunFolder, Silent, warm_up};
 
 /// What the experiments of the tests have in common.
 pub(crate) const TOY: &str = r#"
-    catalog = { size = 30, practice_shops = 1, practice_products = 10 }
+    catalog = { size = 30, auxiliary_shops = 1, auxiliary_products = 10 }
     prompt.max_turn_tokens = 24
-    warm_start = { exercise_steps = 5, steps = 55, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, think_share = 0.2 }
+    warm_start = { copy_task_steps = 5, steps = 55, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, thinking_share = 0.2 }
     value = { goals = 8, samples = 4 }
-    learner = { steps = 4, reward = "score", batch_episodes = 32, micro_batch_tokens = 512, warmup_steps = 0 }
+    rl = { steps = 4, reward = "score", batch_episodes = 32, micro_batch_tokens = 512, warmup_steps = 0 }
     evaluation = { episodes = 8, every = 2, warm_start_every = 30 }
     checkpoint = { every = 10 }
 

@@ -1,4 +1,4 @@
-//! A model server on this machine: it answers with the actions of the oracle, in the prompt format of the request.
+//! A model server on this machine: it replies with the actions of the oracle, in the prompt format of the request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::server::{Request, Response};
 use serde_json::{Value, json};
 use webshop_agent::{
-    PromptFormat, Episode, EpisodeCoordinates, OraclePolicy, Policy, RolloutConfig, Task, rollout,
+    Episode, EpisodeCoordinates, OraclePolicy, Policy, PromptFormat, RolloutConfig, Task, rollout,
 };
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
@@ -28,19 +28,19 @@ pub(crate) fn local_episodes(tasks: &[Task], policy: &mut dyn Policy) -> Vec<Epi
 
 /// A model that knows the episode of the oracle for every goal.
 pub(crate) struct Model {
-    dialect: PromptFormat,
+    prompt_format: PromptFormat,
     /// The actions turn by turn, by the instruction.
     actions: BTreeMap<String, Vec<Action>>,
 }
 
 impl Model {
-    pub(crate) fn new(shop: &Arc<Shop>, dialect: PromptFormat) -> Model {
+    pub(crate) fn new(shop: &Arc<Shop>, prompt_format: PromptFormat) -> Model {
         let n_goals = shop.goals().goals().len() as u32;
         let actions = local_episodes(&tasks(shop, n_goals), &mut OraclePolicy).into_iter().map(|episode| {
             let instruction = shop.goals().get(episode.meta.coordinates.goal).instruction.to_string();
             (instruction, episode.turns.into_iter().map(|turn| turn.action).collect())
         });
-        Model { dialect, actions: actions.collect() }
+        Model { prompt_format, actions: actions.collect() }
     }
 
     /// The instruction that a request is about, and the number of its turn.
@@ -53,15 +53,17 @@ impl Model {
         // One instruction may be the prefix of another.
         let instruction =
             named.max_by_key(|instruction| instruction.len()).expect("a request names an instruction");
-        let turn = match self.dialect {
-            PromptFormat::VerlAgent => text.split("This is step ").nth(1).map(|rest| leading_number(rest) - 1),
-            dialect if dialect.is_shop_r1() => {
+        let turn = match self.prompt_format {
+            PromptFormat::VerlAgent => {
+                text.split("This is step ").nth(1).map(|rest| leading_number(rest) - 1)
+            }
+            prompt_format if prompt_format.is_shop_r1() => {
                 (0..usize::MAX).find(|turn| !text.contains(&format!("Action {}: {{", turn + 1)))
             }
             // In ReAct, the first reply agrees to the rules.
-            dialect => {
-                let said = messages.iter().filter(|message| message["role"] == "assistant").count();
-                Some(said - usize::from(dialect == PromptFormat::AgentgymReact))
+            prompt_format => {
+                let n_completions = messages.iter().filter(|message| message["role"] == "assistant").count();
+                Some(n_completions - usize::from(prompt_format == PromptFormat::AgentgymReact))
             }
         };
         (instruction.clone(), turn.expect("a request shows its turn"))
@@ -71,8 +73,9 @@ impl Model {
     pub(crate) fn answer(&self, asked: &Request) -> Response {
         let (instruction, turn) = self.place(asked);
         let action = &self.actions[&instruction][turn];
-        let said = self.dialect.answered(&self.dialect.say("I do what helps.", action), "call_of_the_server");
-        completion(said.to_server(), "stop")
+        let text = self.prompt_format.render_completion("I do what helps.", action);
+        let message = self.prompt_format.completion_message(&text, "call_of_the_server");
+        completion(message.to_server(), "stop")
     }
 }
 

@@ -13,10 +13,11 @@ fn check_passes(n_asked: usize, answer: impl Fn(usize) -> Option<Response> + Sen
         counted.fetch_add(usize::from(is_first), Ordering::Relaxed);
         if is_first { answer(n) } else { None }
     });
-    let trips = play(&policy(&address, config(PromptFormat::VerlAgent)), &tasks).expect("the server is there");
+    let episodes =
+        play(&policy(&address, config(PromptFormat::VerlAgent)), &tasks).expect("the server is there");
     let here = local_episodes(&tasks, &mut OraclePolicy);
-    for (trip, here) in trips.iter().zip(&here) {
-        assert_eq!(trip.as_ref().expect("no episode fails").turns.len(), here.turns.len());
+    for (episode, here) in episodes.iter().zip(&here) {
+        assert_eq!(episode.as_ref().expect("no episode fails").turns.len(), here.turns.len());
     }
     assert_eq!(count.load(Ordering::Relaxed), here[0].turns.len() + n_asked);
 }
@@ -42,31 +43,36 @@ fn the_wait_that_the_server_asks_for_replaces_our_own() {
         (n == 1).then(|| error(429, "\r\nRetry-After: 0", "not now"))
     });
     // A wait of our own choice is half an hour at least, longer than the episode may take.
-    let config = asking(PromptFormat::VerlAgent, |asking| asking.retries.first_wait = Duration::from_secs(3600));
-    let trips = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
-    trips[0].as_ref().expect("the second request is answered");
+    let config =
+        requesting(PromptFormat::VerlAgent, |request| request.retries.first_wait = Duration::from_secs(3600));
+    let episodes = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
+    episodes[0].as_ref().expect("the second request is answered");
 }
 
 /// The failure of an episode whose requests are never answered. The limits in `config` run out on any machine, fast or
 /// slow, so that the outcome does not depend on its speed.
 fn unanswered(config: RemoteConfig) -> FailedEpisode {
     let shop = Arc::new(corner_shop());
-    let address = served(&shop, config.asking.dialect, |_, _| {
+    let address = served(&shop, config.request.prompt_format, |_, _| {
         loop {
             std::thread::park();
         }
     });
-    let mut trips = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
-    trips.remove(0).expect_err("there is no answer")
+    let mut episodes = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
+    episodes.remove(0).expect_err("there is no answer")
 }
 
 #[test]
 fn requests_and_episodes_have_time_limits() {
     let limit = Duration::from_millis(20);
-    let of_request = unanswered(asking(PromptFormat::VerlAgent, |asking| asking.answer_limit = limit));
-    assert_eq!((of_request.reason.as_str(), of_request.attempts), ("no answer within 0.02 s", 2));
-    let of_episode = unanswered(RemoteConfig { trip_limit: limit, ..config(PromptFormat::VerlAgent) });
-    assert_eq!((of_episode.reason.as_str(), of_episode.attempts), ("the trip had not ended after 0.02 s", 2));
+    let of_request =
+        unanswered(requesting(PromptFormat::VerlAgent, |request| request.request_timeout = limit));
+    assert_eq!((of_request.reason.as_str(), of_request.attempts), ("no reply within 0.02 s", 2));
+    let of_episode = unanswered(RemoteConfig { episode_timeout: limit, ..config(PromptFormat::VerlAgent) });
+    assert_eq!(
+        (of_episode.reason.as_str(), of_episode.attempts),
+        ("the episode was not over after 0.02 s", 2)
+    );
 }
 
 /// Asserts that of three episodes only the second fails, why, and after how many requests.
@@ -80,15 +86,15 @@ fn check_second(
     let tasks = tasks(&shop, 3);
     let (count, wanted) = (Arc::new(AtomicUsize::new(0)), instruction(&shop, &tasks[1]));
     let counted = count.clone();
-    let address = served(&shop, config.asking.dialect, move |instruction, _| {
+    let address = served(&shop, config.request.prompt_format, move |instruction, _| {
         (instruction == wanted).then(|| {
             counted.fetch_add(1, Ordering::Relaxed);
             answer()
         })
     });
-    let trips = play(&policy(&address, config), &tasks).expect("the server is there");
-    assert!(trips[0].is_ok() && trips[2].is_ok(), "{trips:?}");
-    let failed = trips[1].as_ref().expect_err("the second episode fails");
+    let episodes = play(&policy(&address, config), &tasks).expect("the server is there");
+    assert!(episodes[0].is_ok() && episodes[2].is_ok(), "{episodes:?}");
+    let failed = episodes[1].as_ref().expect_err("the second episode fails");
     assert_eq!((failed.reason.as_str(), failed.coordinates), (reason, tasks[1].coordinates));
     assert_eq!(count.load(Ordering::Relaxed), n_asked);
 }
@@ -100,7 +106,7 @@ fn an_episode_fails_alone_and_with_a_reason() {
     let expected = "HTTP status 500 Internal Server Error: out of order";
     check_second(expected, 4, config(), || error(500, "", "out of order"));
     check_second("HTTP status 502 Bad Gateway", 4, config(), || Response::Json(502, "", String::new()));
-    let garbage = "no chat completion, expected value at line 1 column 1: `hello`";
+    let garbage = "not a chat completion: expected value at line 1 column 1: `hello`";
     check_second(garbage, 4, config(), || Response::Json(200, "", "hello".into()));
     // A refused request is not sent again.
     let expected = "HTTP status 422 Unprocessable Entity: no such field";
@@ -125,7 +131,7 @@ fn check_closed(
 
 #[test]
 fn a_server_that_refuses_every_request_ends_the_rollout() {
-    let at = "cannot ask the model at `SERVER/chat/completions`";
+    let at = "cannot request completions from `SERVER/chat/completions`";
     check_closed(&format!("{at}: HTTP status 404 Not Found: no model `parrot`"), None, |_| {
         error(404, "", "no model `parrot`")
     });
@@ -149,8 +155,8 @@ fn an_unreachable_server_ends_the_rollout() {
     let refusal =
         play(&policy(&address, config(PromptFormat::VerlAgent)), &tasks(&shop, 3)).expect_err("no server");
     assert!(
-        refusal.starts_with(&format!("cannot ask the model at `{address}v1/chat/completions`: ")),
+        refusal.starts_with(&format!("cannot request completions from `{address}v1/chat/completions`: ")),
         "{refusal}"
     );
-    assert!(refusal.ends_with("; is the server running"), "{refusal}");
+    assert!(refusal.ends_with("; check that the server is running"), "{refusal}");
 }

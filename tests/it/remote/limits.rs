@@ -29,9 +29,9 @@ fn most_at_once(concurrency: usize) -> usize {
         load.lock().expect("no thread panics").now -= 1;
         answer
     });
-    let config = asking(PromptFormat::VerlAgent, |asking| asking.concurrency = concurrency);
-    let trips = play(&policy(&address, config), &tasks(&shop, 10)).expect("the server is there");
-    assert!(trips.iter().all(Result::is_ok), "{trips:?}");
+    let config = requesting(PromptFormat::VerlAgent, |request| request.concurrency = concurrency);
+    let episodes = play(&policy(&address, config), &tasks(&shop, 10)).expect("the server is there");
+    assert!(episodes.iter().all(Result::is_ok), "{episodes:?}");
     load.0.lock().expect("no thread panics").most
 }
 
@@ -55,8 +55,8 @@ fn running_episodes_are_abandoned_at_a_stop() {
         })
     });
     let (stop, mut n_ended) = (AtomicBool::new(false), 0);
-    let config = asking(PromptFormat::VerlAgent, |asking| asking.concurrency = 2);
-    let played = policy(&address, config).play(&tasks, &stop, &mut |_, outcome| {
+    let config = requesting(PromptFormat::VerlAgent, |request| request.concurrency = 2);
+    let played = policy(&address, config).run(&tasks, &stop, &mut |_, outcome| {
         outcome.expect("no episode fails");
         n_ended += 1;
         stop.store(n_ended == 3, Ordering::Relaxed);

@@ -3,21 +3,22 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use crate::common::command::{CORNER_SHOP, answer, path, temporary, webshop};
 use crate::common::corner_shop::{corner_shop, goal};
 use crate::common::in_area;
 use serde_json::{Value, json};
 use webshop_agent::{
-    next_action::ExampleOptions, next_action::ActionType, next_action::BuyNowAs, next_action::NextAction,
-    next_action::Sample, next_action::ExampleSource, next_action::terminate_example, next_action::examples_of,
+    next_action::ActionType, next_action::BuyNowAs, next_action::Example, next_action::ExampleOptions,
+    next_action::ExampleSource, next_action::NextAction, next_action::examples_of,
+    next_action::terminate_example,
 };
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
 use webshop_training::{config::CatalogConfig, open_shop};
 
-const ABOUT: ExampleOptions<'_> = ExampleOptions { source: ExampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };
+const ABOUT: ExampleOptions<'_> =
+    ExampleOptions { source: ExampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };
 
 fn embedded() -> Shop {
     open_shop(&CatalogConfig { source: "100".into(), ..CatalogConfig::default() }).expect("the shop opens")
@@ -97,7 +98,7 @@ fn a_terminate_example_lists_nothing_worth_buying() {
     // The sheets alone are listed. Their title shares no noun with the tea's, so that the reward's factor is 0.
     let example = terminate_example(&shop, tea, sheet, ABOUT).expect("a terminate example");
     assert_eq!(example.page.matches("<a name=").count(), 1, "{}", example.page);
-    assert_eq!(done(&example), format!("terminate_example-{}-{}-1 leave", tea.0, sheet.0));
+    assert_eq!(done(&example), format!("terminate-{}-{}-1 leave", tea.0, sheet.0));
     assert_eq!((example.source, example.context.len()), (ExampleSource::Terminate, 1));
     assert_eq!(example.rationale, "I find nothing that I want.");
     assert_eq!(terminate_example(&shop, tea, tea, ABOUT), None, "the wanted product is listed");
@@ -161,8 +162,8 @@ fn a_models_rationale_is_taken_where_its_action_is_the_recorded_one() {
     assert_eq!(before.len(), after.len());
     let n_first = before.iter().filter(|step| step.step == 0).count();
     // A terminate example is the second step of its session, and its action is right.
-    let dead_ends = before.iter().filter(|step| step.source == ExampleSource::Terminate).count();
-    let n = n_first + dead_ends;
+    let n_terminate = before.iter().filter(|step| step.source == ExampleSource::Terminate).count();
+    let n = n_first + n_terminate;
     assert!(told.contains(&format!("rationales by a model: {n} of {}", before.len())), "{told}");
     for (before, after) in before.iter().zip(&after) {
         let expected = match (before.step, before.source) {
@@ -194,25 +195,28 @@ fn the_papers_mix_has_its_proportions() {
 #[test]
 fn only_successful_recorded_episodes_are_taken() {
     let dir = temporary();
-    let file = dir.path().join("trips.jsonl");
+    let file = dir.path().join("episodes.jsonl");
     let flags = ["--catalog", CORNER_SHOP, "--split", "all"];
     let [oracle, rule] = ["oracle", "rule"].map(|policy| {
         let out = dir.path().join(policy);
         answer(&[&["rollout", "--policy", policy, "--out", path(&out)], &flags[..]].concat());
-        fs::read_to_string(&out).expect("trips")
+        fs::read_to_string(&out).expect("episodes")
     });
-    let again = oracle.lines().next().expect("a trip");
+    let again = oracle.lines().next().expect("an episode");
     fs::write(&file, format!("{oracle}{rule}{again}\n")).expect("a written file");
-    let trips = ["--from", "episodes", "--input", path(&file), "--terminate-share", "0"];
-    let (made, told) = data(&[&trips, &flags[..]].concat());
+    let recorded = ["--from", "episodes", "--input", path(&file), "--terminate-share", "0"];
+    let (made, told) = data(&[&recorded, &flags[..]].concat());
     let began: Vec<&str> =
         made.iter().filter(|sample| sample.step == 0).map(|sample| sample.id.as_str()).collect();
     // All 17 of the oracle, and one of them again. The rule agent buys the first result without options, which never succeeds.
     assert_eq!(began.len(), 18, "{told}");
-    assert!(told.contains("\nleft out: 17 trips, as the reward is below 1 (the first: line 18)"), "{told}");
+    assert!(
+        told.contains("\nleft out: 17 episodes, because the reward is below 1 (the first: line 18)"),
+        "{told}"
+    );
     let goal = made[0].goal.expect("a goal of this shop");
     assert_eq!([began[0], began[17]], [format!("policy-{goal}-0"), format!("policy-{goal}.2-0")]);
-    let (few, _) = data(&[&trips, &flags[..], &["--episodes", "3"]].concat());
+    let (few, _) = data(&[&recorded, &flags[..], &["--episodes", "3"]].concat());
     assert_eq!(few.iter().filter(|sample| sample.step == 0).count(), 3);
 }
 

@@ -103,7 +103,7 @@ fn baselines_are_counted_by_hand() {
     let buying = [0.4, 0.4, 0.6, 0.25, 0.45, 0.0];
     check(&table, 1, "always click buy now", buying);
     check(&table, 2, "most frequent action", buying);
-    assert_eq!(table["rows"][2]["answer"], json!({ "type": "click", "name": "buy now" }));
+    assert_eq!(table["rows"][2]["action"], json!({ "type": "click", "name": "buy now" }));
     // `a red lamp` is like `red lamp` by 2·2 / (3 + 2) = .8. The last page has no instruction: F1 = 2·1 / (1 + 4).
     check(&table, 3, "copied instruction", [0.2, 0.0, 0.2, 0.4 / 3.0, 0.08, 0.2]);
     assert_eq!(table["rows"].as_array().map(Vec::len), Some(4));
@@ -253,7 +253,7 @@ fn what_cannot_be_evaluated_is_refused() {
         refused.row(dir.path(), &eval(&broken, &[]));
     });
     let message = refusal(MODEL.path(), &eval(&data, &[&model[..], &["--out", path(&data)]].concat()), "");
-    assert!(message.contains("steps.jsonl` is there already"), "{message}");
+    assert!(message.contains("steps.jsonl` already exists"), "{message}");
     let silent = copy(MODEL.path());
     edit(&silent.path().join("tokenizer_config.json"), "\"chat_template\"", "\"former_template\"");
     let message = refusal(silent.path(), &eval(&data, &["--checkpoint", path(silent.path())]), "");
@@ -266,6 +266,6 @@ fn what_cannot_be_evaluated_is_refused() {
     let message = refusal(dir.path(), &eval(&data, &["--base-url", &address, "--model", "parrot"]), "");
     assert_eq!(
         message,
-        "error: no answer at step `s3`: HTTP status 422 Unprocessable Entity: no such word\n"
+        "error: no completion for example `s3`: HTTP status 422 Unprocessable Entity: no such word\n"
     );
 }

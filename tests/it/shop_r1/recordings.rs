@@ -8,7 +8,7 @@ use crate::common::in_area;
 use serde_json::{Value, json};
 
 use super::data::{all_done, data};
-use webshop_agent::{next_action::Sample, next_action::ExampleSource};
+use webshop_agent::{next_action::Example, next_action::ExampleSource};
 
 const TEA: &str =
     "my aunt cannot have sugar, so i am after a sugar free green tea, ideally the creme brulee one";
@@ -123,14 +123,14 @@ fn recordings_at_other_shops_keep_their_own_pages() {
 #[test]
 fn chats_about_this_shop_are_replayed_in_it() {
     let dir = temporary();
-    let [trips, chats] = ["trips.jsonl", "chats.jsonl"].map(|name| dir.path().join(name));
+    let [episodes, chats] = ["episodes.jsonl", "chats.jsonl"].map(|name| dir.path().join(name));
     let shop = ["--catalog", CORNER_SHOP];
-    let rollout = ["rollout", "--policy", "oracle", "--split", "all", "--out", path(&trips)];
+    let rollout = ["rollout", "--policy", "oracle", "--split", "all", "--out", path(&episodes)];
     answer(&[&rollout, &shop[..]].concat());
     let convert = ["--to", "agenttraj", "--prompt-format", "agentgym-react", "--out", path(&chats)];
-    answer(&[&["convert", path(&trips)], &convert[..], &shop].concat());
+    answer(&[&["convert", path(&episodes)], &convert[..], &shop].concat());
     let flags = ["--split", "all", "--terminate-share", "0", "--catalog", CORNER_SHOP];
-    let (there, _) = data(&[&["--from", "episodes", "--input", path(&trips)], &flags[..]].concat());
+    let (there, _) = data(&[&["--from", "episodes", "--input", path(&episodes)], &flags[..]].concat());
     let (back, _) = data(&[&["--from", "human", "--input", path(&chats)], &flags[..]].concat());
     let as_human = |sample: &Example| Example {
         id: sample.id.replacen("policy", "human", 1),

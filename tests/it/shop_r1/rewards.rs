@@ -145,7 +145,7 @@ fn available_actions_decide_about_a_mapping() {
     check(
         json!({ "action": scroll, "page": door }),
         "INVALID".into(),
-        "there is no action of type `scroll`".into(),
+        "`scroll` is not an action type".into(),
     );
 }
 

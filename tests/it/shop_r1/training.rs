@@ -11,15 +11,15 @@ use crate::common::experiment::{begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
 use webshop_agent::{
-    ExpertKind, next_action::ActionType, next_action::NextAction, next_action::Sample, next_action::ExampleSource,
+    ExpertKind, PromptFormat, next_action::ActionType, next_action::Example, next_action::ExampleSource,
+    next_action::NextAction,
 };
-use webshop_evaluation::{next_action::StepResult, next_action::judge, next_action::scores_of};
+use webshop_evaluation::{next_action::StepResult, next_action::score_steps, next_action::scores_of};
 use webshop_products::{GoalId, Seed, Split};
-use webshop_report::write_comparison;
+use webshop_report::{write_comparison, write_report};
 use webshop_training::{
-    Comparison, ComparisonFolder, Config, TaskSet, Metric, Observer, Phase, Record, Silent, RunSummary,
-    TrainingError, branch, compare, config::LossKind, data::single_steps::Steps, read_records,
-    run::folder::RunFolder, train, warm_up,
+    Comparison, ComparisonFolder, Config, Metric, Observer, Phase, Record, RunFolder, RunSummary, Silent,
+    Steps, TaskSet, TrainingError, branch_run, compare, config::LossKind, read_records, train, warm_up,
 };
 
 const WARM_STEPS: u64 = 155;
@@ -28,14 +28,14 @@ const RL_STEPS: u64 = 4;
 /// The small experiment, in single steps.
 const IN_STEPS: [&str; 10] = [
     "warm_start.steps=150",
-    "prompt.dialect=shop-r1-minimal",
+    "prompt.format=shop-r1-minimal",
     "prompt.max_context=768",
     "prompt.max_turn_tokens=48",
-    "learner.practice=steps",
-    "learner.loss=grpo",
-    "learner.group_size=4",
-    "learner.temperature=0.8",
-    "shop_r1.eval_steps=24",
+    "rl.mode=single_step",
+    "rl.loss.kind=grpo",
+    "rl.group_size=4",
+    "rl.temperature=0.8",
+    "shop_r1.eval_examples=24",
     "value.goals=40",
 ];
 
@@ -82,7 +82,7 @@ fn learned(records: &[Record]) -> Vec<&Record> {
 
 /// What depends on the seed alone.
 fn bytes(keep: &TempDir) -> Vec<Vec<u8>> {
-    let last = format!("answers/{}.jsonl", last_step());
+    let last = format!("completions/{}.jsonl", last_step());
     [
         "metrics.jsonl",
         "checkpoints/last/model/model.safetensors",
@@ -154,21 +154,31 @@ static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
 #[test]
 fn every_loss_learns_from_single_steps() {
     for loss in LossKind::ALL {
-        let group_size = if loss.is_by_group() { 4 } else { 1 };
+        let is_by_group = matches!(
+            loss,
+            LossKind::ApoLagged
+                | LossKind::Rloo
+                | LossKind::Grpo
+                | LossKind::DrGrpo
+                | LossKind::Gspo
+                | LossKind::Gigpo
+        );
+        let group_size = if is_by_group { 4 } else { 1 };
         let refresh = if loss == LossKind::ApoLagged { 1 } else { 0 };
         let setting = [
-            &*format!("learner.loss={loss}"),
-            &*format!("learner.group_size={group_size}"),
+            &*format!("rl.loss.kind={loss}"),
+            &*format!("rl.group_size={group_size}"),
             &*format!("value.refresh={refresh}"),
             // Unscaled, rewards of single steps go up to a thousand.
             "shop_r1.reward_scale=0.000999",
-            "learner.threshold=0",
-            "learner.steps=1",
+            "rl.steps=1",
             "value.goals=8",
         ];
+        // Only RAFT has a threshold.
+        let threshold: &[&str] = if loss == LossKind::Raft { &["rl.loss.threshold=0"] } else { &[] };
         let keep = tempfile::tempdir().expect("a temporary folder");
-        let config = config(&setting);
-        let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+        let config = config(&[&setting, threshold].concat());
+        let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
         train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
         let norms: Vec<f64> =
             learned(&records(&keep)).iter().filter_map(|record| record.get(Metric::TrainGradNorm)).collect();
@@ -179,8 +189,8 @@ fn every_loss_learns_from_single_steps() {
 #[test]
 fn other_rewards_and_mixes_of_steps_are_learned_from() {
     for more in [
-        &["shop_r1.judge=binary", "learner.steps=1"][..],
-        &["learner.loss=reinforce", "learner.baseline=batch", "shop_r1.mix=paper", "learner.steps=1"],
+        &["shop_r1.score=binary", "rl.steps=1"][..],
+        &["rl.loss.kind=reinforce", "rl.loss.baseline=batch", "shop_r1.mix=paper", "rl.steps=1"],
     ] {
         let (keep, _) = whole(&config(more));
         let all = records(&keep);
@@ -192,7 +202,7 @@ fn other_rewards_and_mixes_of_steps_are_learned_from() {
 
 #[test]
 fn scaled_rewards_of_a_thousand_have_finite_values() {
-    let apo = ["learner.loss=apo", "learner.group_size=1", "learner.steps=1"];
+    let apo = ["rl.loss.kind=apo", "rl.group_size=1", "rl.steps=1"];
     // Unscaled, exp(r/β₁) is e²⁰⁰².
     let (keep, _) = whole(&config(&apo));
     let all = records(&keep);
@@ -202,19 +212,19 @@ fn scaled_rewards_of_a_thousand_have_finite_values() {
 
 #[test]
 fn no_step_at_all_is_an_error_with_the_counts() {
-    let too_small = config(&["prompt.max_context=60", "warm_start.exercise_steps=0"]);
+    let too_small = config(&["prompt.max_context=60", "warm_start.copy_task_steps=0"]);
     let keep = tempfile::tempdir().expect("a temporary folder");
     let error = run_in(&keep.path().join("run"), &too_small, &Silent, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, TrainingError::NoSteps { step: 0, drawn: 8, .. }), "{error}");
     let told = error.to_string();
-    assert!(told.starts_with("none of 8 steps of step 0 can be asked about: "), "{told}");
-    assert!(told.contains("prompts leave no room for an answer; raise `prompt.max_context`"), "{told}");
+    assert!(told.starts_with("none of 8 examples of step 0 can be used: "), "{told}");
+    assert!(told.contains("prompts leave no room for a completion; raise `prompt.max_context`"), "{told}");
 }
 
 #[test]
 fn steps_that_are_too_long_are_left_out_and_counted() {
     // Results pages of thirty products do not fit, the door does.
-    let (keep, stages) = whole(&config(&["prompt.max_context=420", "learner.steps=2"]));
+    let (keep, stages) = whole(&config(&["prompt.max_context=420", "rl.steps=2"]));
     let all = records(&keep);
     let learned = learned(&all);
     let dropped: f64 = learned.iter().filter_map(|record| record.get(Metric::RolloutDroppedSteps)).sum();
@@ -239,7 +249,7 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     assert_eq!(steps, held_out());
     let met: BTreeSet<&str> = steps.iter().map(|(_, step)| step.id.as_str()).collect();
     assert_eq!(met.len(), steps.len(), "no step is evaluated twice");
-    let file = GRPO.0.path().join(format!("run/answers/{}.jsonl", last_step()));
+    let file = GRPO.0.path().join(format!("run/completions/{}.jsonl", last_step()));
     let kept = fs::read_to_string(file).expect("the last completions");
     let verdicts: Vec<StepResult> =
         kept.lines().map(|line| serde_json::from_str(line).expect("a completion")).collect();
@@ -248,19 +258,20 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     let learned = GRPO.1.learned.as_ref().and_then(|stage| stage.next_action.as_ref());
     assert_eq!(learned, Some(&scores_of(&verdicts, Seed(0))));
     let samples: Vec<Example> = steps.into_iter().map(|(_, step)| step).collect();
-    let perfect: Vec<Option<String>> = samples.iter().map(|step| Some(step.answer())).collect();
-    assert_eq!(scores_of(&judge(&samples, &perfect), Seed(0)).exact_string.value, 1.0);
+    let perfect: Vec<Option<String>> =
+        samples.iter().map(|step| Some(PromptFormat::single_step_completion(step))).collect();
+    assert_eq!(scores_of(&score_steps(&samples, &perfect), Seed(0)).exact_string.value, 1.0);
 }
 
 #[test]
 fn terminate_examples_stay_within_their_split() {
-    let config = config(&["shop_r1.dead_ends=1"]);
+    let config = config(&["shop_r1.terminate_share=1"]);
     let ground = TaskSet::open(&config).expect("a small task set");
     let goals = ground.shop().goals();
     for split in [Split::Train, Split::Test] {
         let steps = Steps::held_out(&ground, 10, &config.shop_r1, split, 24);
         assert!(!steps.is_empty() && steps.iter().all(|(_, step)| step.source == ExampleSource::Terminate));
-        // `terminate_example-goal-other-step`
+        // `terminate-goal-other-step`
         let others = steps.iter().map(|(_, step)| {
             let number = step.id.split('-').nth(2).expect("the other goal");
             GoalId(number.parse().expect("a number"))
@@ -272,7 +283,7 @@ fn terminate_examples_stay_within_their_split() {
 
 /// The losses of five batches of copy tasks and five of the warm start.
 fn losses_of_cloning(more: &str) -> Vec<f64> {
-    let all = records(&whole(&config(&[more, "warm_start.steps=10", "learner.steps=1"])).0);
+    let all = records(&whole(&config(&[more, "warm_start.steps=10", "rl.steps=1"])).0);
     all.iter().filter_map(|record| record.get(Metric::TrainLoss)).take(10).collect()
 }
 
@@ -287,13 +298,19 @@ fn past_rationales_are_in_the_prompt_only_with_their_key() {
 
 #[test]
 fn both_experts_are_cloned() {
-    let [hasty, careful] = ["warm_start.think_share=0", "warm_start.think_share=1"].map(losses_of_cloning);
+    let [hasty, careful] =
+        ["warm_start.thinking_share=0", "warm_start.thinking_share=1"].map(losses_of_cloning);
     assert_eq!(hasty[..5], careful[..5], "copy tasks come first");
     assert!(hasty[5..] != careful[5..]);
-    let config = config(&["shop_r1.dead_ends=0"]);
+    let config = config(&["shop_r1.terminate_share=0"]);
     let ground = TaskSet::open(&config).expect("a small task set");
-    let steps =
-        Steps { ground: &ground, results_shown: 10, config: &config.shop_r1, recorded: None, seed: Seed(0) };
+    let steps = Steps {
+        task_set: &ground,
+        results_shown: 10,
+        config: &config.shop_r1,
+        recorded: None,
+        seed: Seed(0),
+    };
     let of = |manner| -> Vec<Example> {
         ground.training().iter().filter_map(|&goal| steps.sample(goal, manner, 0)).collect()
     };
@@ -324,7 +341,7 @@ fn steps_of_a_file_are_trained_on() {
     };
     fs::write(&file, lines("train") + &lines("test")).expect("a file");
     let data = format!("shop_r1.data={:?}", file.to_str().expect("a plain name"));
-    let more = [&data, "warm_start.steps=40", "learner.steps=1", "value.goals=1000"];
+    let more = [&data, "warm_start.steps=40", "rl.steps=1", "value.goals=1000"];
     let (run, _) = whole(&config(&more));
     let all = records(&run);
     // 30 steps of the split `train`, each with its own completion: the model memorizes them.
@@ -333,7 +350,7 @@ fn steps_of_a_file_are_trained_on() {
     fs::write(&file, lines("test")).expect("a file");
     let refused = run_in(&keep.path().join("run"), &config(&more), &Silent, &AtomicBool::new(false));
     let error = refused.expect_err("nothing to learn from").to_string();
-    assert!(error.ends_with("it has no step of the split `train` to learn from"), "{error}");
+    assert!(error.ends_with("it has no example of the split `train`"), "{error}");
 }
 
 #[test]
@@ -342,8 +359,7 @@ fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
     let base = keep.path().join("base.toml");
     fs::write(
         &base,
-        config(&["warm_start.steps=20", "learner.steps=1", "evaluation.every=0", "warm_start_every=0"])
-            .to_toml(),
+        config(&["warm_start.steps=20", "rl.steps=1", "evaluation.every=0", "warm_start_every=0"]).to_toml(),
     )
     .expect("a file");
     let plan = keep.path().join("plan.toml");
@@ -354,25 +370,25 @@ fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
         [[arm]]
         name = "steps"
         [[arm]]
-        name = "trips"
-        set = ["learner.practice=trips", "learner.loss=raft", "learner.threshold=-1", "learner.group_size=1"]
+        name = "episodes"
+        set = ["rl.mode=multi_turn", "rl.loss.kind=raft", "rl.loss.threshold=-1", "rl.group_size=1"]
         [[arm]]
         name = "session"
         alone = true
-        set = ["prompt.dialect=shop-r1", "prompt.max_context=1024"]
+        set = ["prompt.format=shop-r1", "prompt.max_context=1024"]
     "#;
     fs::write(&plan, text).expect("a file");
     let comparison = Comparison::load(&plan, &[]).expect("a valid plan");
     let made = |name: &str| {
         let folder = ComparisonFolder::new(&keep.path().join(name));
         let never = AtomicBool::new(false);
-        compare(&comparison, &folder, 1, &|_| Box::new(Silent), &never).expect("all runs");
+        compare(&comparison, &folder, 1, &|_| Box::new(Silent), &write_report, &never).expect("all runs");
         let page = write_comparison(&comparison, &folder).expect("a report");
         fs::read_to_string(page.with_file_name("table.md")).expect("tables")
     };
     let table = made("once");
     assert_eq!(table, made("twice"), "the same bytes");
-    let (_, answers) = table.split_once("## What was said at held-out steps\n").expect("a table of answers");
+    let (_, answers) = table.split_once("## Next actions at held-out steps\n").expect("a table of answers");
     let first_cells: Vec<&str> =
         answers.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).take(8).collect();
     assert_eq!(
@@ -380,7 +396,7 @@ fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
         [
             "arm",
             "steps",
-            "trips",
+            "episodes",
             "session",
             "always terminate",
             "always click buy now",

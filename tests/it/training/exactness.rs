@@ -1,6 +1,7 @@
 //! The same seed gives the same bytes, whatever the threads and the interruptions.
 
 use crate::common::{EXHAUSTIVE, cases};
+use crate::zero_rewards::settings_of;
 
 use super::*;
 
@@ -99,13 +100,13 @@ fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
 fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static str, Vec<u8>)> {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(more);
-    let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
     let stop = AtomicBool::new(false);
     let observer = StopAfter::new(n_advances, &stop);
     let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     match threads.install(|| train(&config, &run, &observer, &stop)) {
-        Ok(stages) => {
-            let learned = stages.learned.as_ref().expect("the last evaluation");
+        Ok(summary) => {
+            let learned = summary.learned.as_ref().expect("the last evaluation");
             assert_eq!((learned.step, learned.summary.episodes), (WARM_STEPS + RL_STEPS, 8), "{more:?}");
             Run { folder: run.root().into(), _keep: None }
         }
@@ -115,33 +116,26 @@ fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static st
     .bytes()
 }
 
-/// A loss with a group size and a refresh of V* that it accepts.
-fn setting_of(loss: LossKind) -> String {
-    let group_size = if loss.is_by_group() { 4 } else { 1 };
-    let refresh = if loss == LossKind::ApoLagged { 2 } else { 0 };
-    format!("value.refresh={refresh} learner.group_size={group_size} learner.loss={loss}")
-}
-
 /// Settings of the trainer, those of which each stands for several others first: a group loss by Muon, minibatches in
 /// epochs with demonstrations, V* of states with forks, and a curriculum.
 fn settings() -> Vec<String> {
     let representative = [
-        "learner.loss=grpo learner.group_size=2 learner.optimizer=muon optimizer.grad_clip_quantile=0.5",
-        "learner.loss=ppo learner.minibatches=3 learner.epochs=2 learner.demonstration_share=0.2",
-        "learner.loss=apo value.credit=state value.forks=2 value.refresh=3",
-        "learner.loss=reinforce curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]",
+        "rl.loss.kind=grpo rl.group_size=2 rl.optimizer=muon optimizer.grad_clip_quantile=0.5",
+        "rl.loss.kind=ppo rl.minibatches=3 rl.epochs=2 rl.demonstration_share=0.2",
+        "rl.loss.kind=apo value.credit=state value.forks=2 value.refresh=3",
+        "rl.loss.kind=reinforce curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]",
     ];
     let others = [
-        "learner.loss=apo value.credit=state value.refresh=2",
-        "learner.loss=reinforce value.keep_spread=0.5 value.adaptive=true",
-        "learner.loss=grpo learner.group_size=2 optimizer.grad_clip_quantile=0.5",
-        "learner.loss=apo curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]",
-        "learner.loss=apo curriculum.wishes=[2,3] curriculum.thresholds=[0.0,0.0]",
+        "rl.loss.kind=apo value.credit=state value.refresh=2",
+        "rl.loss.kind=reinforce value.keep_spread=0.5 value.adaptive=true",
+        "rl.loss.kind=grpo rl.group_size=2 optimizer.grad_clip_quantile=0.5",
+        "rl.loss.kind=apo curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]",
+        "rl.loss.kind=apo curriculum.requirements=[2,3] curriculum.thresholds=[0.0,0.0]",
     ];
     let mut settings: Vec<String> = representative.map(String::from).into();
     if EXHAUSTIVE {
         settings.extend(others.map(String::from));
-        settings.extend(LossKind::ALL.into_iter().map(setting_of));
+        settings.extend(LossKind::ALL.into_iter().map(|loss| settings_of(loss).join(" ")));
     }
     settings
 }
@@ -154,7 +148,7 @@ fn every_loss_leaves_the_same_bytes_interrupted_or_not() {
         let whole = learned(&setting, 2, 0);
         // The third advance is a step of a loss without V*, and a rollout for the V* of the others, whose third step comes
         // after all of those.
-        let in_learning = usize::from(!setting.contains(&"learner.loss=grpo"));
+        let in_learning = usize::from(!setting.contains(&"rl.loss.kind=grpo"));
         for (n_threads, n_advances) in cases(&[(1, 3), (2, VALUE_EPISODES + 2)], &[in_learning]) {
             for ((name, found), (_, expected)) in learned(&setting, n_threads, n_advances).iter().zip(&whole)
             {

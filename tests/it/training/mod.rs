@@ -21,8 +21,8 @@ use webshop_env::replay;
 use webshop_lm::{Qwen2, checkpoint};
 use webshop_products::{Goal, Seed, Split};
 use webshop_training::{
-    Config, TaskSet, Metric, Observer, Phase, Record, Silent, TrainedModel, TrainingError, branch,
-    config::LossKind, qwen2_config, read_records, run::folder::RunFolder, train,
+    Config, Metric, Observer, Phase, Record, RunFolder, Silent, TaskSet, TrainedModel, TrainingError,
+    branch_run, config::LossKind, qwen2_config, read_records, train,
 };
 
 const WARM_STEPS: u64 = 60;

@@ -54,23 +54,23 @@ fn every_parameter_learns() {
 
 #[test]
 fn no_goal_of_the_evaluation_is_trained_on() {
-    let config = toy(&["catalog.size=all", "practice_shops=2", "practice_products=30"]);
-    let ground = TaskSet::open(&config).expect("a shop and two auxiliary shops");
-    let held_out = ground.held_out(Split::Test, usize::MAX);
-    assert_eq!(held_out.len(), ground.shop().goals().split(Split::Test).len());
-    let held_out: Vec<&Goal> = held_out.iter().map(|&goal| ground.shop().goals().get(goal)).collect();
+    let config = toy(&["catalog.size=all", "auxiliary_shops=2", "auxiliary_products=30"]);
+    let tasks = TaskSet::open(&config).expect("a shop and two auxiliary shops");
+    let held_out = tasks.held_out(Split::Test, usize::MAX);
+    assert_eq!(held_out.len(), tasks.shop().goals().split(Split::Test).len());
+    let held_out: Vec<&Goal> = held_out.iter().map(|&goal| tasks.shop().goals().get(goal)).collect();
     let asins: BTreeSet<&str> = held_out.iter().map(|goal| goal.asin.as_str()).collect();
     let titles: BTreeSet<&str> = held_out.iter().map(|goal| &*goal.title).collect();
     assert!(asins.len() >= 10, "there is something to protect");
-    for goal in ground.training() {
-        let trained = ground.shop_of(*goal).goals().get(goal.goal);
+    for goal in tasks.training() {
+        let trained = tasks.shop_of(*goal).goals().get(goal.goal);
         // Auxiliary shops have product ids of their own, which may equal those of the shop.
         match goal.shop {
             0 => assert!(!asins.contains(trained.asin.as_str()), "{}", trained.instruction),
             _ => assert!(!titles.contains(&*trained.title), "{}", trained.instruction),
         }
     }
-    let shops: BTreeSet<u32> = ground.training().iter().map(|goal| goal.shop).collect();
+    let shops: BTreeSet<u32> = tasks.training().iter().map(|goal| goal.shop).collect();
     assert_eq!(shops, BTreeSet::from([0, 1, 2]));
 }
 
@@ -80,7 +80,7 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
     let all =
         ["checkpoint.best=true", "checkpoint.keep=1", "evaluation.split=validation", "evaluation.every=1"];
     let config = toy(&all);
-    let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
     let stop = AtomicBool::new(false);
     // Stopped after two steps, so that the best so far is known from a checkpoint.
     let observer = StopAfter::new(VALUE_EPISODES + 2, &stop);
@@ -110,7 +110,7 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
 fn forks_make_every_state_known_and_their_tokens_count_once() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(&["value.credit=state", "value.forks=2", "value.samples=2"]);
-    let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let steps: Vec<&Record> = records.iter().filter(|r| r.get(Metric::ValueForkTokens).is_some()).collect();
@@ -139,7 +139,7 @@ fn values_that_another_run_left_behind_change_nothing_that_is_learned() {
     let learned = |name: &str, cache: Option<&Path>| {
         let mut config = toy(&["value.credit=state", "value.forks=2", "value.samples=2"]);
         config.value.cache = cache.map(Path::to_owned);
-        let run = branch(&WARM_START.1, &keep.path().join(name), &config).expect("a branch");
+        let run = branch_run(&WARM_START.1, &keep.path().join(name), &config).expect("a branch");
         train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
         fs::read(run.root().join("checkpoints/last/model/model.safetensors")).expect("weights")
     };
@@ -152,8 +152,8 @@ fn values_that_another_run_left_behind_change_nothing_that_is_learned() {
 #[test]
 fn learning_ends_when_its_tokens_are_spent() {
     let keep = tempfile::tempdir().expect("a temporary folder");
-    let config = toy(&["learner.max_tokens=12000", "learner.steps=50", "evaluation.every=1"]);
-    let run = branch(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let config = toy(&["rl.max_tokens=12000", "rl.steps=50", "evaluation.every=1"]);
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let totals: Vec<f64> = records.iter().filter_map(|r| r.get(Metric::RolloutTokensTotal)).collect();
@@ -182,11 +182,11 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
 
 #[test]
 fn the_episodes_of_a_run_can_be_replayed() {
-    let ground = TaskSet::open(&toy(&[])).expect("a small task set");
+    let tasks = TaskSet::open(&toy(&[])).expect("a small task set");
     for step in ["step-000060", "step-000064"] {
         let episodes =
             fs::read(REFERENCE.folder.join(format!("episodes/{step}.jsonl"))).expect("recorded episodes");
-        let replayed = replay(&episodes[..], ground.shop()).expect("episodes of the evaluated shop");
+        let replayed = replay(&episodes[..], tasks.shop()).expect("episodes of the evaluated shop");
         assert_eq!((replayed.episodes, replayed.difference), (8, None), "{step}");
     }
 }

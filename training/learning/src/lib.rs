@@ -35,7 +35,10 @@ pub use crate::data::single_steps::Steps;
 pub use crate::data::task_set::{TaskId, TaskSet};
 pub use crate::error::{Result, TrainingError};
 pub use crate::estimate::{MemoryEstimate, MemoryNeed, estimate_memory};
-pub use crate::metrics::{Follower, Metric, Phase, Record, Timing, read_records, read_timings};
+pub use crate::data::trajectory::{MicroBatch, Trajectory};
+pub use crate::metrics::{Follower, Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings};
+pub use crate::model::gradient::{Gradients, accumulate};
+pub use crate::model::network::Network;
 pub use crate::model::load::{GenerationOptions, LoadedPolicy, TrainedModel};
 pub use crate::observer::{Observer, Silent};
 pub use crate::run::atomic::{read_json, write_atomically, write_json};
@@ -49,4 +52,4 @@ pub use crate::sweep::outcome::{ArmOutcome, EpisodeOutcome, RunOutcome, read_out
 pub use crate::sweep::plan::{Arm, Comparison};
 pub use crate::sweep::run::{ComparisonFolder, compare};
 pub use crate::trainer::{Evaluation, RunSummary, train, train_on, warm_up};
-pub use crate::value::{GoalValue, ValueTable, optimal_value};
+pub use crate::value::{GoalValue, ReferenceRollout, ValueKey, ValueTable, optimal_value};

@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(whole.kept, whole.gradients + whole.activations);
         assert_eq!(whole.rollout(), 7 + 4 * n as u64 * 5 + whole.kept + whole.cache);
 
-        let lora = Lora::random(&model, &LoraConfig::new(2, 4.0, &["q_proj"]), Seed(0)).unwrap();
+        let lora = Lora::random(&model.matrices(), &LoraConfig::new(2, 4.0, &["q_proj"]), Seed(0)).unwrap();
         let adapted = model.adapted(lora).unwrap();
         let n_adapter: usize = adapted.learnable().iter().map(|(_, var)| var.elem_count()).sum();
         let frugal = MemoryNeed::of(&config, &adapted, &trajectories(), 7);

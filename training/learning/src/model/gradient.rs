@@ -270,7 +270,7 @@ mod tests {
         let Gradients::Cpu(expected) = expected else { panic!("taken on a device") };
         let (found, reports) = accumulate(&device, &micro_batches, Sampler::UNTEMPERED, loss).unwrap();
         assert_eq!(reports, [0, 1, 2]);
-        let apart = of_device(&found).apart(model.config()).unwrap();
+        let apart = of_device(&found).split(model.config()).unwrap();
         assert_eq!(apart.len(), expected.len());
         for ((name, found), expected) in apart.iter().zip(&expected) {
             let found = found.flatten_all().unwrap().to_vec1::<f32>().unwrap();

@@ -73,14 +73,13 @@ pub(super) fn evaluate(
     if phase == Phase::Learn && ex.config.checkpoint.best {
         progress.state.best = Some(Best::of(progress.state.best, step, summary.success_rate));
     }
-    let shop = ex.tasks.shop();
     save_lines(&ex.run.episodes(), step, episodes.iter())?;
-    let shown = episodes.iter().zip(&tasks).take(SHOWN_EPISODES);
+    let shown = episodes.iter().take(SHOWN_EPISODES);
     Ok(Evaluation {
         step,
         seconds: progress.clock.seconds(),
         summary,
-        episodes: shown.map(|(episode, task)| episode.to_text()).collect(),
+        episodes: shown.map(EpisodeExt::to_text).collect(),
         next_action: next_action.map(|evaluation| evaluation.scores),
     })
 }

@@ -171,7 +171,7 @@ mod tests {
     fn a_state_is_forked_where_the_episode_reaches_it_first() {
         let shop = Arc::new(open_shop(&CatalogConfig::default()).unwrap());
         let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
-        let tasks: Vec<Task> = (0..20).map(|sample| Task::new(shop.clone(), at.sampled(sample))).collect();
+        let tasks: Vec<Task> = (0..20).map(|sample| Task::new(shop.clone(), at.with_sample(sample))).collect();
         let limits = RolloutConfig { max_steps: 15, lanes: 1 };
         let episodes = rollout(&mut RandomPolicy::new(Seed(0)), &tasks, limits, &mut |_, _| ()).unwrap();
         let mut n_again = 0;

@@ -73,6 +73,16 @@ mod tests {
         record
     }
 
+    fn key() -> ValueKey {
+        serde_json::from_value(serde_json::json!({
+            "version": 1, "reference": "r", "prompt": "1", "results_shown": 5, "max_context": 64, "max_turn_tokens": 8,
+            "max_steps": 5, "task_set": "t", "seed": 0, "since": 0, "samples": 2, "adaptive": false,
+            "reward": "success", "malformed_penalty": 0.0, "temperature": 1.0, "top_p": 1.0, "single_step": null,
+            "compute": ""
+        }))
+        .unwrap()
+    }
+
     fn new_run(folder: &Path) -> RunFolder {
         let run = RunFolder::create(&folder.join("run"), &Config::default()).unwrap();
         let mut writer = MetricsWriter::open(run.root(), "test", MetricsPosition::default()).unwrap();
@@ -91,8 +101,7 @@ mod tests {
     fn the_page_is_self_contained_and_shows_the_metrics() {
         let folder = tempfile::tempdir().unwrap();
         let run = new_run(folder.path());
-        let [reference, prompt, ground, conditions] = ["r", "1", "g", "N = 2"].map(String::from);
-        let mut values = ValueTable::new(ValueKey { reference, prompt, ground, conditions }, 0.5);
+        let mut values = ValueTable::new(key(), 0.5);
         let rollout = |reward| ReferenceRollout { reward, n_tokens: 1, states: vec![] };
         values.insert(0, 1, &[rollout(1.0), rollout(0.0)]);
         values.save(&run.value()).unwrap();

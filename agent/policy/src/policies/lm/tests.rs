@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, json};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use webshop_env::{EnvConfig, Shop, ShopEnv};
-use webshop_lm::chat::{ChatTemplate, TemplateInput} as TemplateInput};
+use webshop_lm::chat::{ChatTemplate, TemplateInput};
 use webshop_lm::chat::{Message, Role};
 use webshop_lm::{Context, Decoder, Qwen2, Qwen2Config, Sampler, StopReason};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData};

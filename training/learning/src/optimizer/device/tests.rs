@@ -29,7 +29,7 @@ const TARGETS: [u32; 6] = [5, 3, 30, 1, 0, 5];
 const D_LOG_PROB: [f32; 6] = [-0.1, -0.3, 0.2, -0.4, -0.1, -0.2];
 
 fn tokens() -> PackedTokens<'static> {
-    PackedTokens { ids: &IDS, lengths: &[7, 5], trunks: &[] }
+    PackedTokens { ids: &IDS, lengths: &[7, 5], prefix_of: &[] }
 }
 
 fn gradients(device: &DeviceModel) -> Parameters {
@@ -75,7 +75,7 @@ fn steps_equal_those_of_the_first_engine() {
         }
         assert_eq!(ours.steps(), 4);
         for ((name, a), (_, b)) in
-            device.weights().apart(model.config()).unwrap().iter().zip(model.parameters())
+            device.weights().split(model.config()).unwrap().iter().zip(model.parameters())
         {
             let apart = (a - b.as_tensor()).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap();
             // Four steps of 0.01, of which Adam takes the sign and Muon the direction: a difference in the gradient
