@@ -4,6 +4,7 @@
 //! libraries, and prints: data on stdout, logs and progress on stderr. No algorithm lives here. Exit codes:
 //! 0 done, 1 a check found a difference, 2 error, 130 interrupted after a checkpoint was written.
 
+#![forbid(unsafe_code)]
 #![deny(clippy::print_stdout)]
 
 mod args;

@@ -26,6 +26,8 @@
 //!
 //! This crate has no tokens of a language model, no policy and no learning.
 
+#![forbid(unsafe_code)]
+
 mod action;
 mod version;
 

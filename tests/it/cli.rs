@@ -114,11 +114,15 @@ fn episodes_under_the_original_rules_are_replayed() {
     );
     assert!(answer(&[&["replay", path(&episodes)], &original[..]].concat()).contains(": no difference"));
     // There, a verb reaches to the last bracket.
-    let said = |rules: &[&str]| {
+    let output_of = |rules: &[&str]| {
         webshop(&[&["play", "--catalog", CORNER_SHOP], rules].concat(), "search[a [b]]\n").stdout
     };
-    assert!(said(&original[2..]).contains("no effect: the verb is neither"), "{}", said(&original[2..]));
-    assert!(said(&[]).contains("Total results"));
+    assert!(
+        output_of(&original[2..]).contains("no effect: the verb is neither"),
+        "{}",
+        output_of(&original[2..])
+    );
+    assert!(output_of(&[]).contains("Total results"));
 }
 
 #[test]
@@ -253,13 +257,13 @@ fn deviations_from_the_original_are_counted() {
 
 #[test]
 fn a_person_shops_in_the_terminal() {
-    let said = "search[sneakers]\nclick[b0sneak001]\nhello\n7\nclick[8]\nclick[buy now]\n";
-    let output = webshop(&["play", "--catalog", CORNER_SHOP], said);
+    let input = "search[sneakers]\nclick[b0sneak001]\nhello\n7\nclick[8]\nclick[buy now]\n";
+    let output = webshop(&["play", "--catalog", CORNER_SHOP], input);
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
     in_area("cli", || insta::assert_snapshot!("play", output.stdout));
     // The end of the input and `quit` end the session without an error.
-    for said in ["search[sneakers]\n", "quit\n", ""] {
-        assert_eq!(webshop(&["play", "--catalog", CORNER_SHOP], said).code, Some(0));
+    for input in ["search[sneakers]\n", "quit\n", ""] {
+        assert_eq!(webshop(&["play", "--catalog", CORNER_SHOP], input).code, Some(0));
     }
 }
 

@@ -4,6 +4,8 @@
 //! single-step prompts there, and [`run_at_site`] runs a policy at a web site. All of them run many requests
 //! at once and return results in a fixed order.
 
+#![forbid(unsafe_code)]
+
 #![warn(unreachable_pub, missing_docs)]
 
 mod connection;

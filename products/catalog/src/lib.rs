@@ -18,6 +18,8 @@
 //!
 //! This crate has no pages, no search and no clock.
 
+#![forbid(unsafe_code)]
+
 mod digest;
 mod error;
 mod interned;

@@ -10,6 +10,8 @@
 //! Each function reproduces one CPython function byte for byte. The crate is not a general Python
 //! compatibility layer: it holds only what this project needs, and it knows no shop and no model.
 
+#![forbid(unsafe_code)]
+
 mod difflib;
 mod random;
 mod repr;

@@ -10,6 +10,8 @@
 //! This crate reads rewards; `webshop-agent` knows none. It trains nothing, loads no model and writes no
 //! file.
 
+#![forbid(unsafe_code)]
+
 pub mod next_action;
 pub mod table;
 

@@ -8,6 +8,8 @@
 //! `loss` (the algorithms, each with its paper); `trainer` (the loop); `run` (files); `sweep` (comparisons);
 //! `estimate` (memory). No command line and no drawings here.
 
+#![forbid(unsafe_code)]
+
 mod error;
 
 pub mod config;

@@ -7,6 +7,8 @@
 //! All of them read the files of a run folder. Nothing is trained or evaluated here, and no metric is
 //! recomputed.
 
+#![forbid(unsafe_code)]
+
 mod run;
 mod sweep;
 mod terminal;
