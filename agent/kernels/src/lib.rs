@@ -1,9 +1,10 @@
 //! The arithmetic of a Qwen2 transformer: deterministic kernels for the CPU, and CUDA kernels for a GPU.
 //!
-//! [`cpu`] holds plain functions over `&[f32]`. [`cpu::matmul`] multiplies matrices, [`cpu::attention`] is the
-//! attention of a training pass and [`cpu::decode_attention`] that of generation with a KV cache, [`cpu::rows`] holds
-//! row-wise operations (RMSNorm, SwiGLU, log-softmax), [`cpu::rope`] the table of rotary angles, [`cpu::math`] the
-//! exponential and the reductions that they share, and [`cpu::threads`] decides how many threads compute a product.
+//! [`cpu`] holds functions over `&[f32]`. [`cpu::matmul`] multiplies matrices, [`cpu::attention`] computes
+//! the attention of a training pass and [`cpu::decode_attention`] that of generation with a KV cache,
+//! [`cpu::rows`] holds row-wise operations (RMSNorm, SwiGLU, log-softmax), [`cpu::rope`] the table of rotary
+//! angles, [`cpu::math`] the exponential and the reductions shared by all kernels, and [`cpu::threads`]
+//! decides how many threads compute a product.
 //!
 //! [`gpu`] describes kernel launches as values ([`gpu::launch`]) and, with the feature `cuda`, compiles and launches
 //! the sources in `gpu/cuda/`.

@@ -45,7 +45,7 @@ impl Emulated {
         Self { process: Mutex::new(Process { child, requests, responses }), _folder: folder }
     }
 
-    /// The contents of the `Out` arguments after the launch, in the order of the arguments.
+    /// The contents of the `Out` arguments after the launch, in argument order.
     fn run(&self, launch: &Launch<'_>, downwards: bool) -> Result<Vec<Vec<u8>>> {
         let mut request = (launch.kernel.len() as u32).to_le_bytes().to_vec();
         request.extend(launch.kernel.as_bytes());

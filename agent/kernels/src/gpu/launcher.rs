@@ -61,7 +61,7 @@ fn keep_memory(stream: &CudaStream) -> Result<()> {
     unsafe { mem_pool::set_attribute(pool(stream)?, attribute, (&raw mut threshold).cast::<c_void>()) }.w()
 }
 
-/// The peak number of bytes in use since the last call of [`reset_peak`].
+/// Returns the peak number of bytes in use since the last call of [`reset_peak`].
 #[expect(unsafe_code, reason = "calls the driver")]
 pub fn peak_bytes(device: &Device) -> Result<u64> {
     let mut bytes = 0_u64;
