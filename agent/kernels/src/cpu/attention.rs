@@ -7,9 +7,10 @@
 //! ("FlashAttention", arXiv 2205.14135, algorithm 4) in blocks of [`BLOCK`] queries, so memory is linear in
 //! the number of tokens.
 //!
-//! Sequences are concatenated without padding and do not attend to each other; positions restart at 0. A sequence with a
-//! prefix ([`Sequences::prefix_of`]) continues another sequence and attends to all of it, so that a prompt shared by several
-//! sequences is computed once; the gradients of all are added. The key heads of a wide layer are divided among threads.
+//! Sequences are concatenated without padding and do not attend to each other; positions restart at 0. A
+//! sequence with a prefix ([`Sequences::prefix_of`]) continues another sequence and attends to all of it, so
+//! that a prompt shared by several sequences is computed once; the gradients of all are added. The key heads
+//! of a wide layer are divided among threads.
 //!
 //! Shapes: T tokens in total, H query heads, K key/value heads, head size D, sequence of L tokens.
 

@@ -60,7 +60,8 @@ pub struct Block<'a> {
 }
 
 multiversion! {
-    /// Stores the token `qkv` (a row of q ‖ k ‖ v before rotation) at `position` of a block's keys and values.
+    /// Stores the token `qkv` (a row of q ‖ k ‖ v before rotation) at `position` of a block's keys and
+    /// values.
     pub fn append(
         qkv: &[f32],
         position: usize,

@@ -1,10 +1,12 @@
-//! The CUDA kernels emulated on the CPU: the same sources, compiled by the system's C compiler and run thread by thread
-//! in a child process.
+//! The CUDA kernels emulated on the CPU: the same sources, compiled by the system's C compiler and run thread
+//! by thread in a child process.
 //!
-//! Every launch runs twice, with the threads of a block in ascending and in descending order: if the results differ, the
-//! kernel lacks a barrier. Buffers end at protected pages, and values that a kernel does not write stay NaN.
+//! Every launch runs twice, with the threads of a block in ascending and in descending order: if the results
+//! differ, the kernel lacks a barrier. Buffers end at protected pages, and values that a kernel does not
+//! write stay NaN.
 //!
-//! For tests only: the emulator shows that a kernel computes what its reference implementation does, not how fast.
+//! For tests only: the emulator shows that a kernel computes what its reference implementation does, not how
+//! fast.
 
 use std::io::{BufReader, Read, Write};
 use std::path::Path;

@@ -1,6 +1,6 @@
 
-// AdamW ("Decoupled Weight Decay Regularization", arXiv 1711.05101, algorithm 2) on f32 masters and moments; the copy
-// that the model computes with is written in the same pass.
+// AdamW ("Decoupled Weight Decay Regularization", arXiv 1711.05101, algorithm 2) on f32 masters and moments;
+// the copy that the model computes with is written in the same pass.
 //   g = scale · gradient;  m = b1 m + c1 g;  v = b2 v + c2 g²;  w = keep · w − rate · m / (sqrt(v) · correction + eps)
 KERNEL adamw(float *parameter, float *first, float *second, const float *gradient, real *copy, unsigned n, float scale,
              float keep, float rate, float correction, float b1, float c1, float b2, float c2, float eps) {

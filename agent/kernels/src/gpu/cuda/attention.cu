@@ -1,10 +1,11 @@
 
-// Attention of single queries to a lane's cache, the context split among blocks: "Flash-Decoding" (Dao et al., 2023)
-// with the online softmax of "FlashAttention" (arXiv 2205.14135). Block (split, kv head, row) reads its share of one
-// key head's keys and values once for all GROUP query heads that share it.
+// Attention of single queries to a lane's cache, the context split among blocks: "Flash-Decoding" (Dao et
+// al., 2023) with the online softmax of "FlashAttention" (arXiv 2205.14135). Block (split, kv head, row)
+// reads its share of one key head's keys and values once for all GROUP query heads that share it.
 //
-// KEY_THREADS threads hold one key, VEC of its values each, so that a warp loads KEYS_AT_ONCE whole keys with loads of
-// sixteen bytes. Every such group of threads keeps its own maximum, mass and sum of values; they are merged in the end.
+// KEY_THREADS threads hold one key, VEC of its values each, so that a warp loads KEYS_AT_ONCE whole keys with
+// loads of sixteen bytes. Every such group of threads keeps its own maximum, mass and sum of values; they are
+// merged in the end.
 
 #define KEY_THREADS (HEAD_DIM / VEC)
 #define ATTENTION_THREADS 128
@@ -12,8 +13,8 @@
 // Keys a thread has in flight.
 #define AHEAD 2
 
-// part_out [rows, kv_heads, splits, GROUP, HEAD_DIM] and part_stats [rows, kv_heads, splits, GROUP, 2] take sums
-// relative to the split's maximum, the maximum, and the mass.
+// part_out [rows, kv_heads, splits, GROUP, HEAD_DIM] and part_stats [rows, kv_heads, splits, GROUP, 2] take
+// sums relative to the split's maximum, the maximum, and the mass.
 KERNEL attention_split(const real *q, const real *keys, const real *values, const unsigned *lanes,
                        const unsigned *positions, float *part_out, float *part_stats, unsigned capacity, float scale) {
   __shared__ float merged[STREAMS][HEAD_DIM];

@@ -1,7 +1,7 @@
 // What every kernel uses: the number format, loads of sixteen bytes, sums over a block.
 //
-// The sources keep to what C11 and CUDA C++ have in common, so that a C compiler can check them and run them thread by
-// thread where there is no GPU. REAL_IS_BF16, HEAD_DIM and GROUP are defined by whoever compiles.
+// The sources keep to what C11 and CUDA C++ have in common, so that a C compiler can check them and run them
+// thread by thread where there is no GPU. REAL_IS_BF16, HEAD_DIM and GROUP are defined by whoever compiles.
 //
 // `real` is the format of weights and activations. All arithmetic is in float.
 
@@ -85,7 +85,8 @@ DEVICE float warp_max(float value) {
   return value;
 }
 
-// The sum over all threads of a block, to all of them. `shared` has MAX_WARPS places and may be used again at once.
+// The sum over all threads of a block, to all of them. `shared` has MAX_WARPS places and may be used again at
+// once.
 DEVICE float block_sum(float value, float *shared) {
   unsigned warps = blockDim.x / WARP;
   value = warp_sum(value);

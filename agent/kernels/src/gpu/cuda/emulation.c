@@ -1,5 +1,6 @@
 
-// The coroutines behind emulation.h, and a main that runs one kernel after another as it is told on standard input.
+// The coroutines behind emulation.h, and a main that runs one kernel after another as it is told on standard
+// input.
 
 #define MAX_THREADS 1024
 #define STACK_BYTES (64 * 1024)
@@ -8,8 +9,8 @@
 #define FENCE 0xa5
 #define MAX_ARGS 20
 
-// Each coroutine is begun once, by setcontext, and lives from block to block; from then on jumps take turns, which unlike
-// swapcontext do not ask the system for anything.
+// Each coroutine is begun once, by setcontext, and lives from block to block; from then on jumps take turns,
+// which unlike swapcontext do not ask the system for anything.
 static ucontext_t beginnings[MAX_THREADS];
 static jmp_buf pauses[MAX_THREADS], scheduler;
 static char stacks[MAX_THREADS][STACK_BYTES];
@@ -37,7 +38,8 @@ static void __syncthreads(void) {
   while (generation == mine) let_others_run();
 }
 
-// All lanes of a warp must take part; the second pause keeps a fast lane from overwriting what a slow one has not read.
+// All lanes of a warp must take part; the second pause keeps a fast lane from overwriting what a slow one has
+// not read.
 static float __shfl_xor_sync(unsigned lanes, float value, int distance) {
   if (lanes != ALL_LANES) die("a shuffle among some lanes only is not emulated");
   shuffled[current] = value;
@@ -171,8 +173,8 @@ static int fits(const char *kinds) {
   return 1;
 }
 
-// A request: length of the name, the name, grid, threads, turn, number of arguments, arguments. The answer: the
-// arguments that are written.
+// A request: length of the name, the name, grid, threads, turn, number of arguments, arguments. The answer:
+// the arguments that are written.
 int main(void) {
   uint32_t length;
   while (fread(&length, 1, 4, stdin) == 4) {

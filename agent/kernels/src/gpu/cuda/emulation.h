@@ -1,7 +1,8 @@
 // What of CUDA the kernels use, for a C compiler: read before them, with emulation.c after them.
 //
-// The threads of a block are coroutines of one thread. Each runs until it meets others, at a barrier or a shuffle, and
-// then lets the next one run. A block's shared memory is static, and blocks run one after the other.
+// The threads of a block are coroutines of one thread. Each runs until it meets others, at a barrier or a
+// shuffle, and then lets the next one run. A block's shared memory is static, and blocks run one after the
+// other.
 
 #define _GNU_SOURCE
 #include <math.h>

@@ -30,8 +30,8 @@ KERNEL add_rms_norm(const real *x, const real *delta, const real *gain, real *su
   }
 }
 
-// With r = 1/rms and g = d_out · gain: d_x = d_residual + r g − x r³ (g·x)/width. `inverses` keeps r for the gain's
-// gradient.
+// With r = 1/rms and g = d_out · gain: d_x = d_residual + r g − x r³ (g·x)/width. `inverses` keeps r for the
+// gain's gradient.
 KERNEL rms_norm_backward(const real *x, const real *gain, const real *d_out, const real *d_residual, real *d_x,
                          float *inverses, unsigned width, float eps) {
   __shared__ float shared[MAX_WARPS];
@@ -61,8 +61,9 @@ KERNEL rms_norm_backward(const real *x, const real *gain, const real *d_out, con
   }
 }
 
-// Sums of columns over a stretch of `rows_each` rows: blockIdx.y's row of `partial` is the sum of its stretch. With
-// `x` and `inverses`, of d_out · x · inverse (the gradient of a gain), without them of d_out (that of a bias).
+// Sums of columns over a stretch of `rows_each` rows: blockIdx.y's row of `partial` is the sum of its
+// stretch. With `x` and `inverses`, of d_out · x · inverse (the gradient of a gain), without them of d_out
+// (that of a bias).
 KERNEL column_sums(const real *d_out, const real *x, const float *inverses, float *partial, unsigned rows,
                    unsigned width, unsigned rows_each) {
   unsigned col = blockIdx.x * blockDim.x + threadIdx.x;

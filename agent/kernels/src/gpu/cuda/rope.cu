@@ -1,6 +1,6 @@
 
-// Rotary positions on rows of q ‖ k ‖ v: value i of the first half of a head and value i of its second half turn by the
-// angle of their position. `cos` and `sin` hold HEAD_DIM/2 values a position. A block is one row.
+// Rotary positions on rows of q ‖ k ‖ v: value i of the first half of a head and value i of its second half
+// turn by the angle of their position. `cos` and `sin` hold HEAD_DIM/2 values a position. A block is one row.
 
 #define HALF (HEAD_DIM / 2)
 

@@ -8,8 +8,8 @@ KERNEL gather_rows(const real *table, const unsigned *ids, real *out, unsigned w
   for (unsigned i = threadIdx.x * VEC; i < width; i += blockDim.x * VEC) *(uint4 *)(to + i) = *(const uint4 *)(from + i);
 }
 
-// Adds to row ids[u] of `sums` the rows order[starts[u] .. starts[u + 1]] of `rows`, in this order, so that the result
-// does not depend on which block runs first.
+// Adds to row ids[u] of `sums` the rows order[starts[u] .. starts[u + 1]] of `rows`, in this order, so that
+// the result does not depend on which block runs first.
 KERNEL scatter_rows(const real *rows, const unsigned *order, const unsigned *starts, const unsigned *ids, float *sums,
                     unsigned width) {
   float *to = sums + (size_t)ids[blockIdx.x] * width;

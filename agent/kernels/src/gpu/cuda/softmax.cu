@@ -1,6 +1,6 @@
 
-// Softmax of causal scores in place, a block for each row of [batch · queries, context]. Query i of a block of
-// `queries` that begins at position `first` sees `first + i + 1` keys; the probability of the others is 0.
+// Softmax of causal scores in place, a block for each row of [batch · queries, context]. Query i of a block
+// of `queries` that begins at position `first` sees `first + i + 1` keys; the probability of the others is 0.
 KERNEL causal_softmax(real *scores, unsigned queries, unsigned first, unsigned context, float scale) {
   __shared__ float shared[MAX_WARPS];
   real *row = scores + (size_t)blockIdx.x * context;

@@ -1,9 +1,10 @@
 
-// Softmax over the vocabulary: what a target's probability is, its gradient, and drawing a token. Logits are floats
-// [rows, vocabulary], a block for each row; a NaN among them shows in the results.
+// Softmax over the vocabulary: what a target's probability is, its gradient, and drawing a token. Logits are
+// floats [rows, vocabulary], a block for each row; a NaN among them shows in the results.
 
-// Turns logits into those of what was sampled from: divided by the temperature, relative to the highest, and -infinity
-// outside of the nucleus, except for the target. `outside` is 1 where the target is not in the nucleus.
+// Turns logits into those of what was sampled from: divided by the temperature, relative to the highest, and
+// -infinity outside of the nucleus, except for the target. `outside` is 1 where the target is not in the
+// nucleus.
 KERNEL shape_logits(float *logits, const unsigned *targets, float *outside, unsigned vocabulary, float temperature,
                     float top_p) {
   __shared__ float shared[MAX_WARPS];
@@ -17,8 +18,8 @@ KERNEL shape_logits(float *logits, const unsigned *targets, float *outside, unsi
     mass += __expf(row[i]);
   }
   mass = block_sum(mass, shared);
-  // The largest weight such that all tokens of at least this weight hold enough. Weights are at most 1, whose highest
-  // bit is the 29th. If the mass is not a number, everything is kept.
+  // The largest weight such that all tokens of at least this weight hold enough. Weights are at most 1, whose
+  // highest bit is the 29th. If the mass is not a number, everything is kept.
   float enough = top_p < 1.0f ? top_p * mass : 0.0f;
   unsigned end = 0;
   for (unsigned bit = 1u << 29; top_p < 1.0f && bit > 0; bit >>= 1) {
@@ -99,9 +100,9 @@ KERNEL logits_backward(const float *logits, const unsigned *targets, const float
 // Tiles of the largest vocabulary, 512 · 1024 tokens.
 #define MAX_TILES 512
 
-// Draws one token a row from softmax(logits / temperature): the first whose running mass exceeds uniform · mass, in
-// order of id. At temperature 0 the most probable one, the lowest id among equals. The log-probability is a NaN if any
-// logit is not finite. A block has TILE threads.
+// Draws one token a row from softmax(logits / temperature): the first whose running mass exceeds uniform ·
+// mass, in order of id. At temperature 0 the most probable one, the lowest id among equals. The
+// log-probability is a NaN if any logit is not finite. A block has TILE threads.
 KERNEL draw_tokens(const float *logits, const float *uniforms, unsigned *ids, float *log_probs, float *entropies,
                    unsigned vocabulary, float temperature) {
   __shared__ float shared[MAX_WARPS], tiles[MAX_TILES], weights[TILE];

@@ -1,10 +1,10 @@
 //! Log-probabilities of given tokens, without keeping the logits.
 //!
 //! From hidden rows h `[N, H]` and the head W `[V, H]`: `log p(target) = z_target − log Σ exp z` with
-//! `z = W h / T` within the nucleus of the [`Sampler`] that is scored under. Logits exist for [`CHUNK`] rows at a time
-//! (of a wide model [`WIDE_CHUNK`]), in the forward pass and again in the backward pass, where
-//! `dz = d / T (1[target] − p)`, `dh = dz W` and `dW = Σ dzᵀ h`. All of it in f32. The entropy of each distribution
-//! comes along as a number without a gradient.
+//! `z = W h / T` within the nucleus of the [`Sampler`] that is scored under. Logits exist for [`CHUNK`] rows
+//! at a time (of a wide model [`WIDE_CHUNK`]), in the forward pass and again in the backward pass, where
+//! `dz = d / T (1[target] − p)`, `dh = dz W` and `dW = Σ dzᵀ h`. All of it in f32. The entropy of each
+//! distribution comes along as a number without a gradient.
 
 use candle_core::{Result, Tensor, bail};
 use rayon::prelude::*;
@@ -47,8 +47,8 @@ fn check(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<(usize, us
     Ok((vocab_size, width))
 }
 
-/// Scores `targets[i]` as the token that follows row i of `hidden` `[N, H]` under the head `weight` `[V, H]` and the
-/// distribution of `sampler`, whose temperature is not 0.
+/// Scores `targets[i]` as the token that follows row i of `hidden` `[N, H]` under the head `weight` `[V, H]`
+/// and the distribution of `sampler`, whose temperature is not 0.
 pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampler) -> Result<Scores> {
     let (vocab_size, width) = check(hidden, weight, targets)?;
     let head = Head::new(vocab_size, width);

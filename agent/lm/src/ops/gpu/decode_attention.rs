@@ -1,8 +1,8 @@
 //! Attention of new tokens over a lane's KV cache.
 //!
-//! [`append`] adds the bias, rotates q and k and writes the cache in one kernel. [`attend`] then computes the attention of
-//! every new token. For few tokens a lane it splits the context among blocks (`attention_split`, `attention_combine`);
-//! many tokens of a lane go through [`crate::ops::gpu::attention`], one lane at a time.
+//! [`append`] adds the bias, rotates q and k and writes the cache in one kernel. [`attend`] then computes the
+//! attention of every new token. For few tokens a lane it splits the context among blocks (`attention_split`,
+//! `attention_combine`); many tokens of a lane go through [`crate::ops::gpu::attention`], one lane at a time.
 
 use std::ops::Range;
 
@@ -22,7 +22,8 @@ const SPLIT_THREADS: usize = 128;
 const WANTED_BLOCKS: usize = 528;
 /// Fewest keys of a split.
 const KEYS_PER_SPLIT: usize = 64;
-/// With this many new tokens in a lane, matrix products are faster than one pass over the cache for each token.
+/// With this many new tokens in a lane, matrix products are faster than one pass over the cache for each
+/// token.
 const MANY: usize = 16;
 
 /// The places of new tokens: on the host as runs, on the device as rows.

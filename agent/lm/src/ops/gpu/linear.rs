@@ -1,7 +1,7 @@
 //! Matrix products: cuBLAS on a GPU, candle's `gemm` on the CPU.
 //!
-//! `y = x Wᵀ` keeps the compute dtype. Logits and gradients of weights need f32 results from bf16 operands: [`product`]
-//! accumulates and stores in f32.
+//! `y = x Wᵀ` keeps the compute dtype. Logits and gradients of weights need f32 results from bf16 operands:
+//! [`product`] accumulates and stores in f32.
 
 use candle_core::{Result, Tensor};
 

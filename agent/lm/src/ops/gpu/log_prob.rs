@@ -1,8 +1,8 @@
 //! Operations over the vocabulary: logits, log-probabilities of targets and their gradient, sampling.
 //!
-//! `log p(target) = z_target − log Σ exp z` with `z = W h / T` over the tokens of the sampler's nucleus, as in
-//! [`crate::ops::cpu::log_prob`]. Logits are f32. They are computed for a chunk of rows of at most [`LIMIT_BYTES`] at a
-//! time, and once more in the backward pass.
+//! `log p(target) = z_target − log Σ exp z` with `z = W h / T` over the tokens of the sampler's nucleus, as
+//! in [`crate::ops::cpu::log_prob`]. Logits are f32. They are computed for a chunk of rows of at most
+//! [`LIMIT_BYTES`] at a time, and once more in the backward pass.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -60,8 +60,8 @@ fn rows_at_once(head: &Tensor) -> Result<usize> {
     Ok((LIMIT_BYTES / (head.dim(0)? * DType::F32.size_in_bytes())).clamp(1, LIMIT_ROWS))
 }
 
-/// Scores `targets[i]` (u32, `[N]`) as the token after row i of `hidden` `[N, H]`, under the head `[V, H]` and the
-/// distribution of `sampler`, whose temperature must not be 0.
+/// Scores `targets[i]` (u32, `[N]`) as the token after row i of `hidden` `[N, H]`, under the head `[V, H]`
+/// and the distribution of `sampler`, whose temperature must not be 0.
 pub fn forward(
     kernels: &Kernels,
     (hidden, head): (&Tensor, &Tensor),
@@ -195,7 +195,8 @@ pub struct Draws {
 }
 
 /// Draws from softmax(logits / temperature): the first token in id order whose cumulative mass exceeds
-/// `uniform · total mass`. At temperature 0 the most probable token, ties by the lower id. Writes the ids to `ids`.
+/// `uniform · total mass`. At temperature 0 the most probable token, ties by the lower id. Writes the ids to
+/// `ids`.
 pub fn draw(
     kernels: &Kernels,
     logits: &Tensor,

@@ -1,12 +1,14 @@
 //! The operations of the GPU backend, on any candle device.
 //!
-//! A file is one operation, as in [`crate::ops::cpu`], and contains the launches of its custom kernels (`gpu/cuda/*.cu` in
-//! `webshop-kernels`). With [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), or if a kernel does not support the sizes, an operation calls its
-//! [`reference`] implementation. [`reference_check`] compares the two.
+//! A file is one operation, as in [`crate::ops::cpu`], and contains the launches of its custom kernels
+//! (`gpu/cuda/*.cu` in `webshop-kernels`). With
+//! [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), or if a kernel does not support
+//! the sizes, an operation calls its [`reference`] implementation. [`reference_check`] compares the two.
 //!
-//! Activations `x` are in the compute dtype (f32 or bf16); gradients of weights, log-probabilities and reductions are
-//! f32. Both implementations compute in f32 internally. candle's history is not used: every gradient is written out. Only
-//! [`adamw::sum_of_squares`] and the reference implementation of the nucleus wait for the device.
+//! Activations `x` are in the compute dtype (f32 or bf16); gradients of weights, log-probabilities and
+//! reductions are f32. Both implementations compute in f32 internally. candle's history is not used: every
+//! gradient is written out. Only [`adamw::sum_of_squares`] and the reference implementation of the nucleus
+//! wait for the device.
 
 pub mod linear;
 pub mod rms_norm;

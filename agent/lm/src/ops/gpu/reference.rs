@@ -1,8 +1,10 @@
 //! Reference implementations: every GPU operation made of candle's operations.
 //!
-//! They run on any candle device, serve models with [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), and are what
-//! [`reference_check`](super::reference_check) compares the custom kernels with. Each computes in f32 and rounds its result
-//! to the dtype of its input, as the kernels do. Functions that accumulate change their last argument in place.
+//! They run on any candle device, serve models with
+//! [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), and are what
+//! [`reference_check`](super::reference_check) compares the custom kernels with. Each computes in f32 and
+//! rounds its result to the dtype of its input, as the kernels do. Functions that accumulate change their
+//! last argument in place.
 
 use candle_core::{D, DType, Result, Tensor};
 
@@ -24,7 +26,8 @@ pub fn product(a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()>
     }
 }
 
-/// The addends of [`column_sums`](super::linear::column_sums): `d_y`, multiplied by x · inverse if these are given.
+/// The addends of [`column_sums`](super::linear::column_sums): `d_y`, multiplied by x · inverse if these are
+/// given.
 pub fn column_addends(d_y: &Tensor, weights: Option<(&Tensor, &Tensor)>) -> Result<Tensor> {
     match weights {
         Some((x, inverses)) => (wide(d_y)? * wide(x)?)?.broadcast_mul(&inverses.unsqueeze(1)?),
@@ -53,7 +56,8 @@ pub fn softmax_backward(p: &Tensor, d_p: &Tensor, scale: f32) -> Result<Tensor> 
     d_scores?.to_dtype(dtype)
 }
 
-/// Applies bias and rotary positions to rows of `q ‖ k ‖ v`, writes k and v to the cache and returns q. `[M, H D]`
+/// Applies bias and rotary positions to rows of `q ‖ k ‖ v`, writes k and v to the cache and returns q.
+/// `[M, H D]`
 pub fn append(
     qkv: &Tensor,
     bias: &Tensor,

@@ -1,7 +1,7 @@
 //! Comparison of every kernel with its reference implementation, on the same inputs and device.
 //!
-//! [`compare`] runs each operation of [`crate::ops::gpu`] with both and returns the relative distances. Tests call it with the
-//! emulated kernels, the GPU check with the real ones.
+//! [`compare`] runs each operation of [`crate::ops::gpu`] with both and returns the relative distances. Tests
+//! call it with the emulated kernels, the GPU check with the real ones.
 
 use std::ops::Range;
 
@@ -28,7 +28,8 @@ use crate::generation::sampler::Sampler;
 pub struct ReferenceCheck {
     /// The operation.
     pub name: &'static str,
-    /// ‖kernel − reference‖ / ‖reference‖, the largest over the operation's results; infinite if one is not finite.
+    /// ‖kernel − reference‖ / ‖reference‖, the largest over the operation's results; infinite if one is not
+    /// finite.
     pub error: f64,
 }
 

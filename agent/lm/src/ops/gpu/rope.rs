@@ -1,5 +1,5 @@
-//! Rotary position embedding of rows of `q ‖ k ‖ v`, fused with the bias of their projection. The formula is in
-//! [`webshop_kernels::cpu::rope`].
+//! Rotary position embedding of rows of `q ‖ k ‖ v`, fused with the bias of their projection. The formula is
+//! in [`webshop_kernels::cpu::rope`].
 
 use candle_core::{Device, Result, Tensor};
 
