@@ -1,4 +1,4 @@
-//! The operations of a transformer on tensors, each with its gradient: one file an operation, one folder a
+//! The operations of a transformer on tensors with their gradients: one file per operation, one folder per
 //! backend.
 //!
 //! [`cpu`] computes f32 tensors with the kernels of `webshop-kernels`; [`gpu`] computes on any candle device,

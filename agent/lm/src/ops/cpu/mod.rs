@@ -53,7 +53,8 @@ mod checks {
         tensor(values, shape).unwrap()
     }
 
-    /// Compares `gradients`, one for each of `inputs`, with differences of Σ `forward(inputs) · weights`.
+    /// Compares `gradients`, one for each of `inputs`, with central differences of Σ
+    /// `forward(inputs) · weights`.
     pub fn gradients_match<const N: usize>(
         inputs: [Tensor; N],
         weights: &Tensor,

@@ -12,7 +12,7 @@ use crate::ops::gpu::{launch, reference, wide};
 use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
-/// Queries whose scores exist at the same time.
+/// Number of queries whose scores exist at the same time.
 pub const QUERIES: usize = 1024;
 const THREADS: usize = 256;
 
@@ -142,8 +142,8 @@ fn backward_in_blocks(
     size: usize,
 ) -> Result<(Tensor, Tensor, Tensor)> {
     let (mut d_q, mut d_k, mut d_v) = (Vec::new(), None, None);
-    // From the last block, which sees all keys, to the first, so that later addends are never longer than the
-    // sum.
+    // From the last block, which attends to all keys, to the first, so that later addends are never longer
+    // than the sum.
     for block in sequence.blocks(heads, size)?.iter().rev() {
         let p = block.probabilities(kernels, heads)?;
         let d_out = by_head(&d_out.narrow(0, block.start, block.n_queries)?, heads)?; // [K, G b, D]
@@ -161,7 +161,7 @@ fn backward_in_blocks(
     Ok((joined(d_q)?, narrow(d_k)?, narrow(d_v)?))
 }
 
-/// Adds `[K, c, D]` to the first c keys of an f32 sum, or starts the sum.
+/// Adds `[K, c, D]` to the first c keys of an f32 sum, or initializes the sum.
 fn add_prefix(sum: &mut Option<Tensor>, addend: &Tensor) -> Result<()> {
     let (addend, seen) = (wide(addend)?, addend.dim(1)?);
     *sum = Some(match sum.take() {

@@ -9,7 +9,7 @@ use crate::ops::gpu::{floats, launch_grid, reference};
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::matmul::Store;
 
-/// Rows that one thread sums.
+/// Number of rows that one thread sums.
 const ROWS_EACH: usize = 256;
 /// Threads of a block of `column_sums`.
 const THREADS: usize = 128;

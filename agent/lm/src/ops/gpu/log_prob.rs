@@ -13,12 +13,12 @@ use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::matmul::Store;
 use crate::generation::sampler::Sampler;
 
-/// Most bytes of the logits of a chunk.
+/// Maximum size of the logits of a chunk, in bytes.
 const LIMIT_BYTES: usize = 512 << 20;
-/// Most rows of a chunk; a grid has at most 65,535 blocks in its second dimension.
+/// Maximum number of rows of a chunk; a grid has at most 65,535 blocks in its second dimension.
 const LIMIT_ROWS: usize = 32_768;
 const THREADS: usize = 512;
-/// Threads of `draw_tokens`, as in its source.
+/// Threads of a block of `draw_tokens`, as in its source.
 const DRAW_THREADS: usize = 1024;
 /// Largest vocabulary that `draw_tokens` supports.
 const DRAW_LIMIT: usize = 512 * DRAW_THREADS;
@@ -55,7 +55,7 @@ pub fn logits(kernels: &Kernels, hidden: &Tensor, head: &Tensor) -> Result<Tenso
     Ok(out)
 }
 
-/// Rows of a chunk.
+/// Number of rows in a chunk.
 fn rows_at_once(head: &Tensor) -> Result<usize> {
     Ok((LIMIT_BYTES / (head.dim(0)? * DType::F32.size_in_bytes())).clamp(1, LIMIT_ROWS))
 }
@@ -194,7 +194,7 @@ pub struct Draws {
     pub entropy: Tensor,
 }
 
-/// Draws from softmax(logits / temperature): the first token in id order whose cumulative mass exceeds
+/// Samples from softmax(logits / temperature): the first token in id order whose cumulative mass exceeds
 /// `uniform · total mass`. At temperature 0 the most probable token, ties by the lower id. Writes the ids to
 /// `ids`.
 pub fn draw(

@@ -8,7 +8,7 @@ use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::rope::Rope;
 
-/// Threads of a row.
+/// Number of threads for a row.
 pub(super) const THREADS: usize = 128;
 
 /// Cosines and sines of every position on a device. `[P, D/2]`, f32
@@ -49,7 +49,7 @@ pub fn forward(
     rotate(kernels, qkv, Some(bias), positions, table, heads, Direction::Forward)
 }
 
-/// The gradient of the rows before rotation, which is also that before the bias.
+/// The gradient with respect to the rows before rotation, which is also that before the bias.
 pub fn backward(
     kernels: &Kernels,
     d_rotated: &Tensor,
