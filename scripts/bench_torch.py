@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Compares the model's speed on the CPU with PyTorch and transformers, and prints one table.
+"""Compares the speed of the model on the CPU with PyTorch and transformers, and prints one table.
 
-Both sides do the same work with the same shapes and number of threads and take turns round by round, so that what
-else the machine does meets both. Ours is `agent/benches/cpu.rs`, which this script builds and starts. PyTorch computes
-in f32 as we do, with the fastest of the named settings; bfloat16 is shown beside it and not compared with.
+Both sides compute the same cases with the same shapes and number of threads. They alternate round by round,
+so that other load of the machine affects both. This project's side is `agent/lm/benches/cpu.rs`, which this
+script builds and starts. Both compute in f32, PyTorch with the fastest of several settings; bfloat16 is shown
+for information only.
 
     python scripts/bench_torch.py                     # both models, about fifteen minutes
     python scripts/bench_torch.py --model tiny --rounds 20
 
-Needs torch and transformers; no weights are read from anywhere, both sides make random ones.
+Needs torch and transformers; no weights are loaded, both sides create random ones.
 """
 
 import argparse
@@ -32,7 +33,7 @@ SHAPES = {
         num_key_value_heads=2, max_position_embeddings=4096, rope_theta=1e6,
     ),
 }
-# What `agent/benches/cpu.rs` is asked; PyTorch does the same.
+# Requests to `agent/lm/benches/cpu.rs`; PyTorch computes the same cases.
 CASES = {
     "tiny": ["prefill 1 512", "prefill 16 256", "decode 1 256 32", "decode 16 256 32", "decode 64 256 32", "train 8 256"],
     "0.5b": ["prefill 1 512", "decode 1 256 8", "decode 16 64 4", "decode 64 64 4", "train 1 512"],
@@ -45,7 +46,7 @@ def tokens_of(case):
 
 
 class Ours:
-    """The bench of this repository, which answers a case with the seconds it took."""
+    """The benchmark of this repository, which replies to a case with its seconds."""
 
     def __init__(self, binary, model, weights, threads):
         environment = dict(os.environ, RAYON_NUM_THREADS=str(threads))
@@ -72,15 +73,15 @@ class Ours:
 
 
 def build():
-    """Path of the bench, built as `cargo bench` builds it."""
-    command = ["cargo", "bench", "-p", "webshop-agent", "--bench", "cpu", "--no-run", "--message-format", "json"]
+    """Builds the benchmark with the profile of `cargo bench` and returns its path."""
+    command = ["cargo", "bench", "-p", "webshop-lm", "--bench", "cpu", "--no-run", "--message-format", "json"]
     messages = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     paths = [json.loads(line).get("executable") for line in messages]
     return [path for path in paths if path][-1]
 
 
 class Torch:
-    """The same work in transformers; `settings` names the ways that are tried, of which the fastest counts."""
+    """The same cases in transformers; the fastest of the `settings` of a case counts."""
 
     def __init__(self, shape, dtype):
         import torch
@@ -111,7 +112,7 @@ class Torch:
             return self.decode(setting, lanes, tokens, int(drawn[0]))
 
     def draw(self, logits):
-        """One token a lane, and its log-probability."""
+        """Samples one token per lane and looks up its log-probability."""
         log_probs = self.torch.log_softmax(logits.float(), -1)
         drawn = self.torch.multinomial(log_probs.exp(), 1)
         log_probs.gather(-1, drawn)
@@ -128,12 +129,12 @@ class Torch:
         return time.perf_counter() - start
 
     def context(self, setting, lanes, context, drawn):
-        """A cache that holds `context` arbitrary tokens a lane; reading them would only take time."""
+        """A cache with `context` tokens per lane and arbitrary values: a prefill would only take time."""
         from transformers import DynamicCache, StaticCache
 
         config = self.model.config
         if setting == "static":
-            # It attends over all its room, so it gets no more than it needs.
+            # A static cache attends over its whole capacity, so it gets no more than it needs.
             cache = StaticCache(config=config, max_cache_len=context + drawn)
         else:
             cache = DynamicCache(config=config)
@@ -177,7 +178,7 @@ class Torch:
 
 
 def compare(case, ours, theirs, rounds):
-    """Seconds of every round of every side, taken in turns after one unmeasured round of each."""
+    """Seconds of every round of every side; sides alternate, and the first round of each is not measured."""
     sides = {f"ours {name}": (lambda side=side: side.ask(case)) for name, side in ours.items()}
     for name, side in theirs.items():
         for setting in side.settings(case) if name == "f32" else side.settings(case)[:1]:
@@ -224,11 +225,11 @@ def versions(threads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", choices=[*SHAPES, "all"], default="all")
-    parser.add_argument("--rounds", type=int, help="measured rounds a case; 15 and 5 unless told")
+    parser.add_argument("--rounds", type=int, help="measured rounds a case; default 15 (tiny) and 5")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cases", nargs="*", help="instead of all of a model")
-    parser.add_argument("--bf16", action="store_true", help="PyTorch in bfloat16 as well; needs memory for both")
-    parser.add_argument("--binary", help="the bench, already built")
+    parser.add_argument("--cases", nargs="*", help="cases to measure; default: all of the model")
+    parser.add_argument("--bf16", action="store_true", help="also measure PyTorch in bfloat16; needs more memory")
+    parser.add_argument("--binary", help="path of the built benchmark")
     arguments = parser.parse_args()
     binary = arguments.binary or build()
 
@@ -242,7 +243,7 @@ def main():
         theirs = {"f32": Torch(SHAPES[model], torch.float32)}
         if arguments.bf16:
             theirs["bf16"] = Torch(SHAPES[model], torch.bfloat16)
-        # The small model is trained here, so its weights are f32; published checkpoints are bf16.
+        # The small model is trained in this project, so its weights are f32; published checkpoints are bf16.
         weights = ["f32"] if model == "tiny" else ["bf16"]
         ours = {name: Ours(binary, model, name, arguments.threads) for name in weights}
         for case in arguments.cases or CASES[model]:

@@ -1,10 +1,10 @@
-"""Compiles our GPU kernels with nvrtc, as `webshop` does at run time, and shows what they take. Needs no GPU.
+"""Compiles the CUDA kernels with nvrtc, as `webshop` does at run time, and prints their resources.
 
     python3 scripts/compile_kernels.py [TOOLKIT]
 
-TOOLKIT [target/cuda/toolkit/nvidia/cu13, where scripts/cuda-build.sh puts it] has `lib/libnvrtc.so.13`. For each size of
-model and number format: registers, spilled bytes and shared memory of every kernel on Hopper. Exit code 1 if a kernel
-does not compile, or spills.
+TOOLKIT [target/cuda/toolkit/nvidia/cu13, the folder made by scripts/cuda-build.sh] contains
+`lib/libnvrtc.so.13`. Prints registers, spilled bytes and shared memory of every kernel on Hopper, for each
+model size and number format. Exit code 1 if a kernel does not compile, or spills. Needs no GPU.
 """
 
 import ctypes
@@ -13,13 +13,13 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KERNELS = ROOT / "agent/src/kernels"
-# (what for, head size, query heads a key head)
+KERNELS = ROOT / "agent/kernels/src/gpu"
+# (model size, head size, query heads per key head)
 SIZES = [("0.5B", 64, 7), ("1.5B", 128, 6), ("3B", 128, 8), ("tiny", 32, 2)]
 
 
 def source():
-    """The files in the order in which the program joins them."""
+    """The sources in the order in which the program concatenates them."""
     names = re.findall(r'include_str!\("(cuda/\w+\.cu)"\)', (KERNELS / "source.rs").read_text())
     return "".join((KERNELS / name).read_text() for name in names)
 

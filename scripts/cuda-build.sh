@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds `webshop` with its GPU code on a machine that has neither a GPU nor CUDA, small enough to be carried.
+# Builds `webshop` with GPU support on a machine without GPU and without CUDA, as a small file to copy.
 #
-#   scripts/cuda-build.sh [FOLDER]      FOLDER [target/cuda] takes the toolkit, the build and the result
+#   scripts/cuda-build.sh [FOLDER]      FOLDER [target/cuda] for the toolkit, the build and the result
 #
-# nvcc and the headers come from PyPI's wheels of CUDA 13.0 (about 250 MB). The driver's and cuBLAS's libraries are only
-# named here, by stand-ins: the real ones of the GPU's machine are bound when the program starts.
-# The result, FOLDER/webshop, compressed as FOLDER/carry/webshop.gz, needs CUDA 13 and a Hopper GPU there, and no Rust.
-# With CUDA_HOME set to a toolkit of one's own nothing is fetched. PYTHON names the interpreter whose pip is used.
+# nvcc and the headers come from the PyPI wheels of CUDA 13.0 (about 250 MB). The program is linked with stub
+# libraries of the driver and of cuBLAS; the real libraries are loaded on the machine with the GPU. The result
+# is FOLDER/webshop, compressed as FOLDER/carry/webshop.gz. To run, it needs CUDA 13 and a Hopper GPU, but no
+# Rust. If CUDA_HOME is set to an installed toolkit, nothing is downloaded. The pip of the interpreter PYTHON
+# is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ folder=$(mkdir -p "${1:-target/cuda}" && cd "${1:-target/cuda}" && pwd)
 limit_mib=64
 : "${PYTHON:=python3}" "${CUDA_COMPUTE_CAP:=90}" "${CUDARC_CUDA_VERSION:=13000}"
 
-# The wheels of one toolkit, laid over each other as they expect to be.
+# Downloads the wheels of one toolkit and unpacks them into the same folder, as they require.
 fetch_toolkit() {
   local wheels="$folder/wheels"
   mkdir -p "$wheels"
@@ -27,9 +28,9 @@ fetch_toolkit() {
   chmod +x "$CUDA_HOME"/bin/* "$CUDA_HOME"/nvvm/bin/*
 }
 
-# A shared library that defines every function cudarc may call from it. Each answers 100, which the driver means as "no
-# device": where nothing better is found, the program says so.
-stand_in() { # soname, folder of cudarc's declarations
+# Builds a stub library that defines every function that cudarc may call from it. Each returns 100, the
+# driver's code for "no device": without the real library the program reports that.
+stand_in() { # arguments: soname, folder of the declarations in cudarc
   local source="$folder/$1.c" name="${1%%.so*}.so"
   grep -rhoE '^ +fn cu[A-Za-z0-9_]+' "$cudarc/src/$2/sys" | sed 's/.*fn \(.*\)/int \1(void) { return 100; }/' | sort -u >"$source"
   cc -shared -fPIC -w -Wl,-soname,"$1" -o "$CUDA_HOME/lib64/$1" "$source"

@@ -1,16 +1,23 @@
 #!/usr/bin/env bash
-# Everything a GPU must show, in one go and in under ten minutes, as docs/results/h200.md.
+# Checks and measures a GPU in under ten minutes and writes docs/results/h200.md.
 #
 #   scripts/gpu-check.sh [OUT.md]        OUT.md [docs/results/h200.md]
 #
-# Takes the binary that scripts/cuda-build.sh made (WEBSHOP=…, or target/cuda/carry/webshop.gz); where there is none and
-# cargo and nvcc are, it builds one. PyTorch and transformers do the same work on the same GPU if PYTHON has them.
-# FLAGS go to `webshop gpu-check` and SHAPES to both sides:
+# Uses the binary made by scripts/cuda-build.sh (WEBSHOP=FILE, or target/cuda/carry/webshop.gz). If there is
+# none, it builds one with cargo and nvcc. If PYTHON has PyTorch and transformers, the same work is measured
+# with them on the same GPU. FLAGS are passed to `webshop gpu-check`, TORCH_FLAGS to
+# scripts/gpu_check_torch.py, SHAPES to both.
 #
-#   SHAPES=tiny FLAGS="--device cpu --batches 1,4 --context 64 --prompt 32 --train-sequences 2 --train-length 64" \
-#     TORCH_FLAGS="--device cpu" scripts/gpu-check.sh check.md        without a GPU, to prove the script itself
+# `webshop gpu-check` is no longer a verb of the binary. With a binary without it, the part of webshop fails
+# with exit code 2 and only the part of PyTorch is measured.
 #
-# Exit codes are those of `webshop gpu-check`: 0 all equal, 1 a comparison differs, 2 a part could not be made.
+# A test of this script without a GPU:
+#
+#   SHAPES=tiny TORCH_FLAGS="--device cpu" \
+#     FLAGS="--device cpu --batches 1,4 --context 64 --prompt 32 --train-sequences 2 --train-length 64" \
+#     scripts/gpu-check.sh check.md
+#
+# Exit codes are those of `webshop gpu-check`: 0 all results equal, 1 a comparison differs, 2 a part failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,7 +37,7 @@ else
   binary=target/release/webshop
 fi
 
-# A carried binary finds CUDA's libraries where toolkits and Python's packages put them.
+# A copied binary searches the CUDA libraries in the folders of toolkits and of Python packages.
 libraries=$(ls -d /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib /usr/local/nvidia/lib64 2>/dev/null | paste -sd:)
 packaged=$("$PYTHON" -c 'import glob, os, site
 roots = site.getsitepackages() + [site.getusersitepackages()]

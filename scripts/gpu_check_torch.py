@@ -1,8 +1,9 @@
-"""What `webshop gpu-check` measures, done by transformers and PyTorch on the same device.
+"""Measures prefill, decoding and training steps of transformers and PyTorch, for comparison with webshop.
 
-Random weights of the same sizes, the same lanes, contexts and sequences; Markdown on standard output. Decoding is
-`generate` as people call it, without the prompt's time. Training recomputes activations by layer, with f32 masters under
-autocast and a fused AdamW, the step that the trainers people use make.
+The weights are random; sizes, lanes, contexts and sequences are those of webshop's GPU check, and so is the
+output: Markdown on standard output. Decoding uses `generate` with its usual settings, without the time of the
+prompt. A training step recomputes activations by layer and uses f32 master weights, autocast and a fused
+AdamW, like common trainers.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def wait(device):
 
 
 def timed(device, work):
-    """Seconds, the median after one time that is not counted."""
+    """Median of the seconds of `REPETITIONS` calls, after one call for warming up."""
     seconds = []
     for repetition in range(REPETITIONS + 1):
         wait(device)
@@ -74,10 +75,10 @@ def row(*cells):
 
 
 def attempt(cells, work):
-    """A row, or the reason why there is none."""
+    """Prints a row of results, or of the error if `work` fails."""
     try:
         row(*cells, *work())
-    except Exception as error:  # one that fails must not keep the others from being measured
+    except Exception as error:  # a failure must not prevent the other measurements
         row(*cells, "failed: " + str(error).splitlines()[0].replace("|", " "))
 
 
@@ -98,7 +99,7 @@ def decode(model, device, lanes, context):
     def generate(n):
         return timed(device, lambda: model.generate(ids, min_new_tokens=n, max_new_tokens=n, **options))
 
-    # The difference of two lengths leaves out the prompt.
+    # The difference of two lengths removes the time of the prompt.
     each = (generate(STEPS + 1) - generate(1)) / STEPS
     return f"{each * 1e3:.3f}", f"{lanes / each:.0f}", peak(device)
 
@@ -138,7 +139,7 @@ def main():
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--train-sequences", type=int, default=64)
     parser.add_argument("--train-length", type=int, default=2048)
-    # The logits of a whole micro-batch exist at once here, so that it must be smaller.
+    # Here the logits of a whole micro-batch exist at the same time, so it must be smaller.
     parser.add_argument("--micro-batch-tokens", type=int, default=8192)
     args = parser.parse_args()
     device = torch.device(args.device)

@@ -3,9 +3,9 @@
     pip install tensorboard
     python scripts/read_tensorboard.py runs/apo-seed-0
 
-A check for developers: nothing else needs it. Prints how many values agree, or the first that does not, and then exits
-with 1. Values are compared as the 32-bit floats that TensorBoard keeps; `perf/*`, which is in the events and in
-`timings.jsonl`, is counted only.
+A check for developers; no other program uses it. Prints the number of equal values, or the first difference,
+and then exits with 1. Values are compared as 32-bit floats, the format of TensorBoard. Values of `perf/*`,
+which are in the events and in `timings.jsonl`, are only counted.
 """
 
 import json

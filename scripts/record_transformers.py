@@ -1,15 +1,15 @@
-"""Records what Hugging Face transformers and PEFT make of small random Qwen2 folders, on the CPU.
+"""Records results of Hugging Face transformers and PEFT for small random Qwen2 folders, on the CPU.
 
-`tests/it/transformers.rs` compares this project with the recordings, which are committed, so that the tests need
-neither Python nor these libraries. Anew:
+`tests/it/transformers.rs` compares this project with the recordings. They are committed, so the tests need
+neither Python nor these libraries. To record again:
 
     python scripts/record_transformers.py record tests/data/transformers
 
-(needs torch, transformers, peft, tokenizers, safetensors; the versions are printed and written into the README of
-the recordings). Everything random is drawn from fixed seeds, but other versions of torch may draw other weights;
-then the recordings change as a whole.
+This needs torch, transformers, peft, tokenizers and safetensors; their versions are printed and written into
+the README of the recordings. All random numbers come from fixed seeds, but other versions of torch may draw
+other weights; then all recordings change.
 
-The other direction, what transformers makes of folders that *we* wrote, is looked at by hand:
+The opposite direction, folders of this project loaded by transformers, is checked by hand:
 
     webshop model convert tests/data/transformers/models/grouped --dtype f32 --out ours
     python scripts/record_transformers.py check ours tests/data/transformers/models/grouped
@@ -18,8 +18,8 @@ The other direction, what transformers makes of folders that *we* wrote, is look
     python scripts/record_transformers.py check merged tests/data/transformers/adapters/plain
     python scripts/record_transformers.py check-adapter adapter tests/data/transformers/adapters/plain
 
-`check` loads a folder with `AutoModelForCausalLM` and compares its logits with those recorded; `check-adapter` loads
-an adapter with PEFT upon the base model it was recorded with.
+`check` loads a folder with `AutoModelForCausalLM` and compares its logits with the recorded ones;
+`check-adapter` loads an adapter with PEFT onto the base model of the recording.
 """
 
 import argparse
@@ -42,7 +42,7 @@ from transformers.utils import chat_template_utils
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-# Largest difference of a logit that is put down to the order of additions.
+# Largest accepted difference of a logit, due to the order of additions.
 TOLERANCE = 1e-4
 
 # name -> (seed, shape, stored type, size of a shard)
@@ -62,10 +62,10 @@ MODELS = {
                     num_key_value_heads=1, tie_word_embeddings=True), torch.float16, "5GB"),
 }
 
-# Tokens of the sequences that are read.
+# Lengths of the input sequences, in tokens.
 LENGTHS = [1, 9, 50]
 
-# name -> (seed, configuration); all upon the model `grouped`.
+# name -> (seed, configuration); all for the model `grouped`.
 ADAPTERS = {
     "plain": (7, dict(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj", "down_proj"])),
     "patterns": (8, dict(r=3, lora_alpha=5, use_rslora=True, rank_pattern={"o_proj": 2, "layers.1.mlp.up_proj": 5},
@@ -73,11 +73,11 @@ ADAPTERS = {
                          target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"])),
 }
 
-# What `strftime_now` tells.
+# The time that `strftime_now` formats.
 NOW = datetime(2024, 7, 6, 9, 5, 3)
 
 SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>"]
-# Added to the vocabulary of Qwen2.5 without being special.
+# Tokens added to the vocabulary of Qwen2.5 that are not special.
 ADDED_TOKENS = ["<tool_call>", "</tool_call>"]
 
 QWEN2_PIECES = (
@@ -101,7 +101,7 @@ def sequences(vocab_size, generator):
 
 
 def loss_of(model, texts):
-    """The mean of -log p over every third token that has one before it. Returns it and all logits, [T, V]."""
+    """The mean of -log p over the tokens at positions 3, 6, 9, … Returns it and all logits, [T, V]."""
     logits, losses = [], []
     for ids in texts:
         rows = model(input_ids=torch.tensor([ids])).logits[0]
@@ -118,12 +118,12 @@ def record_models(out):
         model = Qwen2ForCausalLM(config)
         with torch.no_grad():
             for parameter in model.parameters():
-                # Zero biases and unit gains would hide a mistake in either.
+                # Zero biases and unit gains would hide an error in either.
                 if parameter.dim() == 1:
                     parameter.add_(torch.randn_like(parameter) * 0.2)
         folder = out / "models" / name
         model.to(dtype).save_pretrained(folder, max_shard_size=shard)
-        # The reference computes in f32 whatever the files hold.
+        # The reference computes in f32 for every type of the files.
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).train(False)
         texts = sequences(config.vocab_size, torch.Generator().manual_seed(seed))
         loss, logits = loss_of(model, texts)
@@ -150,13 +150,13 @@ def record_adapters(out):
         model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", **config))
         with torch.no_grad():
             for parameter_name, parameter in model.named_parameters():
-                # As initialized, the adapter would do nothing.
+                # With its initial values the adapter would have no effect.
                 if "lora_B" in parameter_name:
                     parameter.normal_(std=0.3)
         folder = out / "adapters" / name
         model.save_pretrained(folder)
         adapter_config = json.loads((folder / "adapter_config.json").read_text())
-        # Where the model lay on the machine that recorded.
+        # Replaces the path on the recording machine.
         adapter_config["base_model_name_or_path"] = "grouped"
         adapter_config["target_modules"] = sorted(adapter_config["target_modules"])
         write_json(folder / "adapter_config.json", adapter_config)
@@ -172,7 +172,7 @@ def record_adapters(out):
 
 
 def corpus():
-    """Text to learn merges from: goods, prices and talk, made of parts."""
+    """Generated training text for the merges: goods, prices and sentences."""
     goods = ["lamp", "desk lamp", "t-shirt", "sneaker", "water bottle", "phone case", "crème brûlée torch"]
     colors = ["black", "navy blue", "off-white", "rose gold", "grün"]
     lines = []
@@ -199,7 +199,7 @@ TEXTS = [
 
 
 def make_tokenizer():
-    """A byte-level BPE laid out as Qwen2's, with its special tokens behind the learned ones."""
+    """A byte-level BPE like that of Qwen2, with special tokens after the learned ones."""
     trained = Tokenizer(models.BPE())
     trained.normalizer = normalizers.NFC()
     trained.pre_tokenizer = pre_tokenizers.Sequence([
@@ -225,7 +225,7 @@ def record_tokens(out, tokenizer):
         {
             "text": text,
             "ids": tokenizer(text, add_special_tokens=False).input_ids,
-            # As transformers cuts what a user says when it is asked to sanitize it.
+            # The ids of user text that transformers is asked to sanitize: special tokens are not recognized.
             "plain_ids": tokenizer._encode_without_added_tokens(text),
         }
         for text in TEXTS + corpus()[::9]
@@ -236,7 +236,7 @@ def record_tokens(out, tokenizer):
 
 
 class FixedClock:
-    """What the template sees of `datetime`."""
+    """The replacement of `datetime` for templates."""
 
     @staticmethod
     def now():
@@ -272,7 +272,7 @@ def record_chats(out, tokenizer):
 
 
 def record(out):
-    """Makes everything anew. What it replaces is recognized by its README."""
+    """Records everything again. An existing folder is replaced only if it has the README of recordings."""
     if out.exists():
         if not (out / "README.md").exists():
             sys.exit(f"`{out}` is not a folder of recordings")
@@ -297,7 +297,7 @@ def compare(logits, recorded):
 
 
 def check(folder, recorded):
-    """Loads a folder that we wrote with transformers, tokenizer and template too if it has them."""
+    """Loads a folder of this project with transformers, including tokenizer and template if present."""
     model, loading = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     print({name: sorted(keys) for name, keys in loading.items() if keys} or "every weight is used, none is missing")
     if (folder / "tokenizer.json").exists():
@@ -316,7 +316,7 @@ def check(folder, recorded):
 
 
 def check_adapter(adapter, recorded):
-    """Loads an adapter that we wrote with PEFT, upon the model that the recorded one was made for."""
+    """Loads an adapter of this project with PEFT, onto the base model of the recorded adapter."""
     facts = json.loads((recorded / "recorded.json").read_text())
     base = recorded.parent.parent / "models" / facts["base"]
     model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32), adapter)
@@ -327,12 +327,12 @@ def check_adapter(adapter, recorded):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verb = verbs.add_parser("record", help="make the recordings anew")
+    verb = verbs.add_parser("record", help="record again")
     verb.add_argument("out", type=Path)
-    verb = verbs.add_parser("check", help="load a folder that we wrote with transformers")
+    verb = verbs.add_parser("check", help="load a folder of this project with transformers")
     verb.add_argument("folder", type=Path)
     verb.add_argument("recorded", type=Path, nargs="?")
-    verb = verbs.add_parser("check-adapter", help="load an adapter that we wrote with PEFT")
+    verb = verbs.add_parser("check-adapter", help="load an adapter of this project with PEFT")
     verb.add_argument("folder", type=Path)
     verb.add_argument("recorded", type=Path)
     args = parser.parse_args()

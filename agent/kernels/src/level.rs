@@ -1,7 +1,8 @@
 //! The choice of an instruction set at run time.
 //!
-//! [`multiversion!`] wraps a kernel: it compiles the body once for each [`Level`] and calls the version for the best
-//! level of this machine. All versions compute the same bits, because the order of every sum is written in the body.
+//! [`multiversion!`] wraps a kernel: it compiles the body once for each [`Level`] and calls the version for
+//! the best level of this machine. All versions compute the same bits, because the order of every sum is
+//! written in the body.
 
 /// An instruction set that every CPU kernel is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

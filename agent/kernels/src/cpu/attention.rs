@@ -1,17 +1,18 @@
 //! Causal attention with grouped heads over packed sequences, and its gradient.
 //!
-//! `softmax(q·k / √D) v` ("Attention Is All You Need", arXiv 1706.03762, equation 1), each query head
-//! sharing its keys and values with a group of others ("GQA", arXiv 2305.13245), rotary positions
-//! applied inside ([`Rope`]). [`forward`] takes rows of `q ‖ k ‖ v` as one projection makes them and
-//! keeps, besides the output, only the logarithm of each softmax's sum; [`backward`] recomputes the
-//! probabilities from it ("FlashAttention", arXiv 2205.14135, algorithm 4) in blocks of
-//! [`BLOCK`] queries, so memory is linear in the number of tokens.
+//! `softmax(q·k / √D) v` ("Attention Is All You Need", arXiv 1706.03762, equation 1). Each group of query
+//! heads shares one key and value head ("GQA", arXiv 2305.13245). Rotary positions are applied inside
+//! ([`Rope`]). [`forward`] takes rows of `q ‖ k ‖ v` as one projection writes them and keeps, besides the
+//! output, only the logarithm of each softmax's sum; [`backward`] recomputes the probabilities from it
+//! ("FlashAttention", arXiv 2205.14135, algorithm 4) in blocks of [`BLOCK`] queries, so memory is linear in
+//! the number of tokens.
 //!
-//! Sequences are concatenated without padding and do not attend to each other; positions restart at 0. A sequence with a
-//! prefix ([`Sequences::prefix_of`]) continues another sequence and attends to all of it, so that a prompt shared by several
-//! sequences is computed once; the gradients of all are added. The key heads of a wide layer are divided among threads.
+//! Sequences are concatenated without padding and do not attend to each other; positions restart at 0. A
+//! sequence with a prefix ([`Sequences::prefix_of`]) continues another sequence and attends to all of it, so
+//! that a prompt shared by several sequences is computed once; the gradients of all are added. The key heads
+//! of a wide layer are divided among threads.
 //!
-//! Shapes: T tokens in all, H query heads, K key/value heads, head size D, sequence of L tokens.
+//! Shapes: T tokens in total, H query heads, K key/value heads, head size D, sequence of L tokens.
 
 pub mod work;
 
@@ -24,7 +25,7 @@ use crate::cpu::rope::Rope;
 use crate::cpu::rows::add_rows;
 use crate::cpu::threads::Threads;
 
-/// Queries handled at a time: few enough that little work falls on the masked triangle.
+/// Queries processed at a time: small enough that little work is spent on masked scores.
 const BLOCK: usize = 48;
 
 /// The sizes of an attention layer.
@@ -34,7 +35,7 @@ pub struct Heads {
     pub n_heads: usize,
     /// Key and value heads.
     pub n_kv_heads: usize,
-    /// Values a head, even.
+    /// Head size, even.
     pub head_dim: usize,
 }
 
@@ -68,22 +69,23 @@ impl Heads {
     }
 }
 
-/// Sequences laid end to end.
+/// Concatenated sequences.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequences<'a> {
-    /// Tokens of each.
+    /// Number of tokens of each sequence.
     pub lengths: &'a [usize],
-    /// The index of the earlier sequence that each continues, which has no prefix itself; empty if none does.
+    /// For each sequence the index of the earlier sequence that it continues (its prefix), or `None`. A
+    /// prefix sequence has no prefix itself. An empty slice means that no sequence has one.
     pub prefix_of: &'a [Option<usize>],
 }
 
 impl Sequences<'_> {
-    /// The position of the sequence that this one goes on from.
+    /// The index of the prefix of `sequence`.
     pub fn prefix_index(&self, sequence: usize) -> Option<usize> {
         self.prefix_of.get(sequence).copied().flatten()
     }
 
-    /// Tokens that the last of this one's sees, itself included.
+    /// Number of tokens that the last token of `sequence` attends to, itself included.
     pub fn reach(&self, sequence: usize) -> usize {
         self.lengths[sequence] + self.prefix_index(sequence).map_or(0, |prefix| self.lengths[prefix])
     }
@@ -95,7 +97,7 @@ type Saved<'a> = (&'a [f32], &'a [f32]);
 /// Attention of every sequence. `out` `[T, H·D]` is overwritten; so is `log_sums` `[T, H]`.
 ///
 /// # Panics
-/// If a slice is too short for the `sequences`, or one reaches beyond the table of `rope`.
+/// If a slice is too short for the `sequences`, or a position lies beyond the table of `rope`.
 pub fn forward(
     qkv: &[f32],
     sequences: Sequences<'_>,
@@ -180,14 +182,14 @@ pub fn backward(
     }
 }
 
-/// Copies rows of `width` values to the columns from `col` on of rows that begin every `stride` values.
+/// Copies rows of `width` values to the columns from `col` on of rows that start every `stride` values.
 fn put_columns(part: &[f32], width: usize, out: &mut [f32], stride: usize, col: usize) {
     for (part, row) in part.chunks_exact(width).zip(out.chunks_mut(stride)) {
         row[col..col + width].copy_from_slice(part);
     }
 }
 
-/// Where one unit's gradients go in rows of `width` values.
+/// Column offsets of the gradients of one unit in rows of `width` values.
 #[derive(Clone, Copy)]
 struct Places {
     queries: usize,
@@ -196,19 +198,19 @@ struct Places {
     width: usize,
 }
 
-/// One key head of one sequence, with its query heads: what can be computed apart.
+/// One key head of one sequence with its query heads: the unit of parallel work.
 #[derive(Clone, Copy)]
 struct Unit {
     /// First token.
     start: usize,
     len: usize,
     kv_head: usize,
-    /// First token and length of the sequence that it goes on from.
+    /// First token and length of the prefix.
     prefix: Option<(usize, usize)>,
 }
 
 impl Unit {
-    /// In the order of the sequences, so that prefix_of come before their branches.
+    /// All units in the order of the sequences, so that a prefix precedes the sequences that continue it.
     fn all(sequences: Sequences<'_>, heads: Heads) -> Vec<Self> {
         let lengths = sequences.lengths;
         let starts = lengths.iter().scan(0, |end, len| Some(std::mem::replace(end, *end + len)));
@@ -226,7 +228,7 @@ impl Unit {
         self.prefix.map_or(0, |(_, len)| len)
     }
 
-    /// The rows that it sees, its prefix's and its own; if they lie apart, side by side in `joined`.
+    /// The rows of the prefix and of the sequence itself; `joined` holds them if they are not contiguous.
     fn rows<'a>(self, qkv: &'a [f32], width: usize, joined: &'a mut Vec<f32>) -> &'a [f32] {
         let own = &qkv[self.start * width..(self.start + self.len) * width];
         let Some((start, len)) = self.prefix else { return own };
@@ -236,8 +238,8 @@ impl Unit {
         joined
     }
 
-    /// Puts its gradients, rows of the group's queries ‖ key ‖ value, among all: its own rows' in their place, and those of its
-    /// prefix's keys and values on top of what is there.
+    /// Writes the gradients `part` (rows of the group's queries ‖ key ‖ value) to `d_qkv`. Rows of the
+    /// sequence itself are overwritten; keys and values of the prefix are added.
     fn put(self, part: &[f32], heads: Heads, d_qkv: &mut [f32]) {
         let (width, dim, group) = (heads.qkv_width(), heads.head_dim, heads.group());
         let (key_at, value_at) = (heads.key_offset(self.kv_head), heads.value_offset(self.kv_head));
@@ -262,7 +264,7 @@ impl Unit {
         }
     }
 
-    /// `out` and `log_sums` begin at the unit's first value and come with their strides.
+    /// `out` and `log_sums` start at the first value of the unit and come with their strides.
     fn forward(
         self,
         work: &mut Work,
@@ -293,7 +295,8 @@ impl Unit {
         work.joined = joined;
     }
 
-    /// `d_qkv` holds the unit's rows, behind those of its prefix, whose queries are left without a gradient.
+    /// `d_qkv` holds the rows of the prefix, then those of the unit. The queries of the prefix get no
+    /// gradient.
     fn backward(
         self,
         work: &mut Work,

@@ -1,12 +1,13 @@
 //! Attention of new tokens over the keys and values of the tokens before them.
 //!
-//! [`append`] stores a token's rotated key and its value in the lane's block; [`attend`] computes what the
-//! token's query heads see of the block up to the token itself, so that all tokens of a prompt may be
-//! appended first and then attend in any order, or side by side. Same formula as [`crate::cpu::attention`], other
-//! order of sums (equal to about 1e-6): a score is one chain over the head, a value four interleaved chains
-//! over the tokens. Only the lane's own tokens enter, so its bits do not depend on the lanes beside it.
+//! [`append`] stores the rotated key and the value of a token in the cache block of its lane. [`attend`]
+//! computes the attention output of a token over the block up to the token itself. All tokens of a prompt can
+//! therefore be appended first and then attend in any order or in parallel. The formula is that of
+//! [`crate::cpu::attention`] with another order of sums (equal to about 1e-6): a score is one chain over the
+//! head, a value four interleaved chains over the tokens. Only tokens of the same lane are read, so the bits
+//! do not depend on other lanes.
 //!
-//! Query heads that share a key head are computed up to [`HEADS`] at a time: keys and values are loaded once
+//! Up to [`HEADS`] query heads that share a key head are computed together: keys and values are loaded once
 //! for all of them.
 
 use std::ops::Range;
@@ -16,31 +17,31 @@ use crate::cpu::math::{LANES, exp, max, sum_of};
 use crate::multiversion;
 use crate::cpu::rope::Rope;
 
-/// Tokens whose keys lie together, value by value of the head: those whose scores are computed at once.
+/// Tokens whose keys are interleaved by head dimension; their scores are computed together.
 pub const TILE: usize = 2 * LANES;
 /// Interleaved chains of the sum over tokens.
 const CHAINS: usize = 4;
-/// Query heads computed at once, so many that their chains still fit the registers.
+/// Query heads computed together; their chains fit the registers.
 const HEADS: usize = 4;
 
-/// How the keys and values of one lane in one layer are laid out.
+/// Memory layout of the keys and values of one lane in one layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Tokens there is room for, a multiple of [`TILE`].
+    /// Maximum number of tokens, a multiple of [`TILE`].
     pub capacity: usize,
-    /// Values a head, padded with zeros to a multiple of [`LANES`].
+    /// Head size, padded with zeros to a multiple of [`LANES`].
     pub dim: usize,
 }
 
 impl Layout {
-    /// Where the keys and the values of one head are.
+    /// Range of the keys (and of the values) of one head.
     #[inline(always)]
     fn of_head(self, kv_head: usize) -> Range<usize> {
         let len = self.dim * self.capacity;
         kv_head * len..(kv_head + 1) * len
     }
 
-    /// Where the keys of the tile with the token at `position` begin.
+    /// Offset of the keys of the tile that contains the token at `position`.
     #[inline(always)]
     fn tile(self, position: usize) -> usize {
         position / TILE * TILE * self.dim
@@ -54,12 +55,13 @@ pub struct Block<'a> {
     pub keys: &'a [f32],
     /// Values. `[kv head, token, dim]`
     pub values: &'a [f32],
-    /// The sizes of both.
+    /// Layout of `keys` and `values`.
     pub layout: Layout,
 }
 
 multiversion! {
-    /// Stores the token `qkv` (a row of q ‖ k ‖ v before rotation) at `position` of a block's keys and values.
+    /// Stores the token `qkv` (a row of q ‖ k ‖ v before rotation) at `position` of a block's keys and
+    /// values.
     pub fn append(
         qkv: &[f32],
         position: usize,
@@ -85,8 +87,8 @@ multiversion! {
 }
 
 multiversion! {
-    /// Writes the attention of the token `qkv` at `position`, which has been appended like those before it,
-    /// to `out` `[H·D]`. `work` is working memory.
+    /// Writes the attention output of the token `qkv` at `position` to `out` `[H·D]`. This token and all
+    /// earlier ones must have been appended. `work` is working memory.
     pub fn attend(
         qkv: &[f32],
         position: usize,
@@ -113,7 +115,7 @@ multiversion! {
     }
 }
 
-/// The query heads `first .. first + N`, over the keys and values of one head.
+/// Computes the query heads `first .. first + N` over the keys and values of one head.
 #[inline(always)]
 fn attend_heads<const N: usize>(
     qkv: &[f32],
@@ -167,7 +169,8 @@ fn score<const N: usize>(queries: &[f32], dim: usize, tile: &[f32]) -> [[f32; TI
     sums.map(|sums| std::array::from_fn(|i| sums[i / LANES][i % LANES]))
 }
 
-/// Σ over tokens of probability times value, times `inverse`; the last few tokens make a chain apart.
+/// Σ over tokens of probability times value, times `inverse`; the remainder of the tokens forms a separate
+/// chain.
 #[inline(always)]
 fn mix<const N: usize>(probs: [&[f32]; N], inverse: [f32; N], values: &[f32], dim: usize, out: &mut [f32]) {
     let head_dim = out.len() / N;
@@ -205,7 +208,7 @@ fn mix<const N: usize>(probs: [&[f32]; N], inverse: [f32; N], values: &[f32], di
     }
 }
 
-/// The first vector of `x`, by value: a copy keeps the compiler from taking the load apart.
+/// The first vector of `x`, by value: copying it prevents the compiler from splitting the load.
 #[inline(always)]
 fn lanes(x: &[f32]) -> [f32; LANES] {
     *x.first_chunk().expect("rows are padded to whole vectors")

@@ -1,17 +1,16 @@
-//! The exponential and the reductions that every kernel shares.
+//! The exponential and the reductions shared by all CPU kernels.
 //!
-//! [`exp`] is a polynomial without branches, so that loops over it become vector code, and gives
-//! the same bits everywhere, which the C library's does not. [`sum_of`], [`dot`] and [`max`] reduce in
-//! [`LANES`] interleaved partial results that are folded in a fixed order.
-//!
-//! Not a mathematics library: the domain is what softmax and sigmoid need.
+//! [`exp`] is a polynomial without branches. Loops over it compile to vector code, and it gives the same bits
+//! on every machine, unlike the exponential of the C library. [`sum_of`], [`dot`] and [`max`] reduce in
+//! [`LANES`] interleaved partial results that are combined in a fixed order. The domain is limited to the
+//! inputs of softmax and sigmoid.
 
-/// Partial results a reduction keeps side by side: one 512-bit register of `f32`.
+/// Number of interleaved partial results of a reduction: one 512-bit register of `f32`.
 pub const LANES: usize = 16;
 
-/// Below this, `exp` is 0: the true value is under 1.7e-38, the edge of the normal numbers.
+/// Below this, `exp` returns 0: the true value is under 1.7e-38, close to the smallest normal number.
 const EXP_LOWEST: f32 = -87.0;
-/// Above this, `exp` stays at its value here, 1.7e38, instead of overflowing.
+/// Above this, `exp` is constant (1.7e38) instead of overflowing.
 const EXP_HIGHEST: f32 = 88.0;
 /// Adding this number (1.5 · 2²³) rounds a small float to an integer held in its low bits.
 const ROUNDER: f32 = 12_582_912.0;
@@ -21,7 +20,7 @@ const LN2_LOW: f32 = -2.121_944_4e-4;
 
 /// e to the power of `x`, relative error under 2e-7 between -87 and 88, 0 below, constant above.
 ///
-/// Not a number stays not a number.
+/// NaN gives NaN.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     let bounded = if x > EXP_HIGHEST { EXP_HIGHEST } else { x };
@@ -40,7 +39,7 @@ pub fn exp(x: f32) -> f32 {
     if x < EXP_LOWEST { 0.0 } else { value }
 }
 
-/// Folds the partial results of a reduction pairwise, in a fixed order.
+/// Combines the partial results of a reduction pairwise, in a fixed order.
 #[inline(always)]
 fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
     let mut half = LANES / 2;
@@ -86,7 +85,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     fold(lanes, |a, b| a + b)
 }
 
-/// The largest value, minus infinity for none. Not-a-numbers are passed over.
+/// The largest value; minus infinity for an empty slice. NaN values are ignored.
 #[inline(always)]
 pub fn max(x: &[f32]) -> f32 {
     let larger = |a: f32, b: f32| if b > a { b } else { a };
@@ -103,7 +102,7 @@ pub fn max(x: &[f32]) -> f32 {
     fold(lanes, larger)
 }
 
-/// Natural logarithm, the same bits on every machine; for one value a row, not for loops.
+/// Natural logarithm with the same bits on every machine; not vectorized.
 pub fn ln(x: f32) -> f32 {
     libm::log(f64::from(x)) as f32
 }

@@ -1,18 +1,18 @@
-//! Matrix products in single precision, the same bits everywhere.
+//! Matrix products in single precision, with the same bits on every machine.
 //!
-//! A [`View`] looks at a matrix through two strides, so that a transpose costs nothing;
-//! [`matmul`] writes or adds A·B to rows of `c`. [`Packed`] is a right-hand matrix already in the
-//! order in which the inner loop reads it, for weights or keys that are used more than once. Where
-//! several [`Threads`] share a product, each makes some of its columns.
+//! A [`View`] addresses a matrix through two strides, so a transpose needs no copy. [`matmul`] writes A·B to
+//! rows of `c` or adds it to them. [`Packed`] is a right-hand matrix in the memory order of the inner loop,
+//! for weights or keys that are used more than once. If several [`Threads`] share a product, each computes
+//! some of its columns.
 //!
-//! C is made in tiles of [`TILE_ROWS`] × [`TILE_COLS`]: both operands are copied into panels, then one
-//! loop over the depth keeps the whole tile in registers (the method of Goto and van de Geijn,
-//! "Anatomy of High-Performance Matrix Multiplication", 2008). An element of C is
-//! `Σ over blocks of DEPTH (fma chain within the block)`: which rows or columns are computed beside
-//! it, on how many threads, and how wide the registers are, does not enter.
+//! C is computed in tiles of [`TILE_ROWS`] × [`TILE_COLS`]: both operands are copied into panels, then one
+//! loop over the depth keeps the whole tile in registers (the method of Goto and van de Geijn, "Anatomy of
+//! High-Performance Matrix Multiplication", 2008). An element of C is
+//! `Σ over blocks of DEPTH (fma chain within the block)`. It does not depend on the other rows and columns of
+//! the product, on the number of threads, or on the register width.
 //!
-//! Why not the `gemm` crate: it picks other kernels for few rows and other block sizes for other
-//! caches, so a lane's logits would depend on the lanes beside it and on the machine.
+//! The `gemm` crate is not used because it selects other kernels for few rows and other block sizes for other
+//! caches: the logits of a lane would depend on the other lanes and on the machine.
 
 pub mod packed;
 #[cfg(test)]
@@ -40,16 +40,16 @@ const TILE_ROWS: usize = 12;
 const TILE_COLS: usize = 32;
 /// Rows of the left operand packed at a time, so that they stay in the second-level cache.
 const BLOCK_ROWS: usize = 8 * TILE_ROWS;
-/// Most parts that each thread has of a product of many rows, and the fewest panels in one of them.
+/// Upper bound on the parts per thread of a product of many rows, and lower bound on the panels in a part.
 const PARTS_A_THREAD: usize = 3;
 const PANELS_A_PART: usize = 12;
-/// Columns of a right-hand side that is packed for one product only, packed at a time; with [`SLAB_DEPTH`]
-/// this bounds the memory, however large the matrix. A multiple of [`TILE_COLS`].
+/// Columns packed at a time of a right-hand side that is packed for one product only. With [`SLAB_DEPTH`]
+/// this bounds the memory for any matrix size. A multiple of [`TILE_COLS`].
 const SLAB_COLS: usize = 128 * TILE_COLS;
-/// Its rows, a multiple of [`DEPTH`]: the sums are cut there in any case.
+/// Rows packed at a time. A multiple of [`DEPTH`], where the sums are cut in any case.
 const SLAB_DEPTH: usize = 8 * DEPTH;
 
-/// A matrix somewhere in a slice: element (i, j) is `data[i * row_stride + j * col_stride]`.
+/// A view of a matrix in a slice: element (i, j) is `data[i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     data: &'a [f32],
@@ -60,10 +60,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// `rows` × `cols` values whose rows begin every `row_stride` values.
+    /// `rows` × `cols` values; a row starts every `row_stride` values.
     ///
     /// # Panics
-    /// If the last element lies outside of `data`.
+    /// If the last element lies outside `data`.
     pub fn new(data: &'a [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
         assert!(cols <= row_stride || rows <= 1, "rows of {cols} overlap at stride {row_stride}");
         assert!(
@@ -85,7 +85,7 @@ impl<'a> View<'a> {
         Self { data: &self.data[start..], cols: cols.len(), ..self }
     }
 
-    /// The transpose, without a copy.
+    /// The transpose; nothing is copied.
     pub fn t(self) -> Self {
         Self {
             rows: self.cols,
@@ -97,12 +97,12 @@ impl<'a> View<'a> {
     }
 }
 
-/// What happens to the values already in the result.
+/// Whether a product overwrites the result or is added to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Store {
-    /// They are overwritten.
+    /// Overwrite.
     Set,
-    /// The product is added to them.
+    /// Add.
     Add,
 }
 
@@ -125,10 +125,10 @@ pub fn matmul(c: &mut [f32], c_stride: usize, a: View, b: View, store: Store) {
     matmul_joined(c, c_stride, a, Right::Below(&[b]), store, Threads::One);
 }
 
-/// As [`matmul`] with a right-hand side in parts, on the given threads.
+/// Like [`matmul`], with a right-hand side in parts, on the given threads.
 ///
 /// # Panics
-/// As [`matmul`], and if the parts do not fit together.
+/// Like [`matmul`], and if the shapes of the parts do not match.
 pub fn matmul_joined(c: &mut [f32], c_stride: usize, a: View, b: Right, store: Store, threads: Threads) {
     let (depth, n_cols) = b.size();
     assert_eq!(a.cols, depth, "inner sizes of a product");
@@ -137,7 +137,7 @@ pub fn matmul_joined(c: &mut [f32], c_stride: usize, a: View, b: Right, store: S
         SCRATCH.with_borrow_mut(|Scratch { panels, right }| {
             for col in (0..cols.len()).step_by(SLAB_COLS) {
                 let width = SLAB_COLS.min(cols.len() - col);
-                // An empty depth is a slab of its own: the result may have to be set to zero.
+                // A product of depth 0 still needs one slab: the result may have to be set to zero.
                 for first in (0..depth.max(1)).step_by(SLAB_DEPTH) {
                     let rows = first..depth.min(first + SLAB_DEPTH);
                     right.pack_part(b, rows.clone(), cols.start + col..cols.start + col + width);
@@ -149,11 +149,11 @@ pub fn matmul_joined(c: &mut [f32], c_stride: usize, a: View, b: Right, store: S
     });
 }
 
-/// As [`matmul`] with the leading `a.cols` rows and `n_cols` columns of a packed right-hand matrix, on the
+/// Like [`matmul`], with the first `a.cols` rows and `n_cols` columns of a packed right-hand matrix, on the
 /// given threads.
 ///
 /// # Panics
-/// If `a` is wider than `b` is tall, `b` has fewer than `n_cols` columns or `c` is too short.
+/// If `a` has more columns than `b` has rows, `b` has fewer than `n_cols` columns or `c` is too short.
 pub fn matmul_packed(
     c: &mut [f32],
     c_stride: usize,
@@ -172,7 +172,7 @@ pub fn matmul_packed(
     });
 }
 
-/// Calls `work` with ranges of columns, whole panels but for the last, and the same columns of the result.
+/// Calls `work` with ranges of columns (whole panels, except at the end) and the same columns of the result.
 fn in_columns(
     c: &mut [f32],
     c_stride: usize,
@@ -187,8 +187,8 @@ fn in_columns(
         return work(0..n_cols, &mut Target::Strided(c, c_stride));
     }
     if n_rows >= BLOCK_ROWS {
-        // Long products are cut finer, so that a thread that was held up leaves the rest to the others, but not
-        // so fine that packing the rows for each part would show.
+        // Products of many rows are cut into smaller parts, so that other threads take over the work of a
+        // delayed one, but not so small that packing the rows for each part costs noticeable time.
         n_parts = (n_panels / PANELS_A_PART).clamp(n_parts, PARTS_A_THREAD * n_parts);
     }
     let edges: Vec<usize> = (0..=n_parts).map(|i| n_cols.min(n_panels * i / n_parts * TILE_COLS)).collect();
@@ -205,7 +205,8 @@ fn in_columns(
     parts.into_par_iter().for_each(|(cols, rows)| work(cols, &mut Target::Columns(rows)));
 }
 
-/// Chooses the loops for the numbers of `b`. `cols` are columns of `b`, and where in `c` the first of them goes.
+/// Selects the loops for the number format of `b`. `cols` is a range of columns of `b`, and the column of `c`
+/// for the first of them.
 fn multiply(
     level: Level,
     c: &mut Target,
@@ -222,7 +223,7 @@ fn multiply(
     }
 }
 
-/// Chooses the tile that fits the registers of this machine.
+/// Selects the tile that fits the registers of this machine.
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls a version for a detected feature"))]
 fn multiply_at<E: Element>(
     level: Level,

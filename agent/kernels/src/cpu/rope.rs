@@ -1,18 +1,18 @@
 //! Rotary position embedding ("RoFormer", arXiv 2104.09864, equation 34) in the Hugging Face layout.
 //!
-//! [`Rope`] holds the cosines and sines of every position; [`Rope::rotate`] turns one head of one
-//! token. Component i of the first half and component i of the second half of a head form the pair
-//! that is rotated by `position · theta^(-2i/D)`:
+//! [`Rope`] holds the cosines and sines of every position; [`Rope::rotate`] rotates one head of one token.
+//! Component i of the first half and component i of the second half of a head form a pair, which is rotated
+//! by `position · theta^(-2i/D)`:
 //!
 //! ```text
 //! out[i]       = x[i] cos − x[i + D/2] sin
 //! out[i + D/2] = x[i + D/2] cos + x[i] sin
 //! ```
 //!
-//! The paper pairs neighbours instead of halves; checkpoints of Qwen2 expect halves. No scaling for
-//! longer contexts (YaRN and the like) is offered.
+//! The paper pairs adjacent components instead of halves; Qwen2 checkpoints expect halves. Scaling for longer
+//! contexts (such as YaRN) is not supported.
 
-/// Cosine and sine of each pair's angle, for each position.
+/// Cosine and sine of the angle of each pair, for each position.
 #[derive(Clone, Debug)]
 pub struct Rope {
     cos: Vec<f32>,
@@ -26,7 +26,8 @@ impl Rope {
         let half = head_dim / 2;
         let mut cos = Vec::with_capacity(n_positions * half);
         let mut sin = Vec::with_capacity(n_positions * half);
-        // Frequencies and angles are rounded to single precision where the reference rounds them.
+        // Frequencies and angles are rounded to single precision at the same steps as in the reference
+        // implementation.
         let frequencies: Vec<f32> =
             (0..half).map(|i| 1.0 / libm::pow(theta, 2.0 * i as f64 / head_dim as f64) as f32).collect();
         for position in 0..n_positions {
@@ -39,7 +40,7 @@ impl Rope {
         Self { cos, sin, half }
     }
 
-    /// Cosines and sines of all positions, D/2 of each a position, for a copy on a device.
+    /// Cosines and sines of all positions, D/2 of each per position, for a copy on a device.
     pub fn table(&self) -> (&[f32], &[f32]) {
         (&self.cos, &self.sin)
     }
@@ -49,13 +50,13 @@ impl Rope {
         self.cos.len().checked_div(self.half).unwrap_or(0)
     }
 
-    /// Writes `x`, rotated for `position` and multiplied by `scale`, to `out`.
+    /// Writes `scale` times `x` rotated for `position` to `out`.
     #[inline(always)]
     pub fn rotate(&self, x: &[f32], position: usize, scale: f32, out: &mut [f32]) {
         self.turn(x, position, scale, 1.0, out);
     }
 
-    /// The transpose of [`rotate`](Self::rotate), which turns the other way: its gradient.
+    /// The gradient of [`rotate`](Self::rotate): its transpose, a rotation in the opposite direction.
     #[inline(always)]
     pub fn rotate_back(&self, x: &[f32], position: usize, scale: f32, out: &mut [f32]) {
         self.turn(x, position, scale, -1.0, out);
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn halves_are_rotated_as_pairs() {
-        // Head of 4, theta 100: the pairs turn by 1 and by 1/10 radian a position.
+        // Head of 4, theta 100: the pairs rotate by 1 and by 1/10 radian per position.
         let rope = Rope::new(4, 100.0, 3);
         let mut out = [0.0; 4];
         rope.rotate(&[1.0, 0.0, 0.0, 2.0], 2, 1.0, &mut out);

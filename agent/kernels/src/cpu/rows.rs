@@ -1,9 +1,9 @@
-//! What works on each row by itself: RMSNorm, SwiGLU, log-softmax, and their gradients.
+//! Row-wise operations: RMSNorm, SwiGLU, log-softmax, and their gradients.
 //!
 //! RMSNorm ("Root Mean Square Layer Normalization", arXiv 1910.07467, equation 4):
 //! `y = x / sqrt(mean(x²) + eps) · w`. SwiGLU ("GLU Variants Improve Transformer", arXiv 2002.05202,
-//! equation 5) without its matrices: `y = gate · sigmoid(gate) · up`. Rows are contiguous; a row's
-//! result does not depend on the rows beside it, and sums over rows run from the first to the last.
+//! equation 5) without its matrices: `y = gate · sigmoid(gate) · up`. Rows are contiguous; the result of a
+//! row does not depend on other rows, and sums over rows run from the first to the last.
 
 use crate::cpu::math::{dot, exp, ln, max, sum_of};
 use crate::multiversion;
@@ -63,7 +63,7 @@ fn sigmoid(x: f32) -> f32 {
 }
 
 multiversion! {
-    /// Rows of `gate ‖ up`, each half `width` long, to rows of gate · sigmoid(gate) · up. `[T, 2I]` → `[T, I]`
+    /// Maps rows of `gate ‖ up`, each half `width` long, to gate · sigmoid(gate) · up. `[T, 2I]` → `[T, I]`
     pub fn swiglu(gate_up: &[f32], width: usize, out: &mut [f32]) {
         for (gate_up, out) in gate_up.chunks_exact(2 * width).zip(out.chunks_exact_mut(width)) {
             let (gate, up) = gate_up.split_at(width);
@@ -91,7 +91,7 @@ multiversion! {
     }
 }
 
-/// What [`log_softmax_row`] finds out about a row of logits.
+/// Results of [`log_softmax_row`] for a row of logits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowStats {
     /// log p(target), at most 0.
@@ -118,7 +118,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Turns `logits` into the gradient of `d_log_prob · log p(target)`: `d_log_prob (1[target] − p)`.
+    /// Replaces `logits` by the gradient of `d_log_prob · log p(target)`: `d_log_prob (1[target] − p)`.
     pub fn log_softmax_row_backward(logits: &mut [f32], target: usize, log_sum_exp: f32, d_log_prob: f32) {
         for logit in logits.iter_mut() {
             *logit = -d_log_prob * exp(*logit - log_sum_exp);
@@ -128,7 +128,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Each of `logits` less the highest, divided by `temperature`.
+    /// Replaces each of `logits` by its difference from the highest, divided by `temperature`.
     pub fn relative_all(logits: &mut [f32], temperature: f32) {
         let highest = max(logits);
         for logit in logits {
@@ -147,7 +147,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Adds the rows of `x` to `sums`, from the first row to the last.
+    /// Adds the rows of `x` to `sums`, in order.
     pub fn add_rows(x: &[f32], sums: &mut [f32]) {
         let width = sums.len();
         for row in x.chunks_exact(width) {

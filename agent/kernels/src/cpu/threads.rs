@@ -1,36 +1,35 @@
-//! Whether one computation is divided among threads.
+//! The choice between one thread and many for one computation.
 //!
-//! Small models do many things side by side (groups of lanes, micro-batches), each on one thread: nothing has
-//! to be handed over, and everything stays in that core's cache. In a wide model a single product takes long
-//! enough to be worth dividing, and several passes side by side would not fit into memory. [`Threads`] draws
-//! the line, by the width of the rows a kernel works on. Divided or not, the bits are the same.
+//! Small models run many computations in parallel (groups of lanes, micro-batches), each on one thread: no
+//! work is handed over, and all data stays in the cache of that core. In a wide model a single product takes
+//! long enough to be divided, and several passes in parallel would not fit into memory. [`Threads`] decides
+//! by the width of the rows that a kernel processes. The bits are the same in both cases.
 
 use rayon::prelude::*;
 
-/// Rows at least this wide are worth dividing. A product of 512 × 512 weights with one row reads a megabyte,
-/// which takes a core about 50 µs; waking another takes about 5.
+/// Minimum width of rows whose computation is divided. A product of 512 × 512 weights with one row reads a
+/// megabyte, which takes a core about 50 µs; waking another thread takes about 5 µs.
 const WIDE: usize = 512;
 
-/// Values one thread sets to zero at a time: a megabyte.
+/// Number of values that one thread sets to zero at a time: a megabyte.
 const TOUCHED_TOGETHER: usize = 1 << 18;
 
-/// Who computes.
+/// The threads that share a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// The caller's thread alone.
+    /// Only the calling thread.
     One,
-    /// All threads of the rayon pool the caller is in.
+    /// All threads of the caller's rayon pool.
     All,
 }
 
 impl Threads {
-    /// The right choice for rows of `width` values, or for a weight whose smaller side is `width`.
+    /// The choice for rows of `width` values, or for a weight whose smaller dimension is `width`.
     pub fn for_width(width: usize) -> Self {
         if width >= WIDE { Self::All } else { Self::One }
     }
 
-    /// Memory for `len` values, all zero. Fresh pages are slow to come by, so threads share the work of touching
-    /// them.
+    /// `len` zeros. Touching fresh pages is slow, so the threads share it.
     pub fn zeros(self, len: usize) -> Vec<f32> {
         match self {
             Self::One => vec![0.0; len],
@@ -38,7 +37,7 @@ impl Threads {
         }
     }
 
-    /// How many parts a computation of `n_units` indivisible units should have, at least one.
+    /// Number of parts for a computation of `n_units` indivisible units, at least 1.
     pub fn n_parts(self, n_units: usize) -> usize {
         match self {
             Self::One => 1,
@@ -46,8 +45,8 @@ impl Threads {
         }
     }
 
-    /// Calls `work` with pieces of `inputs` and `out` that hold the same rows. Each slice comes with the number
-    /// of its values a row.
+    /// Calls `work` with pieces of `inputs` and `out` that hold the same rows. Each slice comes with its
+    /// number of values per row.
     pub fn each_part<const N: usize>(
         self,
         inputs: [(&[f32], usize); N],

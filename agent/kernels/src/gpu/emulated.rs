@@ -1,10 +1,12 @@
-//! The CUDA kernels emulated on the CPU: the same sources, compiled by the system's C compiler and run thread by thread
-//! in a child process.
+//! The CUDA kernels emulated on the CPU: the same sources, compiled by the system's C compiler and run thread
+//! by thread in a child process.
 //!
-//! Every launch runs twice, with the threads of a block in ascending and in descending order: if the results differ, the
-//! kernel lacks a barrier. Buffers end at protected pages, and values that a kernel does not write stay NaN.
+//! Every launch runs twice, with the threads of a block in ascending and in descending order: if the results
+//! differ, the kernel lacks a barrier. Buffers end at protected pages, and values that a kernel does not
+//! write stay NaN.
 //!
-//! For tests only: the emulator shows that a kernel computes what its reference implementation does, not how fast.
+//! For tests only: the emulator shows that a kernel computes what its reference implementation does, not how
+//! fast.
 
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -45,7 +47,7 @@ impl Emulated {
         Self { process: Mutex::new(Process { child, requests, responses }), _folder: folder }
     }
 
-    /// The contents of the `Out` arguments after the launch, in the order of the arguments.
+    /// The contents of the `Out` arguments after the launch, in argument order.
     fn run(&self, launch: &Launch<'_>, downwards: bool) -> Result<Vec<Vec<u8>>> {
         let mut request = (launch.kernel.len() as u32).to_le_bytes().to_vec();
         request.extend(launch.kernel.as_bytes());

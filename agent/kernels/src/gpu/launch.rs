@@ -1,11 +1,11 @@
 //! Kernel launches as values.
 //!
 //! A [`Launch`] names a kernel of `cuda/*.cu`, its grid and its arguments in the order of the declaration. A
-//! [`Launcher`] executes launches: a GPU, or, in tests, the same sources compiled for the CPU. Shapes and arguments are
-//! therefore computed by code that runs without a GPU.
+//! [`Launcher`] executes launches: a GPU, or, in tests, the same sources compiled for the CPU. Shapes and
+//! arguments are therefore computed by code that runs without a GPU.
 //!
-//! A model holds [`Kernels`]: a launcher for the custom kernels, or [`Kernels::Reference`], with which each operation
-//! uses its reference implementation made of candle's operations.
+//! A model holds [`Kernels`]: a launcher for the custom kernels, or [`Kernels::Reference`], with which each
+//! operation uses its reference implementation made of candle's operations.
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -1,11 +1,12 @@
 //! The custom kernels on an NVIDIA GPU: compiled by nvrtc when a model is loaded, launched through cudarc.
 //!
-//! [`open`] makes the device with its one stream, on which candle's operations, cuBLAS and the custom kernels run in
-//! order. [`CudaLauncher`] compiles the sources for a model's sizes and the GPU's architecture, and executes launches.
+//! [`open`] makes the device with its one stream, on which candle's operations, cuBLAS and the custom kernels
+//! run in order. [`CudaLauncher`] compiles the sources for a model's sizes and the GPU's architecture, and
+//! executes launches.
 //!
-//! `unsafe` is used to launch kernels, to call cuBLAS, to allocate uninitialized memory and to set up the driver. All
-//! blocks rely on one fact: memory is freed in the order of the stream, so an address stays valid for all work that was
-//! enqueued while its tensor lived.
+//! `unsafe` is used to launch kernels, to call cuBLAS, to allocate uninitialized memory and to set up the
+//! driver. All blocks rely on one fact: memory is freed in the order of the stream, so an address stays valid
+//! for all work that was enqueued while its tensor lived.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -33,7 +34,8 @@ pub fn open(ordinal: usize) -> Result<Device> {
     }
     let device = Device::new_cuda_with_stream(ordinal)?;
     let cuda = device.as_cuda_device()?;
-    // SAFETY: events order accesses from several streams. This device has one, on which everything is enqueued.
+    // SAFETY: events order accesses from several streams. This device has one, on which everything is
+    // enqueued.
     unsafe { cuda.disable_event_tracking() };
     keep_memory(&cuda.cuda_stream())?;
     let probe = (Tensor::new(&[1.0_f32, 2.0], &device)? * 3.0)?.to_vec1::<f32>()?;
@@ -61,7 +63,7 @@ fn keep_memory(stream: &CudaStream) -> Result<()> {
     unsafe { mem_pool::set_attribute(pool(stream)?, attribute, (&raw mut threshold).cast::<c_void>()) }.w()
 }
 
-/// The peak number of bytes in use since the last call of [`reset_peak`].
+/// Returns the peak number of bytes in use since the last call of [`reset_peak`].
 #[expect(unsafe_code, reason = "calls the driver")]
 pub fn peak_bytes(device: &Device) -> Result<u64> {
     let mut bytes = 0_u64;
@@ -78,7 +80,8 @@ pub fn reset_peak(device: &Device) -> Result<()> {
     let mut zero = 0_u64;
     let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
     let pool = pool(&device.as_cuda_device()?.cuda_stream())?;
-    // SAFETY: the default pool lives as long as the device; zero is the only value this attribute can be set to.
+    // SAFETY: the default pool lives as long as the device; zero is the only value this attribute can be set
+    // to.
     unsafe { mem_pool::set_attribute(pool, attribute, (&raw mut zero).cast::<c_void>()) }.w()
 }
 
@@ -181,16 +184,17 @@ impl Launcher for CudaLauncher {
             block_dim: (launch.threads as u32, 1, 1),
             shared_mem_bytes: 0,
         };
-        // SAFETY: the arguments have the kinds and the order of the kernel's declaration, and the tensors the sizes it
-        // reads and writes: the same launches run in tests, in fenced memory. The tensors live until the launch is
-        // enqueued, and their memory is freed in the order of the same stream.
+        // SAFETY: the arguments have the kinds and the order of the kernel's declaration, and the tensors the
+        // sizes it reads and writes: the same launches run in tests, in fenced memory. The tensors live until
+        // the launch is enqueued, and their memory is freed in the order of the same stream.
         unsafe { builder.launch(config) }.w()?;
         Ok(())
     }
 
     #[expect(unsafe_code, reason = "allocates uninitialized memory")]
     fn empty(&self, shape: Shape, dtype: DType) -> Result<Tensor> {
-        // SAFETY: every bit pattern is a value of these types, and the caller must write the memory before reading it.
+        // SAFETY: every bit pattern is a value of these types, and the caller must write the memory before
+        // reading it.
         unsafe { Tensor::empty(shape, dtype, &Device::Cuda(self.device.clone())) }
     }
 
@@ -220,7 +224,8 @@ impl Launcher for CudaLauncher {
 }
 
 impl CudaLauncher {
-    /// outᵀ = beta outᵀ + bᵀ aᵀ, accumulated in f32. Each operand is (transposition, address, leading dimension).
+    /// outᵀ = beta outᵀ + bᵀ aᵀ, accumulated in f32. Each operand is (transposition, address, leading
+    /// dimension).
     #[expect(unsafe_code, reason = "calls cuBLAS")]
     fn multiply(
         &self,
@@ -231,8 +236,8 @@ impl CudaLauncher {
         [alpha, beta]: [f32; 2],
     ) -> Result<()> {
         let float = cublas_sys::cudaDataType_t::CUDA_R_32F;
-        // SAFETY: sizes and leading dimensions were taken from the tensors, which the caller holds until the call is
-        // enqueued; alpha and beta are read before the call returns.
+        // SAFETY: sizes and leading dimensions were taken from the tensors, which the caller holds until the
+        // call is enqueued; alpha and beta are read before the call returns.
         unsafe {
             cublas::gemm_ex(
                 *self.blas.handle(),

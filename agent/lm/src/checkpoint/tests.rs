@@ -1,4 +1,4 @@
-//! Saved folders load bit for bit; damaged ones are refused with the file and tensor at fault.
+//! Saved folders load bit for bit; for damaged ones the error names the file and the tensor.
 
 use candle_core::{DType, Device, Tensor};
 use serde_json::json;
@@ -21,7 +21,7 @@ fn tiny(tied: bool) -> Qwen2 {
     Qwen2::random(&config, Seed(1)).unwrap()
 }
 
-/// Writes tensors as one safetensors file of the given type.
+/// Writes tensors as one safetensors file with values of the given type.
 fn write(path: &Path, tensors: &[(String, Tensor)], dtype: DType) {
     let tensors: std::collections::HashMap<String, Tensor> =
         tensors.iter().map(|(name, tensor)| (name.clone(), tensor.to_dtype(dtype).unwrap())).collect();
@@ -60,7 +60,7 @@ fn half_precision_is_widened_and_remembered() {
             assert_eq!(values(&rounded), values(b), "{name}");
         }
     }
-    // Of two types neither is that of the folder.
+    // If tensors have two types, neither is the type of the folder.
     let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
     save(&model, folder.path()).unwrap();
     let mut all: std::collections::HashMap<String, Tensor> = tensors(&model).into_iter().collect();
@@ -86,7 +86,7 @@ fn half_precision_is_written_and_stated() {
                 let rounded = a.to_dtype(weight_type.dtype()).unwrap().to_dtype(DType::F32).unwrap();
                 assert_eq!(values(&rounded), values(b));
             }
-            // What was rounded once is kept.
+            // Values rounded once stay the same when they are saved again.
             let again = folder.path().join("again");
             save_as(&loaded, &again, &SaveOptions { weight_type, ..SaveOptions::default() }).unwrap();
             assert_eq!(load(&again).unwrap().fingerprint().unwrap(), loaded.fingerprint().unwrap());
@@ -127,7 +127,7 @@ fn large_models_are_written_in_files_of_limited_size() {
     assert_eq!(index["metadata"]["total_size"], 4 * n_values);
     assert_eq!(index["weight_map"].as_object().unwrap().len(), model.parameters().len());
     assert_eq!(load(folder.path()).unwrap().fingerprint().unwrap(), model.fingerprint().unwrap());
-    // Back to one file: the shards of before would only mislead.
+    // Saving as one file removes the shards: left behind, they would be misleading.
     save(&model, folder.path()).unwrap();
     assert_eq!(names(folder.path()), ["config.json", "model.safetensors"]);
 }
@@ -176,7 +176,7 @@ fn shards_are_put_together() {
     assert_eq!(load(folder.path()).unwrap().fingerprint().unwrap(), model.fingerprint().unwrap());
 }
 
-/// Puts a model into shards, spoils the folder, and expects every one of `named` in the error.
+/// Splits a model into shards, calls `spoil`, and expects an error that contains every one of `named`.
 fn check_shards(spoil: impl Fn(&Path, Value), named: &[&str]) {
     let (model, folder) = (tiny(false), tempfile::tempdir().unwrap());
     let index = in_shards(&model, folder.path());
@@ -218,7 +218,7 @@ fn bad_shards_are_refused_by_name() {
         let bytes = fs::read(&path).unwrap();
         fs::write(path, &bytes[..bytes.len().min(n_bytes)]).unwrap();
     };
-    // In the middle of the values, of the header, of its length.
+    // Truncated inside the values, the header, and its length.
     for n_bytes in [1500, 100, 5] {
         let has = format!("it has {n_bytes} bytes of");
         check_shards(|folder, _| shorten(folder, n_bytes), &["b.safetensors", &has, "cut short"]);
@@ -247,14 +247,14 @@ fn a_repeated_tied_head_is_ignored() {
     write(&folder.path().join(WEIGHTS), &all, DType::F32);
     assert_eq!(load(folder.path()).unwrap().fingerprint().unwrap(), model.fingerprint().unwrap());
 
-    // One that is not a repetition says that the head is not tied.
+    // If `lm_head.weight` differs from the embedding, the head is not tied.
     all.last_mut().unwrap().1 = (embedding + 1.0).unwrap();
     write(&folder.path().join(WEIGHTS), &all, DType::F32);
     let message = load(folder.path()).unwrap_err().to_string();
     check_message(&message, &["`lm_head.weight` differs", "tie_word_embeddings"]);
 }
 
-/// Saves a model, spoils the folder, and expects every one of `named` in the error of loading it.
+/// Saves a model, calls `spoil`, and expects an error of loading that contains every one of `named`.
 fn check_refusal(spoil: impl Fn(&Path, Vec<(String, Tensor)>), named: &[&str]) {
     let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
     save(&model, folder.path()).unwrap();
@@ -325,7 +325,7 @@ fn a_failed_write_names_the_file_and_leaves_the_old_one() {
     assert!(save(&model, &in_the_way).unwrap_err().to_string().contains("file"));
     assert_eq!(fs::read_to_string(&in_the_way).unwrap(), "x");
 
-    // A folder in the place of the temporary file cannot be opened for writing.
+    // A folder with the name of the temporary file cannot be opened for writing.
     save(&model, folder.path()).unwrap();
     fs::create_dir(folder.path().join("model.safetensors.partial")).unwrap();
     let before = fs::read(folder.path().join(WEIGHTS)).unwrap();
@@ -350,7 +350,7 @@ fn tokenizer() -> BpeTokenizer {
     BpeTokenizer::train(["a lamp and a black lamp"], 300, &[]).unwrap()
 }
 
-/// What ends a turn where the files state these ids and this `eos_token`.
+/// The stop tokens of a folder with these ids in its files and this `eos_token`.
 fn stop_tokens(config: Value, generation: Value, eos_token: Value) -> Result<Vec<u32>, String> {
     let (folder, tokenizer) = (tempfile::tempdir().unwrap(), tokenizer());
     let with_ids = |ids: Value| Map::from_iter([("eos_token_id".to_owned(), ids)]);

@@ -31,7 +31,7 @@ fn decoder() -> Arc<Decoder> {
     Arc::new(Qwen2::random(&config, Seed(5)).unwrap().decoder().unwrap())
 }
 
-/// Wide enough for matrix products to be divided among threads.
+/// Wide enough that matrix products are divided among threads.
 fn wide_decoder() -> Arc<Decoder> {
     let config = Qwen2Config {
         hidden_size: 512,
@@ -79,7 +79,7 @@ fn requests(lanes: impl Iterator<Item = usize>, turn: u64) -> Vec<Request> {
 
 #[test]
 fn a_completion_does_not_depend_on_other_lanes() {
-    // 37 lanes are three groups; alone, each lane is a batch of one.
+    // 37 lanes form three groups; each lane alone is a batch of one.
     let mut together = generator(37, &[STOP]);
     for turn in 0..2 {
         let actual = together.generate(&requests(0..37, turn)).unwrap();
@@ -109,7 +109,7 @@ fn a_completion_does_not_depend_on_64_lanes_or_two_threads() {
             let alone = say(n_threads, lane..lane + 1);
             assert_eq!(alone[0], *expected, "lane {lane}, {n_threads} threads");
         }
-        // Equal completions in all lanes would prove nothing.
+        // If all lanes had equal completions, the comparison would prove nothing.
         let actual: std::collections::BTreeSet<&[u32]> = together.iter().map(|actual| &actual.ids[..]).collect();
         assert_eq!(actual.len(), 64);
     }
@@ -147,7 +147,8 @@ fn a_fresh_prompt_is_the_whole_context() {
     let prompt = |ids: &[u32]| Request { context: Context::Fresh, prompt_ids: ids.to_vec(), ..request(0, 0) };
     let fresh = |ids: &[u32]| generator(1, &[]).generate(&[prompt(ids)]).unwrap().remove(0);
     let mut kept = generator(1, &[]);
-    // Another end, the same prompt, a prefix, a longer prompt, and one that continues the completion.
+    // A prompt with another last token, the same prompt, a prefix of it, a longer one, and one that continues
+    // the completion.
     let answered = fresh(&[3, 1, 4, 1]).ids;
     let goes_on = [&[3, 1, 4, 1], &answered[..3], &[9]].concat();
     for ids in [&[3, 1, 4, 1][..], &[3, 1, 5, 9], &[3, 1, 5, 9], &[3, 1], &[3, 1, 4, 1], &goes_on] {
@@ -248,7 +249,7 @@ fn constrained_completions_are_admissible() {
         for actual in generator.generate(&asked).unwrap() {
             assert!(admissible.contains(&actual.ids), "{:?}", actual.ids);
             assert_eq!(actual.stop, StopReason::EndOfTurn);
-            // Only the first and, after "5 6", the third token are decisions.
+            // Only the first token and, after "5 6", the third one are sampled; all others are forced.
             let is_decision = |place: usize| place == 0 || place == 2;
             for (place, log_prob) in actual.log_probs.iter().enumerate() {
                 assert_eq!(*log_prob < 0.0, is_decision(place), "{:?} {place}", actual.ids);

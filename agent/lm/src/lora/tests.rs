@@ -1,4 +1,4 @@
-//! Adapters created by this crate; the root tests compare those of PEFT.
+//! Adapters created by this crate. Tests against recordings of PEFT are in `tests/it/transformers.rs`.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn base() -> Qwen2 {
     Qwen2::random(&config, Seed(5)).unwrap()
 }
 
-/// An adapter whose B is not zero.
+/// An adapter with nonzero B.
 fn adapter(base: &Qwen2) -> Lora {
     let mut config = LoraConfig::new(3, 6.0, &["q_proj", "down_proj", "lm_head"]);
     config.rank_pattern = Map::from_iter([("layers.1.*q_proj".to_owned(), json!(2))]);
@@ -127,14 +127,14 @@ fn an_adapted_model_is_the_merged_one_bit_for_bit_and_shares_the_weights() {
     assert_ne!(log_probs(&model), log_probs(&base));
     assert_eq!(log_probs(&model.base()), log_probs(&base));
     assert_eq!(model.fingerprint().unwrap(), merged.fingerprint().unwrap());
-    // The decoder packs the same sums.
+    // The decoder packs the same sums of weight and adapter.
     let decoded = |model: &Qwen2| {
         let mut cache = crate::qwen2::cpu::kv_cache::KvCache::new(model.config(), 1, 8);
         let lane = LaneTokens { lane: 0, ids: tokens.ids };
         model.decoder().unwrap().decode(&mut cache, &[lane]).unwrap().row(0).to_vec()
     };
     assert_eq!(decoded(&model), decoded(&merged));
-    // A frozen copy keeps the adapter: changes of the policy move neither the copy nor the weights.
+    // A frozen copy keeps the adapter: updates of the policy change neither the copy nor the weights.
     let (frozen, before) = (model.frozen_copy().unwrap(), base.fingerprint().unwrap());
     for (_, var) in model.learnable() {
         var.set(&(var.as_tensor() * 2.0).unwrap()).unwrap();

@@ -33,7 +33,7 @@ fn tiny((n_heads, n_kv_heads, head_dim, tied): (usize, usize, Option<usize>, boo
         ..Qwen2Config::small(37)
     };
     let model = Qwen2::random(&config, Seed(3)).unwrap();
-    // Zero biases and unit gains would hide a mistake in either.
+    // Zero biases and unit gains would hide an error in either.
     for (name, var) in model.parameters().iter().filter(|(_, var)| var.rank() == 1) {
         let values = (0..var.elem_count()).map(|i| ((i * 5 + name.len()) % 11) as f32 * 0.1 + 0.2);
         var.set(&Tensor::from_iter(values, &Device::Cpu).unwrap()).unwrap();
@@ -45,7 +45,7 @@ fn ids(count: usize, salt: usize) -> Vec<u32> {
     (0..count).map(|i| ((i * i + 7 * i + salt * 11) % 37) as u32).collect()
 }
 
-/// Logits after every token, as the packed forward pass has them. `[T, V]`
+/// Logits after every token, from the packed forward pass. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
     let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
     let hidden = model.run(&PackedTokens { ids, lengths, prefix_of: &[] }, &everywhere, |_| ()).unwrap().hidden;
@@ -60,7 +60,7 @@ fn assert_close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
     }
 }
 
-/// Compares a model with candle-transformers' reading of the folder that we make of it.
+/// Saves a model and compares it with candle-transformers' model loaded from the same folder.
 fn check_against_reference(model: &Qwen2, what: &str) {
     let folder = tempfile::tempdir().unwrap();
     checkpoint::save(model, folder.path()).unwrap();
@@ -94,7 +94,8 @@ fn logits_equal_candle_transformers() {
 #[test]
 fn logits_of_folders_that_transformers_wrote_equal_candle_transformers() {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/transformers/models");
-    // All but the one whose heads are no equal parts of its width, which candle-transformers cannot tell.
+    // All except the one whose head size is not hidden size / heads, which candle-transformers does not
+    // support.
     for name in ["tied", "untied", "grouped", "sharded-bf16", "f16"] {
         check_against_reference(&checkpoint::load(&models.join(name)).unwrap(), name);
     }
@@ -124,7 +125,7 @@ fn later_tokens_do_not_change_logits() {
     assert_ne!(before[20], after[20]);
 }
 
-/// Two sequences, scored at most of their positions, out of order and once twice.
+/// Two sequences, scored at most of their positions, out of order and one position twice.
 fn scored_positions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
     let ids = ids(31, 3);
     let positions: Vec<u32> = (0..30).rev().filter(|&p| p != 19 && p != 4).chain([7]).collect();
@@ -183,7 +184,7 @@ fn gradients_match_finite_differences() {
         let model = tiny(shape);
         let gradients = gradients(&model);
         for ((name, var), gradient) in model.parameters().iter().zip(&gradients) {
-            // The slope along a direction of mixed signs involves every element at once.
+            // The slope along a direction of mixed signs involves all elements at once.
             let values = var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             let signs: Vec<f32> = (0..values.len()).map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 }).collect();
             let at = |step: f32| {
@@ -219,7 +220,7 @@ fn scoring_is_the_recorded_forward_pass() {
     let scored = model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
     assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
     assert_eq!(scored.entropy, pass.stats().entropy);
-    // Against the softmax of the logits.
+    // Expected: the softmax of the logits.
     let logits = packed_logits(&model, &ids, &lengths);
     for (i, (&position, &target)) in positions.iter().zip(&targets).enumerate() {
         let row = &logits[position as usize];
@@ -298,8 +299,8 @@ fn every_instruction_set_gives_the_same_bits() {
 
 #[test]
 fn the_bits_equal_the_recorded_ones() {
-    // Recorded once on x86-64 with AVX-512. Another value on another machine breaks the promise of equal
-    // results; another value after a change of the arithmetic is a new version of every trained model.
+    // Recorded on x86-64 with AVX-512. Another value on another machine violates the guarantee of equal
+    // results; another value after a change of the arithmetic means that every trained model changes.
     let mut hash = sha2::Sha256::default();
     for shape in SHAPES {
         let bytes = everything(&tiny(shape)).into_iter().flat_map(u32::to_le_bytes);
@@ -310,7 +311,7 @@ fn the_bits_equal_the_recorded_ones() {
     assert_eq!(digest, "ba983b1e748c8298");
 }
 
-/// Wide enough for products to be divided among threads, with texts of several chunks.
+/// Wide enough that products are divided among threads, with texts of several chunks.
 fn wide() -> Qwen2 {
     let config = Qwen2Config {
         hidden_size: 512,

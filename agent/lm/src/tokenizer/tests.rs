@@ -1,4 +1,4 @@
-//! Training, words and their tokens, what survives, and what is refused.
+//! Training, words and their tokens, round trips, and rejected input.
 
 use rand_chacha::rand_core::RngCore;
 use webshop_products::Seed;
@@ -38,9 +38,10 @@ fn training_ignores_order_and_threads() {
 
 #[test]
 fn merges_are_the_same_in_every_process() {
-    // By hand, with the space before every word: (a a) 3·2 = 6 of "aaaa"; then three pairs of " abc" occur
-    // 3 times, and (a b) has the lowest ids, since the space's letter Ġ comes after all of ASCII; then
-    // (Ġ ab) before (ab c), since ab is new; then (Ġab c); then (Ġ aa) before (aa aa), 2 each; (Ġaa aa).
+    // Computed by hand, with a space before every word: (a a) 3·2 = 6 of "aaaa"; then three pairs of " abc"
+    // occur 3 times, and (a b) has the lowest ids, since the letter Ġ for a space has an id after all of
+    // ASCII; then (Ġ ab) before (ab c), since ab is new; then (Ġab c); then (Ġ aa) before (aa aa), 2 each;
+    // (Ġaa aa).
     let tokenizer = BpeTokenizer::train(["abc abc abc aaaa aaaa"], 5 + 256 + 6, &[]).unwrap();
     let learned: Vec<String> = (261..267).map(|id| tokenizer.token(id).unwrap()).collect();
     assert_eq!(learned, ["aa", "ab", "Ġab", "Ġabc", "Ġaa", "Ġaaaa"]);
@@ -85,7 +86,7 @@ fn a_word_is_the_same_token_everywhere() {
 
 #[test]
 fn a_number_is_its_digits() {
-    // However often it was seen.
+    // Even if the training text repeats a number often.
     let tokenizer = BpeTokenizer::train(["size 10 $34.50 3x-large"; 9], 400, &[]).unwrap();
     let check = |text: &str, expected: &[&str]| {
         let tokens: Vec<String> =
@@ -116,7 +117,7 @@ fn text_survives_but_for_capitals() {
         assert_eq!(tokenizer.decode(&ids), text, "{ids:?}");
     }
     assert_eq!(tokenizer.decode(&tokenizer.encode("Click[BUY Now]").unwrap()), "click[buy now]");
-    // An accent of its own joins its letter.
+    // A combining accent is composed with its letter.
     assert_eq!(tokenizer.encode("cafe\u{301}").unwrap(), tokenizer.encode("café").unwrap());
 }
 

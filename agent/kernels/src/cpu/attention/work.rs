@@ -1,4 +1,4 @@
-//! One head of attention at a time: its memory, and the steps over a block of queries.
+//! Attention of one head: its working memory, and the steps over a block of queries.
 
 use crate::cpu::math::{dot, exp, ln, max, sum_of};
 use crate::cpu::matmul::{Packed, Store, View, matmul_packed};
@@ -7,18 +7,18 @@ use crate::cpu::rope::Rope;
 use crate::cpu::threads::Threads;
 use crate::cpu::attention::{BLOCK, Heads};
 
-/// The memory of one head at a time, kept from head to head.
+/// Working memory for one head, reused for the next.
 #[derive(Default)]
 pub struct Work {
-    /// Rows of `q ‖ k ‖ v` of a branch and its prefix, side by side.
+    /// Rows of `q ‖ k ‖ v` of a prefix and of the sequence that continues it, concatenated.
     pub joined: Vec<f32>,
-    /// Rotated keys `[L, D]`, and packed for q·kᵀ and for dS·k.
+    /// Rotated keys `[L, D]`; `keys` is packed for q·kᵀ, `key_rows` for dS·k.
     rotated: Vec<f32>,
     keys: Packed,
     pub key_rows: Packed,
     /// Values packed for P·v, or transposed for dO·vᵀ.
     pub values: Packed,
-    /// Rotated queries times 1/√D. `[L, D]`
+    /// Rotated queries divided by √D. `[L, D]`
     pub queries: Vec<f32>,
     /// A block's scores, then probabilities. `[BLOCK, columns up to the diagonal]`
     pub scores: Vec<f32>,
@@ -48,15 +48,16 @@ impl Work {
         rotate_head(rope, queries, heads.qkv_width(), dim, heads.scale(), &mut self.queries);
     }
 
-    /// Scores of the queries `first .. last` against the keys before `last`.
+    /// Computes the scores of the queries `first .. last` against the keys before `last`.
     pub fn scores_of(&mut self, first: usize, last: usize, dim: usize) {
         self.scores.resize((last - first) * last, 0.0);
         let queries = View::new(&self.queries[first * dim..], last - first, dim, dim);
         matmul_packed(&mut self.scores, last, queries, &self.keys, last, Store::Set, Threads::One);
     }
 
-    /// P and dS of the `rows` queries from `first` on, into `scores` and `d_scores`; `out` and `d_out` begin
-    /// at the block's first value and come with their stride, as do the `log_sums`.
+    /// Computes P and dS of `rows` queries, the first at position `first`, into `scores` and `d_scores`.
+    /// `out` and `d_out` start at the first value of the block and come with their stride; so does
+    /// `log_sums`.
     pub fn probabilities_of(
         &mut self,
         first: usize,
@@ -78,7 +79,7 @@ impl Work {
 }
 
 multiversion! {
-    /// Rotates one head of consecutive tokens, whose rows begin every `stride` values, into `[L, D]`.
+    /// Rotates one head of consecutive tokens into `[L, D]`; its input rows start every `stride` values.
     fn rotate_head(rope: &Rope, x: &[f32], stride: usize, dim: usize, scale: f32, out: &mut [f32]) {
         for (position, (x, out)) in x.chunks(stride).zip(out.chunks_exact_mut(dim)).enumerate() {
             rope.rotate(&x[..dim], position, scale, out);
@@ -87,7 +88,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Undoes [`rotate_head`] for a gradient `[L, D]`, into rows that begin every `stride` values.
+    /// Inverts [`rotate_head`] for a gradient `[L, D]`, into rows that start every `stride` values.
     pub fn rotate_back_head(rope: &Rope, x: &[f32], scale: f32, out: &mut [f32], stride: usize, dim: usize) {
         for (position, (x, out)) in x.chunks_exact(dim).zip(out.chunks_mut(stride)).enumerate() {
             rope.rotate_back(x, position, scale, &mut out[..dim]);
@@ -96,8 +97,9 @@ multiversion! {
 }
 
 multiversion! {
-    /// Turns rows of scores into probabilities; row i sees the first `first + i + 1` of `cols` columns
-    /// and gets 0 in the others. The logarithms of the sums go to every `stride`-th of `log_sums`.
+    /// Replaces rows of scores by probabilities. Row i attends to the first `first + i + 1` of `cols`
+    /// columns; the other columns become 0. The logarithm of the sum of row i is written to
+    /// `log_sums[i * stride]`.
     pub fn softmax_block(scores: &mut [f32], cols: usize, first: usize, log_sums: &mut [f32], stride: usize) {
         for (i, row) in scores.chunks_exact_mut(cols).enumerate() {
             let (seen, masked) = row.split_at_mut(first + i + 1);
@@ -117,7 +119,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Turns rows of scores into probabilities P again, and rows of dP into dS = P ∘ (dP − delta).
+    /// Recomputes probabilities P from rows of scores, and turns rows of dP into dS = P ∘ (dP − delta).
     fn softmax_block_backward(
         scores: &mut [f32],
         d_scores: &mut [f32],

@@ -1,15 +1,16 @@
-//! The right-hand side of a product in the order in which the inner loop reads it.
+//! The right-hand side of a product in the memory order of the inner loop.
 //!
-//! A [`Right`] says where the matrix comes from: one [`View`], or several that lie beside or below each
-//! other, as weights that read the same rows do, so that nobody has to join them first. [`Packed`] holds the
-//! result. Values that are all exact in bfloat16, as those of published checkpoints are, take half the
-//! memory: widening them again gives the very same numbers, and generation on few lanes waits for memory.
+//! A [`Right`] is the source of the matrix: one [`View`], or several beside or below each other, such as
+//! weights that multiply the same rows, which therefore need not be concatenated first. [`Packed`] holds the
+//! result. Values that are all exact in bfloat16, such as those of published checkpoints, are stored in half
+//! the memory: widening them restores the same numbers, and generation on few lanes is bound by memory
+//! bandwidth.
 
 use std::ops::Range;
 
 use crate::cpu::matmul::{DEPTH, TILE_COLS, View};
 
-/// The matrices that make up a right-hand side.
+/// A right-hand matrix, in one part or several.
 #[derive(Clone, Copy, Debug)]
 pub enum Right<'a> {
     /// Parts of equal height, from the first column to the last.
@@ -27,7 +28,7 @@ impl<'a> Right<'a> {
     /// Rows and columns of the whole.
     ///
     /// # Panics
-    /// If there is no part, or the parts do not fit together.
+    /// If there is no part, or the shapes of the parts do not match.
     pub fn size(self) -> (usize, usize) {
         let (first, parts) = (self.parts()[0], self.parts());
         match self {
@@ -84,11 +85,11 @@ pub struct Packed {
     pub(super) cols: usize,
 }
 
-/// The numbers of a [`Packed`].
+/// The values of a [`Packed`].
 #[derive(Clone, Debug)]
 pub(super) enum Values {
     Single(Vec<f32>),
-    /// The upper halves of numbers whose lower halves are zero.
+    /// The upper halves of f32 values whose lower halves are zero.
     Half(Vec<u16>),
 }
 
@@ -98,12 +99,12 @@ impl Default for Values {
     }
 }
 
-/// A number as it is stored.
+/// A stored number format.
 pub(super) trait Element: Copy + Sync {
-    /// The number, exactly.
+    /// The value as f32, exact.
     fn widen(self) -> f32;
 
-    /// The same memory, if it holds single precision.
+    /// The memory as f32 values, if that is the stored format.
     fn as_single(values: &[Self]) -> Option<&[f32]>;
 }
 
@@ -132,7 +133,7 @@ impl Element for u16 {
 }
 
 impl Packed {
-    /// Packs `b` (depth × columns) in single precision, whatever its values.
+    /// Packs `b` (depth × columns) in single precision.
     pub fn new(b: Right) -> Self {
         let mut packed = Self::default();
         let (rows, cols) = b.size();
@@ -152,7 +153,8 @@ impl Packed {
         let mut values = vec![0_u16; rows * padded];
         let mut panel = vec![0.0; DEPTH.min(rows) * TILE_COLS];
         for (first, col, packed) in panels(&mut values, rows, padded) {
-            // Columns past the last are zeros in every panel but may have been something in the one before.
+            // Columns past the last are zeros in every panel, but the previous panel may have left values
+            // there.
             panel.fill(0.0);
             b.pack_panel(&mut panel, col, first, packed.len() / TILE_COLS);
             for (half, value) in packed.iter_mut().zip(&panel) {
@@ -162,13 +164,13 @@ impl Packed {
         Self { values: Values::Half(values), rows, cols }
     }
 
-    /// Packs `b` in place of the old content, keeping the memory.
+    /// Packs `b`, replacing the old content and reusing its memory.
     pub fn pack(&mut self, b: View) {
         self.pack_part(Right::Below(&[b]), 0..b.rows, 0..b.cols);
     }
 
-    /// Packs some rows and columns of `b`, both from a multiple of what a panel holds to another or to the end,
-    /// in place of the old content, keeping the memory.
+    /// Packs a range of rows and columns of `b`, replacing the old content and reusing its memory. Each range
+    /// starts at a multiple of the panel size and ends at such a multiple or at the end of the matrix.
     pub(super) fn pack_part(&mut self, b: Right, rows: Range<usize>, cols: Range<usize>) {
         (self.rows, self.cols) = (rows.len(), cols.len());
         let padded = self.cols.next_multiple_of(TILE_COLS);
@@ -181,7 +183,7 @@ impl Packed {
         for (first, col, packed) in panels(&mut values, self.rows, padded) {
             let depth = packed.len() / TILE_COLS;
             if cols.start + col + TILE_COLS > last {
-                // What is not copied over must be zero, whatever the memory held before.
+                // Positions that are not copied over must be zero.
                 packed.fill(0.0);
             }
             b.pack_panel(packed, cols.start + col, rows.start + first, depth);
@@ -202,7 +204,7 @@ impl Packed {
     /// Appends column `col`, from the first row to the last, to `out`.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If `col` is out of range.
     pub fn push_column(&self, col: usize, out: &mut Vec<f32>) {
         assert!(col < self.cols, "column {col} is past the last of {}", self.cols);
         match &self.values {
@@ -232,8 +234,8 @@ fn push_column<E: Element>(values: &[E], rows: usize, cols: usize, col: usize, o
     }
 }
 
-/// Copies `rows` of `a`, at columns `first .. first + depth`, so that the values of one column lie together
-/// in `panel`, `WIDTH` to a column of which these begin at `at`.
+/// Copies `rows` of `a`, at columns `first .. first + depth`, into `panel` so that the values of one column
+/// are adjacent. `panel` has `WIDTH` values for each column; these rows start at offset `at`.
 #[inline(always)]
 pub(super) fn pack_panel<const WIDTH: usize>(
     panel: &mut [f32],
@@ -256,7 +258,7 @@ pub(super) fn pack_panel<const WIDTH: usize>(
     }
 }
 
-/// [`pack_panel`] of a matrix whose rows are contiguous, in squares that stay in registers.
+/// [`pack_panel`] for a matrix whose rows are contiguous, in square blocks that fit the registers.
 #[inline(always)]
 fn transpose_panel<const WIDTH: usize>(
     panel: &mut [f32],

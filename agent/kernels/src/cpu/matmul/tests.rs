@@ -14,7 +14,7 @@ fn truth(a: View, b: View) -> Vec<f64> {
     (0..a.rows).flat_map(|i| (0..b.cols).map(move |j| element(i, j))).collect()
 }
 
-/// Compares both orders of both operands, set and added, in rows longer than needed.
+/// Compares products for both storage orders of both operands, overwriting and adding, with padded rows.
 fn check(m: usize, k: usize, n: usize) {
     let (a, b) = (wave(1, m * k), wave(2, k * n));
     for (a_turned, b_turned) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -88,7 +88,7 @@ fn halves_are_the_same_numbers() {
     let view = View::new(&b, k, n, n);
     let (half, single) = (Packed::compact(Right::Below(&[view])), Packed::new(Right::Below(&[view])));
     assert!(matches!(half.values, Values::Half(_)));
-    // One row, a few, one tile and many: each is another way through the loops.
+    // One row, a few, one tile and many rows take different paths through the loops.
     for m in [1, 3, 12, 16, 40] {
         let a = wave(1, m * k);
         let product = |packed: &Packed| {
@@ -99,7 +99,7 @@ fn halves_are_the_same_numbers() {
         let expected = product(&single);
         assert!(levels::at_each(|| product(&half)).iter().all(|product| *product == expected), "{m} rows");
     }
-    // A single value that is not exact, and nothing is narrowed.
+    // A single value that is not exact in bfloat16 keeps all values in f32.
     b[k * n / 2] = 0.1;
     assert!(matches!(Packed::compact(Right::Below(&[View::new(&b, k, n, n)])).values, Values::Single(_)));
 }
@@ -122,7 +122,8 @@ fn columns_come_back_from_a_packed_matrix() {
 #[test]
 fn threads_and_slabs_do_not_show() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-    // The first has fewer panels than there are threads, the third more parts, the last is cut into slabs both ways.
+    // The first has fewer panels than there are threads, the third has more parts, and the last is cut into
+    // slabs by rows and by columns.
     for (m, k, n) in [(2, 40, 33), (13, 520, 700), (97, 20, 1700), (2, SLAB_DEPTH + 300, SLAB_COLS + 40)] {
         let (a, b) = (wave(1, m * k), wave(2, k * n));
         let (a, b) = (View::rows_of(&a, k), View::rows_of(&b, k).t());

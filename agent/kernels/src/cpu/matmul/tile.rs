@@ -1,16 +1,17 @@
-//! The loops of a product on one thread: blocks, panels, tiles, and the chains in the registers.
+//! The loops of a product on one thread: blocks, panels, tiles, and the multiply-add chains in registers.
 
 use std::ops::Range;
 
 use crate::cpu::matmul::packed::{Element, pack_panel};
 use crate::cpu::matmul::{BLOCK_ROWS, DEPTH, Store, TILE_COLS, TILE_ROWS, View};
 
-/// Tiles from which on a panel of halves is widened before they read it, not by each of them.
+/// With at least this many tiles, a bfloat16 panel is widened once before the tiles read it, not by each of
+/// them.
 const WIDEN_ONCE: usize = 3;
 
-/// Where the rows of a result are.
+/// The rows of a result in memory.
 pub(super) enum Target<'c> {
-    /// Row i begins at `i * stride`.
+    /// Row i starts at `i * stride`.
     Strided(&'c mut [f32], usize),
     /// Some columns of every row.
     Columns(Vec<&'c mut [f32]>),
@@ -35,8 +36,9 @@ pub(super) struct Panels {
     right: Vec<f32>,
 }
 
-/// The product of `a` with the columns `cols` (from a multiple of [`TILE_COLS`] on) of a packed matrix of
-/// `b_rows` rows in `values`, to the columns of `c` from `c_col` on; `R` × `N` is the part of a tile that is kept in registers.
+/// Writes the product of `a` with the columns `cols` of a packed matrix to the columns of `c` from `c_col`
+/// on. `cols` starts at a multiple of [`TILE_COLS`]; `values` is the packed matrix, of `b_rows` rows. `R` ×
+/// `N` is the part of a tile that is kept in registers.
 #[inline(always)]
 pub(super) fn tiles<E: Element, const R: usize, const N: usize>(
     c: &mut Target,
@@ -52,7 +54,7 @@ pub(super) fn tiles<E: Element, const R: usize, const N: usize>(
     panels.left.resize(BLOCK_ROWS * DEPTH, 0.0);
     for first in (0..a.cols).step_by(DEPTH) {
         let depth = DEPTH.min(a.cols - first);
-        // The panels were laid out for the depth of the whole block, of which a part may be used.
+        // The panels are laid out for the depth of the whole block, of which only a part may be used.
         let panel_len = DEPTH.min(b_rows - first) * TILE_COLS;
         let block = &values[first * padded + cols.start / TILE_COLS * panel_len..];
         let store = if first == 0 { store } else { Store::Add };
@@ -65,7 +67,7 @@ pub(super) fn tiles<E: Element, const R: usize, const N: usize>(
             }
             let left = panels.left.chunks_exact(depth * TILE_ROWS).take(n_tiles);
             for (j, right) in block.chunks_exact(panel_len).take(cols.len().div_ceil(TILE_COLS)).enumerate() {
-                // The next panel follows in memory, and is on its way while this one is computed with.
+                // The next panel follows in memory and is prefetched while this one is used.
                 let ahead = right.as_ptr_range().end;
                 let right = &right[..depth * TILE_COLS];
                 let n_cols = TILE_COLS.min(cols.len() - j * TILE_COLS);
@@ -87,8 +89,8 @@ pub(super) fn tiles<E: Element, const R: usize, const N: usize>(
     }
 }
 
-/// All tiles that read one panel of the right operand; `ahead` is where the next is stored, as values of type
-/// `A`. `place` is the first row and column, and how many.
+/// Computes all tiles that read one panel of the right operand. `ahead` is the address of the next panel,
+/// stored as values of type `A`. The last tuple is the first row, the first column, and the number of each.
 #[inline(always)]
 fn column_of_tiles<'p, E: Element, A, const R: usize, const N: usize>(
     c: &mut Target,
@@ -100,7 +102,7 @@ fn column_of_tiles<'p, E: Element, A, const R: usize, const N: usize>(
 ) {
     for (tile_idx, left) in left.enumerate() {
         let rows = TILE_ROWS.min(n_rows - tile_idx * TILE_ROWS);
-        // In parts that fit the registers; parts without a wanted row or column are left out.
+        // In parts that fit the registers; parts without a needed row or column are skipped.
         for i in (0..rows).step_by(R) {
             for j in (0..n_cols).step_by(N) {
                 let place = (row + tile_idx * TILE_ROWS + i, col + j, R.min(rows - i), N.min(n_cols - j));
@@ -114,8 +116,8 @@ fn column_of_tiles<'p, E: Element, A, const R: usize, const N: usize>(
     }
 }
 
-/// The inner loop: `R` × `N` chains of multiply-adds along the depth, all in registers. Where that takes longer
-/// than reading the panel, the next is asked for; few rows keep the processor's own prefetching busy.
+/// The inner loop: `R` × `N` chains of multiply-adds along the depth, all in registers. If that takes longer
+/// than reading the panel, the next panel is prefetched; for few rows the hardware prefetcher is sufficient.
 #[inline(always)]
 fn chains<E: Element, A, const R: usize, const N: usize, const FETCH: bool>(
     left: &[f32],
@@ -140,23 +142,22 @@ fn chains<E: Element, A, const R: usize, const N: usize, const FETCH: bool>(
     sums
 }
 
-/// Asks for a row of a panel to be brought into the second-level cache. A hint without a result: the address
-/// need not exist.
+/// Prefetches a row of a panel into the second-level cache. Only a hint: the address need not be valid.
 #[inline(always)]
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "prefetching takes a pointer"))]
 fn fetch_row<A>(row: *const A) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..TILE_COLS * size_of::<A>()).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: the instruction reads nothing the program can see and cannot fault, whatever the address;
-        // every x86-64 processor has it.
+        // SAFETY: the instruction has no effect that the program can observe and cannot fault for any
+        // address; every x86-64 processor has it.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(row.cast::<i8>().wrapping_add(line)) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = row;
 }
 
-/// Puts the wanted part of a tile into the result.
+/// Writes the needed part of a tile to the result.
 #[inline(always)]
 fn write<const R: usize, const N: usize>(
     c: &mut Target,

@@ -1,19 +1,20 @@
 
-// Attention of single queries to a lane's cache, the context split among blocks: "Flash-Decoding" (Dao et al., 2023)
-// with the online softmax of "FlashAttention" (arXiv 2205.14135). Block (split, kv head, row) reads its share of one
-// key head's keys and values once for all GROUP query heads that share it.
+// Attention of single queries over the cache of a lane, with the context split among blocks: "Flash-Decoding"
+// (Dao et al., 2023) with the online softmax of "FlashAttention" (arXiv 2205.14135). Block (split, kv head,
+// row) reads its part of the keys and values of one key head once for all GROUP query heads that share it.
 //
-// KEY_THREADS threads hold one key, VEC of its values each, so that a warp loads KEYS_AT_ONCE whole keys with loads of
-// sixteen bytes. Every such group of threads keeps its own maximum, mass and sum of values; they are merged in the end.
+// KEY_THREADS threads hold one key, VEC values each, so that a warp loads WARP / KEY_THREADS whole keys with
+// 16-byte loads. Every such group of threads has its own maximum, mass and sum of values; they are merged at
+// the end.
 
 #define KEY_THREADS (HEAD_DIM / VEC)
 #define ATTENTION_THREADS 128
 #define STREAMS (ATTENTION_THREADS / KEY_THREADS)
-// Keys a thread has in flight.
+// Keys that a thread loads before it uses them.
 #define AHEAD 2
 
-// part_out [rows, kv_heads, splits, GROUP, HEAD_DIM] and part_stats [rows, kv_heads, splits, GROUP, 2] take sums
-// relative to the split's maximum, the maximum, and the mass.
+// part_out [rows, kv_heads, splits, GROUP, HEAD_DIM] receives sums relative to the maximum of the split;
+// part_stats [rows, kv_heads, splits, GROUP, 2] receives that maximum and the mass.
 KERNEL attention_split(const real *q, const real *keys, const real *values, const unsigned *lanes,
                        const unsigned *positions, float *part_out, float *part_stats, unsigned capacity, float scale) {
   __shared__ float merged[STREAMS][HEAD_DIM];
@@ -39,7 +40,7 @@ KERNEL attention_split(const real *q, const real *keys, const real *values, cons
   }
 
   size_t base = ((size_t)lanes[row] * kv_heads + kv_head) * capacity * HEAD_DIM + at;
-  // The bounds do not depend on the thread, so that all lanes of a warp meet at the shuffles.
+  // The bounds are the same for all threads, so that all lanes of a warp reach the shuffles.
   for (unsigned start = first; start < end; start += STREAMS * AHEAD) {
     float k[AHEAD][VEC], v[AHEAD][VEC];
 #pragma unroll
@@ -85,7 +86,7 @@ KERNEL attention_split(const real *q, const real *keys, const real *values, cons
     size_t slot = (((size_t)row * kv_heads + kv_head) * splits + blockIdx.x) * GROUP + g;
     for (unsigned d = threadIdx.x; d < HEAD_DIM; d += blockDim.x) {
       float total = 0.0f;
-      // A stream that saw no key has the maximum −∞ and weighs nothing.
+      // A stream without keys has the maximum −∞ and weight 0.
       for (int s = 0; s < STREAMS; s++)
         if (maxima[s] > MINUS_INFINITY) total += merged[s][d] * __expf(maxima[s] - highest);
       part_out[slot * HEAD_DIM + d] = total;
@@ -101,7 +102,7 @@ KERNEL attention_split(const real *q, const real *keys, const real *values, cons
   }
 }
 
-// Block (query head, row) merges the splits. out [rows, kv_heads · GROUP, HEAD_DIM].
+// Merges the splits; block (query head, row). out [rows, kv_heads · GROUP, HEAD_DIM].
 KERNEL attention_combine(const float *part_out, const float *part_stats, real *out, unsigned splits) {
   unsigned kv_heads = gridDim.x / GROUP, kv_head = blockIdx.x / GROUP, g = blockIdx.x % GROUP, row = blockIdx.y;
   size_t first = ((size_t)row * kv_heads + kv_head) * splits;

@@ -1,7 +1,7 @@
-// What every kernel uses: the number format, loads of sixteen bytes, sums over a block.
+// Definitions shared by all kernels: the number format, 16-byte loads, sums over a block.
 //
-// The sources keep to what C11 and CUDA C++ have in common, so that a C compiler can check them and run them thread by
-// thread where there is no GPU. REAL_IS_BF16, HEAD_DIM and GROUP are defined by whoever compiles.
+// The sources use only the common subset of C11 and CUDA C++, so that a C compiler can check them and run
+// them thread by thread without a GPU. The compiler options define REAL_IS_BF16, HEAD_DIM and GROUP.
 //
 // `real` is the format of weights and activations. All arithmetic is in float.
 
@@ -12,9 +12,9 @@
 
 #define WARP 32
 #define ALL_LANES 0xffffffffu
-// Threads of the largest block.
+// Maximum number of warps in a block.
 #define MAX_WARPS 32
-// There is no header to take it from.
+// nvrtc has no header that defines it.
 #define MINUS_INFINITY __uint_as_float(0xff800000u)
 
 #if REAL_IS_BF16
@@ -23,7 +23,7 @@ typedef unsigned short real;
 
 DEVICE float to_float(real bits) { return __uint_as_float((unsigned)bits << 16); }
 
-// Round to nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even; NaN stays NaN.
 DEVICE real from_float(float value) {
   unsigned bits = __float_as_uint(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (real)((bits >> 16) | 0x40u);
@@ -38,7 +38,7 @@ DEVICE float to_float(real value) { return value; }
 DEVICE real from_float(float value) { return value; }
 #endif
 
-// VEC values from an address that is a multiple of sixteen bytes.
+// Loads VEC values from an address aligned to 16 bytes.
 DEVICE void load_vec(const real *from, float *out) {
   uint4 w = *(const uint4 *)from;
 #if REAL_IS_BF16
@@ -85,7 +85,8 @@ DEVICE float warp_max(float value) {
   return value;
 }
 
-// The sum over all threads of a block, to all of them. `shared` has MAX_WARPS places and may be used again at once.
+// The sum over all threads of a block, returned to all of them. `shared` has MAX_WARPS elements and can be
+// reused immediately.
 DEVICE float block_sum(float value, float *shared) {
   unsigned warps = blockDim.x / WARP;
   value = warp_sum(value);

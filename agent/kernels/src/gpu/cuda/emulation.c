@@ -1,15 +1,16 @@
 
-// The coroutines behind emulation.h, and a main that runs one kernel after another as it is told on standard input.
+// The coroutines behind emulation.h, and a main loop that runs the kernels requested on standard input.
 
 #define MAX_THREADS 1024
 #define STACK_BYTES (64 * 1024)
-// Bytes before and after each argument's memory, and what they hold: a kernel that changes them went astray.
+// Number of guard bytes before and after the memory of each argument, and their value: a change means that
+// the kernel wrote out of bounds.
 #define FENCE_BYTES 64
 #define FENCE 0xa5
 #define MAX_ARGS 20
 
-// Each coroutine is begun once, by setcontext, and lives from block to block; from then on jumps take turns, which unlike
-// swapcontext do not ask the system for anything.
+// Each coroutine is started once with setcontext and is reused for all blocks. Switches between started
+// coroutines use longjmp, which, unlike swapcontext, makes no system call.
 static ucontext_t beginnings[MAX_THREADS];
 static jmp_buf pauses[MAX_THREADS], scheduler;
 static char stacks[MAX_THREADS][STACK_BYTES];
@@ -22,7 +23,7 @@ static void die(const char *why) {
   exit(1);
 }
 
-// The scheduler has set `current` when it comes back.
+// The scheduler sets `current` before it resumes this coroutine.
 static void let_others_run(void) {
   if (!_setjmp(pauses[current])) _longjmp(scheduler, 1);
   threadIdx.x = current;
@@ -37,7 +38,8 @@ static void __syncthreads(void) {
   while (generation == mine) let_others_run();
 }
 
-// All lanes of a warp must take part; the second pause keeps a fast lane from overwriting what a slow one has not read.
+// All lanes of a warp must take part. The second pause keeps a lane from overwriting a value that another
+// lane has not read yet.
 static float __shfl_xor_sync(unsigned lanes, float value, int distance) {
   if (lanes != ALL_LANES) die("a shuffle among some lanes only is not emulated");
   shuffled[current] = value;
@@ -64,7 +66,7 @@ static float number(unsigned i) { return __uint_as_float(args[i].word); }
 #define U(i) args[i].word
 #define F(i) number(i)
 
-// Each kernel with the kinds of its parameters ('p' for any memory) and the call.
+// Each kernel with its parameter kinds ('p' for any memory) and its call.
 #define KERNELS(X)                                                                                                     \
   X(add_rms_norm, "pppppuf", (P(0), P(1), P(2), P(3), P(4), U(5), F(6)))                                               \
   X(rms_norm_backward, "ppppppuf", (P(0), P(1), P(2), P(3), P(4), P(5), U(6), F(7)))                                   \
@@ -109,7 +111,7 @@ static void thread_main(void) {
   }
 }
 
-// Lets thread t run until it pauses.
+// Runs thread t until it pauses.
 static void resume(unsigned t) {
   current = t;
   if (_setjmp(scheduler)) return;
@@ -122,7 +124,7 @@ static void resume(unsigned t) {
   setcontext(&beginnings[t]);
 }
 
-// Runs a block, its threads in ascending or descending turn: what a missing barrier would make differ.
+// Runs a block, its threads in ascending or descending order: with a missing barrier the results differ.
 static void run_block(int descending) {
   arrived = 0;
   memset(is_done, 0, sizeof is_done);
@@ -145,7 +147,7 @@ static void read_arg(Arg *arg) {
   if (arg->kind == 'u' || arg->kind == 'f') take(&arg->word, 4);
   if (arg->kind != 'i' && arg->kind != 'o') return;
   take(&arg->size, 8);
-  // Aligned as the GPU's allocator aligns at least.
+  // Aligned at least as strictly as by the allocator of the GPU.
   arg->memory = aligned_alloc(FENCE_BYTES, (2 * FENCE_BYTES + arg->size + FENCE_BYTES - 1) / FENCE_BYTES * FENCE_BYTES);
   memset(arg->memory, FENCE, FENCE_BYTES);
   take(arg->memory + FENCE_BYTES, arg->size);
@@ -171,8 +173,8 @@ static int fits(const char *kinds) {
   return 1;
 }
 
-// A request: length of the name, the name, grid, threads, turn, number of arguments, arguments. The answer: the
-// arguments that are written.
+// Request: length of the name, name, grid (x, y, z), threads, order (1: descending), number of arguments,
+// arguments. Response: the contents of the output arguments.
 int main(void) {
   uint32_t length;
   while (fread(&length, 1, 4, stdin) == 4) {

@@ -1,7 +1,8 @@
-// What of CUDA the kernels use, for a C compiler: read before them, with emulation.c after them.
+// The part of CUDA that the kernels use, for a C compiler. Compiled before the kernels; emulation.c comes
+// after them.
 //
-// The threads of a block are coroutines of one thread. Each runs until it meets others, at a barrier or a shuffle, and
-// then lets the next one run. A block's shared memory is static, and blocks run one after the other.
+// The threads of a block are coroutines of one thread. Each runs up to a barrier or a shuffle and then yields
+// to the next one. The shared memory of a block is static, and blocks run one after the other.
 
 #define _GNU_SOURCE
 #include <math.h>

@@ -1,7 +1,7 @@
 
-// RMSNorm: y = x / sqrt(mean(x²) + eps) · gain, a block for each row, in steps of VEC values a thread.
+// RMSNorm: y = x / sqrt(mean(x²) + eps) · gain; one block per row, VEC values per thread and step.
 
-// If `delta` is given, x + delta is stored to `sum` first and normalized as stored.
+// If `delta` is given, x + delta is rounded, stored to `sum`, and then normalized.
 KERNEL add_rms_norm(const real *x, const real *delta, const real *gain, real *sum, real *out, unsigned width,
                     float eps) {
   __shared__ float shared[MAX_WARPS];
@@ -19,7 +19,7 @@ KERNEL add_rms_norm(const real *x, const real *delta, const real *gain, real *su
     for (int j = 0; j < VEC; j++) squares += a[j] * a[j];
   }
   float inverse = rsqrtf(block_sum(squares, shared) / width + eps);
-  // Each thread reads back what it wrote itself.
+  // Each thread reads only values that it wrote itself.
   const real *from = delta ? sum : x;
   for (unsigned i = threadIdx.x * VEC; i < width; i += blockDim.x * VEC) {
     float a[VEC], w[VEC];
@@ -30,8 +30,8 @@ KERNEL add_rms_norm(const real *x, const real *delta, const real *gain, real *su
   }
 }
 
-// With r = 1/rms and g = d_out · gain: d_x = d_residual + r g − x r³ (g·x)/width. `inverses` keeps r for the gain's
-// gradient.
+// With r = 1/rms and g = d_out · gain: d_x = d_residual + r g − x r³ (g·x)/width. `inverses` receives r, for
+// the gradient of the gain.
 KERNEL rms_norm_backward(const real *x, const real *gain, const real *d_out, const real *d_residual, real *d_x,
                          float *inverses, unsigned width, float eps) {
   __shared__ float shared[MAX_WARPS];
@@ -61,8 +61,9 @@ KERNEL rms_norm_backward(const real *x, const real *gain, const real *d_out, con
   }
 }
 
-// Sums of columns over a stretch of `rows_each` rows: blockIdx.y's row of `partial` is the sum of its stretch. With
-// `x` and `inverses`, of d_out · x · inverse (the gradient of a gain), without them of d_out (that of a bias).
+// Column sums over chunks of `rows_each` rows: row blockIdx.y of `partial` is the sum of chunk blockIdx.y.
+// With `x` and `inverses` the addends are d_out · x · inverse (gradient of a gain), without them d_out
+// (gradient of a bias).
 KERNEL column_sums(const real *d_out, const real *x, const float *inverses, float *partial, unsigned rows,
                    unsigned width, unsigned rows_each) {
   unsigned col = blockIdx.x * blockDim.x + threadIdx.x;

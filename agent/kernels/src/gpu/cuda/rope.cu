@@ -1,6 +1,7 @@
 
-// Rotary positions on rows of q ‖ k ‖ v: value i of the first half of a head and value i of its second half turn by the
-// angle of their position. `cos` and `sin` hold HEAD_DIM/2 values a position. A block is one row.
+// Rotary positions on rows of q ‖ k ‖ v: value i of the first half of a head and value i of its second half
+// are rotated by the angle of their position. `cos` and `sin` hold HEAD_DIM/2 values per position. One block
+// per row.
 
 #define HALF (HEAD_DIM / 2)
 
@@ -9,7 +10,7 @@ DEVICE float biased(const real *qkv, const real *bias, size_t row, unsigned col)
   return bias ? to_float(from_float(value + to_float(bias[col]))) : value;
 }
 
-// Adds the bias, if one is given, and turns q and k forward (direction 1) or back (−1); v is copied.
+// Adds the bias, if given, and rotates q and k forward (direction 1) or backward (−1); v is copied.
 KERNEL rope_rows(const real *qkv, const real *bias, const float *cos, const float *sin, const unsigned *positions,
                  real *out, unsigned turned_heads, unsigned heads, float direction) {
   size_t row = (size_t)blockIdx.x * heads * HEAD_DIM;
@@ -27,7 +28,7 @@ KERNEL rope_rows(const real *qkv, const real *bias, const float *cos, const floa
   }
 }
 
-// As rope_rows forward, but q goes to rows of its own, and k and v to their places in the cache
+// Like rope_rows forward, but q is written to its own rows, and k and v to their positions in the cache
 // [lanes, kv_heads, capacity, HEAD_DIM].
 KERNEL rope_append(const real *qkv, const real *bias, const float *cos, const float *sin, const unsigned *lanes,
                    const unsigned *positions, real *q_out, real *keys, real *values, unsigned q_heads,

@@ -1,15 +1,15 @@
 
-// Rows picked by index, and their gradients put back.
+// Gathering rows by index, and scattering their gradients.
 
-// out[i] = table[ids[i]], a block for each i.
+// out[i] = table[ids[i]]; one block per i.
 KERNEL gather_rows(const real *table, const unsigned *ids, real *out, unsigned width) {
   const real *from = table + (size_t)ids[blockIdx.x] * width;
   real *to = out + (size_t)blockIdx.x * width;
   for (unsigned i = threadIdx.x * VEC; i < width; i += blockDim.x * VEC) *(uint4 *)(to + i) = *(const uint4 *)(from + i);
 }
 
-// Adds to row ids[u] of `sums` the rows order[starts[u] .. starts[u + 1]] of `rows`, in this order, so that the result
-// does not depend on which block runs first.
+// Adds rows order[starts[u] .. starts[u + 1]] of `rows` to row ids[u] of `sums`, in this order: the result
+// does not depend on the scheduling of the blocks.
 KERNEL scatter_rows(const real *rows, const unsigned *order, const unsigned *starts, const unsigned *ids, float *sums,
                     unsigned width) {
   float *to = sums + (size_t)ids[blockIdx.x] * width;

@@ -1,6 +1,7 @@
 
-// Softmax of causal scores in place, a block for each row of [batch · queries, context]. Query i of a block of
-// `queries` that begins at position `first` sees `first + i + 1` keys; the probability of the others is 0.
+// Softmax of causal scores in place, one block per row of [batch · queries, context]. Query i of a block of
+// `queries` that starts at position `first` attends to `first + i + 1` keys; the probability of the others is
+// 0.
 KERNEL causal_softmax(real *scores, unsigned queries, unsigned first, unsigned context, float scale) {
   __shared__ float shared[MAX_WARPS];
   real *row = scores + (size_t)blockIdx.x * context;
@@ -15,7 +16,7 @@ KERNEL causal_softmax(real *scores, unsigned queries, unsigned first, unsigned c
     row[i] = i < seen ? from_float(__expf((to_float(row[i]) - highest) * scale) * share) : from_float(0.0f);
 }
 
-// d_scores = p (d_p − Σ d_p p) · scale, in the place of d_p.
+// d_scores = p (d_p − Σ d_p p) · scale; overwrites d_p.
 KERNEL softmax_backward(const real *probabilities, real *d_probabilities, unsigned context, float scale) {
   __shared__ float shared[MAX_WARPS];
   size_t row = (size_t)blockIdx.x * context;

@@ -1,5 +1,5 @@
 
-// SwiGLU on rows of gate ‖ up: gate · sigmoid(gate) · up. A thread handles VEC values.
+// SwiGLU on rows of gate ‖ up: gate · sigmoid(gate) · up. VEC values per thread.
 
 DEVICE float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
 

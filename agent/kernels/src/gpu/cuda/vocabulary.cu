@@ -1,9 +1,9 @@
 
-// Softmax over the vocabulary: what a target's probability is, its gradient, and drawing a token. Logits are floats
-// [rows, vocabulary], a block for each row; a NaN among them shows in the results.
+// Softmax over the vocabulary: the log-probability of a target, its gradient, and sampling. Logits are f32
+// [rows, vocabulary], one block per row; a NaN among them propagates to the results.
 
-// Turns logits into those of what was sampled from: divided by the temperature, relative to the highest, and -infinity
-// outside of the nucleus, except for the target. `outside` is 1 where the target is not in the nucleus.
+// Replaces logits by those of the sampled distribution: divided by the temperature, relative to the maximum,
+// and −∞ outside the nucleus, except for the target. `outside` is 1 if the target is not in the nucleus.
 KERNEL shape_logits(float *logits, const unsigned *targets, float *outside, unsigned vocabulary, float temperature,
                     float top_p) {
   __shared__ float shared[MAX_WARPS];
@@ -17,8 +17,8 @@ KERNEL shape_logits(float *logits, const unsigned *targets, float *outside, unsi
     mass += __expf(row[i]);
   }
   mass = block_sum(mass, shared);
-  // The largest weight such that all tokens of at least this weight hold enough. Weights are at most 1, whose highest
-  // bit is the 29th. If the mass is not a number, everything is kept.
+  // The largest weight such that the tokens of at least this weight hold the mass `enough`. Weights are at
+  // most 1.0, whose highest bit is bit 29. If the mass is NaN, all tokens are kept.
   float enough = top_p < 1.0f ? top_p * mass : 0.0f;
   unsigned end = 0;
   for (unsigned bit = 1u << 29; top_p < 1.0f && bit > 0; bit >>= 1) {
@@ -29,7 +29,7 @@ KERNEL shape_logits(float *logits, const unsigned *targets, float *outside, unsi
     }
     if (block_sum(held, shared) >= enough) end |= bit;
   }
-  // Of the tokens of just this weight the lowest ids are kept: those before `last`, and `last`.
+  // Among the tokens of exactly this weight, those with ids up to `last` are kept.
   float above = 0.0f, ties = 0.0f;
   for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) {
     float weight = __expf(row[i]);
@@ -72,7 +72,7 @@ KERNEL token_stats(const float *logits, const unsigned *targets, float *log_prob
   for (unsigned i = threadIdx.x; i < vocabulary; i += blockDim.x) {
     float relative = row[i] - highest, weight = __expf(relative);
     mass += weight;
-    // 0 · −∞ is to be 0, as in the limit.
+    // 0 · −∞ counts as 0, its limit.
     if (weight > 0.0f || isnan(weight)) moment += weight * relative;
   }
   mass = block_sum(mass, shared);
@@ -96,12 +96,12 @@ KERNEL logits_backward(const float *logits, const unsigned *targets, const float
 }
 
 #define TILE 1024
-// Tiles of the largest vocabulary, 512 · 1024 tokens.
+// Tiles of the largest supported vocabulary, 512 · 1024 tokens.
 #define MAX_TILES 512
 
-// Draws one token a row from softmax(logits / temperature): the first whose running mass exceeds uniform · mass, in
-// order of id. At temperature 0 the most probable one, the lowest id among equals. The log-probability is a NaN if any
-// logit is not finite. A block has TILE threads.
+// Samples one token per row from softmax(logits / temperature): the first, in order of id, whose cumulative
+// mass exceeds uniform · mass. At temperature 0 the most probable one, ties by the lower id. The
+// log-probability is NaN if any logit is not finite. A block has TILE threads.
 KERNEL draw_tokens(const float *logits, const float *uniforms, unsigned *ids, float *log_probs, float *entropies,
                    unsigned vocabulary, float temperature) {
   __shared__ float shared[MAX_WARPS], tiles[MAX_TILES], weights[TILE];
@@ -139,7 +139,7 @@ KERNEL draw_tokens(const float *logits, const float *uniforms, unsigned *ids, fl
     mass += sum;
   }
   moment = block_sum(moment, shared);
-  // Thread 0 finds the tile; the last one, if rounding leaves a rest.
+  // Thread 0 finds the tile; it is the last one if rounding leaves a remainder.
   __shared__ unsigned tile_at;
   __shared__ float before;
   if (threadIdx.x == 0) {
@@ -159,7 +159,7 @@ KERNEL draw_tokens(const float *logits, const float *uniforms, unsigned *ids, fl
     float running = 0.0f;
     unsigned warp = 0;
     while (warp + 1 < MAX_WARPS && running + shared[warp] <= before) running += shared[warp++];
-    // Among weights of 0 none is taken: the last positive one stands in for what rounding left over.
+    // Tokens of weight 0 are never chosen: if rounding leaves a remainder, the last positive weight is taken.
     unsigned last = 0;
     for (unsigned i = warp * WARP; i < TILE; i++) {
       if (weights[i] <= 0.0f) continue;

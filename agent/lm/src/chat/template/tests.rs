@@ -1,4 +1,5 @@
-//! Single features; the root tests compare whole chats with transformers.
+//! Tests of single template features. Tests of whole chats against transformers are in
+//! `tests/it/transformers.rs`.
 
 use serde_json::json;
 
@@ -20,7 +21,7 @@ fn check(source: &str, value: Value, expected: &str) {
     assert_eq!(text.as_deref(), Ok(expected), "{source}");
 }
 
-// Expected texts are those of Python 3.11: `str(value)`, `json.dumps(value, ensure_ascii=False)`.
+// Expected texts are from Python 3.11: `str(value)`, `json.dumps(value, ensure_ascii=False)`.
 #[test]
 fn values_are_printed_as_python_prints_them() {
     for (value, printed) in [
@@ -76,7 +77,7 @@ fn methods_are_those_of_python() {
     check("{{ value.splitlines() }}", json!("a\r\nb\u{2028}\n"), "['a', 'b', '']");
     check("{{ value.removeprefix('a') }}{{ value.removesuffix('a') }}", json!("aba"), "baab");
     check("{{ value.lstrip('ab') }}{{ value[::-1] }}", json!("abc"), "ccba");
-    // A method goes before a key of the same name.
+    // A method has precedence over a key of the same name.
     check("{% for k, v in value.items() %}{{ k }}={{ v }};{% endfor %}", json!({"items": 1}), "items=1;");
     check("{{ value is sequence }}{{ value is mapping }}", json!({}), "TrueTrue");
 }

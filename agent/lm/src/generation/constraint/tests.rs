@@ -1,4 +1,4 @@
-//! Allowed and forbidden tokens; the probabilities of all turns sum to one.
+//! Allowed and forbidden tokens; the probabilities of all completions sum to one.
 
 use rand_chacha::rand_core::RngCore;
 use webshop_products::Seed;
@@ -84,8 +84,8 @@ fn only_admissible_turns_are_sampled() {
 
 #[test]
 fn probabilities_of_all_turns_sum_to_one() {
-    // Eight tokens, and words of a language that no tokenizer is needed for: 6 closes, 7 ends, and free
-    // text may not say 0, 5 or 7.
+    // Eight tokens, with completions that need no tokenizer: 6 closes, 7 ends, and free text must not contain
+    // 0, 5 or 7.
     let run = |closing: &[u32], min| FreeRun::new(closing.to_vec(), min, vec![0, 5, 7]).unwrap();
     let text = Arc::new(FreeText { opening: vec![1, 2], inside: run(&[6, 7], 1) });
     let completions = [vec![1, 3, 7], vec![1, 4, 4, 7], vec![2, 7], vec![2, 3, 7], vec![2, 7]];
@@ -101,7 +101,8 @@ fn probabilities_of_all_turns_sum_to_one() {
     }
 }
 
-/// Probability of all that can still be said, with logits that depend on how much was said.
+/// Total probability of all continuations of `state`; the logits depend on the number of tokens so far
+/// (`depth`).
 fn total(state: &ConstraintState<'_>, sampler: Sampler, depth: u64) -> f32 {
     if state.is_complete() {
         return 1.0;

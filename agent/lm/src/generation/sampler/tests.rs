@@ -1,4 +1,4 @@
-//! Distributions by hand, draws by count, and what is refused.
+//! Distributions computed by hand, frequencies of draws, and rejected settings.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn check(sampler: Sampler, allowed: Allowed<'_>, expected: [f32; 4]) {
 #[test]
 fn temperature_sharpens_and_flattens() {
     check(Sampler::UNTEMPERED, ALL, [0.4, 0.1, 0.3, 0.2]);
-    // Squares .16 .01 .09 .04 of sum .30.
+    // Squares .16 .01 .09 .04 with sum .30.
     check(sampler(0.5, 1.0), ALL, [16.0 / 30.0, 1.0 / 30.0, 9.0 / 30.0, 4.0 / 30.0]);
     check(Sampler::GREEDY, ALL, [1.0, 0.0, 0.0, 0.0]);
 }

@@ -7,16 +7,16 @@ use webshop_kernels::cpu::attention;
 use webshop_kernels::cpu::attention::{Heads, Sequences};
 use webshop_kernels::cpu::rope::Rope;
 
-/// What a backward pass needs of the forward pass.
+/// Output of a forward pass, and the values that the backward pass needs.
 #[derive(Clone, Debug)]
 pub struct Attended {
-    /// The result. `[T, H·D]`
+    /// The attention output. `[T, H·D]`
     pub out: Tensor,
-    /// Logarithms of the sums of the softmaxes. `[T, H]`
+    /// Logarithms of the softmax sums. `[T, H]`
     log_sums: Tensor,
 }
 
-/// Rows of q ‖ k ‖ v `[T, (H+2K)·D]`, before rotation, of `sequences`.
+/// Attention of rows of q ‖ k ‖ v `[T, (H+2K)·D]`, before rotation, of `sequences`.
 pub fn forward(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads, rope: &Rope) -> Result<Attended> {
     let n_tokens: usize = sequences.lengths.iter().sum();
     if qkv.dims() != [n_tokens, heads.qkv_width()] {
@@ -83,7 +83,7 @@ mod tests {
         for (n_heads, n_kv_heads) in [(2, 2), (4, 2), (3, 1)] {
             let heads = Heads { n_heads, n_kv_heads, head_dim: 4 };
             check_gradient(&[4, 1, 2], &[], heads);
-            // Two sequences with the first as their prefix, with a sequence of its own between them.
+            // Two sequences that continue the first one, with an independent sequence between them.
             check_gradient(&[4, 2, 1, 3], &[None, Some(0), None, Some(0)], heads);
         }
     }

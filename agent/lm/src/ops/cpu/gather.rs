@@ -1,11 +1,11 @@
-//! Picking rows: embeddings by token, hidden states by position.
+//! Gathering rows: embeddings by token, hidden states by position.
 
 use candle_core::{Result, Tensor, bail};
 
 use crate::ops::cpu::{read, tensor};
 use webshop_kernels::cpu::rows::add_rows;
 
-/// Rows `indices` of x `[R, H]`, in that order. `[N, H]`
+/// Rows `indices` of x `[R, H]`, in this order. `[N, H]`
 pub fn forward(x: &Tensor, indices: &[u32]) -> Result<Tensor> {
     let (n_rows, width) = x.dims2()?;
     if let Some(index) = indices.iter().find(|&&index| index as usize >= n_rows) {
@@ -20,7 +20,7 @@ pub fn forward(x: &Tensor, indices: &[u32]) -> Result<Tensor> {
     tensor(y, (indices.len(), width))
 }
 
-/// Adds the rows of dy `[N, H]` to the rows `indices` of `d_x` `[R, H]`, from the first to the last.
+/// Adds the rows of dy `[N, H]` to the rows `indices` of `d_x` `[R, H]`, in order.
 pub fn backward(indices: &[u32], d_y: &Tensor, d_x: &mut [f32]) -> Result<()> {
     let width = d_y.dim(1)?;
     read([d_y], |[d_y]| {

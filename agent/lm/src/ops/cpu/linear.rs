@@ -1,8 +1,9 @@
-//! `y = x Wᵀ`, optionally onto a bias for each column or a residual for each element.
+//! `y = x Wᵀ`, optionally plus a bias for each column or a residual for each element.
 //!
-//! The weight keeps the checkpoint's layout `[out, in]` and is read transposed without a copy. It may come
-//! in parts, one below the other, as q, k and v do that read the same rows: they are multiplied as one.
-//! Gradients: `dx = dy W`, `dW = dyᵀ x`, `d_bias` = sum of the rows of dy, `d_residual = dy`.
+//! The weight has the checkpoint's layout `[out, in]` and is read transposed without a copy. Several weights
+//! that multiply the same rows, such as those of q, k and v, can be given in parts, one below the other; they
+//! are multiplied as one. Gradients: `dx = dy W`, `dW = dyᵀ x`, `d_bias` = sum of the rows of dy,
+//! `d_residual = dy`.
 
 use candle_core::{Result, Tensor, bail};
 
@@ -12,7 +13,7 @@ use webshop_kernels::cpu::matmul::{Store, View};
 use webshop_kernels::cpu::rows::add_rows;
 use webshop_kernels::cpu::threads::Threads;
 
-/// What the product is added to.
+/// The initial value to which the product is added.
 #[derive(Clone, Copy, Debug)]
 pub enum Onto<'a> {
     /// Zero.
@@ -23,7 +24,7 @@ pub enum Onto<'a> {
     Residual(&'a Tensor),
 }
 
-/// (T, in, out) of a product, or an error that shows both shapes.
+/// (T, in, out) of a product, or an error with both shapes.
 fn sizes<const N: usize>(x: &Tensor, weights: [&Tensor; N]) -> Result<(usize, usize, usize)> {
     let (n_tokens, inputs) = x.dims2()?;
     let mut outputs = 0;
@@ -36,7 +37,7 @@ fn sizes<const N: usize>(x: &Tensor, weights: [&Tensor; N]) -> Result<(usize, us
     Ok((n_tokens, inputs, outputs))
 }
 
-/// x `[T, in]`, weights `[out, in]` with all outputs in order → `[T, out]`.
+/// Maps x `[T, in]` to `[T, out]`; the weights `[out, in]` together have all outputs, in order.
 pub fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) -> Result<Tensor> {
     let (n_tokens, inputs, outputs) = sizes(x, weights)?;
     let threads = Threads::for_width(inputs.min(outputs));
@@ -61,7 +62,7 @@ pub fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) ->
     tensor(y, (n_tokens, outputs))
 }
 
-/// (dx, dW of each weight, flat) from dy `[T, out]`.
+/// Returns (dx, dW of each weight, flat) for dy `[T, out]`.
 pub fn backward<const N: usize>(
     x: &Tensor,
     weights: [&Tensor; N],
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // (1, 2) against the rows (3, 4) and (5, 6): 11 and 17; onto (1, -1): 12 and 16.
+        // (1, 2) times the rows (3, 4) and (5, 6): 11 and 17; plus the bias (1, -1): 12 and 16.
         let x = tensor(vec![1.0, 2.0], (1, 2)).unwrap();
         let w = tensor(vec![3.0, 4.0, 5.0, 6.0], (2, 2)).unwrap();
         let b = tensor(vec![1.0, -1.0], 2).unwrap();
@@ -129,7 +130,7 @@ mod tests {
     #[test]
     fn parts_of_a_weight_are_one_weight() {
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-        // Parts that end within panels, and wide enough to be divided among threads.
+        // Parts that end within panels and are wide enough to be divided among threads.
         for (n_tokens, inputs, outputs) in [(3, 5, [33, 1, 30]), (2, 520, [300, 7, 290])] {
             let (x, d_y) = (wave(1, (n_tokens, inputs)), wave(4, (n_tokens, outputs.iter().sum::<usize>())));
             let parts = [0, 1, 2].map(|i| wave(5 + i, (outputs[i], inputs)));

@@ -1,10 +1,10 @@
 //! Log-probabilities of given tokens, without keeping the logits.
 //!
 //! From hidden rows h `[N, H]` and the head W `[V, H]`: `log p(target) = z_target − log Σ exp z` with
-//! `z = W h / T` within the nucleus of the [`Sampler`] that is scored under. Logits exist for [`CHUNK`] rows at a time
-//! (of a wide model [`WIDE_CHUNK`]), in the forward pass and again in the backward pass, where
-//! `dz = d / T (1[target] − p)`, `dh = dz W` and `dW = Σ dzᵀ h`. All of it in f32. The entropy of each distribution
-//! comes along as a number without a gradient.
+//! `z = W h / T` within the nucleus of the [`Sampler`]. Logits exist for [`CHUNK`] rows at a time
+//! ([`WIDE_CHUNK`] in a wide model), in the forward pass and again in the backward pass, where
+//! `dz = d / T (1[target] − p)`, `dh = dz W` and `dW = Σ dzᵀ h`. All values are f32. The entropy of each
+//! distribution is returned too, without a gradient.
 
 use candle_core::{Result, Tensor, bail};
 use rayon::prelude::*;
@@ -16,13 +16,13 @@ use webshop_kernels::cpu::rows::{RowStats, log_softmax_row, log_softmax_row_back
 use webshop_kernels::cpu::threads::Threads;
 use crate::generation::sampler::Sampler;
 
-/// Rows whose logits exist at the same time.
+/// Number of rows whose logits exist at the same time.
 const CHUNK: usize = 96;
-/// The same in a wide model, where the head is not kept packed but packed again for every chunk, in parts: a
-/// copy of 151,936 rows would take more memory than all activations.
+/// The same for a wide model. There the head is not kept packed but is packed in parts for every chunk: a
+/// packed copy of 151,936 rows would take more memory than all activations.
 const WIDE_CHUNK: usize = 192;
 
-/// The scores of the targets.
+/// Log-probabilities and statistics of the targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
     /// One for each target.
@@ -31,7 +31,7 @@ pub struct Scores {
     pub is_outside: Vec<bool>,
 }
 
-/// Rows whose logits exist at the same time under a head `[vocab_size, width]`.
+/// Number of rows whose logits exist at the same time, for a head `[vocab_size, width]`.
 pub fn rows_at_once(vocab_size: usize, width: usize) -> usize {
     Head::new(vocab_size, width).chunk
 }
@@ -47,8 +47,8 @@ fn check(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<(usize, us
     Ok((vocab_size, width))
 }
 
-/// Scores `targets[i]` as the token that follows row i of `hidden` `[N, H]` under the head `weight` `[V, H]` and the
-/// distribution of `sampler`, whose temperature is not 0.
+/// Scores `targets[i]` as the token that follows row i of `hidden` `[N, H]` under the head `weight` `[V, H]`
+/// and the distribution of `sampler`, whose temperature is not 0.
 pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampler) -> Result<Scores> {
     let (vocab_size, width) = check(hidden, weight, targets)?;
     let head = Head::new(vocab_size, width);
@@ -75,7 +75,7 @@ pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampl
     Ok(Scores { rows: scores.0, is_outside: scores.1 })
 }
 
-/// dh `[N, H]` from the gradients of the log-probabilities; dW is added to `d_weight` `[V, H]` if given.
+/// Returns dh `[N, H]` for the gradients of the log-probabilities; adds dW to `d_weight` `[V, H]` if given.
 pub fn backward(
     hidden: &Tensor,
     weight: &Tensor,
@@ -118,7 +118,7 @@ pub fn backward(
     tensor(d_hidden, hidden.shape())
 }
 
-/// The multiplication by the head of a model.
+/// The product of rows with the head of a model.
 struct Head {
     threads: Threads,
     chunk: usize,
@@ -130,12 +130,12 @@ impl Head {
         Self { threads, chunk: if threads == Threads::One { CHUNK } else { WIDE_CHUNK } }
     }
 
-    /// `weight` packed for all chunks, unless it is too large for that.
+    /// The packed `weight`, reused for all chunks; `None` if it is too large.
     fn packed(&self, weight: Right) -> Option<Packed> {
         (self.threads == Threads::One).then(|| Packed::new(weight))
     }
 
-    /// `out` = `rows` times `weight`, from its `packed` form if there is one.
+    /// Writes `rows` times `weight` to `out`, using `packed` if present.
     fn multiply(&self, out: &mut [f32], rows: View, weight: Right, packed: Option<&Packed>) {
         let n_cols = weight.size().1;
         match packed {
@@ -155,7 +155,7 @@ mod tests {
         scores.rows.iter().map(|row| row.log_prob).collect()
     }
 
-    /// Returns how many targets are outside of their nuclei.
+    /// Returns how many targets are outside their nuclei.
     fn check_gradient(n_rows: usize, sampler: Sampler) -> usize {
         let (h, w, d) = (wave(1, (n_rows, 3)), wave(2, (5, 3)), wave(3, n_rows));
         let targets: Vec<u32> = (0..n_rows as u32).map(|i| i * 3 % 5).collect();
@@ -184,13 +184,13 @@ mod tests {
     #[test]
     fn gradients_match_finite_differences_under_what_sampled() {
         assert_eq!(check_gradient(4, Sampler::new(0.7, 1.0).unwrap()), 0);
-        // Of the four targets some are in their nucleus and some are not.
+        // Some of the four targets are in their nucleus, some are not.
         assert_eq!(check_gradient(4, Sampler::new(0.9, 0.6).unwrap()), 2);
     }
 
     #[test]
     fn the_chunk_size_does_not_change_results() {
-        // 250 rows take three chunks; each row must equal the same row alone.
+        // 250 rows take three chunks; each row must equal the same row computed alone.
         let (h, w) = (wave(1, (250, 6)), wave(2, (9, 6)));
         let targets: Vec<u32> = (0..250).map(|i| (i * 5) % 9).collect();
         for sampler in [Sampler::UNTEMPERED, Sampler::new(0.8, 0.9).unwrap()] {

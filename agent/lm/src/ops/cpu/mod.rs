@@ -1,11 +1,12 @@
 //! The operations of the CPU backend on f32 tensors, each with its gradient written out.
 //!
-//! A file is one operation: [`linear`], [`rms_norm`], [`swiglu`], [`attention`], [`log_prob`] and [`gather`]. `forward`
-//! computes the output, `backward` the gradients of the inputs from that of the output. Both read tensors in place and call
-//! the kernels of [`webshop_kernels::cpu`].
+//! A file is one operation: [`linear`], [`rms_norm`], [`swiglu`], [`attention`], [`log_prob`] and [`gather`].
+//! `forward` computes the output, `backward` the gradients of the inputs from that of the output. Both read
+//! tensors in place and call the kernels of [`webshop_kernels::cpu`].
 //!
-//! candle's backward pass is used only for the loss: its fused `rms_norm`, `rope` and `softmax_last_dim` detach silently,
-//! and it accumulates gradients on one process-wide thread pool, which would serialize micro-batches.
+//! candle's backward pass is used only for the loss: its fused `rms_norm`, `rope` and `softmax_last_dim`
+//! detach silently, and it accumulates gradients on one process-wide thread pool, which would serialize
+//! micro-batches.
 
 pub mod attention;
 pub mod gather;
@@ -52,7 +53,8 @@ mod checks {
         tensor(values, shape).unwrap()
     }
 
-    /// Compares `gradients`, one for each of `inputs`, with differences of Σ `forward(inputs) · weights`.
+    /// Compares `gradients`, one for each of `inputs`, with central differences of Σ
+    /// `forward(inputs) · weights`.
     pub fn gradients_match<const N: usize>(
         inputs: [Tensor; N],
         weights: &Tensor,

@@ -27,8 +27,7 @@ pub fn forward(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
 
 /// (dx, d_gain) from dy `[T, H]`.
 ///
-/// Where x went on beside the norm as a residual, `d_residual` is the gradient that comes back along
-/// there; it is part of dx.
+/// If x also feeds a residual connection, `d_residual` is the gradient from there; it is added to dx.
 pub fn backward(
     x: &Tensor,
     weight: &Tensor,

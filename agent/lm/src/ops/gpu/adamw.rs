@@ -1,6 +1,6 @@
 //! The arithmetic of one AdamW step ("Decoupled Weight Decay Regularization", arXiv 1711.05101) on a device.
 //!
-//! The caller computes the coefficients: schedule, bias correction and clipping are not decided here.
+//! The caller computes the coefficients, including schedule, bias correction and clipping.
 //!
 //! ```text
 //! g = scale · gradient      m ← b₁ m + (1 − b₁) g      v ← b₂ v + (1 − b₂) g²
@@ -13,7 +13,7 @@ use crate::ops::gpu::{floats, launch, reference};
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 const THREADS: usize = 256;
-/// Most blocks of a pass over the values of a parameter.
+/// Maximum number of blocks of a pass over the values of a parameter.
 const BLOCKS: usize = 1024;
 
 /// The coefficients of a step, shared by all values of a parameter.

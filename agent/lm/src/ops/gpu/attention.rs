@@ -1,8 +1,8 @@
 //! Causal attention of many queries, by matrix products over blocks of queries.
 //!
-//! `softmax(q·k / √D) v`, where G query heads share a key head. Scores exist for [`QUERIES`] queries of one sequence at a
-//! time, so memory is linear in the number of tokens; the backward pass recomputes them. The matrix products are
-//! cuBLAS's; between them runs one kernel (`causal_softmax`, `softmax_backward`).
+//! `softmax(q·k / √D) v`, where G query heads share a key head. Scores exist for [`QUERIES`] queries of one
+//! sequence at a time, so memory is linear in the number of tokens; the backward pass recomputes them. The
+//! matrix products are cuBLAS's; between them runs one kernel (`causal_softmax`, `softmax_backward`).
 //!
 //! Shapes: n queries, the first at position `first`; H = K G query heads, K key heads, C keys.
 
@@ -12,7 +12,7 @@ use crate::ops::gpu::{launch, reference, wide};
 use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
-/// Queries whose scores exist at the same time.
+/// Number of queries whose scores exist at the same time.
 pub const QUERIES: usize = 1024;
 const THREADS: usize = 256;
 
@@ -123,8 +123,8 @@ fn joined(mut blocks: Vec<Tensor>) -> Result<Tensor> {
     }
 }
 
-/// Gradients with respect to q `[n, H D]`, k and v `[K, C, D]`, of a sequence that begins at position 0; d_out is
-/// `[n, H, D]` and may be a view.
+/// Gradients with respect to q `[n, H D]`, k and v `[K, C, D]`, of a sequence that begins at position 0;
+/// d_out is `[n, H, D]` and may be a view.
 pub fn backward(
     kernels: &Kernels,
     sequence: &Sequence,
@@ -142,7 +142,8 @@ fn backward_in_blocks(
     size: usize,
 ) -> Result<(Tensor, Tensor, Tensor)> {
     let (mut d_q, mut d_k, mut d_v) = (Vec::new(), None, None);
-    // From the last block, which sees all keys, to the first, so that later addends are never longer than the sum.
+    // From the last block, which attends to all keys, to the first, so that later addends are never longer
+    // than the sum.
     for block in sequence.blocks(heads, size)?.iter().rev() {
         let p = block.probabilities(kernels, heads)?;
         let d_out = by_head(&d_out.narrow(0, block.start, block.n_queries)?, heads)?; // [K, G b, D]
@@ -160,7 +161,7 @@ fn backward_in_blocks(
     Ok((joined(d_q)?, narrow(d_k)?, narrow(d_v)?))
 }
 
-/// Adds `[K, c, D]` to the first c keys of an f32 sum, or starts the sum.
+/// Adds `[K, c, D]` to the first c keys of an f32 sum, or initializes the sum.
 fn add_prefix(sum: &mut Option<Tensor>, addend: &Tensor) -> Result<()> {
     let (addend, seen) = (wide(addend)?, addend.dim(1)?);
     *sum = Some(match sum.take() {

@@ -1,8 +1,8 @@
 //! Attention of new tokens over a lane's KV cache.
 //!
-//! [`append`] adds the bias, rotates q and k and writes the cache in one kernel. [`attend`] then computes the attention of
-//! every new token. For few tokens a lane it splits the context among blocks (`attention_split`, `attention_combine`);
-//! many tokens of a lane go through [`crate::ops::gpu::attention`], one lane at a time.
+//! [`append`] adds the bias, rotates q and k and writes the cache in one kernel. [`attend`] then computes the
+//! attention of every new token. For few tokens a lane it splits the context among blocks (`attention_split`,
+//! `attention_combine`); many tokens of a lane go through [`crate::ops::gpu::attention`], one lane at a time.
 
 use std::ops::Range;
 
@@ -20,15 +20,16 @@ use webshop_kernels::gpu::launch::{Arg, Kernels, VECTOR_BYTES, count};
 const SPLIT_THREADS: usize = 128;
 /// Blocks that occupy a large GPU: four for each of 132 multiprocessors.
 const WANTED_BLOCKS: usize = 528;
-/// Fewest keys of a split.
+/// Minimum number of keys in a split.
 const KEYS_PER_SPLIT: usize = 64;
-/// With this many new tokens in a lane, matrix products are faster than one pass over the cache for each token.
+/// From this number of new tokens in a lane on, matrix products are faster than one pass over the cache per
+/// token.
 const MANY: usize = 16;
 
-/// The places of new tokens: on the host as runs, on the device as rows.
+/// Lanes and positions of new tokens: on the host as runs, on the device one entry per row.
 #[derive(Clone, Debug)]
 pub struct NewTokens {
-    /// (lane, positions), in the order of the rows.
+    /// (lane, positions) of each run, in row order.
     pub runs: Vec<(usize, Range<usize>)>,
     /// Lane of each row, on the device. `[M]`
     pub lanes: Tensor,
@@ -37,7 +38,7 @@ pub struct NewTokens {
 }
 
 impl NewTokens {
-    /// Rows for the positions of each run, concatenated.
+    /// One row for each position of each run.
     pub fn new(runs: Vec<(usize, Range<usize>)>, device: &Device) -> Result<Self> {
         let lanes: Vec<u32> =
             runs.iter().flat_map(|(lane, at)| at.clone().map(move |_| *lane as u32)).collect();
@@ -102,7 +103,8 @@ pub fn append(
     Ok(q)
 }
 
-/// The attention output of each new token over its lane up to itself. q `[M, H D]` → `[M, H D]`
+/// The attention output of each new token over its lane, up to and including the token. q `[M, H D]` →
+/// `[M, H D]`
 pub fn attend(
     kernels: &Kernels,
     q: &Tensor,

@@ -1,7 +1,7 @@
 //! Matrix products: cuBLAS on a GPU, candle's `gemm` on the CPU.
 //!
-//! `y = x Wᵀ` keeps the compute dtype. Logits and gradients of weights need f32 results from bf16 operands: [`product`]
-//! accumulates and stores in f32.
+//! `y = x Wᵀ` keeps the compute dtype. Logits and gradients of weights need f32 results from bf16 operands:
+//! [`product`] accumulates and stores in f32.
 
 use candle_core::{Result, Tensor};
 
@@ -9,7 +9,7 @@ use crate::ops::gpu::{floats, launch_grid, reference};
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::matmul::Store;
 
-/// Rows that one thread sums.
+/// Number of rows that one thread sums.
 const ROWS_EACH: usize = 256;
 /// Threads of a block of `column_sums`.
 const THREADS: usize = 128;

@@ -1,8 +1,8 @@
 //! Operations over the vocabulary: logits, log-probabilities of targets and their gradient, sampling.
 //!
-//! `log p(target) = z_target − log Σ exp z` with `z = W h / T` over the tokens of the sampler's nucleus, as in
-//! [`crate::ops::cpu::log_prob`]. Logits are f32. They are computed for a chunk of rows of at most [`LIMIT_BYTES`] at a
-//! time, and once more in the backward pass.
+//! `log p(target) = z_target − log Σ exp z` with `z = W h / T` over the tokens of the sampler's nucleus, as
+//! in [`crate::ops::cpu::log_prob`]. Logits are f32. They are computed for a chunk of rows of at most
+//! [`LIMIT_BYTES`] at a time, and once more in the backward pass.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -13,12 +13,12 @@ use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::matmul::Store;
 use crate::generation::sampler::Sampler;
 
-/// Most bytes of the logits of a chunk.
+/// Maximum size of the logits of a chunk, in bytes.
 const LIMIT_BYTES: usize = 512 << 20;
-/// Most rows of a chunk; a grid has at most 65,535 blocks in its second dimension.
+/// Maximum number of rows of a chunk; a grid has at most 65,535 blocks in its second dimension.
 const LIMIT_ROWS: usize = 32_768;
 const THREADS: usize = 512;
-/// Threads of `draw_tokens`, as in its source.
+/// Threads of a block of `draw_tokens`, as in its source.
 const DRAW_THREADS: usize = 1024;
 /// Largest vocabulary that `draw_tokens` supports.
 const DRAW_LIMIT: usize = 512 * DRAW_THREADS;
@@ -55,13 +55,13 @@ pub fn logits(kernels: &Kernels, hidden: &Tensor, head: &Tensor) -> Result<Tenso
     Ok(out)
 }
 
-/// Rows of a chunk.
+/// Number of rows in a chunk.
 fn rows_at_once(head: &Tensor) -> Result<usize> {
     Ok((LIMIT_BYTES / (head.dim(0)? * DType::F32.size_in_bytes())).clamp(1, LIMIT_ROWS))
 }
 
-/// Scores `targets[i]` (u32, `[N]`) as the token after row i of `hidden` `[N, H]`, under the head `[V, H]` and the
-/// distribution of `sampler`, whose temperature must not be 0.
+/// Scores `targets[i]` (u32, `[N]`) as the token after row i of `hidden` `[N, H]`, under the head `[V, H]`
+/// and the distribution of `sampler`, whose temperature must not be 0.
 pub fn forward(
     kernels: &Kernels,
     (hidden, head): (&Tensor, &Tensor),
@@ -194,8 +194,9 @@ pub struct Draws {
     pub entropy: Tensor,
 }
 
-/// Draws from softmax(logits / temperature): the first token in id order whose cumulative mass exceeds
-/// `uniform · total mass`. At temperature 0 the most probable token, ties by the lower id. Writes the ids to `ids`.
+/// Samples from softmax(logits / temperature): the first token in id order whose cumulative mass exceeds
+/// `uniform · total mass`. At temperature 0 the most probable token, ties by the lower id. Writes the ids to
+/// `ids`.
 pub fn draw(
     kernels: &Kernels,
     logits: &Tensor,

@@ -1,12 +1,14 @@
 //! The operations of the GPU backend, on any candle device.
 //!
-//! A file is one operation, as in [`crate::ops::cpu`], and contains the launches of its custom kernels (`gpu/cuda/*.cu` in
-//! `webshop-kernels`). With [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), or if a kernel does not support the sizes, an operation calls its
-//! [`reference`] implementation. [`reference_check`] compares the two.
+//! A file is one operation, as in [`crate::ops::cpu`], and contains the launches of its custom kernels
+//! (`gpu/cuda/*.cu` in `webshop-kernels`). With
+//! [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), or if a kernel does not support
+//! the sizes, an operation calls its [`reference`] implementation. [`reference_check`] compares the two.
 //!
-//! Activations `x` are in the compute dtype (f32 or bf16); gradients of weights, log-probabilities and reductions are
-//! f32. Both implementations compute in f32 internally. candle's history is not used: every gradient is written out. Only
-//! [`adamw::sum_of_squares`] and the reference implementation of the nucleus wait for the device.
+//! Activations `x` are in the compute dtype (f32 or bf16); gradients of weights, log-probabilities and
+//! reductions are f32. Both implementations compute in f32 internally. candle's autograd is not used: every
+//! gradient is written out. Only [`adamw::sum_of_squares`] and the reference implementation of the nucleus
+//! wait for the device.
 
 pub mod linear;
 pub mod rms_norm;
@@ -47,7 +49,7 @@ fn launch_grid(
     launcher.launch(&Launch { kernel, grid, threads, args })
 }
 
-/// Threads that share a row of `width` values, one vector a thread.
+/// Number of threads for a row of `width` values, one vector per thread.
 fn threads_for(width: usize, dtype: DType) -> usize {
     let vectors = width * dtype.size_in_bytes() / VECTOR_BYTES;
     vectors.next_multiple_of(32).clamp(32, 256)

@@ -1,7 +1,7 @@
 //! Applies temperature and nucleus to logits, by the rule of [`crate::generation::sampler`].
 //!
-//! The kernel finds the smallest weight of the nucleus by bisection over its bits instead of sorting: positive floats are
-//! ordered as their bit patterns.
+//! The kernel finds the smallest weight of the nucleus by bisection over its bits instead of sorting:
+//! positive floats have the same order as their bit patterns.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -11,8 +11,9 @@ use crate::generation::sampler::Sampler;
 
 const THREADS: usize = 512;
 
-/// Logits `[N, V]` whose softmax is the distribution of `sampler` with each row's target added to the nucleus, and 1 for
-/// each target outside the nucleus, else 0. `[N]` The custom kernel overwrites `logits`.
+/// Returns logits `[N, V]` whose softmax is the distribution of `sampler`, with the target of each row added
+/// to the nucleus, and a vector `[N]` that is 1 for each target outside the nucleus, else 0. The custom
+/// kernel overwrites `logits`.
 pub fn shaped(
     kernels: &Kernels,
     logits: Tensor,

@@ -1,8 +1,10 @@
-//! Reference implementations: every GPU operation made of candle's operations.
+//! Reference implementations: every GPU operation composed of candle's operations.
 //!
-//! They run on any candle device, serve models with [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), and are what
-//! [`reference_check`](super::reference_check) compares the custom kernels with. Each computes in f32 and rounds its result
-//! to the dtype of its input, as the kernels do. Functions that accumulate change their last argument in place.
+//! They run on any candle device. Models with
+//! [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference) use them, and
+//! [`reference_check`](super::reference_check) compares the custom kernels with them. Each computes in f32
+//! and rounds its result to the dtype of its input, as the kernels do. Functions that accumulate change their
+//! last argument in place.
 
 use candle_core::{D, DType, Result, Tensor};
 
@@ -24,7 +26,8 @@ pub fn product(a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()>
     }
 }
 
-/// The addends of [`column_sums`](super::linear::column_sums): `d_y`, multiplied by x · inverse if these are given.
+/// The addends of [`column_sums`](super::linear::column_sums): `d_y`, multiplied by x · inverse if these are
+/// given.
 pub fn column_addends(d_y: &Tensor, weights: Option<(&Tensor, &Tensor)>) -> Result<Tensor> {
     match weights {
         Some((x, inverses)) => (wide(d_y)? * wide(x)?)?.broadcast_mul(&inverses.unsqueeze(1)?),
@@ -53,7 +56,8 @@ pub fn softmax_backward(p: &Tensor, d_p: &Tensor, scale: f32) -> Result<Tensor> 
     d_scores?.to_dtype(dtype)
 }
 
-/// Applies bias and rotary positions to rows of `q ‖ k ‖ v`, writes k and v to the cache and returns q. `[M, H D]`
+/// Applies bias and rotary positions to rows of `q ‖ k ‖ v`, writes k and v to the cache and returns q.
+/// `[M, H D]`
 pub fn append(
     qkv: &Tensor,
     bias: &Tensor,
@@ -96,7 +100,7 @@ pub fn token_stats(logits: &Tensor, targets: &Tensor) -> Result<TargetStats> {
     })
 }
 
-/// Draws one token a row; see [`log_prob::draw`](super::log_prob::draw).
+/// Samples one token per row; see [`log_prob::draw`](super::log_prob::draw).
 pub fn draw(logits: &Tensor, uniforms: &Tensor, temperature: f32, ids: &Tensor) -> Result<Draws> {
     // NaN for a row with a logit that is not finite, else 0.
     let poison = (logits * 0.0)?.sum(D::Minus1)?; // [B]
@@ -107,7 +111,7 @@ pub fn draw(logits: &Tensor, uniforms: &Tensor, temperature: f32, ids: &Tensor) 
     let scaled = (logits / f64::from(temperature))?;
     let weights = scaled.broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?.exp()?;
     let wanted = (uniforms * weights.sum(D::Minus1)?)?.unsqueeze(1)?; // [B, 1]
-    // The drawn token is the first whose running mass exceeds the wanted one.
+    // The sampled token is the first whose cumulative mass exceeds `wanted`.
     let passed = weights.cumsum(D::Minus1)?.broadcast_le(&wanted)?.to_dtype(DType::F32)?.sum(D::Minus1)?;
     let last = (logits.dim(1)? - 1) as f64;
     ids.slice_set(&passed.clamp(0.0, last)?.to_dtype(DType::U32)?, 0, 0)?;

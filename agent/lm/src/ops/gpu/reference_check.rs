@@ -1,7 +1,7 @@
 //! Comparison of every kernel with its reference implementation, on the same inputs and device.
 //!
-//! [`compare`] runs each operation of [`crate::ops::gpu`] with both and returns the relative distances. Tests call it with the
-//! emulated kernels, the GPU check with the real ones.
+//! [`compare`] runs each operation of [`crate::ops::gpu`] with both and returns the relative distances. Tests
+//! call it with the emulated kernels, the GPU benchmark with the compiled ones.
 
 use std::ops::Range;
 
@@ -28,11 +28,12 @@ use crate::generation::sampler::Sampler;
 pub struct ReferenceCheck {
     /// The operation.
     pub name: &'static str,
-    /// ‖kernel − reference‖ / ‖reference‖, the largest over the operation's results; infinite if one is not finite.
+    /// ‖kernel − reference‖ / ‖reference‖, the largest over the operation's results; infinite if one is not
+    /// finite.
     pub error: f64,
 }
 
-/// The sizes that are compared.
+/// The sizes used for the comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckSizes {
     pub(crate) heads: Heads,
@@ -84,7 +85,7 @@ impl Inputs {
     }
 }
 
-/// What an operation makes of the inputs with given kernels.
+/// The results of an operation on the inputs, with the given kernels.
 type Operation = fn(&Kernels, &Inputs) -> Result<Vec<Tensor>>;
 
 const OPERATIONS: [(&str, Operation); 13] = [
@@ -165,7 +166,7 @@ fn cache(on: &Inputs, lanes: usize) -> Result<LayerCache> {
     Ok(LayerCache { keys: on.wave(8, shape)?, values: on.wave(9, shape)? })
 }
 
-/// A lane with nothing yet, one that is full in the end, and one in between, out of order.
+/// An empty lane, one that becomes full, and one in between, out of order.
 fn runs(capacity: usize) -> Vec<(usize, Range<usize>)> {
     vec![(2, 0..1), (0, capacity - 3..capacity), (1, capacity / 2..capacity / 2 + 2)]
 }
@@ -282,7 +283,8 @@ mod tests {
     use super::*;
     use webshop_kernels::gpu::emulated;
 
-    /// Compares emulated kernels with the reference implementations, at sizes that leave remainders.
+    /// Compares emulated kernels with the reference implementations, at sizes that are not multiples of the
+    /// blocks.
     fn check(dtype: DType, head_dim: usize, group: usize, tolerance: f64) {
         let heads = Heads { n_heads: 2 * group, n_kv_heads: 2, head_dim };
         let sizes = CheckSizes { heads, hidden: 40, inner: 72, vocab_size: 1050, tokens: 19, capacity: 150 };
@@ -300,7 +302,7 @@ mod tests {
 
     #[test]
     fn kernels_equal_their_references_in_bf16() {
-        // A bf16 has 8 bits: rounding once is off by up to 2⁻⁹ = 0.002.
+        // A bf16 has 8 significant bits: one rounding changes a value by up to 2⁻⁹ = 0.002 of it.
         check(DType::BF16, 64, 7, 4e-3);
         check(DType::BF16, 8, 2, 4e-3);
     }

@@ -9,7 +9,8 @@ use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// `x + delta` and its RMSNorm. All `[T, H]`, gain `[H]`.
 ///
-/// The sum is rounded to the compute dtype before it is normalized, so that both results come from the same values.
+/// The sum is rounded to the compute dtype before it is normalized, so that both results come from the same
+/// values.
 pub fn add_forward(
     kernels: &Kernels,
     x: &Tensor,
@@ -55,8 +56,8 @@ pub fn forward(kernels: &Kernels, x: &Tensor, gain: &Tensor, eps: f32) -> Result
     Ok(out)
 }
 
-/// The gradient of x: through the norm (`d_out`) and through the residual connection (`d_residual`). Adds the gradient of
-/// the gain to `d_gain` `[H]`, f32.
+/// The gradient of x: through the norm (`d_out`) and through the residual connection (`d_residual`). Adds the
+/// gradient of the gain to `d_gain` `[H]`, f32.
 pub fn backward(
     kernels: &Kernels,
     x: &Tensor,

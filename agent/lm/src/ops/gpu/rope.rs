@@ -1,5 +1,5 @@
-//! Rotary position embedding of rows of `q ‖ k ‖ v`, fused with the bias of their projection. The formula is in
-//! [`webshop_kernels::cpu::rope`].
+//! Rotary position embedding of rows of `q ‖ k ‖ v`, fused with the bias of their projection. The formula is
+//! in [`webshop_kernels::cpu::rope`].
 
 use candle_core::{Device, Result, Tensor};
 
@@ -8,7 +8,7 @@ use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::rope::Rope;
 
-/// Threads of a row.
+/// Number of threads for a row.
 pub(super) const THREADS: usize = 128;
 
 /// Cosines and sines of every position on a device. `[P, D/2]`, f32
@@ -49,7 +49,7 @@ pub fn forward(
     rotate(kernels, qkv, Some(bias), positions, table, heads, Direction::Forward)
 }
 
-/// The gradient of the rows before rotation, which is also that before the bias.
+/// The gradient with respect to the rows before rotation, which is also that before the bias.
 pub fn backward(
     kernels: &Kernels,
     d_rotated: &Tensor,

@@ -7,7 +7,7 @@ use webshop_kernels::gpu::launch::{Arg, Kernels, VECTOR_BYTES, count};
 
 const THREADS: usize = 256;
 
-/// Blocks for one thread a vector of `x`.
+/// Number of blocks, with one thread for each vector of `x`.
 fn n_blocks(x: &Tensor) -> usize {
     (x.elem_count() * x.dtype().size_in_bytes() / VECTOR_BYTES).div_ceil(THREADS)
 }

@@ -1,10 +1,10 @@
-//! Files as they are published and as transformers 5 writes them, and files that are refused.
+//! Configurations as published and as written by transformers 5, and rejected ones.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// The fields of a published 0.5B checkpoint, values shortened where they do not matter here.
+/// The fields of a published 0.5B checkpoint, with values shortened if the tests do not use them.
 const PUBLISHED: &str = r#"{
     "architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 151643,
     "eos_token_id": 151645, "hidden_act": "silu", "hidden_size": 896, "initializer_range": 0.02,
@@ -15,7 +15,7 @@ const PUBLISHED: &str = r#"{
     "use_cache": true, "use_sliding_window": false, "vocab_size": 151936
 }"#;
 
-/// What `save_pretrained` of transformers 5.23 writes for a small model.
+/// Written by `save_pretrained` of transformers 5.23 for a small model.
 const OF_TRANSFORMERS_5: &str = r#"{
     "architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": null,
     "dtype": "float32", "eos_token_id": null, "hidden_act": "silu", "hidden_size": 8,
@@ -46,7 +46,7 @@ fn the_base_inside_rope_parameters_is_written_beside_them_too() {
     assert_eq!(serde_json::to_value(&config).unwrap(), expected);
 }
 
-/// Reads [`OF_TRANSFORMERS_5`] with some fields replaced, or taken away if null.
+/// Reads [`OF_TRANSFORMERS_5`] with some fields replaced, or removed if the replacement is null.
 fn changed(fields: Value) -> Qwen2Config {
     let mut json: Value = serde_json::from_str(OF_TRANSFORMERS_5).unwrap();
     let object = json.as_object_mut().unwrap();
@@ -78,7 +78,7 @@ fn plain_rotary_positions_are_known_in_every_spelling() {
     serde_json::from_str::<Qwen2Config>(&nulls).unwrap().validate().unwrap();
 }
 
-/// Expects every one of `named` in the message that refuses the configuration.
+/// Expects an error whose message contains every one of `named`.
 fn check_refusal(config: &Qwen2Config, named: &[&str]) {
     let message = config.validate().unwrap_err().to_string();
     for named in named {

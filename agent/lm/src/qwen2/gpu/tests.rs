@@ -1,4 +1,5 @@
-//! The GPU backend compared with the CPU backend, on the CPU: with reference kernels and with emulated CUDA kernels.
+//! The GPU backend compared with the CPU backend, on the CPU: with reference implementations and with
+//! emulated CUDA kernels.
 
 use candle_core::{DType, Device, Tensor};
 use webshop_products::Seed;
@@ -27,7 +28,7 @@ fn tiny((n_heads, n_kv_heads): (usize, usize), tied: bool) -> Qwen2 {
         ..Qwen2Config::small(37)
     };
     let model = Qwen2::random(&config, Seed(3)).unwrap();
-    // Zero biases and unit gains would hide a mistake in either.
+    // Zero biases and unit gains would hide an error in either.
     for (name, var) in model.parameters().iter().filter(|(_, var)| var.rank() == 1) {
         let values = (0..var.elem_count()).map(|i| ((i * 5 + name.len()) % 11) as f32 * 0.1 + 0.2);
         var.set(&Tensor::from_iter(values, &Device::Cpu).unwrap()).unwrap();
@@ -39,7 +40,7 @@ fn compute(dtype: ComputeDtype) -> Compute {
     Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Custom).unwrap()
 }
 
-/// The model with the reference kernels and with the emulated custom kernels.
+/// The model with reference implementations and with emulated custom kernels.
 fn both(model: &Qwen2) -> [DeviceModel; 2] {
     let reference = DeviceModel::new(model, &compute(ComputeDtype::F32)).unwrap();
     let heads = model.config().heads();
@@ -67,7 +68,7 @@ fn decoding_equals_the_cpu_backend() {
         for device in both(&model) {
             let mut theirs = KvCache::new(model.config(), 3, 64);
             let mut ours = DeviceCache::new(&device, 3, 64).unwrap();
-            // Single tokens, a few, and so many that a lane goes through matrix products; lanes out of order.
+            // Single tokens, a few, and so many that matrix products are used; lanes out of order.
             for (round, lengths) in [[3, 1, 17], [1, 1, 1], [20, 2, 1], [1, 9, 1]].into_iter().enumerate() {
                 let texts: Vec<(usize, Vec<u32>)> = [2, 0, 1]
                     .into_iter()
@@ -106,7 +107,7 @@ fn the_chunk_size_of_a_prefill_does_not_change_logits() {
     }
 }
 
-/// Two sequences, scored at most of their positions, out of order and once twice.
+/// Two sequences, scored at most of their positions, out of order and one position twice.
 fn scored_positions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
     let ids = ids(31, 3);
     let positions: Vec<u32> = (0..30).rev().filter(|&p| p != 19 && p != 4).chain([7]).collect();
@@ -204,7 +205,7 @@ fn bf16_is_close_to_f32() {
         .unwrap();
     let ours = log_prob.to_vec1::<f32>().unwrap();
     assert_ne!(ours, expected);
-    // Two layers of products rounded to 8 bits, on logits of size 10.
+    // Two layers of products rounded to 8 significant bits, on logits of size 10.
     close(&ours, &expected, 0.15, "bf16");
 }
 

@@ -33,7 +33,8 @@ fn logits_do_not_depend_on_other_lanes() {
     let steps: Vec<LaneTokens> = (0..17).map(|lane| LaneTokens { lane, ids: &[7] }).collect();
     let together = decoder.decode(&mut together, &steps).unwrap();
     for (lane, prompt) in prompts.iter().enumerate() {
-        // Alone, in another lane, and with the prompt in two parts where there are two.
+        // Each sequence alone, in another lane, and with its prompt in two parts if it has two tokens or
+        // more.
         let mut alone = KvCache::new(model.config(), 3, 70);
         for part in [&prompt[..prompt.len() / 2], &prompt[prompt.len() / 2..], &[7]] {
             if !part.is_empty() {
@@ -109,7 +110,7 @@ fn the_chunks_of_a_long_prefill_do_not_change_logits() {
             let mut start = 0;
             let mut last = None;
             for part in parts {
-                // Another lane reads beside it, so that chunks begin elsewhere.
+                // Another lane reads at the same time, so that chunks start at other positions.
                 let lanes = [
                     LaneTokens { lane: 1, ids: &ids[..100] },
                     LaneTokens { lane: 0, ids: &ids[start..start + part] },
@@ -123,7 +124,7 @@ fn the_chunks_of_a_long_prefill_do_not_change_logits() {
         };
         let whole = read(&[650]);
         assert_eq!(read(&[1, 255, 257, 137]), whole);
-        // Against the packed pass, which knows no chunks.
+        // Expected: the packed pass, which does not use chunks.
         let truth = packed_logits(&model, &ids, &[650]);
         assert_close(&whole, &truth[649], 1e-4, "a long text");
     }
