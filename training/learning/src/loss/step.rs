@@ -238,6 +238,6 @@ mod tests {
         })
         .unwrap();
         let error = cpu.step(gradients, Stride { lr: 0.1, grad_clip: 0.0 }).unwrap_err().to_string();
-        assert!(error.contains("the other engine"), "{error}");
+        assert!(error.contains("another backend"), "{error}");
     }
 }
