@@ -1,20 +1,21 @@
-//! Reading copy_tasks: to say what stands on the page, with words that mean nothing.
+//! Copy tasks: sequences of random tokens whose continuation must be copied from the context.
 //!
-//! To read `rubber lining` off a title when a `rubber sole` is wanted, a transformer needs an induction head
-//! (Olsson et al., "In-context Learning and Induction Heads", arXiv 2209.11895): find the word here, say the
-//! word after it. In demonstrations that is a rare need, and guessing from the words of the page pays nearly as
-//! well. In an copy_task it is the only way:
+//! To copy `rubber lining` from a title although the goal asks for a `rubber sole`, a transformer needs an
+//! induction head (Olsson et al., "In-context Learning and Induction Heads", arXiv 2209.11895): find an
+//! earlier occurrence of the current token and predict the token that followed it. Demonstrations rarely
+//! require it, and guessing from the words of the page has nearly the same loss. In a copy task nothing else
+//! works:
 //!
 //! ```text
 //! copying   a b c d … filler a ▸b ▸c ▸d …
 //! reading   filler a₁b₁ a₂b₂ a₃b₃ filler a₃b₁ a₁b₂ a₂b₃ filler a₂ ▸b₃ a₁ ▸b₂ a₃ ▸b₁
-//!                  └ what is wanted       └ what is there
+//!                  └ list of the goal     └ list of the page
 //! ```
 //!
-//! Only the words marked ▸ are learned. Half of the copy_tasks of a step are of each kind: copying has many learned
-//! words and comes first, and reading, whose lists deal the second words anew and which is about the last list,
-//! follows within some hundred steps. All words are drawn without repetition from the whole vocabulary, so that
-//! nothing can be known by heart, and rare words are met as often as common ones.
+//! Only the tokens marked ▸ have a loss. Half of the copy tasks of a step are of each kind. Copying has many
+//! target tokens and is learned first; reading, which pairs the tokens anew in each list and asks for the
+//! pairs of the last one, is learned some hundred steps later. All tokens are drawn without repetition from
+//! the whole vocabulary, so that nothing can be memorized and rare tokens occur as often as common ones.
 
 use rand::Rng;
 use webshop_lm::BpeTokenizer;
@@ -22,16 +23,16 @@ use webshop_products::{Purpose, Seed};
 
 use crate::data::trajectory::Trajectory;
 
-/// The fewest and the most words that are copied.
+/// Range of the number of copied tokens.
 const COPIED: (u64, u64) = (16, 40);
-/// The fewest and the most pairs in a list.
+/// Range of the number of pairs in a list.
 const PAIRS: (u64, u64) = (2, 8);
-/// The fewest and the most lists, the wanted one included.
+/// Range of the number of lists, the list of the goal included.
 const LISTS: (u64, u64) = (2, 4);
-/// The fewest and the most words of filler in one place.
+/// Range of the number of filler tokens in one place.
 const FILLER: (u64, u64) = (1, 16);
 
-/// Draws copy_tasks over the ordinary words of a tokenizer.
+/// Draws copy tasks over the tokens of a tokenizer that are not special.
 #[derive(Clone, Debug)]
 pub struct CopyTasks {
     words: Vec<u32>,
@@ -39,14 +40,14 @@ pub struct CopyTasks {
 }
 
 impl CopyTasks {
-    /// CopyTasks over every token of `tokenizer` that is not special.
+    /// Copy tasks over every token of `tokenizer` that is not special.
     pub fn new(tokenizer: &BpeTokenizer, seed: Seed) -> Self {
         let special = tokenizer.special_ids();
         let words = (0..tokenizer.vocab_size() as u32).filter(|id| !special.contains(id)).collect();
         Self { words, seed }
     }
 
-    /// The `n` copy_tasks of `step`.
+    /// The `n` copy tasks of `step`.
     pub fn batch(&self, step: u64, n: usize) -> Vec<Trajectory> {
         (0..n as u64).map(|place| self.draw(step, place)).collect()
     }
@@ -90,7 +91,7 @@ impl CopyTasks {
         copy_task
     }
 
-    /// `n` different words.
+    /// `n` different tokens.
     fn words(&self, n: usize, rng: &mut impl Rng) -> Vec<u32> {
         let mut words = self.words.clone();
         shuffle(&mut words, n, rng);
@@ -103,7 +104,7 @@ fn between((low, high): (u64, u64), rng: &mut impl Rng) -> usize {
     rng.random_range(low..=high) as usize
 }
 
-/// Puts a uniform draw without repetition into the first `n` places of `list`, which has at least as many.
+/// Fills the first `n` places of `list` with a uniform draw from it without repetition.
 fn shuffle<T>(list: &mut [T], n: usize, rng: &mut impl Rng) {
     for at in 0..n.min(list.len()) {
         let other = rng.random_range(at as u64..list.len() as u64) as usize;
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_of_the_beginning() {
+    fn copying_repeats_the_beginning() {
         for copy_task in copy_tasks().batch(5, 50).iter().step_by(2) {
             let n = copy_task.n_sampled() + 1;
             let (page, copy) = copy_task.ids.split_at(copy_task.ids.len() - n);
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_stands_in_the_last_list() {
+    fn reading_targets_are_pairs_of_the_last_list() {
         let mut differing = 0;
         for copy_task in copy_tasks().batch(5, 100).iter().skip(1).step_by(2) {
             let n_read = copy_task.n_sampled();
@@ -143,17 +144,17 @@ mod tests {
             assert_eq!(last.len(), n_read);
             for pair in read.chunks_exact(2) {
                 assert!(last.contains(&(pair[0], pair[1])));
-                // Where the first word stood before, something else may have followed.
+                // In an earlier list, another token may have followed the first one.
                 let first = lists.iter().position(|id| *id == pair[0]).expect("a word of every list");
                 differing += usize::from(lists[first + 1] != pair[1]);
             }
             assert_eq!(copy_task.sampled[lists.len()..], [false, true].repeat(n_read));
         }
-        assert!(differing > 50, "{differing} readings differ from what was wanted");
+        assert!(differing > 50, "{differing} readings differ from the first list");
     }
 
     #[test]
-    fn an_exercise_has_an_address() {
+    fn a_copy_task_depends_on_step_and_position_only() {
         assert_eq!(copy_tasks().batch(5, 4), copy_tasks().batch(5, 4));
         assert_ne!(copy_tasks().batch(5, 4), copy_tasks().batch(6, 4));
         assert_eq!(copy_tasks().batch(5, 4)[..2], copy_tasks().batch(5, 2)[..]);

@@ -1,11 +1,11 @@
-//! Cloning: demonstrations as trajectories, and the loss that imitates them.
+//! Cloning: demonstrations as trajectories, and their loss.
 //!
-//! A demonstration is an episode of the [`Expert`] read through the same [`CompactRenderer`] as a rollout
-//! and laid down as a [`Trajectory`], so that the model is trained on exactly the contexts it will meet.
-//! Each draw is addressed by (step, position in the batch): which goal, and whether the customer is careful
-//! or hasty. Most careful episodes shown are such that a candidate is refused for what its title says: to read
-//! that, and not what was wanted, pays on those only, and is not learned where they are few. The loss is the
-//! mean negative log-likelihood over the agent's tokens of the batch.
+//! A demonstration is an episode of the [`Expert`], rendered by the same [`CompactRenderer`] as a rollout and
+//! stored as a [`Trajectory`], so that the model is trained on exactly the contexts of its rollouts. A draw
+//! depends on the seed and on (step, position in the batch), which decide the goal and the [`ExpertKind`].
+//! Most of the thinking expert's episodes in a batch reject a candidate because of its title: copying from
+//! the title instead of the goal reduces the loss on these episodes only, and is not learned if they are
+//! rare. The loss is the mean negative log-likelihood over the agent's tokens of the batch.
 
 use rand::Rng;
 use rayon::prelude::*;
@@ -21,34 +21,35 @@ use crate::data::task_set::TaskSet;
 use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
-/// Goals tried for one place in a batch; a goal can lack a demonstration that fits, or one that tells as much as
-/// was asked for. The last that fits is taken; a place without any is left empty.
+/// Goals drawn at most for one place in a batch. A goal can lack a demonstration that fits into the context,
+/// or that rejects a candidate when one is needed. The last one that fits is used; a place without any stays
+/// empty.
 const DRAWS: u64 = 8;
 
 /// Draws demonstrations from the training goals.
 #[derive(Clone, Debug)]
 pub struct Demonstrations<'a> {
-    /// Where the goals are.
+    /// The shops and training goals.
     pub task_set: &'a TaskSet,
-    /// What text becomes.
+    /// The tokenizer.
     pub tokenizer: &'a BpeTokenizer,
-    /// Who tells them in a chat; `None` in the plain prompt format.
+    /// Renders demonstrations in a chat format; `None` in the compact prompt format.
     pub chat: Option<DemonstrationRenderer<'a>>,
-    /// How pages are read.
+    /// How prompts of the compact format show pages.
     pub prompt: PromptConfig,
-    /// Tokens of the longest demonstration; what is longer is not shown.
+    /// Largest number of tokens of a sequence; longer demonstrations are not used.
     pub max_context: usize,
-    /// Share of episodes told by the thinking expert, 0 to 1.
+    /// Share of episodes by the thinking expert, 0 to 1.
     pub thinking_share: f64,
-    /// Share of those for which goals are drawn until one is met whose episode refuses a candidate by its title, 0 to 1.
+    /// Share of the thinking expert's episodes, 0 to 1, for which goals are drawn until the episode rejects a
+    /// candidate by its title.
     pub rejection_share: f64,
     /// The run's seed.
     pub seed: Seed,
 }
 
 impl Demonstrations<'_> {
-    /// The batch of `step`: up to `n` trajectories; fewer only if a place found no demonstrable goal in
-    /// several draws.
+    /// The batch of `step`: `n` trajectories, or fewer if a place found no usable demonstration.
     pub fn batch(&self, step: u64, n: usize) -> Result<Vec<Trajectory>> {
         let drawn: Vec<Result<Option<Trajectory>>> =
             (0..n as u64).into_par_iter().map(|place| self.draw(step, place)).collect();
@@ -67,7 +68,7 @@ impl Demonstrations<'_> {
             let shop = self.task_set.shop_of(goal);
             let expert = Expert::new(shop, self.prompt.results_shown);
             let Some(turns) = expert.episode(goal.goal, kind) else { continue };
-            let Some(trajectory) = self.laid_down(shop, goal.goal, &turns)? else { continue };
+            let Some(trajectory) = self.trajectory(shop, goal.goal, &turns)? else { continue };
             if trajectory.longest_sequence() > self.max_context {
                 continue;
             }
@@ -79,8 +80,8 @@ impl Demonstrations<'_> {
         Ok(shown)
     }
 
-    /// The trajectory of an episode; `None` if it cannot be told in the prompt format.
-    fn laid_down(&self, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> Result<Option<Trajectory>> {
+    /// The trajectory of an episode; `None` if the prompt format cannot render it.
+    fn trajectory(&self, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> Result<Option<Trajectory>> {
         let Some(chat) = &self.chat else {
             return Ok(Some(demonstration_trajectory(self.tokenizer, self.prompt, shop, goal, turns)?));
         };
@@ -99,7 +100,7 @@ impl Demonstrations<'_> {
     }
 }
 
-/// Demonstrated `turns` for `goal` in pieces: for each turn what would have been read, and what is said.
+/// Renders demonstrated `turns` for `goal` in the compact format: (prompt, completion) of each turn.
 pub fn render_demonstration(
     prompt: PromptConfig,
     shop: &Shop,
@@ -127,10 +128,10 @@ pub fn demonstration_trajectory(
     turns: &[ExpertTurn],
 ) -> Result<Trajectory, AgentError> {
     let mut trajectory = Trajectory::new();
-    for (read, said) in render_demonstration(prompt, shop, goal, turns) {
-        trajectory.push_observation(&encode_pieces(tokenizer, &read)?);
-        let said = encode_pieces(tokenizer, &said)?;
-        trajectory.push_completion(&said, &vec![0.0; said.len()]);
+    for (prompt, completion) in render_demonstration(prompt, shop, goal, turns) {
+        trajectory.push_observation(&encode_pieces(tokenizer, &prompt)?);
+        let completion = encode_pieces(tokenizer, &completion)?;
+        trajectory.push_completion(&completion, &vec![0.0; completion.len()]);
     }
     Ok(trajectory)
 }
@@ -166,7 +167,7 @@ mod tests {
         let config = Config::default();
         let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
         let tokenizer = train_tokenizer(&task_set, &config).unwrap();
-        let refusing = |rejection_share, max_context| {
+        let rejecting = |rejection_share, max_context| {
             let demonstrations = Demonstrations {
                 task_set: &task_set,
                 tokenizer: &tokenizer,
@@ -179,15 +180,15 @@ mod tests {
             };
             let batch = demonstrations.batch(0, 40).unwrap();
             assert!(batch.iter().all(|trajectory| trajectory.ids.len() <= max_context));
-            let refuses = |trajectory: &&Trajectory| tokenizer.decode(&trajectory.ids).contains(" no</think>");
-            (batch.iter().filter(refuses).count(), batch.len())
+            let rejects = |trajectory: &&Trajectory| tokenizer.decode(&trajectory.ids).contains(" no</think>");
+            (batch.iter().filter(rejects).count(), batch.len())
         };
-        let (few, all) = refusing(0.0, 512);
+        let (few, all) = rejecting(0.0, 512);
         assert!((4..25).contains(&few) && all == 40, "{few} of {all}");
-        let (most, all) = refusing(1.0, 512);
+        let (most, all) = rejecting(1.0, 512);
         assert!(most > 34 && all == 40, "{most} of {all}");
-        // Of what fits into little room, something is shown although it refuses nothing.
-        let (few, all) = refusing(1.0, 160);
+        // In a small context, demonstrations without a rejection are used if no other fits.
+        let (few, all) = rejecting(1.0, 160);
         assert!(few < all, "{few} of {all}");
     }
 }

@@ -13,7 +13,7 @@ use webshop_products::GoalId;
 use crate::error::{Result, TrainingError};
 use crate::data::task_set::TaskId;
 
-/// The split that is learned from.
+/// The training split.
 const TRAIN: &str = "train";
 
 /// The training steps of a file.
@@ -25,10 +25,10 @@ pub struct RecordedSteps {
 }
 
 impl RecordedSteps {
-    /// Reads the file, a step a line.
+    /// Reads the file, one example per line.
     ///
     /// # Errors
-    /// If it cannot be read, a line is no step, or none is of the split `train`.
+    /// If it cannot be read, a line is no example, or no example is of the split `train`.
     pub fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| TrainingError::io("read", path, e))?;
         let (mut samples, mut hash) = (Vec::new(), Sha256::new());
@@ -54,17 +54,17 @@ impl RecordedSteps {
         Ok(Self { samples, addresses, digest })
     }
 
-    /// Over the steps that are learned from.
+    /// SHA-256 of the lines of the training examples, 64 hexadecimal digits.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// An address for each step, in the place of a goal.
+    /// One task id per step, used instead of goals.
     pub fn addresses(&self) -> &[TaskId] {
         &self.addresses
     }
 
-    /// The step at this address.
+    /// The step of this task id.
     pub(super) fn at(&self, address: TaskId) -> Option<&Example> {
         self.samples.get(address.goal.0 as usize)
     }

@@ -1,17 +1,17 @@
-//! Single steps of demonstrations, drawn to be learned from or judged by.
+//! Single steps of demonstrations, for training and evaluation.
 //!
-//! [`Steps`] gives each goal of the task_set one step for each visit, as a [`Example`]: a step of a customer's episode, or a
-//! dead end, on which nothing is left but to leave. What is drawn depends on the seed, the goal and the visit alone.
-//! Where [`RecordedSteps`] are there to be learned from, each of them stands in the place of a goal.
-//! [`Steps::of`] puts steps into the tokens of an [`SingleStepSampler`].
+//! [`Steps`] draws one [`Example`] for each goal of the task set and each visit: a step of an expert's
+//! episode, or a terminate example, whose right action is to terminate. The draw depends on the seed, the
+//! goal and the visit only. With [`RecordedSteps`], each recorded step replaces a goal. [`Steps::of`] renders
+//! steps to the tokens of a [`SingleStepSampler`].
 //!
 //! ```text
 //! natural   with probability `terminate_share` a terminate example, else any step of the episode
-//! paper     690 clicks : 677 searches : 512 terminate examples, each type's steps as likely as each other
+//! paper     690 clicks : 677 searches : 512 terminate examples, uniform within a type
 //! ```
 //!
-//! Goals that nobody can demonstrate and prompts that leave no room for a completion are left out and counted in [`Drawn`]; a
-//! draw of which nothing is left is an error. It makes no completions.
+//! Goals without a demonstration and prompts without room for a completion are left out and counted in
+//! [`Drawn`]; a draw without any step is an error. Nothing here samples completions.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -28,51 +28,51 @@ use crate::error::{Result, TrainingError};
 use crate::data::task_set::{TaskSet, TaskId};
 use crate::data::trajectory::Trajectory;
 
-/// What a draw is for, beside the seed.
+/// First coordinate of a draw: goals of a batch, or the step of a goal.
 const DRAWS_GOALS: u64 = 2;
 const DRAWS_STEP: u64 = 3;
 /// Other goals whose searches are tried for a terminate example.
-const DEAD_END_TRIES: u64 = 8;
+const TERMINATE_TRIES: u64 = 8;
 
 /// Draws steps.
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
-    /// Where the goals are.
+    /// The shops and their goals.
     pub task_set: &'a TaskSet,
     /// Products of a results page that demonstrations choose from.
     pub results_shown: usize,
-    /// Which steps.
+    /// The mix of action types.
     pub config: &'a ShopR1Config,
-    /// Steps of a file in the place of demonstrations.
+    /// Steps of a file, which replace demonstrations.
     pub recorded: Option<&'a RecordedSteps>,
-    /// Where the draws come from.
+    /// The seed of the draws.
     pub seed: Seed,
 }
 
-/// A step in tokens.
+/// A step as token ids.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The goal it is on the way to.
+    /// The goal of its episode.
     pub goal: TaskId,
     /// Position in the episode, from 0.
     pub turn: usize,
-    /// What is read.
+    /// The prompt.
     pub prompt_ids: Vec<u32>,
-    /// The demonstrated completion, with the token that ends it.
+    /// The demonstrated completion with its stop token.
     pub completion_ids: Vec<u32>,
-    /// What was really done.
+    /// The demonstrated action (ground truth).
     pub gold: NextAction,
 }
 
 impl Step {
-    /// `sample`, on the way to `goal`, in tokens; `None` if its prompt leaves no room for a completion.
+    /// The tokens of the example `sample` of `goal`; `None` if its prompt leaves no room for a completion.
     pub fn render(sampler: &SingleStepSampler<'_>, goal: TaskId, sample: &Example) -> Result<Option<Self>> {
         let Some(prompt_ids) = sampler.prompt(sample)? else { return Ok(None) };
         let completion_ids = sampler.gold(sample)?;
         Ok(Some(Self { goal, turn: sample.step, prompt_ids, completion_ids, gold: sample.action.clone() }))
     }
 
-    /// The demonstrated completion behind its prompt, to clone.
+    /// The prompt with the demonstrated completion, for cloning.
     pub fn demonstration(&self) -> Trajectory {
         let mut step = Trajectory::new();
         step.push_observation(&self.prompt_ids);
@@ -81,27 +81,27 @@ impl Step {
     }
 }
 
-/// Steps, and what was left out.
+/// Steps, and the number of those left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawn {
-    /// In the order of the goals.
+    /// The steps, in the order of the goals.
     pub steps: Vec<Step>,
     /// The position of each step's goal among the goals.
     pub places: Vec<usize>,
     /// Goals without a demonstration.
     pub undemonstrated: usize,
-    /// Steps whose prompt leaves no room for a completion, or whose own is longer than one may be.
+    /// Steps whose prompt leaves no room for a completion, or whose demonstrated completion is too long.
     pub too_long: usize,
 }
 
 impl Drawn {
-    /// How many were left out.
+    /// Number of goals left out.
     pub fn n_dropped(&self) -> usize {
         self.undemonstrated + self.too_long
     }
 }
 
-/// What came of a draw.
+/// The result of a draw.
 enum Draw {
     Step(Step),
     Undemonstrated,
@@ -109,13 +109,13 @@ enum Draw {
 }
 
 impl Steps<'_> {
-    /// The first visit at which steps are drawn to judge by.
+    /// The first visit number of evaluation steps.
     const HELD_OUT: u64 = 1 << 40;
-    /// How often goals are come to at most, where there are fewer of them than steps to judge by.
+    /// Largest number of visits of a goal when evaluation needs more steps than there are goals.
     const MOST_VISITS: u64 = 100;
 
-    /// `n` different steps of held-out goals to judge by, the same for every run and seed: one of each goal, then another of
-    /// each, and so on; fewer if the goals have no more.
+    /// `n` different steps of held-out goals for evaluation, the same for every run and seed: one of each
+    /// goal, then another of each, and so on; fewer if the goals do not have as many.
     pub fn held_out(
         task_set: &TaskSet,
         results_shown: usize,
@@ -128,9 +128,9 @@ impl Steps<'_> {
         let visits = (0..Self::MOST_VISITS).map(|visit| Self::HELD_OUT + visit);
         let each =
             visits.flat_map(|visit| goals.iter().map(move |&goal| (TaskId { shop: 0, goal }, visit)));
-        let mut met = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, ExpertKind::Thinking, visit)?)))
-            .filter(|(_, sample)| met.insert(sample.id.clone()))
+            .filter(|(_, sample)| seen.insert(sample.id.clone()))
             .take(n)
             .collect()
     }
@@ -146,12 +146,12 @@ impl Steps<'_> {
         visit: u64,
         step: u64,
     ) -> Result<Drawn> {
-        let told: Vec<_> = goals.iter().map(|&goal| (goal, ExpertKind::Thinking)).collect();
-        self.told(sampler, &told, visit, step)
+        let demonstrated: Vec<_> = goals.iter().map(|&goal| (goal, ExpertKind::Thinking)).collect();
+        self.draw(sampler, &demonstrated, visit, step)
     }
 
-    /// The steps of these customers.
-    fn told(
+    /// The steps of these goals by these experts.
+    fn draw(
         &self,
         sampler: &SingleStepSampler<'_>,
         goals: &[(TaskId, ExpertKind)],
@@ -183,8 +183,8 @@ impl Steps<'_> {
         Ok(drawn)
     }
 
-    /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`; a `thinking_share` of them by the careful
-    /// customer, the rest by the hasty one.
+    /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`. A `thinking_share` of
+    /// them, 0 to 1, is the thinking expert's, the rest the no-thinking expert's.
     pub fn batch(
         &self,
         sampler: &SingleStepSampler<'_>,
@@ -194,19 +194,19 @@ impl Steps<'_> {
     ) -> Result<Vec<Trajectory>> {
         let mut rng = self.seed.rng(Purpose::Steps, &[DRAWS_GOALS, step]);
         let goals = self.addresses();
-        let told: Vec<(TaskId, ExpertKind)> = (0..n)
+        let demonstrated: Vec<(TaskId, ExpertKind)> = (0..n)
             .map(|_| {
                 let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
-                let careful = rng.random::<f64>() < thinking_share;
-                (goal, if careful { ExpertKind::Thinking } else { ExpertKind::NoThinking })
+                let thinking = rng.random::<f64>() < thinking_share;
+                (goal, if thinking { ExpertKind::Thinking } else { ExpertKind::NoThinking })
             })
             .collect();
-        // The same goal is another step in another batch.
-        let drawn = self.told(sampler, &told, step, step)?;
+        // In another batch, the same goal has another step.
+        let drawn = self.draw(sampler, &demonstrated, step, step)?;
         Ok(drawn.steps.iter().map(Step::demonstration).collect())
     }
 
-    /// All goals of which there may be a step to learn from.
+    /// All training goals, or the task ids of the recorded steps.
     pub fn addresses(&self) -> &[TaskId] {
         match self.recorded {
             Some(recorded) => recorded.addresses(),
@@ -214,7 +214,7 @@ impl Steps<'_> {
         }
     }
 
-    /// The step of `goal` on this visit; `None` if such a customer can demonstrate none.
+    /// The step of `goal` on this visit; `None` if the expert has no demonstration of such a step.
     pub fn sample(&self, goal: TaskId, kind: ExpertKind, visit: u64) -> Option<Example> {
         if let Some(recorded) = self.recorded {
             return recorded.at(goal).cloned();
@@ -239,7 +239,7 @@ impl Steps<'_> {
         }
     }
 
-    /// A step of a customer's episode.
+    /// A step of an expert's episode.
     fn on_episode(
         &self,
         goal: TaskId,
@@ -249,11 +249,8 @@ impl Steps<'_> {
     ) -> Option<Example> {
         let shop = self.task_set.shop_of(goal);
         let turns = Expert::new(shop, self.results_shown).episode(goal.goal, kind)?;
-        let told = turns.into_iter().map(|turn| {
-            let thought = &turn.thought;
-            (thought.trim().to_owned(), turn.action)
-        });
-        let steps: Vec<_> = told.collect();
+        let steps: Vec<_> =
+            turns.into_iter().map(|turn| (turn.thought.trim().to_owned(), turn.action)).collect();
         let split = split_of(shop.goals(), goal.goal).to_string();
         let about = ExampleOptions { source: ExampleSource::Demonstration, split: &split, buy_now_as: BuyNowAs::Click };
         let mut samples = examples_of(shop, goal.goal, &steps, about);
@@ -262,9 +259,9 @@ impl Steps<'_> {
         (at < samples.len()).then(|| samples.swap_remove(at))
     }
 
-    /// A page of results for what somebody else wants.
+    /// A terminate example: a results page for the query of another goal.
     fn terminate_example(&self, goal: TaskId, rng: &mut impl Rng) -> Option<Example> {
         let shop = self.task_set.shop_of(goal);
-        (0..DEAD_END_TRIES).find_map(|_| draw_terminate_example(shop, goal.goal, BuyNowAs::Click, rng))
+        (0..TERMINATE_TRIES).find_map(|_| draw_terminate_example(shop, goal.goal, BuyNowAs::Click, rng))
     }
 }

@@ -1,9 +1,9 @@
-//! Where the agent trains and where it is judged.
+//! The shops and goals of training and evaluation.
 //!
-//! Shop 0 is the shop of the catalog that was asked for. Its goals are split by product: the agent trains
-//! on the `train` split and is judged on another. RlMode shops are generated from seeds of their own, so
-//! that no product of theirs stands in shop 0, and all their goals may be trained on: a learner that has
-//! seen many shops learns to read, where one shop of a hundred products can be learned by heart.
+//! Shop 0 is the shop of the configured catalog. Its goals are split by product: the agent trains on the
+//! `train` split and is evaluated on another. Auxiliary shops are generated from their own seeds, contain no
+//! product of shop 0, and all their goals are training goals. A policy trained on many shops learns to read
+//! pages; the products of a single shop of a hundred can be memorized.
 
 use std::sync::Arc;
 
@@ -18,19 +18,19 @@ use crate::config::Config;
 use crate::error::{Result, TrainingError};
 use crate::setup::open_shop::open_shop;
 
-/// Added to the number of a auxiliary shop to make its generator seed. Seed 0 is the embedded catalogs'.
+/// Added to the number of an auxiliary shop to make its generator seed. The embedded catalogs use seed 0.
 const AUXILIARY_SEED: u64 = 1_000_000;
 
 /// A goal of one of the shops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId {
-    /// Position of the shop; 0 is the judged one.
+    /// Position of the shop; 0 is the evaluated one.
     pub shop: u32,
-    /// The goal in it.
+    /// The goal in that shop.
     pub goal: GoalId,
 }
 
-/// All shops and the goals that may be trained on.
+/// All shops and the training goals.
 #[derive(Clone, Debug)]
 pub struct TaskSet {
     shops: Vec<Arc<Shop>>,
@@ -38,7 +38,7 @@ pub struct TaskSet {
 }
 
 impl TaskSet {
-    /// `shop` with `n_auxiliary` generated shops of `n_products` each beside it.
+    /// `shop` as shop 0, with `n_auxiliary` generated shops of `n_products` products each.
     pub fn new(shop: Shop, n_auxiliary: usize, n_products: usize) -> Result<Self> {
         let mut shops = vec![Arc::new(shop)];
         shops.extend(auxiliary_shops(n_auxiliary as u64, n_products)?);
@@ -46,14 +46,15 @@ impl TaskSet {
         Ok(Self { shops, training })
     }
 
-    /// The task_set that `config` describes.
+    /// The task set of `config`.
     pub fn open(config: &Config) -> Result<Self> {
         let catalog = &config.catalog;
         Self::new(open_shop(catalog)?, catalog.auxiliary_shops, catalog.auxiliary_products)
     }
 
-    /// The task_set of a stage of a curriculum: as many auxiliary shops, of `n_products` each, and their goals alone. The
-    /// judged shop is in it, but nothing of it is trained on: cut smaller, its splits would be others.
+    /// The task set of a curriculum stage: the same number of auxiliary shops with `n_products` products
+    /// each; only their goals are training goals. Shop 0 is unchanged but not trained on, since its splits
+    /// depend on its size.
     pub fn stage(&self, n_products: usize) -> Result<Self> {
         let n_auxiliary = self.shops.len() as u64 - 1;
         let mut shops = vec![self.shops[0].clone()];
@@ -62,7 +63,7 @@ impl TaskSet {
         Ok(Self { shops, training })
     }
 
-    /// The same shops with those goals alone that want at most `n_requirements` attributes and options.
+    /// The same shops; only training goals with at most `n_requirements` attributes and options remain.
     pub fn with_at_most_requirements(mut self, n_requirements: usize) -> Result<Self> {
         let shops = &self.shops;
         self.training.retain(|goal| shops[goal.shop as usize].goals().get(goal.goal).n_requirements() <= n_requirements);
@@ -71,7 +72,7 @@ impl TaskSet {
             true => Err(TrainingError::InvalidValue {
                 key: "curriculum.requirements".into(),
                 problem: format!(
-                    "must leave something to learn: no training goal wants {n_requirements} things or fewer"
+                    "must leave a training goal: none has {n_requirements} requirements or fewer"
                 ),
             }),
         }
@@ -86,17 +87,17 @@ impl TaskSet {
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The judged shop.
+    /// The evaluated shop.
     pub fn shop(&self) -> &Arc<Shop> {
         &self.shops[0]
     }
 
-    /// Every shop, the judged one first.
+    /// All shops, the evaluated one first.
     pub fn shops(&self) -> &[Arc<Shop>] {
         &self.shops
     }
 
-    /// Goals that may be trained on, shop by shop.
+    /// The training goals, shop by shop.
     pub fn training(&self) -> &[TaskId] {
         &self.training
     }
@@ -111,8 +112,8 @@ impl TaskSet {
         sampled(self.training.clone(), seed, n)
     }
 
-    /// The first `n` goals of `split` of the evaluated shop in an order that depends on the goals alone, so
-    /// that every run is judged on the same ones.
+    /// The first `n` goals of `split` of the evaluated shop, in an order that depends on the goals only, so
+    /// that every run is evaluated on the same ones.
     pub fn held_out(&self, split: Split, n: usize) -> Vec<GoalId> {
         let goals = self.shop().goals().split(split).to_vec();
         drawn(goals, Seed(0).rng(Purpose::Evaluation, &[]), n)
@@ -135,15 +136,15 @@ fn drawn<T>(mut pool: Vec<T>, mut rng: impl Rng, n: usize) -> Vec<T> {
     pool
 }
 
-/// A task of the rollout for `goal`.
+/// Coordinates of rollouts.
 impl TaskId {
-    /// The address of its `sample`-th episode at `step`.
+    /// The coordinates of its `sample`-th episode at `step`.
     pub fn at(self, step: u64, sample: u64) -> EpisodeCoordinates {
         EpisodeCoordinates { step, shop: u64::from(self.shop), goal: self.goal, sample }
     }
 }
 
-/// Goals that may be trained on: the evaluated shop's training goals, and all of the others.
+/// The training goals: the training split of the evaluated shop, and all goals of the other shops.
 fn training_goals(shops: &[Arc<Shop>]) -> impl Iterator<Item = TaskId> {
     shops.iter().enumerate().flat_map(|(number, shop)| {
         let split = if number == 0 { Split::Train } else { Split::All };

@@ -1,10 +1,10 @@
-//! Episodes as RL sees them, and the only place that packs.
+//! Episodes as token ids for training, and their packing into micro-batches.
 //!
-//! A [`Trajectory`] is one episode as token ids with a mask: 1 where the token was sampled by the model (its
-//! end-of-turn mark included), 0 where the shop spoke. It is one sequence where the model read on and on, and a
-//! sequence a turn where each prompt stood alone. The environment is deterministic, so its transition terms
-//! cancel in every log-ratio and masking its tokens is exact. A [`MicroBatch`] lays whole trajectories end to
-//! end, without padding; a batch is a list of them.
+//! A [`Trajectory`] is one episode as token ids with a mask: 1 for tokens sampled by the model (the
+//! end-of-turn token included), 0 for prompt tokens. It is one sequence if each prompt continues the context,
+//! and one sequence per turn if each prompt starts a fresh context. The environment is deterministic, so its
+//! transition terms cancel in every log-ratio and masking its tokens is exact. A [`MicroBatch`] concatenates
+//! whole trajectories without padding; a batch is a list of micro-batches.
 
 use webshop_lm::{Context, PackedTokens};
 use webshop_agent::Episode;
@@ -12,23 +12,24 @@ use webshop_agent::Episode;
 /// One episode as ids, mask and behaviour log-probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory {
-    /// All that was read and said, `[T]`.
+    /// Ids of prompts and completions, `[T]`.
     pub ids: Vec<u32>,
-    /// Which of them the agent said, `[T]`; the first of a sequence is never sampled.
+    /// Whether each id was sampled by the agent, `[T]`; the first of a sequence never is.
     pub sampled: Vec<bool>,
-    /// Where sequences begin among them, ascending from 0; a token sees its own sequence only.
+    /// Start positions of the sequences, ascending from 0; a token attends to its own sequence only.
     pub starts: Vec<usize>,
-    /// How many of the first tokens others of its group have too, as the completions to one question do; 0 of an episode.
+    /// Number of leading tokens that are shared with the other completions of the same prompt; 0 for an
+    /// episode.
     pub shared: usize,
     /// Log-probabilities of the sampled ids under the distribution they were drawn from, in order;
-    /// one for each `true` of `sampled`. Zeros for demonstrations, which nobody sampled.
+    /// one for each `true` of `sampled`. Zeros for demonstrations, which were not sampled.
     pub behaviour_log_probs: Vec<f32>,
     /// Mean entropy of those distributions in nats; 0 for demonstrations.
     pub mean_entropy: f64,
 }
 
 impl Trajectory {
-    /// An empty context.
+    /// An empty trajectory.
     pub fn new() -> Self {
         Self {
             ids: Vec::new(),
@@ -40,14 +41,14 @@ impl Trajectory {
         }
     }
 
-    /// What follows sees nothing of what is there already.
+    /// Starts a new sequence: later tokens do not attend to earlier ones.
     pub fn begin_sequence(&mut self) {
         if self.starts.last() != Some(&self.ids.len()) {
             self.starts.push(self.ids.len());
         }
     }
 
-    /// The completion to a question that others completion too.
+    /// One of several completions of the same prompt.
     pub fn completion(prompt_ids: &[u32], ids: &[u32], log_probs: &[f32]) -> Self {
         let mut completion = Self { shared: prompt_ids.len(), ..Self::new() };
         completion.push_observation(prompt_ids);
@@ -55,13 +56,13 @@ impl Trajectory {
         completion
     }
 
-    /// Appends tokens of the shop: mask 0.
+    /// Appends prompt tokens: mask 0.
     pub fn push_observation(&mut self, ids: &[u32]) {
         self.ids.extend_from_slice(ids);
         self.sampled.resize(self.ids.len(), false);
     }
 
-    /// Appends tokens of the agent: mask 1.
+    /// Appends sampled tokens: mask 1.
     ///
     /// Panics if there is not one log-probability for each id.
     pub fn push_completion(&mut self, ids: &[u32], log_probs: &[f32]) {
@@ -71,7 +72,7 @@ impl Trajectory {
         self.behaviour_log_probs.extend_from_slice(log_probs);
     }
 
-    /// The episode of a language model; `None` if it said nothing (a policy without tokens, or no room even
+    /// The trajectory of an episode; `None` if it has no sampled token (a policy without tokens, or no room
     /// for the first page).
     pub fn from_episode(episode: &Episode) -> Option<Self> {
         let mut trajectory = Self::new();
@@ -89,13 +90,13 @@ impl Trajectory {
         (n > 0).then_some(trajectory)
     }
 
-    /// Tokens of its longest sequence.
+    /// Number of tokens of its longest sequence.
     pub fn longest_sequence(&self) -> usize {
         let ends = self.starts[1..].iter().copied().chain([self.ids.len()]);
         ends.zip(&self.starts).map(|(end, start)| end - start).max().unwrap_or(0)
     }
 
-    /// Number of tokens the agent said.
+    /// Number of sampled tokens.
     pub fn n_sampled(&self) -> usize {
         self.behaviour_log_probs.len()
     }
@@ -107,34 +108,36 @@ impl Default for Trajectory {
     }
 }
 
-/// Whole trajectories laid end to end. What completions to one question share may be there once, and each goes on from it.
+/// Concatenated whole trajectories. A prompt that several completions share can be stored once, as a prefix
+/// sequence.
 #[derive(Clone, Debug)]
 pub struct MicroBatch {
     /// Positions of the trajectories in the batch, in packing order.
     pub members: Vec<usize>,
     /// All ids, `[T]`.
     pub ids: Vec<u32>,
-    /// Length of each sequence, those of a member side by side; sums to `T`.
+    /// Length of each sequence, those of a member adjacent; sums to `T`.
     pub lengths: Vec<usize>,
-    /// The sequence that each goes on from, if any; empty if none does.
+    /// Index of the prefix sequence of each sequence, if it has one; empty if none has.
     pub prefixes: Vec<Option<usize>>,
-    /// Rows of the hidden states that predict a sampled token, `[N]`: the row before it.
+    /// Row of the hidden states that predicts each sampled token, the row before it, `[N]`.
     pub positions: Vec<u32>,
     /// The sampled ids, `[N]`.
     pub targets: Vec<u32>,
-    /// How many of the `N` belong to each member, `[members]`.
+    /// Number of sampled tokens of each member, `[members]`.
     pub n_targets: Vec<usize>,
 }
 
 impl MicroBatch {
     /// Packs `batch` in order into micro-batches of at most `limit_tokens` tokens; a longer trajectory
-    /// stands alone. Every trajectory lands in exactly one of them.
+    /// gets its own. Every trajectory is in exactly one of them.
     pub fn pack(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
         Self::pack_by(batch, limit_tokens, |_, _| false)
     }
 
-    /// As [`MicroBatch::pack`], with what neighbours share ([`Trajectory::shared`]) there once in each micro-batch: the same
-    /// log-probabilities and gradients, but for rounding, at a fraction of the work.
+    /// Like [`MicroBatch::pack`], but consecutive trajectories with the same prompt ([`Trajectory::shared`])
+    /// store it once per micro-batch: the same log-probabilities and gradients up to rounding, with less
+    /// computation.
     pub fn pack_sharing(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
         Self::pack_by(batch, limit_tokens, |before, trajectory| {
             let n = trajectory.shared;
@@ -148,7 +151,7 @@ impl MicroBatch {
         shares: impl Fn(&Trajectory, &Trajectory) -> bool,
     ) -> Vec<Self> {
         let mut packed: Vec<Self> = Vec::new();
-        // What the last trajectory went on from.
+        // The prefix of the previous trajectory.
         let mut prefix: Option<Prefix> = None;
         for (index, trajectory) in batch.iter().enumerate() {
             prefix = prefix.filter(|_| shares(&batch[index - 1], trajectory));
@@ -169,7 +172,7 @@ impl MicroBatch {
         packed
     }
 
-    /// The ids and lengths as the model takes them.
+    /// The ids, lengths and prefixes as input of the model.
     pub fn tokens(&self) -> PackedTokens<'_> {
         PackedTokens { ids: &self.ids, lengths: &self.lengths, prefix_of: &self.prefixes }
     }
@@ -191,7 +194,7 @@ impl MicroBatch {
         for (t, _) in trajectory.sampled.iter().enumerate().filter(|(_, sampled)| **sampled) {
             assert!(
                 trajectory.starts.binary_search(&t).is_err(),
-                "the first token of a sequence is the shop's"
+                "the first token of a sequence is not sampled"
             );
             self.positions.push((start + t - 1) as u32);
             self.targets.push(trajectory.ids[t]);
@@ -206,7 +209,7 @@ impl MicroBatch {
         }
     }
 
-    /// Lays down what several have in common.
+    /// Appends a shared prompt as a prefix sequence.
     fn push_prefix(&mut self, ids: &[u32]) -> Prefix {
         let prefix = Prefix { sequence: self.lengths.len(), start: self.ids.len(), len: ids.len() };
         self.ids.extend_from_slice(ids);
@@ -215,10 +218,10 @@ impl MicroBatch {
         prefix
     }
 
-    /// Lays down what is a trajectory's own, all of which was sampled, behind its prefix.
+    /// Appends the tokens of a trajectory after its shared prompt, all of which were sampled.
     fn push_suffix(&mut self, index: usize, trajectory: &Trajectory, prefix: Prefix) {
         let (start, own) = (self.ids.len(), &trajectory.ids[prefix.len..]);
-        assert_eq!(own.len(), trajectory.n_sampled(), "answers are sampled whole");
+        assert_eq!(own.len(), trajectory.n_sampled(), "all tokens of a completion are sampled");
         // The first token is predicted where the prefix ends.
         let before = prefix.start + prefix.len - 1;
         let rows = std::iter::once(before).chain(start..).take(own.len());
@@ -232,10 +235,10 @@ impl MicroBatch {
     }
 }
 
-/// A sequence that others go on from.
+/// A shared prompt in a micro-batch.
 #[derive(Clone, Copy)]
 struct Prefix {
-    /// Its position among the sequences.
+    /// Its index among the sequences.
     sequence: usize,
     /// Its first row.
     start: usize,
@@ -246,10 +249,10 @@ struct Prefix {
 mod tests {
     use super::*;
 
-    fn trajectory(shop: &[u32], agent: &[u32]) -> Trajectory {
+    fn trajectory(prompt: &[u32], completion: &[u32]) -> Trajectory {
         let mut trajectory = Trajectory::new();
-        trajectory.push_observation(shop);
-        trajectory.push_completion(agent, &vec![-0.5; agent.len()]);
+        trajectory.push_observation(prompt);
+        trajectory.push_completion(completion, &vec![-0.5; completion.len()]);
         trajectory
     }
 
@@ -265,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_keeps_order_and_loses_nobody() {
+    fn packing_keeps_the_order_and_every_trajectory() {
         let batch: Vec<_> = (0..5).map(|i| trajectory(&[i, i], &[i])).collect();
         let packed = MicroBatch::pack(&batch, 7);
         let members: Vec<_> = packed.iter().flat_map(|micro| micro.members.clone()).collect();
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_stand_alone_are_sequences_of_one_episode() {
+    fn turns_with_fresh_contexts_are_sequences_of_one_trajectory() {
         let mut alone = trajectory(&[1, 2], &[3]);
         alone.begin_sequence();
         alone.push_observation(&[4, 5, 6]);
@@ -292,19 +295,20 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_one_question_go_on_from_it() {
-        let answer = |prompt: &[u32], ids: &[u32]| Trajectory::completion(prompt, ids, &vec![-0.5; ids.len()]);
+    fn completions_share_a_prompt() {
+        let completion = |prompt: &[u32], ids: &[u32]| Trajectory::completion(prompt, ids, &vec![-0.5; ids.len()]);
         let batch = [
             trajectory(&[1, 2], &[3]),
-            answer(&[1, 2], &[4, 5]),
-            answer(&[1, 2], &[6]),
-            answer(&[1, 3], &[7]),
-            answer(&[1, 2], &[8]),
-            answer(&[1, 2], &[9]),
+            completion(&[1, 2], &[4, 5]),
+            completion(&[1, 2], &[6]),
+            completion(&[1, 3], &[7]),
+            completion(&[1, 2], &[8]),
+            completion(&[1, 2], &[9]),
         ];
         let packed = MicroBatch::pack_sharing(&batch, 100);
         assert_eq!(packed.len(), 1);
-        // 1 2 3 | 1 2 | 4 5 | 6 | 1 3 7 | 1 2 | 8 | 9: an episode shares nothing, and neither does who was asked otherwise.
+        // 1 2 3 | 1 2 | 4 5 | 6 | 1 3 7 | 1 2 | 8 | 9: an episode shares nothing, nor does a completion of
+        // another prompt.
         assert_eq!(packed[0].ids, [1, 2, 3, 1, 2, 4, 5, 6, 1, 3, 7, 1, 2, 8, 9]);
         assert_eq!(packed[0].lengths, [3, 2, 2, 1, 3, 2, 1, 1]);
         assert_eq!(packed[0].prefixes, [None, None, Some(1), Some(1), None, None, Some(5), Some(5)]);
@@ -312,7 +316,7 @@ mod tests {
         assert_eq!(packed[0].targets, [3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(packed[0].members, [0, 1, 2, 3, 4, 5]);
         assert_eq!(packed[0].n_targets, [1, 2, 1, 1, 1, 1]);
-        // Who does not fit begins anew, with the question.
+        // A completion that does not fit starts a new micro-batch with its prompt.
         let apart = MicroBatch::pack_sharing(&batch[1..3], 4);
         assert_eq!(
             apart.iter().map(|micro| &micro.ids[..]).collect::<Vec<_>>(),
@@ -322,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_episode_longer_than_the_limit_stands_alone() {
+    fn an_episode_longer_than_the_limit_gets_its_own_micro_batch() {
         let packed = MicroBatch::pack(&[trajectory(&[1; 9], &[2]), trajectory(&[1], &[2])], 5);
         assert_eq!(packed.iter().map(|micro| micro.lengths.clone()).collect::<Vec<_>>(), [vec![10], vec![2]]);
     }

@@ -1,7 +1,7 @@
 //! A*-PO: regress the log-ratio to the reference on the optimal advantage.
 //!
-//! Paper: "Accelerating RL for LLM Reasoning with Optimal Advantage Regression", arXiv 2505.20686, section 4, stage 2.
-//! With one trajectory y per goal x, sampled on policy:
+//! Paper: "Accelerating RL for LLM Reasoning with Optimal Advantage Regression", arXiv 2505.20686, section 4,
+//! stage 2. With one trajectory y per goal x, sampled on policy:
 //!
 //! ```text
 //! L = mean_b ( β₂ · ( Σₜ log π(yₜ) − Σₜ log π_ref(yₜ) ) − ( r − V*(x) ) )² / (2β₂)
@@ -9,17 +9,19 @@
 //! β₂ — `beta2`    Σₜ over sampled tokens only    r − V*(x) — `Segment::advantage`
 //! ```
 //!
-//! Deviations from the paper: the division by 2β₂. Its gradient is (β₂ log-ratio − A) ∇ log π(y): REINFORCE with V* as
-//! the baseline and the KL inside the reward, at a scale on which clipping and step sizes compare with other losses; at
-//! the paper's β₂ = 0.001 the bare square shrinks gradients five-hundredfold. Log-probabilities are summed, not averaged;
-//! no clip, no ratio, no group, no standard deviation, as in the paper.
+//! Deviations from the paper: the division by 2β₂. Its gradient is (β₂ log-ratio − A) ∇ log π(y): REINFORCE
+//! with V* as the baseline and the KL inside the reward, at a scale on which clipping and step sizes compare
+//! with other losses; at the paper's β₂ = 0.001 the square without the division shrinks gradients
+//! five-hundredfold. Log-probabilities are summed, not averaged; no clip, no ratio, no group, no standard
+//! deviation, as in the paper.
 //!
-//! An episode that earned exactly what was expected (A = 0: always won, or never) weighs nothing and is left out of the
-//! pass, which drops its pull towards the reference, at most β₂ · |log-ratio|. At the paper's β₂ that is a thousandth of
-//! what a surprise weighs, and half of all episodes need no backward pass. A batch of such episodes alone is no signal.
+//! An episode with A = 0 (its goal always succeeds, or never) gets weight 0 and is left out of the forward
+//! and backward pass. This drops its gradient towards the reference, at most β₂ · |log-ratio|: at the paper's
+//! β₂ a thousandth of the gradient at |A| = 1. About half of all episodes then need no backward pass. A batch
+//! of such episodes is [`Prepared::NoSignal`](crate::loss::Prepared::NoSignal).
 //!
-//! With credit by state (ours) each run of turns between two states of known V* has its own square, with
-//! A = V*(s′) − V*(s); their A add up to r − V*(x).
+//! With credit by state (not in the paper) each run of turns between two states of known V* has its own
+//! square, with A = V*(s′) − V*(s); their A add up to r − V*(x).
 
 use candle_core::Tensor;
 
@@ -32,7 +34,7 @@ use crate::error::Result;
 /// The loss of A*-PO; the default.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Apo {
-    /// β₂ > 0, the price of leaving the reference.
+    /// β₂ > 0, the weight of the KL to the reference.
     pub beta2: f64,
 }
 
@@ -60,7 +62,7 @@ impl Loss for Apo {
     }
 }
 
-/// share · Σ over segments of (β₂ · Σₜ (lpₜ − refₜ) − A)² / (2β₂), leaving out what weighs nothing.
+/// share · Σ over segments of (β₂ · Σₜ (lpₜ − refₜ) − A)² / (2β₂), without segments of weight 0.
 pub(super) fn squares(target: &Target, log_probs: &LogProbs, beta2: f64) -> Result<Tensor> {
     let log_ratios = (&log_probs.policy - &log_probs.reference)?; // [T]
     let mut total = Tensor::zeros((), log_ratios.dtype(), log_ratios.device())?;
@@ -97,37 +99,38 @@ mod tests {
     }
 
     #[test]
-    fn rewards_as_expected_are_no_signal() {
+    fn rewards_equal_to_v_star_are_no_signal() {
         let apo = Apo { beta2: 1e-3 };
         assert_eq!(apo.prepare(&scored(&[(0.7, 0.7), (0.0, 0.0)])).unwrap(), Prepared::NoSignal);
     }
 
     #[test]
-    fn a_reward_as_expected_weighs_nothing_beside_a_surprise() {
+    fn a_reward_equal_to_v_star_has_weight_0() {
         let apo = Apo { beta2: 1e-3 };
         let targets = targets(&apo, &[(0.7, 0.7), (1.0, 0.7)]);
         assert_eq!([targets[0].weight(), targets[1].weight()], [0.0, 1.0]);
-        // What is left out of the pass has a gradient of zero at the reference.
+        // An episode of weight 0 has no gradient.
         let (loss, gradient) = differentiate(&apo, &targets[..1], &[-1.0], &[-1.0], &[-1.0]);
         assert_eq!((loss, gradient), (0.0, vec![0.0]));
     }
 
     #[test]
-    fn one_episode_learns() {
+    fn one_episode_has_a_gradient() {
         let apo = Apo { beta2: 1e-3 };
         let targets = targets(&apo, &[(1.0, 0.25)]);
-        // At the reference the gradient of the mean is −A for each token: better than expected is made more likely.
+        // At the reference the gradient of the mean is −A for each token: a positive advantage increases the
+        // likelihood.
         let (_, gradient) = differentiate(&apo, &targets, &[-1.0], &[-1.0], &[-1.0]);
         assert!((gradient[0] + 0.75).abs() < 1e-12, "{gradient:?}");
     }
 
     #[test]
-    fn as_many_failures_as_successes_teach_both_ways() {
+    fn failures_and_successes_both_have_a_gradient() {
         let apo = Apo { beta2: 1e-3 };
         let mut pairs = [(1.0, 0.8); 8];
         pairs[7] = (0.0, 0.8);
         let (_, gradient) = differentiate(&apo, &targets(&apo, &pairs), &[-1.0; 8], &[-1.0; 8], &[-1.0; 8]);
-        // Seven times −.2/8 and once +.8/8: negative evidence counts as much as its advantage says.
+        // Seven times −.2/8 and once +.8/8: failures decrease the likelihood in proportion to A.
         assert!((gradient[0] + 0.025).abs() < 1e-12 && (gradient[7] - 0.1).abs() < 1e-12, "{gradient:?}");
     }
 
@@ -139,8 +142,8 @@ mod tests {
         let targets = targets_of(&apo, &[Scored { group: 0, reward: 1.0, v_star: 0.25, turns }]);
         let (loss, gradient) =
             differentiate(&apo, &targets, &[-1.0, -2.0, -1.0], &[-1.0, -1.0, -2.0], &[0.0; 3]);
-        // A = .5, 0 and .25. The second changed nothing and is left out, whatever its log-ratio; the residuals of the others
-        // are −.5 and .1 − .25 = −.15: (.25 + .0225)/.2.
+        // A = .5, 0 and .25. The second has weight 0 and is left out, whatever its log-ratio; the residuals
+        // of the others are −.5 and .1 − .25 = −.15: (.25 + .0225)/.2.
         assert!((loss - 1.3625).abs() < 1e-12, "{loss}");
         for (given, expected) in gradient.iter().zip([-0.5, 0.0, -0.15]) {
             assert!((given - expected).abs() < 1e-12, "{gradient:?}");

@@ -1,7 +1,8 @@
-//! A*-PO from a policy that lags behind: the reference is the policy that made the episodes, and follows every K steps.
+//! A*-PO with a lagging reference: episodes are sampled from the reference, which is set to the policy every
+//! K steps.
 //!
-//! Paper: OAPL, "LLMs Can Learn to Reason Via Off-Policy RL", arXiv 2602.19362. G episodes for each goal x are sampled from
-//! a snapshot π_lag of the policy, which is the reference as well:
+//! Paper: OAPL, "LLMs Can Learn to Reason Via Off-Policy RL", arXiv 2602.19362. G episodes for each goal x
+//! are sampled from a snapshot π_lag of the policy, which is the reference as well:
 //!
 //! ```text
 //! V*(x) = β₁ · log( (1/G) Σᵢ exp(rᵢ/β₁) )
@@ -10,12 +11,13 @@
 //! β₁ — `beta1`    β₂ — `beta2`    G — `rl.group_size`    K — `value.refresh`
 //! ```
 //!
-//! The regression does not ask for episodes of the policy itself, so that lagging costs no bias; and since the reference
-//! moves, pass@K of the first policy is no ceiling.
+//! The regression does not need on-policy episodes, so the lag adds no bias. Since the reference moves,
+//! pass@K of the first policy is no upper bound.
 //!
-//! Deviations: the division by 2β₂, for which see [`crate::loss::Apo`]. β₁ and β₂ are set apart, as in A*-PO. Episodes are made by
-//! the snapshot of the last refresh (so the trainer does with this loss); the paper's lag comes from an asynchronous
-//! inference engine. A group whose V* is each episode's reward (all equal) is left out of the pass.
+//! Deviations from the paper: the division by 2β₂, see [`crate::loss::Apo`]. β₁ and β₂ are separate
+//! parameters, as in A*-PO. Episodes are sampled from the snapshot of the last refresh; the paper's lag comes
+//! from an asynchronous inference engine. A group of equal rewards (V* = r) is left out of the forward and
+//! backward pass.
 
 use crate::loss::apo::squares;
 use crate::loss::terms::{LogProbs, Term};
@@ -28,7 +30,7 @@ use crate::value::optimal_value;
 pub struct ApoLagged {
     /// β₁ > 0 of V* within the group.
     pub beta1: f64,
-    /// β₂ > 0, the price of leaving the snapshot.
+    /// β₂ > 0, the weight of the KL to the snapshot.
     pub beta2: f64,
 }
 
@@ -73,7 +75,7 @@ mod tests {
     fn advantages_are_against_the_soft_maximum_of_the_group() {
         let loss = ApoLagged { beta1: 0.5, beta2: 1e-3 };
         let targets = targets_of(&loss, &scored_in_groups(&[(0, 1.0), (0, 0.0), (1, 0.3), (1, 0.3)]));
-        // .5 · ln((e² + 1)/2) = .716890; equal rewards are as expected.
+        // .5 · ln((e² + 1)/2) = .716890; equal rewards have A = 0.
         assert!((targets[0].advantage() - 0.283_110).abs() < 1e-6);
         assert!((targets[1].advantage() + 0.716_890).abs() < 1e-6);
         assert!(!targets[2].is_taught() && !targets[3].is_taught());

@@ -1,17 +1,19 @@
-//! Advantage-weighted regression: imitate every own episode by the exponential of how well it went.
+//! Advantage-weighted regression: clone every sampled episode with the exponential of its advantage as
+//! weight.
 //!
-//! Paper: "Advantage-Weighted Regression: Simple and Scalable Off-Policy Reinforcement Learning", arXiv 1910.00177,
-//! algorithm 1.
+//! Paper: "Advantage-Weighted Regression: Simple and Scalable Off-Policy Reinforcement Learning", arXiv
+//! 1910.00177, algorithm 1.
 //!
 //! ```text
 //! w_b = exp( min( A_b / β, 20 ) ) / mean_b exp( min( A_b / β, 20 ) )        A — `Segment::advantage`, β — `beta`
 //! L = −mean_b w_b · Σₜ lpₜ                                                 w — `Segment::weight`
 //! ```
 //!
-//! Deviations: A = r − V* instead of a return minus a learned value; own episodes of this step instead of a replay buffer;
-//! weights are divided by their mean, so that the step does not depend on β alone; the exponent is bounded at 20, as the
-//! paper bounds w. Where all advantages are equal the weights are all 1, which would be imitation of oneself: no signal.
-//! With credit by state each run of turns has a weight of its own.
+//! Deviations from the paper: A = r − V* instead of a return minus a learned value; the policy's episodes of
+//! this step instead of a replay buffer; weights are divided by their mean, so that the size of the step does
+//! not depend on β alone; the exponent is bounded at 20, as the paper bounds w. If all advantages are equal,
+//! all weights would be 1 and the policy would clone itself: no signal. With credit by state each run of
+//! turns has its own weight.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +27,7 @@ const LARGEST_EXPONENT: f64 = 20.0;
 /// The loss of advantage-weighted regression.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Awr {
-    /// β > 0: the smaller, the more the best episodes count.
+    /// β > 0, the temperature: the smaller it is, the more weight the best episodes get.
     pub beta: f64,
 }
 
@@ -58,7 +60,7 @@ impl Loss for Awr {
     }
 }
 
-/// Sets the weights; `false` if all advantages are equal, so that they say nothing.
+/// Sets the weights; `false` if all advantages are equal.
 pub(super) fn exponential_weights(targets: &mut [Target], beta: f64) -> bool {
     let segments = || targets.iter().flat_map(|target| &target.segments);
     let first = segments().next().map(|segment| segment.advantage);

@@ -1,4 +1,5 @@
-//! GRPO done right: neither long failures nor easy goals count more than they should.
+//! Dr. GRPO ("GRPO done right"): GRPO without the biases towards long failures and towards very easy or hard
+//! goals.
 //!
 //! Paper: "Understanding R1-Zero-Like Training: A Critical Perspective", arXiv 2503.20783, section 3.2.
 //!
@@ -7,10 +8,10 @@
 //! L = −mean_b Σ_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A )  +  KL term,    ρ_t = exp(lp_t − old_t)
 //! ```
 //!
-//! Against [`crate::loss::Grpo`]: no division by the deviation, which favours goals that are nearly always or nearly never won,
-//! and none by the episode's length, which favours long failures. Deviations from the paper: its sum over tokens is divided by
-//! the constant that generation is limited to; here by 1, which is a matter of the learning rate. The KL term, which it
-//! leaves out, is off with a coefficient of 0.
+//! Differences from [`crate::loss::Grpo`]: no division by the standard deviation, which favors goals with a
+//! success rate near 0 or 1, and none by the length of the episode, which favors long failures. Deviations
+//! from the paper: its sum over tokens is divided by the constant limit of generated tokens; here it is not
+//! divided, which only rescales the learning rate. The paper has no KL term; a coefficient of 0 disables it.
 
 use serde::{Deserialize, Serialize};
 

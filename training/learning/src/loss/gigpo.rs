@@ -1,21 +1,23 @@
-//! Group-in-group policy optimization: episodes are compared with episodes, and turns with turns at equal states.
+//! Group-in-group policy optimization: group advantages of episodes, and of turns at equal states.
 //!
 //! Paper: "Group-in-Group Policy Optimization for LLM Agent Training", arXiv 2505.10978,
 //! section 4.
 //!
 //! ```text
 //! A^E_i   = (r_i − mean r) / (std r + 1e-6)                    over the G episodes of a goal
-//! R_{i,t} = Σ_{k ≥ t} γ^{k−t} r_{i,k}                          here γ^{n−t} · r_i: only the last of n turns is paid
+//! R_{i,t} = Σ_{k ≥ t} γ^{k−t} r_{i,k}                          here γ^{n−t} · r_i: reward after the last of n turns
 //! A^S_{i,t} = (R_{i,t} − mean R) / (std R + 1e-6)              over all turns of these episodes at an equal state
 //! A_{i,t} = A^E_i + ω · A^S_{i,t}                              `Segment::advantage`, a segment for each turn
 //! L = −mean_b [ mean_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A ) − k · mean_t KL_t ]
 //! ```
 //!
-//! γ — `discount`, ω — `step_weight`. A state is what was seen ([`crate::loss::ScoredTurn::state`]), the same for all episodes, so states
-//! are found by name and cost nothing. A turn whose state no other shares has A^S = 0.
+//! γ — `discount`, ω — `step_weight`. States are equal if their digests are
+//! ([`crate::loss::ScoredTurn::state`]). A turn at a state that no other turn of the group visits has A^S =
+//! 0.
 //!
-//! Deviations: an episode is one sequence and its tokens are averaged together, where the paper's code makes a sample of every
-//! turn; deviations are over n − 1, as in [`crate::loss::Grpo`].
+//! Deviations from the paper: an episode is one sequence and its tokens are averaged together, while the
+//! paper's code makes a sample of every turn; standard deviations are over n − 1, as in
+//! [`crate::loss::Grpo`].
 
 use std::collections::BTreeMap;
 
@@ -36,11 +38,11 @@ pub struct Gigpo {
     /// Its KL term.
     #[serde(flatten)]
     pub kl: KlTerm,
-    /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
+    /// Standard deviation of a group's rewards below which they count as equal; 0 for the paper's equation.
     pub min_std: f64,
-    /// γ, from 0 to 1: what a reward is worth a turn earlier.
+    /// γ, 0 to 1: discount of the reward per turn.
     pub discount: f64,
-    /// ω ≥ 0, the weight of the comparison of turns.
+    /// ω ≥ 0, the weight of A^S.
     pub step_weight: f64,
 }
 
@@ -73,7 +75,7 @@ impl Loss for Gigpo {
             };
             Target { segments: scored.turns.iter().enumerate().map(segment).collect(), share }
         };
-        Ok(Prepared::unless_silent(batch.iter().zip(&groups).map(target).collect()))
+        Ok(Prepared::learn_or_no_signal(batch.iter().zip(&groups).map(target).collect()))
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
@@ -82,12 +84,12 @@ impl Loss for Gigpo {
 }
 
 impl Gigpo {
-    /// R of an episode from its `at`-th turn on.
+    /// R of an episode from turn `at` on.
     fn return_from(&self, scored: &Scored, at: usize) -> f64 {
         scored.reward * self.discount.powi((scored.turns.len() - 1 - at) as i32)
     }
 
-    /// The returns from each (group, state), of every visit.
+    /// Statistics of the returns at each (group, state), over all visits.
     fn returns_at_states(&self, batch: &[Scored]) -> BTreeMap<(usize, u64), GroupStatistics> {
         let mut returns: BTreeMap<(usize, u64), Vec<f64>> = BTreeMap::new();
         for scored in batch {
@@ -113,10 +115,11 @@ mod tests {
     #[test]
     fn turns_at_equal_states_are_compared() {
         let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.5, step_weight: 1.0 };
-        // Both begin at state 1 and part; the winner alone passes state 2, the loser state 3.
+        // Both start at state 1; only the success visits state 2, only the failure state 3.
         let targets = targets_of(&gigpo, &[episode(1.0, &[1, 2]), episode(0.0, &[1, 3])]);
         let advantages = |target: &Target| target.segments.iter().map(|s| s.advantage).collect::<Vec<_>>();
-        // Episodes: mean .5, deviation √.5, ±.70711. At state 1 returns .5 and 0, again ±.70711; elsewhere alone.
+        // Episodes: mean .5, deviation √.5, ±.70711. At state 1 returns .5 and 0, again ±.70711; single
+        // visits elsewhere.
         let z = 0.5_f64.sqrt();
         for (given, expected) in advantages(&targets[0]).iter().zip([2.0 * z, z]) {
             assert!((given - expected).abs() < 1e-5, "{given}");
@@ -127,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_come_back_to_is_visited_twice() {
+    fn a_revisited_state_counts_twice() {
         let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.5, step_weight: 1.0 };
         let batch = [episode(1.0, &[1, 1]), episode(0.0, &[1])];
         // Returns from state 1: .5, 1 and 0, mean .5, deviation .5.
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn without_weight_for_turns_it_is_grpo() {
+    fn with_a_step_weight_of_0_it_is_grpo() {
         let gigpo = Gigpo { clip: CLIP, kl: NO_KL, min_std: 0.0, discount: 0.95, step_weight: 0.0 };
         let batch = [episode(1.0, &[1, 2]), episode(0.0, &[1])];
         let grpo = targets_of(&crate::loss::Grpo { clip: CLIP, kl: NO_KL, min_std: 0.0 }, &batch);

@@ -1,19 +1,19 @@
-//! Groups: episodes of one step that were made for the same goal.
+//! Groups: the episodes of one step that have the same goal.
 //!
-//! Their mean reward stands in for a value function. A goal whose episodes all earned the same teaches nothing here.
+//! The mean reward of the group replaces a value function. A group with equal rewards has no gradient.
 
 use std::collections::BTreeMap;
 
 use crate::loss::Scored;
 use crate::error::{Result, TrainingError};
 
-/// Added to a deviation before it divides, and the deviation below which there is none.
+/// Added to a standard deviation before dividing by it; smaller standard deviations count as 0.
 const EPSILON: f64 = 1e-6;
 
-/// The rewards of a group about their mean.
+/// Mean and spread of the rewards of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroupStatistics {
-    /// Episodes in it.
+    /// Number of episodes.
     pub n: usize,
     /// Mean reward.
     pub mean: f64,
@@ -22,7 +22,7 @@ pub struct GroupStatistics {
 }
 
 impl GroupStatistics {
-    /// Of these numbers, at least one.
+    /// The statistics of `rewards`, at least one.
     pub fn of(rewards: &[f64]) -> Self {
         let n = rewards.len();
         let mean = rewards.iter().sum::<f64>() / n as f64;
@@ -30,12 +30,12 @@ impl GroupStatistics {
         Self { n, mean, std: (squares / (n.max(2) - 1) as f64).sqrt() }
     }
 
-    /// (r − mean) / (std + ε), and 0 where rewards deviate by less than `min_std`, or not at all.
+    /// (r − mean) / (std + ε); 0 if the standard deviation is below `min_std` or below ε.
     pub fn normalized(&self, reward: f64, min_std: f64) -> f64 {
         if self.std < min_std.max(EPSILON) { 0.0 } else { (reward - self.mean) / (self.std + EPSILON) }
     }
 
-    /// r − mean, and 0 where nothing deviates.
+    /// r − mean; 0 if the standard deviation is below ε.
     pub fn centred(&self, reward: f64) -> f64 {
         if self.std < EPSILON { 0.0 } else { reward - self.mean }
     }
@@ -43,8 +43,8 @@ impl GroupStatistics {
 
 /// The statistics of each episode's group, in the order of `batch`.
 ///
-/// Fails if no group has two episodes: then nothing is relative to anything. An episode that is left alone, because the others of
-/// its group had no room to say anything, has a deviation of 0.
+/// Fails if no group has two episodes. A group can have a single episode, if the others of its goal sampled
+/// no token; its standard deviation is 0.
 pub fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for scored in batch {
@@ -65,14 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_told_apart_wherever_their_episodes_lie() {
+    fn groups_do_not_depend_on_the_order_of_episodes() {
         let batch = [(0, 1.0), (1, 0.5), (0, 0.0), (1, 0.5), (2, 0.3)];
         let batch = batch.map(|(group, reward)| Scored::whole(group, reward, 0.0, 1));
         let each = of_each("grpo", &batch).unwrap();
         // 1 and 0: mean .5, deviation √(2 · .25 / 1).
         assert_eq!((each[0].mean, each[0].std, each[0]), (0.5, 0.5_f64.sqrt(), each[2]));
         assert!((each[0].normalized(1.0, 0.7) - 0.5_f64.sqrt()).abs() < 1e-5);
-        assert_eq!(each[0].normalized(1.0, 0.71), 0.0, "they deviate too little");
+        assert_eq!(each[0].normalized(1.0, 0.71), 0.0, "below `min_std`");
         assert_eq!((each[1].std, each[1].normalized(0.5, 0.0), each[1].centred(0.5)), (0.0, 0.0, 0.0));
         assert_eq!((each[4].n, each[4].centred(0.3)), (1, 0.0));
     }

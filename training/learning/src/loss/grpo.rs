@@ -1,7 +1,7 @@
-//! Group-relative policy optimization: PPO's clip, with the group in place of a value function.
+//! Group-relative policy optimization: PPO's clip, with group statistics instead of a value function.
 //!
-//! Paper: "DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models", arXiv 2402.03300,
-//! equation 3 with outcome supervision (section 4.1.2); the two bounds of the clip are those of
+//! Paper: "DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models", arXiv
+//! 2402.03300, equation 3 with outcome supervision (section 4.1.2); the two bounds of the clip are those of
 //! "DAPO: An Open-Source LLM Reinforcement Learning System at Scale", arXiv 2503.14476, section 3.1.
 //!
 //! ```text
@@ -10,12 +10,13 @@
 //! L = −mean_b [ mean_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A ) − k · mean_t KL_t ]
 //! ```
 //!
-//! ε — `clip`; k and the estimate of the KL — `kl`. With one optimizer step for each batch of episodes every ρ is 1 up to
-//! rounding and the clip never acts. Goals whose episodes all earned the same have A = 0 and are left out of the pass unless
-//! there is a KL term; a batch of such goals alone is no signal.
+//! ε — `clip`; k and the KL estimator — `kl`. With one optimizer step per batch every ρ is 1 up to rounding,
+//! and the clip has no effect. Groups of equal rewards have A = 0 and are left out of the forward and
+//! backward pass unless there is a KL term; a batch of such groups is no signal.
 //!
-//! Deviations: none from the equation with a `min_std` of 0. Dividing by std r makes the least difference in a group as
-//! loud as the greatest; from a `min_std` on, groups in which rewards differ by less have A = 0 too.
+//! Deviations from the paper: none if `min_std` is 0. Division by std r gives small differences in reward the
+//! same normalized advantages as large ones; with `min_std`, groups with a smaller standard deviation have A
+//! = 0 too.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,7 @@ pub struct Grpo {
     /// Its KL term.
     #[serde(flatten)]
     pub kl: KlTerm,
-    /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
+    /// Standard deviation of a group's rewards below which they count as equal; 0 for the paper's equation.
     pub min_std: f64,
 }
 
@@ -87,8 +88,8 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_all_but_agrees_is_silent_if_told_so() {
-        // All have bought the right thing, one is surer of it by a thousandth; and a group in which one has not.
+    fn a_group_with_a_spread_below_min_std_has_no_advantages() {
+        // A group of successes whose rewards differ by a thousandth, and a group of a success and a failure.
         let batch = scored_in_groups(&[(0, 1000.8), (0, 1000.801), (1, 1000.8), (1, 0.8)]);
         let advantages = |min_std| {
             let targets = targets_of(&Grpo { clip: CLIP, kl: NO_KL, min_std }, &batch);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kl_pulls_at_episodes_that_are_as_expected_too() {
+    fn episodes_without_advantage_have_a_kl_term() {
         let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
         let batch = scored_in_groups(&[(0, 1.0), (0, 0.0), (1, 1.0), (1, 1.0)]);
         let targets = targets_of(&Grpo { clip: CLIP, kl, min_std: 0.0 }, &batch);

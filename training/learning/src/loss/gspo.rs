@@ -8,8 +8,8 @@
 //! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G episodes of a goal; `Segment::advantage`
 //! ```
 //!
-//! Ratios of whole sequences move little, so ε is small: the paper takes 3e-4 and 4e-4. Deviations: T counts the sampled
-//! tokens of all turns; the KL term, which the paper leaves out, is off with a coefficient of 0.
+//! Ratios of whole sequences move little, so ε is small: the paper takes 3e-4 and 4e-4. Deviations: T counts
+//! the sampled tokens of all turns; the paper has no KL term; a coefficient of 0 disables it.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub struct Gspo {
     /// Its KL term.
     #[serde(flatten)]
     pub kl: KlTerm,
-    /// The deviation of a group's rewards below which they count as equal; 0 for the equation.
+    /// Standard deviation of a group's rewards below which they count as equal; 0 for the paper's equation.
     pub min_std: f64,
 }
 
@@ -71,7 +71,7 @@ mod tests {
             differentiate(&loss, std::slice::from_ref(&target), &[-0.9, -1.8], &[0.0; 2], &[-1.0, -2.0]);
         assert!((value + 1.161_834).abs() < 1e-6, "{value}");
         assert!(gradient.iter().all(|g| (g + 1.161_834 / 2.0).abs() < 1e-6), "{gradient:?}");
-        // e^.25 = 1.284 is past it: its value is that of the bound, and no token pulls.
+        // e^.25 = 1.284 exceeds it: the value is that of the bound, and no token has a gradient.
         let (value, gradient) = differentiate(&loss, &[target], &[-0.9, -1.6], &[0.0; 2], &[-1.0, -2.0]);
         assert!((value + 1.2).abs() < 1e-12);
         assert_eq!(gradient, [0.0, 0.0]);

@@ -1,15 +1,15 @@
-//! The losses: from rewards and values to something that can be differentiated.
+//! The losses: rewards and values of a batch become a differentiable scalar.
 //!
-//! A [`Loss`] sees a batch twice. [`Loss::prepare`] reads all rewards and values at once and gives every episode a
-//! [`Target`], or says that the batch teaches nothing. [`Loss::loss`] then turns one episode's token log-probabilities and
-//! its target into its share of the loss. A share already holds the 1/B of the mean, so shares add up to the batch's loss
-//! however the batch is split: 1 × 8 = 8 × 1. All that depends on the whole batch is settled in `prepare`, from numbers
-//! known before the first forward pass.
+//! A [`Loss`] works in two stages. [`Loss::prepare`] reads all rewards and values of the batch and returns
+//! one [`Target`] per episode, or [`Prepared::NoSignal`]. [`Loss::loss`] computes one episode's share of the
+//! loss from its target and its token log-probabilities. A share contains the factor 1/B of the mean, so the
+//! sum of the shares is the loss of the batch for any split into micro-batches. `prepare` computes everything
+//! that depends on the whole batch; it needs no forward pass.
 //!
-//! | | judged by | ratio, clip | log-probabilities are | KL to the reference |
+//! | | advantage | ratio, clip | log-probabilities are | KL to the reference |
 //! |---|---|---|---|---|
 //! | [`Apo`] | r − V* of the goal | | summed, regressed | in the square, β₂ |
-//! | [`ApoLagged`] | r − V* of the group | | summed, regressed | in the square, β₂; the reference follows |
+//! | [`ApoLagged`] | r − V* of the group | | summed, regressed | in the square, β₂; reference refreshed |
 //! | [`Wsft`] | z of r − V*, as a weight | | averaged | k2, weighted too |
 //! | [`Awr`] | exp((r − V*)/β), as a weight | | summed | |
 //! | [`Raft`] | r ≥ threshold, as a weight | | summed | |
@@ -21,9 +21,10 @@
 //! | [`Gigpo`] | z within the group, and among its equal states | token, clipped | averaged | optional |
 //! | [`Ppo`] | r − V* | token, clipped | averaged | optional |
 //!
-//! Where V* is a loss's business, it may be credited by state instead of by episode ([`Scored::credits`]). Symbols: lp —
-//! log π(yₜ) of each sampled token `[T]`, differentiable; old — the same when it was sampled; ref — the same under the
-//! reference; A — `Segment::advantage`; w — `Segment::weight`; B — episodes in the batch. No file here steps, samples or logs.
+//! Losses that use V* support credit by state instead of by episode ([`Scored::credits`]). Symbols: lp — log
+//! π(yₜ) of each sampled token `[T]`, differentiable; old — the same when it was sampled; ref — the same
+//! under the reference; A — `Segment::advantage`; w — `Segment::weight`; B — episodes in the batch. No file
+//! here steps, samples or logs.
 
 pub(crate) mod apo;
 pub(crate) mod apo_lagged;
@@ -65,24 +66,24 @@ use crate::loss::group::GroupStatistics;
 use crate::config::{Config, LossConfig};
 use crate::error::{Result, TrainingError};
 
-/// A batch after its rewards were read.
+/// The result of [`Loss::prepare`] for a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prepared {
     /// One target for each episode, in order.
     Learn(Vec<Target>),
-    /// The rewards do not tell one episode from another; the step is to be skipped and counted.
+    /// The rewards carry no learning signal; the trainer skips the step and counts it.
     NoSignal,
 }
 
 impl Prepared {
-    /// These targets, unless none of them is told from the others.
-    fn unless_silent(targets: Vec<Target>) -> Self {
-        let speaks = |target: &Target| target.segments.iter().any(|s| s.weight != 0.0 && s.advantage != 0.0);
-        if targets.iter().any(speaks) { Self::Learn(targets) } else { Self::NoSignal }
+    /// `Learn(targets)` if a segment has nonzero weight and nonzero advantage, else `NoSignal`.
+    fn learn_or_no_signal(targets: Vec<Target>) -> Self {
+        let has_signal = |target: &Target| target.segments.iter().any(|s| s.weight != 0.0 && s.advantage != 0.0);
+        if targets.iter().any(has_signal) { Self::Learn(targets) } else { Self::NoSignal }
     }
 }
 
-/// What a loss computes advantages from.
+/// The inputs of a loss's advantages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdvantageSource {
     /// The rewards alone.
@@ -131,11 +132,12 @@ pub fn loss(config: &Config) -> Box<dyn Loss> {
     }
 }
 
-/// The summed shares of episodes whose tokens lie end to end: `log_probs` are `[N]`, with N the tokens of all `targets`.
+/// The sum of the shares of several episodes. `log_probs` are the concatenated tokens of all `targets`,
+/// `[N]`.
 ///
 /// Fails if an episode has no sampled token or the counts do not add up to N.
-pub fn summed_loss(learner: &dyn Loss, targets: &[Target], log_probs: &LogProbs) -> Result<Term> {
-    let refuse = |problem| Err(TrainingError::InvalidBatch { loss: learner.name(), problem });
+pub fn summed_loss(loss_fn: &dyn Loss, targets: &[Target], log_probs: &LogProbs) -> Result<Term> {
+    let refuse = |problem| Err(TrainingError::InvalidBatch { loss: loss_fn.name(), problem });
     let (n, counted) = (log_probs.n_tokens()?, targets.iter().map(Target::n_tokens).sum::<usize>());
     if counted != n || log_probs.reference.dim(0)? != n || log_probs.behaviour.dim(0)? != n {
         return refuse(format!("{counted} counted tokens for {n} log-probabilities"));
@@ -145,9 +147,9 @@ pub fn summed_loss(learner: &dyn Loss, targets: &[Target], log_probs: &LogProbs)
     for target in targets {
         let length = target.n_tokens();
         if length == 0 {
-            return refuse("a episode without a sampled token teaches nothing".into());
+            return refuse("an episode of the batch has no sampled token".into());
         }
-        let share = learner.loss(target, &log_probs.narrow(start, length)?)?;
+        let share = loss_fn.loss(target, &log_probs.narrow(start, length)?)?;
         total = Some(match total {
             Some(sum) => {
                 Term { value: (sum.value + share.value)?, n_clipped: sum.n_clipped + share.n_clipped }
@@ -156,14 +158,14 @@ pub fn summed_loss(learner: &dyn Loss, targets: &[Target], log_probs: &LogProbs)
         });
         start += length;
     }
-    total.ok_or_else(|| empty(learner.name()))
+    total.ok_or_else(|| empty(loss_fn.name()))
 }
 
 fn empty(loss: &'static str) -> TrainingError {
     TrainingError::InvalidBatch { loss, problem: "a batch without episodes has no mean".into() }
 }
 
-/// 1/B of a batch that is not empty and finite throughout.
+/// 1/B. Fails for an empty batch and for rewards or values that are not finite.
 fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
     if batch.is_empty() {
         return Err(empty(loss));
@@ -178,22 +180,23 @@ fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
     Ok(1.0 / batch.len() as f64)
 }
 
-/// Targets with a segment of weight 1 for each credit.
+/// One target per episode, with one segment of weight 1 per credit.
 fn credited(loss: &'static str, batch: &[Scored]) -> Result<Vec<Target>> {
     let share = share_of(loss, batch)?;
     Ok(batch.iter().map(|scored| Target { segments: scored.credits(), share }).collect())
 }
 
-/// Targets by V*, a segment for each credit. What went as expected is left out of the pass, unless the KL pulls at it.
+/// Targets with advantages against V*, one segment per credit. Segments with A = 0 get weight 0 unless there
+/// is a KL term.
 fn by_value(loss: &'static str, batch: &[Scored], kl: KlTerm) -> Result<Prepared> {
     let mut targets = credited(loss, batch)?;
     for segment in targets.iter_mut().flat_map(|target| &mut target.segments) {
         segment.weight = kl.weight_beside(segment.advantage);
     }
-    Ok(Prepared::unless_silent(targets))
+    Ok(Prepared::learn_or_no_signal(targets))
 }
 
-/// Targets by the other episodes for the goal: `advantage` of a reward in its group.
+/// Targets with advantages within the group: `advantage(statistics, reward)` per episode.
 fn by_group(
     loss: &'static str,
     batch: &[Scored],
@@ -206,12 +209,12 @@ fn by_group(
     Ok(by_episode(batch, advantages, share, kl))
 }
 
-/// Targets of one segment each, with these advantages.
+/// Targets with one segment each and these advantages.
 fn by_episode(batch: &[Scored], advantages: impl IntoIterator<Item = f64>, share: f64, kl: KlTerm) -> Prepared {
     let target = |(scored, advantage): (&Scored, f64)| {
         Target::whole(scored.n_tokens(), advantage, kl.weight_beside(advantage), share)
     };
-    Prepared::unless_silent(batch.iter().zip(advantages).map(target).collect())
+    Prepared::learn_or_no_signal(batch.iter().zip(advantages).map(target).collect())
 }
 
 /// Adds the KL term, if there is one, to a loss that is averaged over episodes with `share` each.

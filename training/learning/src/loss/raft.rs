@@ -1,15 +1,16 @@
-//! Filtered fine-tuning: imitate the own episodes that went well, forget the others.
+//! Filtered fine-tuning: clone the sampled episodes whose reward reaches a threshold, discard the others.
 //!
-//! Paper: RAFT, "Reward rAnked FineTuning for Generative Foundation Model Alignment", arXiv 2304.06767, algorithm 1.
+//! Paper: RAFT, "Reward rAnked FineTuning for Generative Foundation Model Alignment", arXiv 2304.06767,
+//! algorithm 1.
 //!
 //! ```text
 //! w_b = 1[ r_b ≥ threshold ]                 `Segment::weight`
 //! L = −(1/B) Σ_b w_b · Σₜ lpₜ
 //! ```
 //!
-//! Deviations: an episode is kept by a threshold on its reward, not as the best of several for its goal; the mean is over all
-//! B episodes, kept or not, so that a step with few good ones is a small one. No V*, no reference, no KL. A batch without a
-//! kept episode is no signal.
+//! Deviations from the paper: an episode is selected by a threshold on its reward, not as the best of several
+//! for its goal; the mean is over all B episodes, so that a batch with few selected episodes has a small
+//! gradient. No V*, no reference, no KL. A batch without a selected episode is no signal.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ use crate::error::Result;
 /// The loss of filtered fine-tuning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Raft {
-    /// The least reward of an episode that is imitated.
+    /// Smallest reward of a cloned episode.
     pub threshold: f64,
 }
 
@@ -45,7 +46,7 @@ impl Loss for Raft {
             let weight = f64::from(u8::from(scored.reward >= self.threshold));
             Target::whole(scored.n_tokens(), scored.reward, weight, share)
         };
-        Ok(Prepared::unless_silent(batch.iter().map(target).collect()))
+        Ok(Prepared::learn_or_no_signal(batch.iter().map(target).collect()))
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_reaches_the_threshold_is_imitated() {
+    fn episodes_at_or_above_the_threshold_are_cloned() {
         let raft = Raft { threshold: 0.5 };
         let pairs = [(1.0, 0.0), (0.5, 0.0), (0.25, 0.0), (0.0, 0.0)];
         assert_eq!(weights(&raft, &pairs), [1.0, 1.0, 0.0, 0.0]);

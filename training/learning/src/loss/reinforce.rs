@@ -1,16 +1,17 @@
-//! REINFORCE: make what went better than a baseline more likely, and what went worse less.
+//! REINFORCE: increase the likelihood of episodes above a baseline, decrease it for those below.
 //!
-//! Paper: Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning", 1992: the
-//! estimator of its theorem 1, with an episode as one action.
+//! Paper: Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement
+//! Learning", 1992: the estimator of its theorem 1, with an episode as one action.
 //!
 //! ```text
 //! L = −mean_b (r − b) · Σₜ lpₜ          r − b — `Segment::advantage`
 //! b — `baseline`: 0, the mean reward of the batch, or V* of the goal
 //! ```
 //!
-//! With [`Baseline::Value`] this is A*-PO on policy without its KL ([`crate::loss::Apo`]). Deviations: none. Episodes with r = b are
-//! left out of the pass, since they have no gradient. Without a baseline, equal rewards other than 0 do teach: all that was
-//! done is made more likely, whatever it was. With [`Baseline::Value`] credit may be by state.
+//! With [`Baseline::Value`] this is on-policy A*-PO without its KL ([`crate::loss::Apo`]), and credit by
+//! state is supported. Deviations from the paper: none. Episodes with r = b have no gradient and are left out
+//! of the forward and backward pass. Without a baseline, equal rewards other than 0 have a gradient: all
+//! sampled episodes become more likely.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ use crate::loss::terms::{KlTerm, LogProbs, Term, weighted_likelihood};
 use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_episode, by_value, share_of};
 use crate::error::Result;
 
-/// What a reward is compared with.
+/// The baseline of a reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {
@@ -92,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn the_baseline_is_what_was_asked_for() {
+    fn advantages_are_against_the_configured_baseline() {
         check(Baseline::None, [1.0, 0.5, 0.0]);
         check(Baseline::Batch, [0.5, 0.0, -0.5]);
         check(Baseline::Value, [0.25, 0.0, -0.25]);
     }
 
     #[test]
-    fn failures_alone_teach_nothing() {
+    fn a_batch_of_failures_is_no_signal() {
         for baseline in [Baseline::None, Baseline::Batch, Baseline::Value] {
             assert_eq!(
                 Reinforce { baseline }.prepare(&scored(&[(0.0, 0.0); 4])).unwrap(),

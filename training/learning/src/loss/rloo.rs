@@ -1,4 +1,4 @@
-//! REINFORCE leave-one-out: each episode is compared with the others for its goal.
+//! REINFORCE leave-one-out: the baseline of an episode is the mean reward of the others for its goal.
 //!
 //! Paper: "Back to Basics: Revisiting REINFORCE-Style Optimization for Learning from Human Feedback in LLMs",
 //! arXiv 2402.14740.
@@ -8,8 +8,8 @@
 //! L = −mean_b A_b · Σₜ lpₜ                                                   G — episodes of the goal
 //! ```
 //!
-//! Deviations: the paper takes the KL out of the reward; here it is a term of the loss ([`KlTerm`]), and off with a
-//! coefficient of 0. An episode without another for its goal has A = 0.
+//! Deviations from the paper: the paper subtracts the KL from the reward; here it is a term of the loss
+//! ([`KlTerm`]), which a coefficient of 0 disables. An episode that is alone in its group has A = 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,11 +60,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_compared_with_the_mean_of_the_others() {
+    fn the_baseline_is_the_mean_of_the_others() {
         let batch = scored_in_groups(&[(0, 1.0), (0, 0.0), (0, 0.5), (1, 1.0), (1, 1.0)]);
         let targets = targets_of(&Rloo { kl: NO_KL }, &batch);
         let advantages: Vec<f64> = targets.iter().map(Target::advantage).collect();
-        // 1 − .25, 0 − .75, .5 − .5; and two that are alike.
+        // 1 − .25, 0 − .75, .5 − .5; and two equal rewards.
         assert_eq!(advantages, [0.75, -0.75, 0.0, 0.0, 0.0]);
         assert_eq!(
             targets.iter().map(Target::is_taught).collect::<Vec<_>>(),

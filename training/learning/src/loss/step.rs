@@ -11,7 +11,7 @@ use crate::loss::{Loss, LogProbs, Target, TargetStatistics, Term, summed_loss};
 use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
-/// Measurements of a RL step; see the metrics of the same names.
+/// Measurements of an RL step; see the metrics of the same names.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateStatistics {
     /// The loss.
@@ -20,20 +20,21 @@ pub struct UpdateStatistics {
     pub kl: f64,
     /// Mean over tokens of the k3 estimate, nats.
     pub kl_k3: f64,
-    /// Share of tokens whose gradient a clip took.
+    /// Share of tokens whose gradient is 0 because of the clip.
     pub clipfrac: f64,
     /// Largest difference between a token's log-probability in training and in sampling, nats.
     pub log_prob_gap: f64,
     /// Mean of those differences, nats.
     pub log_prob_gap_mean: f64,
-    /// Share of tokens that the nucleus of the policy leaves out in training, and that of the reference; counted in.
+    /// Share of sampled tokens outside the nucleus of the policy in training, and outside that of the
+    /// reference. They are trained on all the same.
     pub outside_nucleus: [f64; 2],
     /// The batch's advantages and weights.
     pub targets: TargetStatistics,
 }
 
 impl UpdateStatistics {
-    /// The mean of the measurements of several optimizer steps, at least one; of the gaps the largest and the mean.
+    /// Mean of the measurements of several optimizer steps, at least one; `log_prob_gap` is the maximum.
     pub fn mean(all: &[Self]) -> Self {
         let mean = |field: fn(&Self) -> f64| all.iter().map(field).sum::<f64>() / all.len() as f64;
         Self {
@@ -56,7 +57,8 @@ impl UpdateStatistics {
 /// How log-probabilities are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Scoring {
-    /// The distribution that sampled the tokens; policy and reference are scored under its temperature and nucleus.
+    /// The distribution that sampled the tokens; policy and reference are scored under its temperature and
+    /// nucleus.
     pub sampler: Sampler,
     /// Tokens of a micro-batch.
     pub limit_tokens: usize,
@@ -74,10 +76,11 @@ struct Sums {
     outside: [usize; 2],
 }
 
-/// Gradient of `loss` over `batch`, where `targets[i]` belongs to `batch[i]`. `None` if every target has weight 0.
+/// Gradient of `loss` over `batch`, where `targets[i]` belongs to `batch[i]`. `None` if every target has
+/// weight 0.
 ///
-/// Trajectories whose target has weight 0 are left out of the passes and of the statistics that passes measure. On the CPU
-/// backend a prompt that several completions share is computed once per micro-batch.
+/// Trajectories whose target has weight 0 are left out of the passes and of the statistics that passes
+/// measure. On the CPU backend a prompt that several completions share is computed once per micro-batch.
 pub fn loss_gradient(
     policy: &Network,
     reference: &Network,
@@ -167,9 +170,9 @@ mod tests {
         trajectory
     }
 
-    /// A step of learning on the engine of `choice`, and one of its optimizer: what was measured, the norm of the
-    /// gradient, and the weights.
-    fn step(choice: KernelChoice, learner: &dyn Loss) -> (UpdateStatistics, f64, Qwen2) {
+    /// One loss gradient and one optimizer step on the backend of `choice`: the measurements, the gradient
+    /// norm and the new weights.
+    fn step(choice: KernelChoice, loss_fn: &dyn Loss) -> (UpdateStatistics, f64, Qwen2) {
         let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
         let [model, reference] = [1, 2].map(|seed| Qwen2::random(&config, Seed(seed)).unwrap());
         let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
@@ -182,24 +185,24 @@ mod tests {
             .into();
         let how = Scoring { sampler: Sampler::new(0.9, 0.7).unwrap(), limit_tokens: 60 };
         let (gradients, terms) =
-            loss_gradient(train_state.network(), &reference, learner, &batch, &targets, how).unwrap().unwrap();
+            loss_gradient(train_state.network(), &reference, loss_fn, &batch, &targets, how).unwrap().unwrap();
         let stride = Stride { lr: 1e-2, grad_clip: 0.5 };
         let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, stride).unwrap() else {
-            panic!("refused");
+            panic!("the gradient is not finite");
         };
         train_state.copy_to_host(&model).unwrap();
         (terms, grad_norm, model)
     }
 
     #[test]
-    fn a_step_is_the_same_on_either_engine() {
+    fn a_step_is_the_same_on_both_backends() {
         let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
         let learners: [&dyn Loss; 2] =
             [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl, min_std: 0.0 }];
-        for learner in learners {
-            let (ours, our_norm, our_weights) = step(KernelChoice::Reference, learner);
-            let (theirs, their_norm, their_weights) = step(KernelChoice::Custom, learner);
-            // Log-probabilities of a few nats are told to 1e-6; what is summed from them is to 1e-4 of itself.
+        for loss_fn in learners {
+            let (ours, our_norm, our_weights) = step(KernelChoice::Reference, loss_fn);
+            let (theirs, their_norm, their_weights) = step(KernelChoice::Custom, loss_fn);
+            // Log-probabilities of a few nats are accurate to 1e-6; sums of them to a relative error of 1e-4.
             for (name, ours, theirs) in [
                 ("loss", ours.loss, theirs.loss),
                 ("kl", ours.kl, theirs.kl),
@@ -207,23 +210,23 @@ mod tests {
                 ("gap", ours.log_prob_gap, theirs.log_prob_gap),
                 ("norm", our_norm, their_norm),
             ] {
-                let name = format!("{}, {name}", learner.name());
+                let name = format!("{}, {name}", loss_fn.name());
                 assert!((ours - theirs).abs() < 1e-4 * theirs.abs(), "{name}: {ours} against {theirs}");
             }
             assert_eq!(ours.clipfrac, theirs.clipfrac);
             assert_eq!(ours.outside_nucleus, theirs.outside_nucleus);
-            assert!(theirs.outside_nucleus[0] > 0.0, "the nucleus leaves something out");
+            assert!(theirs.outside_nucleus[0] > 0.0, "some tokens are outside the nucleus");
             for ((name, a), (_, b)) in our_weights.parameters().iter().zip(their_weights.parameters()) {
                 let apart = (a.as_tensor() - b.as_tensor()).unwrap().abs().unwrap().flatten_all().unwrap();
                 let apart = apart.max(0).unwrap().to_scalar::<f32>().unwrap();
                 // A step of .01 at most: an ε above the noise of the gradient keeps its sign from deciding.
-                assert!(apart < 1e-4, "{}, `{name}`: {apart}", learner.name());
+                assert!(apart < 1e-4, "{}, `{name}`: {apart}", loss_fn.name());
             }
         }
     }
 
     #[test]
-    fn a_step_is_taken_with_the_gradient_of_the_same_engine() {
+    fn gradients_of_another_backend_are_refused() {
         let model = Qwen2::random(&Qwen2Config::small(50), Seed(1)).unwrap();
         let [mut cpu, device] = [KernelChoice::Custom, KernelChoice::Reference].map(|choice| {
             let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
@@ -235,6 +238,6 @@ mod tests {
         })
         .unwrap();
         let error = cpu.step(gradients, Stride { lr: 0.1, grad_clip: 0.0 }).unwrap_err().to_string();
-        assert!(error.contains("the other engine"), "{error}");
+        assert!(error.contains("another backend"), "{error}");
     }
 }

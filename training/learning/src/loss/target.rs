@@ -1,19 +1,19 @@
-//! What a loss is told of a batch before the first forward pass, and what it makes of it.
+//! Inputs and outputs of [`Loss::prepare`](crate::loss::Loss::prepare): scored episodes and targets.
 //!
-//! A [`Scored`] episode becomes a [`Target`]: its sampled tokens in [`Segment`]s, each with an advantage and a weight. With
-//! credit by episode there is one segment, with credit by state one for each turn, or run of turns, between two states
-//! whose V* is known. No tensors here.
+//! A [`Scored`] episode becomes a [`Target`]: its sampled tokens in [`Segment`]s, each with an advantage and
+//! a weight. With credit by episode there is one segment, with credit by state one for each turn, or run of
+//! turns, between two states whose V* is known. No tensors here.
 
 use std::collections::BTreeSet;
 
-/// What is known of an episode once it was made.
+/// An episode with its reward and values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
-    /// Which goal of the step it was made for; episodes with equal numbers are a group.
+    /// Number of its goal within the step; episodes with equal numbers are a group.
     pub group: usize,
-    /// What it earned.
+    /// Its reward.
     pub reward: f64,
-    /// V* of its goal; 0 where the loss asks for none.
+    /// V* of its goal; 0 if the loss does not use V*.
     pub v_star: f64,
     /// Its turns that have tokens, in order; at least one.
     pub turns: Vec<ScoredTurn>,
@@ -24,9 +24,9 @@ pub struct Scored {
 pub struct ScoredTurn {
     /// Sampled tokens.
     pub n_tokens: usize,
-    /// Name of what was seen before it; equal names are equal states of the shop for the same goal.
+    /// Digest of the state before the turn; equal digests are equal states of the shop for the same goal.
     pub state: u64,
-    /// V* of what it led to, where that is known; not asked of the last turn, after which the reward is.
+    /// V* of the state after the turn, if known; ignored for the last turn, which is followed by the reward.
     pub v_next: Option<f64>,
 }
 
@@ -42,11 +42,13 @@ impl Scored {
         self.turns.iter().map(|turn| turn.n_tokens).sum()
     }
 
-    /// A = V*(s′) − V*(s) of each run of turns between states s and s′ of known value, the reward standing for the value
-    /// of the end. The sum over runs is r − V* of the goal; where no state on the way is known that is the only one.
+    /// One segment with A = V*(s′) − V*(s) for each run of turns between states s and s′ of known value. The
+    /// value after the last turn is the reward. The advantages add up to r − V* of the goal; if no
+    /// intermediate value is known, that is the only segment.
     ///
-    /// A run ends only where a state is seen for the first time: to come back to it, or to stay, is no progress, but the
-    /// turns that it takes are gone, which the name of a state does not tell. They share what comes after them.
+    /// A run ends only at the first visit of a state. Turns that lead back to an earlier state, or leave it
+    /// unchanged, get the credit of the run that follows: the digest of a state does not contain the number
+    /// of turns left.
     pub fn credits(&self) -> Vec<Segment> {
         let (mut segments, mut n_tokens, mut before) = (Vec::new(), 0, self.v_star);
         let mut seen = BTreeSet::new();
@@ -66,18 +68,18 @@ impl Scored {
     }
 }
 
-/// Consecutive sampled tokens of an episode that are judged alike.
+/// Consecutive sampled tokens of an episode with a common advantage and weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Segment {
-    /// How many, at least one.
+    /// Number of tokens, at least one.
     pub n_tokens: usize,
-    /// A: how much better than expected.
+    /// A, the advantage.
     pub advantage: f64,
-    /// Factor of its term; 1 in losses that do not weigh, 0 where it teaches nothing.
+    /// Factor of its term: 1 in unweighted losses, 0 if the segment has no gradient.
     pub weight: f64,
 }
 
-/// What an episode is to teach.
+/// The target of one episode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// All its sampled tokens, in order.
@@ -87,12 +89,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// An episode judged as a whole.
+    /// A target with one segment for the whole episode.
     pub fn whole(n_tokens: usize, advantage: f64, weight: f64, share: f64) -> Self {
         Self { segments: vec![Segment { n_tokens, advantage, weight }], share }
     }
 
-    /// Whether a pass over the episode can change anything.
+    /// Whether the episode can have a gradient: some segment has a weight other than 0.
     pub fn is_taught(&self) -> bool {
         self.segments.iter().any(|segment| segment.weight != 0.0)
     }
@@ -102,7 +104,7 @@ impl Target {
         self.segments.iter().map(|segment| segment.n_tokens).sum()
     }
 
-    /// Σ over segments of their advantages: that of the whole episode.
+    /// Sum of the segments' advantages: the advantage of the whole episode.
     pub fn advantage(&self) -> f64 {
         self.segments.iter().map(|segment| segment.advantage).sum()
     }
@@ -113,26 +115,26 @@ impl Target {
         total / self.n_tokens() as f64
     }
 
-    /// A number of each segment, for each of its tokens. `[T]`
+    /// `number` of each token's segment. `[T]`
     pub fn per_token(&self, number: impl Fn(&Segment) -> f64) -> Vec<f64> {
         let repeat = |segment| std::iter::repeat_n(number(segment), segment.n_tokens);
         self.segments.iter().flat_map(repeat).collect()
     }
 }
 
-/// What a batch's targets look like, for the log.
+/// Statistics of a batch's targets, for the log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TargetStatistics {
     /// Mean advantage of an episode.
     pub adv_mean: f64,
     /// Standard deviation of advantages about that mean, over B; 0 for one.
     pub adv_std: f64,
-    /// (Σw)²/Σw²: how many equally weighted episodes would teach as much; 0 if all weights are 0.
+    /// (Σw)²/Σw², the effective sample size; 0 if all weights are 0.
     pub effective_samples: f64,
 }
 
 impl TargetStatistics {
-    /// Over a batch that is not empty.
+    /// The statistics of `targets`, at least one.
     pub fn of(targets: &[Target]) -> Self {
         let n = targets.len() as f64;
         let adv_mean = targets.iter().map(Target::advantage).sum::<f64>() / n;
@@ -148,7 +150,7 @@ impl TargetStatistics {
 mod tests {
     use super::*;
 
-    /// An episode of three turns that were begun in these states.
+    /// An episode of three turns, each starting in one of these states.
     fn episode(states: [u64; 3], v_next: [Option<f64>; 3]) -> Scored {
         let turn = |(state, v_next)| ScoredTurn { n_tokens: 2, state, v_next };
         Scored {
@@ -167,22 +169,22 @@ mod tests {
             segments.iter().map(|segment| (segment.n_tokens, segment.advantage)).collect::<Vec<_>>()
         };
         assert_eq!(segments([Some(0.75), Some(0.5), None]), [(2, 0.5), (2, -0.25), (2, 0.5)]);
-        // What lies between two known states is judged together.
+        // The turns between two known states form one segment.
         assert_eq!(segments([None, Some(0.5), None]), [(4, 0.25), (2, 0.5)]);
         assert_eq!(segments([None, None, None]), [(6, 0.75)]);
-        // What follows the last turn is what was earned, whatever was expected of it.
+        // The value after the last turn is the reward, even if `v_next` is given.
         assert_eq!(segments([None, None, Some(0.5)]), [(6, 0.75)]);
     }
 
     #[test]
-    fn what_is_seen_again_is_no_progress() {
+    fn a_revisited_state_does_not_end_a_segment() {
         let segments = |states, v_next| {
             let segments = episode(states, v_next).credits();
             segments.iter().map(|segment| (segment.n_tokens, segment.advantage)).collect::<Vec<_>>()
         };
-        // A turn that leaves all as it was shares what the next one comes to.
+        // A turn that does not change the state belongs to the segment of the next turn.
         assert_eq!(segments([0, 1, 1], [Some(0.75), Some(0.75), None]), [(2, 0.5), (4, 0.25)]);
-        // So does a way there and back.
+        // So do turns that lead away and back.
         assert_eq!(segments([0, 1, 0], [Some(0.75), Some(0.5), None]), [(2, 0.5), (4, 0.25)]);
         assert_eq!(segments([0, 0, 1], [Some(0.25), Some(0.5), None]), [(4, 0.25), (2, 0.5)]);
     }

@@ -1,7 +1,7 @@
-//! The terms that losses are made of: likelihoods with factors, clipped ratios, and estimates of the KL.
+//! The terms of the losses: weighted log-likelihoods, clipped ratios, and KL estimates.
 //!
-//! All are sums or means over the sampled tokens of one episode, scalars. lp — log π(yₜ), differentiable; old — the same when
-//! the tokens were sampled; ref — the same under the reference. `[T]`, T ≥ 1.
+//! All are sums or means over the sampled tokens of one episode, scalars. lp — log π(yₜ), differentiable; old
+//! — the same when the tokens were sampled; ref — the same under the reference. `[T]`, T ≥ 1.
 
 use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct LogProbs {
     pub policy: Tensor,
     /// Under the frozen reference.
     pub reference: Tensor,
-    /// Under the policy that sampled them, when it did.
+    /// Under the policy that sampled them, at sampling time.
     pub behaviour: Tensor,
 }
 
@@ -23,7 +23,7 @@ impl LogProbs {
         self.policy.dim(0)
     }
 
-    /// Some consecutive tokens.
+    /// The `len` tokens from `start` on.
     pub fn narrow(&self, start: usize, len: usize) -> Result<Self> {
         let part = |tensor: &Tensor| tensor.narrow(0, start, len);
         Ok(Self {
@@ -39,9 +39,9 @@ impl LogProbs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KlEstimator {
-    /// ½ d²; its gradient is that of the KL, on policy (arXiv 2510.01555).
+    /// ½ d²; on policy, its expected gradient is the gradient of the KL (arXiv 2510.01555).
     K2,
-    /// exp(−d) − 1 + d; as a loss a biased surrogate, but the one of the GRPO paper.
+    /// exp(−d) − 1 + d, as in the GRPO paper; its gradient is biased.
     K3,
 }
 
@@ -57,15 +57,15 @@ pub struct KlTerm {
 }
 
 impl KlTerm {
-    /// No such term.
+    /// No KL term.
     pub const NONE: Self = Self { coefficient: 0.0, estimator: KlEstimator::K2 };
 
-    /// Whether a pass over something of this advantage can change anything, as a weight: 1, or 0 where nothing pulls at it.
+    /// Weight of a segment with this advantage: 0 if the advantage and the KL coefficient are both 0, else 1.
     pub fn weight_beside(self, advantage: f64) -> f64 {
         f64::from(u8::from(advantage != 0.0 || self.coefficient > 0.0))
     }
 
-    /// coefficient · mean over tokens of the estimate, or `None` without a factor.
+    /// coefficient · mean over tokens of the estimate; `None` if the coefficient is 0.
     pub fn of(self, log_probs: &LogProbs) -> Result<Option<Tensor>> {
         if self.coefficient == 0.0 {
             return Ok(None);
@@ -79,7 +79,7 @@ impl KlTerm {
     }
 }
 
-/// A constant beside `like`, of its type and place. `[T]`
+/// `values` as a constant tensor with the dtype and device of `like`. `[T]`
 pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
     Tensor::from_slice(values, values.len(), like.device())?.to_dtype(like.dtype())
 }
@@ -89,7 +89,7 @@ pub fn weighted_likelihood(factors: &[f64], log_probs: &LogProbs) -> Result<Tens
     (&log_probs.policy * constant(factors, &log_probs.policy)?)?.sum_all()
 }
 
-/// How far a probability may move from where it was before it stops to count.
+/// Bounds of the probability ratio, beyond which a token has no gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub struct Clip {
@@ -123,12 +123,12 @@ impl Default for KlTerm {
     }
 }
 
-/// A scalar, and what was cut on the way to it.
+/// A scalar of the loss and the number of clipped tokens in it.
 #[derive(Debug, Clone)]
 pub struct Term {
     /// The scalar.
     pub value: Tensor,
-    /// Tokens whose gradient a clip took.
+    /// Number of tokens whose gradient is 0 because of the clip.
     pub n_clipped: usize,
 }
 
@@ -141,7 +141,7 @@ impl From<Tensor> for Term {
 impl Clip {
     /// Σᵢ min( ρᵢ Aᵢ, clip(ρᵢ, 1 − low, 1 + high) Aᵢ ) with ρᵢ = exp(`log_ratios`ᵢ) and Aᵢ = `advantages`ᵢ.
     ///
-    /// Where the minimum is the clipped one, its value counts and its gradient is 0.
+    /// A term whose minimum is the clipped value adds that value and has a gradient of 0.
     pub fn surrogate(self, log_ratios: &Tensor, advantages: &[f64]) -> Result<Term> {
         let moved: Vec<f64> = log_ratios.to_dtype(candle_core::DType::F64)?.to_vec1()?;
         let (mut factors, mut fixed, mut n_clipped) = (advantages.to_vec(), 0.0, 0);
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clipped_ratio_counts_but_pulls_no_more() {
+    fn a_clipped_ratio_has_a_value_but_no_gradient() {
         let ratios: [f64; 5] = [1.5, 1.5, 0.5, 0.5, 1.1];
         let log_ratios = ratios.map(f64::ln);
         let var = Var::new(&log_ratios, &Device::Cpu).unwrap();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_of_the_kl_are_theirs() {
+    fn kl_estimates_follow_their_formulas() {
         let tensor = |values: &[f64]| {
             constant(values, &Tensor::zeros(1, candle_core::DType::F64, &Device::Cpu).unwrap())
         };

@@ -1,4 +1,4 @@
-//! What holds for every loss.
+//! Properties of every loss.
 
 use candle_core::{Device, Tensor, Var};
 
@@ -21,19 +21,19 @@ pub(super) fn scored_in_groups(pairs: &[(usize, f64)]) -> Vec<Scored> {
     pairs.iter().map(|&(group, reward)| Scored::whole(group, reward, 0.0, 1)).collect()
 }
 
-pub(super) fn targets_of(learner: &dyn Loss, batch: &[Scored]) -> Vec<Target> {
-    match learner.prepare(batch).unwrap() {
+pub(super) fn targets_of(loss_fn: &dyn Loss, batch: &[Scored]) -> Vec<Target> {
+    match loss_fn.prepare(batch).unwrap() {
         Prepared::Learn(targets) => targets,
-        Prepared::NoSignal => panic!("{} found no signal", learner.name()),
+        Prepared::NoSignal => panic!("{} found no signal", loss_fn.name()),
     }
 }
 
-pub(super) fn targets(learner: &dyn Loss, pairs: &[(f64, f64)]) -> Vec<Target> {
-    targets_of(learner, &scored(pairs))
+pub(super) fn targets(loss_fn: &dyn Loss, pairs: &[(f64, f64)]) -> Vec<Target> {
+    targets_of(loss_fn, &scored(pairs))
 }
 
-pub(super) fn weights(learner: &dyn Loss, pairs: &[(f64, f64)]) -> Vec<f64> {
-    targets(learner, pairs).iter().map(Target::weight).collect()
+pub(super) fn weights(loss_fn: &dyn Loss, pairs: &[(f64, f64)]) -> Vec<f64> {
+    targets(loss_fn, pairs).iter().map(Target::weight).collect()
 }
 
 fn tensor(values: &[f64]) -> Tensor {
@@ -42,7 +42,7 @@ fn tensor(values: &[f64]) -> Tensor {
 
 /// The loss and its gradient with respect to every log-probability of the policy.
 pub(super) fn differentiate(
-    learner: &dyn Loss,
+    loss_fn: &dyn Loss,
     targets: &[Target],
     policy: &[f64],
     reference: &[f64],
@@ -54,8 +54,8 @@ pub(super) fn differentiate(
         reference: tensor(reference),
         behaviour: tensor(behaviour),
     };
-    let loss = summed_loss(learner, targets, &log_probs).unwrap().value;
-    // A factor of 0 ends the graph in candle, and leaves no gradient where there is none.
+    let loss = summed_loss(loss_fn, targets, &log_probs).unwrap().value;
+    // candle drops a factor of 0 from the graph, so the gradient can be missing.
     let gradient = loss.backward().unwrap().remove(var.as_tensor());
     let gradient = gradient.map_or(vec![0.0; policy.len()], |gradient| gradient.to_vec1().unwrap());
     (loss.to_scalar().unwrap(), gradient)
@@ -96,7 +96,7 @@ fn all() -> Vec<Box<dyn Loss>> {
 
 /// (group, reward, V*, tokens of each turn).
 type Made = (usize, f64, f64, &'static [usize]);
-const TRIPS: [Made; 8] = [
+const EPISODES: [Made; 8] = [
     (0, 1.0, 0.4, &[1]),
     (0, 0.0, 0.4, &[1, 2]),
     (1, 0.5, 0.1, &[2]),
@@ -113,7 +113,7 @@ fn batch() -> Vec<Scored> {
             |(at, &n_tokens)| ScoredTurn { n_tokens, state: at as u64 % 2, v_next: Some(0.1 * at as f64) };
         Scored { group, reward, v_star, turns: turns.iter().enumerate().map(turn).collect() }
     };
-    TRIPS.iter().map(episode).collect()
+    EPISODES.iter().map(episode).collect()
 }
 
 /// Log-probabilities of all 23 tokens.
@@ -125,19 +125,19 @@ fn numbers(offset: f64, stride: usize) -> Vec<f64> {
 #[test]
 fn gradients_agree_with_finite_differences() {
     let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
-    for learner in all() {
-        let targets = targets_of(&*learner, &batch());
-        let (_, gradient) = differentiate(&*learner, &targets, &policy, &reference, &behaviour);
-        assert!(gradient.iter().any(|slope| *slope != 0.0), "{}", learner.name());
+    for loss_fn in all() {
+        let targets = targets_of(&*loss_fn, &batch());
+        let (_, gradient) = differentiate(&*loss_fn, &targets, &policy, &reference, &behaviour);
+        assert!(gradient.iter().any(|slope| *slope != 0.0), "{}", loss_fn.name());
         for (i, &exact) in gradient.iter().enumerate() {
             const H: f64 = 1e-5;
             let at = |shift: f64| {
                 let mut moved = policy.clone();
                 moved[i] += shift;
-                differentiate(&*learner, &targets, &moved, &reference, &behaviour).0
+                differentiate(&*loss_fn, &targets, &moved, &reference, &behaviour).0
             };
             let slope = (at(H) - at(-H)) / (2.0 * H);
-            assert!((slope - exact).abs() < 1e-7, "{} token {i}: {slope} {exact}", learner.name());
+            assert!((slope - exact).abs() < 1e-7, "{} token {i}: {slope} {exact}", loss_fn.name());
         }
     }
 }
@@ -145,9 +145,9 @@ fn gradients_agree_with_finite_differences() {
 #[test]
 fn one_pass_of_eight_equals_eight_passes_of_one() {
     let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
-    for learner in all() {
-        let targets = targets_of(&*learner, &batch());
-        let (whole, together) = differentiate(&*learner, &targets, &policy, &reference, &behaviour);
+    for loss_fn in all() {
+        let targets = targets_of(&*loss_fn, &batch());
+        let (whole, together) = differentiate(&*loss_fn, &targets, &policy, &reference, &behaviour);
         let (mut sum, mut apart, mut start) = (0.0, Vec::new(), 0);
         for target in &targets {
             let tokens = start..start + target.n_tokens();
@@ -155,19 +155,19 @@ fn one_pass_of_eight_equals_eight_passes_of_one() {
             let part = |values: &[f64]| values[tokens.clone()].to_vec();
             let one = std::slice::from_ref(target);
             let (share, gradient) =
-                differentiate(&*learner, one, &part(&policy), &part(&reference), &part(&behaviour));
+                differentiate(&*loss_fn, one, &part(&policy), &part(&reference), &part(&behaviour));
             sum += share;
             apart.extend(gradient);
         }
-        assert_eq!(together, apart, "{}", learner.name());
-        assert!((whole - sum).abs() < 1e-12, "{}", learner.name());
+        assert_eq!(together, apart, "{}", loss_fn.name());
+        assert!((whole - sum).abs() < 1e-12, "{}", loss_fn.name());
     }
 }
 
 #[test]
-fn a_batch_in_another_order_teaches_the_same() {
+fn the_gradient_does_not_depend_on_the_order_of_the_batch() {
     let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
-    for learner in all() {
+    for loss_fn in all() {
         let (forward, mut backward) = (batch(), batch());
         backward.reverse();
         let turned = |values: &[f64]| {
@@ -182,51 +182,51 @@ fn a_batch_in_another_order_teaches_the_same() {
             parts.concat()
         };
         let (loss, gradient) =
-            differentiate(&*learner, &targets_of(&*learner, &forward), &policy, &reference, &behaviour);
+            differentiate(&*loss_fn, &targets_of(&*loss_fn, &forward), &policy, &reference, &behaviour);
         let (other, other_gradient) = differentiate(
-            &*learner,
-            &targets_of(&*learner, &backward),
+            &*loss_fn,
+            &targets_of(&*loss_fn, &backward),
             &turned(&policy),
             &turned(&reference),
             &turned(&behaviour),
         );
-        assert!((loss - other).abs() < 1e-12, "{}", learner.name());
+        assert!((loss - other).abs() < 1e-12, "{}", loss_fn.name());
         for (a, b) in turned(&gradient).iter().zip(&other_gradient) {
-            assert!((a - b).abs() < 1e-12, "{}", learner.name());
+            assert!((a - b).abs() < 1e-12, "{}", loss_fn.name());
         }
     }
 }
 
 #[test]
-fn rewards_as_expected_are_skipped_by_all_who_expect() {
-    // Every episode earned V* and what its group earned.
+fn rewards_equal_to_the_baseline_are_no_signal() {
+    // Every reward equals V* and the mean of its group.
     let same: Vec<Scored> = (0..4).map(|i| Scored::whole(i / 2, 0.5, 0.5, 1)).collect();
-    for learner in all().iter().filter(|learner| learner.advantage_source() != AdvantageSource::Reward) {
-        assert_eq!(learner.prepare(&same).unwrap(), Prepared::NoSignal, "{}", learner.name());
+    for loss_fn in all().iter().filter(|loss_fn| loss_fn.advantage_source() != AdvantageSource::Reward) {
+        assert_eq!(loss_fn.prepare(&same).unwrap(), Prepared::NoSignal, "{}", loss_fn.name());
     }
 }
 
 #[test]
-fn failures_alone_move_nobody() {
+fn a_batch_of_failures_has_no_gradient() {
     let failures: Vec<Scored> = (0..8).map(|i| Scored::whole(i / 4, 0.0, 0.0, 1)).collect();
-    for learner in all() {
-        assert_eq!(learner.prepare(&failures).unwrap(), Prepared::NoSignal, "{}", learner.name());
+    for loss_fn in all() {
+        assert_eq!(loss_fn.prepare(&failures).unwrap(), Prepared::NoSignal, "{}", loss_fn.name());
     }
 }
 
 #[test]
-fn a_single_episode_teaches_or_is_refused_with_a_reason() {
+fn a_single_episode_has_a_signal_or_an_error() {
     let alone = [Scored::whole(0, 1.0, 0.5, 1)];
-    for learner in all() {
-        match learner.prepare(&alone) {
+    for loss_fn in all() {
+        match loss_fn.prepare(&alone) {
             Ok(Prepared::Learn(targets)) => {
-                let (_, gradient) = differentiate(&*learner, &targets, &[-1.0], &[-1.0], &[-1.0]);
-                assert!(gradient[0] < 0.0, "{}: a success is made more likely", learner.name());
+                let (_, gradient) = differentiate(&*loss_fn, &targets, &[-1.0], &[-1.0], &[-1.0]);
+                assert!(gradient[0] < 0.0, "{}: a success is made more likely", loss_fn.name());
             }
-            // The mean of one is that one, and so is the mean of one exponential.
-            Ok(Prepared::NoSignal) => assert!(["awr", "reinforce", "wsft"].contains(&learner.name())),
+            // The mean of one value is that value.
+            Ok(Prepared::NoSignal) => assert!(["awr", "reinforce", "wsft"].contains(&loss_fn.name())),
             Err(error) => {
-                assert_eq!(learner.advantage_source(), AdvantageSource::Group);
+                assert_eq!(loss_fn.advantage_source(), AdvantageSource::Group);
                 assert!(error.to_string().contains("rl.group_size"), "{error}");
             }
         }
@@ -234,16 +234,16 @@ fn a_single_episode_teaches_or_is_refused_with_a_reason() {
 }
 
 #[test]
-fn batches_that_cannot_be_learned_from_are_refused_with_a_reason() {
-    for learner in all() {
-        assert!(learner.prepare(&[]).is_err());
-        let error = learner.prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)])).unwrap_err().to_string();
-        let expected = format!("loss `{}`: episode 1 has reward NaN and V* 0.5", learner.name());
+fn unusable_batches_are_errors() {
+    for loss_fn in all() {
+        assert!(loss_fn.prepare(&[]).is_err());
+        let error = loss_fn.prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)])).unwrap_err().to_string();
+        let expected = format!("loss `{}`: episode 1 has reward NaN and V* 0.5", loss_fn.name());
         assert_eq!(error, expected);
         let one = tensor(&[-1.0]);
         let log_probs = LogProbs { policy: one.clone(), reference: one.clone(), behaviour: one };
         let target = |n_tokens| Target::whole(n_tokens, 1.0, 1.0, 1.0);
-        assert!(summed_loss(&*learner, &[target(1), target(0)], &log_probs).is_err());
-        assert!(summed_loss(&*learner, &[target(2)], &log_probs).is_err());
+        assert!(summed_loss(&*loss_fn, &[target(1), target(0)], &log_probs).is_err());
+        assert!(summed_loss(&*loss_fn, &[target(2)], &log_probs).is_err());
     }
 }

@@ -1,12 +1,13 @@
-//! Gradients of a batch, on either engine.
+//! Gradients of a batch, on both backends.
 //!
 //! [`accumulate`] adds up the gradients of micro-batches, whose split is fixed by the batch alone
-//! ([`MicroBatch::pack`]), in their order. On the CPU micro-batches are independent: each is computed on one thread,
-//! forward and backward, so the thread count cannot show. A wide model divides its products among the threads instead,
-//! one micro-batch after another, and adds each parameter's gradient as soon as it is finished: what is held at once is
-//! the sum and one gradient, and the sums are the same. On a device the sum stays there, and each pass adds to it.
+//! ([`MicroBatch::pack`]), in their order. On the CPU micro-batches are independent: each is computed on one
+//! thread, forward and backward, so the result does not depend on the number of threads. A wide model splits
+//! its matrix products among the threads instead, one micro-batch after another, and adds each parameter's
+//! gradient as soon as it is finished: memory holds the sum and one gradient, and the sums have the same
+//! bits. On a device the sum stays there, and each pass adds to it.
 //!
-//! A loss is a matter of the host on either engine: it is made from log-probabilities, a few numbers for each token.
+//! The loss is computed on the host from log-probabilities on both backends, a few numbers per token.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
@@ -17,17 +18,17 @@ use crate::error::{Result, TrainingError};
 use crate::model::network::Network;
 use crate::data::trajectory::MicroBatch;
 
-/// The gradient of everything that learns, where the weights are.
+/// The gradient of all trained parameters, on the device of the weights.
 #[derive(Debug)]
 pub enum Gradients {
-    /// One flat f32 gradient per parameter that learns, in the order of [`Qwen2::learnable`].
+    /// One flat f32 gradient per trained parameter, in the order of [`Qwen2::learnable`].
     Cpu(Vec<Vec<f32>>),
     /// f32, joined as the weights are.
     Device(Parameters),
 }
 
 impl Gradients {
-    /// Puts (1 − share) · self + share · other in the place of self.
+    /// self ← (1 − share) · self + share · other. Fails for gradients of different backends.
     pub fn mix(&mut self, share: f64, other: &Self) -> Result<()> {
         match (self, other) {
             (Self::Cpu(own), Self::Cpu(other)) => {
@@ -41,7 +42,7 @@ impl Gradients {
                 }
             }
             _ => {
-                let problem = "the two gradients were taken on different engines".into();
+                let problem = "the two gradients are of different backends".into();
                 return Err(TrainingError::ParameterMismatch { name: "*".into(), problem });
             }
         }
@@ -49,17 +50,18 @@ impl Gradients {
     }
 }
 
-/// Micro-batches of a small model whose gradients are held at once; bounds memory, not the result.
+/// Number of micro-batches of a small model whose gradients are in memory at once; does not change the
+/// result.
 pub(crate) const WAVE: usize = 8;
 
-/// Values that one thread adds at a time.
+/// Number of values that one thread adds at a time.
 const PIECE: usize = 1 << 18;
 
-/// The summed gradient of `loss` over all micro-batches, with what it reports of each, in order.
+/// The gradient of `loss` summed over all micro-batches, with its report for each of them, in order.
 ///
-/// `loss` is given a micro-batch and the log-probabilities of its targets `[N]` under the distribution of `sampler`,
-/// and returns its share of the batch's loss as a scalar tensor with whatever should be kept of it. A parameter that
-/// does not take part has a zero gradient.
+/// `loss` gets a micro-batch and the log-probabilities of its targets `[N]` under the distribution of
+/// `sampler`. It returns its share of the batch's loss as a scalar tensor, and a report of any type.
+/// Parameters that the loss does not depend on have a zero gradient.
 pub fn accumulate<F, R>(
     network: &Network,
     micro_batches: &[MicroBatch],
@@ -148,7 +150,7 @@ fn add(sum: &mut [f32], gradient: &[f32]) {
     sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b);
 }
 
-/// Hands over the gradients of one micro-batch, parameter by parameter.
+/// Computes the gradients of one micro-batch, parameter by parameter.
 fn one<F, R>(
     model: &Qwen2,
     micro: &MicroBatch,
@@ -214,16 +216,16 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_share_is_computed_once_to_the_same_gradient() {
-        let answer = |salt: u32| {
+    fn a_shared_prompt_is_computed_once_to_the_same_gradient() {
+        let completion = |salt: u32| {
             let prompt: Vec<u32> = (0..70).map(|i| (i * 11 + 3) % 50).collect();
             let ids: Vec<u32> = (0..9 + salt).map(|i| (i * 7 + salt) % 50).collect();
             Trajectory::completion(&prompt, &ids, &vec![0.0; ids.len()])
         };
-        let batch: Vec<Trajectory> = (0..4).map(answer).collect();
+        let batch: Vec<Trajectory> = (0..4).map(completion).collect();
         let (apart, together) = (MicroBatch::pack(&batch, 1000), MicroBatch::pack_sharing(&batch, 1000));
         assert_eq!((apart[0].ids.len(), together[0].ids.len()), (4 * 70 + 42, 70 + 42));
-        // The second is wide: its heads are shared among threads.
+        // The second model is wide: threads share its heads.
         for hidden_size in [64, 512] {
             let config = Qwen2Config { hidden_size, num_hidden_layers: 2, ..Qwen2Config::small(50) };
             let model = Qwen2::random(&config, Seed(2)).unwrap();
@@ -231,9 +233,9 @@ mod tests {
                 let log_probs = stats.log_prob.to_vec1::<f32>()?;
                 Ok((stats.log_prob.sqr()?.sum_all()?, log_probs))
             };
-            let [(apart, said_apart), (together, said_together)] =
+            let [(apart, log_probs_apart), (together, log_probs_together)] =
                 [&apart, &together].map(|micros| on_cpu(&model, micros, Sampler::UNTEMPERED, loss).unwrap());
-            for (a, b) in said_apart[0].iter().zip(&said_together[0]) {
+            for (a, b) in log_probs_apart[0].iter().zip(&log_probs_together[0]) {
                 assert!((a - b).abs() < 1e-4, "{a} and {b}");
             }
             for ((name, _), (a, b)) in model.learnable().iter().zip(apart.iter().zip(&together)) {
@@ -246,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The network on the cpu backend and, in f32, on the one for a GPU.
+    /// The network on the cpu backend and, in f32, on the gpu backend.
     fn both() -> (Qwen2, [Network; 2]) {
         let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
         let model = Qwen2::random(&config, Seed(2)).unwrap();
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_adds_up_what_the_cpu_does() {
+    fn the_gpu_backend_has_the_gradients_of_the_cpu_backend() {
         let micro_batches: Vec<MicroBatch> = (0..3).map(micro).collect();
         let (model, [cpu, device]) = both();
         let (expected, _) = accumulate(&cpu, &micro_batches, Sampler::UNTEMPERED, loss).unwrap();
@@ -277,13 +279,14 @@ mod tests {
             let square = |values: &mut dyn Iterator<Item = f32>| values.map(|v| v * v).sum::<f32>();
             let error = square(&mut found.iter().zip(expected).map(|(a, b)| a - b));
             let size = square(&mut expected.iter().copied());
-            // Sums of some hundred products in another order: relative errors of 1e-6, with room for cancellation.
+            // Sums of some hundred products in another order: relative errors of 1e-6, with room for
+            // cancellation.
             assert!(size > 0.0 && error.sqrt() < 1e-4 * size.sqrt(), "`{name}`: {error:e} of {size:e}");
         }
     }
 
     #[test]
-    fn gradients_mix_on_either_engine_and_never_across() {
+    fn gradients_of_the_same_backend_can_be_mixed() {
         let (_, networks) = both();
         let of =
             |network: &Network, salt| accumulate(network, &[micro(salt)], Sampler::UNTEMPERED, loss).unwrap().0;

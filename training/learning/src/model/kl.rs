@@ -1,4 +1,4 @@
-//! How far a policy has come from another, told from episodes that it made.
+//! The KL of a policy to a reference, estimated from episodes of the policy.
 
 use rayon::prelude::*;
 use webshop_lm::Sampler;
@@ -7,8 +7,9 @@ use crate::error::Result;
 use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 
-/// The k1 estimate of KL(π‖π_ref) in nats an episode: the mean over `episodes` of Σₜ (log π − log π_ref), where log π is what
-/// was recorded when `sampler` drew the episodes and log π_ref the same under `reference`. 0 for no episodes.
+/// The k1 estimate of KL(π‖π_ref) in nats per episode: the mean over `trajectories` of Σₜ (log π − log
+/// π_ref). log π is the log-probability recorded when `sampler` drew the tokens, log π_ref that under
+/// `reference`. 0 for no trajectories.
 pub fn kl_to(
     reference: &Network,
     trajectories: &[Trajectory],
@@ -48,14 +49,14 @@ mod tests {
         trajectory
     }
 
-    /// Log-probabilities of what was said, episode by episode.
-    fn said(model: &Network, trajectory: &Trajectory) -> Vec<f32> {
+    /// Log-probabilities of the sampled tokens of a trajectory.
+    fn sampled_log_probs(model: &Network, trajectory: &Trajectory) -> Vec<f32> {
         let micro = &MicroBatch::pack(std::slice::from_ref(trajectory), 100)[0];
         model.score(micro, Sampler::UNTEMPERED).unwrap().log_prob.to_vec1().unwrap()
     }
 
     #[test]
-    fn a_policy_is_as_far_from_another_as_its_episodes_are_likelier() {
+    fn the_kl_is_the_mean_log_ratio() {
         for choice in [KernelChoice::Custom, KernelChoice::Reference] {
             let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
             let model = |seed| {
@@ -63,12 +64,12 @@ mod tests {
                 Network::new(&model, &compute).unwrap()
             };
             let (policy, reference) = (model(1), model(2));
-            let drawn = |trajectory: Trajectory| Trajectory { behaviour_log_probs: said(&policy, &trajectory), ..trajectory };
+            let drawn = |trajectory: Trajectory| Trajectory { behaviour_log_probs: sampled_log_probs(&policy, &trajectory), ..trajectory };
             let trajectories: Vec<Trajectory> = (0..5).map(trajectory).map(drawn).collect();
             let kl = |of: &Network, limit| kl_to(of, &trajectories, Sampler::UNTEMPERED, limit).unwrap();
             assert!(kl(&policy, 100).abs() < 1e-5, "from itself: {}", kl(&policy, 100));
             let sum = |values: &[f32]| values.iter().map(|&value| f64::from(value)).sum::<f64>();
-            let apart = |trajectory: &Trajectory| sum(&trajectory.behaviour_log_probs) - sum(&said(&reference, trajectory));
+            let apart = |trajectory: &Trajectory| sum(&trajectory.behaviour_log_probs) - sum(&sampled_log_probs(&reference, trajectory));
             let expected = trajectories.iter().map(apart).sum::<f64>() / 5.0;
             assert!(expected.abs() > 0.01, "the models differ");
             for limit in [8, 100] {

@@ -19,11 +19,11 @@ use crate::error::{Result, TrainingError};
 use crate::setup::limits::{lanes_within, prompt_config};
 use crate::run::checkpoint::names::{CONFIG, MODEL};
 
-/// What every model folder has.
+/// A file that every model folder has.
 const MODEL_CONFIG: &str = "config.json";
-/// Tokens of a context in a chat: enough for pages as text, within what lanes have room for.
+/// Tokens of a context in a chat format: enough for pages as text.
 const CHAT_CONTEXT: usize = 8192;
-/// Tokens of a completion in a chat.
+/// Tokens of a completion in a chat format.
 const CHAT_TURN: usize = 256;
 /// Memory for the contexts of all lanes, in bytes.
 const CACHE_BYTES: usize = 2 << 30;
@@ -31,17 +31,17 @@ const CACHE_BYTES: usize = 2 << 30;
 /// A model with its tokenizer and the configuration it was trained under.
 #[derive(Debug)]
 pub struct TrainedModel {
-    /// The configuration of the training; the defaults if the folder is a bare model.
+    /// The configuration of the training; the defaults if the folder holds a model only.
     pub config: Config,
     /// Its tokenizer.
     pub tokenizer: BpeTokenizer,
     /// The weights.
     pub model: Qwen2,
-    /// Where its files are.
+    /// The folder of its files.
     pub(crate) folder: PathBuf,
 }
 
-/// Overrides of how a model generates; `None` is as in training.
+/// Overrides of the generation options; `None` keeps the value of training.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GenerationOptions {
     /// The format of prompts and completions.
@@ -56,7 +56,7 @@ pub struct GenerationOptions {
     pub constrained: bool,
 }
 
-/// A model on its device with everything that a policy needs.
+/// A model on its device, ready to run as a policy.
 #[derive(Debug)]
 pub struct LoadedPolicy {
     engine: Engine,
@@ -67,25 +67,25 @@ pub struct LoadedPolicy {
 }
 
 impl TrainedModel {
-    /// Loads what `path` names: a run folder, its `checkpoints/last`, a checkpoint, or a bare model folder.
+    /// Loads what `path` names: a run folder, its `checkpoints/last`, a checkpoint, or a model folder.
     pub fn load(path: &Path) -> Result<Self> {
         if path.join(MODEL_CONFIG).is_file() {
             return Self::from_model(Config::default(), path);
         }
-        // Not the configuration: a run folder has one too.
+        // The marker is not `config.toml`, which a run folder has too.
         let folder = find_checkpoint(path, &format!("{MODEL}/{MODEL_CONFIG}"))?;
         Self::from_model(Config::load(Some(&folder.join(CONFIG)), &[])?, &folder.join(MODEL))
     }
 
     fn from_model(config: Config, folder: &Path) -> Result<Self> {
         let tokenizer = BpeTokenizer::load(folder)?;
-        // Before the weights, which take longer to read than to find wrong.
+        // Checked before the weights, which take long to read.
         StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
         Ok(Self { config, tokenizer, model: load_weights(folder)?, folder: folder.to_owned() })
     }
 
-    /// The prompt format it was trained in, if that was a chat's; else the one that the vocabulary was made for: `plain` if it
-    /// has the marks of that layout, or one whose prompts every chat template can tell.
+    /// The prompt format of training if that is a chat format; else `compact` if the vocabulary has its
+    /// special tokens, or a format that every chat template can render.
     pub fn prompt_format(&self) -> PromptFormat {
         match self.config.prompt.format {
             PromptFormat::Compact if !knows_compact(&self.tokenizer) => PromptFormat::VerlAgent,
@@ -125,13 +125,13 @@ impl TrainedModel {
     }
 }
 
-/// Whether a vocabulary has the marks of the plain prompt format.
+/// Whether a vocabulary has the special tokens of the compact prompt format.
 pub(crate) fn knows_compact(tokenizer: &BpeTokenizer) -> bool {
     let knows = |token: &str| tokenizer.special_id(token).is_ok();
     knows(THINK) && knows(&mark(1))
 }
 
-/// The model of `folder`: its weights, or those of the base that its adapter names, with the adapter on them.
+/// The model of `folder`: its weights, or those of the base model that its adapter names, with the adapter.
 pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
     let Some(adapter) = Lora::find(folder)? else {
         return Ok(checkpoint::load(folder)?);
@@ -155,29 +155,29 @@ impl LoadedPolicy {
         Ok(policy.with_model_name(self.fingerprint.clone()))
     }
 
-    /// The completion at each step, in the order of the steps; `None` if the prompt leaves no room for a completion even
-    /// without past pages. A completion depends on the step, its position and the seed only. `ended` is called with the
-    /// number of completions that have just finished.
+    /// The completion at each step, in the order of the steps; `None` if the prompt leaves no room for a
+    /// completion even without past pages. A completion depends on the step, its position and the seed only.
+    /// `ended` is called with the number of completions that have just finished.
     ///
     /// # Errors
-    /// If its prompt format is not one of Shop-R1's, or the model cannot be computed.
+    /// If its prompt format is not one of Shop-R1's, or a tensor operation fails.
     pub fn complete_steps(&self, steps: &[Example], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
         let format = self.format.as_ref().ok_or(AgentError::SingleSteps { prompt_format: PromptFormat::Compact.name() })?;
         let sampler = SingleStepSampler::new(&self.tokenizer, format, &self.config)?;
         let prompts = steps.iter().map(|step| sampler.prompt(step)).collect::<Result<Vec<_>, _>>()?;
-        let asked = prompts.iter().enumerate().filter_map(|(place, prompt)| {
+        let fitting = prompts.iter().enumerate().filter_map(|(place, prompt)| {
             let coordinates = SamplingCoordinates { task: place as u64, ..SamplingCoordinates::default() };
             Some(SingleStepPrompt { prompt_ids: prompt.as_ref()?, coordinates })
         });
-        let asked: Vec<SingleStepPrompt<'_>> = asked.collect();
-        ended((steps.len() - asked.len()) as u64);
+        let fitting: Vec<SingleStepPrompt<'_>> = fitting.collect();
+        ended((steps.len() - fitting.len()) as u64);
         let options = SampleOptions { n_samples: 1, lanes: self.lanes(), seed, certainty: None };
-        let completions = sampler.sample(self.engine.clone(), &asked, options, ended)?;
+        let completions = sampler.sample(self.engine.clone(), &fitting, options, ended)?;
         let mut texts = completions.iter().map(|completion| sampler.text_of(&completion.ids));
         Ok(prompts.iter().map(|prompt| prompt.as_ref().and_then(|_| texts.next())).collect())
     }
 
-    /// Episodes to play side by side: as many as keep the processor busy and memory within bounds.
+    /// Number of episodes in parallel: enough to keep the processor busy, within the memory limit.
     pub fn lanes(&self) -> usize {
         let (token, bytes) = match &self.engine {
             Engine::Cpu(decoder) => (decoder.config().cache_bytes_per_token(), CACHE_BYTES),

@@ -1,8 +1,8 @@
-//! Weights on the cpu or gpu backend, with the operations that the trainer needs of both.
+//! Weights on the cpu or gpu backend, with the operations that the trainer uses on both.
 //!
-//! A [`Network`] is a policy or a reference. It makes an [`Engine`] for rollouts and scores tokens; gradients of it are
-//! [`crate::model::gradient`]'s, steps the [`TrainState`](crate::model::train_state::TrainState)'s. On a device rollouts, scores and gradients
-//! are computed with one set of weights. It knows no loss and no optimizer.
+//! A [`Network`] is a policy or a reference. It creates an [`Engine`] for rollouts and scores tokens.
+//! [`crate::model::gradient`] computes its gradients, [`TrainState`](crate::model::train_state::TrainState)
+//! updates it. On a device, rollouts, scores and gradients use one set of weights.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::error::{Result, TrainingError};
 use crate::setup::limits::{LANES, lanes_within};
 use crate::data::trajectory::MicroBatch;
 
-/// A model where it is computed. A clone shares the weights.
+/// A model on its backend. A clone shares the weights.
 #[derive(Clone, Debug)]
 pub enum Network {
     /// On the cpu backend, f32.
     Cpu(Arc<Qwen2>),
-    /// On the engine of [`webshop_lm::device`].
+    /// On the gpu backend, [`webshop_lm::device`].
     Device(Arc<DeviceModel>),
 }
 
 impl Network {
-    /// The weights of `model` where `compute` says: shared on the cpu backend, else those that it has now.
+    /// The weights of `model` on the device of `compute`: shared on the cpu backend, else copied.
     pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self> {
         Ok(match compute.uses_cpu_backend() {
             true => Self::Cpu(Arc::new(model.clone())),
@@ -32,7 +32,8 @@ impl Network {
         })
     }
 
-    /// What rollouts are made by until the weights move: packed for it on the CPU, the weights themselves on a device.
+    /// An engine for rollouts with the current weights: a packed copy on the cpu backend, the shared weights
+    /// on a device.
     pub fn engine(&self) -> Result<Engine> {
         Ok(match self {
             Self::Cpu(model) => Arc::new(model.decoder()?).into(),
@@ -49,7 +50,8 @@ impl Network {
         })
     }
 
-    /// Episodes to play side by side with contexts of so many tokens: on a device as many as it has memory for.
+    /// Number of episodes in parallel with contexts of `max_context` tokens: on a device, as many as fit into
+    /// its memory.
     pub fn lanes(&self, max_context: usize) -> usize {
         match self {
             Self::Cpu(_) => LANES,
@@ -60,7 +62,7 @@ impl Network {
     }
 }
 
-/// Refuses what is learned on the cpu backend only.
+/// Refuses adapters on the gpu backend; they are trained on the cpu backend only.
 pub(crate) fn check(config: &ModelConfig, compute: &Compute) -> Result<()> {
     if config.lora_rank == 0 || compute.uses_cpu_backend() {
         return Ok(());

@@ -1,10 +1,9 @@
-//! The model that a run trains, with all it needs to shop: where it comes from, how it is kept, who it once was.
+//! The model that a run trains, with its tokenizer and prompt format: creation, saving, resuming.
 //!
-//! An [`PolicyModel`] begins as random weights of the configured shape with a tokenizer made for the shop, or as a model
-//! folder (`[model] from`), with an adapter on it if `[model] lora_rank` asks for one. In a checkpoint it is a model
-//! folder; of an adapted one only the adapter is written, in PEFT's layout, and the weights stay where they came from.
-//!
-//! It takes no step: who learns is [`Qwen2::learnable`], how is the optimizer's.
+//! A [`PolicyModel`] starts with random weights of the configured shape and a tokenizer trained for the shop,
+//! or from a model folder (`model.from`), with an adapter if `model.lora_rank` is not 0. A checkpoint stores
+//! it as a model folder. Of a model with an adapter only the adapter is written, in PEFT's layout; the base
+//! weights stay in their folder. [`Qwen2::learnable`] are the trained parameters; the optimizer updates them.
 
 use std::path::Path;
 
@@ -26,18 +25,18 @@ use crate::model::load::{TrainedModel, knows_compact, load_weights};
 /// A model in training.
 #[derive(Debug)]
 pub(crate) struct PolicyModel {
-    /// The weights, and the adapter if it is one that learns.
+    /// The weights, with the adapter if there is one.
     pub model: Qwen2,
-    /// What text becomes.
+    /// The tokenizer.
     pub tokenizer: BpeTokenizer,
-    /// How it chats; `None` in the plain prompt format.
+    /// The chat format; `None` in the compact prompt format.
     format: Option<ChatFormat>,
-    /// Files of the folder it comes from.
+    /// Other files of the folder it was loaded from.
     companions: Option<Companions>,
 }
 
 impl PolicyModel {
-    /// As a new run begins with it.
+    /// The model of a new run.
     pub fn begin(config: &Config, task_set: &TaskSet) -> Result<Self> {
         let seed = Seed(config.seed);
         if config.model.from.is_empty() {
@@ -46,14 +45,15 @@ impl PolicyModel {
             if config.prompt.format == PromptFormat::Compact {
                 return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, None);
             }
-            // A chat is read from the files of a model folder, also where there is none yet.
+            // A chat format is loaded from the files of a model folder, so random weights get a temporary
+            // one.
             let folder =
                 tempfile::tempdir().map_err(|e| TrainingError::io("create", &std::env::temp_dir(), e))?;
             tokenizer.save(folder.path())?;
             return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, Some(folder.path()));
         }
         let TrainedModel { model, tokenizer, folder, .. } = TrainedModel::load(Path::new(&config.model.from))?;
-        // Weights that have an adapter are, with it, the base of what is learned now.
+        // An adapter of the loaded model is merged into the base weights.
         let model = model.merged()?;
         let model = match lora_config(&config.model) {
             Some(lora) => model.adapted(Lora::random(&model.matrices(), &lora, seed)?)?,
@@ -62,7 +62,7 @@ impl PolicyModel {
         Self::new(config, model, tokenizer, Some(&folder))
     }
 
-    /// As a checkpoint of the run left it in `folder`.
+    /// The model that a checkpoint of the run saved in `folder`.
     pub fn resume(config: &Config, folder: &Path) -> Result<Self> {
         let tokenizer = BpeTokenizer::load(folder)?;
         Self::new(config, load_weights(folder)?, tokenizer, Some(folder))
@@ -78,21 +78,21 @@ impl PolicyModel {
         let format = match (config.prompt.format, folder) {
             (PromptFormat::Compact, _) if !knows_compact(&tokenizer) => {
                 let problem = format!(
-                    "must be a chat's, such as `{}`: the vocabulary of `{}` was not made for `plain`",
+                    "must be a chat format such as `{}`: the vocabulary of `{}` was not made for `compact`",
                     PromptFormat::VerlAgent,
                     config.model.from
                 );
                 return Err(TrainingError::InvalidValue { key: "prompt.format".into(), problem });
             }
             (PromptFormat::Compact, _) | (_, None) => None,
-            (dialect, Some(folder)) => Some(ChatFormat::load(folder, dialect, model.config(), &tokenizer)?),
+            (format, Some(folder)) => Some(ChatFormat::load(folder, format, model.config(), &tokenizer)?),
         };
         let model = if config.rl.recompute { model.recomputing() } else { model };
         let companions = folder.map(Companions::read).transpose()?;
         Ok(Self { model, tokenizer, format, companions })
     }
 
-    /// A customer who is computed by `engine`.
+    /// The policy that `engine` computes.
     pub fn policy(&self, engine: impl Into<Engine>, lm: LmConfig, seed: Seed) -> Result<LmPolicy<'_>> {
         Ok(match &self.format {
             None => LmPolicy::compact(engine, &self.tokenizer, lm, seed)?,
@@ -100,20 +100,20 @@ impl PolicyModel {
         })
     }
 
-    /// Who asks about single steps, and draws completions so; `None` where they cannot be judged one by one.
+    /// The sampler of single-step completions; `None` if the prompt format does not support single steps.
     pub fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
         let format = self.format.as_ref().filter(|format| format.prompt_format.is_shop_r1());
         Ok(format.map(|format| SingleStepSampler::new(&self.tokenizer, format, lm)).transpose()?)
     }
 
-    /// Who puts demonstrations into the tokens of a chat; `None` in the plain prompt format.
+    /// Renders demonstrations in the chat format; `None` in the compact prompt format.
     pub fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
         let Some(format) = &self.format else { return Ok(None) };
         let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps as u32);
         Ok(Some(DemonstrationRenderer::new(&self.tokenizer, format, &lm, max_steps)?))
     }
 
-    /// Version of how pages are told.
+    /// Version of the prompt format.
     pub fn prompt_version(&self) -> Result<String> {
         Ok(match &self.format {
             None => PROMPT_VERSION.into(),
@@ -121,7 +121,7 @@ impl PolicyModel {
         })
     }
 
-    /// Digest of the weights that stay, where an adapter learns; else empty.
+    /// Digest of the frozen base weights below an adapter; empty without an adapter.
     pub fn base(&self) -> Result<String> {
         Ok(match self.model.adapter() {
             Some(_) => self.model.base().fingerprint()?,
@@ -129,7 +129,7 @@ impl PolicyModel {
         })
     }
 
-    /// Writes it into a folder, from which [`PolicyModel::resume`] has it back.
+    /// Writes the model to a folder, which [`PolicyModel::resume`] reads.
     pub fn save(&self, folder: &Path) -> Result<()> {
         match self.model.adapter() {
             Some(adapter) => {
@@ -145,7 +145,8 @@ impl PolicyModel {
         Ok(())
     }
 
-    /// The model that [`PolicyModel::save`] left in `folder`, which no step moves. Weights that do not learn are shared.
+    /// A frozen copy of the model that [`PolicyModel::save`] wrote to `folder`. Frozen base weights are
+    /// shared.
     pub fn frozen(&self, folder: &Path) -> Result<Qwen2> {
         Ok(match self.model.adapter() {
             Some(_) => self.model.adapted(Lora::load(folder, &self.model.matrices())?)?,
@@ -154,7 +155,7 @@ impl PolicyModel {
     }
 }
 
-/// The adapter that is asked for.
+/// The configured adapter; `None` if `lora_rank` is 0.
 fn lora_config(config: &ModelConfig) -> Option<LoraConfig> {
     let targets: Vec<&str> = config.lora_targets.iter().map(String::as_str).collect();
     let lora = || LoraConfig::new(config.lora_rank, config.lora_alpha, &targets).with_base(&config.from);

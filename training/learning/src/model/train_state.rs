@@ -1,10 +1,9 @@
-//! Who learns: weights that move, and the optimizer that moves them, on the same engine.
+//! The trained weights and their optimizer, on the same backend.
 //!
-//! A [`TrainState`] has a [`Network`] that everything is asked of and takes [`Gradients`] of it. On the cpu backend it
-//! moves the variables of the [`Qwen2`] it was made of. On a device it moves f32 masters there, from which the weights
-//! in the compute dtype are written in the same step; that [`Qwen2`] gets them back when they are to be saved
-//! ([`TrainState::copy_to_host`]), so that a checkpoint is the same files on either engine. It computes no gradients and
-//! knows no step number.
+//! A [`TrainState`] holds a [`Network`] and applies [`Gradients`] to it. On the cpu backend it updates the
+//! variables of the [`Qwen2`] it was created from. On a device it updates f32 master weights, from which the
+//! weights in the compute dtype are written in the same step; [`TrainState::copy_to_host`] copies them to
+//! that [`Qwen2`] before saving, so that checkpoints have the same files on both backends.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +17,14 @@ use crate::model::gradient::Gradients;
 use crate::model::network::Network;
 use crate::optimizer::{DeviceOptimizer, Optimizer, StepOutcome, Stride};
 
-/// A network that learns.
+/// A network with its optimizer.
 #[derive(Debug)]
 pub struct TrainState {
     network: Network,
     moving: Moving,
 }
 
-/// The optimizer of the engine at hand.
+/// The optimizer of the backend.
 #[derive(Debug)]
 enum Moving {
     Cpu(Optimizer),
@@ -33,7 +32,7 @@ enum Moving {
 }
 
 impl TrainState {
-    /// The train_state that has the weights of `model` now, and no moments yet.
+    /// A state with the current weights of `model` and zero moments.
     pub fn new(model: &Qwen2, compute: &Compute, method: Method, config: &OptimizerConfig) -> Result<Self> {
         if compute.uses_cpu_backend() {
             let moving = Moving::Cpu(Optimizer::new(method, config, model.learnable()));
@@ -45,7 +44,7 @@ impl TrainState {
         Ok(Self { network: Network::Device(on_device), moving: Moving::Device(optimizer) })
     }
 
-    /// As [`new`](Self::new), with the moments that [`save_moments`](Self::save_moments) left at `path`.
+    /// Like [`new`](Self::new), with the moments that [`save_moments`](Self::save_moments) wrote to `path`.
     pub fn resume(
         model: &Qwen2,
         compute: &Compute,
@@ -61,7 +60,7 @@ impl TrainState {
         Ok(Self { network, moving })
     }
 
-    /// Forgets its moments and goes on by `method`.
+    /// Resets the moments and switches to `method`.
     pub fn restart(&mut self, method: Method, config: &OptimizerConfig) -> Result<()> {
         match (&self.network, &mut self.moving) {
             (Network::Cpu(model), Moving::Cpu(optimizer)) => {
@@ -69,16 +68,16 @@ impl TrainState {
                 Ok(())
             }
             (Network::Device(model), Moving::Device(optimizer)) => optimizer.restart(method, model),
-            _ => Err(other_engine()),
+            _ => Err(other_backend()),
         }
     }
 
-    /// Its weights as they are.
+    /// The network with the current weights.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// One step; a gradient that is not a number everywhere changes nothing.
+    /// One optimizer step; a gradient with a NaN or an infinity changes nothing.
     pub fn step(&mut self, gradients: Gradients, stride: Stride) -> Result<StepOutcome> {
         match (&self.network, &mut self.moving, gradients) {
             (Network::Cpu(model), Moving::Cpu(optimizer), Gradients::Cpu(mut gradients)) => {
@@ -87,11 +86,11 @@ impl TrainState {
             (Network::Device(model), Moving::Device(optimizer), Gradients::Device(gradients)) => {
                 optimizer.step(model, &gradients, stride)
             }
-            _ => Err(other_engine()),
+            _ => Err(other_backend()),
         }
     }
 
-    /// Puts the weights into `model`, which it was made of, if they are not there already.
+    /// Copies the weights to `model`, from which the state was created; does nothing on the cpu backend.
     pub fn copy_to_host(&self, model: &Qwen2) -> Result<()> {
         match &self.moving {
             Moving::Cpu(_) => Ok(()),
@@ -99,7 +98,7 @@ impl TrainState {
         }
     }
 
-    /// Writes the moments and the number of steps that made them.
+    /// Writes the moments and the step count.
     pub fn save_moments(&self, path: &Path) -> Result<()> {
         match &self.moving {
             Moving::Cpu(optimizer) => optimizer.save(path),
@@ -108,7 +107,7 @@ impl TrainState {
     }
 }
 
-fn other_engine() -> TrainingError {
-    let problem = "the gradient was taken on the other engine".into();
+fn other_backend() -> TrainingError {
+    let problem = "the gradient is of another backend than the weights".into();
     TrainingError::ParameterMismatch { name: "*".into(), problem }
 }

@@ -1,8 +1,8 @@
-//! The optimizer on the device where the model is: the equations of [`super`], without a value passing through the host.
+//! The optimizer on the device of the model: the equations of [`super`], without copies to the host.
 //!
-//! Masters and moments are f32; a model in bf16 has its weights written from the masters in the same step. The global
-//! norm of the gradient is what the host waits for. Moments are saved taken apart, as the cpu backend names them, so
-//! that the file is the same for both.
+//! Master weights and moments are f32; the weights of a bf16 model are written from the masters in the same
+//! step. The host waits for the global norm of the gradient only. Joined moments are split on saving and
+//! named as on the cpu backend, so that both backends write the same file.
 
 pub mod muon;
 #[cfg(test)]
@@ -24,25 +24,25 @@ use crate::error::Result;
 pub struct DeviceOptimizer {
     config: OptimizerConfig,
     step: u64,
-    /// Shares the model's memory where that is f32 already.
+    /// Shares the memory of the model if the model is f32.
     masters: Parameters,
     moments: Vec<Moments>,
     has_copies: bool,
 }
 
-/// The state of one parameter of the device, f32.
+/// The optimizer state of one device parameter, f32.
 #[derive(Debug)]
 struct Moments {
-    /// The checkpoint's parameters that it joins, with their rows.
+    /// The parameters of the checkpoint that it joins, with their numbers of rows.
     parts: Vec<(String, usize)>,
     first: Tensor,
-    /// `None` for matrices that move by Muon.
+    /// `None` for matrices updated by Muon.
     second: Option<Tensor>,
 }
 
 impl DeviceOptimizer {
-    /// Zero moments for `model`, whose weights in f32 are `masters`; `None` takes them from the model, which loses what
-    /// its format cannot hold.
+    /// Zero moments for `model`, whose f32 weights are `masters`. With `None` they are taken from the model,
+    /// with the precision of its dtype.
     pub fn new(
         method: Method,
         config: &OptimizerConfig,
@@ -65,15 +65,15 @@ impl DeviceOptimizer {
         Ok(Self { config: config.clone(), step: 0, masters, moments, has_copies })
     }
 
-    /// Zero moments for the same weights, to go on by `method`.
+    /// Resets the moments to zero and switches to `method`; the weights stay.
     pub fn restart(&mut self, method: Method, model: &DeviceModel) -> Result<()> {
-        // The old moments go first: there may be no room for both.
+        // The old moments are freed first: memory may not hold both.
         self.moments.clear();
         *self = Self::new(method, &self.config.clone(), model, Some(self.masters.clone()))?;
         Ok(())
     }
 
-    /// Steps applied so far; refused ones do not count.
+    /// Number of steps applied; steps with a non-finite gradient do not count.
     pub fn steps(&self) -> u64 {
         self.step
     }
@@ -83,7 +83,7 @@ impl DeviceOptimizer {
         &self.masters
     }
 
-    /// One step on the weights of `model`, which must be the one the optimizer was made for. A gradient with a NaN or
+    /// One step on the weights of `model`, the model the optimizer was created for. A gradient with a NaN or
     /// an infinity changes nothing.
     pub fn step(
         &mut self,
@@ -138,7 +138,7 @@ impl DeviceOptimizer {
         }
     }
 
-    /// Writes the file that [`Optimizer::save`](crate::optimizer::Optimizer::save) would write of the same moments.
+    /// Writes the moments in the format of [`Optimizer::save`](crate::optimizer::Optimizer::save).
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut apart: Vec<(&str, [Vec<f32>; 2])> = Vec::new();
         for of in &self.moments {
@@ -153,7 +153,8 @@ impl DeviceOptimizer {
         file::save(path, self.step, apart.iter().map(|(name, [first, second])| (*name, [&first[..], second])))
     }
 
-    /// This optimizer, new, with what [`save`](Self::save) wrote for a model of the same shape and by the same method.
+    /// This new optimizer with the moments and step count that [`save`](Self::save) wrote for a model of the
+    /// same shape and the same method.
     pub fn load(mut self, path: &Path) -> Result<Self> {
         let sizes = self.moments.iter().flat_map(|of| {
             let n_second = usize::from(of.second.is_some());
@@ -177,7 +178,7 @@ impl DeviceOptimizer {
 }
 
 impl Moments {
-    /// Values of a row.
+    /// Number of columns.
     fn width(&self) -> usize {
         self.first.elem_count() / self.first.dims()[0]
     }

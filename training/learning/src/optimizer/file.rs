@@ -1,7 +1,6 @@
-//! The file in which moments outlast a run: `first.NAME` and `second.NAME` as flat f32, the step count in the header.
+//! The file of the optimizer state: `first.NAME` and `second.NAME` as flat f32, the step count in the header.
 //!
-//! Names are the checkpoint's on either engine, and `second` is empty for what moves by Muon. Nothing here knows what
-//! the numbers are for.
+//! Names are those of the checkpoint on both backends; `second` is empty for parameters updated by Muon.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,10 +9,10 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::error::{Result, TrainingError};
 
-/// What stands before a name.
+/// Prefixes of the tensor names.
 const KINDS: [&str; 2] = ["first", "second"];
 
-/// Writes the first and second moments of each parameter, with the steps that made them.
+/// Writes the step count and the first and second moments of each parameter.
 pub fn save<'a>(
     path: &Path,
     step: u64,
@@ -34,7 +33,8 @@ pub fn save<'a>(
     std::fs::write(path, file).map_err(|e| TrainingError::io("write", path, e))
 }
 
-/// Reads the steps, and both moments of each of these parameters, which must have these sizes.
+/// Reads the step count and both moments of each of these parameters. Fails if a moment does not have the
+/// given size.
 pub fn load<'a>(
     path: &Path,
     sizes: impl IntoIterator<Item = (&'a str, [usize; 2])>,

@@ -1,8 +1,9 @@
 //! The optimizers with f32 state, clipping by global norm, and the learning rate of each step.
 //!
-//! [`Optimizer`] owns the moments of every named parameter and changes the parameters in place; [`Schedule`] says
-//! how fast. Its [`Method`] is AdamW for all of them, or [`muon`] for the weight matrices between hidden layers and
-//! AdamW for the rest. AdamW: "Decoupled Weight Decay Regularization", arXiv 1711.05101, algorithm 2:
+//! [`Optimizer`] owns the moments of every named parameter and updates the parameters in place; [`Schedule`]
+//! gives the learning rate. Its [`Method`] is AdamW for all of them, or [`muon`] for the weight matrices
+//! between hidden layers and AdamW for the rest. AdamW: "Decoupled Weight Decay Regularization", arXiv
+//! 1711.05101, algorithm 2:
 //!
 //! ```text
 //! g ← g · min(1, c/‖g‖)                    global norm over all parameters; c — `Stride::grad_clip`, 0 for no clipping
@@ -12,10 +13,10 @@
 //! w ← w − lr · (m / (1 − b₁ᵗ)) / (√(v / (1 − b₂ᵗ)) + ε)
 //! ```
 //!
-//! Deviations from the paper: none in the equations; decay skips norms and biases ([`is_decayed`]), as is usual for
-//! transformers. A gradient with a NaN or an infinity changes nothing at all, neither parameters nor moments nor t.
-//! It computes no gradients and knows no model: parameters are names and candle variables. [`DeviceOptimizer`] is the
-//! same for the second engine.
+//! Deviations from the paper: none in the equations; decay skips norms and biases ([`is_decayed`]), as is
+//! usual for transformers. A gradient with a NaN or an infinity changes nothing at all, neither parameters
+//! nor moments nor t. Parameters are names and candle variables. [`DeviceOptimizer`] is the optimizer of the
+//! gpu backend.
 
 mod device;
 mod file;
@@ -41,13 +42,14 @@ pub struct Schedule {
     pub warmup: u64,
     /// Steps in all; a linear decay would reach 0 at step `total`.
     pub total: u64,
-    /// How it goes on after its rise.
+    /// The schedule after the warm-up.
     pub decay: Decay,
 }
 
 impl Schedule {
-    /// The learning rate of the step numbered `step` from 0, when `spent`, 0 to 1, of another budget is used up, which
-    /// a linear decay goes by where that is more. Positive for every `step < total` and `spent < 1`.
+    /// The learning rate of step `step`, from 0. `spent`, 0 to 1, is the used share of another budget
+    /// (tokens); a linear decay follows the larger of both shares. Positive for `step < total` and `spent <
+    /// 1`.
     pub fn lr(&self, step: u64, spent: f64) -> f64 {
         if step < self.warmup {
             return self.peak * (step + 1) as f64 / self.warmup as f64;
@@ -63,13 +65,12 @@ impl Schedule {
     }
 }
 
-/// Whether weight decay applies to the parameter of this name: not to biases and not to normalization gains, whose
-/// size is not a matter of complexity.
+/// Whether weight decay applies to the parameter of this name: not to biases and normalization gains.
 pub fn is_decayed(name: &str) -> bool {
     !name.ends_with("bias") && !name.contains("norm")
 }
 
-/// How far a step may go.
+/// The size of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stride {
     /// Learning rate.
@@ -78,22 +79,22 @@ pub struct Stride {
     pub grad_clip: f64,
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepOutcome {
-    /// The parameters moved.
+    /// The parameters were updated.
     Stepped {
         /// Global gradient norm before clipping.
         grad_norm: f64,
     },
-    /// Nothing changed, because the gradient is not a finite number everywhere.
+    /// Nothing changed, because the gradient has a NaN or an infinity.
     NonFinite {
         /// The first parameter, in order, with a NaN or an infinity in its gradient.
         parameter: String,
     },
 }
 
-/// Bytes of the state that [`Optimizer::new`] makes for these parameters.
+/// Bytes of the state of [`Optimizer::new`] for these parameters.
 pub fn bytes_of_moments(method: Method, parameters: &[(String, Var)]) -> u64 {
     let averages = |(name, var): &(String, Var)| {
         let is_muon = method == Method::Muon && muon::is_hidden_matrix(name, var.dims());
@@ -102,7 +103,7 @@ pub fn bytes_of_moments(method: Method, parameters: &[(String, Var)]) -> u64 {
     parameters.iter().map(averages).sum::<usize>() as u64 * size_of::<f32>() as u64
 }
 
-/// The optimizer and its state; one for the whole life of a set of parameters.
+/// The optimizer of a set of parameters, with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimizer {
     config: OptimizerConfig,
@@ -115,7 +116,7 @@ struct Moments {
     name: String,
     method: Method,
     first: Vec<f32>,
-    /// Empty for a parameter that moves by Muon.
+    /// Empty for a parameter updated by Muon.
     second: Vec<f32>,
 }
 
@@ -134,15 +135,15 @@ impl Optimizer {
         Self { config: config.clone(), step: 0, moments }
     }
 
-    /// Steps applied so far; refused ones do not count.
+    /// Number of steps applied; steps with a non-finite gradient do not count.
     pub fn steps(&self) -> u64 {
         self.step
     }
 
-    /// One step on `parameters`, given one flat gradient for each in the same order. `gradients` are scaled in
-    /// place when they are clipped.
+    /// One step on `parameters`, given one flat gradient for each in the same order. `gradients` are scaled
+    /// in place when they are clipped.
     ///
-    /// Fails, without changing anything, if names or sizes are not those the optimizer was made for.
+    /// Fails, without changing anything, if names or sizes differ from those of the optimizer.
     pub fn step(
         &mut self,
         parameters: &[(String, Var)],
@@ -175,7 +176,7 @@ impl Optimizer {
         }
         for ((moments, (name, var)), gradient) in self.moments.iter().zip(parameters).zip(gradients) {
             if moments.name != *name {
-                return Err(mismatch(name, format!("stands where the optimizer knows `{}`", moments.name)));
+                return Err(mismatch(name, format!("is in the place of the optimizer's `{}`", moments.name)));
             }
             let (size, given) = (moments.first.len(), (var.elem_count(), gradient.len()));
             if given != (size, size) {
@@ -211,7 +212,7 @@ impl Optimizer {
         file::save(path, self.step, named)
     }
 
-    /// Reads what [`Optimizer::save`] wrote, for the same parameters in the same order.
+    /// Reads the state that [`Optimizer::save`] wrote, for the same parameters in the same order.
     pub fn load(
         method: Method,
         config: &OptimizerConfig,
@@ -230,7 +231,8 @@ impl Optimizer {
 }
 
 impl Moments {
-    /// The equations of the module header, or of [`muon`], for the `t`-th step of one parameter of this `shape`.
+    /// The equations of the module header, or of [`muon`], for the `t`-th step of one parameter of this
+    /// `shape`.
     fn update(
         &mut self,
         config: &OptimizerConfig,
@@ -262,7 +264,8 @@ impl Moments {
     }
 }
 
-/// `base` to the power `n` by squaring in a fixed order; `powi` may round differently from one machine to another.
+/// `base` to the power `n` by squaring in a fixed order; `powi` may round differently from one machine to
+/// another.
 fn power(base: f64, n: u64) -> f64 {
     match n {
         0 => 1.0,
@@ -303,12 +306,13 @@ mod tests {
     fn two_steps_follow_the_equations() {
         let parameters = [parameter("q_proj.weight", &[1.0])];
         let mut adam = Optimizer::new(Method::Adamw, &config(0.5), &parameters);
-        // t = 1: m̂ = g = .5, √v̂ = .5, so the step is lr = .1; decay takes .1 · .5 · 1 = .05. 1 − .05 − .1 = .85
+        // t = 1: m̂ = g = .5, √v̂ = .5, so the step is lr = .1; decay takes .1 · .5 · 1 = .05. 1 − .05 − .1 =
+        // .85
         adam.step(&parameters, &mut [vec![0.5]], at(0.1)).unwrap();
         near(values(&parameters[0])[0], 0.85);
-        // t = 2, g = −1: m = .9 · .05 − .1 = −.055, m̂ = −.055 / .19 = −.2894737;
-        // v = .999 · .00025 + .001 = .00124975, v̂ = .00124975 / .001999 = .6251876, √v̂ = .7906880;
-        // step = +.1 · .2894737 / .7906880 = .0366104; decay = .05 · .85 = .0425. .85 − .0425 + .0366104 = .8441104
+        // t = 2, g = −1: m = .9 · .05 − .1 = −.055, m̂ = −.055 / .19 = −.2894737; v = .999 · .00025 + .001 =
+        // .00124975, v̂ = .00124975 / .001999 = .6251876, √v̂ = .7906880; step = +.1 · .2894737 / .7906880 =
+        // .0366104; decay = .05 · .85 = .0425. .85 − .0425 + .0366104 = .8441104
         adam.step(&parameters, &mut [vec![-1.0]], at(0.1)).unwrap();
         near(values(&parameters[0])[0], 0.844_110_4);
         assert_eq!(adam.steps(), 2);
@@ -336,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gradient_that_is_no_number_changes_nothing() {
+    fn a_gradient_that_is_not_finite_changes_nothing() {
         let parameters = [parameter("a", &[1.0]), parameter("b", &[1.0])];
         let mut adam = Optimizer::new(Method::Adamw, &config(0.1), &parameters);
         adam.step(&parameters, &mut [vec![1.0], vec![1.0]], at(0.1)).unwrap();
@@ -353,7 +357,7 @@ mod tests {
         let parameters = [parameter("a", &[1.0])];
         let mut adam = Optimizer::new(Method::Adamw, &config(0.0), &parameters);
         let error = adam.step(&[parameter("b", &[1.0])], &mut [vec![1.0]], at(0.1)).unwrap_err();
-        assert_eq!(error.to_string(), "parameter `b`: stands where the optimizer knows `a`");
+        assert_eq!(error.to_string(), "parameter `b`: is in the place of the optimizer's `a`");
         let error = adam.step(&parameters, &mut [vec![1.0, 2.0]], at(0.1)).unwrap_err();
         assert_eq!(error.to_string(), "parameter `a`: has 1 values and 2 gradients, the optimizer 1");
     }
@@ -377,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn muon_moves_matrices_and_adam_the_rest() {
+    fn muon_updates_matrices_and_adam_the_rest() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("optimizer.safetensors");
         let matrix = Var::from_tensor(&Tensor::zeros((2, 2), candle_core::DType::F32, &Device::Cpu).unwrap());
@@ -408,7 +412,7 @@ mod tests {
         assert_eq!(rates, [0.25, 0.5, 0.75, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]);
         let cold = Schedule { warmup: 0, ..constant };
         assert_eq!(cold.lr(0, 0.0), 1.0);
-        // Half of the way by steps, three quarters by another budget.
+        // Half of the steps are done, and three quarters of another budget.
         assert_eq!((linear.lr(6, 0.75), linear.lr(6, 0.25)), (0.25, 0.5));
     }
 }

@@ -1,8 +1,8 @@
 //! The step of a weight matrix under Muon: momentum, made orthogonal.
 //!
-//! Source: Keller Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; the scale that
-//! lets it share AdamW's learning rate is equation 4 of "Muon is Scalable for LLM Training", arXiv 2502.16982.
-//! For a matrix of r rows and c columns:
+//! Source: Keller Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; the scale
+//! that lets it share AdamW's learning rate is equation 4 of "Muon is Scalable for LLM Training", arXiv
+//! 2502.16982. For a matrix of r rows and c columns:
 //!
 //! ```text
 //! m ← μ m + (1 − μ) g                      m — momentum, μ = .95
@@ -11,27 +11,29 @@
 //! w ← w − lr · λ w − lr · 0.2 √max(r, c) · X
 //! ```
 //!
-//! The iteration moves every singular value of u to about 1, so that directions seldom seen in the gradient are
-//! learned as fast as those seen always. Deviations: none; all arithmetic is f32, where the sources use bf16.
+//! The iteration moves every singular value of u to about 1, so that directions seldom seen in the gradient
+//! are learned as fast as those seen always. Deviations: none; all arithmetic is f32, where the sources use
+//! bf16.
 
 use webshop_kernels::cpu::matmul::{Store, View, matmul};
 
-/// μ: how much of the momentum is kept.
+/// μ: decay of the momentum.
 pub(super) const MOMENTUM: f32 = 0.95;
 /// Coefficients of the quintic iteration: steepest at 0 without leaving (0.7, 1.2) at the end.
 pub(super) const QUINTIC: (f32, f32, f32) = (3.4445, -4.7750, 2.0315);
-/// Iterations of it.
+/// Number of iterations.
 pub(super) const ITERATIONS: usize = 5;
 /// Root mean square of an update relative to AdamW's usual one.
 const MATCHED_RMS: f64 = 0.2;
 
-/// Whether the parameter of this name and shape is a weight matrix between hidden layers: Muon is for those only,
-/// not for embeddings, gains and biases.
+/// Whether the parameter of this name and shape is a weight matrix between hidden layers: Muon is for those
+/// only, not for embeddings, gains and biases.
 pub fn is_hidden_matrix(name: &str, shape: &[usize]) -> bool {
     shape.len() == 2 && name.ends_with("proj.weight")
 }
 
-/// Adds `gradient` to `momentum`, both `[rows, cols]`, and returns the step to subtract for a learning rate of 1.
+/// Adds `gradient` to `momentum`, both `[rows, cols]`, and returns the step to subtract for a learning rate
+/// of 1.
 pub fn direction(momentum: &mut [f32], gradient: &[f32], cols: usize) -> Vec<f32> {
     let mut ahead = Vec::with_capacity(momentum.len());
     for (m, &g) in momentum.iter_mut().zip(gradient) {
@@ -44,13 +46,13 @@ pub fn direction(momentum: &mut [f32], gradient: &[f32], cols: usize) -> Vec<f32
     ahead
 }
 
-/// What an orthogonal matrix of this shape is multiplied by.
+/// The scale of an orthogonal matrix of this shape, 0.2 √max(r, c).
 pub(super) fn matched_scale(rows: usize, cols: usize) -> f32 {
     (MATCHED_RMS * f64::sqrt(rows.max(cols) as f64)) as f32
 }
 
-/// Replaces `x`, `[rows, cols]`, by a matrix with the same singular vectors and singular values of about 1; all
-/// zeros stay zeros.
+/// Replaces `x`, `[rows, cols]`, by a matrix with the same singular vectors and singular values of about 1;
+/// all zeros stay zeros.
 fn orthogonalize(x: &mut [f32], cols: usize) {
     let square: f64 = x.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
     if square == 0.0 {
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn all_directions_come_out_equally_long() {
+    fn all_singular_values_become_about_1() {
         for (rows, cols) in [(4, 4), (3, 7), (7, 3)] {
             // Far from orthogonal: singular values differ a hundredfold.
             let mut x: Vec<f32> = (0..rows * cols)
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_of_the_gradient_does_not_matter_and_its_past_does() {
+    fn the_step_depends_on_past_gradients_but_not_on_their_scale() {
         let (small, large) = ([1.0, 2.0, -1.0, 0.5], [100.0, 200.0, -100.0, 50.0]);
         let step = |gradient: &[f32]| direction(&mut [0.0; 4], gradient, 2);
         for (one, other) in step(&small).iter().zip(step(&large)) {
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_matrices_between_hidden_layers_take_part() {
+    fn only_matrices_between_hidden_layers_use_muon() {
         assert!(is_hidden_matrix("model.layers.0.self_attn.q_proj.weight", &[128, 128]));
         assert!(!is_hidden_matrix("model.layers.0.self_attn.q_proj.bias", &[128]));
         assert!(!is_hidden_matrix("model.embed_tokens.weight", &[2048, 128]));

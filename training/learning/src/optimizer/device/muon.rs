@@ -1,26 +1,26 @@
-//! Muon where the matrices are: the equations of [`crate::optimizer::muon`] in candle's operations.
+//! Muon on the device: the equations of [`crate::optimizer::muon`] as candle operations.
 //!
-//! Matrices that the device joins (q, k, v; gate, up) are made orthogonal each on its own, as the cpu backend has
-//! them. Nothing waits for the device: the norm by which a matrix is divided stays on it, as f32.
+//! Joined matrices (q, k, v; gate, up) are orthogonalized separately, as on the cpu backend. The host does
+//! not wait for the device: the norm by which a matrix is divided stays there, as f32.
 
 use candle_core::{Result, Tensor};
 
 use crate::optimizer::muon::{ITERATIONS, MOMENTUM, QUINTIC, matched_scale};
 
-/// Matrices one below the other, with what moves them. `[rows of all, cols]`, f32 but for the copy.
+/// Vertically joined matrices with their momentum, `[rows of all, cols]`, f32 except for the copy.
 pub struct Joined<'a> {
-    /// Their names and rows.
+    /// Names and numbers of rows of the parts.
     pub parts: &'a [(String, usize)],
     /// The master weights.
     pub parameter: &'a Tensor,
-    /// m.
+    /// m, the momentum.
     pub momentum: &'a Tensor,
     /// The weights in the compute dtype, if that is not f32.
     pub copy: Option<&'a Tensor>,
 }
 
 impl Joined<'_> {
-    /// Moves them by `scale` · `gradient`, after they have shrunk by `keep`.
+    /// Multiplies the weights by `keep` (weight decay), then applies the Muon step of `scale` · `gradient`.
     pub fn update(&self, gradient: &Tensor, scale: f64, keep: f32, lr: f64) -> Result<()> {
         let fresh = (gradient * (scale * f64::from(1.0 - MOMENTUM)))?;
         let momentum = ((self.momentum * f64::from(MOMENTUM))? + &fresh)?;
@@ -43,12 +43,13 @@ impl Joined<'_> {
     }
 }
 
-/// A matrix with the same singular vectors and singular values of about 1; all zeros stay zeros. `[rows, cols]`
+/// A matrix with the same singular vectors and singular values of about 1; zeros for a zero matrix. `[rows,
+/// cols]`
 fn orthogonal(matrix: &Tensor) -> Result<Tensor> {
     let (a, b, c) = QUINTIC;
     let (a, b, c) = (f64::from(a), f64::from(b), f64::from(c));
     let norm = matrix.sqr()?.sum_all()?.sqrt()?;
-    // Without the least number, zeros would be divided by zero.
+    // A zero matrix would be divided by zero.
     let mut x = matrix.broadcast_div(&norm.maximum(f64::from(f32::MIN_POSITIVE))?)?;
     let (rows, cols) = x.dims2()?;
     for _ in 0..ITERATIONS {
@@ -73,7 +74,7 @@ mod tests {
     const COLS: usize = 4;
 
     #[test]
-    fn joined_matrices_move_as_each_would_alone() {
+    fn joined_matrices_are_updated_as_separate_ones() {
         let parts = PARTS.map(|(name, n_rows)| (name.to_owned(), n_rows));
         let gradient: Vec<f32> = (0..12 * COLS)
             .map(|at| if (7 * COLS..9 * COLS).contains(&at) { 0.0 } else { (at as f32 * 1.7).sin() })
@@ -99,7 +100,7 @@ mod tests {
             }
             start += n_rows;
         }
-        // What does not move shrinks all the same.
+        // Weight decay applies to a zero gradient too.
         assert_eq!(moved[7], [0.45; COLS]);
         let rounded = parameter.to_dtype(DType::BF16).unwrap().to_dtype(DType::F32).unwrap();
         let copy = copy.to_dtype(DType::F32).unwrap();

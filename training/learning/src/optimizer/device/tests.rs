@@ -1,4 +1,4 @@
-//! The optimizer of the second engine against the first one's, on the CPU.
+//! The optimizer of the gpu backend against that of the cpu backend, both on the CPU.
 
 use candle_core::{DType, Device, Tensor};
 use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
@@ -54,7 +54,7 @@ fn flat(parameters: &Parameters) -> Vec<f32> {
 }
 
 #[test]
-fn steps_equal_those_of_the_first_engine() {
+fn steps_equal_those_of_the_cpu_backend() {
     for method in [Method::Adamw, Method::Muon] {
         let (model, device) = setup(ComputeDtype::F32);
         let mut ours = DeviceOptimizer::new(method, &config(), &device, None).unwrap();
@@ -78,8 +78,8 @@ fn steps_equal_those_of_the_first_engine() {
             device.weights().split(model.config()).unwrap().iter().zip(model.parameters())
         {
             let apart = (a - b.as_tensor()).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap();
-            // Four steps of 0.01, of which Adam takes the sign and Muon the direction: a difference in the gradient
-            // shows at once.
+            // Four steps of 0.01, of which Adam takes the sign and Muon the direction: a difference in the
+            // gradient shows at once.
             assert!(apart.to_scalar::<f32>().unwrap() < 2e-4, "{method:?}, {name}: {apart}");
         }
     }
@@ -102,7 +102,7 @@ fn clipping_is_by_the_norm_that_is_given() {
 }
 
 #[test]
-fn saved_state_continues_to_the_same_bits_and_is_the_first_engines_file() {
+fn saved_state_continues_to_the_same_bits_and_has_the_file_of_the_cpu_backend() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for method in [Method::Adamw, Method::Muon] {
@@ -143,7 +143,8 @@ fn a_restart_keeps_the_weights_and_forgets_the_moments() {
     let before = flat(device.weights());
     optimizer.restart(Method::Adamw, &device).unwrap();
     assert_eq!((optimizer.steps(), flat(device.weights())), (0, before.clone()));
-    // The first step of AdamW is the learning rate long in each direction; it moves the model's own weights.
+    // The first step of AdamW is the learning rate long in each direction; it updates the model's own
+    // weights.
     optimizer.step(&device, &gradients(&device), STRIDE).unwrap();
     let largest = before.iter().zip(flat(device.weights())).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!((0.0099..0.0103).contains(&largest), "{largest}");
@@ -168,7 +169,7 @@ fn masters_keep_what_bf16_drops() {
 }
 
 #[test]
-fn a_gradient_that_is_no_number_changes_nothing() {
+fn a_gradient_that_is_not_finite_changes_nothing() {
     let (_, device) = setup(ComputeDtype::F32);
     let before = flat(device.weights());
     let mut optimizer = DeviceOptimizer::new(Method::Adamw, &config(), &device, None).unwrap();
