@@ -1,0 +1,59 @@
+//! Writes a loss and takes its gradient: REINFORCE with the median reward of the batch as baseline.
+//!
+//! ```text
+//! L = −(1/B) Σ_b (r_b − median(r)) · Σₜ lpₜ
+//! ```
+//!
+//! ```text
+//! cargo run --example own_loss
+//! ```
+
+use std::error::Error;
+
+use candle_core::{Device, Tensor, Var};
+use webshop_training::{AdvantageSource, LogProbs, Loss, Prepared, Result, Scored, Target, Term};
+
+struct MedianReinforce;
+
+impl Loss for MedianReinforce {
+    fn name(&self) -> &'static str {
+        "median-reinforce"
+    }
+
+    fn advantage_source(&self) -> AdvantageSource {
+        AdvantageSource::Reward
+    }
+
+    /// One advantage for each episode; 1/B goes into its share.
+    fn prepare(&self, batch: &[Scored]) -> Result<Prepared> {
+        let mut rewards: Vec<f64> = batch.iter().map(|scored| scored.reward).collect();
+        rewards.sort_by(f64::total_cmp);
+        let Some(&median) = rewards.get(rewards.len() / 2) else { return Ok(Prepared::NoSignal) };
+        let share = 1.0 / batch.len() as f64;
+        let target = |scored: &Scored| Target::whole(scored.n_tokens(), scored.reward - median, 1.0, share);
+        Ok(Prepared::Learn(batch.iter().map(target).collect()))
+    }
+
+    /// One episode's share of the loss, differentiable in `log_probs.policy`. `[T]`
+    fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
+        let value = (log_probs.policy.sum_all()? * (-target.share * target.advantage()))?;
+        Ok(Term { value, n_clipped: 0 })
+    }
+}
+
+fn main() -> std::result::Result<(), Box<dyn Error>> {
+    // Three episodes of two tokens each, with rewards 1, 0.5 and 0.
+    let batch = [1.0, 0.5, 0.0].map(|reward| Scored::whole(0, reward, 0.0, 2));
+    let Prepared::Learn(targets) = MedianReinforce.prepare(&batch)? else { return Err("no signal".into()) };
+
+    let policy = Var::from_tensor(&Tensor::full(-1.0f32, 6, &Device::Cpu)?)?;
+    let (policy_log_probs, sampled) = (policy.as_tensor().clone(), policy.as_tensor().detach());
+    let log_probs = LogProbs { policy: policy_log_probs, reference: sampled.clone(), behaviour: sampled };
+    let loss = webshop_training::summed_loss(&MedianReinforce, &targets, &log_probs)?.value;
+    let gradients = loss.backward()?;
+    let gradient = gradients.get(&policy).ok_or("the loss depends on the policy")?.to_vec1::<f32>()?;
+    println!("loss {:.3}, gradient {gradient:.3?}", loss.to_scalar::<f32>()?);
+    // The better episode becomes likelier, the worse less likely, the median one stays.
+    assert!(gradient[0] < 0.0 && gradient[2] == 0.0 && gradient[5] > 0.0);
+    Ok(())
+}
