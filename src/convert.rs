@@ -79,8 +79,8 @@ pub(crate) fn run(args: ConvertArgs) -> Result<ExitCode> {
     let converted = match (args.to, args.from) {
         (Some(format), _) => export(input, &Exporter::new(shop, format.into(), args.prompt_format), &mut out),
         (None, Some(format)) => {
-            let importer = Importer::new(shop.clone(), format.into(), args.prompt_format, args.max_steps);
-            import(input, importer, &shop, &mut out)
+            let importer = Importer::new(shop, format.into(), args.prompt_format, args.max_steps);
+            import(input, importer, &mut out)
         }
         (None, None) => unreachable!("clap requires one of the two"),
     };
@@ -114,7 +114,7 @@ fn export(input: impl BufRead, exporter: &Exporter, out: &mut LineWriter) -> Res
     }
 }
 
-fn import(input: impl BufRead, mut importer: Importer, shop: &Shop, out: &mut LineWriter) -> Result<()> {
+fn import(input: impl BufRead, mut importer: Importer, out: &mut LineWriter) -> Result<()> {
     let mut n_episodes = 0;
     let mut record = |episode: Option<Episode>| {
         n_episodes += usize::from(episode.is_some());
