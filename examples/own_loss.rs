@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use candle_core::{Device, Tensor, Var};
-use webshop_training::{AdvantageSource, LogProbs, Loss, Prepared, Result, Scored, Target, Term};
+use webshop_training::{AdvantageSource, LogProbs, Loss, Prepared, Result, Scored, ScoredTurn, Target, Term};
 
 struct MedianReinforce;
 
@@ -43,7 +43,10 @@ impl Loss for MedianReinforce {
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     // Three episodes of two tokens each, with rewards 1, 0.5 and 0.
-    let batch = [1.0, 0.5, 0.0].map(|reward| Scored::whole(0, reward, 0.0, 2));
+    let batch = [1.0, 0.5, 0.0].map(|reward| {
+        let turns = vec![ScoredTurn { n_tokens: 2, state: 0, v_next: None }];
+        Scored { group: 0, reward, v_star: 0.0, turns }
+    });
     let Prepared::Learn(targets) = MedianReinforce.prepare(&batch)? else { return Err("no signal".into()) };
 
     let policy = Var::from_tensor(&Tensor::full(-1.0f32, 6, &Device::Cpu)?)?;

@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use webshop_agent::convert::{Format, Importer, Exporter, Exported};
 use webshop_agent::{PromptFormat, Episode};
-use webshop_env::Shop;
 use webshop_products::open_text;
 
 use crate::args::shop::RuledShopArgs;
