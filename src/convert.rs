@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use webshop_agent::convert::{Format, Importer, Exporter, Exported};
-use webshop_agent::{PromptFormat, Episode};
+use webshop_agent::convert::{Exported, Exporter, Format, Importer};
+use webshop_agent::{Episode, PromptFormat};
 use webshop_products::open_text;
 
 use crate::args::shop::RuledShopArgs;

@@ -9,10 +9,8 @@ use crate::output::outln;
 
 /// Flags of `webshop doctor`.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Writes no files.\n\n\
-                  Exit codes: 0 the run fits into memory, 1 it does not, 2 error."
-)]
+#[command(after_help = "Writes no files.\n\n\
+                  Exit codes: 0 the run fits into memory, 1 it does not, 2 error.")]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
@@ -35,7 +33,8 @@ fn print_memory(estimate: &MemoryEstimate) -> anyhow::Result<()> {
     let MemoryEstimate { n_parameters, n_learnable, need, available } = estimate;
     outln!("{n_parameters} parameters, {n_learnable} of them trainable; on the CPU, in f32")?;
     outln!("")?;
-    let MemoryNeed { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } = *need;
+    let MemoryNeed { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } =
+        *need;
     for (name, bytes) in [
         ("shops", shops),
         ("model weights", weights),

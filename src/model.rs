@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::{Companions, SaveOptions, Survey, WeightType};
 use webshop_lm::lora::Lora;
-use webshop_lm::{KnownShape, Qwen2, BpeTokenizer};
+use webshop_lm::{BpeTokenizer, KnownShape, Qwen2};
 use webshop_products::{Catalog, Seed};
 
 use crate::args::shop::ShopArgs;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use serde_json::{Map, Value};
 use webshop_agent::{PromptFormat, Sampling};
-use webshop_remote::{RequestConfig, Endpoint, Retries};
+use webshop_remote::{Endpoint, RequestConfig, Retries};
 
 use super::episodes::SamplingArgs;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use webshop_agent::{InOrder, Policy, RolloutConfig, EpisodeFile, rollout_each};
+use webshop_agent::{EpisodeFile, InOrder, Policy, RolloutConfig, rollout_each};
 use webshop_evaluation::Tally;
 use webshop_products::Seed;
 use webshop_training::TrainedModel;
@@ -16,7 +16,11 @@ use crate::progress::observer;
 const LANES: usize = 128;
 
 /// Runs a trained model.
-pub(crate) fn run_model(model: TrainedModel, args: &EpisodesArgs, out: Option<&Path>) -> anyhow::Result<ExitCode> {
+pub(crate) fn run_model(
+    model: TrainedModel,
+    args: &EpisodesArgs,
+    out: Option<&Path>,
+) -> anyhow::Result<ExitCode> {
     let compute = args.generation.compute.choose()?;
     let loaded = model.into_policy(args.generation.options(), &compute)?;
     run_lanes(&mut loaded.policy(Seed(args.seed))?, loaded.lanes(), args, out)

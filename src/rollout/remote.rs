@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
-use webshop_agent::{AgentError, PromptFormat, Episode, Task, EpisodeFile};
+use webshop_agent::{AgentError, Episode, EpisodeFile, PromptFormat, Task};
 use webshop_evaluation::summarize;
 use webshop_remote::REMOTE;
 use webshop_remote::{FailedEpisode, RemoteConfig, RemotePolicy};

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
+use webshop_agent::SiteEpisode;
 use webshop_agent::{PagePolicy, RandomPolicy, RulePolicy};
 use webshop_evaluation::summarize_at_site;
 use webshop_products::Seed;
-use webshop_agent::SiteEpisode;
 use webshop_remote::{RemoteError, Site, SiteConfig, run_at_site};
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
@@ -45,7 +45,8 @@ where
     if args.episodes == 0 {
         bail!("there is no episode to run: `--episodes` is 0");
     }
-    let config = SiteConfig { n_sessions: args.episodes, max_steps: args.max_steps, page_timeout: PAGE_TIMEOUT };
+    let config =
+        SiteConfig { n_sessions: args.episodes, max_steps: args.max_steps, page_timeout: PAGE_TIMEOUT };
     let start = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), args.episodes as u64, 0);

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
-use webshop_agent::next_action::{BuyNowAs, ExampleCounts, Example, paper_mix};
+use webshop_agent::next_action::{BuyNowAs, Example, ExampleCounts, paper_mix};
 use webshop_products::{Seed, open_text};
 use webshop_training::TaskSet;
 
-use webshop_agent::next_action::{CollectionOptions, ExampleCollector, TerminateShare};
 use super::rationales;
 use crate::args::examples::MixArg;
 use crate::args::shop::{RuledShopArgs, SplitArg};
 use crate::output::{CANNOT_WRITE, outln};
+use webshop_agent::next_action::{CollectionOptions, ExampleCollector, TerminateShare};
 
 /// Default number of expert or oracle episodes.
 const DEFAULT_EPISODES: usize = 300;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use webshop_agent::next_action::Example;
-use webshop_agent::{PromptFormat, ShopR1Variant, Policy, PromptStamp, Sampling};
+use webshop_agent::{Policy, PromptFormat, PromptStamp, Sampling, ShopR1Variant};
 use webshop_evaluation::next_action::{
     ScoredRow, StepResult, baselines, by_type, confusion, instruction_of, overview, score_steps, scores_of,
 };
@@ -155,11 +155,14 @@ impl EvalArgs {
             || format!("cannot evaluate the model of `{}` on single steps", checkpoint.display());
         let trained = TrainedModel::load(checkpoint)?;
         let own_format = Some(trained.prompt_format()).filter(|format| format.is_shop_r1());
-        let options = self.sampling.options(format.or(own_format).or(Some(PromptFormat::ShopR1(ShopR1Variant::AllPages))));
+        let options = self
+            .sampling
+            .options(format.or(own_format).or(Some(PromptFormat::ShopR1(ShopR1Variant::AllPages))));
         let loaded = trained.into_policy(options, &self.compute.choose()?).with_context(cannot_use)?;
         let seed = Seed(self.seed);
         let prompt = loaded.policy(seed)?.prompt().expect("language models have prompts");
-        let completions = with_progress(examples, |advance| Ok(loaded.complete_steps(examples, seed, advance)?))?;
+        let completions =
+            with_progress(examples, |advance| Ok(loaded.complete_steps(examples, seed, advance)?))?;
         Ok(Some(Completed { name: checkpoint.display().to_string(), url: None, prompt, completions }))
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Deserialize;
-use webshop_agent::next_action::{NextActionCompletion, FormatMode, NextAction, Example};
+use webshop_agent::next_action::{Example, FormatMode, NextAction, NextActionCompletion};
 use webshop_evaluation::next_action::{Exactness, is_exact};
 
 use crate::jsonl;

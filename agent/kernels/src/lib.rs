@@ -26,6 +26,6 @@ pub mod cpu;
 pub mod gpu;
 mod level;
 
-pub(crate) use level::{Level, multiversion};
 #[cfg(any(test, feature = "test-support"))]
 pub use level::levels;
+pub(crate) use level::{Level, multiversion};

@@ -27,7 +27,8 @@ use std::time::Instant;
 use candle_core::{Device, Tensor};
 use rayon::prelude::*;
 use webshop_lm::{
-    Context, Generator, GeneratorConfig, KnownShape, PackedTokens, Qwen2, Qwen2Config, Request, Sampler, SamplingCoordinates,
+    Context, Generator, GeneratorConfig, KnownShape, PackedTokens, Qwen2, Qwen2Config, Request, Sampler,
+    SamplingCoordinates,
 };
 use webshop_products::Seed;
 
@@ -147,7 +148,8 @@ impl Server {
             let positions: Vec<u32> = (0..texts.len()).flat_map(of_text).collect();
             let targets: Vec<u32> = positions.iter().map(|&at| ids[at as usize + 1]).collect();
             let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
-            let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions");
+            let pass =
+                model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward_each(&loss, put).expect("the loss is a scalar");
         };

@@ -39,13 +39,16 @@ fn training(criterion: &mut Criterion) {
     group.sample_size(20);
     group.bench_function("train", |bencher| {
         bencher.iter(|| {
-            let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions");
+            let pass =
+                model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions");
             let loss = pass.stats().log_prob.mean_all().expect("numbers have a mean");
             pass.backward(&loss).expect("the loss is a scalar")
         });
     });
     group.bench_function("score", |bencher| {
-        bencher.iter(|| model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions"));
+        bencher.iter(|| {
+            model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).expect("valid positions")
+        });
     });
     group.finish();
 }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use webshop_lm::{
-    Context, Decoder, Generator, GeneratorConfig, KnownShape, Qwen2, Qwen2Config, Request, Sampler, SamplingCoordinates,
+    Context, Decoder, Generator, GeneratorConfig, KnownShape, Qwen2, Qwen2Config, Request, Sampler,
+    SamplingCoordinates,
 };
 use webshop_products::Seed;
 
@@ -73,7 +74,8 @@ fn play(decoder: &Arc<Decoder>, is_kept: bool) -> (usize, f64) {
 
 fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    let (n_prompt, n_new) = EPISODE.iter().fold((0, 0), |(n_prompt, n_new), turn| (n_prompt + turn.0, n_new + turn.1));
+    let (n_prompt, n_new) =
+        EPISODE.iter().fold((0, 0), |(n_prompt, n_new), turn| (n_prompt + turn.0, n_new + turn.1));
     println!(
         "{} turns, {n_prompt} prompt tokens and {n_new} completion tokens; {} threads\n",
         EPISODE.len(),

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::device::compute::Compute;
 use crate::error::LmError;
-use webshop_kernels::cpu::threads::Threads;
+use crate::generation::sampler::Draw;
+use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::qwen2::gpu::{DeviceCache, DeviceModel};
 use crate::qwen2::{Decoder, LaneTokens, Logits, Qwen2, Qwen2Config};
-use crate::generation::sampler::Draw;
+use webshop_kernels::cpu::threads::Threads;
 
 /// A model ready to generate. A clone shares the weights.
 #[derive(Clone, Debug)]

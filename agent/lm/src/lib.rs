@@ -68,13 +68,13 @@
 mod error;
 mod purpose;
 
+pub mod lora;
 mod ops;
 mod qwen2;
-pub mod lora;
 
+pub mod chat;
 pub mod checkpoint;
 mod tokenizer;
-pub mod chat;
 
 pub mod device;
 mod engine;
@@ -83,9 +83,9 @@ mod generation;
 pub use crate::engine::Engine;
 pub use crate::error::LmError;
 pub use crate::generation::{
-    Allowed, Budget, Certainty, CertaintyKind, Completion, Constraint, ConstraintState, Context, Draw, FreeText,
-    Generator, GeneratorConfig, Request, Sampler, SamplingCoordinates, StopReason, Thought, ThoughtStart,
-    certainty_of_top_k,
+    Allowed, Budget, Certainty, CertaintyKind, Completion, Constraint, ConstraintState, Context, Draw,
+    FreeText, Generator, GeneratorConfig, Request, Sampler, SamplingCoordinates, StopReason, Thought,
+    ThoughtStart, certainty_of_top_k,
 };
 pub use crate::qwen2::{
     Decoder, KnownShape, KvCache, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,

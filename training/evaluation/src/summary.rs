@@ -5,8 +5,8 @@
 //! evaluation during training report one. A [`Tally`] builds it episode by episode, for episodes in our shop
 //! and at a website. Two summaries are not compared here.
 
-use webshop_agent::EpisodeExt;
 use std::fmt;
+use webshop_agent::EpisodeExt;
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, SiteEpisode};

@@ -47,9 +47,7 @@ pub enum TrainingError {
         problem: String,
     },
     /// A folder that already holds something, given as a new run's folder.
-    #[error(
-        "`{0}` already holds files; choose another folder, or resume the run in it"
-    )]
+    #[error("`{0}` already holds files; choose another folder, or resume the run in it")]
     RunFolderNotEmpty(PathBuf),
     /// A folder to resume from in which no run was started.
     #[error("`{0}` holds no run to resume (it has no `config.toml`)")]

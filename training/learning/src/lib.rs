@@ -35,16 +35,19 @@ pub use crate::config::{Config, Preset};
 pub use crate::data::demonstrations::render_demonstration;
 pub use crate::data::single_steps::Steps;
 pub use crate::data::task_set::{TaskId, TaskSet};
-pub use crate::error::{Result, TrainingError};
-pub use crate::loss::{
-    AdvantageSource, LogProbs, Loss, Prepared, Scored, ScoredTurn, Segment, Target, TargetStatistics, Term, summed_loss,
-};
-pub use crate::estimate::{MemoryEstimate, MemoryNeed, estimate_memory};
 pub use crate::data::trajectory::{MicroBatch, Trajectory};
-pub use crate::metrics::{Follower, Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings};
+pub use crate::error::{Result, TrainingError};
+pub use crate::estimate::{MemoryEstimate, MemoryNeed, estimate_memory};
+pub use crate::loss::{
+    AdvantageSource, LogProbs, Loss, Prepared, Scored, ScoredTurn, Segment, Target, TargetStatistics, Term,
+    summed_loss,
+};
+pub use crate::metrics::{
+    Follower, Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing, read_records, read_timings,
+};
 pub use crate::model::gradient::{Gradients, accumulate};
-pub use crate::model::network::Network;
 pub use crate::model::load::{GenerationOptions, LoadedPolicy, TrainedModel};
+pub use crate::model::network::Network;
 pub use crate::observer::{Observer, Silent};
 pub use crate::run::atomic::{read_json, write_atomically, write_json};
 pub use crate::run::branch::branch_run;

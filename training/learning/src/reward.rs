@@ -3,9 +3,9 @@
 //! Partial credit is given for purchases only, never for clicks. The penalty for malformed completions is counted
 //! separately ([`malformed_turns`]), so that no score contains it.
 
-use webshop_agent::EpisodeExt;
 use serde::{Deserialize, Serialize};
 use webshop_agent::Episode;
+use webshop_agent::EpisodeExt;
 
 /// How the reward of training follows from the shop's reward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

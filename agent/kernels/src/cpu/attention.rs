@@ -16,7 +16,6 @@
 
 pub mod work;
 
-
 use rayon::prelude::*;
 
 use crate::cpu::attention::work::{Work, rotate_back_head, softmax_block};

@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use crate::cpu::attention::Heads;
 use crate::cpu::math::{LANES, exp, max, sum_of};
-use crate::multiversion;
 use crate::cpu::rope::Rope;
+use crate::multiversion;
 
 /// Tokens whose keys are interleaved by head dimension; their scores are computed together.
 pub const TILE: usize = 2 * LANES;

@@ -19,7 +19,6 @@ pub mod packed;
 mod tests;
 pub mod tile;
 
-
 use std::cell::RefCell;
 use std::ops::Range;
 

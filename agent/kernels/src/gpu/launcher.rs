@@ -21,8 +21,8 @@ use candle_core::cuda_backend::cudarc::nvrtc::{CompileError, CompileOptions, com
 use candle_core::cuda_backend::{CudaStorageSlice, WrapErr};
 use candle_core::{CudaDevice, DType, Device, Result, Shape, Storage, Tensor, bail};
 
-use crate::gpu::launch::{Arg, Launch, Launcher, Specialization};
 use crate::cpu::matmul::Store;
+use crate::gpu::launch::{Arg, Launch, Launcher, Specialization};
 use crate::gpu::source::{SOURCE, definitions, kernel_names};
 
 /// Opens the GPU with this ordinal and checks a small computation on it. Fails with the driver's reason.

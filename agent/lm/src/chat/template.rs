@@ -10,13 +10,12 @@
 //! Deviations from Jinja2: floats of 1e16 or more or below 1e-4, and containers with unprintable characters, are spelled
 //! differently when joined by `~` or `join`; printing an iterator prints its items.
 
-mod source;
 mod environment;
 mod methods;
 mod python;
+mod source;
 #[cfg(test)]
 mod tests;
-
 
 use std::path::Path;
 
@@ -91,7 +90,9 @@ impl ChatTemplate {
         let mut environment = environment::like_transformers();
         for (name, source) in &sources {
             let source = source::without_generation_blocks(source);
-            environment.add_template_owned(name.clone(), source).map_err(|error| template_error(name, &error))?;
+            environment
+                .add_template_owned(name.clone(), source)
+                .map_err(|error| template_error(name, &error))?;
         }
         Ok(Self { environment, sources, special_tokens })
     }

@@ -7,13 +7,13 @@
 //! the new file. [`StopTokens`] are the tokens that end a turn, [`Companions`] the files beside the weights, which are
 //! copied with a fine-tuned model, and [`Survey`] reports on a folder. Nothing is downloaded.
 
-mod weights;
-mod writing;
-mod stop_tokens;
 mod companions;
+mod stop_tokens;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod weights;
+mod writing;
 
 use std::path::Path;
 use std::{fs, io};
@@ -30,7 +30,9 @@ pub(crate) use crate::checkpoint::stop_tokens::special_token;
 pub use crate::checkpoint::survey::Survey;
 pub(crate) use crate::checkpoint::weights::Shard;
 pub use crate::checkpoint::weights::{WeightFiles, WeightType};
-pub use crate::checkpoint::writing::{SaveOptions, save, save_as, save_config, save_random, write_atomically};
+pub use crate::checkpoint::writing::{
+    SaveOptions, save, save_as, save_config, save_random, write_atomically,
+};
 pub(crate) use crate::checkpoint::writing::{write_json, write_tensors};
 
 const CONFIG: &str = "config.json";

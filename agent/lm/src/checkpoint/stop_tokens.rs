@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::checkpoint::{CONFIG, GENERATION_CONFIG, load_generation_config, read_json, invalid};
+use crate::checkpoint::{CONFIG, GENERATION_CONFIG, invalid, load_generation_config, read_json};
 use crate::error::LmError;
 use crate::qwen2::Qwen2Config;
 use crate::tokenizer::BpeTokenizer;

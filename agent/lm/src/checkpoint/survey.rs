@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::checkpoint::{StopTokens, WeightFiles, WeightType, load_config};
 use crate::chat::ChatTemplate;
+use crate::checkpoint::{StopTokens, WeightFiles, WeightType, load_config};
 use crate::error::LmError;
 use crate::qwen2::Qwen2Config;
 use crate::tokenizer::BpeTokenizer;

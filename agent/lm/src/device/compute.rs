@@ -177,7 +177,11 @@ impl Compute {
 
     /// The kernels of a model of these sizes.
     pub(crate) fn kernels(&self, specialization: &Specialization) -> Result<Kernels, LmError> {
-        if self.uses_custom_kernels() { gpu::kernels(&self.device, specialization) } else { Ok(Kernels::Reference) }
+        if self.uses_custom_kernels() {
+            gpu::kernels(&self.device, specialization)
+        } else {
+            Ok(Kernels::Reference)
+        }
     }
 
     /// The GPU's name and memory in bytes; `None` on the CPU.

@@ -12,8 +12,8 @@ mod present {
     use candle_core::Device;
 
     use crate::error::LmError;
-    use webshop_kernels::gpu::launcher as cuda;
     use webshop_kernels::gpu::launch::{Kernels, Specialization};
+    use webshop_kernels::gpu::launcher as cuda;
 
     pub fn open(ordinal: usize) -> Result<Device, String> {
         // The lines after the first are a backtrace.

@@ -25,13 +25,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use webshop_products::Seed;
 
-use crate::generation::group::Group;
-use crate::generation::constraint::Constraint;
 use crate::engine::Engine;
 use crate::error::LmError;
-use webshop_kernels::cpu::threads::Threads;
+use crate::generation::constraint::Constraint;
+use crate::generation::group::Group;
 use crate::generation::sampler::{Sampler, SamplingCoordinates};
 use crate::generation::self_certainty::Certainty;
+use webshop_kernels::cpu::threads::Threads;
 
 /// Most lanes of a group of a small model: enough rows for efficient matrix products, few enough to occupy several
 /// threads.

@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use crate::generation::generator::{Completion, Context, GeneratorConfig, Request, StopReason};
-use crate::generation::constraint::{Allowed, Constraint, ConstraintState};
 use crate::engine::{Engine, EngineCache};
 use crate::error::LmError;
-use webshop_kernels::cpu::threads::Threads;
-use crate::qwen2::LaneTokens;
+use crate::generation::constraint::{Allowed, Constraint, ConstraintState};
+use crate::generation::generator::{Completion, Context, GeneratorConfig, Request, StopReason};
 use crate::generation::sampler::{Draw, SamplingCoordinates, uniform};
+use crate::qwen2::LaneTokens;
+use webshop_kernels::cpu::threads::Threads;
 
 /// Lanes that are decoded together.
 #[derive(Debug)]

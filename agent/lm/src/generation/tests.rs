@@ -7,9 +7,9 @@ use webshop_products::Seed;
 use webshop_kernels::cpu::threads::Threads;
 
 use super::*;
-use crate::qwen2::cpu::kv_cache::KvCache;
-use crate::generation::constraint::{Allowed, Budget};
 use crate::device::{Compute, DeviceRequest, KernelChoice};
+use crate::generation::constraint::{Allowed, Budget};
+use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::qwen2::gpu::DeviceModel;
 use crate::qwen2::{Decoder, LaneTokens, Qwen2, Qwen2Config};
 
@@ -110,7 +110,8 @@ fn a_completion_does_not_depend_on_64_lanes_or_two_threads() {
             assert_eq!(alone[0], *expected, "lane {lane}, {n_threads} threads");
         }
         // If all lanes had equal completions, the comparison would prove nothing.
-        let actual: std::collections::BTreeSet<&[u32]> = together.iter().map(|actual| &actual.ids[..]).collect();
+        let actual: std::collections::BTreeSet<&[u32]> =
+            together.iter().map(|actual| &actual.ids[..]).collect();
         assert_eq!(actual.len(), 64);
     }
 }

@@ -186,10 +186,7 @@ impl LoraConfig {
     }
 
     pub(super) fn no_target(&self) -> LmError {
-        LmError::Adapter(format!(
-            "no matrix of the model is among `target_modules` {}",
-            self.target_modules
-        ))
+        LmError::Adapter(format!("no matrix of the model is among `target_modules` {}", self.target_modules))
     }
 }
 

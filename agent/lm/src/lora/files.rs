@@ -6,9 +6,9 @@ use std::path::Path;
 
 use candle_core::{Tensor, Var};
 
-use crate::lora::{Lora, LoraConfig, LoraModule, Matrix, module_name};
 use crate::checkpoint::{Shard, WeightType, invalid, read_json, unwritable, write_json, write_tensors};
 use crate::error::LmError;
+use crate::lora::{Lora, LoraConfig, LoraModule, Matrix, module_name};
 
 const CONFIG: &str = "adapter_config.json";
 const WEIGHTS: &str = "adapter_model.safetensors";
@@ -37,10 +37,7 @@ impl Lora {
                 }
                 let found = &file.info(&name).shape;
                 if *found != shape {
-                    return Err(invalid(
-                        &path,
-                        format!("`{name}` has shape {found:?}, expected {shape:?}"),
-                    ));
+                    return Err(invalid(&path, format!("`{name}` has shape {found:?}, expected {shape:?}")));
                 }
                 Ok(Var::from_tensor(&file.read(&name)?)?)
             };
@@ -48,7 +45,10 @@ impl Lora {
             modules.push(LoraModule { parameter: parameter.clone(), a, b, scale });
         }
         if let Some(name) = unread.first() {
-            return Err(invalid(&path, format!("`{name}` does not belong to a module that `{CONFIG}` selects")));
+            return Err(invalid(
+                &path,
+                format!("`{name}` does not belong to a module that `{CONFIG}` selects"),
+            ));
         }
         if modules.is_empty() {
             return Err(in_config(config.no_target()));

@@ -20,7 +20,6 @@ mod files;
 #[cfg(test)]
 mod tests;
 
-
 use candle_core::{Device, Tensor, Var};
 use rand_chacha::rand_core::RngCore;
 use webshop_products::Seed;

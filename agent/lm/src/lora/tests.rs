@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
 use crate::generation::sampler::Sampler;
+use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
 
 fn base() -> Qwen2 {
     let config = Qwen2Config {
@@ -42,7 +42,10 @@ fn a_new_adapter_changes_nothing() {
     let config = LoraConfig { target_modules: "all-linear".into(), ..LoraConfig::new(4, 8.0, &[]) };
     let lora = Lora::random(&base.matrices(), &config, Seed(0)).unwrap();
     assert_eq!(lora.modules().len(), 14);
-    assert_eq!(base.adapted(lora.clone()).unwrap().merged().unwrap().fingerprint().unwrap(), base.fingerprint().unwrap());
+    assert_eq!(
+        base.adapted(lora.clone()).unwrap().merged().unwrap().fingerprint().unwrap(),
+        base.fingerprint().unwrap()
+    );
     for module in lora.modules() {
         let bound = 1.0 / (module.a.dim(1).unwrap() as f32).sqrt();
         let a = values(&module.a).unwrap();
@@ -50,7 +53,8 @@ fn a_new_adapter_changes_nothing() {
             a.iter().all(|value| value.abs() <= bound) && a.iter().any(|value| value.abs() > 0.8 * bound)
         );
     }
-    let a = |seed| values(&Lora::random(&base.matrices(), &config, Seed(seed)).unwrap().modules()[3].a).unwrap();
+    let a =
+        |seed| values(&Lora::random(&base.matrices(), &config, Seed(seed)).unwrap().modules()[3].a).unwrap();
     assert_eq!(a(0), a(0));
     assert_ne!(a(0), a(1));
 }
@@ -215,15 +219,14 @@ fn wrong_matrices_are_refused_by_name() {
     let weights = "adapter_model.safetensors";
     let key = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
     check_refusal(json!({"r": 2}), &[weights, "has shape [3, ", "expected [2, "]);
-    check_refusal(
-        json!({"target_modules": ["down_proj", "lm_head"]}),
-        &[weights, key, "does not belong to"],
-    );
+    check_refusal(json!({"target_modules": ["down_proj", "lm_head"]}), &[weights, key, "does not belong to"]);
     let all = json!(["q_proj", "k_proj", "down_proj", "lm_head"]);
     check_refusal(json!({"target_modules": all}), &[weights, "it has no `", "k_proj.lora_A.weight`"]);
 
     let base = base();
-    let none = Lora::random(&base.matrices(), &LoraConfig::new(2, 2.0, &["w_proj"]), Seed(0)).unwrap_err().to_string();
+    let none = Lora::random(&base.matrices(), &LoraConfig::new(2, 2.0, &["w_proj"]), Seed(0))
+        .unwrap_err()
+        .to_string();
     assert!(none.contains("target_modules") && none.contains("w_proj"), "{none}");
     let lora = adapter(&base);
     let tied = Qwen2Config { tie_word_embeddings: true, ..base.config().clone() };

@@ -6,8 +6,8 @@
 use candle_core::{Device, Tensor, Var};
 use rayon::prelude::*;
 
-use crate::qwen2::config::Qwen2Config;
 use crate::error::LmError;
+use crate::qwen2::config::Qwen2Config;
 
 /// Token sequences concatenated without padding; positions start at 0 in each.
 #[derive(Clone, Copy, Debug)]

@@ -221,4 +221,3 @@ impl Serialize for Qwen2Config {
         Self::serialize(self, serializer)
     }
 }
-

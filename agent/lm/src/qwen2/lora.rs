@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use candle_core::{Tensor, Var};
 
-use crate::qwen2::Qwen2;
 use crate::error::LmError;
 use crate::lora::{Lora, Matrix};
+use crate::qwen2::Qwen2;
 
 /// An adapter and its learnable parameters by name.
 #[derive(Debug)]
@@ -61,7 +61,10 @@ impl Qwen2 {
         match self.adapter() {
             Some(_) => {
                 let named = self.parameters.iter().enumerate();
-                Self::new(&self.config, named.map(|(idx, (name, _))| (name.clone(), self.weight(idx))).collect())
+                Self::new(
+                    &self.config,
+                    named.map(|(idx, (name, _))| (name.clone(), self.weight(idx))).collect(),
+                )
             }
             None => Ok(self),
         }
@@ -108,9 +111,7 @@ impl Qwen2 {
 /// The values of a parameter including an adapter's addition.
 pub(super) fn with_addition(adapter: Option<&Adapter>, name: &str, var: &Var) -> Tensor {
     match adapter.and_then(|adapter| adapter.lora.module(name)) {
-        Some((_, module)) => {
-            module.added_to(var).expect("`Qwen2::adapted` checked the shapes")
-        }
+        Some((_, module)) => module.added_to(var).expect("`Qwen2::adapted` checked the shapes"),
         None => var.as_detached_tensor(),
     }
 }

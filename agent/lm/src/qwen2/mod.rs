@@ -14,13 +14,13 @@
 //!
 //! [`cpu`] is the CPU backend, [`gpu`] the GPU backend; `config`, `batch` and `lora` belong to both.
 
-pub(crate) mod config;
-mod shapes;
 mod batch;
-mod lane_lengths;
+pub(crate) mod config;
 pub mod cpu;
 pub mod gpu;
+mod lane_lengths;
 mod lora;
+mod shapes;
 #[cfg(test)]
 mod tests;
 
@@ -34,12 +34,12 @@ use webshop_products::Seed;
 
 use crate::purpose;
 
-use crate::qwen2::lora::Adapter;
+pub use crate::qwen2::batch::{LaneTokens, Logits, PackedTokens, TokenStats};
 pub use crate::qwen2::config::Qwen2Config;
 pub use crate::qwen2::cpu::decoder::Decoder;
 pub use crate::qwen2::cpu::kv_cache::KvCache;
-pub use crate::qwen2::batch::{LaneTokens, Logits, PackedTokens, TokenStats};
 pub use crate::qwen2::cpu::pass::Pass;
+use crate::qwen2::lora::Adapter;
 pub use crate::qwen2::shapes::KnownShape;
 
 use crate::error::LmError;

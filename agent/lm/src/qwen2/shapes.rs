@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde_json::json;
 
-use crate::qwen2::Qwen2Config;
 use crate::error::LmError;
+use crate::qwen2::Qwen2Config;
 
 /// A named shape. Those of Qwen2.5 are from "Qwen2.5 Technical Report" (arXiv 2412.15115), table 1, and from
 /// the published configurations.

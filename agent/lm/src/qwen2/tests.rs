@@ -9,11 +9,11 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::qwen2 as reference;
 use webshop_products::Seed;
 
-use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
-use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::checkpoint;
-use webshop_kernels::levels;
 use crate::generation::sampler::Sampler;
+use crate::qwen2::cpu::kv_cache::KvCache;
+use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use webshop_kernels::levels;
 
 /// (query heads, key heads, head size if not hidden / heads, tied)
 const SHAPES: [(usize, usize, Option<usize>, bool); 4] =
@@ -48,7 +48,8 @@ fn ids(count: usize, salt: usize) -> Vec<u32> {
 /// Logits after every token, from the packed forward pass. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
     let everywhere: Vec<u32> = (0..ids.len() as u32).collect();
-    let hidden = model.run(&PackedTokens { ids, lengths, prefix_of: &[] }, &everywhere, |_| ()).unwrap().hidden;
+    let hidden =
+        model.run(&PackedTokens { ids, lengths, prefix_of: &[] }, &everywhere, |_| ()).unwrap().hidden;
     let head = model.parameter(model.head_name());
     hidden.matmul(&head.t().unwrap()).unwrap().to_vec2::<f32>().unwrap()
 }

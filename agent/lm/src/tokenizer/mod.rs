@@ -25,12 +25,11 @@
 //!
 //! Not for vocabularies other than byte-level BPE: SentencePiece files are refused.
 
-mod spaces;
 mod qwen;
+mod spaces;
 mod stream;
 #[cfg(test)]
 mod tests;
-
 
 use std::path::Path;
 
@@ -44,9 +43,9 @@ use tokenizers::pre_tokenizers::sequence::Sequence as PreTokenizerSequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer};
 
+use crate::error::LmError;
 use crate::tokenizer::spaces::{give_spaces, take_spaces};
 pub use crate::tokenizer::stream::TextStream;
-use crate::error::LmError;
 
 /// Pads, and separates documents.
 pub const END_OF_TEXT: &str = "<|endoftext|>";

@@ -15,10 +15,10 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer};
 
-use crate::tokenizer::{CONFIG_FILE, END_OF_TEXT, MIN_PAIR_COUNT, BpeTokenizer, TOKENIZER_FILE, failed};
 use crate::checkpoint::{save_generation_config, write_atomically};
 use crate::error::LmError;
 use crate::qwen2::Qwen2Config;
+use crate::tokenizer::{BpeTokenizer, CONFIG_FILE, END_OF_TEXT, MIN_PAIR_COUNT, TOKENIZER_FILE, failed};
 
 /// One piece a match: a contraction, letters with one mark or space before them, a digit, marks, white space.
 const PIECES: &str = concat!(
@@ -141,8 +141,7 @@ mod tests {
         ];
         let tools = Some(vec![json!({"type": "function", "function": {"name": "search"}})]);
         let template = ChatTemplate::load(folder.path()).unwrap();
-        let input =
-            TemplateInput { messages, tools, add_generation_prompt: true, ..Default::default() };
+        let input = TemplateInput { messages, tools, add_generation_prompt: true, ..Default::default() };
         let expected = "<|im_start|>system\nBe brief.\n\nFunctions that can be called, a JSON schema each:\n<tools>\n\
             {\"type\": \"function\", \"function\": {\"name\": \"search\"}}\n</tools>\nA call is JSON between tags: \
             <tool_call>{\"name\": …, \"arguments\": {…}}</tool_call><|im_end|>\n<|im_start|>user\nhi<|im_end|>\n\

@@ -221,7 +221,10 @@ fn streamed_pieces_join_to_the_whole() {
         let mut stream = TextStream::new(&tokenizer);
         let mut pieces_so_far: Vec<String> = ids.iter().map(|id| stream.push(*id)).collect();
         pieces_so_far.push(stream.finish());
-        assert!(pieces_so_far.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)), "{pieces_so_far:?}");
+        assert!(
+            pieces_so_far.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)),
+            "{pieces_so_far:?}"
+        );
         assert_eq!(pieces_so_far.concat(), tokenizer.decode(&ids));
     }
 }

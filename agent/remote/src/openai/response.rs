@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use webshop_agent::PromptFormat;
-use webshop_lm::chat::{Message, Role, ToolCall};
 use webshop_lm::StopReason;
+use webshop_lm::chat::{Message, Role, ToolCall};
 
 /// A completion.
 #[derive(Clone, Debug, PartialEq)]

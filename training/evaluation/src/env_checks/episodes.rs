@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use webshop_agent::{
-    ExploitPolicy, Episode, EpisodeCoordinates, OraclePolicy, Policy, RandomPolicy, RolloutConfig, RulePolicy, Task,
-    rollout,
+    Episode, EpisodeCoordinates, ExploitPolicy, OraclePolicy, Policy, RandomPolicy, RolloutConfig,
+    RulePolicy, Task, rollout,
 };
 use webshop_env::{Action, Shop};
 use webshop_products::{Goal, GoalId, Seed};

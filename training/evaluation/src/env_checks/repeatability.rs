@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use webshop_agent::{Episode, RandomPolicy};
 use webshop_env::{
-    Action, EnvConfig, TransitionDigest, NoopReason, ObservationMode, ShopEnv, Step, VecEnv, replay,
+    Action, EnvConfig, NoopReason, ObservationMode, ShopEnv, Step, TransitionDigest, VecEnv, replay,
 };
 use webshop_products::{GoalId, Seed};
 
@@ -155,8 +155,7 @@ pub(super) fn replayability(episodes: &Episodes) -> Check {
 
 /// The JSON record of an episode, a line of an episode file.
 fn record(episode: &Episode) -> String {
-    serde_json::to_string(episode)
-        .expect("records hold numbers and texts, all valid JSON")
+    serde_json::to_string(episode).expect("records hold numbers and texts, all valid JSON")
 }
 
 fn new_env(episodes: &Episodes, episode: &Episode, observation: ObservationMode) -> ShopEnv {

@@ -5,7 +5,9 @@
 //! of `webshop shop-r1 score`. A prompt that is too long for a completion counts as an invalid completion.
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::next_action::{NextActionCompletion, FormatMode, NextAction, Example, ExampleSource, WrittenAction};
+use webshop_agent::next_action::{
+    Example, ExampleSource, FormatMode, NextAction, NextActionCompletion, WrittenAction,
+};
 use webshop_products::Seed;
 
 use crate::next_action::baselines::instruction_of;
@@ -66,7 +68,9 @@ pub fn scores_of(results: &[StepResult], seed: Seed) -> NextActionScores {
 impl StepResult {
     fn of(step: &Example, completion: Option<&str>) -> Self {
         let parsed = match completion {
-            Some(completion) => NextActionCompletion::read(completion, FormatMode::Json).map_err(|error| error.to_string()),
+            Some(completion) => {
+                NextActionCompletion::read(completion, FormatMode::Json).map_err(|error| error.to_string())
+            }
             None => Err(NO_ROOM.into()),
         };
         let (action, problem) = match parsed {

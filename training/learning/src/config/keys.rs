@@ -266,8 +266,8 @@ fn nearest<'a>(wrong: &str, keys: &'a [String]) -> Option<&'a String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{CatalogSize, Config, LossKind};
     use super::*;
+    use crate::config::{CatalogSize, Config, LossKind};
 
     fn check(file: &str, overrides: &[&str], expected: &str) {
         let overrides: Vec<String> = overrides.iter().map(|s| s.to_string()).collect();
@@ -308,7 +308,11 @@ mod tests {
             &["rl.loss.bta2=1"],
             "unknown configuration key `rl.loss.bta2` (did you mean `rl.loss.beta2`?)",
         );
-        check("[warmstart]\nlr = 1.0", &[], "unknown configuration key `warmstart` (did you mean `warm_start`?)");
+        check(
+            "[warmstart]\nlr = 1.0",
+            &[],
+            "unknown configuration key `warmstart` (did you mean `warm_start`?)",
+        );
         check(
             "[rl]\nmicro_batch_tokns = 1",
             &[],
@@ -330,11 +334,7 @@ mod tests {
 
     #[test]
     fn values_that_do_not_fit_name_their_key() {
-        check(
-            "",
-            &["rl.steps=many"],
-            "configuration key `rl.steps` must be an integer, not `\"many\"`",
-        );
+        check("", &["rl.steps=many"], "configuration key `rl.steps` must be an integer, not `\"many\"`");
         check(
             "seed = -1",
             &[],

@@ -17,7 +17,6 @@ mod shop_r1;
 mod validate;
 mod value;
 
-
 pub use crate::config::keys::KeyDifference;
 pub use crate::config::loss::{LossConfig, LossKind};
 pub use crate::config::preset::Preset;

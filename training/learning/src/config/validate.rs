@@ -37,7 +37,8 @@ impl Config {
         not_negative("evaluation.temperature", self.evaluation.temperature)?;
         nucleus("evaluation.top_p", self.evaluation.top_p)?;
         let is_fair = !self.checkpoint.best || self.evaluation.split == SplitName::Validation;
-        let fair = "false if `evaluation.split` is `test`, since goals that select a checkpoint cannot measure it";
+        let fair =
+            "false if `evaluation.split` is `test`, since goals that select a checkpoint cannot measure it";
         require(is_fair, "checkpoint.best", self.checkpoint.best, fair)
     }
 
@@ -160,7 +161,9 @@ impl Config {
                 clip_and_kl(clip, kl)?;
                 not_negative("rl.loss.min_std", min_std)
             }
-            LossConfig::DrGrpo(DrGrpo { clip, kl }) | LossConfig::Ppo(Ppo { clip, kl }) => clip_and_kl(clip, kl),
+            LossConfig::DrGrpo(DrGrpo { clip, kl }) | LossConfig::Ppo(Ppo { clip, kl }) => {
+                clip_and_kl(clip, kl)
+            }
             LossConfig::Gigpo(loss) => {
                 clip_and_kl(loss.clip, loss.kl)?;
                 not_negative("rl.loss.min_std", loss.min_std)?;
@@ -228,7 +231,12 @@ impl Config {
 }
 
 fn clip_and_kl(clip: Clip, kl: KlTerm) -> Result<()> {
-    require((0.0..1.0).contains(&clip.low), "rl.loss.clip", clip.low, "from 0 to below 1 in its first entry")?;
+    require(
+        (0.0..1.0).contains(&clip.low),
+        "rl.loss.clip",
+        clip.low,
+        "from 0 to below 1 in its first entry",
+    )?;
     not_negative("rl.loss.clip", clip.high)?;
     kl_term(kl)
 }
@@ -305,7 +313,10 @@ mod tests {
                 "configuration key `curriculum.thresholds` must be empty without `curriculum.sizes` and \
                  `curriculum.requirements`, not [0.5]",
             ),
-            ("requirements=[2,1]", "configuration key `curriculum.requirements` must be ascending, not [2, 1]"),
+            (
+                "requirements=[2,1]",
+                "configuration key `curriculum.requirements` must be ascending, not [2, 1]",
+            ),
             ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
             (
                 "loss=grpo",
@@ -341,8 +352,7 @@ mod tests {
 
     #[test]
     fn a_small_wsft_batch_is_warned_about() {
-        let overrides =
-            ["loss=wsft", "rl.batch_episodes=2", "rl.temperature=0.9"].map(String::from);
+        let overrides = ["loss=wsft", "rl.batch_episodes=2", "rl.temperature=0.9"].map(String::from);
         let config = Config::resolve("test", "", &overrides).unwrap();
         let warnings = config.warnings();
         assert_eq!(warnings.len(), 1);

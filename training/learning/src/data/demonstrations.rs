@@ -10,16 +10,16 @@
 use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces, render_completion};
-use webshop_agent::{AgentError, DemonstrationRenderer, ExpertTurn, Expert, ExpertKind};
-use webshop_lm::{Context, Sampler, BpeTokenizer};
+use webshop_agent::{AgentError, DemonstrationRenderer, Expert, ExpertKind, ExpertTurn};
 use webshop_env::{Session, Shop};
+use webshop_lm::{BpeTokenizer, Context, Sampler};
 use webshop_products::{GoalId, Purpose, Seed};
 
+use crate::data::task_set::TaskSet;
+use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::Result;
 use crate::model::gradient::{Gradients, accumulate};
-use crate::data::task_set::TaskSet;
 use crate::model::network::Network;
-use crate::data::trajectory::{MicroBatch, Trajectory};
 
 /// Goals drawn at most for one place in a batch. A goal can lack a demonstration that fits into the context,
 /// or that rejects a candidate when one is needed. The last one that fits is used; a place without any stays
@@ -180,7 +180,8 @@ mod tests {
             };
             let batch = demonstrations.batch(0, 40).unwrap();
             assert!(batch.iter().all(|trajectory| trajectory.ids.len() <= max_context));
-            let rejects = |trajectory: &&Trajectory| tokenizer.decode(&trajectory.ids).contains(" no</think>");
+            let rejects =
+                |trajectory: &&Trajectory| tokenizer.decode(&trajectory.ids).contains(" no</think>");
             (batch.iter().filter(rejects).count(), batch.len())
         };
         let (few, all) = rejecting(0.0, 512);

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use webshop_agent::next_action::Example;
 use webshop_products::GoalId;
 
-use crate::error::{Result, TrainingError};
 use crate::data::task_set::TaskId;
+use crate::error::{Result, TrainingError};
 
 /// The training split.
 const TRAIN: &str = "train";

@@ -18,15 +18,18 @@ use std::iter;
 
 use rand::Rng;
 use rayon::prelude::*;
-use webshop_agent::next_action::{ExampleOptions, ActionType, BuyNowAs, NextAction, PAPER_MIX, Example, ExampleSource, draw_terminate_example, examples_of, split_of};
-use webshop_agent::{Expert, SingleStepSampler, ExpertKind};
+use webshop_agent::next_action::{
+    ActionType, BuyNowAs, Example, ExampleOptions, ExampleSource, NextAction, PAPER_MIX,
+    draw_terminate_example, examples_of, split_of,
+};
+use webshop_agent::{Expert, ExpertKind, SingleStepSampler};
 use webshop_products::{Purpose, Seed, Split};
 
-use crate::data::recorded_steps::RecordedSteps;
 use crate::config::{Mix, ShopR1Config};
-use crate::error::{Result, TrainingError};
-use crate::data::task_set::{TaskSet, TaskId};
+use crate::data::recorded_steps::RecordedSteps;
+use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::Trajectory;
+use crate::error::{Result, TrainingError};
 
 /// First coordinate of a draw: goals of a batch, or the step of a goal.
 const DRAWS_GOALS: u64 = 2;
@@ -126,8 +129,7 @@ impl Steps<'_> {
         let steps = Steps { task_set, results_shown, config, recorded: None, seed: Seed(0) };
         let goals = task_set.held_out(split, n);
         let visits = (0..Self::MOST_VISITS).map(|visit| Self::HELD_OUT + visit);
-        let each =
-            visits.flat_map(|visit| goals.iter().map(move |&goal| (TaskId { shop: 0, goal }, visit)));
+        let each = visits.flat_map(|visit| goals.iter().map(move |&goal| (TaskId { shop: 0, goal }, visit)));
         let mut seen = BTreeSet::new();
         each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, ExpertKind::Thinking, visit)?)))
             .filter(|(_, sample)| seen.insert(sample.id.clone()))
@@ -230,7 +232,9 @@ impl Steps<'_> {
     /// The type of the step to draw; `None` for any but a terminate example.
     fn wanted(&self, rng: &mut impl Rng) -> Option<ActionType> {
         match self.config.mix {
-            Mix::Natural => (rng.random::<f64>() < self.config.terminate_share).then_some(ActionType::Terminate),
+            Mix::Natural => {
+                (rng.random::<f64>() < self.config.terminate_share).then_some(ActionType::Terminate)
+            }
             Mix::Paper => {
                 let whole: usize = PAPER_MIX.iter().map(|(_, weight)| weight).sum();
                 let at = rng.random_range(0..whole as u64) as usize;
@@ -252,7 +256,11 @@ impl Steps<'_> {
         let steps: Vec<_> =
             turns.into_iter().map(|turn| (turn.thought.trim().to_owned(), turn.action)).collect();
         let split = split_of(shop.goals(), goal.goal).to_string();
-        let about = ExampleOptions { source: ExampleSource::Demonstration, split: &split, buy_now_as: BuyNowAs::Click };
+        let about = ExampleOptions {
+            source: ExampleSource::Demonstration,
+            split: &split,
+            buy_now_as: BuyNowAs::Click,
+        };
         let mut samples = examples_of(shop, goal.goal, &steps, about);
         samples.retain(|sample| wanted.is_none_or(|wanted| sample.action.action_type() == wanted));
         let at = rng.random_range(0..samples.len().max(1) as u64) as usize;

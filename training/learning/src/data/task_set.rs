@@ -66,7 +66,9 @@ impl TaskSet {
     /// The same shops; only training goals with at most `n_requirements` attributes and options remain.
     pub fn with_at_most_requirements(mut self, n_requirements: usize) -> Result<Self> {
         let shops = &self.shops;
-        self.training.retain(|goal| shops[goal.shop as usize].goals().get(goal.goal).n_requirements() <= n_requirements);
+        self.training.retain(|goal| {
+            shops[goal.shop as usize].goals().get(goal.goal).n_requirements() <= n_requirements
+        });
         match self.training.is_empty() {
             false => Ok(self),
             true => Err(TrainingError::InvalidValue {

@@ -6,8 +6,8 @@
 //! transition terms cancel in every log-ratio and masking its tokens is exact. A [`MicroBatch`] concatenates
 //! whole trajectories without padding; a batch is a list of micro-batches.
 
-use webshop_lm::{Context, PackedTokens};
 use webshop_agent::Episode;
+use webshop_lm::{Context, PackedTokens};
 
 /// One episode as ids, mask and behaviour log-probabilities.
 #[derive(Clone, Debug, PartialEq)]
@@ -296,7 +296,8 @@ mod tests {
 
     #[test]
     fn completions_share_a_prompt() {
-        let completion = |prompt: &[u32], ids: &[u32]| Trajectory::completion(prompt, ids, &vec![-0.5; ids.len()]);
+        let completion =
+            |prompt: &[u32], ids: &[u32]| Trajectory::completion(prompt, ids, &vec![-0.5; ids.len()]);
         let batch = [
             trajectory(&[1, 2], &[3]),
             completion(&[1, 2], &[4, 5]),

@@ -64,7 +64,8 @@ pub fn estimate_memory(config: &Config) -> Result<MemoryEstimate> {
         n_learnable: elements(policy.model.learnable()),
         need: MemoryNeed::of(config, &policy.model, &episodes, shops.unwrap_or_default()),
         // The run will hold what this process holds now.
-        available: system::available_bytes().map(|bytes| bytes + system::resident_bytes().unwrap_or_default()),
+        available: system::available_bytes()
+            .map(|bytes| bytes + system::resident_bytes().unwrap_or_default()),
     })
 }
 

@@ -3,10 +3,10 @@
 use webshop_lm::Qwen2;
 
 use crate::config::{Config, Method};
+use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::model::gradient::WAVE;
 use crate::optimizer::bytes_of_moments;
 use crate::setup::limits::LANES;
-use crate::data::trajectory::{MicroBatch, Trajectory};
 
 const FLOAT: u64 = size_of::<f32>() as u64;
 

@@ -27,9 +27,9 @@ use candle_core::Tensor;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::terms::{KlTerm, LogProbs, Term};
 use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_value};
-use crate::error::Result;
 
 /// The loss of A*-PO; the default.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -79,9 +79,9 @@ pub(super) fn squares(target: &Target, log_probs: &LogProbs, beta2: f64) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::loss::ScoredTurn;
     use crate::loss::tests::{differentiate, scored, targets, targets_of};
-    use super::*;
 
     #[test]
     fn the_loss_is_the_papers_divided_by_twice_beta2() {

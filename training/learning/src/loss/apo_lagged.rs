@@ -19,10 +19,10 @@
 //! from an asynchronous inference engine. A group of equal rewards (V* = r) is left out of the forward and
 //! backward pass.
 
+use crate::error::Result;
 use crate::loss::apo::squares;
 use crate::loss::terms::{LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_episode, group, share_of};
-use crate::error::Result;
 use crate::value::optimal_value;
 
 /// The loss of A*-PO with a lagging reference.
@@ -68,8 +68,8 @@ impl Loss for ApoLagged {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{scored_in_groups, targets_of};
     use super::*;
+    use crate::loss::tests::{scored_in_groups, targets_of};
 
     #[test]
     fn advantages_are_against_the_soft_maximum_of_the_group() {

@@ -17,9 +17,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
 use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Segment, Target, credited};
-use crate::error::Result;
 
 /// Largest exponent: e²⁰ is 4.9 · 10⁸.
 const LARGEST_EXPONENT: f64 = 20.0;
@@ -77,8 +77,8 @@ pub(super) fn exponential_weights(targets: &mut [Target], beta: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{differentiate, scored, targets, weights};
     use super::*;
+    use crate::loss::tests::{differentiate, scored, targets, weights};
 
     #[test]
     fn weights_are_exponentials_over_their_mean() {

@@ -15,10 +15,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::group::GroupStatistics;
 use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
-use crate::error::Result;
 
 /// The loss of Dr. GRPO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -59,8 +59,8 @@ impl Loss for DrGrpo {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{CLIP, NO_KL, differentiate, scored_in_groups, targets_of};
     use super::*;
+    use crate::loss::tests::{CLIP, NO_KL, differentiate, scored_in_groups, targets_of};
 
     #[test]
     fn neither_deviation_nor_length_divides() {

@@ -23,12 +23,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::group;
 use crate::loss::group::GroupStatistics;
 use crate::loss::grpo::token_mean;
 use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Segment, Target, share_of};
-use crate::error::Result;
 
 /// The loss of GiGPO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -103,9 +103,9 @@ impl Gigpo {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::loss::ScoredTurn;
     use crate::loss::tests::{CLIP, NO_KL, targets_of};
-    use super::*;
 
     fn episode(reward: f64, states: &[u64]) -> Scored {
         let turns = states.iter().map(|&state| ScoredTurn { n_tokens: 1, state, v_next: None }).collect();

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::loss::Scored;
 use crate::error::{Result, TrainingError};
+use crate::loss::Scored;
 
 /// Added to a standard deviation before dividing by it; smaller standard deviations count as 0.
 const EPSILON: f64 = 1e-6;

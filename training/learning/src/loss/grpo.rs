@@ -20,9 +20,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
-use crate::error::Result;
 
 /// The loss of GRPO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -71,9 +71,9 @@ pub(super) fn token_mean(clip: Clip, kl: KlTerm, target: &Target, log_probs: &Lo
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{CLIP, NO_KL, differentiate, scored_in_groups, targets_of};
     use super::*;
     use crate::loss::terms::KlEstimator;
+    use crate::loss::tests::{CLIP, NO_KL, differentiate, scored_in_groups, targets_of};
 
     #[test]
     fn advantages_are_normalized_within_the_group() {

@@ -13,9 +13,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
-use crate::error::Result;
 
 /// The loss of GSPO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -59,8 +59,8 @@ impl Loss for Gspo {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{NO_KL, differentiate};
     use super::*;
+    use crate::loss::tests::{NO_KL, differentiate};
 
     #[test]
     fn the_ratio_is_the_geometric_mean_of_the_tokens() {

@@ -45,8 +45,6 @@ pub(crate) mod terms;
 mod tests;
 pub(crate) mod wsft;
 
-
-
 pub use crate::loss::apo::Apo;
 pub use crate::loss::apo_lagged::ApoLagged;
 pub use crate::loss::awr::Awr;
@@ -62,9 +60,9 @@ pub use crate::loss::target::{Scored, ScoredTurn, Segment, Target, TargetStatist
 pub use crate::loss::terms::{Clip, KlTerm, LogProbs, Term};
 pub use crate::loss::wsft::Wsft;
 
-use crate::loss::group::GroupStatistics;
 use crate::config::{Config, LossConfig};
 use crate::error::{Result, TrainingError};
+use crate::loss::group::GroupStatistics;
 
 /// The result of [`Loss::prepare`] for a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +76,8 @@ pub enum Prepared {
 impl Prepared {
     /// `Learn(targets)` if a segment has nonzero weight and nonzero advantage, else `NoSignal`.
     fn learn_or_no_signal(targets: Vec<Target>) -> Self {
-        let has_signal = |target: &Target| target.segments.iter().any(|s| s.weight != 0.0 && s.advantage != 0.0);
+        let has_signal =
+            |target: &Target| target.segments.iter().any(|s| s.weight != 0.0 && s.advantage != 0.0);
         if targets.iter().any(has_signal) { Self::Learn(targets) } else { Self::NoSignal }
     }
 }
@@ -210,7 +209,12 @@ fn by_group(
 }
 
 /// Targets with one segment each and these advantages.
-fn by_episode(batch: &[Scored], advantages: impl IntoIterator<Item = f64>, share: f64, kl: KlTerm) -> Prepared {
+fn by_episode(
+    batch: &[Scored],
+    advantages: impl IntoIterator<Item = f64>,
+    share: f64,
+    kl: KlTerm,
+) -> Prepared {
     let target = |(scored, advantage): (&Scored, f64)| {
         Target::whole(scored.n_tokens(), advantage, kl.weight_beside(advantage), share)
     };
@@ -224,4 +228,3 @@ fn with_kl(mut loss: Term, kl: KlTerm, log_probs: &LogProbs, share: f64) -> Resu
     }
     Ok(loss)
 }
-

@@ -15,10 +15,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::grpo::token_mean;
 use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_value};
-use crate::error::Result;
 
 /// The loss of PPO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -56,8 +56,8 @@ impl Loss for Ppo {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{CLIP, NO_KL, differentiate, targets};
     use super::*;
+    use crate::loss::tests::{CLIP, NO_KL, differentiate, targets};
 
     #[test]
     fn gradients_follow_the_advantage_up_to_the_clip() {

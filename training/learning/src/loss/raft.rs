@@ -14,9 +14,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
 use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, share_of};
-use crate::error::Result;
 
 /// The loss of filtered fine-tuning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -57,8 +57,8 @@ impl Loss for Raft {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{differentiate, scored, targets, weights};
     use super::*;
+    use crate::loss::tests::{differentiate, scored, targets, weights};
 
     #[test]
     fn episodes_at_or_above_the_threshold_are_cloned() {

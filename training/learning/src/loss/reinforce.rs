@@ -15,10 +15,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::group::GroupStatistics;
 use crate::loss::terms::{KlTerm, LogProbs, Term, weighted_likelihood};
 use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_episode, by_value, share_of};
-use crate::error::Result;
 
 /// The baseline of a reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,8 +78,8 @@ impl Loss for Reinforce {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{differentiate, scored, targets};
     use super::*;
+    use crate::loss::tests::{differentiate, scored, targets};
 
     #[track_caller]
     fn check(baseline: Baseline, expected: [f64; 3]) {

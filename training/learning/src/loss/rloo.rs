@@ -13,9 +13,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
-use crate::error::Result;
 
 /// The loss of REINFORCE leave-one-out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -56,8 +56,8 @@ impl Loss for Rloo {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{NO_KL, scored_in_groups, targets_of};
     use super::*;
+    use crate::loss::tests::{NO_KL, scored_in_groups, targets_of};
 
     #[test]
     fn the_baseline_is_the_mean_of_the_others() {

@@ -5,11 +5,11 @@
 use candle_core::Tensor;
 use webshop_lm::Sampler;
 
-use crate::error::Result;
-use crate::model::gradient::{Gradients, accumulate};
-use crate::loss::{Loss, LogProbs, Target, TargetStatistics, Term, summed_loss};
-use crate::model::network::Network;
 use crate::data::trajectory::{MicroBatch, Trajectory};
+use crate::error::Result;
+use crate::loss::{LogProbs, Loss, Target, TargetStatistics, Term, summed_loss};
+use crate::model::gradient::{Gradients, accumulate};
+use crate::model::network::Network;
 
 /// Measurements of an RL step; see the metrics of the same names.
 #[derive(Clone, Copy, Debug)]
@@ -157,8 +157,8 @@ mod tests {
     use crate::config::{Method, OptimizerConfig};
     use crate::loss::terms::KlEstimator;
     use crate::loss::{Apo, Clip, Grpo, KlTerm};
-    use crate::optimizer::{StepOutcome, Stride};
     use crate::model::train_state::TrainState;
+    use crate::optimizer::{StepOutcome, Stride};
 
     fn trajectory(salt: u32, log_prob: f32) -> Trajectory {
         let ids = |n: u32, by: u32| (0..n).map(|at| (at * by + salt) % 50).collect::<Vec<u32>>();
@@ -185,7 +185,9 @@ mod tests {
             .into();
         let how = Scoring { sampler: Sampler::new(0.9, 0.7).unwrap(), limit_tokens: 60 };
         let (gradients, terms) =
-            loss_gradient(train_state.network(), &reference, loss_fn, &batch, &targets, how).unwrap().unwrap();
+            loss_gradient(train_state.network(), &reference, loss_fn, &batch, &targets, how)
+                .unwrap()
+                .unwrap();
         let stride = Stride { lr: 1e-2, grad_clip: 0.5 };
         let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, stride).unwrap() else {
             panic!("the gradient is not finite");

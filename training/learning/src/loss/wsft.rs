@@ -35,10 +35,10 @@ use std::sync::Once;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::loss::awr::exponential_weights;
 use crate::loss::terms::{LogProbs, Term, constant};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, credited};
-use crate::error::Result;
 
 /// Added to the standard deviation; smaller standard deviations count as 0.
 const EPSILON: f64 = 1e-6;
@@ -140,7 +140,8 @@ impl Wsft {
     fn weights(&self, advantages: &[f64]) -> (Vec<f64>, bool) {
         if let ([only], true) = (advantages, self.guarded) {
             static WARNED: Once = Once::new();
-            WARNED.call_once(|| tracing::warn!("`wsft` on a batch of one weighs by 1 + A/β instead of z + 1"));
+            WARNED
+                .call_once(|| tracing::warn!("`wsft` on a batch of one weighs by 1 + A/β instead of z + 1"));
             return (vec![(1.0 + only / self.beta).clamp(WEIGHTS.0, WEIGHTS.1)], only.abs() >= EPSILON);
         }
         let (center, deviation) = self.center_and_deviation(advantages);
@@ -174,8 +175,8 @@ impl Wsft {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::tests::{differentiate, scored, weights};
     use super::*;
+    use crate::loss::tests::{differentiate, scored, weights};
 
     const ORIGINAL: Wsft = Wsft {
         weighting: Weighting::Normalized,

@@ -22,8 +22,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::run::clock::unix_seconds;
 use crate::error::{Result, TrainingError};
+use crate::run::clock::unix_seconds;
 
 /// Its name in the run folder; TensorBoard looks for `tfevents`.
 pub(super) const EVENTS: &str = "events.out.tfevents.webshop";

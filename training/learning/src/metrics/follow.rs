@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use crate::error::{Result, TrainingError};
 use crate::metrics::Record;
 use crate::metrics::writer::METRICS_JSONL;
-use crate::error::{Result, TrainingError};
 
 /// Reads `metrics.jsonl` of a run, each line once.
 #[derive(Debug)]

@@ -14,7 +14,6 @@ mod follow;
 pub(crate) mod record;
 mod writer;
 
-
 pub use crate::metrics::follow::Follower;
 pub use crate::metrics::writer::{MetricsPosition, MetricsWriter, read_records, read_timings};
 

@@ -2,12 +2,12 @@
 
 use webshop_agent::Episode;
 
-use webshop_evaluation::Summary;
+use crate::data::trajectory::Trajectory;
 use crate::loss::step::UpdateStatistics;
 use crate::metrics::{Metric, Record};
 use crate::reward::malformed_turns;
+use webshop_evaluation::Summary;
 use webshop_evaluation::next_action::NextActionScores;
-use crate::data::trajectory::Trajectory;
 
 /// The figures of the episodes a RL step is made from.
 pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
@@ -31,7 +31,8 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
 /// Mean entropy over the tokens that were sampled, nats.
 pub fn mean_entropy(trajectories: &[Trajectory]) -> f64 {
     let n_tokens: usize = trajectories.iter().map(Trajectory::n_sampled).sum();
-    let entropy: f64 = trajectories.iter().map(|trajectory| trajectory.mean_entropy * trajectory.n_sampled() as f64).sum();
+    let entropy: f64 =
+        trajectories.iter().map(|trajectory| trajectory.mean_entropy * trajectory.n_sampled() as f64).sum();
     entropy / n_tokens.max(1) as f64
 }
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Result, TrainingError};
 use crate::metrics::events::EventsFile;
 use crate::metrics::{Metric, Record, Timing};
-use crate::error::{Result, TrainingError};
 
 /// How much was recorded when a checkpoint was made; kept with it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,8 +153,8 @@ impl Appended {
 mod tests {
     use std::fs;
 
-    use crate::metrics::Phase;
     use super::*;
+    use crate::metrics::Phase;
 
     fn record(step: u64) -> Record {
         let mut record = Record::new(Phase::Learn, step);

@@ -14,9 +14,9 @@ use rayon::prelude::*;
 use webshop_lm::device::{DeviceModel, Parameters};
 use webshop_lm::{Qwen2, Sampler, TokenStats};
 
+use crate::data::trajectory::MicroBatch;
 use crate::error::{Result, TrainingError};
 use crate::model::network::Network;
-use crate::data::trajectory::MicroBatch;
 
 /// The gradient of all trained parameters, on the device of the weights.
 #[derive(Debug)]
@@ -203,8 +203,9 @@ mod tests {
             assert_eq!(reports, (0..11).collect::<Vec<u32>>());
             let mut expected = vec![Vec::new(); total.len()];
             for micro in &micro_batches {
-                let pass =
-                    model.record(&micro.tokens(), &micro.positions, &micro.targets, Sampler::UNTEMPERED).unwrap();
+                let pass = model
+                    .record(&micro.tokens(), &micro.positions, &micro.targets, Sampler::UNTEMPERED)
+                    .unwrap();
                 let gradients = pass.backward(&loss(micro, pass.stats()).unwrap().0).unwrap();
                 for (sum, gradient) in expected.iter_mut().zip(gradients) {
                     sum.resize(gradient.len(), 0.0_f32);
@@ -288,8 +289,9 @@ mod tests {
     #[test]
     fn gradients_of_the_same_backend_can_be_mixed() {
         let (_, networks) = both();
-        let of =
-            |network: &Network, salt| accumulate(network, &[micro(salt)], Sampler::UNTEMPERED, loss).unwrap().0;
+        let of = |network: &Network, salt| {
+            accumulate(network, &[micro(salt)], Sampler::UNTEMPERED, loss).unwrap().0
+        };
         let first = |gradients: &Gradients| match gradients {
             Gradients::Cpu(values) => values[0][..3].to_vec(),
             Gradients::Device(values) => {

@@ -2,7 +2,7 @@
 
 pub(crate) mod gradient;
 pub(crate) mod kl;
-pub(crate) mod train_state;
 pub(crate) mod load;
 pub(crate) mod network;
 pub(crate) mod policy;
+pub(crate) mod train_state;

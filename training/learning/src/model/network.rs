@@ -10,9 +10,9 @@ use webshop_lm::device::{Compute, DeviceModel};
 use webshop_lm::{Engine, Qwen2, Sampler, TokenStats};
 
 use crate::config::ModelConfig;
+use crate::data::trajectory::MicroBatch;
 use crate::error::{Result, TrainingError};
 use crate::setup::limits::{LANES, lanes_within};
-use crate::data::trajectory::MicroBatch;
 
 /// A model on its backend. A clone shares the weights.
 #[derive(Clone, Debug)]

@@ -7,20 +7,20 @@
 
 use std::path::Path;
 
+use webshop_agent::compact::PROMPT_VERSION;
+use webshop_agent::{ChatFormat, DemonstrationRenderer, LmConfig, LmPolicy, PromptFormat, SingleStepSampler};
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::Companions;
 use webshop_lm::lora::{Lora, LoraConfig};
-use webshop_agent::compact::PROMPT_VERSION;
-use webshop_agent::{DemonstrationRenderer, ChatFormat, PromptFormat, SingleStepSampler, LmConfig, LmPolicy};
-use webshop_lm::{Engine, Qwen2, BpeTokenizer};
+use webshop_lm::{BpeTokenizer, Engine, Qwen2};
 use webshop_products::Seed;
 
 use crate::config::{Config, ModelConfig};
-use crate::error::{Result, TrainingError};
 use crate::data::task_set::TaskSet;
+use crate::error::{Result, TrainingError};
+use crate::model::load::{TrainedModel, knows_compact, load_weights};
 use crate::setup::limits::{lm_config, qwen2_config};
 use crate::setup::tokenizer::train_tokenizer;
-use crate::model::load::{TrainedModel, knows_compact, load_weights};
 
 /// A model in training.
 #[derive(Debug)]
@@ -52,7 +52,8 @@ impl PolicyModel {
             tokenizer.save(folder.path())?;
             return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, Some(folder.path()));
         }
-        let TrainedModel { model, tokenizer, folder, .. } = TrainedModel::load(Path::new(&config.model.from))?;
+        let TrainedModel { model, tokenizer, folder, .. } =
+            TrainedModel::load(Path::new(&config.model.from))?;
         // An adapter of the loaded model is merged into the base weights.
         let model = model.merged()?;
         let model = match lora_config(&config.model) {

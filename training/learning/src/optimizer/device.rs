@@ -8,16 +8,15 @@ pub mod muon;
 #[cfg(test)]
 mod tests;
 
-
 use std::path::Path;
 
 use candle_core::{Device, Tensor};
 use webshop_lm::device::{ComputeDtype, DeviceModel, Parameters, adamw};
 
-use crate::optimizer::muon::is_hidden_matrix;
-use crate::optimizer::{StepOutcome, Stride, file, is_decayed, power};
 use crate::config::{Method, OptimizerConfig};
 use crate::error::Result;
+use crate::optimizer::muon::is_hidden_matrix;
+use crate::optimizer::{StepOutcome, Stride, file, is_decayed, power};
 
 /// The optimizer of one [`DeviceModel`] and its state.
 #[derive(Debug)]

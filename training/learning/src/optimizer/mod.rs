@@ -22,7 +22,6 @@ mod device;
 mod file;
 mod muon;
 
-
 pub use crate::optimizer::device::DeviceOptimizer;
 
 use std::path::Path;

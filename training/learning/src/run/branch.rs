@@ -8,11 +8,11 @@
 use std::fs;
 use std::path::Path;
 
-use crate::run::folder::{Link, RunFolder, set};
 use crate::config::{Config, KeyDifference};
-use crate::run::atomic::{PARTIAL, remove_if_there, sync_folder, write_atomically};
 use crate::error::{Result, TrainingError};
+use crate::run::atomic::{PARTIAL, remove_if_there, sync_folder, write_atomically};
 use crate::run::checkpoint::names::CONFIG;
+use crate::run::folder::{Link, RunFolder, set};
 
 /// Entries that are not copied.
 const NOT_COPIED: [&str; 3] = [CONFIG, "summary.json", CHECKPOINTS];
@@ -90,14 +90,9 @@ mod tests {
         {
             assert!(!is_read_by_warm_start(key), "{key}");
         }
-        for key in [
-            "seed",
-            "rl.micro_batch_tokens",
-            "warm_start.lr",
-            "optimizer.betas",
-            "shop_r1.mix",
-            "new.key",
-        ] {
+        for key in
+            ["seed", "rl.micro_batch_tokens", "warm_start.lr", "optimizer.betas", "shop_r1.mix", "new.key"]
+        {
             assert!(is_read_by_warm_start(key), "{key}");
         }
     }

@@ -16,7 +16,6 @@
 //! the process is killed at any instant, the folder holds only complete checkpoints, and `last` names one. The contents
 //! of a checkpoint are up to its writer; nothing here knows a model.
 
-
 pub(crate) use crate::run::checkpoint::names::{Link, set};
 pub use crate::run::checkpoint::names::{find_checkpoint, step_name};
 
@@ -27,8 +26,8 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::config::Config;
-use crate::run::atomic::{read_json, remove_partial, write_atomically};
 use crate::error::{Result, TrainingError};
+use crate::run::atomic::{read_json, remove_partial, write_atomically};
 
 /// The command line that started the run.
 const COMMAND: &str = "cmdline.txt";

@@ -1,7 +1,7 @@
 //! Opens the catalog and the shop of a configuration.
 
 use webshop_env::{Shop, ShopConfig};
-use webshop_products::{GoalKind, RawData, Seed, Skipped, CatalogSource, SourceConfig};
+use webshop_products::{CatalogSource, GoalKind, RawData, Seed, Skipped, SourceConfig};
 
 use crate::config::{CatalogConfig, GoalsChoice};
 use crate::error::Result;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use webshop_agent::compact::{Piece, marks};
-use webshop_agent::{ExpertTurn, Expert, PromptFormat, ExpertKind};
+use webshop_agent::{Expert, ExpertKind, ExpertTurn, PromptFormat};
 use webshop_env::{Session, Shop};
 use webshop_lm::BpeTokenizer;
 use webshop_products::{GoalId, Seed};
@@ -28,7 +28,9 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokeniz
             .or_else(|| expert.episode(goal.goal, ExpertKind::NoThinking))
             .unwrap_or_default();
         match format {
-            PromptFormat::Compact => compact_text(&render_demonstration(prompt_config(config), shop, goal.goal, &turns)),
+            PromptFormat::Compact => {
+                compact_text(&render_demonstration(prompt_config(config), shop, goal.goal, &turns))
+            }
             _ => chat_text(format, shop, goal.goal, &turns),
         }
     };
@@ -54,7 +56,8 @@ fn chat_text(format: PromptFormat, shop: &Shop, goal: GoalId, turns: &[ExpertTur
     let mut text = String::new();
     for turn in turns {
         text += &format.observation(&session.page(shop));
-        text += &format.render_completion(&format.demonstrated_thought(turn.thought.trim(), &turn.action), &turn.action);
+        text += &format
+            .render_completion(&format.demonstrated_thought(turn.thought.trim(), &turn.action), &turn.action);
         session.act(shop, &turn.action);
     }
     text

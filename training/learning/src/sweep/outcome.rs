@@ -9,15 +9,15 @@ use sha2::{Digest, Sha256};
 use webshop_env::RewardBreakdown;
 use webshop_products::GoalId;
 
+use crate::error::{Result, TrainingError};
+use crate::metrics::{Record, Timing, read_records, read_timings};
+use crate::run::atomic::read_json;
+use crate::run::folder::{RunFolder, step_name};
+use crate::setup::fingerprint::Fingerprint;
 use crate::sweep::plan::Comparison;
 use crate::sweep::run::{ComparisonFolder, summary};
-use crate::run::folder::{RunFolder, step_name};
-use crate::run::atomic::read_json;
-use crate::error::{Result, TrainingError};
-use webshop_evaluation::{FailureKind, Summary};
-use crate::metrics::{Record, Timing, read_records, read_timings};
-use crate::setup::fingerprint::Fingerprint;
 use webshop_evaluation::next_action::StepResult;
+use webshop_evaluation::{FailureKind, Summary};
 
 /// The folder of the weights at the end of the warm start, in a run's folder.
 const REFERENCE: &str = "reference";

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sweep::plan::{Arm, Comparison};
-use crate::sweep::queue::work_off;
-use crate::run::branch::{branch_run, warm_start_differences};
-use crate::run::folder::RunFolder;
 use crate::config::{Config, KeyDifference};
-use crate::run::atomic::read_json;
 use crate::error::{Result, TrainingError};
 use crate::observer::Observer;
+use crate::run::atomic::read_json;
+use crate::run::branch::{branch_run, warm_start_differences};
+use crate::run::folder::RunFolder;
+use crate::sweep::plan::{Arm, Comparison};
+use crate::sweep::queue::work_off;
 use crate::trainer::{RunSummary, train, warm_up};
 
 /// Where the runs of a comparison lie, and what is made of them.

@@ -3,9 +3,9 @@
 //! Metrics go to the record of the last step. Episodes and completions are saved as `episodes/step-….jsonl` and
 //! `completions/step-….jsonl`. An evaluation never changes weights.
 
-use webshop_agent::EpisodeExt;
 use std::fs;
 use std::path::Path;
+use webshop_agent::EpisodeExt;
 
 use serde::Serialize;
 use webshop_agent::Task;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use webshop_agent::{Episode, RolloutConfig, Task, rollout};
-use webshop_lm::device::Compute;
 use webshop_lm::Sampler;
+use webshop_lm::device::Compute;
 use webshop_products::Seed;
 
 use crate::config::Config;

@@ -188,9 +188,7 @@ impl Trainer<'_> {
     fn record_update(&self, record: &mut Record, grad_norm: Option<f64>) {
         match grad_norm {
             Some(norm) => record.set(Metric::TrainGradNorm, norm),
-            None => {
-                record.set(Metric::TrainSkippedNonFinite, self.progress.state.skipped_non_finite as f64)
-            }
+            None => record.set(Metric::TrainSkippedNonFinite, self.progress.state.skipped_non_finite as f64),
         };
     }
 

@@ -73,7 +73,9 @@ impl TaskSource for MultiTurn<'_> {
         let tasks = self.tasks_of(goals, at, n_samples);
         let episodes = self.ex.rollout(reference, &tasks, &|| self.ex.observer.advance(1, ""))?;
         let of_goals = episodes.chunks(n_samples);
-        Ok(of_goals.map(|of_goal| of_goal.iter().map(|episode| self.reference_rollout(episode)).collect()).collect())
+        Ok(of_goals
+            .map(|of_goal| of_goal.iter().map(|episode| self.reference_rollout(episode)).collect())
+            .collect())
     }
 }
 

@@ -21,8 +21,8 @@ use crate::trainer::VALUE_STEP;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::progress::Progress;
 use crate::trainer::task_source::{TaskSource, task_source};
-use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
 use crate::trainer::value_cache::ValueCache;
+use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
 
 /// Schedule of N with `value.adaptive`: (first step, divisor of N, lower bound).
 const FEWER_SAMPLES: [(u64, usize, usize); 2] = [(100, 4, 2), (30, 2, 4)];
@@ -196,10 +196,15 @@ impl<'a> ReferencePolicy<'a> {
             let began = clock.seconds();
             let n_samples = samples_at(config, step);
             self.ex.observer.begin("V*", (missing.len() * n_samples) as u64, 0);
-            let rollouts =
-                self.source.reference_rollouts(&self.network, &missing, VALUE_STEP + self.since, n_samples)?;
+            let rollouts = self.source.reference_rollouts(
+                &self.network,
+                &missing,
+                VALUE_STEP + self.since,
+                n_samples,
+            )?;
             self.ex.observer.end();
-            for (goal, rollouts) in missing.iter().zip(rollouts).filter(|(_, rollouts)| !rollouts.is_empty()) {
+            for (goal, rollouts) in missing.iter().zip(rollouts).filter(|(_, rollouts)| !rollouts.is_empty())
+            {
                 cache.table.insert(goal.shop, goal.goal.0, &rollouts);
             }
             cache.save(missing.len(), clock.seconds() - began)?;

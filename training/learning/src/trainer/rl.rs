@@ -69,7 +69,8 @@ impl<'a> Rl<'_, 'a> {
     fn is_over(&self) -> bool {
         let state = &self.trainer.progress.state;
         let limit = self.config.max_tokens;
-        state.step >= self.trainer.ex.first_rl_step() + self.config.steps || limit > 0 && state.tokens >= limit
+        state.step >= self.trainer.ex.first_rl_step() + self.config.steps
+            || limit > 0 && state.tokens >= limit
     }
 
     /// The spent share of the token budget, 0 to 1; 0 without a budget.
@@ -167,8 +168,7 @@ impl<'a> Rl<'_, 'a> {
     ) -> Result<Option<(Gradients, UpdateStatistics)>> {
         let (policy, ex) = (self.trainer.train_state.network(), self.trainer.ex);
         let share = 1.0 / targets.len() as f64;
-        let targets: Vec<Target> =
-            targets.iter().map(|target| Target { share, ..target.clone() }).collect();
+        let targets: Vec<Target> = targets.iter().map(|target| Target { share, ..target.clone() }).collect();
         let scoring = Scoring { sampler: ex.sampler()?, limit_tokens: self.config.micro_batch_tokens };
         let loss = self.loss.as_ref();
         let Some((mut gradients, statistics)) =
@@ -222,12 +222,7 @@ impl<'a> Rl<'_, 'a> {
     }
 
     /// Logs the step, evaluates and saves if due.
-    fn finish_step(
-        &mut self,
-        reference: &ReferencePolicy<'_>,
-        record: &Record,
-        began: f64,
-    ) -> Result<()> {
+    fn finish_step(&mut self, reference: &ReferencePolicy<'_>, record: &Record, began: f64) -> Result<()> {
         self.trainer.progress.state.step += 1;
         self.trainer.progress.log(record, began)?;
         let (name, share) = match record.get(Metric::RolloutExactAction) {

@@ -19,8 +19,8 @@
 //!
 //! Choices within the reward are fields of [`RewardConfig`](webshop_evaluation::next_action::RewardConfig).
 
-use webshop_agent::next_action::{NextActionCompletion, FormatMode, WrittenAction, rationale_tokens};
-use webshop_agent::{SampleOptions, SingleStepSampler, SingleStepPrompt};
+use webshop_agent::next_action::{FormatMode, NextActionCompletion, WrittenAction, rationale_tokens};
+use webshop_agent::{SampleOptions, SingleStepPrompt, SingleStepSampler};
 use webshop_evaluation::mean;
 use webshop_evaluation::next_action::{Attempt, DarsKind, Exactness, ShopR1Reward, is_exact};
 use webshop_lm::{Completion, SamplingCoordinates};
@@ -229,8 +229,7 @@ impl<'e> Completer<'e> {
         let config = &self.ex.config.shop_r1;
         let text = self.sampler.text_of(&completion.ids);
         let of_rationale = rationale_tokens(&text, &self.sampler.bytes_of_each(&completion.ids));
-        let certainty =
-            mean(&of_rationale.iter().map(|&at| completion.certainty[at]).collect::<Vec<_>>());
+        let certainty = mean(&of_rationale.iter().map(|&at| completion.certainty[at]).collect::<Vec<_>>());
         let n_prompt_words = match config.reward.dars_kind {
             DarsKind::Constant => 0,
             DarsKind::RepoCompat => self.sampler.text_of(&step.prompt_ids).split_whitespace().count(),
@@ -244,8 +243,7 @@ impl<'e> Completer<'e> {
             StepScore::Hierarchical => hierarchical,
             StepScore::Binary => f64::from(u8::from(is_exact)),
         };
-        let mut trajectory =
-            Trajectory::completion(&step.prompt_ids, &completion.ids, &completion.log_probs);
+        let mut trajectory = Trajectory::completion(&step.prompt_ids, &completion.ids, &completion.log_probs);
         let entropy: Vec<f64> = completion.entropy.iter().map(|&nats| f64::from(nats)).collect();
         trajectory.mean_entropy = mean(&entropy);
         ScoredCompletion {

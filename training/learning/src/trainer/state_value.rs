@@ -16,12 +16,12 @@
 //! and not to `value.json`: a run that stops after its reference was refreshed and resumes before that could not repeat
 //! the episodes that led to the states of the earlier reference.
 
-use webshop_agent::EpisodeExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use webshop_agent::EpisodeExt;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{EpisodePrefix, Episode, Task};
+use webshop_agent::{Episode, EpisodePrefix, Task};
 use webshop_env::Shop;
 
 use crate::config::Credit;
@@ -153,7 +153,8 @@ impl StateValues<'_> {
 fn new_states(shop: &Arc<Shop>, episode: &Episode) -> Vec<(u64, EpisodePrefix)> {
     let mut seen = BTreeSet::from([episode.start.observation.number()]);
     let named = |prefix: EpisodePrefix| (prefix.after().observation.number(), prefix);
-    let mut states: Vec<(u64, EpisodePrefix)> = EpisodePrefix::each(shop, episode).into_iter().map(named).collect();
+    let mut states: Vec<(u64, EpisodePrefix)> =
+        EpisodePrefix::each(shop, episode).into_iter().map(named).collect();
     states.retain(|(state, _)| seen.insert(*state));
     states
 }
@@ -171,7 +172,8 @@ mod tests {
     fn a_state_is_forked_where_the_episode_reaches_it_first() {
         let shop = Arc::new(open_shop(&CatalogConfig::default()).unwrap());
         let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
-        let tasks: Vec<Task> = (0..20).map(|sample| Task::new(shop.clone(), at.with_sample(sample))).collect();
+        let tasks: Vec<Task> =
+            (0..20).map(|sample| Task::new(shop.clone(), at.with_sample(sample))).collect();
         let limits = RolloutConfig { max_steps: 15, lanes: 1 };
         let episodes = rollout(&mut RandomPolicy::new(Seed(0)), &tasks, limits, &mut |_, _| ()).unwrap();
         let mut n_again = 0;

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn speeds_are_counts_divided_by_the_seconds_of_their_part() {
-        let mut throughput = Throughput { rollout_seconds: 4.0, env_steps: 6, generated_tokens: 100, ..Throughput::default() };
+        let mut throughput =
+            Throughput { rollout_seconds: 4.0, env_steps: 6, generated_tokens: 100, ..Throughput::default() };
         throughput.forked(2.5);
         throughput.trained(300, 0.5);
         throughput.trained(100, 1.5);

@@ -83,9 +83,24 @@ pub(super) fn all(results: &Results) -> Vec<String> {
             steps(Metric::RolloutReward, Metric::EvalReward),
         ),
         values(results),
-        over_steps(advantage, "mean, band: ± one standard deviation", Unit::Number, vec![advantages(results)]),
-        over_steps("KL to the reference", "k1, nats per episode", Unit::Number, vec![rl("", Metric::TrainApproxKl)]),
-        over_steps("Entropy of the policy", "nats per token", Unit::Number, vec![rl("", Metric::TrainEntropy)]),
+        over_steps(
+            advantage,
+            "mean, band: ± one standard deviation",
+            Unit::Number,
+            vec![advantages(results)],
+        ),
+        over_steps(
+            "KL to the reference",
+            "k1, nats per episode",
+            Unit::Number,
+            vec![rl("", Metric::TrainApproxKl)],
+        ),
+        over_steps(
+            "Entropy of the policy",
+            "nats per token",
+            Unit::Number,
+            vec![rl("", Metric::TrainEntropy)],
+        ),
         over_steps(
             "Actions per episode",
             "mean",
@@ -102,7 +117,12 @@ pub(super) fn all(results: &Results) -> Vec<String> {
         over_steps("Tokens generated per episode", "mean", Unit::Number, vec![rl("", Metric::RolloutTokens)]),
         over_steps("Warm start loss", "nats per token", Unit::Number, vec![warm_start(Metric::TrainLoss)]),
         over_steps("RL loss", results.loss(), Unit::Number, vec![rl("", Metric::TrainLoss)]),
-        over_steps("Gradient norm in the warm start", "before clipping", Unit::Number, vec![warm_start(Metric::TrainGradNorm)]),
+        over_steps(
+            "Gradient norm in the warm start",
+            "before clipping",
+            Unit::Number,
+            vec![warm_start(Metric::TrainGradNorm)],
+        ),
         over_steps(
             "Gradient norm in RL",
             "before clipping",

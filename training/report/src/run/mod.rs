@@ -58,7 +58,8 @@ mod tests {
     use std::path::Path;
 
     use webshop_training::{
-        Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, ReferenceRollout, Timing, ValueKey, ValueTable,
+        Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, ReferenceRollout, Timing, ValueKey,
+        ValueTable,
     };
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use webshop_evaluation::table::escape_html;
-use webshop_training::{Metric, Evaluation};
+use webshop_training::{Evaluation, Metric};
 
 use crate::run::charts;
 use crate::run::results::Results;
@@ -155,7 +155,11 @@ fn episodes(results: &Results) -> String {
         html.push_str("</div>\n");
         if let Some((name, text)) = initial {
             let text = escape_html(text.trim_end());
-            let _ = writeln!(html, "<details><summary>{}</summary><pre>{text}</pre></details>", escape_html(name));
+            let _ = writeln!(
+                html,
+                "<details><summary>{}</summary><pre>{text}</pre></details>",
+                escape_html(name)
+            );
         }
         html.push_str("</section>\n");
     }
@@ -185,7 +189,12 @@ fn appendix(results: &Results) -> String {
     );
     for metric in Metric::ALL {
         let (tag, meaning) = (metric.tag(&split), metric.meaning().trim());
-        let _ = writeln!(html, "<tr><td><code>{}</code></td><td>{}</td></tr>", escape_html(&tag), escape_html(meaning));
+        let _ = writeln!(
+            html,
+            "<tr><td><code>{}</code></td><td>{}</td></tr>",
+            escape_html(&tag),
+            escape_html(meaning)
+        );
     }
     html + "</table></details>\n"
 }

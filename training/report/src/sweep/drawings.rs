@@ -68,9 +68,9 @@ fn panels(
         matches!(metric, Metric::EvalSuccessRate | Metric::EvalTaskScore | Metric::EvalExactAction);
     let panel = |arm: &ArmOutcome| {
         let line = banded(arm, metric, cost);
-        let last = line.last().map(|point| {
-            if is_share { format!("{} %", percent(point.y)) } else { decimals(point.y, 2) }
-        });
+        let last = line
+            .last()
+            .map(|point| if is_share { format!("{} %", percent(point.y)) } else { decimals(point.y, 2) });
         Panel { name: arm.name.clone(), figure: last.unwrap_or_default(), line }
     };
     let baseline = &comparison.arms[comparison.baseline].name;

@@ -87,8 +87,11 @@ fn notes(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
     let seeds: Vec<String> = comparison.seeds.iter().map(u64::to_string).collect();
     let baseline = &comparison.arms[comparison.baseline].name;
     let alone: Vec<&str> = comparison.arms.iter().filter(|arm| arm.is_alone).map(|arm| &*arm.name).collect();
-    let exceptions =
-        if alone.is_empty() { String::new() } else { format!(", except {}, which have their own", alone.join(", ")) };
+    let exceptions = if alone.is_empty() {
+        String::new()
+    } else {
+        format!(", except {}, which have their own", alone.join(", "))
+    };
     vec![
         format!(
             "{} arms with the seeds {}; the runs of a seed start from the same warm start{exceptions}. The last checkpoint, \

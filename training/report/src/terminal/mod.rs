@@ -9,8 +9,8 @@ mod sweep;
 
 use std::path::Path;
 
-use crate::terminal::sweep::ComparisonView;
 use crate::terminal::run::RunView;
+use crate::terminal::sweep::ComparisonView;
 use webshop_training::{Result, TrainingError};
 
 /// Whether the text has colors.

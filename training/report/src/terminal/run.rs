@@ -8,7 +8,6 @@ use webshop_training::{Config, Follower, Metric, Phase, Result};
 use crate::terminal::braille::plot;
 use crate::terminal::{Paint, bar, fitted};
 
-
 /// Width of the labels of the vertical axis, in characters.
 const AXIS_WIDTH: usize = 8;
 /// Least width of a chart beside another one.
@@ -156,7 +155,8 @@ impl Chart {
     /// last step, an empty line.
     fn draw(&self, width: usize, height: usize, paint: Paint) -> Vec<String> {
         let Self { name, curve, scale } = self;
-        let (x, data) = (range_of(curve.iter().map(|point| point.0)), range_of(curve.iter().map(|point| point.1)));
+        let (x, data) =
+            (range_of(curve.iter().map(|point| point.0)), range_of(curve.iter().map(|point| point.1)));
         let y = if *scale == Scale::Share { [0.0, 1.0] } else { data };
         let format_value = |value: f64| match scale {
             Scale::Share => format!("{:.0} %", 100.0 * value),
@@ -176,9 +176,14 @@ impl Chart {
                 _ if row + 1 == height => format_value(y[0]),
                 _ => String::new(),
             };
-            lines.push(format!("{}{}", paint.faint(&format!("{label:>w$}┤", w = AXIS_WIDTH - 1)), paint.curve(curve)));
+            lines.push(format!(
+                "{}{}",
+                paint.faint(&format!("{label:>w$}┤", w = AXIS_WIDTH - 1)),
+                paint.curve(curve)
+            ));
         }
-        let (first, last) = (format!("{:.0}", x[0].max(curve[0].0)), format!("{:.0}", curve[curve.len() - 1].0));
+        let (first, last) =
+            (format!("{:.0}", x[0].max(curve[0].0)), format!("{:.0}", curve[curve.len() - 1].0));
         let between = " ".repeat((width - AXIS_WIDTH).saturating_sub(first.len() + last.len()));
         lines.push(paint.faint(&format!("{}{first}{between}{last}", " ".repeat(AXIS_WIDTH))));
         lines.push(" ".repeat(width));

@@ -39,7 +39,10 @@ impl ComparisonView {
             paths.extend(folders(&arm)?);
         }
         if paths.is_empty() {
-            return Err(TrainingError::bad_file(&root, "it holds neither a run nor the runs of a comparison"));
+            return Err(TrainingError::bad_file(
+                &root,
+                "it holds neither a run nor the runs of a comparison",
+            ));
         }
         self.finished.clear();
         for path in paths {

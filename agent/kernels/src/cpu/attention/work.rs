@@ -1,11 +1,11 @@
 //! Attention of one head: its working memory, and the steps over a block of queries.
 
+use crate::cpu::attention::{BLOCK, Heads};
 use crate::cpu::math::{dot, exp, ln, max, sum_of};
 use crate::cpu::matmul::{Packed, Store, View, matmul_packed};
-use crate::multiversion;
 use crate::cpu::rope::Rope;
 use crate::cpu::threads::Threads;
-use crate::cpu::attention::{BLOCK, Heads};
+use crate::multiversion;
 
 /// Working memory for one head, reused for the next.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 //! A [`Thought`] and a [`FreeText`] consist of an opening, free tokens and a closing, with a set of tokens forbidden
 //! inside. The limits are in the turn's [`Budget`](crate::Budget).
 
-use crate::generation::constraint::Allowed;
 use crate::error::LmError;
+use crate::generation::constraint::Allowed;
 use crate::tokenizer::BpeTokenizer;
 
 /// Whether a turn must begin with a thought.

@@ -20,12 +20,11 @@ mod free;
 #[cfg(test)]
 mod tests;
 
-
 use std::sync::Arc;
 
+use crate::error::LmError;
 use crate::generation::constraint::free::FreeRun;
 pub use crate::generation::constraint::free::{FreeText, Thought, ThoughtStart};
-use crate::error::LmError;
 
 /// The tokens that may come next. Both lists ascend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,8 +167,11 @@ impl Constraint {
     }
 
     fn add(&mut self, root: usize, ids: &[u32], leads: Place) -> Result<(), LmError> {
-        let ambiguous =
-            || Err(LmError::Sampling(format!("completion {ids:?} is a prefix of another or has one as its prefix")));
+        let ambiguous = || {
+            Err(LmError::Sampling(format!(
+                "completion {ids:?} is a prefix of another or has one as its prefix"
+            )))
+        };
         let mut at = root;
         for id in ids {
             if self.nodes[at].leads.is_some() {
@@ -238,7 +240,9 @@ impl<'c> ConstraintState<'c> {
                 let (run, max_tokens) = self.constraint.run(free);
                 run.allowed(n_inside, max_tokens)
             }
-            Place::Closing(free, n_inside) => Allowed::Only(&self.constraint.closing(free)[n_inside..=n_inside]),
+            Place::Closing(free, n_inside) => {
+                Allowed::Only(&self.constraint.closing(free)[n_inside..=n_inside])
+            }
             Place::Complete => Allowed::Only(&[]),
         }
     }

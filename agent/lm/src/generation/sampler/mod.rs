@@ -20,15 +20,14 @@ mod scoring;
 #[cfg(test)]
 mod tests;
 
-
 use rand_chacha::rand_core::RngCore;
 use webshop_products::Seed;
 
 use crate::purpose;
 
-use crate::generation::sampler::nucleus::NucleusEnd;
-use crate::generation::constraint::Allowed;
 use crate::error::LmError;
+use crate::generation::constraint::Allowed;
+use crate::generation::sampler::nucleus::NucleusEnd;
 use webshop_kernels::cpu::rows::exp_all;
 
 /// The parameters of the sampled distribution.
@@ -270,4 +269,3 @@ fn scores(logits: &[f32], allowed: Allowed<'_>) -> Result<Vec<f32>, LmError> {
 fn sum(weights: &[f32]) -> f64 {
     weights.iter().map(|weight| f64::from(*weight)).sum()
 }
-

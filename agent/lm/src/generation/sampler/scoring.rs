@@ -12,9 +12,9 @@
 //! changes of the logits, so its choice has no gradient. Two computations of a row agree up to rounding, unless rounding
 //! moves a token across the end of the nucleus.
 
+use crate::error::LmError;
 use crate::generation::sampler::nucleus::NucleusEnd;
 use crate::generation::sampler::{Sampler, sum};
-use crate::error::LmError;
 use webshop_kernels::cpu::rows::{exp_all, relative_all};
 
 /// The logit of an excluded token. Its exponential is 0, and their product is 0 and not NaN as with minus infinity.

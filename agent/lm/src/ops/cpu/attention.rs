@@ -53,8 +53,8 @@ pub fn backward(
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::cpu::checks::{gradients_match, wave};
     use super::*;
+    use crate::ops::cpu::checks::{gradients_match, wave};
 
     fn rope(heads: Heads) -> Rope {
         Rope::new(heads.head_dim, 100.0, 64)

@@ -32,8 +32,8 @@ pub fn backward(indices: &[u32], d_y: &Tensor, d_x: &mut [f32]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::cpu::checks::{gradients_match, wave};
     use super::*;
+    use crate::ops::cpu::checks::{gradients_match, wave};
 
     #[test]
     fn gradients_match_finite_differences() {

@@ -99,8 +99,8 @@ pub fn bias_backward(d_y: &Tensor) -> Result<Vec<f32>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::cpu::checks::{gradients_match, wave};
     use super::*;
+    use crate::ops::cpu::checks::{gradients_match, wave};
 
     #[test]
     fn by_hand() {

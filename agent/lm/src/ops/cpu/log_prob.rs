@@ -9,12 +9,12 @@
 use candle_core::{Result, Tensor, bail};
 use rayon::prelude::*;
 
+use crate::generation::sampler::Sampler;
 use crate::ops::cpu::{read, tensor};
 use webshop_kernels::cpu::matmul::{Packed, Right, matmul_joined, matmul_packed};
 use webshop_kernels::cpu::matmul::{Store, View};
 use webshop_kernels::cpu::rows::{RowStats, log_softmax_row, log_softmax_row_backward};
 use webshop_kernels::cpu::threads::Threads;
-use crate::generation::sampler::Sampler;
 
 /// Number of rows whose logits exist at the same time.
 const CHUNK: usize = 96;
@@ -147,8 +147,8 @@ impl Head {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::cpu::checks::{gradients_match, wave};
     use super::*;
+    use crate::ops::cpu::checks::{gradients_match, wave};
 
     fn log_probs(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampler) -> Vec<f32> {
         let scores = forward(hidden, weight, targets, sampler).unwrap();

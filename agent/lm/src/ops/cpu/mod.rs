@@ -15,7 +15,6 @@ pub mod log_prob;
 pub mod rms_norm;
 pub mod swiglu;
 
-
 use candle_core::{CpuStorage, Device, Result, Shape, Storage, Tensor, bail};
 
 /// Calls `compute` with the values of contiguous f32 tensors on the CPU.

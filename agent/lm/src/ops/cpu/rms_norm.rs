@@ -49,8 +49,8 @@ pub fn backward(
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::cpu::checks::{gradients_match, wave};
     use super::*;
+    use crate::ops::cpu::checks::{gradients_match, wave};
 
     #[test]
     fn gradients_match_finite_differences() {

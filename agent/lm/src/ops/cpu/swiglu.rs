@@ -34,8 +34,8 @@ pub fn backward(gate_up: &Tensor, d_y: &Tensor) -> Result<Tensor> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::cpu::checks::{gradients_match, wave};
     use super::*;
+    use crate::ops::cpu::checks::{gradients_match, wave};
 
     #[test]
     fn gradients_match_finite_differences() {

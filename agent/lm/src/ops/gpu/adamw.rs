@@ -54,7 +54,12 @@ pub fn update(kernels: &Kernels, state: State<'_>, gradient: &Tensor, by: Coeffi
         return reference::adamw(state, gradient, by);
     };
     let n = gradient.elem_count();
-    launch(launcher, "adamw", n.div_ceil(THREADS).min(BLOCKS), THREADS, &[
+    launch(
+        launcher,
+        "adamw",
+        n.div_ceil(THREADS).min(BLOCKS),
+        THREADS,
+        &[
             Arg::Out(state.parameter),
             Arg::Out(state.first),
             Arg::Out(state.second),
@@ -70,7 +75,8 @@ pub fn update(kernels: &Kernels, state: State<'_>, gradient: &Tensor, by: Coeffi
             Arg::F32(by.betas[1]),
             Arg::F32(by.complements[1]),
             Arg::F32(by.epsilon),
-        ])
+        ],
+    )
 }
 
 /// Σ x² of f32 values; the sum over blocks is in f64. Waits for the device.

@@ -82,13 +82,19 @@ impl Block {
         let Some(launcher) = kernels.launcher() else {
             return reference::causal_softmax(&scores, self.n_queries, self.first, heads);
         };
-        launch(launcher, "causal_softmax", heads.n_heads * self.n_queries, THREADS, &[
+        launch(
+            launcher,
+            "causal_softmax",
+            heads.n_heads * self.n_queries,
+            THREADS,
+            &[
                 Arg::Out(&scores),
                 count(self.n_queries),
                 count(self.first),
                 count(context),
                 Arg::F32(heads.scale()),
-            ])?;
+            ],
+        )?;
         Ok(scores)
     }
 
@@ -98,7 +104,13 @@ impl Block {
         let Some(launcher) = kernels.launcher() else {
             return reference::softmax_backward(p, &d_p, scale);
         };
-        launch(launcher, "softmax_backward", batch * rows, THREADS, &[Arg::In(p), Arg::Out(&d_p), count(context), Arg::F32(scale)])?;
+        launch(
+            launcher,
+            "softmax_backward",
+            batch * rows,
+            THREADS,
+            &[Arg::In(p), Arg::Out(&d_p), count(context), Arg::F32(scale)],
+        )?;
         Ok(d_p)
     }
 }
@@ -178,8 +190,8 @@ fn add_prefix(sum: &mut Option<Tensor>, addend: &Tensor) -> Result<()> {
 mod tests {
     use candle_core::DType;
 
-    use crate::ops::gpu::reference_check::{close, wave};
     use super::*;
+    use crate::ops::gpu::reference_check::{close, wave};
 
     const HEADS: Heads = Heads { n_heads: 4, n_kv_heads: 2, head_dim: 8 };
 

@@ -86,7 +86,12 @@ pub fn append(
         return reference::append(qkv, bias, new, table, heads, cache);
     };
     let q = launcher.empty((new.n_rows(), heads.out_width()).into(), qkv.dtype())?;
-    launch(launcher, "rope_append", new.n_rows(), rope::THREADS, &[
+    launch(
+        launcher,
+        "rope_append",
+        new.n_rows(),
+        rope::THREADS,
+        &[
             Arg::In(qkv),
             Arg::In(bias),
             Arg::In(&table.cos),
@@ -99,7 +104,8 @@ pub fn append(
             count(heads.n_heads),
             count(heads.n_kv_heads),
             count(cache.keys.dim(2)?),
-        ])?;
+        ],
+    )?;
     Ok(q)
 }
 
@@ -155,7 +161,12 @@ fn split_over_context(
         floats(launcher, [&parts[..], &[heads.head_dim]].concat())?,
         floats(launcher, [&parts[..], &[2]].concat())?,
     );
-    launch_grid(launcher, "attention_split", [n_splits, heads.n_kv_heads, new.n_rows()], SPLIT_THREADS, &[
+    launch_grid(
+        launcher,
+        "attention_split",
+        [n_splits, heads.n_kv_heads, new.n_rows()],
+        SPLIT_THREADS,
+        &[
             Arg::In(q),
             Arg::In(&cache.keys),
             Arg::In(&cache.values),
@@ -165,9 +176,16 @@ fn split_over_context(
             Arg::Out(&part_stats),
             count(capacity),
             Arg::F32(heads.scale()),
-        ])?;
+        ],
+    )?;
     let out = like(launcher, q)?;
-    launch_grid(launcher, "attention_combine", [heads.n_heads, new.n_rows(), 1], heads.head_dim.next_multiple_of(32), &[Arg::In(&part_out), Arg::In(&part_stats), Arg::Out(&out), count(n_splits)])?;
+    launch_grid(
+        launcher,
+        "attention_combine",
+        [heads.n_heads, new.n_rows(), 1],
+        heads.head_dim.next_multiple_of(32),
+        &[Arg::In(&part_out), Arg::In(&part_stats), Arg::Out(&out), count(n_splits)],
+    )?;
     Ok(out)
 }
 

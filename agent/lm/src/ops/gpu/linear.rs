@@ -6,8 +6,8 @@
 use candle_core::{Result, Tensor};
 
 use crate::ops::gpu::{floats, launch_grid, reference};
-use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::matmul::Store;
+use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// Number of rows that one thread sums.
 const ROWS_EACH: usize = 256;
@@ -58,7 +58,12 @@ pub(super) fn column_sums(
             let partial = floats(launcher, (n_parts, width))?;
             let (x, inverses) =
                 weights.map_or((Arg::Nothing, Arg::Nothing), |(x, inverses)| (Arg::In(x), Arg::In(inverses)));
-            launch_grid(launcher, "column_sums", [width.div_ceil(THREADS), n_parts, 1], THREADS, &[
+            launch_grid(
+                launcher,
+                "column_sums",
+                [width.div_ceil(THREADS), n_parts, 1],
+                THREADS,
+                &[
                     Arg::In(d_y),
                     x,
                     inverses,
@@ -66,7 +71,8 @@ pub(super) fn column_sums(
                     count(n_rows),
                     count(width),
                     count(ROWS_EACH),
-                ])?;
+                ],
+            )?;
             partial
         }
         None => reference::column_addends(d_y, weights)?,

@@ -6,12 +6,12 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::ops::gpu::{floats, launch, launch_grid, reference};
+use crate::generation::sampler::Sampler;
 use crate::ops::gpu::linear::product;
 use crate::ops::gpu::nucleus::shaped;
-use webshop_kernels::gpu::launch::{Arg, Kernels, count};
+use crate::ops::gpu::{floats, launch, launch_grid, reference};
 use webshop_kernels::cpu::matmul::Store;
-use crate::generation::sampler::Sampler;
+use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// Maximum size of the logits of a chunk, in bytes.
 const LIMIT_BYTES: usize = 512 << 20;
@@ -108,14 +108,20 @@ fn stats(kernels: &Kernels, logits: &Tensor, targets: &Tensor) -> Result<TargetS
         return reference::token_stats(logits, targets);
     };
     let [log_prob, entropy, log_sum] = [floats(launcher, n)?, floats(launcher, n)?, floats(launcher, n)?];
-    launch(launcher, "token_stats", n, THREADS, &[
+    launch(
+        launcher,
+        "token_stats",
+        n,
+        THREADS,
+        &[
             Arg::In(logits),
             Arg::In(targets),
             Arg::Out(&log_prob),
             Arg::Out(&entropy),
             Arg::Out(&log_sum),
             count(vocab_size),
-        ])?;
+        ],
+    )?;
     Ok(TargetStats { log_prob, entropy, log_sum })
 }
 
@@ -172,14 +178,20 @@ fn logits_backward(
         return reference::logits_backward(logits, targets, log_sum, d_log_prob, dtype);
     };
     let out = launcher.empty((n, vocab_size).into(), dtype)?;
-    launch_grid(launcher, "logits_backward", [vocab_size.div_ceil(THREADS), n, 1], THREADS, &[
+    launch_grid(
+        launcher,
+        "logits_backward",
+        [vocab_size.div_ceil(THREADS), n, 1],
+        THREADS,
+        &[
             Arg::In(logits),
             Arg::In(targets),
             Arg::In(log_sum),
             Arg::In(d_log_prob),
             Arg::Out(&out),
             count(vocab_size),
-        ])?;
+        ],
+    )?;
     Ok(out)
 }
 
@@ -209,7 +221,12 @@ pub fn draw(
         return reference::draw(logits, uniforms, temperature, ids);
     };
     let (log_prob, entropy) = (floats(launcher, n)?, floats(launcher, n)?);
-    launch(launcher, "draw_tokens", n, DRAW_THREADS, &[
+    launch(
+        launcher,
+        "draw_tokens",
+        n,
+        DRAW_THREADS,
+        &[
             Arg::In(logits),
             Arg::In(uniforms),
             Arg::Out(ids),
@@ -217,14 +234,15 @@ pub fn draw(
             Arg::Out(&entropy),
             count(vocab_size),
             Arg::F32(temperature),
-        ])?;
+        ],
+    )?;
     Ok(Draws { ids: ids.clone(), log_prob, entropy })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::gpu::reference_check::{close, wave};
     use super::*;
+    use crate::ops::gpu::reference_check::{close, wave};
 
     #[test]
     fn the_chunk_size_does_not_change_results() {
@@ -235,8 +253,8 @@ mod tests {
             let results = [7, 3].map(|rows| {
                 let stats = in_chunks(&Kernels::Reference, (&h, &w), &targets, sampler, rows).unwrap();
                 let d_w = w.zeros_like().unwrap();
-                let d_h =
-                    backward_in_chunks(&Kernels::Reference, (&h, &w), &targets, &stats, &d, &d_w, rows).unwrap();
+                let d_h = backward_in_chunks(&Kernels::Reference, (&h, &w), &targets, &stats, &d, &d_w, rows)
+                    .unwrap();
                 (stats, d_h, d_w)
             });
             close(&results[0].0.stats.log_prob, &results[1].0.stats.log_prob, 1e-6);

@@ -10,18 +10,18 @@
 //! gradient is written out. Only [`adamw::sum_of_squares`] and the reference implementation of the nucleus
 //! wait for the device.
 
-pub mod linear;
-pub mod rms_norm;
-pub mod rope;
+pub mod adamw;
 pub mod attention;
 pub mod decode_attention;
-pub mod swiglu;
-pub mod rows;
+pub mod linear;
 pub mod log_prob;
 pub mod nucleus;
-pub mod adamw;
 mod reference;
 pub mod reference_check;
+pub mod rms_norm;
+pub mod rope;
+pub mod rows;
+pub mod swiglu;
 
 use candle_core::{DType, Result, Shape, Tensor};
 

@@ -5,9 +5,9 @@
 
 use candle_core::{DType, Result, Tensor};
 
+use crate::generation::sampler::Sampler;
 use crate::ops::gpu::{floats, launch, reference};
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
-use crate::generation::sampler::Sampler;
 
 const THREADS: usize = 512;
 
@@ -29,13 +29,19 @@ pub fn shaped(
         return reference::shape_logits(&logits, targets, sampler);
     };
     let outside = floats(launcher, n)?;
-    launch(launcher, "shape_logits", n, THREADS, &[
+    launch(
+        launcher,
+        "shape_logits",
+        n,
+        THREADS,
+        &[
             Arg::Out(&logits),
             Arg::In(targets),
             Arg::Out(&outside),
             count(vocab_size),
             Arg::F32(sampler.temperature()),
             Arg::F32(sampler.top_p()),
-        ])?;
+        ],
+    )?;
     Ok((logits, outside))
 }

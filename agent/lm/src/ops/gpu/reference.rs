@@ -38,8 +38,7 @@ pub fn column_addends(d_y: &Tensor, weights: Option<(&Tensor, &Tensor)>) -> Resu
 /// Causal softmax of scores `[K, G b, c]`: row i of a head is the query at position `first + i`.
 pub fn causal_softmax(scores: &Tensor, n_queries: usize, first: usize, heads: Heads) -> Result<Tensor> {
     let (context, device) = (scores.dim(2)?, scores.device());
-    let row =
-        |i: usize| (0..context).map(move |key| if key > first + i { f32::NEG_INFINITY } else { 0.0 });
+    let row = |i: usize| (0..context).map(move |key| if key > first + i { f32::NEG_INFINITY } else { 0.0 });
     let mask: Vec<f32> = (0..heads.group()).flat_map(|_| (0..n_queries).flat_map(row)).collect();
     let mask = Tensor::from_vec(mask, (heads.group() * n_queries, context), device)?;
     let scaled = (wide(scores)? * f64::from(heads.scale()))?.broadcast_add(&mask)?;

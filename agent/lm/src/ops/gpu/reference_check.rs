@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Result, Shape, Tensor};
 
+use crate::generation::sampler::Sampler;
 use crate::ops::gpu::adamw;
 use crate::ops::gpu::adamw::{Coefficients, State};
 use crate::ops::gpu::attention;
@@ -19,9 +20,8 @@ use crate::ops::gpu::rows;
 use crate::ops::gpu::rows::Placement;
 use crate::ops::gpu::{linear, log_prob, rms_norm, swiglu};
 use webshop_kernels::cpu::attention::Heads;
-use webshop_kernels::gpu::launch::Kernels;
 use webshop_kernels::cpu::rope::Rope;
-use crate::generation::sampler::Sampler;
+use webshop_kernels::gpu::launch::Kernels;
 
 /// The distance of a kernel from its reference implementation.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,12 +105,18 @@ const OPERATIONS: [(&str, Operation); 13] = [
 ];
 
 /// Runs every operation with `kernels` and with its reference implementation.
-pub fn compare(kernels: &Kernels, dtype: DType, device: &Device, sizes: CheckSizes) -> Result<Vec<ReferenceCheck>> {
+pub fn compare(
+    kernels: &Kernels,
+    dtype: DType,
+    device: &Device,
+    sizes: CheckSizes,
+) -> Result<Vec<ReferenceCheck>> {
     let rope = RopeTable::new(&Rope::new(sizes.heads.head_dim, 10_000.0, sizes.capacity), device)?;
     let inputs = Inputs { device: device.clone(), dtype, sizes, rope };
     let check = |(name, operation): (&'static str, Operation)| {
         let (custom, reference) = (operation(kernels, &inputs)?, operation(&Kernels::Reference, &inputs)?);
-        let errors = custom.iter().zip(&reference).map(|(a, b)| distance(a, b)).collect::<Result<Vec<_>>>()?;
+        let errors =
+            custom.iter().zip(&reference).map(|(a, b)| distance(a, b)).collect::<Result<Vec<_>>>()?;
         Ok(ReferenceCheck { name, error: errors.into_iter().fold(0.0, f64::max) })
     };
     OPERATIONS.into_iter().map(check).collect()

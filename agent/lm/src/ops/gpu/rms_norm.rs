@@ -25,7 +25,12 @@ pub fn add_forward(
         return Ok((sum, normed));
     };
     let (sum, out) = (like(launcher, x)?, like(launcher, x)?);
-    launch(launcher, "add_rms_norm", n_rows, threads_for(width, x.dtype()), &[
+    launch(
+        launcher,
+        "add_rms_norm",
+        n_rows,
+        threads_for(width, x.dtype()),
+        &[
             Arg::In(x),
             Arg::In(delta),
             Arg::In(gain),
@@ -33,7 +38,8 @@ pub fn add_forward(
             Arg::Out(&out),
             count(width),
             Arg::F32(eps),
-        ])?;
+        ],
+    )?;
     Ok((sum, out))
 }
 
@@ -44,15 +50,13 @@ pub fn forward(kernels: &Kernels, x: &Tensor, gain: &Tensor, eps: f32) -> Result
         return reference::rms_norm(x, gain, eps);
     };
     let out = like(launcher, x)?;
-    launch(launcher, "add_rms_norm", n_rows, threads_for(width, x.dtype()), &[
-            Arg::In(x),
-            Arg::Nothing,
-            Arg::In(gain),
-            Arg::Nothing,
-            Arg::Out(&out),
-            count(width),
-            Arg::F32(eps),
-        ])?;
+    launch(
+        launcher,
+        "add_rms_norm",
+        n_rows,
+        threads_for(width, x.dtype()),
+        &[Arg::In(x), Arg::Nothing, Arg::In(gain), Arg::Nothing, Arg::Out(&out), count(width), Arg::F32(eps)],
+    )?;
     Ok(out)
 }
 
@@ -73,7 +77,12 @@ pub fn backward(
         return Ok(d_x);
     };
     let (d_x, inverses) = (like(launcher, x)?, floats(launcher, n_rows)?);
-    launch(launcher, "rms_norm_backward", n_rows, threads_for(width, x.dtype()), &[
+    launch(
+        launcher,
+        "rms_norm_backward",
+        n_rows,
+        threads_for(width, x.dtype()),
+        &[
             Arg::In(x),
             Arg::In(gain),
             Arg::In(d_out),
@@ -82,8 +91,8 @@ pub fn backward(
             Arg::Out(&inverses),
             count(width),
             Arg::F32(eps),
-        ])?;
+        ],
+    )?;
     column_sums(kernels, d_out, Some((x, &inverses)), d_gain)?;
     Ok(d_x)
 }
-

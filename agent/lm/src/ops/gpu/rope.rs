@@ -5,8 +5,8 @@ use candle_core::{Device, Result, Tensor};
 
 use crate::ops::gpu::{launch, like, reference};
 use webshop_kernels::cpu::attention::Heads;
-use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::rope::Rope;
+use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// Number of threads for a row.
 pub(super) const THREADS: usize = 128;
@@ -74,7 +74,12 @@ fn rotate(
         return reference::rope(qkv, bias, positions, table, heads, direction);
     };
     let out = like(launcher, qkv)?;
-    launch(launcher, "rope_rows", qkv.dim(0)?, THREADS, &[
+    launch(
+        launcher,
+        "rope_rows",
+        qkv.dim(0)?,
+        THREADS,
+        &[
             Arg::In(qkv),
             bias.map_or(Arg::Nothing, Arg::In),
             Arg::In(&table.cos),
@@ -84,7 +89,7 @@ fn rotate(
             count(rotated_heads),
             count(rotated_heads + heads.n_kv_heads),
             Arg::F32(if direction == Direction::Forward { 1.0 } else { -1.0 }),
-        ])?;
+        ],
+    )?;
     Ok(out)
 }
-

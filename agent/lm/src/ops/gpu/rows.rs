@@ -12,7 +12,13 @@ pub fn gather(kernels: &Kernels, table: &Tensor, ids: &Tensor) -> Result<Tensor>
         return table.index_select(ids, 0);
     };
     let out = launcher.empty((n_rows, width).into(), table.dtype())?;
-    launch(launcher, "gather_rows", n_rows, threads_for(width, table.dtype()), &[Arg::In(table), Arg::In(ids), Arg::Out(&out), count(width)])?;
+    launch(
+        launcher,
+        "gather_rows",
+        n_rows,
+        threads_for(width, table.dtype()),
+        &[Arg::In(table), Arg::In(ids), Arg::Out(&out), count(width)],
+    )?;
     Ok(out)
 }
 
@@ -68,12 +74,18 @@ pub fn scatter(kernels: &Kernels, rows: &Tensor, placement: &Placement, sums: &T
     let Some(launcher) = kernels.launcher_for_widths(rows.dtype(), &[width]) else {
         return reference::scatter(rows, &placement.ids, sums);
     };
-    launch(launcher, "scatter_rows", placement.targets.elem_count(), threads_for(width, rows.dtype()), &[
+    launch(
+        launcher,
+        "scatter_rows",
+        placement.targets.elem_count(),
+        threads_for(width, rows.dtype()),
+        &[
             Arg::In(rows),
             Arg::In(&placement.order),
             Arg::In(&placement.starts),
             Arg::In(&placement.targets),
             Arg::Out(sums),
             count(width),
-        ])
+        ],
+    )
 }

@@ -19,7 +19,13 @@ pub fn forward(kernels: &Kernels, gate_up: &Tensor) -> Result<Tensor> {
         return reference::swiglu(gate_up);
     };
     let out = launcher.empty((n_rows, width).into(), gate_up.dtype())?;
-    launch(launcher, "swiglu", n_blocks(&out), THREADS, &[Arg::In(gate_up), Arg::Out(&out), count(n_rows), count(width)])?;
+    launch(
+        launcher,
+        "swiglu",
+        n_blocks(&out),
+        THREADS,
+        &[Arg::In(gate_up), Arg::Out(&out), count(n_rows), count(width)],
+    )?;
     Ok(out)
 }
 
@@ -30,6 +36,12 @@ pub fn backward(kernels: &Kernels, gate_up: &Tensor, d_out: &Tensor) -> Result<T
         return reference::swiglu_backward(gate_up, d_out);
     };
     let d_gate_up = like(launcher, gate_up)?;
-    launch(launcher, "swiglu_backward", n_blocks(d_out), THREADS, &[Arg::In(gate_up), Arg::In(d_out), Arg::Out(&d_gate_up), count(n_rows), count(width)])?;
+    launch(
+        launcher,
+        "swiglu_backward",
+        n_blocks(d_out),
+        THREADS,
+        &[Arg::In(gate_up), Arg::In(d_out), Arg::Out(&d_gate_up), count(n_rows), count(width)],
+    )?;
     Ok(d_gate_up)
 }

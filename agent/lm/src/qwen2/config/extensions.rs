@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::qwen2::config::Qwen2Config;
 use crate::error::LmError;
+use crate::qwen2::config::Qwen2Config;
 
 /// The only supported value in `layer_types`.
 const FULL_ATTENTION: &str = "full_attention";

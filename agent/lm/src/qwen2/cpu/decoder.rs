@@ -15,17 +15,17 @@ use std::sync::Arc;
 use candle_core::{Tensor, Var};
 use rayon::prelude::*;
 
+use crate::error::LmError;
+use crate::ops::cpu as ops;
+use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::qwen2::lora::{Adapter, with_addition};
 use crate::qwen2::{LaneTokens, Logits, Qwen2, Qwen2Config, batch as lanes};
-use crate::qwen2::cpu::kv_cache::KvCache;
-use crate::error::LmError;
 use webshop_kernels::cpu::decode_attention::{append, attend};
 use webshop_kernels::cpu::matmul::{Packed, Right, matmul_packed};
 use webshop_kernels::cpu::matmul::{Store, View};
 use webshop_kernels::cpu::rope::Rope;
 use webshop_kernels::cpu::rows::{rms_norm, swiglu};
 use webshop_kernels::cpu::threads::Threads;
-use crate::ops::cpu as ops;
 
 /// Tokens that go through the layers together: enough to use a wide weight well, few enough for the activations of a small
 /// model to stay in the second-level cache.

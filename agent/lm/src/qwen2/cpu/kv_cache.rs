@@ -11,11 +11,11 @@
 use std::ops::Range;
 
 use crate::error::LmError;
+use crate::qwen2::config::Qwen2Config;
 use crate::qwen2::lane_lengths::LaneLengths;
 use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::cpu::decode_attention::{Block, Layout, TILE};
 use webshop_kernels::cpu::math::LANES;
-use crate::qwen2::config::Qwen2Config;
 
 /// Keys and values of several lanes.
 #[derive(Clone, Debug)]
@@ -35,8 +35,13 @@ impl KvCache {
     pub fn new(config: &Qwen2Config, lanes: usize, capacity: usize) -> Self {
         let (heads, n_layers) = (config.heads(), config.num_hidden_layers);
         let capacity = capacity.min(config.max_position_embeddings);
-        let mut cache =
-            Self { heads, n_layers, lengths: LaneLengths::new(lanes, capacity), keys: vec![], values: vec![] };
+        let mut cache = Self {
+            heads,
+            n_layers,
+            lengths: LaneLengths::new(lanes, capacity),
+            keys: vec![],
+            values: vec![],
+        };
         cache.keys.resize(lanes * n_layers * cache.block_len(), 0.0);
         cache.values.resize(lanes * n_layers * cache.block_len(), 0.0);
         cache

@@ -1,7 +1,7 @@
 //! The memory of a training pass, computed from the sizes of its activations.
 
-use crate::qwen2::Qwen2;
 use crate::ops::cpu::log_prob::rows_at_once;
+use crate::qwen2::Qwen2;
 
 impl Qwen2 {
     /// Peak memory in bytes of a recorded pass over `n_tokens` tokens with `n_asked` scored positions, without weights and

@@ -10,16 +10,16 @@
 
 use candle_core::Tensor;
 
-use crate::qwen2::Qwen2;
-use crate::qwen2::batch::{PackedTokens, TokenStats};
 use crate::error::LmError;
-use webshop_kernels::cpu::attention::Sequences;
-use webshop_kernels::cpu::rows::RowStats;
+use crate::generation::sampler::Sampler;
 use crate::ops::cpu::attention::Attended;
 use crate::ops::cpu::linear::Onto;
 use crate::ops::cpu::log_prob::Scores;
 use crate::ops::cpu::{attention, gather, linear, log_prob, rms_norm, swiglu};
-use crate::generation::sampler::Sampler;
+use crate::qwen2::Qwen2;
+use crate::qwen2::batch::{PackedTokens, TokenStats};
+use webshop_kernels::cpu::attention::Sequences;
+use webshop_kernels::cpu::rows::RowStats;
 
 const QKV_WEIGHTS: [&str; 3] =
     ["self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"];

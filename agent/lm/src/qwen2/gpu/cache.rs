@@ -2,10 +2,10 @@
 
 use candle_core::Tensor;
 
-use crate::qwen2::gpu::DeviceModel;
-use crate::qwen2::lane_lengths::LaneLengths;
 use crate::error::LmError;
 use crate::ops::gpu::decode_attention::LayerCache;
+use crate::qwen2::gpu::DeviceModel;
+use crate::qwen2::lane_lengths::LaneLengths;
 
 /// Keys and values of several lanes, in device memory allocated once.
 ///

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use candle_core::Tensor;
 
-use crate::qwen2::{LaneTokens, Logits, batch as lanes};
-use crate::qwen2::gpu::{DeviceCache, DeviceModel};
 use crate::error::LmError;
+use crate::generation::sampler::Draw;
 use crate::ops::gpu::decode_attention;
 use crate::ops::gpu::decode_attention::NewTokens;
 use crate::ops::gpu::{linear, log_prob, rms_norm, rows, swiglu};
-use crate::generation::sampler::Draw;
+use crate::qwen2::gpu::{DeviceCache, DeviceModel};
+use crate::qwen2::{LaneTokens, Logits, batch as lanes};
 
 /// Most tokens that go through the layers together, which bounds the memory for activations.
 const TOKENS_AT_ONCE: usize = 16_384;
@@ -108,7 +108,8 @@ impl DeviceModel {
         for (idx, of_layer) in cache.layers.iter().enumerate() {
             let layer = weights.layer(idx);
             let qkv = linear::forward(&normed, layer.qkv)?;
-            let q = decode_attention::append(kernels, &qkv, layer.qkv_bias, new, &self.rope, heads, of_layer)?;
+            let q =
+                decode_attention::append(kernels, &qkv, layer.qkv_bias, new, &self.rope, heads, of_layer)?;
             let attended = decode_attention::attend(kernels, &q, new, heads, of_layer)?;
             let written = linear::forward(&attended, layer.o_proj)?;
             (x, normed) = rms_norm::add_forward(kernels, &x, &written, layer.post_norm, self.eps())?;

@@ -8,10 +8,10 @@
 //! Unlike on the CPU backend, a lane's logits depend on the batch by rounding: cuBLAS chooses its order of summation by the
 //! shape.
 
-mod parameters;
-mod pass;
 mod cache;
 mod decode;
+mod parameters;
+mod pass;
 #[cfg(test)]
 mod tests;
 
@@ -21,13 +21,13 @@ pub use crate::qwen2::gpu::cache::DeviceCache;
 pub use crate::qwen2::gpu::parameters::Parameters;
 pub use crate::qwen2::gpu::pass::DevicePass;
 
-use crate::qwen2::{Qwen2, Qwen2Config};
 use crate::device::compute::Compute;
 use crate::error::LmError;
-use crate::ops::gpu::rope::RopeTable;
 use crate::ops::gpu::reference_check::{self, CheckSizes, ReferenceCheck};
-use webshop_kernels::gpu::launch::{Kernels, Specialization};
+use crate::ops::gpu::rope::RopeTable;
+use crate::qwen2::{Qwen2, Qwen2Config};
 use webshop_kernels::cpu::rope::Rope;
+use webshop_kernels::gpu::launch::{Kernels, Specialization};
 
 /// A model's weights on a device.
 #[derive(Clone, Debug)]

@@ -8,9 +8,9 @@ use webshop_products::Seed;
 
 use crate::purpose;
 
-use crate::qwen2::{Qwen2, Qwen2Config, normal, parameter_shapes};
 use crate::device::compute::Compute;
 use crate::error::LmError;
+use crate::qwen2::{Qwen2, Qwen2Config, normal, parameter_shapes};
 
 /// The parameters of a layer in order: (joined name, names in the checkpoint).
 const LAYER: [(&str, &[&str]); 7] = [

@@ -6,16 +6,16 @@
 
 use candle_core::{DType, Tensor};
 
-use crate::qwen2::{PackedTokens, TokenStats};
-use crate::qwen2::gpu::parameters::Layer;
-use crate::qwen2::gpu::{DeviceModel, Parameters};
 use crate::error::LmError;
+use crate::generation::sampler::Sampler;
 use crate::ops::gpu::attention;
 use crate::ops::gpu::attention::Sequence;
-use crate::ops::gpu::rows::Placement;
 use crate::ops::gpu::log_prob::Scored;
+use crate::ops::gpu::rows::Placement;
 use crate::ops::gpu::{linear, log_prob, rms_norm, rope, rows, swiglu};
-use crate::generation::sampler::Sampler;
+use crate::qwen2::gpu::parameters::Layer;
+use crate::qwen2::gpu::{DeviceModel, Parameters};
+use crate::qwen2::{PackedTokens, TokenStats};
 
 /// A forward pass with the activations that its gradient needs.
 #[derive(Debug)]

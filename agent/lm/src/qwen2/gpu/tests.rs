@@ -4,12 +4,12 @@
 use candle_core::{DType, Device, Tensor};
 use webshop_products::Seed;
 
-use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
-use crate::qwen2::gpu::{DeviceCache, DeviceModel, Parameters};
-use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
-use webshop_kernels::gpu::emulated;
 use crate::generation::sampler::Sampler;
+use crate::qwen2::cpu::kv_cache::KvCache;
+use crate::qwen2::gpu::{DeviceCache, DeviceModel, Parameters};
+use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use webshop_kernels::gpu::emulated;
 
 const HEADS: [(usize, usize); 3] = [(2, 2), (4, 2), (3, 1)];
 
@@ -263,7 +263,12 @@ fn invalid_calls_are_refused_and_leave_the_cache_unchanged() {
     ] {
         assert!(
             device
-                .score(&PackedTokens { ids, lengths, prefix_of: &[] }, positions, targets, Sampler::UNTEMPERED)
+                .score(
+                    &PackedTokens { ids, lengths, prefix_of: &[] },
+                    positions,
+                    targets,
+                    Sampler::UNTEMPERED
+                )
                 .is_err()
         );
     }

@@ -88,7 +88,9 @@ fn invalid_calls_are_refused_and_leave_the_cache_unchanged() {
     assert!(decoder.decode(&mut other, &[good]).unwrap_err().to_string().contains("another shape"));
     for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
         assert!(
-            model.score(&PackedTokens { ids, lengths, prefix_of: &[] }, &[0], &[1], Sampler::UNTEMPERED).is_err()
+            model
+                .score(&PackedTokens { ids, lengths, prefix_of: &[] }, &[0], &[1], Sampler::UNTEMPERED)
+                .is_err()
         );
     }
     let tokens = PackedTokens { ids: &[1, 2], lengths: &[2], prefix_of: &[] };

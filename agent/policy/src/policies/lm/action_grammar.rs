@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use webshop_env::{Action, Page};
-use webshop_lm::{Budget, Constraint, FreeText, BpeTokenizer, Thought};
+use webshop_lm::{BpeTokenizer, Budget, Constraint, FreeText, Thought};
 
 use crate::error::AgentError;
 use crate::prompt_format::PromptFormat;

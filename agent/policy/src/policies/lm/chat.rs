@@ -10,9 +10,9 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use webshop_env::{Action, Page};
 use webshop_lm::chat::{ChatTemplate, TemplateInput};
-use webshop_lm::checkpoint::StopTokens;
 use webshop_lm::chat::{Message, Role};
-use webshop_lm::{Constraint, Context, LmError, Qwen2Config, BpeTokenizer, Thought, ThoughtStart};
+use webshop_lm::checkpoint::StopTokens;
+use webshop_lm::{BpeTokenizer, Constraint, Context, LmError, Qwen2Config, Thought, ThoughtStart};
 
 use crate::episode::PromptStamp;
 use crate::error::AgentError;

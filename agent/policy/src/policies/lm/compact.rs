@@ -1,7 +1,7 @@
 //! The encoder of the prompt format `compact`.
 
 use webshop_env::{Action, Page, SearchPage};
-use webshop_lm::{Constraint, Context, BpeTokenizer, Thought, ThoughtStart};
+use webshop_lm::{BpeTokenizer, Constraint, Context, Thought, ThoughtStart};
 
 use crate::episode::PromptStamp;
 use crate::error::AgentError;

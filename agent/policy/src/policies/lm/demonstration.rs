@@ -1,7 +1,7 @@
 //! Demonstrations as chats: the tokens that a model would have read and sampled.
 
 use webshop_env::{Session, Shop};
-use webshop_lm::{Context, BpeTokenizer};
+use webshop_lm::{BpeTokenizer, Context};
 use webshop_products::GoalId;
 
 use crate::episode::EpisodeCoordinates;

@@ -20,7 +20,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use webshop_lm::{Engine, Generator, GeneratorConfig, Request, SamplingCoordinates, BpeTokenizer};
+use webshop_lm::{BpeTokenizer, Engine, Generator, GeneratorConfig, Request, SamplingCoordinates};
 use webshop_products::Seed;
 
 use crate::episode::{PromptStamp, Sampling, Turn, TurnTokens};

@@ -6,7 +6,7 @@
 
 use webshop_lm::Certainty;
 use webshop_lm::{
-    Completion, Context, Engine, Generator, GeneratorConfig, Request, SamplingCoordinates, BpeTokenizer,
+    BpeTokenizer, Completion, Context, Engine, Generator, GeneratorConfig, Request, SamplingCoordinates,
 };
 use webshop_products::Seed;
 

@@ -16,7 +16,7 @@
 //! | `terminate` | `close`, `exit` |
 
 use serde_json::{Map, Value};
-use webshop_agent::next_action::{NextActionCompletion, FormatError, FormatMode, WrittenAction};
+use webshop_agent::next_action::{FormatError, FormatMode, NextActionCompletion, WrittenAction};
 
 use crate::next_action::attempt::ParsedAttempt;
 use crate::next_action::repo_compat::config::RepoConfig;

@@ -66,8 +66,8 @@ fn orthogonal(matrix: &Tensor) -> Result<Tensor> {
 mod tests {
     use candle_core::{DType, Device};
 
-    use crate::optimizer::muon;
     use super::*;
+    use crate::optimizer::muon;
 
     /// Three matrices of different heights, one of them all zeros.
     const PARTS: [(&str, usize); 3] = [("q", 7), ("k", 2), ("v", 3)];

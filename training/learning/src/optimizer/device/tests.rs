@@ -5,8 +5,8 @@ use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
 use webshop_lm::{PackedTokens, Qwen2, Qwen2Config, Sampler};
 use webshop_products::Seed;
 
-use crate::optimizer::Optimizer;
 use super::*;
+use crate::optimizer::Optimizer;
 
 const STRIDE: Stride = Stride { lr: 1e-2, grad_clip: 0.01 };
 

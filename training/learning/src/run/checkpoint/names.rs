@@ -5,9 +5,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::run::folder::RunFolder;
-use crate::run::atomic::{PARTIAL, remove_if_there, sync};
 use crate::error::{Result, TrainingError};
+use crate::run::atomic::{PARTIAL, remove_if_there, sync};
+use crate::run::folder::RunFolder;
 
 /// Folder of the model in a checkpoint.
 pub(crate) const MODEL: &str = "model";

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::error::{Result, TrainingError};
+use crate::run::atomic::{PARTIAL, remove_if_there, sync_folder, write_json};
 use crate::run::checkpoint::names::{Link, named, set, step_name, step_of};
 use crate::run::folder::{RunFolder, TRAINER_STATE};
-use crate::run::atomic::{PARTIAL, remove_if_there, sync_folder, write_json};
-use crate::error::{Result, TrainingError};
 
 impl RunFolder {
     /// Saves the state after `step` optimizer steps: `write` fills a new folder with the model and the optimizer,
