@@ -1,7 +1,7 @@
 //! Errors of configurations, run folders, checkpoints and training.
 //!
-//! One enum for the crate; every variant carries the value at fault (a path, a key, a name), so that its message
-//! says what to change. Exit codes and hints about command-line flags are the binary's.
+//! One enum for the crate; every variant carries the value at fault (a path, a key, a name), so that its
+//! message says what to change. Exit codes and hints about command-line flags are the binary's.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ pub enum TrainingError {
         action: &'static str,
         /// On which path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Optimizer state, parameters and gradients that do not describe the same model.
@@ -133,7 +133,7 @@ pub enum TrainingError {
     Threads {
         /// How many were asked for.
         n_threads: usize,
-        /// What the system said.
+        /// The message of the system.
         problem: String,
     },
     /// The catalog or its goals.
@@ -154,7 +154,7 @@ pub enum TrainingError {
 }
 
 impl TrainingError {
-    /// The same of a key in this section.
+    /// The same error with the key prefixed by this section.
     pub(crate) fn in_section(self, section: &str) -> Self {
         match self {
             Self::InvalidValue { key, problem } => {

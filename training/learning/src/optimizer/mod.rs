@@ -176,7 +176,7 @@ impl Optimizer {
         }
         for ((moments, (name, var)), gradient) in self.moments.iter().zip(parameters).zip(gradients) {
             if moments.name != *name {
-                return Err(mismatch(name, format!("is in the place of the optimizer's `{}`", moments.name)));
+                return Err(mismatch(name, format!("does not match parameter `{}` of the optimizer", moments.name)));
             }
             let (size, given) = (moments.first.len(), (var.elem_count(), gradient.len()));
             if given != (size, size) {
@@ -357,7 +357,7 @@ mod tests {
         let parameters = [parameter("a", &[1.0])];
         let mut adam = Optimizer::new(Method::Adamw, &config(0.0), &parameters);
         let error = adam.step(&[parameter("b", &[1.0])], &mut [vec![1.0]], at(0.1)).unwrap_err();
-        assert_eq!(error.to_string(), "parameter `b`: is in the place of the optimizer's `a`");
+        assert_eq!(error.to_string(), "parameter `b`: does not match parameter `a` of the optimizer");
         let error = adam.step(&parameters, &mut [vec![1.0, 2.0]], at(0.1)).unwrap_err();
         assert_eq!(error.to_string(), "parameter `a`: has 1 values and 2 gradients, the optimizer 1");
     }
