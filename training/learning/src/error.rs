@@ -120,7 +120,7 @@ pub enum TrainingError {
         /// Those whose prompt is too long.
         too_long: usize,
     },
-    /// The run was asked to stop. It is not a failure: a checkpoint was written.
+    /// The run was stopped on request, after writing a checkpoint.
     #[error("interrupted after step {step} of the run in `{}`; resume it to continue", run.display())]
     Interrupted {
         /// Optimizer steps taken.
@@ -131,7 +131,7 @@ pub enum TrainingError {
     /// Threads could not be started.
     #[error("cannot start `{n_threads}` threads: {problem}")]
     Threads {
-        /// How many were asked for.
+        /// The requested number of threads.
         n_threads: usize,
         /// The message of the system.
         problem: String,

@@ -89,21 +89,21 @@ impl TrainedModel {
     pub fn prompt_format(&self) -> PromptFormat {
         match self.config.prompt.format {
             PromptFormat::Compact if !knows_compact(&self.tokenizer) => PromptFormat::VerlAgent,
-            dialect => dialect,
+            prompt_format => prompt_format,
         }
     }
 
     /// Puts the model on the device of `compute` and frees its training weights.
     pub fn into_policy(self, options: GenerationOptions, compute: &Compute) -> Result<LoadedPolicy> {
-        let dialect = options.prompt_format.unwrap_or_else(|| self.prompt_format());
+        let prompt_format = options.prompt_format.unwrap_or_else(|| self.prompt_format());
         let positions = self.model.config().max_position_embeddings;
-        let (max_context, max_turn_tokens, format) = match dialect {
+        let (max_context, max_turn_tokens, format) = match prompt_format {
             PromptFormat::Compact => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
             _ => {
                 let config = self.model.config();
-                let format = ChatFormat::load(&self.folder, dialect, config, &self.tokenizer)?;
+                let format = ChatFormat::load(&self.folder, prompt_format, config, &self.tokenizer)?;
                 let prompt = &self.config.prompt;
-                let (context, turn) = match prompt.format == dialect {
+                let (context, turn) = match prompt.format == prompt_format {
                     true => (prompt.max_context, prompt.max_turn_tokens),
                     false => (CHAT_CONTEXT, CHAT_TURN),
                 };

@@ -185,7 +185,7 @@ fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Re
         Some(found) => Err(TrainingError::bad_file(
             root,
             format!(
-                "it was trained with `{} = {}`, but this comparison has `{}`; remove it, or use another folder",
+                "it was made with `{} = {}`, and this comparison says `{}`; remove it, or use another folder",
                 found.key, found.here, found.there
             ),
         )),
