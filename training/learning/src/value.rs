@@ -40,7 +40,8 @@ use crate::run::atomic::{read_json, write_json};
 /// The maximum is subtracted first, so that no reward overflows. `beta1` is positive. No rewards give NaN.
 ///
 /// ```
-///  Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
+/// use webshop_training::optimal_value;
+/// // Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
 /// assert!((optimal_value(&[1.0, 0.0], 0.5) - 0.716_890).abs() < 1e-6);
 /// assert_eq!(optimal_value(&[0.25; 8], 0.5), 0.25);
 /// ```
