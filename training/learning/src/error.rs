@@ -1,7 +1,7 @@
 //! Errors of configurations, run folders, checkpoints and training.
 //!
-//! One enum for the crate; every variant carries the value at fault (a path, a key, a name), so that its message
-//! says what to change. Exit codes and hints about command-line flags are the binary's.
+//! One enum for the crate; every variant carries the value at fault (a path, a key, a name), so that its
+//! message says what to change. Exit codes and hints about command-line flags are the binary's.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ pub enum TrainingError {
         action: &'static str,
         /// On which path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Optimizer state, parameters and gradients that do not describe the same model.
@@ -118,7 +118,7 @@ pub enum TrainingError {
         /// Those whose prompt is too long.
         too_long: usize,
     },
-    /// The run was asked to stop. It is not a failure: a checkpoint was written.
+    /// The run was stopped on request, after writing a checkpoint.
     #[error("interrupted after step {step} of the run in `{}`; resume it to continue", run.display())]
     Interrupted {
         /// Optimizer steps taken.
@@ -129,9 +129,9 @@ pub enum TrainingError {
     /// Threads could not be started.
     #[error("cannot start `{n_threads}` threads: {problem}")]
     Threads {
-        /// How many were asked for.
+        /// The requested number of threads.
         n_threads: usize,
-        /// What the system said.
+        /// The message of the system.
         problem: String,
     },
     /// The catalog or its goals.
@@ -152,7 +152,7 @@ pub enum TrainingError {
 }
 
 impl TrainingError {
-    /// The same of a key in this section.
+    /// The same error with the key prefixed by this section.
     pub(crate) fn in_section(self, section: &str) -> Self {
         match self {
             Self::InvalidValue { key, problem } => {

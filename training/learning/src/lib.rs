@@ -1,12 +1,12 @@
 //! Training of shopping agents: warm start, V*, and reinforcement learning with twelve losses.
 //!
-//! [`Config`] describes an experiment. [`train`] runs it in a [`RunFolder`] and writes metrics, episodes and checkpoints
-//! there. [`TrainedModel`] loads a checkpoint as a policy. [`Comparison`] and [`compare`] train several arms from common
-//! warm starts.
+//! [`Config`] describes an experiment. [`train`] runs it in a [`RunFolder`] and writes metrics, episodes and
+//! checkpoints there. [`TrainedModel`] loads a checkpoint as a policy. [`Comparison`] and [`compare`] train
+//! several arms from common warm starts.
 //!
-//! In reading order: `config`; `data` (tasks, demonstrations, trajectories); `model` (weights, gradients); `value` and
-//! `loss` (the algorithms, each with its paper); `trainer` (the loop); `run` (files); `sweep` (comparisons);
-//! `estimate` (memory). No command line and no drawings here.
+//! In reading order: `config`; `data` (tasks, demonstrations, trajectories); `model` (weights, gradients);
+//! `value` and `loss` (the algorithms, each with its paper); `trainer` (the loop); `run` (files); `sweep`
+//! (comparisons); `estimate` (memory). No command line and no drawings here.
 
 #![forbid(unsafe_code)]
 

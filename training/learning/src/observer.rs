@@ -1,10 +1,12 @@
 //! Reports the progress of a run.
 //!
-//! The trainer calls an [`Observer`]; a command line can show bars or lines. An observer never influences the run.
+//! The trainer calls an [`Observer`]; a command line can show bars or lines. An observer never influences the
+//! run.
 
 /// Receives the progress of a run.
 pub trait Observer {
-    /// A stage of `total` units begins, `done` of which were finished earlier. A stage may lie within another.
+    /// A stage of `total` units begins, `done` of which were finished earlier. A stage may lie within
+    /// another.
     fn begin(&self, stage: &str, total: u64, done: u64);
     /// `units` more of the innermost stage are finished; `note` says how it goes.
     fn advance(&self, units: u64, note: &str);

@@ -1,7 +1,7 @@
 //! The reward of an episode in training.
 //!
-//! Partial credit is given for purchases only, never for clicks. The penalty for malformed completions is counted
-//! separately ([`malformed_turns`]), so that no score contains it.
+//! Partial credit is given for purchases only, never for clicks. The penalty for malformed completions is
+//! counted separately ([`malformed_turns`]), so that no score contains it.
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::Episode;

@@ -1,4 +1,4 @@
-//! V*: what the reference policy could expect of a goal if it were steered towards reward.
+//! V*: the optimal value of a goal under a KL penalty to the reference policy.
 //!
 //! Paper: "Accelerating RL for LLM Reasoning with Optimal Advantage Regression", arXiv 2505.20686, section 4,
 //! stage 1. From N rollouts of the frozen reference on goal x, with rewards r₁…r_N:
@@ -7,21 +7,22 @@
 //! V*(x) = β₁ · log( (1/N) Σᵢ exp(rᵢ/β₁) )        `optimal_value(rewards, beta1)`
 //! ```
 //!
-//! [`ValueTable`] keeps V* of every goal with the rewards that made it and the [`ValueKey`] under which they may be
-//! used again. Deviations from the paper: none in V*(x).
+//! [`ValueTable`] holds V* of each goal with its rewards, and the [`ValueKey`] under which they can be
+//! reused. Deviations from the paper: none in V*(x).
 //!
-//! A rollout passes states, and its reward is a sample for each of them too. So the same rollouts give V* of every state
-//! that some of them passed ([`GoalValue::v_state`]), at no cost: the shop is deterministic, and a state is named by what
-//! it shows. Rollouts that are forked from a state are samples of it as well; the trainer makes them where it is asked to,
-//! and keeps them with its own state, since it was its own episode that led there. All that is ours, untested in the
-//! literature, and an approximation: neither what the model read before it came to a state nor how many actions are left is
-//! part of the name, so that there is one V* for a goal and a state, from whichever way there was valued first.
+//! V* of states is an extension, not from the literature. The reward of a rollout is also a sample for each
+//! state that it passes, so the same rollouts give V* of these states ([`GoalValue::v_state`]) without
+//! further generation: the shop is deterministic, and a state is identified by a digest of its page. Rollouts
+//! forked from a state are samples for it too; the trainer makes them if configured, and saves them with its
+//! checkpoint, since they depend on its own episodes. This is an approximation: the digest contains neither
+//! the earlier context of the model nor the number of actions left, so a goal and a state have one V*,
+//! whichever path was valued first.
 //!
-//! A goal whose samples all fail is kept, where TRL's `a2po` leaves it out:
-//! V* = 0 makes a later success count in full. It rolls nothing out.
+//! A goal whose samples all fail is kept, while TRL's `a2po` leaves it out: with V* = 0 a later success has
+//! its full advantage. Nothing here makes rollouts.
 //!
-//! The estimate is biased low, since the logarithm is concave: for success probability .2 and β₁ = .5 by .042 at
-//! N = 8. On policy that costs variance only; [`ValueTable::mean_bias`] reports it.
+//! The estimate is biased low, since the logarithm is concave: by .042 for success probability .2, β₁ = .5
+//! and N = 8. On policy the bias adds variance only; [`ValueTable::mean_bias`] reports it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -39,7 +40,8 @@ use crate::run::atomic::{read_json, write_json};
 /// The maximum is subtracted first, so that no reward overflows. `beta1` is positive. No rewards give NaN.
 ///
 /// ```
-///  Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
+/// use webshop_training::optimal_value;
+/// // Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
 /// assert!((optimal_value(&[1.0, 0.0], 0.5) - 0.716_890).abs() < 1e-6);
 /// assert_eq!(optimal_value(&[0.25; 8], 0.5), 0.25);
 /// ```
@@ -104,21 +106,21 @@ impl ValueKey {
     }
 }
 
-/// A rollout of the reference, as far as values go.
+/// The data of a reference rollout that V* needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferenceRollout {
-    /// What it earned.
+    /// Its reward.
     pub reward: f64,
-    /// Tokens it took to write.
+    /// Number of generated tokens.
     pub n_tokens: usize,
-    /// Names of the states that it passed after its first turn, the last excepted.
+    /// Digests of the states after its first turn, without the last state.
     pub states: Vec<u64>,
 }
 
-/// V* of one goal with its evidence.
+/// V* of one goal with the rewards that it was estimated from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoalValue {
-    /// Number of the shop, 0 being the one that is judged.
+    /// Number of the shop; 0 is the evaluated one.
     pub shop: u32,
     /// The goal in that shop.
     pub goal: u32,
@@ -126,14 +128,14 @@ pub struct GoalValue {
     pub rewards: Vec<f64>,
     /// The estimate from these rewards.
     pub v_star: f64,
-    /// Tokens that the rollouts took.
+    /// Number of tokens generated in the rollouts.
     pub n_tokens: u64,
-    /// Rewards of the rollouts that passed a state, by its name; a rollout counts once at each.
+    /// Rewards of the rollouts that passed a state, by its digest; a rollout counts once per state.
     pub states: BTreeMap<u64, Vec<f64>>,
 }
 
 impl GoalValue {
-    /// From the reference's rollouts, at least one.
+    /// The value of a goal from reference rollouts, at least one.
     fn of(shop: u32, goal: u32, rollouts: &[ReferenceRollout], beta1: f64) -> Self {
         let rewards: Vec<f64> = rollouts.iter().map(|rollout| rollout.reward).collect();
         let mut states: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -146,28 +148,28 @@ impl GoalValue {
         Self { shop, goal, v_star: optimal_value(&rewards, beta1), rewards, n_tokens, states }
     }
 
-    /// V* of a state on the way, from the rollouts that passed it and the rewards of those that were `forked` there; `None`
-    /// if they are fewer than `least`, which is at least 1.
+    /// V* of a state, from the rollouts that passed it and the rewards of rollouts `forked` there; `None` if
+    /// there are fewer than `least` ≥ 1.
     pub fn v_state(&self, state: u64, forked: &[f64], beta1: f64, least: usize) -> Option<f64> {
         let passed = self.states.get(&state).map_or(&[][..], Vec::as_slice);
         let rewards = [passed, forked].concat();
         (rewards.len() >= least).then(|| optimal_value(&rewards, beta1))
     }
 
-    /// Whether any sample earned the whole reward.
+    /// Whether any sample has the full reward.
     pub fn has_success(&self) -> bool {
         self.rewards.contains(&1.0)
     }
 
-    /// How far the samples differ: their standard deviation over N.
+    /// Standard deviation of the rewards, over N.
     pub fn spread(&self) -> f64 {
         let n = self.rewards.len() as f64;
         let mean = self.rewards.iter().sum::<f64>() / n;
         (self.rewards.iter().map(|reward| (reward - mean).powi(2)).sum::<f64>() / n).sqrt()
     }
 
-    /// The jackknife's estimate of how far `v_star` lies from what infinitely many samples would give, negative
-    /// where it is too low: (N − 1) · (mean of the N leave-one-out values − V*). 0 for a single sample.
+    /// The jackknife estimate of the bias of `v_star`, negative if it is too low: (N − 1) · (mean of the N
+    /// leave-one-out values − V*). 0 for a single sample.
     pub fn bias(&self, beta1: f64) -> f64 {
         let n = self.rewards.len();
         if n < 2 {
@@ -183,7 +185,7 @@ impl GoalValue {
     }
 }
 
-/// V* of the goals that were asked for.
+/// V* of goals, with the conditions of their rollouts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValueTable {
     key: ValueKey,
@@ -199,13 +201,13 @@ impl ValueTable {
 
     /// Sets the rollouts of a goal, replacing earlier ones.
     ///
-    /// Panics if there are none: no rollout, no value.
+    /// Panics if `rollouts` is empty.
     pub fn insert(&mut self, shop: u32, goal: u32, rollouts: &[ReferenceRollout]) {
         assert!(!rollouts.is_empty(), "a value needs at least one rollout");
         self.put(GoalValue::of(shop, goal, rollouts, self.beta1));
     }
 
-    /// Takes over the value of a goal from a table of equal conditions.
+    /// Inserts the value of a goal from a table with an equal key.
     pub fn put(&mut self, value: GoalValue) {
         match self.position(value.shop, value.goal) {
             Ok(at) => self.goals[at] = value,
@@ -237,7 +239,7 @@ impl ValueTable {
         self.beta1
     }
 
-    /// Share of goals none of whose samples earned the whole reward; 0 for an empty table.
+    /// Share of goals without a sample with the full reward; 0 for an empty table.
     pub fn share_without_success(&self) -> f64 {
         self.mean_of(|value| f64::from(!value.has_success()))
     }
@@ -261,7 +263,7 @@ impl ValueTable {
         write_json(path, self)
     }
 
-    /// Reads the table of these conditions; an empty one if there is no file or it was made under others.
+    /// Reads the table of `key` and `beta1`; an empty one if there is no file or its conditions differ.
     pub fn load(path: &Path, key: &ValueKey, beta1: f64) -> Result<Self> {
         let kept = if path.exists() { Some(read_json::<Self>(path)?) } else { None };
         let kept = kept.filter(|table| table.key == *key && table.beta1 == beta1);

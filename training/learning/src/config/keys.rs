@@ -1,12 +1,13 @@
 //! Resolves configuration keys: lays files and overrides over the defaults and reports unknown keys.
 //!
-//! The serialized configuration is the schema: a key exists if the configuration has it, and a value fits if it has the
-//! same TOML type. Two conversions are made: an integer for a float, and a bare number for a string (`source = 100`).
-//! Every value is tried on the whole configuration as it is set, so that an error always names its key.
+//! The serialized configuration is the schema: a key exists if the configuration has it, and a value fits if
+//! it has the same TOML type. Two conversions are made: an integer for a float, and a bare number for a
+//! string (`source = 100`). Every value is tried on the whole configuration as it is set, so that an error
+//! always names its key.
 //!
-//! `rl.loss.kind` decides which other keys `[rl.loss]` has. Setting it replaces the section by the parameters of the new
-//! kind: those that the previous kind had too keep their values, the others get their defaults. In a file it is set
-//! before the other keys of its section.
+//! `rl.loss.kind` decides which other keys `[rl.loss]` has. Setting it replaces the section by the parameters
+//! of the new kind: those that the previous kind had too keep their values, the others get their defaults. In
+//! a file it is set before the other keys of its section.
 
 use std::collections::BTreeSet;
 
@@ -82,8 +83,8 @@ impl Resolver {
         Ok(())
     }
 
-    /// Applies one `key=value`. The key is a full dotted one or any unique end of one (`group_size`), and `loss` stands
-    /// for `rl.loss.kind`; the value is TOML, or a string if it is not valid TOML.
+    /// Applies one `key=value`. The key is a full dotted one or any unique end of one (`group_size`), and
+    /// `loss` is short for `rl.loss.kind`; the value is TOML, or a string if it is not valid TOML.
     pub(super) fn set(&mut self, text: &str) -> Result<()> {
         let Some((key, value)) = text.split_once('=') else {
             return Err(TrainingError::ConfigSyntax {
@@ -174,7 +175,7 @@ fn invalid(key: &str, problem: String) -> TrainingError {
     TrainingError::InvalidValue { key: key.into(), problem }
 }
 
-/// Our own messages already read as the end of a sentence; serde's are put after a colon.
+/// The text after the key in an error: messages of this crate continue the sentence, serde's follow a colon.
 fn refusal(message: &str) -> String {
     match message.starts_with("must be ") {
         true => message.into(),
@@ -182,7 +183,7 @@ fn refusal(message: &str) -> String {
     }
 }
 
-/// The value to store where `old` stood, or why `new` does not fit there.
+/// `new` converted to the type of `old`, or the reason why it does not fit.
 fn fit(old: &Value, new: Value) -> Result<Value, String> {
     match (old, new) {
         (Value::Float(_), Value::Integer(n)) => Ok(Value::Float(n as f64)),
@@ -239,7 +240,7 @@ fn leaves(table: &Table) -> Vec<String> {
     found
 }
 
-/// The sections, then all values: everything that may be named.
+/// The full dotted keys of the sections, then of all values.
 fn names(table: &Table) -> Vec<String> {
     let sections = table.iter().filter(|(_, value)| value.is_table());
     let mut names: Vec<String> = sections.map(|(name, _)| name.clone()).collect();
@@ -377,7 +378,7 @@ mod tests {
         };
         let LossConfig::Grpo(grpo) = resolve(&["group_size=8"]).unwrap().rl.loss else { panic!("no GRPO") };
         assert_eq!((grpo.kl.coefficient, grpo.min_std), (0.5, 0.0));
-        // What both kinds have is kept, the rest gets its defaults.
+        // Parameters of both kinds keep their values, the rest get their defaults.
         let config = resolve(&["group_size=8", "loss=gigpo", "discount=0.5"]).unwrap();
         let LossConfig::Gigpo(gigpo) = config.rl.loss else { panic!("no GiGPO") };
         assert_eq!((gigpo.kl.coefficient, gigpo.discount, gigpo.step_weight), (0.5, 0.5, 1.0));

@@ -1,12 +1,13 @@
-//! Every number of an experiment, in one typed value.
+//! The configuration of an experiment.
 //!
 //! A [`Config`] is read from a TOML file laid over the defaults, then changed by `key=value` overrides, then
-//! validated; whatever survives is saved with the run as TOML and reads back to the same value. The defaults are
-//! those of `configs/tiny.toml`, in which each has its unit and its source beside it. `sections` and `learning` hold the
-//! values and their defaults, `preset` experiments by name, `keys` the rules by which keys are found, `validate` the ranges.
+//! validated. It is saved with the run as TOML and reads back to the same value. The defaults are those of
+//! `configs/tiny.toml`, which states the unit and source of each. `sections`, `rl`, `loss`, `value` and
+//! `shop_r1` define the keys and their defaults, `preset` the named experiments, `keys` the resolution of
+//! keys, `validate` the ranges.
 //!
-//! It does not look at the disk beyond the one file, and holds no derived value: a number that follows from others
-//! is computed where it is used.
+//! Nothing is read from the disk except that file. There are no derived values: they are computed where they
+//! are used.
 
 mod keys;
 mod loss;
@@ -35,35 +36,35 @@ use webshop_agent::PromptFormat;
 
 use crate::error::{Result, TrainingError};
 
-/// One experiment: which shop, which model, how it is taught, how it is measured.
+/// One experiment: shop, model, training and evaluation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The root of all randomness; at most `i64::MAX`, since TOML has no larger integer.
     pub seed: u64,
-    /// What is sold and what is wanted.
+    /// The catalog and its goals.
     pub catalog: CatalogConfig,
     /// The shape of a model made from random weights.
     pub model: ModelConfig,
-    /// What the model sees of a page and how much it may write.
+    /// The prompt format and its token limits.
     pub prompt: PromptConfig,
-    /// Reading copy_tasks, then cloning of demonstrated episodes.
+    /// Copy tasks, then cloning of demonstrations.
     pub warm_start: WarmStartConfig,
     /// V* from reference rollouts.
     pub value: ValueConfig,
-    /// In which shops learning begins.
+    /// Easier shops and goals at the start of reinforcement learning.
     pub curriculum: CurriculumConfig,
     /// Reinforcement learning on own rollouts.
     pub rl: RlConfig,
-    /// Single steps, where those are the training data or judged by.
+    /// Single-step examples and their reward.
     pub shop_r1: ShopR1Config,
-    /// What warm start and learner share: the constants of AdamW, and clipping.
+    /// The constants of AdamW and gradient clipping, for the warm start and RL.
     pub optimizer: OptimizerConfig,
-    /// How success is measured.
+    /// Held-out evaluations.
     pub evaluation: EvaluationConfig,
-    /// How often a state to resume from is written.
+    /// Checkpoints.
     pub checkpoint: CheckpointConfig,
-    /// The episode itself.
+    /// Limits of an episode.
     pub run: RunConfig,
 }
 
@@ -103,8 +104,8 @@ impl Config {
         Ok(config)
     }
 
-    /// What each malformed completion takes off an episode's reward: nothing in `plain`, where what is not understood passes the
-    /// turn and costs that.
+    /// Penalty of a malformed completion, subtracted from the reward of its episode. 0 in the `compact`
+    /// format, in which a malformed completion uses up the turn.
     pub fn malformed_penalty(&self) -> f64 {
         if self.prompt.format == PromptFormat::Compact { 0.0 } else { self.rl.malformed_penalty }
     }
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn tiny_comments_every_key() {
         for line in TINY.lines().filter(|line| line.contains(" = ") && !line.starts_with('#')) {
-            assert!(line.contains(" # "), "`{line}` says nothing about itself");
+            assert!(line.contains(" # "), "`{line}` has no comment");
         }
     }
 
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_reads_back_equal() {
+    fn a_saved_configuration_reads_back_equal() {
         let mut config = Config { seed: 42, ..Config::default() };
         config.rl.lr = 0.1 + 0.2; // 0.30000000000000004: no digit may be lost
         config.catalog.size = CatalogSize::First(25);

@@ -1,12 +1,12 @@
-//! Experiments that come with the program, by name.
+//! The shipped experiments, by name.
 
 use crate::config::Config;
 use crate::error::Result;
 
-/// One of them.
+/// A shipped experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
-    /// `configs/quick.toml`: a few minutes, all parts at work.
+    /// `configs/quick.toml`: a few minutes, uses all parts.
     Quick,
     /// The defaults, as `configs/tiny.toml` states them.
     Medium,

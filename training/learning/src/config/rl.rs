@@ -23,7 +23,8 @@ pub struct RlConfig {
     pub decay: Decay,
     /// Number of batches; 0 stops after the warm start.
     pub steps: u64,
-    /// Generated tokens, reference rollouts included; the step that exceeds them is the last. 0 sets no limit.
+    /// Generated tokens, reference rollouts included; the step that exceeds them is the last. 0 sets no
+    /// limit.
     pub max_tokens: u64,
     /// Rollouts per batch.
     pub batch_episodes: usize,
@@ -37,8 +38,8 @@ pub struct RlConfig {
     pub demonstration_share: f64,
     /// Tokens of one forward and backward pass. Changes memory and speed; changes results only by rounding.
     pub micro_batch_tokens: usize,
-    /// Whether a pass keeps only the input of each layer and computes the rest again for the gradient: less memory, a
-    /// third more time, the same bits.
+    /// Whether a pass keeps only the input of each layer and computes the rest again for the gradient: less
+    /// memory, a third more time, the same bits.
     pub recompute: bool,
     /// Sampling temperature of rollouts.
     pub temperature: f64,
@@ -63,8 +64,8 @@ impl RlConfig {
 pub enum RlMode {
     /// Whole episodes with the shop's reward.
     MultiTurn,
-    /// One completion at a step of a demonstration, with the Shop-R1 reward against the demonstrated action. Settings
-    /// that count episodes then count completions.
+    /// One completion at a step of a demonstration, with the Shop-R1 reward against the demonstrated action.
+    /// Settings that count episodes then count completions.
     SingleStep,
 }
 

@@ -1,7 +1,7 @@
-//! The sections of a configuration and their defaults, in the order of the file; those of learning are in `learning`.
+//! The sections of a configuration and their defaults, in the order of the file; those of RL are in `rl`.
 //!
-//! A new key is a field here, its default below, and a commented line in `configs/tiny.toml`; nothing else names
-//! keys. No ranges here: those are in `validate`.
+//! A new key is a field here, its default below, and a commented line in `configs/tiny.toml`; nothing else
+//! names keys. No ranges here: those are in `validate`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,15 +20,17 @@ pub struct CatalogConfig {
     pub size: CatalogSize,
     /// Which of the source's goals to use.
     pub goals: GoalsChoice,
-    /// By which rule goals are parted into those to train on and those to measure on.
+    /// The rule that splits goals into training, validation and test goals.
     pub split_rule: SplitRule,
-    /// Whether malformed records are dropped and counted, where otherwise the first one is refused.
+    /// Whether malformed records are skipped and counted; else the first one is an error.
     pub skip_bad: bool,
-    /// Generated shops whose goals are added to the training goals; none of their products is in the test shop.
+    /// Generated shops whose goals are added to the training goals; none of their products is in the test
+    /// shop.
     pub auxiliary_shops: usize,
     /// Products in each auxiliary shop.
     pub auxiliary_products: usize,
-    /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no key.
+    /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no
+    /// key.
     #[serde(skip)]
     pub index_cache: Option<PathBuf>,
 }
@@ -86,18 +88,18 @@ pub enum GoalsChoice {
     Synthetic,
 }
 
-/// `[model]`: a Qwen2 of this shape, field names as in the Hugging Face configuration, or one that there is.
+/// `[model]`: a Qwen2 of this shape, field names as in the Hugging Face configuration, or an existing model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// A model folder, a run folder or a checkpoint to begin with, whose shape and vocabulary then hold; empty for
-    /// random weights of the shape below.
+    /// A model folder, a run folder or a checkpoint to begin with, whose shape and vocabulary then hold;
+    /// empty for random weights of the shape below.
     pub from: String,
-    /// Inner width of the adapters that learn in the place of all weights; 0 for none.
+    /// Rank of the adapters that are trained instead of all weights; 0 for none.
     pub lora_rank: usize,
-    /// Strength of the adapters, before it is divided by their width.
+    /// Scale of the adapters, before division by their rank.
     pub lora_alpha: f64,
-    /// The matrices that have one, by the end of their names.
+    /// The matrices with an adapter, by the end of their names.
     pub lora_targets: Vec<String>,
     /// Width of the residual stream.
     pub hidden_size: usize,
@@ -116,7 +118,7 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// What the model is before anything was learned.
+    /// Name of the model before training, for reports.
     pub fn first_name(&self) -> &'static str {
         if self.from.is_empty() { "random weights" } else { "as it came" }
     }
@@ -126,10 +128,10 @@ impl ModelConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptConfig {
-    /// The format of prompts and completions. Other than `plain`, which needs a vocabulary made for it, they are chats in
-    /// the template of `model.from`.
+    /// The format of prompts and completions. `compact` needs a vocabulary made for it; the others use
+    /// the chat template of `model.from`.
     pub format: PromptFormat,
-    /// Products of a results page that the model is shown; the page itself lists ten.
+    /// Products of a results page in a prompt; the page itself lists ten.
     pub results_shown: usize,
     /// Tokens of a whole episode, prompt and completions; an episode that would exceed it is truncated.
     pub max_context: usize,
@@ -141,7 +143,7 @@ pub struct PromptConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmStartConfig {
-    /// Optimizer steps of reading copy_tasks, before anything is demonstrated.
+    /// Optimizer steps of copy tasks, before the demonstrations.
     pub copy_task_steps: u64,
     /// Optimizer steps of cloning.
     pub steps: u64,
@@ -153,39 +155,39 @@ pub struct WarmStartConfig {
     pub warmup_steps: u64,
     /// How the learning rate ends.
     pub decay: Decay,
-    /// Share of demonstrations that think in writing before they choose, in 0..=1.
+    /// Share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,
-    /// Share of those for which a goal is looked for whose episode refuses a candidate by its title, in 0..=1. Single steps are
-    /// cloned as they come.
+    /// Share of the thinking expert's episodes for which a goal is searched whose episode rejects a candidate
+    /// by its title, in 0..=1. Not used for single steps.
     pub rejection_share: f64,
-    /// How the weights move.
+    /// The optimizer.
     pub optimizer: Method,
 }
 
 impl WarmStartConfig {
-    /// Optimizer steps of both kinds; 0 leaves the model as it came.
+    /// Optimizer steps of copy tasks and cloning; 0 leaves the model unchanged.
     pub fn all_steps(&self) -> u64 {
         self.copy_task_steps + self.steps
     }
 }
 
-/// How weights move, given their gradient.
+/// An optimizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// All of them by AdamW.
+    /// AdamW for all weights.
     Adamw,
-    /// Matrices between hidden layers by Muon, the rest by AdamW.
+    /// Muon for matrices between hidden layers, AdamW for the rest.
     Muon,
 }
 
-/// How a learning rate goes on after its warm-up.
+/// The schedule of a learning rate after its warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decay {
-    /// It stays.
+    /// Constant.
     None,
-    /// It falls in a straight line and would be 0 at the step after the last.
+    /// Linear decay to 0 at the step after the last.
     Linear,
 }
 
@@ -201,7 +203,8 @@ pub struct OptimizerConfig {
     pub weight_decay: f64,
     /// Global gradient norm above which gradients are scaled down; 0 turns clipping off.
     pub grad_clip: f64,
-    /// The quantile of all norms so far that takes the place of `grad_clip` once there are some; 0 keeps it fixed.
+    /// Quantile of all gradient norms so far that replaces `grad_clip` after the first ones; 0 keeps
+    /// `grad_clip`.
     pub grad_clip_quantile: f64,
 }
 

@@ -10,8 +10,8 @@ use webshop_evaluation::next_action::RewardConfig;
 pub struct ShopR1Config {
     /// The reward of a completion in training.
     pub score: StepScore,
-    /// Factor on that reward: 1/1001.1 for losses with V*, which exponentiates rewards. Losses that divide by the standard
-    /// deviation of a group do not depend on it.
+    /// Factor on that reward: 1/1001.1 for losses with V*, which exponentiates rewards. Losses that divide by
+    /// the standard deviation of a group do not depend on it.
     pub reward_scale: f64,
     /// File of examples to clone and train on; empty for demonstrations of the training goals.
     pub data: String,
@@ -41,7 +41,8 @@ pub enum StepScore {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mix {
-    /// Every step of a demonstrated episode equally likely, with the share `terminate_share` of terminate examples.
+    /// Every step of a demonstrated episode equally likely, with the share `terminate_share` of terminate
+    /// examples.
     Natural,
     /// As in the paper's test set, as far as it can be inferred: 690 clicks, 677 searches, 512 terminate.
     Paper,

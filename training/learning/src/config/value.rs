@@ -16,9 +16,11 @@ pub struct ValueConfig {
     pub adaptive: bool,
     /// Number of training goals used for reinforcement learning.
     pub goals: usize,
-    /// Share of these goals that is kept, above 0 to 1: those whose reference rewards have the largest spread.
+    /// Share of these goals that is kept, above 0 to 1: those whose reference rewards have the largest
+    /// spread.
     pub keep_spread: f64,
-    /// RL steps after which the policy becomes the reference and V* is estimated again; 0 keeps the first reference.
+    /// RL steps after which the policy becomes the reference and V* is estimated again; 0 keeps the first
+    /// reference.
     pub refresh: u64,
     /// Whether an advantage belongs to an episode or to the turns between states.
     pub credit: Credit,
@@ -45,7 +47,8 @@ pub enum Credit {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurriculumConfig {
-    /// Products in every auxiliary shop, one entry per stage; the evaluated shop is not trained on. Empty: all products.
+    /// Products in every auxiliary shop, one entry per stage; the evaluated shop is not trained on. Empty:
+    /// all products.
     pub sizes: Vec<usize>,
     /// Largest number of attributes and options of a goal, one entry per stage. Empty: all goals.
     pub requirements: Vec<usize>,

@@ -1,7 +1,8 @@
 //! Memory of a run on the CPU, before it starts. GPU memory is not counted.
 //!
-//! [`estimate_memory`] opens what the run would open and counts the bytes of its peaks ([`MemoryNeed`]), assuming episodes
-//! as long as demonstrations. It writes nothing, changes no weight, and says nothing about time.
+//! [`estimate_memory`] opens what the run would open and counts the bytes of its peaks ([`MemoryNeed`]),
+//! assuming episodes as long as demonstrations. It writes nothing, changes no weight, and says nothing about
+//! time.
 
 mod need;
 mod system;
@@ -46,7 +47,8 @@ impl MemoryEstimate {
     }
 }
 
-/// Estimates the memory of the run of `config` on this machine. Refuses single-step mode, whose prompts are not episodes.
+/// Estimates the memory of the run of `config` on this machine. Refuses single-step mode, whose prompts are
+/// not episodes.
 pub fn estimate_memory(config: &Config) -> Result<MemoryEstimate> {
     if config.rl.mode == RlMode::SingleStep {
         let problem = "must be `multi_turn` here: the memory of single steps is not estimated".into();

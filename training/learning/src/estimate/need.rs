@@ -25,8 +25,8 @@ pub struct MemoryNeed {
     pub gradients: u64,
     /// What passes keep for the gradient, side by side where the model is small.
     pub activations: u64,
-    /// Of gradients and activations, what the allocator does not give back between passes, so that rollouts find it
-    /// taken: all of it where the model is small and so its blocks are.
+    /// Of gradients and activations, what the allocator does not give back between passes, so that rollouts
+    /// find it taken: all of it where the model is small and so its blocks are.
     pub kept: u64,
     /// The weights as they are packed to generate.
     pub decoder: u64,

@@ -90,20 +90,20 @@ pub fn loss_gradient(
     Scoring { sampler, limit_tokens }: Scoring,
 ) -> Result<Option<(Gradients, UpdateStatistics)>> {
     let pairs = batch.iter().zip(targets).filter(|(_, target)| target.is_taught());
-    let (taught, of_taught): (Vec<Trajectory>, Vec<Target>) =
+    let (trained, of_trained): (Vec<Trajectory>, Vec<Target>) =
         pairs.map(|(trajectory, target)| (trajectory.clone(), target.clone())).unzip();
-    if taught.is_empty() {
+    if trained.is_empty() {
         return Ok(None);
     }
     let packed = match policy {
-        Network::Cpu(_) => MicroBatch::pack_sharing(&taught, limit_tokens),
-        Network::Device(_) => MicroBatch::pack(&taught, limit_tokens),
+        Network::Cpu(_) => MicroBatch::pack_sharing(&trained, limit_tokens),
+        Network::Device(_) => MicroBatch::pack(&trained, limit_tokens),
     };
     let (gradients, sums) = accumulate(policy, &packed, sampler, |micro, stats| {
         let scored = reference.score(micro, sampler)?;
         let reference = scored.log_prob.detach();
-        let of_members: Vec<_> = micro.members.iter().map(|&member| of_taught[member].clone()).collect();
-        let behaviour = micro.members.iter().flat_map(|&member| &taught[member].behaviour_log_probs);
+        let of_members: Vec<_> = micro.members.iter().map(|&member| of_trained[member].clone()).collect();
+        let behaviour = micro.members.iter().flat_map(|&member| &trained[member].behaviour_log_probs);
         let behaviour: Vec<f32> = behaviour.copied().collect();
         let behaviour = Tensor::from_vec(behaviour, micro.targets.len(), reference.device())?;
         let log_probs = LogProbs { policy: stats.log_prob.clone(), reference, behaviour };
@@ -112,11 +112,11 @@ pub fn loss_gradient(
         let sums = Sums { outside, ..measure(&term, &log_probs)? };
         Ok((term.value, sums))
     })?;
-    let n_tokens: usize = taught.iter().map(Trajectory::n_sampled).sum();
+    let n_tokens: usize = trained.iter().map(Trajectory::n_sampled).sum();
     let total = |field: fn(&Sums) -> f64| sums.iter().map(field).sum::<f64>();
     let terms = UpdateStatistics {
         loss: total(|sums| sums.loss),
-        kl: total(|sums| sums.kl) / taught.len() as f64,
+        kl: total(|sums| sums.kl) / trained.len() as f64,
         kl_k3: total(|sums| sums.k3) / n_tokens as f64,
         clipfrac: total(|sums| sums.clipped) / n_tokens as f64,
         log_prob_gap: sums.iter().map(|sums| sums.gap_max).fold(0.0, f64::max),
@@ -199,9 +199,9 @@ mod tests {
     #[test]
     fn a_step_is_the_same_on_both_backends() {
         let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
-        let learners: [&dyn Loss; 2] =
+        let loss_fns: [&dyn Loss; 2] =
             [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl, min_std: 0.0 }];
-        for loss_fn in learners {
+        for loss_fn in loss_fns {
             let (ours, our_norm, our_weights) = step(KernelChoice::Reference, loss_fn);
             let (theirs, their_norm, their_weights) = step(KernelChoice::Custom, loss_fn);
             // Log-probabilities of a few nats are accurate to 1e-6; sums of them to a relative error of 1e-4.

@@ -1,22 +1,24 @@
-//! The run as TensorBoard reads it: an events file that grows by a step at a time.
+//! The TensorBoard events file of a run, appended step by step.
 //!
-//! The file is a row of records, each framed as TensorFlow's `TFRecord` (`tensorflow/core/lib/io/record_writer.cc`):
+//! The file is a sequence of records, each framed as TensorFlow's `TFRecord`
+//! (`tensorflow/core/lib/io/record_writer.cc`):
 //!
 //! ```text
 //! u64 length | u32 masked crc of the length | payload | u32 masked crc of the payload       little endian
 //! masked crc = rotate_right(crc32c, 15) + 0xa282ead8
 //! ```
 //!
-//! A payload is a protocol buffer `Event` (`tensorflow/core/util/event.proto`), of which these fields are written:
+//! A payload is a protocol buffer `Event` (`tensorflow/core/util/event.proto`), of which these fields are
+//! written:
 //!
 //! ```text
 //! Event { 1: double wall_time, 2: int64 step, 3: string file_version, 5: Summary }
 //! Summary { repeated 1: Value { 1: string tag, 2: float simple_value } }
 //! ```
 //!
-//! The wall time of a step is when the run was begun, kept in the first event, plus the seconds the run has taken: pauses
-//! between a stop and a resumption do not show. It is the only clock in the file, and nothing that is compared byte by
-//! byte reads it. Images, histograms and texts are not written.
+//! The wall time of a step is the start time of the run, which is the wall time of the first event, plus the
+//! seconds the run has taken; pauses between a stop and a resumption are not included. No file that is
+//! compared byte by byte contains it. Images, histograms and texts are not written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -25,28 +27,28 @@ use std::path::{Path, PathBuf};
 use crate::error::{Result, TrainingError};
 use crate::run::clock::unix_seconds;
 
-/// Its name in the run folder; TensorBoard looks for `tfevents`.
+/// File name in the run folder; TensorBoard looks for `tfevents`.
 pub(super) const EVENTS: &str = "events.out.tfevents.webshop";
-/// What the first event of every file says.
+/// The file version in the first event of every file.
 const FILE_VERSION: &str = "brain.Event:2";
 /// Bytes before the payload of the first event.
 const FRAME_HEAD: usize = 12;
 
-/// A file of events that is written at its end.
+/// An events file, open for appending.
 #[derive(Debug)]
 pub(super) struct EventsFile {
     path: PathBuf,
     file: File,
     length: u64,
-    /// Unix time at which the run was begun.
+    /// Unix time at which the run started.
     begun: f64,
 }
 
 impl EventsFile {
-    /// Begins the events of the run in `folder`, or continues them after their first `keep` bytes: what lies beyond
-    /// belongs to steps that will be taken again.
+    /// Creates the events file of the run in `folder`, or continues it after its first `keep` bytes; the rest
+    /// belongs to steps that will be repeated and is removed.
     ///
-    /// Fails if there is less.
+    /// Fails if the file is shorter than `keep`.
     pub(super) fn open(folder: &Path, keep: u64) -> Result<Self> {
         let path = folder.join(EVENTS);
         let mut options = OpenOptions::new();
@@ -77,17 +79,17 @@ impl EventsFile {
         Ok(events)
     }
 
-    /// Appends the values of a step that was over `seconds` after the run was begun.
+    /// Appends the values of a step that ended `seconds` after the start of the run.
     pub(super) fn step(&mut self, step: u64, seconds: f64, values: &[(String, f64)]) -> Result<()> {
         self.append(&scalar_event(self.begun + seconds, step, values))
     }
 
-    /// How many bytes were written.
+    /// Number of bytes written.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Makes all of them durable.
+    /// Flushes the file to the disk.
     pub(super) fn sync(&self) -> Result<()> {
         self.file.sync_all().map_err(|e| TrainingError::io("write", &self.path, e))
     }
@@ -99,7 +101,7 @@ impl EventsFile {
     }
 }
 
-/// The event every file begins with.
+/// The first event of every file.
 fn version_event(wall_time: f64) -> Vec<u8> {
     let mut event = Vec::new();
     put_double(&mut event, 1, wall_time);
@@ -173,7 +175,7 @@ fn masked_crc(bytes: &[u8]) -> u32 {
 
 /// Castagnoli's CRC, bit by bit; a step has some hundred bytes.
 fn crc32c(bytes: &[u8]) -> u32 {
-    /// Its polynomial with the bits reversed.
+    /// The polynomial with reversed bits.
     const POLYNOMIAL: u32 = 0x82f6_3b78;
     let bit = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ POLYNOMIAL } else { crc >> 1 };
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), bit))
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_on_after_what_was_kept() {
+    fn a_file_continues_after_the_kept_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let read = || std::fs::read(folder.path().join(EVENTS)).unwrap();
         let value = |number: f64| [("a".to_string(), number)];
@@ -222,7 +224,7 @@ mod tests {
         events.step(2, 2.0, &value(2.0)).unwrap();
         let whole = read();
         assert_eq!(events.length(), whole.len() as u64);
-        // Taken again, the second step has the bytes it had, its time included.
+        // Repeated after a resumption, the second step has the same bytes, its time included.
         let mut events = EventsFile::open(folder.path(), kept).unwrap();
         events.step(2, 2.0, &value(2.0)).unwrap();
         assert_eq!(read(), whole);

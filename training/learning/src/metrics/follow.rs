@@ -1,4 +1,4 @@
-//! Records of a run that is still being made, as they come.
+//! Reads the records of a run in progress.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -13,19 +13,19 @@ use crate::metrics::writer::METRICS_JSONL;
 pub struct Follower {
     path: PathBuf,
     split: String,
-    /// Bytes of whole lines that were read.
+    /// Number of bytes of whole lines read so far.
     offset: u64,
     records: Vec<Record>,
 }
 
 impl Follower {
-    /// Of the run in `folder`, which is evaluated on `split`. Nothing is read yet.
+    /// Follows the run in `folder`, which is evaluated on `split`. Reads nothing yet.
     pub fn new(folder: &Path, split: &str) -> Self {
         Self { path: folder.join(METRICS_JSONL), split: split.into(), offset: 0, records: Vec::new() }
     }
 
-    /// Reads what was added since, or all anew if lines were taken back. A run without a file has no records yet; a line
-    /// without its end is read when it has one.
+    /// Reads the lines added since the last call, or all of them again if the file became shorter. A run
+    /// without a file has no records yet; an incomplete line is read when it is complete.
     pub fn update(&mut self) -> Result<()> {
         let failed = |e| TrainingError::io("read", &self.path, e);
         let mut file = match File::open(&self.path) {
@@ -49,7 +49,7 @@ impl Follower {
         Ok(())
     }
 
-    /// All that was read, in the order it was recorded.
+    /// All records read so far, in the order of the file.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -63,7 +63,7 @@ mod tests {
     use crate::metrics::Metric;
 
     #[test]
-    fn lines_are_read_as_they_come_and_again_when_they_were_taken_back() {
+    fn added_lines_are_read_and_a_shortened_file_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let mut follower = Follower::new(folder.path(), "test");
         let losses = |follower: &mut Follower| -> Vec<f64> {

@@ -1,13 +1,13 @@
-//! One record a step: what was measured, in files that a program can read and that resume exactly.
+//! Metrics of a run: one record per step, in files that a resumed run continues exactly.
 //!
-//! A [`Record`] is a step with its measured [`Metric`]s; a [`MetricsWriter`] appends it to `metrics.jsonl` (one object a
-//! line, absent metrics absent) and `metrics.csv` (one column for each metric, absent ones empty). Numbers are printed
-//! with the fewest digits that read back to the same bits, and no clock is in them: equal seeds give equal bytes. How
-//! long things took goes to `timings.jsonl`, as [`Timing`]s. An events file repeats both for TensorBoard, and its clock
-//! makes it one that is compared with none.
+//! A [`Record`] is a step with its measured [`Metric`]s. A [`MetricsWriter`] appends it to `metrics.jsonl`
+//! (one object per line, without the metrics that were not measured) and `metrics.csv` (one column per
+//! metric, empty if not measured). Numbers are printed with the fewest digits that read back to the same
+//! bits, and contain no clock: equal seeds give equal bytes. Durations go to `timings.jsonl`, as [`Timing`]s.
+//! An events file repeats both for TensorBoard; it contains a clock, so its bytes differ between runs.
 //!
-//! Every metric is defined once, as a variant of [`Metric`]; `writer` holds the files, `events` writes the one for
-//! TensorBoard, `follow` reads along while they grow. Nothing is averaged or smoothed here.
+//! Every metric is defined once, as a variant of [`Metric`]. `writer` writes the files, `events` the one for
+//! TensorBoard, `follow` reads the records of a run in progress. Nothing is averaged or smoothed here.
 
 mod events;
 mod follow;
@@ -24,22 +24,22 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
-        /// Everything that is ever recorded. Rates are shares of 0 to 1.
+        /// All metrics. Rates are shares, 0 to 1.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Metric {
             $($(#[doc = $doc])+ $variant,)+
         }
 
         impl Metric {
-            /// All of them, in the order of the columns.
+            /// All metrics, in the order of the columns.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The tag under which it is recorded.
+            /// The tag in the files.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What it means, in one line.
+            /// A description in one line.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),+),)+ }
             }
@@ -56,41 +56,44 @@ metrics! {
     RolloutEpisodeLen = "rollout/episode_len",
     /// Share of the step's actions that the page offered.
     RolloutValidActionRate = "rollout/valid_action_rate",
-    /// Share of the step's completions that did not have the form their prompt format asks for.
+    /// Share of the step's completions that are malformed in their prompt format.
     RolloutMalformedRate = "rollout/malformed_rate",
-    /// Mean over episodes of what malformed completions took off the reward that was learned from; no part of the scores.
+    /// Mean over episodes of the penalty for malformed completions, subtracted from the training reward; not
+    /// part of any score.
     RolloutMalformedPenalty = "rollout/malformed_penalty",
-    /// Mean number of tokens the model wrote in an episode.
+    /// Mean number of generated tokens per episode.
     RolloutTokens = "rollout/tokens",
-    /// Stage of the curriculum, from 0, where there is one.
+    /// Stage of the curriculum, from 0, if there is one.
     RolloutStage = "rollout/stage",
-    /// Tokens the model has written for learning so far, those of reference rollouts included.
+    /// Tokens generated for training so far, those of reference rollouts included.
     RolloutTokensTotal = "rollout/tokens_total",
-    /// Share of the step's episodes in which the model wrote down a thought.
+    /// Share of the step's episodes in which the model wrote a thought.
     RolloutThinkingRate = "rollout/thinking_rate",
-    /// Mean factor for the kind of product bought in the step's episodes; nothing bought counts 0 here and in the next three.
+    /// Mean product-type factor of the step's episodes; an episode without a purchase counts 0 here and in
+    /// the next three.
     RolloutRewardType = "rollout/reward_type",
-    /// Mean share of the wanted attributes that the product has.
+    /// Mean share of the required attributes that the bought product has.
     RolloutRewardAttributes = "rollout/reward_attributes",
-    /// Mean share of the wanted options that were chosen.
+    /// Mean share of the required options that were chosen.
     RolloutRewardOptions = "rollout/reward_options",
-    /// Share of the step's episodes that bought at a price in reach.
+    /// Share of the step's episodes that bought within the price limit.
     RolloutRewardPrice = "rollout/reward_price",
-    /// Mean hierarchical reward of the step's completions, where single steps are practised; here and in the next three.
+    /// Mean hierarchical reward of the step's completions, in single-step mode; here and in the next three.
     RolloutReward = "rollout/reward",
-    /// Share of the completions that do what was really done, queries by ROUGE-L over .75.
+    /// Share of completions with the ground-truth action, queries at a ROUGE-L over .75.
     RolloutExactAction = "rollout/exact_action",
-    /// Share of the completions of the type of what was really done.
+    /// Share of completions with the ground-truth action type.
     RolloutTypeAccuracy = "rollout/type_accuracy",
-    /// Steps that were left out: of goals without a demonstration, or with prompts that leave no room for a completion.
+    /// Examples left out: goals without a demonstration, or prompts that leave no room for a completion.
     RolloutDroppedSteps = "rollout/dropped_steps",
-    /// The loss whose gradient was stepped along, before clipping.
+    /// The loss whose gradient was applied, before clipping.
     TrainLoss = "train/loss",
-    /// k1: mean over episodes of Σₜ (log π − log π_ref), in nats an episode; its expectation is the KL to the reference.
+    /// k1: mean over episodes of Σₜ (log π − log π_ref), in nats per episode; its expectation is the KL to
+    /// the reference.
     TrainApproxKl = "train/approx_kl",
-    /// k3: mean over tokens of exp(−d) − 1 + d with d = log π − log π_ref; never negative, in nats a token.
+    /// k3: mean over tokens of exp(−d) − 1 + d with d = log π − log π_ref; never negative, in nats per token.
     TrainKlK3 = "train/kl_k3",
-    /// Mean entropy of the sampling distribution over the tokens written, in nats.
+    /// Mean entropy of the sampling distribution over generated tokens, in nats.
     TrainEntropy = "train/entropy",
     /// Global gradient norm before clipping.
     TrainGradNorm = "train/grad_norm",
@@ -100,41 +103,43 @@ metrics! {
     TrainAdvStd = "train/adv_std",
     /// (Σw)²/Σw² of the episodes' weights.
     TrainEffectiveSamples = "train/effective_samples",
-    /// Share of the tokens learned from whose gradient a clip took.
+    /// Share of trained tokens whose gradient is 0 because of the clip.
     TrainClipfrac = "train/clipfrac",
-    /// Mean over groups of the standard deviation of their rewards; of groups of two or more.
+    /// Mean over groups of two or more episodes of the standard deviation of their rewards.
     TrainGroupSpread = "train/group_spread",
-    /// Largest |log π at training − log π at sampling| of a token: two computations of one number.
+    /// Largest difference of a token's log-probability between training and sampling, in nats.
     TrainLogProbGap = "train/log_prob_gap",
     /// Mean of those differences.
     TrainLogProbGapMean = "train/log_prob_gap_mean",
-    /// Share of tokens that the nucleus left out in training and that were counted in: rounding, where episodes are new.
+    /// Share of tokens outside the nucleus in training, which are trained on all the same; with new episodes
+    /// only by rounding.
     TrainOutsideNucleus = "train/outside_nucleus",
-    /// Share of tokens that the reference's nucleus leaves out and that were counted in.
+    /// Share of tokens outside the reference's nucleus, which are trained on all the same.
     TrainOutsideReference = "train/outside_reference",
     /// Learning rate of the step.
     TrainLr = "train/lr",
-    /// Steps so far that were skipped because all rewards said the same.
+    /// Steps so far that were skipped because the rewards had no signal.
     TrainSkippedNoSignal = "train/skipped_no_signal",
-    /// Steps so far that were refused because a gradient was not a number.
+    /// Steps so far that were skipped because a gradient was not finite.
     TrainSkippedNonFinite = "train/skipped_non_finite",
-    /// Share of demonstrated tokens that the model would have chosen.
+    /// Share of demonstrated tokens that are the model's most likely ones.
     TrainTokenAccuracy = "train/token_accuracy",
     /// Share of the step's goals whose V* was known before.
     ValueHitRate = "value/hit_rate",
-    /// Share of the states that the step's episodes came to, their first and last pages left out, whose V* was known before.
+    /// Share of the states that the step's episodes reached, first and last pages excluded, whose V* was
+    /// known before.
     ValueStateHitRate = "value/state_hit_rate",
-    /// Tokens the reference has written so far in episodes that were forked from states.
+    /// Tokens that the reference has generated so far in episodes forked from states.
     ValueForkTokens = "value/fork_tokens",
-    /// Tokens of the beginnings of these episodes, which were not written again; from the door, they would have been.
+    /// Tokens of the shared prefixes of these episodes, which were not generated again.
     ValueForkTokensShared = "value/fork_tokens_shared",
     /// RL steps since the reference was the policy.
     ValueAge = "value/age",
-    /// Mean V* over the goals that were trained on so far.
+    /// Mean V* over the goals trained on so far.
     ValueMean = "value/mean",
     /// Share of those goals none of whose reference episodes succeeded.
     ValueShareWithoutSuccess = "value/share_without_success",
-    /// Mean jackknife bias of V*, negative where it is too low.
+    /// Mean jackknife bias of V*; negative if V* is too low.
     ValueBias = "value/bias",
     /// Share of held-out episodes with reward exactly 1.
     EvalSuccessRate = "eval/{split}/success_rate",
@@ -152,25 +157,27 @@ metrics! {
     EvalEpisodeLen = "eval/{split}/episode_len",
     /// Share of held-out actions that the page offered.
     EvalValidActionRate = "eval/{split}/valid_action_rate",
-    /// Share of held-out episodes in which the model wrote down a thought.
+    /// Share of held-out episodes in which the model wrote a thought.
     EvalThinkingRate = "eval/{split}/thinking_rate",
-    /// Mean number of tokens the model wrote in a held-out episode.
+    /// Mean number of generated tokens per held-out episode.
     EvalTokens = "eval/{split}/tokens",
-    /// k1 on held-out episodes: how far the policy has come from the first reference, in nats an episode; not of greedy episodes.
+    /// k1 estimate of the KL to the first reference on held-out episodes, in nats per episode; absent for
+    /// greedy evaluation.
     EvalKl = "eval/{split}/kl",
-    /// Mean entropy of the sampling distribution over the tokens of held-out episodes, in nats.
+    /// Mean entropy of the sampling distribution over generated tokens of held-out episodes, in nats.
     EvalEntropy = "eval/{split}/entropy",
-    /// Mean hierarchical reward of completions at held-out steps of demonstrations; here and in the next five.
+    /// Mean hierarchical reward of completions at held-out steps of demonstrations; here and in the next
+    /// five.
     EvalReward = "eval/{split}/reward",
-    /// Share of the completions that do what was really done, queries by ROUGE-L over .75.
+    /// Share of completions with the ground-truth action, queries at a ROUGE-L over .75.
     EvalExactAction = "eval/{split}/exact_action",
-    /// Share of the completions of the type of what was really done.
+    /// Share of completions with the ground-truth action type.
     EvalTypeAccuracy = "eval/{split}/type_accuracy",
-    /// Mean F1 of the types.
+    /// Mean F1 over the action types.
     EvalMacroF1 = "eval/{split}/macro_f1",
-    /// Mean F1 of the types by how frequent they are.
+    /// Mean F1 over the action types, weighted by frequency.
     EvalWeightedF1 = "eval/{split}/weighted_f1",
-    /// Share of the completions that could not be read.
+    /// Share of completions that could not be parsed.
     EvalInvalidRate = "eval/{split}/invalid_rate",
     /// As `rollout/reward_type`, of held-out episodes.
     EvalRewardType = "eval/{split}/reward_type",
@@ -182,9 +189,9 @@ metrics! {
     EvalRewardPrice = "eval/{split}/reward_price",
     /// Share of held-out episodes that ended without a purchase.
     EvalNeverBought = "eval/{split}/never_bought",
-    /// Share of held-out episodes that bought a product without the wanted attributes, or of another type.
+    /// Share of held-out episodes that bought a product without the required attributes, or of another type.
     EvalWrongProduct = "eval/{split}/wrong_product",
-    /// Share of held-out episodes that bought a right product with a wanted option not chosen.
+    /// Share of held-out episodes that bought a right product without a required option.
     EvalMissingOption = "eval/{split}/missing_option",
     /// Share of held-out episodes whose only fault was the price.
     EvalOverPrice = "eval/{split}/over_price",
@@ -197,13 +204,13 @@ impl Metric {
     }
 }
 
-/// Which part of a run a step belongs to.
+/// The phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Cloning of demonstrations.
     WarmStart,
-    /// Learning from own episodes.
+    /// Reinforcement learning.
     Learn,
 }
 
@@ -216,7 +223,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What was measured after a step.
+/// The measurements of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The part of the run.
@@ -232,8 +239,8 @@ impl Record {
         Self { phase, step, values: BTreeMap::new() }
     }
 
-    /// Adds a measurement, replacing an earlier one of the same metric. NaN and infinities are recorded as absent,
-    /// since JSON has no word for them.
+    /// Adds a measurement, replacing an earlier one of the same metric. NaN and infinities are recorded as
+    /// absent, since JSON cannot hold them.
     pub fn set(&mut self, metric: Metric, value: f64) -> &mut Self {
         if value.is_finite() {
             self.values.insert(metric, value);
@@ -269,7 +276,7 @@ impl Record {
         line
     }
 
-    /// Reads a line that [`Record::json`] made; unknown tags are passed over.
+    /// Reads a line of [`Record::json`]; unknown tags are ignored.
     fn parse(line: &str, split: &str) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Line {
@@ -289,25 +296,26 @@ impl Record {
     }
 }
 
-/// How long a step took. Wall-clock seconds live here and nowhere else.
+/// The duration of a step. Only this record and the events file contain wall-clock seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// The part of the run.
     pub phase: Phase,
     /// As in the [`Record`] it belongs to.
     pub step: u64,
-    /// Seconds since the run began, pauses between a stop and a resumption left out.
+    /// Seconds since the start of the run, without pauses between a stop and a resumption.
     pub seconds: f64,
-    /// Seconds of the step spent in named parts of it (`rollout`, `forks`, `train`).
+    /// Seconds of the parts of the step (`rollout`, `forks`, `train`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, f64>,
-    /// Speeds of the step (`gen_tok_per_s`, `train_tok_per_s`, `env_steps_per_s`), and its own seconds (`step_s`).
+    /// Speeds of the step (`gen_tok_per_s`, `train_tok_per_s`, `env_steps_per_s`) and its duration
+    /// (`step_s`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub perf: BTreeMap<String, f64>,
 }
 
 impl Timing {
-    /// A timing without parts and throughputs.
+    /// A timing without parts and speeds.
     pub fn new(phase: Phase, step: u64, seconds: f64) -> Self {
         Self { phase, step, seconds, parts: BTreeMap::new(), perf: BTreeMap::new() }
     }

@@ -1,4 +1,4 @@
-//! Figures into records: which number of a summary goes under which metric.
+//! Copies the numbers of summaries to the metrics of a record.
 
 use webshop_agent::Episode;
 
@@ -9,7 +9,7 @@ use crate::reward::malformed_turns;
 use webshop_evaluation::Summary;
 use webshop_evaluation::next_action::NextActionScores;
 
-/// The figures of the episodes a RL step is made from.
+/// Records the episodes of an RL step.
 pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
     record
         .set(Metric::RolloutSuccessRate, summary.success_rate)
@@ -28,7 +28,7 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
     }
 }
 
-/// Mean entropy over the tokens that were sampled, nats.
+/// Mean entropy over the sampled tokens, nats.
 pub fn mean_entropy(trajectories: &[Trajectory]) -> f64 {
     let n_tokens: usize = trajectories.iter().map(Trajectory::n_sampled).sum();
     let entropy: f64 =
@@ -36,7 +36,7 @@ pub fn mean_entropy(trajectories: &[Trajectory]) -> f64 {
     entropy / n_tokens.max(1) as f64
 }
 
-/// What malformed completions of a RL step came to, at `penalty` each.
+/// Records the rate of malformed completions of an RL step and their penalty, at `penalty` each.
 pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64) {
     let malformed: usize = episodes.iter().map(malformed_turns).sum();
     let n_turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
@@ -45,7 +45,7 @@ pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64)
         .set(Metric::RolloutMalformedPenalty, penalty * malformed as f64 / episodes.len().max(1) as f64);
 }
 
-/// What was measured while learning from them.
+/// Records the statistics of an update.
 pub fn record_update(record: &mut Record, terms: &UpdateStatistics) {
     record
         .set(Metric::TrainLoss, terms.loss)
@@ -61,7 +61,7 @@ pub fn record_update(record: &mut Record, terms: &UpdateStatistics) {
         .set(Metric::TrainEffectiveSamples, terms.targets.effective_samples);
 }
 
-/// The figures of a held-out evaluation.
+/// Records a held-out evaluation.
 pub fn record_evaluation(record: &mut Record, summary: &Summary) {
     let share = |count: usize| count as f64 / summary.episodes.max(1) as f64;
     record
@@ -88,7 +88,7 @@ pub fn record_evaluation(record: &mut Record, summary: &Summary) {
     }
 }
 
-/// The figures of completions at held-out steps.
+/// Records the scores of completions at held-out steps.
 pub fn record_next_action(record: &mut Record, scores: &NextActionScores, reward: f64) {
     record
         .set(Metric::EvalReward, reward)

@@ -1,4 +1,4 @@
-//! The growing files of a run folder: written step by step, cut back on resume, read for the report.
+//! The metric files of a run folder: appended step by step, truncated on resume, read for the report.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
@@ -10,19 +10,19 @@ use crate::error::{Result, TrainingError};
 use crate::metrics::events::EventsFile;
 use crate::metrics::{Metric, Record, Timing};
 
-/// How much was recorded when a checkpoint was made; kept with it.
+/// Lengths of the metric files at a checkpoint; saved with it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetricsPosition {
     /// Lines of `metrics.jsonl`.
     pub records: u64,
     /// Lines of `timings.jsonl`.
     pub timings: u64,
-    /// Bytes of the events file; none in the checkpoints of earlier versions.
+    /// Bytes of the events file; absent in the checkpoints of earlier versions.
     #[serde(default)]
     pub events: u64,
 }
 
-/// Appends what was measured to the files of a run folder.
+/// Appends records to the files of a run folder.
 #[derive(Debug)]
 pub struct MetricsWriter {
     split: String,
@@ -33,18 +33,18 @@ pub struct MetricsWriter {
     events: EventsFile,
 }
 
-/// The file of records.
+/// The records as JSON Lines.
 pub(super) const METRICS_JSONL: &str = "metrics.jsonl";
-/// The same as a table.
+/// The records as a table.
 const METRICS_CSV: &str = "metrics.csv";
-/// The file of timings.
+/// The timings as JSON Lines.
 const TIMINGS_JSONL: &str = "timings.jsonl";
 
 impl MetricsWriter {
-    /// Begins the files of a run that is evaluated on `split`, or continues them at `position`: whatever was recorded
-    /// beyond it is cut off, because the steps it belongs to will be taken again.
+    /// Creates the files of a run that is evaluated on `split`, or continues them at `position`: later
+    /// records are removed, since their steps will be repeated.
     ///
-    /// Fails if less was recorded than `position` says.
+    /// Fails if a file is shorter than `position`.
     pub fn open(folder: &Path, split: &str, position: MetricsPosition) -> Result<Self> {
         let mut header = "step,phase".to_string();
         for metric in Metric::ALL {
@@ -66,7 +66,7 @@ impl MetricsWriter {
         Ok(writer)
     }
 
-    /// Appends a record and how long it took. They are in the files when this returns.
+    /// Appends a record and its timing. Both are in the files when this returns.
     pub fn write(&mut self, record: &Record, timing: &Timing) -> Result<()> {
         let seconds =
             serde_json::to_string(timing).map_err(|e| TrainingError::bad_file(&self.timings.path, e))?;
@@ -82,7 +82,7 @@ impl MetricsWriter {
         Ok(())
     }
 
-    /// Makes all records durable and says how many there are, to be kept with a checkpoint.
+    /// Flushes all files to the disk and returns their lengths, to be saved with a checkpoint.
     pub fn sync(&mut self) -> Result<MetricsPosition> {
         for file in [&self.jsonl, &self.csv, &self.timings] {
             file.file.sync_all().map_err(|e| TrainingError::io("write", &file.path, e))?;
@@ -92,12 +92,12 @@ impl MetricsWriter {
     }
 }
 
-/// All records of a run folder, in the order they were made; a line cut short at the end is passed over.
+/// All records of a run folder, in order; an incomplete last line is ignored.
 pub fn read_records(folder: &Path, split: &str) -> Result<Vec<Record>> {
     read_lines(&folder.join(METRICS_JSONL), |line| Record::parse(line, split))
 }
 
-/// All timings of a run folder, in the order they were made; a line cut short at the end is passed over.
+/// All timings of a run folder, in order; an incomplete last line is ignored.
 pub fn read_timings(folder: &Path) -> Result<Vec<Timing>> {
     read_lines(&folder.join(TIMINGS_JSONL), |line| serde_json::from_str(line))
 }
@@ -113,7 +113,7 @@ fn read_lines<T>(path: &Path, parse: impl Fn(&str) -> serde_json::Result<T>) -> 
         .collect()
 }
 
-/// A file that only grows, by whole lines.
+/// A file that is appended by whole lines.
 #[derive(Debug)]
 struct Appended {
     path: PathBuf,
@@ -121,7 +121,7 @@ struct Appended {
 }
 
 impl Appended {
-    /// Opens or makes the file and keeps its first `keep_lines` lines.
+    /// Opens or creates the file and keeps its first `keep_lines` lines.
     fn open(path: PathBuf, keep_lines: u64) -> Result<Self> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recorded_reads_back_equal() {
+    fn records_read_back_equal() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer =
             MetricsWriter::open(folder.path(), "validation", MetricsPosition::default()).unwrap();

@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn of_device(gradients: &Gradients) -> &Parameters {
-        let Gradients::Device(gradients) = gradients else { panic!("taken on the CPU's own engine") };
+        let Gradients::Device(gradients) = gradients else { panic!("a gradient of the cpu backend") };
         gradients
     }
 
@@ -308,6 +308,6 @@ mod tests {
             }
         }
         let error = of(&networks[0], 1).mix(0.5, &of(&networks[1], 1)).unwrap_err().to_string();
-        assert!(error.contains("different engines"), "{error}");
+        assert!(error.contains("different backends"), "{error}");
     }
 }

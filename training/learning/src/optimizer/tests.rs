@@ -79,7 +79,7 @@ fn another_model_is_refused() {
     let parameters = [parameter("a", &[1.0])];
     let mut adam = Optimizer::new(Method::Adamw, &config(0.0), &parameters);
     let error = adam.step(&[parameter("b", &[1.0])], &mut [vec![1.0]], at(0.1)).unwrap_err();
-    assert_eq!(error.to_string(), "parameter `b`: is in the place of the optimizer's `a`");
+    assert_eq!(error.to_string(), "parameter `b`: does not match parameter `a` of the optimizer");
     let error = adam.step(&parameters, &mut [vec![1.0, 2.0]], at(0.1)).unwrap_err();
     assert_eq!(error.to_string(), "parameter `a`: has 1 values and 2 gradients, the optimizer 1");
 }
@@ -112,7 +112,10 @@ fn muon_updates_matrices_and_adam_the_rest() {
     optimizer.step(&parameters, &mut [vec![3.0, 0.0, 0.0, 4.0], vec![2.0]], at(0.1)).unwrap();
     let moved = parameters[0].1.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     // Both directions by about lr · .2 · √2 = .028, whatever their gradients; Adam's first step is lr.
-    assert!(moved[0] < -0.019 && moved[0] > -0.035 && moved[3] < -0.019 && moved[3] > -0.035, "{moved:?}");
+    assert!(
+        moved[0] < -0.019 && moved[0] > -0.035 && moved[3] < -0.019 && moved[3] > -0.035,
+        "{moved:?}"
+    );
     near(values(&parameters[1])[0], -0.1);
 
     optimizer.save(&path).unwrap();

@@ -1,8 +1,8 @@
-//! Files that are whole or as they were.
+//! Atomic file writes.
 //!
-//! [`write_atomically`] writes beside the place and renames, so that a process killed at any instant leaves either the
-//! former content or all of the new. What a kill leaves behind has a name that begins with [`PARTIAL`] and is removed by
-//! whoever opens the folder next. Logs that grow by lines have their own rule in `metrics`.
+//! [`write_atomically`] writes a temporary file and renames it, so that a process killed at any instant
+//! leaves either the former or the new content. The names of temporary files begin with [`PARTIAL`]; they are
+//! removed when the folder is opened again. Log files are appended by lines instead, see `metrics`.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -12,10 +12,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Result, TrainingError};
 
-/// Begins the name of everything that is not complete yet.
+/// Prefix of the names of incomplete files and folders.
 pub(crate) const PARTIAL: &str = ".partial-";
 
-/// Writes `bytes` so that `path` holds either its former content or all of the new, whenever the process is stopped.
+/// Writes `bytes` so that `path` holds either its former content or all of the new, whenever the process is
+/// stopped.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let partial = path.with_file_name(format!("{PARTIAL}{name}"));
@@ -24,7 +25,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
         file.sync_all()
     });
     written.and_then(|()| fs::rename(&partial, path)).map_err(|e| {
-        // The first error is the one to tell.
+        // The first error is the one to return.
         let _ = fs::remove_file(&partial);
         TrainingError::io("write", path, e)
     })
@@ -37,13 +38,13 @@ pub fn write_json<S: Serialize>(path: &Path, value: &S) -> Result<()> {
     write_atomically(path, text.as_bytes())
 }
 
-/// Reads what [`write_json`] wrote; every float comes back to the bit.
+/// Reads the JSON that [`write_json`] wrote; floats read back to the same bits.
 pub fn read_json<S: DeserializeOwned>(path: &Path) -> Result<S> {
     let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
     serde_json::from_str(&text).map_err(|e| TrainingError::bad_file(path, e))
 }
 
-/// Removes what a killed process had begun to write directly in `folder`.
+/// Removes incomplete files and folders directly in `folder`.
 pub(crate) fn remove_partial(folder: &Path) -> Result<()> {
     let entries = fs::read_dir(folder).map_err(|e| TrainingError::io("read", folder, e))?;
     for entry in entries {
@@ -68,7 +69,7 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes a folder's files, in it and below, outlast a loss of power.
+/// Flushes all files in a folder and below to the disk.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     let entries = fs::read_dir(folder).map_err(|e| TrainingError::io("read", folder, e))?;
     for entry in entries {
@@ -81,7 +82,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     sync(folder)
 }
 
-/// Makes one file or folder outlast a loss of power.
+/// Flushes one file or folder to the disk.
 pub(crate) fn sync(path: &Path) -> Result<()> {
     File::open(path).and_then(|file| file.sync_all()).map_err(|e| TrainingError::io("write", path, e))
 }

@@ -1,9 +1,9 @@
 //! Copies a finished warm start to a new run folder.
 //!
-//! [`branch_run`] copies the folder of a warm start ([`crate::trainer::warm_up`]) with its last checkpoint under another
-//! configuration. Resumed, the copy goes on as a run of that configuration would have gone on from there: a warm start
-//! reads nothing of `[rl]` and `[value]`, so that the branch has the bytes of a run that was made alone. Which keys
-//! may differ is [`is_read_by_warm_start`]'s to say. It neither trains nor measures.
+//! [`branch_run`] copies the folder of a warm start ([`crate::trainer::warm_up`]) with its last checkpoint
+//! under another configuration. When resumed, the copy has the bytes of a run of that configuration from the
+//! start, since a warm start does not read `[rl]` and `[value]`. [`is_read_by_warm_start`] decides which keys
+//! may differ. Nothing is trained here.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::run::folder::{Link, RunFolder, set};
 const NOT_COPIED: [&str; 3] = [CONFIG, "summary.json", CHECKPOINTS];
 const CHECKPOINTS: &str = "checkpoints";
 
-/// Whether the warm start, or an evaluation during it, depends on the value of this full dotted key. Unknown keys count as
-/// read.
+/// Whether the warm start, or an evaluation during it, depends on the value of this full dotted key. Unknown
+/// keys count as read.
 pub fn is_read_by_warm_start(key: &str) -> bool {
     let (section, _) = key.split_once('.').unwrap_or((key, ""));
     match section {
@@ -39,8 +39,8 @@ pub fn warm_start_differences(one: &Config, other: &Config) -> Vec<KeyDifference
     one.differences(other).into_iter().filter(|found| is_read_by_warm_start(&found.key)).collect()
 }
 
-/// Creates the folder `root` of a run of `config` that continues after the finished warm start `from`. If the process is
-/// killed, there is the complete folder or none.
+/// Creates the folder `root` of a run of `config` that continues after the finished warm start `from`. If the
+/// process is killed, there is the complete folder or none.
 pub fn branch_run(from: &RunFolder, root: &Path, config: &Config) -> Result<RunFolder> {
     let Some(checkpoint) = from.last_checkpoint()? else {
         let problem = "its warm start is not finished".into();

@@ -1,14 +1,15 @@
-//! The one clock of the trainer. It is read for timings and reports, never for anything that learns.
+//! The one clock of the trainer. It is read for timings and reports; training does not depend on it.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Seconds since 1970, by the machine's clock; 0 if it stands before that.
+/// Unix time in seconds by the machine's clock; 0 if the clock is before 1970.
 #[expect(clippy::disallowed_methods, reason = "when a run was begun, in a file that is compared with none")]
 pub fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Seconds since the run began, pauses between a stop and a resumption left out, and what others spent for it counted in.
+/// Seconds since the start of the run, without pauses between a stop and a resumption, and with the seconds
+/// that other runs spent on values it reuses.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     before: f64,
@@ -22,7 +23,7 @@ impl Clock {
         Self { before: seconds, since: Instant::now() }
     }
 
-    /// Counts seconds in that another run spent for this one.
+    /// Adds seconds that another run spent on values that this one reuses.
     pub fn charge(&mut self, seconds: f64) {
         self.before += seconds;
     }

@@ -1,7 +1,7 @@
 //! The run folder, and states in it from which a run continues exactly.
 //!
-//! A [`RunFolder`] is created for a new run or opened to resume one; it is never reused silently. It knows the names of
-//! its files:
+//! A [`RunFolder`] is created for a new run or opened to resume one; it is never reused silently. It knows
+//! the names of its files:
 //!
 //! ```text
 //! config.toml  cmdline.txt  fingerprint.json  summary.json  value.json
@@ -12,9 +12,9 @@
 //! checkpoints/best           link to the checkpoint of the best evaluation, with `checkpoint.best`
 //! ```
 //!
-//! A checkpoint is written to a temporary folder and renamed when it is complete; then `last` is replaced by a rename. If
-//! the process is killed at any instant, the folder holds only complete checkpoints, and `last` names one. The contents
-//! of a checkpoint are up to its writer; nothing here knows a model.
+//! A checkpoint is written to a temporary folder and renamed when it is complete; then `last` is replaced by
+//! a rename. If the process is killed at any instant, the folder holds only complete checkpoints, and `last`
+//! names one. The contents of a checkpoint are up to its writer; nothing here knows a model.
 
 pub(crate) use crate::run::checkpoint::names::{Link, set};
 pub use crate::run::checkpoint::names::{find_checkpoint, step_name};
@@ -72,7 +72,8 @@ impl RunFolder {
         }
     }
 
-    /// Opens the folder of a run to resume it, and reads its configuration. Removes the remains of interrupted writes.
+    /// Opens the folder of a run to resume it, and reads its configuration. Removes the remains of
+    /// interrupted writes.
     pub fn resume(root: &Path) -> Result<(Self, Config)> {
         let (run, config) = Self::open(root)?;
         run.create_folders()?;

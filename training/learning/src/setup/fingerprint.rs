@@ -26,7 +26,8 @@ pub struct Fingerprint {
     /// Digest of the frozen weights below an adapter; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub base: String,
-    /// Device, dtype and kernels ([`Compute::kind`](webshop_lm::device::Compute::kind)); empty for the cpu backend.
+    /// Device, dtype and kernels ([`Compute::kind`](webshop_lm::device::Compute::kind)); empty for the cpu
+    /// backend.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub compute: String,
     /// Digest of the examples of `shop_r1.data`; empty without a file.

@@ -9,7 +9,8 @@ use crate::config::{Config, ModelConfig};
 /// Episodes in parallel on the CPU; a wider batch keeps matrix products busy.
 pub(crate) const LANES: usize = 128;
 
-/// Number of episodes in parallel whose contexts of `max_context` tokens fit into `bytes`, from 1 to [`LANES`].
+/// Number of episodes in parallel whose contexts of `max_context` tokens fit into `bytes`, from 1 to
+/// [`LANES`].
 pub(crate) fn lanes_within(bytes: usize, bytes_per_token: usize, max_context: usize) -> usize {
     (bytes / (bytes_per_token * max_context)).clamp(1, LANES)
 }

@@ -9,7 +9,8 @@ use crate::error::Result;
 /// Seed of prices and price limits of the evaluated shop, which is the same for every seed of a run.
 const SHOP_SEED: Seed = Seed(0);
 
-/// The raw records of the embedded catalog or folder that `config` names. Logs how many malformed records were skipped.
+/// The raw records of the embedded catalog or folder that `config` names. Logs how many malformed records
+/// were skipped.
 pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
     let limit = config.size.limit();
     if !config.skip_bad {
@@ -20,8 +21,8 @@ pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
     Ok(data)
 }
 
-/// The products of the embedded catalog or folder that `config` names, for goals of this kind. Logs how many malformed
-/// records were skipped.
+/// The products of the embedded catalog or folder that `config` names, for goals of this kind. Logs how many
+/// malformed records were skipped.
 pub fn open_catalog_source(config: &CatalogConfig, goals: GoalKind, seed: Seed) -> Result<CatalogSource> {
     let stock_config = SourceConfig { limit: config.size.limit(), skips_bad: config.skip_bad, goals, seed };
     let stock = CatalogSource::open(&config.source, stock_config)?;

@@ -16,8 +16,8 @@ use crate::setup::limits::prompt_config;
 /// Demonstrations per training shop whose text the tokenizer is trained on.
 const TOKENIZER_EPISODES: usize = 200;
 
-/// Trains a tokenizer on demonstrated episodes of the training goals: with the marks of the compact format, or for the
-/// text of a chat format.
+/// Trains a tokenizer on demonstrated episodes of the training goals: with the marks of the compact format,
+/// or for the text of a chat format.
 pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokenizer> {
     let format = config.prompt.format;
     let render = |goal: &TaskId| {

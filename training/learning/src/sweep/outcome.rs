@@ -1,4 +1,4 @@
-//! What the runs of a comparison left behind, read back and found to be about the same.
+//! Reads the finished runs of a comparison and checks that they can be compared.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ use webshop_evaluation::{FailureKind, Summary};
 /// The folder of the weights at the end of the warm start, in a run's folder.
 const REFERENCE: &str = "reference";
 
-/// An arm with what came of it under each seed, in the order of the comparison.
+/// An arm with its run for each seed, in the order of the comparison.
 pub struct ArmOutcome {
     pub name: String,
     pub runs: Vec<RunOutcome>,
@@ -34,9 +34,9 @@ pub struct RunOutcome {
     pub summary: Summary,
     /// Its episodes, in the order of the goals.
     pub episodes: Vec<EpisodeOutcome>,
-    /// Its completions at held-out steps, where those are judged.
+    /// Results of its completions at held-out steps, if they are evaluated.
     pub verdicts: Vec<StepResult>,
-    /// All that was recorded, with the seconds at which it was.
+    /// All records with their timings.
     pub records: Vec<(Record, Timing)>,
     pub fingerprint: Fingerprint,
     /// Digest of the model folder at the end of the warm start.
@@ -58,8 +58,8 @@ impl EpisodeOutcome {
     }
 }
 
-/// All runs of `comparison`. A run that has not come to its end is an error, and so is one that is about something else
-/// than the others: another shop, other goals, or under the same seed another warm start.
+/// Reads all runs of `comparison`. Fails if a run is not finished or does not match the others: another shop,
+/// other goals, or another warm start of the same seed.
 pub fn read_outcomes(comparison: &Comparison, folder: &ComparisonFolder) -> Result<Vec<ArmOutcome>> {
     let split = comparison.warm_start(0).evaluation.split.to_string();
     let mut arms: Vec<ArmOutcome> = Vec::new();
@@ -104,9 +104,10 @@ impl RunOutcome {
         self.episodes.iter().map(|episode| episode.goal)
     }
 
-    /// Whoever stands alone may have been told pages in other words, and have practised in other shops.
+    /// Fails if the goals, rewards, prompts or steps differ from those of `other`. An arm with its own warm
+    /// start (`is_alone`) may have another prompt format and other training shops.
     fn check_same_tasks(&self, other: &Self, is_alone: bool, root: &Path) -> Result<()> {
-        // The tokenizer is made from the goals that a seed draws.
+        // The tokenizer depends on the seed.
         let mut shop =
             Fingerprint { tokenizer: other.fingerprint.tokenizer.clone(), ..self.fingerprint.clone() };
         if is_alone {
@@ -157,7 +158,7 @@ fn digest(folder: &Path) -> Result<String> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What counts of a recorded episode.
+/// The fields of a recorded episode that are read.
 #[derive(Deserialize)]
 struct EpisodeLine {
     goal: GoalId,
@@ -173,7 +174,7 @@ fn read_episodes(path: &Path) -> Result<Vec<EpisodeOutcome>> {
     Ok(read_lines(path)?.into_iter().map(episode).collect())
 }
 
-/// The JSON objects of a file, one a line.
+/// The JSON objects of a file, one per line.
 fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
     let read = |(line, number): (&str, usize)| {

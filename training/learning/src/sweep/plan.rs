@@ -1,4 +1,4 @@
-//! What is to be compared with what: the file of a comparison, resolved before any work begins.
+//! The plan of a comparison: its file, resolved before any run starts.
 //!
 //! ```toml
 //! title = "Two losses"                     # of the report
@@ -6,7 +6,7 @@
 //! catalog = "1000"                         # short for `catalog.source=…`, for all arms
 //! set = ["rl.steps=40"]               # values of all arms
 //! seeds = [0, 1, 2]
-//! baseline = "apo"                         # the arm that the others are measured against
+//! baseline = "apo"                         # the arm that the others are compared with
 //!
 //! [[arm]]
 //! name = "apo"                             # also the name of its folder
@@ -16,8 +16,8 @@
 //! set = ["rl.loss.kind=wsft"]              # over those of all arms
 //! ```
 //!
-//! Arms may differ in whatever comes after the warm start and in nothing before it. An arm with `alone = true` has a warm
-//! start of its own and may differ in all but the seed, the evaluated shop and the evaluation.
+//! Arms may differ in keys that are read after the warm start only. An arm with `alone = true` has its own
+//! warm start and may differ in everything except the seed, the evaluated shop and the evaluation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,33 +25,33 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::run::branch::warm_start_differences;
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
-use crate::run::branch::warm_start_differences;
 
 /// Arms and seeds, every configuration valid and all of them comparable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// What stands at the head of the report.
+    /// The title of the report.
     pub title: String,
-    /// Under each of which every arm runs, in the order of the file.
+    /// The seeds of every arm, in the order of the file.
     pub seeds: Vec<u64>,
-    /// Position of the arm that the others are measured against.
+    /// Position of the arm that the others are compared with.
     pub baseline: usize,
-    /// At least one, in the order of the file.
+    /// The arms, at least one, in the order of the file.
     pub arms: Vec<Arm>,
-    /// The configuration of the warm starts: what the arms have in common, whatever else is in it.
+    /// The configuration of the common warm starts: the base with the values of all arms.
     common: Config,
-    /// How all runs are asked for: the file's path and the values over it, as they were given.
+    /// The command of the comparison, with the path of the file and the overrides as given.
     whole_command: String,
-    /// How a single run is asked for: `webshop train` with the flags that all arms have in common.
+    /// The start of the command of a single run: `webshop train` with the flags of all arms.
     command: String,
 }
 
-/// One of the things that are compared.
+/// One arm of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arm {
-    /// In tables, charts and paths.
+    /// The name in tables, charts and paths.
     pub name: String,
     /// The changed values as they were given.
     pub overrides: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Arm {
     config: Config,
 }
 
-/// The file as it is written.
+/// The contents of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -87,8 +87,8 @@ struct ArmEntry {
 }
 
 impl Comparison {
-    /// Reads the file of a comparison and the configuration that it builds on. The values `set` (`KEY=VALUE`) stand over
-    /// those that the file sets for all arms, and under those of single arms.
+    /// Reads the file of a comparison and its base configuration. The values `set` (`KEY=VALUE`) override
+    /// those that the file sets for all arms; the values of single arms override both.
     pub fn load(path: &Path, set: &[String]) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
         let file: File = toml::from_str(&text).map_err(|e| TrainingError::ConfigSyntax {
@@ -127,7 +127,7 @@ impl Comparison {
             let found = differences.iter().find(|found| !arm.alone || is_read_by_evaluation(&found.key));
             if let Some(found) = found {
                 let problem = match arm.alone {
-                    true => "which decides about what all arms are judged by; set it for all arms",
+                    true => "which decides how all arms are evaluated; set it for all arms",
                     false => {
                         "which the common warm start depends on; set it for all arms, compare in another file, or give \
                          the arm a warm start of its own by `alone = true`"
@@ -154,17 +154,17 @@ impl Comparison {
         Config { seed, ..self.common.clone() }
     }
 
-    /// The command that makes all runs.
+    /// The command of the whole comparison.
     pub fn whole_command(&self) -> &str {
         &self.whole_command
     }
 
-    /// The command that makes the run of `arm` under `seed` alone, to the same bytes.
+    /// The command that repeats the run of `arm` under `seed` alone, with the same bytes.
     pub fn command(&self, arm: &Arm, seed: u64) -> String {
         format!("{}{} --seed {seed}", self.command, flags(&arm.overrides))
     }
 
-    /// Keeps the search index of a catalog that is a folder in `cache`, for all runs.
+    /// Stores the search index of a catalog folder in `cache`, for all runs.
     pub fn keep_index_in(&mut self, cache: &Path) {
         let arms = self.arms.iter_mut().map(|arm| &mut arm.config);
         for config in arms.chain([&mut self.common]) {
@@ -174,7 +174,7 @@ impl Comparison {
 }
 
 impl Arm {
-    /// The configuration of its run under `seed`.
+    /// The configuration of the run under `seed`.
     pub fn config(&self, seed: u64) -> Config {
         Config { seed, ..self.config.clone() }
     }
@@ -185,18 +185,17 @@ fn train_command(base: Option<&Path>, shared: &[String]) -> String {
     format!("webshop train{base}{}", flags(shared))
 }
 
-/// Changed values as a shell takes them, each after a space.
+/// The overrides as shell arguments, each after a space.
 fn flags(values: &[String]) -> String {
     values.iter().map(|value| format!(" --set '{value}'")).collect()
 }
 
-/// Whether this key decides about the goals and steps that arms are judged on, or how.
+/// Whether the evaluation of the arms depends on this key.
 fn is_read_by_evaluation(key: &str) -> bool {
-    let judged =
-        ["seed", "shop_r1.mix", "shop_r1.terminate_share", "shop_r1.eval_examples", "prompt.results_shown"];
-    let practice = ["catalog.auxiliary_shops", "catalog.auxiliary_products", "evaluation.warm_start_every"];
+    let evaluated = ["seed", "shop_r1.mix", "shop_r1.terminate_share", "shop_r1.eval_examples", "prompt.results_shown"];
+    let training_only = ["catalog.auxiliary_shops", "catalog.auxiliary_products", "evaluation.warm_start_every"];
     let in_section = key.starts_with("catalog.") || key.starts_with("evaluation.");
-    judged.contains(&key) || (in_section && !practice.contains(&key))
+    evaluated.contains(&key) || (in_section && !training_only.contains(&key))
 }
 
 fn is_folder_name(name: &str) -> bool {
@@ -204,7 +203,7 @@ fn is_folder_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_plain)
 }
 
-/// The first value that stands for the second time.
+/// The first value that occurs twice.
 fn repeated<T: Ord + Copy>(values: &[T]) -> Option<T> {
     let mut seen = BTreeSet::new();
     values.iter().copied().find(|value| !seen.insert(*value))
@@ -216,14 +215,14 @@ mod tests {
 
     const TWO: &str = r#"
         seeds = [0, 3]
-        baseline = "founding"
+        baseline = "wsft"
         set = ["rl.steps=7"]
 
         [[arm]]
         name = "apo"
 
         [[arm]]
-        name = "founding"
+        name = "wsft"
         set = ["rl.loss.kind=wsft", "rl.steps=8"]
     "#;
 
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_is_the_common_configuration_with_its_own_values_over_it() {
+    fn an_arm_overrides_the_common_configuration() {
         let two = load(TWO).unwrap();
         let steps = |arm: &Arm| (arm.config(3).seed, arm.config(3).rl.steps);
         assert_eq!(two.arms.iter().map(steps).collect::<Vec<_>>(), [(3, 7), (3, 8)]);
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn values_given_beside_the_file_are_over_those_of_all_arms_and_under_those_of_one() {
+    fn overrides_come_after_values_of_all_arms_and_before_those_of_one() {
         let two = load_with(TWO, &["rl.steps=9".into(), "rl.lr=0.5".into()]).unwrap();
         let values = |arm: &Arm| (arm.config(0).rl.steps, arm.config(0).rl.lr);
         assert_eq!(two.arms.iter().map(values).collect::<Vec<_>>(), [(9, 0.5), (8, 0.5)]);
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_comparisons_that_come_along_are_valid() {
+    fn the_shipped_comparisons_are_valid() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
         for (file, n_arms, n_seeds) in [
             ("learners.toml", 11, 3),
@@ -273,39 +272,43 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_refused() {
+    fn invalid_comparisons_are_refused() {
         let refusal = |from: &str, to: &str| {
-            assert!(TWO.contains(from), "`{from}` is there to be replaced");
+            assert!(TWO.contains(from), "the file has `{from}`");
             let error = load(&TWO.replacen(from, to, 1)).unwrap_err().to_string();
             error.split_once("two.toml` ").map_or(error.clone(), |(_, problem)| problem.to_owned())
         };
         for (from, to, problem) in [
-            ("\"apo\"", "\"founding\"", "cannot be used: two arms are named `founding`"),
+            ("\"apo\"", "\"wsft\"", "cannot be used: two arms are named `wsft`"),
             ("\"apo\"", "\"../a\"", "cannot be used: arm `../a` must be named by letters, digits and `-_.+`"),
             ("[0, 3]", "[3, 0, 3]", "cannot be used: seed `3` is named twice"),
             ("[0, 3]", "[]", "cannot be used: `seeds` names none"),
-            ("= \"founding\"", "= \"grpo\"", "cannot be used: `baseline` names no arm: `grpo`"),
+            ("= \"wsft\"", "= \"grpo\"", "cannot be used: `baseline` names no arm: `grpo`"),
             (
                 "\"rl.steps=8\"",
                 "\"warm_start.lr=1\"",
-                "cannot be used: arm `founding` changes `warm_start.lr`, which the common warm start depends on; set \
+                "cannot be used: arm `wsft` changes `warm_start.lr`, which the common warm start depends on; set \
                  it for all arms, compare in another file, or give the arm a warm start of its own by `alone = true`",
             ),
             (
                 "\"rl.steps=8\"",
                 "\"seed=1\"",
-                "cannot be used: arm `founding` changes `seed`, which the common warm start depends on; set it for \
+                "cannot be used: arm `wsft` changes `seed`, which the common warm start depends on; set it for \
                  all arms, compare in another file, or give the arm a warm start of its own by `alone = true`",
             ),
-            ("rl.steps=8", "rl.lrr=8", "unknown configuration key `rl.lrr` (did you mean `rl.lr`?)"),
+            (
+                "rl.steps=8",
+                "rl.lrr=8",
+                "unknown configuration key `rl.lrr` (did you mean `rl.lr`?)",
+            ),
         ] {
             assert_eq!(refusal(from, to), problem);
         }
         assert!(refusal("seeds", "sseeds").contains("unknown field `sseeds`"));
         assert_eq!(
             refusal("\"rl.steps=8\"", "\"evaluation.episodes=7\"]\nalone = true #"),
-            "cannot be used: arm `founding` changes `evaluation.episodes`, which decides about what all arms are judged \
-             by; set it for all arms"
+            "cannot be used: arm `wsft` changes `evaluation.episodes`, which decides how all arms are evaluated; \
+             set it for all arms"
         );
     }
 }

@@ -1,12 +1,12 @@
-//! Work for a few workers, some of which must wait for other work.
+//! A work queue with dependencies between items.
 //!
-//! [`work_off`] hands out items in their order, an item only when the one it waits for is done. What is handed to whom
-//! and when depends on how fast they are; so nothing that is observable may.
+//! [`work_off`] starts items in order, each after the item that it waits for. The assignment of items to
+//! workers depends on timing, so results must not depend on it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Where an item stands.
+/// The state of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Waiting,
@@ -14,11 +14,11 @@ enum Progress {
     Done,
 }
 
-/// Calls `work` on the positions of all items, on `n_workers` threads. An item is begun when the item at its position
-/// in `waits_for`, if it has one, is done. After an error no further item is begun; the errors of all items that
-/// failed, in the order of the items, are returned when all that were begun have ended.
+/// Calls `work` on the positions of all items, on `n_workers` threads. Item `i` starts after item
+/// `waits_for[i]`, if given, is done. After an error no further item starts; when the running items have
+/// ended, the errors of all failed items are returned, in the order of the items.
 ///
-/// `waits_for` must not go in circles.
+/// `waits_for` must not have cycles.
 pub(super) fn work_off<E: Send>(
     n_workers: usize,
     waits_for: &[Option<usize>],
@@ -47,7 +47,7 @@ pub(super) fn work_off<E: Send>(
         let mut state = progress.lock().unwrap_or_else(PoisonError::into_inner);
         state[item] = Progress::Done;
         if has_failed {
-            // Nothing further is begun.
+            // No further item starts.
             state.fill(Progress::Done);
         }
         changed.notify_all();
@@ -56,7 +56,7 @@ pub(super) fn work_off<E: Send>(
         for _ in 0..n_workers {
             scope.spawn(|| {
                 while let Some(item) = next() {
-                    // A worker that dies must not leave the others waiting.
+                    // A panic must not leave other workers waiting.
                     let ended = catch_unwind(AssertUnwindSafe(|| work(item)));
                     finish(item, !matches!(ended, Ok(Ok(()))));
                     match ended {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_done_once_and_after_what_it_waits_for() {
+    fn every_item_is_done_once_and_after_the_item_it_waits_for() {
         for n_workers in [1, 2, 5] {
             let done = Mutex::new(Vec::new());
             let waits_for = [Some(3), None, Some(1), None, Some(3), Some(2)];
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_error_nothing_further_is_begun() {
+    fn after_an_error_no_further_item_starts() {
         let begun = Mutex::new(Vec::new());
         let work = |item| {
             begun.lock().unwrap().push(item);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn all_errors_are_told_in_order() {
+    fn all_errors_are_returned_in_order() {
         let both = Barrier::new(2);
         let work = |item| {
             both.wait();

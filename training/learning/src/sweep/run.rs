@@ -1,4 +1,4 @@
-//! Making the runs of a comparison, each where it was left.
+//! Trains the runs of a comparison, and resumes unfinished ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use crate::sweep::plan::{Arm, Comparison};
 use crate::sweep::queue::work_off;
 use crate::trainer::{RunSummary, train, warm_up};
 
-/// Where the runs of a comparison lie, and what is made of them.
+/// The folder of a comparison: its runs, shared values and report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparisonFolder {
     root: PathBuf,
 }
 
 impl ComparisonFolder {
-    /// The folder at `root`, which need not be there yet.
+    /// The folder at `root`, which need not exist yet.
     pub fn new(root: &Path) -> Self {
         Self { root: root.into() }
     }
@@ -30,17 +30,17 @@ impl ComparisonFolder {
         &self.root
     }
 
-    /// Where the warm starts lie.
+    /// The folder of the warm starts.
     pub fn warm_starts(&self) -> PathBuf {
         self.root.join("warm-start")
     }
 
-    /// Where the arms lie.
+    /// The folder of the arms.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
 
-    /// Where V* of the goals is kept for all arms that would find the same.
+    /// The folder of V* tables, which arms with equal value keys share.
     pub fn values(&self) -> PathBuf {
         self.root.join("values")
     }
@@ -50,7 +50,7 @@ impl ComparisonFolder {
         self.root.join("report.html")
     }
 
-    /// The run that the runs under `seed` begin with.
+    /// The warm start of the runs under `seed`.
     pub fn warm_start(&self, seed: u64) -> PathBuf {
         self.warm_starts().join(format!("seed-{seed}"))
     }
@@ -61,12 +61,12 @@ impl ComparisonFolder {
     }
 }
 
-/// Makes what is missing of the runs of `comparison` in `folder`, `n_jobs` at a time, each on its share of the threads.
-/// `observe` makes the observer of the named run; `write_report` writes the report of a finished run. When `stop` is set, the runs under way write a checkpoint and
-/// [`TrainingError::Interrupted`] is returned; called again, it goes on. The runs have the same bytes for any number of
-/// jobs and threads and any interruption.
+/// Trains the missing runs of `comparison` in `folder`, `n_jobs` at a time, each on its share of the threads.
+/// `observe` creates the observer of the named run; `write_report` writes the report of a finished run. When
+/// `stop` is set, the running runs write a checkpoint and [`TrainingError::Interrupted`] is returned; another
+/// call continues them. The runs have the same bytes for any number of jobs and threads and any interruption.
 ///
-/// A run in the folder that was made under another configuration is an error that names the key, before anything is made.
+/// Fails before any training if the folder has a run with another configuration; the error names the key.
 pub fn compare(
     comparison: &Comparison,
     folder: &ComparisonFolder,
@@ -78,8 +78,8 @@ pub fn compare(
     let work = Work { comparison, folder, observe, write_report, stop };
     work.check()?;
     let n_seeds = comparison.seeds.len();
-    // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the second run of a
-    // seed finds the V* of its first.
+    // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the
+    // second run of a seed finds the V* of its first.
     let n_runs = comparison.arms.len() * n_seeds;
     let waits_for: Vec<Option<usize>> =
         (0..n_seeds + n_runs).map(|item| (item >= n_seeds).then(|| (item - n_seeds) % n_seeds)).collect();
@@ -92,17 +92,17 @@ pub fn compare(
             Some(run) => work.run(&comparison.arms[run / n_seeds], comparison.seeds[run % n_seeds]),
         });
         if made.is_err() {
-            // What is under way is kept, not finished.
+            // Running runs stop at their next checkpoint.
             stop.store(true, Ordering::Relaxed);
         }
         made
     });
-    // What failed is told, not what was interrupted by it.
+    // A failure comes before the interruptions that it caused.
     errors.sort_by_key(|error| matches!(error, TrainingError::Interrupted { .. }));
     errors.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// What all workers share.
+/// The state that all workers share.
 struct Work<'a> {
     comparison: &'a Comparison,
     folder: &'a ComparisonFolder,
@@ -112,7 +112,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// An error if anything in the folder is not of this comparison.
+    /// Fails if a run in the folder has another configuration.
     fn check(&self) -> Result<()> {
         for &seed in &self.comparison.seeds {
             self.begun_warm_start(seed)?;
@@ -123,22 +123,23 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The warm start of `seed`, if it was begun.
+    /// The warm start of `seed`, if it was started.
     fn begun_warm_start(&self, seed: u64) -> Result<Option<RunFolder>> {
         let config = self.comparison.warm_start(seed);
         begun(&self.folder.warm_start(seed), |begun| warm_start_differences(begun, &config))
     }
 
-    /// The run of `arm` under `seed`, if it was begun.
+    /// The run of `arm` under `seed`, if it was started.
     fn begun_run(&self, arm: &Arm, seed: u64) -> Result<Option<RunFolder>> {
         let config = self.config(arm, seed);
         begun(&self.folder.run(&arm.name, seed), |begun| begun.differences(&config))
     }
 
-    /// What the run of `arm` under `seed` is made with.
+    /// The configuration of the run of `arm` under `seed`.
     fn config(&self, arm: &Arm, seed: u64) -> Config {
         let mut config = arm.config(seed);
-        // Where N falls with the steps, V* of a goal depends on when an arm first met it.
+        // With adaptive N, V* of a goal depends on the step at which an arm first draws it, so it is not
+        // shared.
         config.value.cache = (!config.value.adaptive).then(|| self.folder.values());
         config
     }
@@ -173,7 +174,7 @@ impl Work<'_> {
     }
 }
 
-/// The run at `root`, if one was begun there; an error if that was under a configuration with such differences.
+/// The run at `root`, if there is one; fails if `differences` of its configuration are not empty.
 fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Result<Option<RunFolder>> {
     let (run, config) = match RunFolder::resume(root) {
         Err(TrainingError::NoRun(_)) => return Ok(None),
@@ -191,7 +192,7 @@ fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Re
     }
 }
 
-/// What a run found out, if it came to its end.
+/// The summary of a run; `None` if it is not finished.
 pub(super) fn summary(run: &RunFolder) -> Result<Option<RunSummary>> {
     run.summary().exists().then(|| read_json(&run.summary())).transpose()
 }

@@ -1,7 +1,8 @@
-//! Held-out evaluations: episodes of the evaluated shop and, with a Shop-R1 format, completions at held-out steps.
+//! Held-out evaluations: episodes of the evaluated shop and, with a Shop-R1 format, completions at held-out
+//! steps.
 //!
-//! Metrics go to the record of the last step. Episodes and completions are saved as `episodes/step-….jsonl` and
-//! `completions/step-….jsonl`. An evaluation never changes weights.
+//! Metrics go to the record of the last step. Episodes and completions are saved as `episodes/step-….jsonl`
+//! and `completions/step-….jsonl`. An evaluation never changes weights.
 
 use std::fs;
 use std::path::Path;
@@ -34,8 +35,8 @@ use crate::trainer::{EVALUATION_STEP, Evaluation};
 /// Number of episodes that an [`Evaluation`] holds as text.
 const SHOWN_EPISODES: usize = 3;
 
-/// Evaluates `network` on held-out goals and logs the result under the last step. With a `reference` and a temperature
-/// above 0, the KL to it is estimated too.
+/// Evaluates `network` on held-out goals and logs the result under the last step. With a `reference` and a
+/// temperature above 0, the KL to it is estimated too.
 pub(super) fn evaluate(
     ex: &Experiment<'_>,
     network: &Network,
@@ -92,8 +93,9 @@ struct StepEvaluation {
     reward: f64,
 }
 
-/// Evaluates completions at held-out steps, which are the same for every run and seed. A step whose prompt is too long
-/// counts as an empty completion. The reward is the default one, whatever training uses, so that runs compare.
+/// Evaluates completions at held-out steps, which are the same for every run and seed. A step whose prompt is
+/// too long counts as an empty completion. The reward is the default one, whatever training uses, so that
+/// runs compare.
 fn evaluate_steps(ex: &Experiment<'_>, network: &Network, step: u64) -> Result<StepEvaluation> {
     let (evaluation, shop_r1) = (&ex.config.evaluation, &ex.config.shop_r1);
     let rule = ShopR1Reward::Hierarchical(RewardConfig::default());

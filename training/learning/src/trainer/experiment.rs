@@ -147,8 +147,8 @@ impl<'a> Experiment<'a> {
         Task::new(tasks.shop_of(goal).clone(), goal.at(step, sample))
     }
 
-    /// Training rollouts of `network`. They are never constrained, so that the sampling distribution is the policy's.
-    /// `ended` is called once per finished episode.
+    /// Training rollouts of `network`. They are never constrained, so that the sampling distribution is the
+    /// policy's. `ended` is called once per finished episode.
     pub(super) fn rollout(
         &self,
         network: &Network,

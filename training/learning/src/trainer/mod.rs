@@ -18,13 +18,13 @@
 //! evaluate
 //! ```
 //!
-//! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both and the weights.
-//! A [`TaskSource`](task_source::TaskSource) makes rollouts: whole episodes (`multi_turn`) or completions at recorded
-//! steps (`single_step`). [`evaluator`] measures and never trains.
+//! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both
+//! and the weights. A [`TaskSource`](task_source::TaskSource) makes rollouts: whole episodes (`multi_turn`)
+//! or completions at recorded steps (`single_step`). [`evaluator`] measures and never trains.
 //!
-//! Every random draw is addressed by (purpose, step, goal, sample), so the state to resume from is small: weights,
-//! optimizer moments, step count and file positions. A run that is stopped at any instant and resumed writes the same
-//! bytes.
+//! Every random draw is addressed by (purpose, step, goal, sample), so the state to resume from is small:
+//! weights, optimizer moments, step count and file positions. A run that is stopped at any instant and
+//! resumed writes the same bytes.
 
 mod evaluator;
 mod experiment;
@@ -97,8 +97,8 @@ pub struct Evaluation {
     pub next_action: Option<NextActionScores>,
 }
 
-/// Runs the experiment of `config` in `run` on the CPU, from its last checkpoint if it has one. If `stop` is set, the run
-/// writes a checkpoint after the current step and returns [`TrainingError::Interrupted`].
+/// Runs the experiment of `config` in `run` on the CPU, from its last checkpoint if it has one. If `stop` is
+/// set, the run writes a checkpoint after the current step and returns [`TrainingError::Interrupted`].
 pub fn train(
     config: &Config,
     run: &RunFolder,
@@ -108,8 +108,8 @@ pub fn train(
     train_on(&cpu()?, config, run, observer, stop)
 }
 
-/// Like [`train`], on the device of `compute`. A run can be resumed only with the device, dtype and kernels that it was
-/// started with.
+/// Like [`train`], on the device of `compute`. A run can be resumed only with the device, dtype and kernels
+/// that it was started with.
 pub fn train_on(
     compute: &Compute,
     config: &Config,
@@ -130,7 +130,8 @@ pub fn train_on(
     Ok(trainer.progress.state.summary)
 }
 
-/// Like [`train`], up to the checkpoint at the end of the warm start, which [`crate::run::branch`] copies to other runs.
+/// Like [`train`], up to the checkpoint at the end of the warm start, which [`crate::run::branch`] copies to
+/// other runs.
 pub fn warm_up(
     config: &Config,
     run: &RunFolder,
@@ -149,8 +150,8 @@ fn cpu() -> Result<Compute> {
     Ok(Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom)?)
 }
 
-/// A run in progress. On a device, the weights of `ex.policy` are those of the last save; `train_state` has the current
-/// ones.
+/// A run in progress. On a device, the weights of `ex.policy` are those of the last save; `train_state` has
+/// the current ones.
 struct Trainer<'a> {
     ex: &'a Experiment<'a>,
     progress: Progress,
@@ -172,7 +173,8 @@ impl Trainer<'_> {
         Ok(())
     }
 
-    /// Clips and applies a gradient, and returns its norm. A gradient that is not finite is skipped and counted: `None`.
+    /// Clips and applies a gradient, and returns its norm. A gradient that is not finite is skipped and
+    /// counted: `None`.
     fn update(&mut self, gradients: Gradients, lr: f64, grad_clip: f64) -> Result<Option<f64>> {
         match self.train_state.step(gradients, Stride { lr, grad_clip })? {
             StepOutcome::Stepped { grad_norm, .. } => Ok(Some(grad_norm)),
@@ -197,8 +199,8 @@ impl Trainer<'_> {
         evaluator::evaluate(self.ex, self.train_state.network(), &mut self.progress, phase, reference)
     }
 
-    /// Evaluates if `step` of the `total` steps of a phase is a multiple of the interval. The last step is left to the
-    /// evaluation at the end of the phase.
+    /// Evaluates if `step` of the `total` steps of a phase is a multiple of the interval. The last step is
+    /// left to the evaluation at the end of the phase.
     fn maybe_evaluate(
         &mut self,
         phase: Phase,

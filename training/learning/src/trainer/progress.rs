@@ -1,7 +1,7 @@
 //! What a run has done so far: the state that a checkpoint holds, the metric files and the clock.
 //!
-//! [`TrainerState`] is saved beside weights and moments as `trainer_state.json`. [`Progress`] adds the open files and the
-//! running clock. Nothing here trains.
+//! [`TrainerState`] is saved beside weights and moments as `trainer_state.json`. [`Progress`] adds the open
+//! files and the running clock. Nothing here trains.
 
 use serde::{Deserialize, Serialize};
 

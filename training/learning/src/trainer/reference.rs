@@ -1,8 +1,8 @@
 //! The reference policy: its weights, the goals of RL, and V* of the goals drawn so far.
 //!
-//! V* of a goal is estimated when RL draws the goal for the first time, from rollouts with coordinates of their own, so
-//! its value does not depend on when that happens. A resumed run reads the values back (`value_cache`) and is charged
-//! the same tokens and seconds.
+//! V* of a goal is estimated when RL draws the goal for the first time, from rollouts with coordinates of
+//! their own, so its value does not depend on when that happens. A resumed run reads the values back
+//! (`value_cache`) and is charged the same tokens and seconds.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,8 @@ struct Cost {
 }
 
 impl<'a> ReferencePolicy<'a> {
-    /// The reference of RL step `step` with the values known by then. The model folder of a new reference must exist.
+    /// The reference of RL step `step` with the values known by then. The model folder of a new reference
+    /// must exist.
     pub(super) fn open(ex: &'a Experiment<'a>, progress: &mut Progress, step: u64) -> Result<Self> {
         let since = last_refresh(ex, step);
         let stage = progress.state.curriculum_stage;
@@ -163,7 +164,8 @@ impl<'a> ReferencePolicy<'a> {
         progress.clock.charge(cost.seconds);
     }
 
-    /// Keeps the share `value.keep_spread` of the pool: the goals whose reference rewards have the largest spread.
+    /// Keeps the share `value.keep_spread` of the pool: the goals whose reference rewards have the largest
+    /// spread.
     fn keep_widest_spread(&mut self, clock: &Clock) -> Result<Cost> {
         let share = self.ex.config.value.keep_spread;
         if share == 1.0 {

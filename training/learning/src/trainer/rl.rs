@@ -1,7 +1,8 @@
 //! Reinforcement learning: the loop of A*-PO, stage 2, for any loss and task source.
 //!
-//! Paper: arXiv 2505.20686, algorithm 1. Each step draws goals x, makes V*(x) known, samples rollouts y with rewards r,
-//! and takes gradient steps on the loss of A = r − V*. Deviations from the paper are listed in the files of the losses.
+//! Paper: arXiv 2505.20686, algorithm 1. Each step draws goals x, makes V*(x) known, samples rollouts y with
+//! rewards r, and takes gradient steps on the loss of A = r − V*. Deviations from the paper are listed in the
+//! files of the losses.
 
 use crate::config::RlConfig;
 use crate::data::demonstrations::cloning_gradient;
@@ -157,8 +158,8 @@ impl<'a> Rl<'_, 'a> {
         Schedule { peak: lr, warmup: warmup_steps, total: steps, decay }
     }
 
-    /// The gradient of a minibatch with its share of demonstrations; `place` is its number in the step. `None` if no
-    /// target has a weight.
+    /// The gradient of a minibatch with its share of demonstrations; `place` is its number in the step.
+    /// `None` if no target has a weight.
     fn gradient(
         &self,
         reference: &ReferencePolicy<'_>,

@@ -50,7 +50,8 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Up to `n` demonstrations at step coordinate `step`: whole episodes, or single steps if the prompt format supports them.
+/// Up to `n` demonstrations at step coordinate `step`: whole episodes, or single steps if the prompt format
+/// supports them.
 pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result<Vec<Trajectory>> {
     let config = &ex.config.warm_start;
     if !ex.supports_single_steps() {

@@ -1,18 +1,19 @@
 //! Rollouts that are single completions at steps of demonstrations: Shop-R1.
 //!
-//! The RL loop is unchanged: a single-step example replaces the goal, one completion replaces the episode, and the
-//! Shop-R1 reward replaces the shop's reward. Losses that need V* always train on the first drawn step of a goal, because
-//! V* is estimated for that step only. Other losses draw a new step of the goal each time the goal is drawn. The
-//! self-certainty of a rationale is computed from the sampler's own logits.
+//! The RL loop is unchanged: a single-step example replaces the goal, one completion replaces the episode,
+//! and the Shop-R1 reward replaces the shop's reward. Losses that need V* always train on the first drawn
+//! step of a goal, because V* is estimated for that step only. Other losses draw a new step of the goal each
+//! time the goal is drawn. The self-certainty of a rationale is computed from the sampler's own logits.
 //!
-//! Paper: Shop-R1 (arXiv 2507.17842, section 3), which is GRPO on these completions after cloning of the same steps.
-//! Deviations:
+//! Paper: Shop-R1 (arXiv 2507.17842, section 3), which is GRPO on these completions after cloning of the same
+//! steps. Deviations:
 //!
-//! - Steps are an expert's, and terminate examples are made from the shop. The paper has recorded users of a site. The
-//!   rationales are templates.
-//! - The paper clones the steps that it then trains on. Here a share of the cloned steps is the no-thinking expert's;
-//!   RL uses the thinking expert's only.
-//! - The group size, which the paper does not state, is 8 by default. A group without spread gives no gradient.
+//! - Steps are an expert's, and terminate examples are made from the shop. The paper has recorded users of a
+//!   site. The rationales are templates.
+//! - The paper clones the steps that it then trains on. Here a share of the cloned steps is the no-thinking
+//!   expert's; RL uses the thinking expert's only.
+//! - The group size, which the paper does not state, is 8 by default. A group without spread gives no
+//!   gradient.
 //! - The KL is a term of the loss, with the estimator of `rl.loss.kl`, against the policy after cloning.
 //! - Self-certainty is computed from logits before temperature. Completions are drawn at `rl.temperature`.
 //! - The small preset shows the current page and the actions so far; the paper's prompt shows all pages.
@@ -152,7 +153,8 @@ pub(super) fn examples_of<'t>(ex: &'t Experiment<'_>, tasks: &'t TaskSet) -> Ste
     }
 }
 
-/// Samples completions of single steps at this temperature and nucleus. The prompt format must support single steps.
+/// Samples completions of single steps at this temperature and nucleus. The prompt format must support single
+/// steps.
 pub(super) fn single_step_sampler<'e>(
     ex: &'e Experiment<'_>,
     temperature: f64,
@@ -192,8 +194,8 @@ impl<'e> Completer<'e> {
         Ok(Self { ex, sampler: single_step_sampler(ex, temperature, top_p)?, rule })
     }
 
-    /// `n_samples` completions of `network` at each of `steps`, drawn at step coordinate `at`, step by step. `ended` is
-    /// called with the number of completions that have just finished.
+    /// `n_samples` completions of `network` at each of `steps`, drawn at step coordinate `at`, step by step.
+    /// `ended` is called with the number of completions that have just finished.
     pub(super) fn complete(
         &self,
         network: &Network,
@@ -236,7 +238,7 @@ impl<'e> Completer<'e> {
         };
         let attempt = Attempt { completion: &text, gold: &step.gold, certainty, n_prompt_words };
         let hierarchical = self.rule.of(&attempt).total();
-        let parsed = NextActionCompletion::read(&text, FormatMode::Json).ok().map(|answer| answer.action);
+        let parsed = NextActionCompletion::read(&text, FormatMode::Json).ok().map(|completion| completion.action);
         let parsed_type = parsed.as_ref().and_then(WrittenAction::action_type);
         let is_exact = is_exact(parsed.as_ref(), &step.gold, Exactness::Soft);
         let reward = match config.score {

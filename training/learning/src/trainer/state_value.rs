@@ -1,20 +1,20 @@
 //! V* of states inside an episode, from reference rollouts that are forked there.
 //!
-//! The session of the shop is copied, the episode so far becomes the prompt, and the reference generates only what
-//! follows:
+//! The session of the shop is copied, the episode so far becomes the prompt, and the reference generates only
+//! what follows:
 //!
 //! ```text
 //! generated tokens = Σ over forks of the tokens after the state        `ForkedRewards::generated`
 //! reused tokens    = Σ over forks of the sampled tokens before it      `ForkedRewards::reused`
 //! ```
 //!
-//! The reward of a fork is the reward of its whole episode. States are identified, and their V* defined, as in
-//! [`crate::value::ValueTable`]. A state is forked from the first episode of a batch that reaches it, at its first visit.
-//! States that forks pass are not counted.
+//! The reward of a fork is the reward of its whole episode. States are identified, and their V* defined, as
+//! in [`crate::value::ValueTable`]. A state is forked from the first episode of a batch that reaches it, at
+//! its first visit. States that forks pass are not counted.
 //!
-//! Draws are addressed by the reference, the goal, the state and the number of the fork. Rewards belong to the checkpoint
-//! and not to `value.json`: a run that stops after its reference was refreshed and resumes before that could not repeat
-//! the episodes that led to the states of the earlier reference.
+//! Draws are addressed by the reference, the goal, the state and the number of the fork. Rewards belong to
+//! the checkpoint and not to `value.json`: a run that stops after its reference was refreshed and resumes
+//! before that could not repeat the episodes that led to the states of the earlier reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -70,7 +70,8 @@ pub(super) struct StateValues<'s> {
 }
 
 impl StateValues<'_> {
-    /// V* of a state on the way to `goal`; `None` with credit by episode, or if too few rollouts passed the state.
+    /// V* of a state on the way to `goal`; `None` with credit by episode, or if too few rollouts passed the
+    /// state.
     pub(super) fn get(&self, forks: &ForkedRewards, goal: TaskId, state: u64) -> Option<f64> {
         let config = &self.ex.config.value;
         match config.credit {
@@ -82,8 +83,8 @@ impl StateValues<'_> {
         }
     }
 
-    /// With credit by state: records the share of states of the step's episodes whose V* is known and, if forks are
-    /// configured, forks the others. `episodes` come with their goals.
+    /// With credit by state: records the share of states of the step's episodes whose V* is known and, if
+    /// forks are configured, forks the others. `episodes` come with their goals.
     pub(super) fn estimate<'e>(
         &self,
         episodes: impl Iterator<Item = (&'e [Episode], &'e TaskId)>,
@@ -148,8 +149,8 @@ impl StateValues<'_> {
     }
 }
 
-/// The states of an episode after its first turn and before its end, each at its first visit, with the prefix that
-/// leads there.
+/// The states of an episode after its first turn and before its end, each at its first visit, with the prefix
+/// that leads there.
 fn new_states(shop: &Arc<Shop>, episode: &Episode) -> Vec<(u64, EpisodePrefix)> {
     let mut seen = BTreeSet::from([episode.start.observation.number()]);
     let named = |prefix: EpisodePrefix| (prefix.after().observation.number(), prefix);

@@ -52,8 +52,8 @@ pub(super) trait TaskSource {
     /// The goals that RL draws from, sorted; `optimizer_step` is named in errors.
     fn goals(&self, optimizer_step: u64) -> Result<Vec<TaskId>>;
 
-    /// Rollouts of the policy with rewards and V*, `rl.group_size` per goal, in the order of the goals. Counts their
-    /// tokens in `progress` and their metrics in `record`.
+    /// Rollouts of the policy with rewards and V*, `rl.group_size` per goal, in the order of the goals.
+    /// Counts their tokens in `progress` and their metrics in `record`.
     fn collect(
         &self,
         request: &RolloutRequest<'_>,
@@ -61,8 +61,8 @@ pub(super) trait TaskSource {
         record: &mut Record,
     ) -> Result<Rollouts>;
 
-    /// `n_samples` rollouts of a reference for each of `goals`, drawn at step coordinate `at`; an empty list for a goal
-    /// without a task.
+    /// `n_samples` rollouts of a reference for each of `goals`, drawn at step coordinate `at`; an empty list
+    /// for a goal without a task.
     fn reference_rollouts(
         &self,
         reference: &Network,

@@ -1,7 +1,8 @@
 //! V* on disk: the run's own `value.json`, or a folder that runs share.
 //!
-//! A shared file counts how many seconds its values took. A run that finds values there is charged the mean of those
-//! seconds and the tokens of the rollouts, as if it had made them, so that budgets do not depend on what is cached.
+//! A shared file counts how many seconds its values took. A run that finds values there is charged the mean
+//! of those seconds and the tokens of the rollouts, as if it had made them, so that budgets do not depend on
+//! what is cached.
 
 use std::path::PathBuf;
 

@@ -53,8 +53,8 @@ fn exact(p: f64) -> f64 {
 
 #[test]
 fn the_bias_of_n_samples_is_as_tabulated() {
-    // Rows: p, V*, then for N = 2, 4, 8, 16, 32 the bias and the chance that all samples fail, to three and two
-    // digits as the method's notes state them.
+    // Rows: p, V*, then for N = 2, 4, 8, 16, 32 the bias and the chance that all samples fail, to three
+    // and two digits as the method's notes state them.
     let table: [(f64, f64, [f64; 5], [f64; 5]); 5] = [
         (0.02, 0.060, [-0.032, -0.023, -0.014, -0.008, -0.005], [0.96, 0.92, 0.85, 0.72, 0.52]),
         (0.05, 0.139, [-0.068, -0.047, -0.028, -0.016, -0.008], [0.90, 0.81, 0.66, 0.44, 0.19]),
@@ -89,7 +89,7 @@ fn large_rewards_do_not_overflow() {
 }
 
 #[test]
-fn the_jackknife_points_the_right_way() {
+fn the_jackknife_has_the_sign_of_the_bias() {
     let mean_bias = binomial_mean(8, 0.2, |k| {
         let mut table = ValueTable::new(key(), BETA1);
         table.insert(0, 0, &rollouts(&outcomes(k, 8)));
@@ -113,7 +113,7 @@ fn a_table_keeps_goals_in_order_and_replaces() {
 }
 
 #[test]
-fn a_state_is_worth_what_the_rollouts_that_passed_it_earned() {
+fn the_value_of_a_state_comes_from_the_rollouts_that_passed_it() {
     let rollout = |reward, states: &[u64]| ReferenceRollout { reward, n_tokens: 5, states: states.into() };
     let mut table = ValueTable::new(key(), BETA1);
     table.insert(0, 0, &[rollout(1.0, &[1, 2, 1]), rollout(0.0, &[1]), rollout(0.0, &[3])]);
@@ -122,7 +122,7 @@ fn a_state_is_worth_what_the_rollouts_that_passed_it_earned() {
     assert!((value.v_state(1, &[], BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
     assert_eq!((value.v_state(2, &[], BETA1, 1), value.v_state(2, &[], BETA1, 2)), (Some(1.0), None));
     assert_eq!((value.v_state(4, &[], BETA1, 1), value.n_tokens), (None, 15));
-    // Nobody passed state 4, and one of four forks succeeded: .5 · ln((e² + 3)/4) = .5 · ln 2.597264.
+    // No rollout passed state 4, and one of four forks succeeded: .5 · ln((e² + 3)/4) = .5 · ln 2.597264.
     assert!((value.v_state(4, &[0.0, 1.0, 0.0, 0.0], BETA1, 2).unwrap() - 0.477_229).abs() < 1e-6);
     // A success passed state 2 and a fork of it failed.
     assert!((value.v_state(2, &[0.0], BETA1, 2).unwrap() - exact(0.5)).abs() < 1e-12);
@@ -130,7 +130,7 @@ fn a_state_is_worth_what_the_rollouts_that_passed_it_earned() {
 }
 
 #[test]
-fn a_table_is_used_again_only_under_equal_conditions() {
+fn a_table_is_reused_only_under_equal_conditions() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("value.json");
     let empty = ValueTable::new(key(), BETA1);

@@ -1,4 +1,4 @@
-//! What checkpoints are called, and the links that name two of them: the newest and the best.
+//! Names of checkpoints, and the links to the newest and the best one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
 pub(crate) enum Link {
     /// The newest.
     Last,
-    /// That of the best evaluation.
+    /// The checkpoint of the best evaluation.
     Best,
 }
 
@@ -37,7 +37,7 @@ impl Link {
         [Self::Last, Self::Best].into_iter().find(|link| name == link.name())
     }
 
-    /// The checkpoint it names, if it is there.
+    /// The checkpoint that the link names, if it exists.
     fn checkpoint(self, checkpoints: &Path) -> Result<Option<PathBuf>> {
         let Some(name) = named(checkpoints, self)? else {
             return Ok(None);
@@ -59,13 +59,13 @@ impl RunFolder {
         Link::Last.checkpoint(&self.checkpoints())
     }
 
-    /// Makes `best` name the checkpoint of `step`, which is there.
+    /// Sets `best` to the checkpoint of `step`, which must exist.
     pub fn set_best(&self, step: u64) -> Result<()> {
         set(&self.checkpoints(), Link::Best, &step_name(step))
     }
 }
 
-/// Makes a link in the folder `checkpoints` name this one of them.
+/// Sets a link in the folder `checkpoints` to the checkpoint `name`.
 pub(crate) fn set(checkpoints: &Path, link: Link, name: &str) -> Result<()> {
     let place = checkpoints.join(link.name());
     let fresh = checkpoints.join(format!("{PARTIAL}{}", link.name()));
@@ -75,13 +75,13 @@ pub(crate) fn set(checkpoints: &Path, link: Link, name: &str) -> Result<()> {
     sync(checkpoints)
 }
 
-/// The name behind a link, if it is there.
+/// The target name of a link, if the link exists.
 pub(super) fn named(checkpoints: &Path, link: Link) -> Result<Option<String>> {
     let place = checkpoints.join(link.name());
     match fs::read_link(&place) {
         Ok(target) => Ok(Some(target.to_string_lossy().into_owned())),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        // Not a link: a text file that holds the name, where links are not to be had.
+        // Where links are not supported, a text file holds the name.
         Err(_) => match fs::read_to_string(&place) {
             Ok(name) => Ok(Some(name.trim().into())),
             Err(e) => Err(TrainingError::io("read", &place, e)),
@@ -99,8 +99,8 @@ pub(super) fn step_of(name: &str) -> Option<u64> {
     name.strip_prefix("step-")?.parse().ok()
 }
 
-/// The checkpoint a person means by `path`: a checkpoint, a link to one, or a run folder, whose `checkpoints/last` it is.
-/// A folder that holds a file named `marker` is a checkpoint.
+/// Finds the checkpoint at `path`: a checkpoint, a link to one, or a run folder, of which it is
+/// `checkpoints/last`. A folder that holds a file named `marker` is a checkpoint.
 pub fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
     let missing = |problem: String| TrainingError::NoCheckpoint { path: path.into(), problem };
     let link = path.file_name().and_then(Link::of);

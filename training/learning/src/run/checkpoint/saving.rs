@@ -11,11 +11,12 @@ use crate::run::checkpoint::names::{Link, named, set, step_name, step_of};
 use crate::run::folder::{RunFolder, TRAINER_STATE};
 
 impl RunFolder {
-    /// Saves the state after `step` optimizer steps: `write` fills a new folder with the model and the optimizer,
-    /// `state` is added as `trainer_state.json`, and `last` is set to the result, whose path is returned.
+    /// Saves the state after `step` optimizer steps: `write` fills a new folder with the model and the
+    /// optimizer, `state` is added as `trainer_state.json`, and `last` is set to the result, whose path is
+    /// returned.
     ///
-    /// A checkpoint of this step that `last` already names gets the new `state` only: weights and moments are those of
-    /// the step, and what came after it was an evaluation. If `write` fails, everything is as before.
+    /// A checkpoint of this step that `last` already names gets the new `state` only: weights and moments are
+    /// the same, since only an evaluation came after it. If `write` fails, everything is as before.
     pub fn save_checkpoint<S: Serialize>(
         &self,
         step: u64,
@@ -31,7 +32,7 @@ impl RunFolder {
         let partial = self.checkpoints().join(format!("{PARTIAL}{name}"));
         let written = self.fill(&partial, state, write);
         if let Err(error) = written {
-            // The first error is the one to tell; what it left behind is also removed on resume.
+            // The first error is the one to return; a resumed run removes the remains too.
             let _ = fs::remove_dir_all(&partial);
             return Err(error);
         }
@@ -42,7 +43,8 @@ impl RunFolder {
         Ok(place)
     }
 
-    /// Removes all but the `n` newest checkpoints; 0 keeps all. Those that `last` and `best` name are always kept.
+    /// Removes all but the `n` newest checkpoints; 0 keeps all. Those that `last` and `best` name are always
+    /// kept.
     pub fn keep_newest(&self, n: usize) -> Result<()> {
         let folder = self.checkpoints();
         let Some(last) = named(&folder, Link::Last)?.filter(|_| n > 0) else {
@@ -57,7 +59,7 @@ impl RunFolder {
         }
         steps.sort_unstable();
         for step in steps.iter().rev().skip(n - 1).filter(|step| Some(**step) != best) {
-            // Under another name first: what stands under its own is whole.
+            // Renamed first, so that a folder under its own name is always complete.
             let (place, partial) = (folder.join(step_name(*step)), folder.join(format!("{PARTIAL}old")));
             remove_if_there(&partial)?;
             fs::rename(&place, &partial).map_err(|e| TrainingError::io("rename", &place, e))?;
