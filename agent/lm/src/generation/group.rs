@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::generation::generator::{Completion, Context, GeneratorConfig, Request, StopReason};
+use crate::generation::request::{Completion, Context, GeneratorConfig, Request, StopReason};
 use crate::generation::constraint::{Allowed, Constraint, ConstraintState};
 use crate::engine::{Engine, EngineCache};
 use crate::error::LmError;
