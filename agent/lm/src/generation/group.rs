@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::generation::request::{Completion, Context, GeneratorConfig, Request, StopReason};
+use crate::generation::constraint::{Allowed, Constraint, ConstraintState};
 use crate::engine::{Engine, EngineCache};
 use crate::error::LmError;
 use crate::generation::constraint::{Allowed, Constraint, ConstraintState};

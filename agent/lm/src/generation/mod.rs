@@ -7,12 +7,14 @@
 mod constraint;
 mod generator;
 mod group;
+mod request;
 pub(crate) mod sampler;
 mod self_certainty;
 #[cfg(test)]
 mod tests;
 
 pub use self::constraint::{Allowed, Budget, Constraint, ConstraintState, FreeText, Thought, ThoughtStart};
-pub use self::generator::{Completion, Context, Generator, GeneratorConfig, Request, StopReason};
+pub use self::generator::Generator;
+pub use self::request::{Completion, Context, GeneratorConfig, Request, StopReason};
 pub use self::sampler::{Draw, Sampler, SamplingCoordinates};
 pub use self::self_certainty::{Certainty, CertaintyKind, certainty_of_top_k};

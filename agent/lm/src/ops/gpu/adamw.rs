@@ -9,44 +9,13 @@
 
 use candle_core::{Result, Tensor};
 
+pub use crate::ops::gpu::operands::{Coefficients, State};
 use crate::ops::gpu::{floats, launch, reference};
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 const THREADS: usize = 256;
 /// Maximum number of blocks of a pass over the values of a parameter.
 const BLOCKS: usize = 1024;
-
-/// The coefficients of a step, shared by all values of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Coefficients {
-    /// Factor of the gradient; less than 1 if it is clipped.
-    pub scale: f32,
-    /// 1 − learning rate · weight decay.
-    pub keep: f32,
-    /// Learning rate / (1 − b₁ᵗ).
-    pub rate: f32,
-    /// 1 / √(1 − b₂ᵗ).
-    pub correction: f32,
-    /// b₁ and b₂.
-    pub betas: [f32; 2],
-    /// 1 − b₁ and 1 − b₂, each rounded from double precision.
-    pub complements: [f32; 2],
-    /// ε, added to the denominator.
-    pub epsilon: f32,
-}
-
-/// A parameter with its moments, all f32 of one shape, and the model's copy of it.
-#[derive(Clone, Copy, Debug)]
-pub struct State<'a> {
-    /// The master weight.
-    pub parameter: &'a Tensor,
-    /// First moment m.
-    pub first: &'a Tensor,
-    /// Second moment v.
-    pub second: &'a Tensor,
-    /// The weight in the compute dtype, if that is not f32.
-    pub copy: Option<&'a Tensor>,
-}
 
 /// Updates `state` in place.
 pub fn update(kernels: &Kernels, state: State<'_>, gradient: &Tensor, by: Coefficients) -> Result<()> {

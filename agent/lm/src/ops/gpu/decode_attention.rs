@@ -4,12 +4,11 @@
 //! attention of every new token. For few tokens a lane it splits the context among blocks (`attention_split`,
 //! `attention_combine`); many tokens of a lane go through [`crate::ops::gpu::attention`], one lane at a time.
 
-use std::ops::Range;
-
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use crate::ops::gpu::attention;
 use crate::ops::gpu::attention::Sequence;
+pub use crate::ops::gpu::operands::{LayerCache, NewTokens};
 use crate::ops::gpu::rope;
 use crate::ops::gpu::rope::RopeTable;
 use crate::ops::gpu::{floats, launch, launch_grid, like, reference};
@@ -25,52 +24,6 @@ const KEYS_PER_SPLIT: usize = 64;
 /// From this number of new tokens in a lane on, matrix products are faster than one pass over the cache per
 /// token.
 const MANY: usize = 16;
-
-/// Lanes and positions of new tokens: on the host as runs, on the device one entry per row.
-#[derive(Clone, Debug)]
-pub struct NewTokens {
-    /// (lane, positions) of each run, in row order.
-    pub runs: Vec<(usize, Range<usize>)>,
-    /// Lane of each row, on the device. `[M]`
-    pub lanes: Tensor,
-    /// Position of each row, on the device. `[M]`
-    pub positions: Tensor,
-}
-
-impl NewTokens {
-    /// One row for each position of each run.
-    pub fn new(runs: Vec<(usize, Range<usize>)>, device: &Device) -> Result<Self> {
-        let lanes: Vec<u32> =
-            runs.iter().flat_map(|(lane, at)| at.clone().map(move |_| *lane as u32)).collect();
-        let positions: Vec<u32> = runs.iter().flat_map(|(_, at)| at.clone().map(|p| p as u32)).collect();
-        let n = lanes.len();
-        Ok(Self {
-            runs,
-            lanes: Tensor::from_vec(lanes, n, device)?,
-            positions: Tensor::from_vec(positions, n, device)?,
-        })
-    }
-
-    fn n_rows(&self) -> usize {
-        self.lanes.elem_count()
-    }
-}
-
-/// Keys and values of one layer. `[lanes, K, capacity, D]`
-#[derive(Clone, Debug)]
-pub struct LayerCache {
-    /// Rotated keys.
-    pub keys: Tensor,
-    /// Values.
-    pub values: Tensor,
-}
-
-impl LayerCache {
-    /// Keys (or values) of a lane up to `seen`. `[K, seen, D]`
-    fn of_lane(cache: &Tensor, lane: usize, seen: usize) -> Result<Tensor> {
-        cache.narrow(0, lane, 1)?.squeeze(0)?.narrow(1, 0, seen)
-    }
-}
 
 /// Writes k and v of rows of `q ‖ k ‖ v` to the cache and returns the rotated queries. `[M, H D]`
 pub fn append(

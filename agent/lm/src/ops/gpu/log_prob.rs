@@ -9,7 +9,8 @@ use candle_core::{DType, Result, Tensor};
 use crate::generation::sampler::Sampler;
 use crate::ops::gpu::linear::product;
 use crate::ops::gpu::nucleus::shaped;
-use crate::ops::gpu::{floats, launch, launch_grid, reference};
+pub use crate::ops::gpu::operands::{Draws, TargetStats};
+use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::cpu::matmul::Store;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
@@ -22,17 +23,6 @@ const THREADS: usize = 512;
 const DRAW_THREADS: usize = 1024;
 /// Largest vocabulary that `draw_tokens` supports.
 const DRAW_LIMIT: usize = 512 * DRAW_THREADS;
-
-/// Statistics of each target. All `[N]`, f32, on the device.
-#[derive(Clone, Debug)]
-pub struct TargetStats {
-    /// log p(target).
-    pub log_prob: Tensor,
-    /// −Σ p log p in nats.
-    pub entropy: Tensor,
-    /// log Σ exp(logit).
-    pub(super) log_sum: Tensor,
-}
 
 /// Scores of targets under the distribution of a sampler.
 #[derive(Clone, Debug)]
@@ -193,17 +183,6 @@ fn logits_backward(
         ],
     )?;
     Ok(out)
-}
-
-/// One sampled token for each row. All `[B]`, on the device.
-#[derive(Clone, Debug)]
-pub struct Draws {
-    /// Token ids, u32.
-    pub ids: Tensor,
-    /// Log-probability of each under the sampled distribution; NaN if a logit of the row is not finite.
-    pub log_prob: Tensor,
-    /// Entropy of that distribution in nats.
-    pub entropy: Tensor,
 }
 
 /// Samples from softmax(logits / temperature): the first token in id order whose cumulative mass exceeds

@@ -3,7 +3,8 @@
 //! A file is one operation, as in [`crate::ops::cpu`], and contains the launches of its custom kernels
 //! (`gpu/cuda/*.cu` in `webshop-kernels`). With
 //! [`Kernels::Reference`](webshop_kernels::gpu::launch::Kernels::Reference), or if a kernel does not support
-//! the sizes, an operation calls its [`reference`] implementation. [`reference_check`] compares the two.
+//! the sizes, an operation calls its [`reference`] implementation. [`operands`] holds the types of both, and
+//! [`reference_check`] compares the two.
 //!
 //! Activations `x` are in the compute dtype (f32 or bf16); gradients of weights, log-probabilities and
 //! reductions are f32. Both implementations compute in f32 internally. candle's autograd is not used: every
@@ -16,6 +17,8 @@ pub mod decode_attention;
 pub mod linear;
 pub mod log_prob;
 pub mod nucleus;
+pub mod adamw;
+mod operands;
 mod reference;
 pub mod reference_check;
 pub mod rms_norm;

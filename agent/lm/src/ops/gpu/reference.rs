@@ -8,10 +8,7 @@
 
 use candle_core::{D, DType, Result, Tensor};
 
-use super::adamw::{Coefficients, State};
-use super::decode_attention::{LayerCache, NewTokens};
-use super::log_prob::{Draws, TargetStats};
-use super::rope::{Direction, RopeTable};
+use super::operands::{Coefficients, Direction, Draws, LayerCache, NewTokens, RopeTable, State, TargetStats};
 use super::wide;
 use crate::generation::sampler::Sampler;
 use webshop_kernels::cpu::attention::Heads;

@@ -1,41 +1,16 @@
 //! Rotary position embedding of rows of `q ‖ k ‖ v`, fused with the bias of their projection. The formula is
 //! in [`webshop_kernels::cpu::rope`].
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Result, Tensor};
 
+use crate::ops::gpu::operands::Direction;
+pub use crate::ops::gpu::operands::RopeTable;
 use crate::ops::gpu::{launch, like, reference};
 use webshop_kernels::cpu::attention::Heads;
-use webshop_kernels::cpu::rope::Rope;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// Number of threads for a row.
 pub(super) const THREADS: usize = 128;
-
-/// Cosines and sines of every position on a device. `[P, D/2]`, f32
-#[derive(Clone, Debug)]
-pub struct RopeTable {
-    pub(super) cos: Tensor,
-    pub(super) sin: Tensor,
-}
-
-impl RopeTable {
-    /// The table of `rope`.
-    pub fn new(rope: &Rope, device: &Device) -> Result<Self> {
-        let (cos, sin) = rope.table();
-        let shape = (rope.n_positions(), cos.len() / rope.n_positions().max(1));
-        Ok(Self {
-            cos: Tensor::from_slice(cos, shape, device)?,
-            sin: Tensor::from_slice(sin, shape, device)?,
-        })
-    }
-}
-
-/// The sign of the rotation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Direction {
-    Forward,
-    Back,
-}
 
 /// Adds the bias and rotates q and k by their positions. `[T, (H + 2K) D]`
 pub fn forward(
