@@ -8,7 +8,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::loss::{Apo, Awr, DrGrpo, Gigpo, Grpo, Gspo, Ppo, Raft, Reinforce, Rloo, Wsft};
+use crate::loss::{
+    Apo, ApoLagged, Awr, DrGrpo, Gigpo, Grpo, Gspo, Loss, Ppo, Raft, Reinforce, Rloo, Wsft,
+};
 
 /// A loss with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -77,6 +79,24 @@ impl LossConfig {
             Self::Gspo(_) => LossKind::Gspo,
             Self::Gigpo(_) => LossKind::Gigpo,
             Self::Ppo(_) => LossKind::Ppo,
+        }
+    }
+
+    /// The loss itself; `beta1` is `value.beta1`.
+    pub(crate) fn loss(self, beta1: f64) -> Box<dyn Loss> {
+        match self {
+            Self::Apo(loss) => Box::new(loss),
+            Self::ApoLagged { beta2 } => Box::new(ApoLagged { beta1, beta2 }),
+            Self::Wsft(loss) => Box::new(loss),
+            Self::Awr(loss) => Box::new(loss),
+            Self::Raft(loss) => Box::new(loss),
+            Self::Reinforce(loss) => Box::new(loss),
+            Self::Rloo(loss) => Box::new(loss),
+            Self::Grpo(loss) => Box::new(loss),
+            Self::DrGrpo(loss) => Box::new(loss),
+            Self::Gspo(loss) => Box::new(loss),
+            Self::Gigpo(loss) => Box::new(loss),
+            Self::Ppo(loss) => Box::new(loss),
         }
     }
 }

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use webshop_agent::PromptFormat;
 
 use crate::error::{Result, TrainingError};
+use crate::loss::Loss;
 
 /// One experiment: shop, model, training and evaluation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -108,6 +109,11 @@ impl Config {
     /// format, in which a malformed completion uses up the turn.
     pub fn malformed_penalty(&self) -> f64 {
         if self.prompt.format == PromptFormat::Compact { 0.0 } else { self.rl.malformed_penalty }
+    }
+
+    /// The loss of reinforcement learning.
+    pub(crate) fn loss(&self) -> Box<dyn Loss> {
+        self.rl.loss.loss(self.value.beta1)
     }
 
     /// The whole configuration as TOML; [`Config::resolve`] reads it back to an equal value.

@@ -6,7 +6,7 @@ use crate::config::{
     Config, Credit, CurriculumConfig, LossConfig, LossKind, PromptConfig, RlMode, SplitName, ValueConfig,
 };
 use crate::error::{Result, TrainingError};
-use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, Ppo, loss};
+use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, Ppo};
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
@@ -102,7 +102,7 @@ impl Config {
         let ValueConfig { forks, state_samples, credit, .. } = self.value;
         let refuse_unless = |holds, range: &str| require(forks == 0 || holds, "value.forks", forks, range);
         refuse_unless(credit == Credit::State, "0 without `value.credit = \"state\"`")?;
-        let is_by_value = loss(self).advantage_source() == AdvantageSource::Value;
+        let is_by_value = self.loss().advantage_source() == AdvantageSource::Value;
         refuse_unless(is_by_value, &format!("0 with `{}`, which does not use V* here", self.rl.loss.kind()))?;
         refuse_unless(forks >= state_samples, "0, or at least `value.state_samples`")
     }
@@ -181,7 +181,7 @@ impl Config {
         let divides = batch.is_multiple_of(group);
         require(divides, "rl.group_size", group, "a divisor of `rl.batch_episodes`")?;
         let kind = rl.loss.kind();
-        let is_by_group = loss(self).advantage_source() == AdvantageSource::Group;
+        let is_by_group = self.loss().advantage_source() == AdvantageSource::Group;
         let compares = format!("2 or more, since `{kind}` compares rollouts of the same goal");
         require(group > 1 || !is_by_group, "rl.group_size", group, &compares)?;
         let refresh = self.value.refresh;

@@ -60,7 +60,7 @@ pub use crate::loss::target::{Scored, ScoredTurn, Segment, Target, TargetStatist
 pub use crate::loss::terms::{Clip, KlTerm, LogProbs, Term};
 pub use crate::loss::wsft::Wsft;
 
-use crate::config::{Config, LossConfig};
+use crate::loss::group::GroupStatistics;
 use crate::error::{Result, TrainingError};
 use crate::loss::group::GroupStatistics;
 
@@ -111,24 +111,6 @@ pub trait Loss: Send + Sync {
 
     /// One episode's share of the loss of the batch.
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term>;
-}
-
-/// The loss of a configuration.
-pub fn loss(config: &Config) -> Box<dyn Loss> {
-    match config.rl.loss {
-        LossConfig::Apo(loss) => Box::new(loss),
-        LossConfig::ApoLagged { beta2 } => Box::new(ApoLagged { beta1: config.value.beta1, beta2 }),
-        LossConfig::Wsft(loss) => Box::new(loss),
-        LossConfig::Awr(loss) => Box::new(loss),
-        LossConfig::Raft(loss) => Box::new(loss),
-        LossConfig::Reinforce(loss) => Box::new(loss),
-        LossConfig::Rloo(loss) => Box::new(loss),
-        LossConfig::Grpo(loss) => Box::new(loss),
-        LossConfig::DrGrpo(loss) => Box::new(loss),
-        LossConfig::Gspo(loss) => Box::new(loss),
-        LossConfig::Gigpo(loss) => Box::new(loss),
-        LossConfig::Ppo(loss) => Box::new(loss),
-    }
 }
 
 /// The sum of the shares of several episodes. `log_probs` are the concatenated tokens of all `targets`,

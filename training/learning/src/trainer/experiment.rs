@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::data::recorded_steps::RecordedSteps;
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::error::{Result, TrainingError};
-use crate::loss::{AdvantageSource, loss};
+use crate::loss::AdvantageSource;
 use crate::metrics::MetricsWriter;
 use crate::model::network;
 use crate::model::network::Network;
@@ -122,7 +122,7 @@ impl<'a> Experiment<'a> {
 
     /// Whether the loss needs V*.
     pub(super) fn needs_values(&self) -> bool {
-        loss(self.config).advantage_source() == AdvantageSource::Value
+        self.config.loss().advantage_source() == AdvantageSource::Value
     }
 
     /// Whether the prompt format supports single steps.

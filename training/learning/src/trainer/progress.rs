@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::metrics::{MetricsPosition, MetricsWriter, Record, Timing};
 use crate::run::clock::Clock;
 use crate::trainer::RunSummary;
-use crate::trainer::state_value::ForkedRewards;
+use crate::trainer::forks::ForkedRewards;
 use crate::trainer::throughput::Throughput;
 
 /// What is saved beside weights and moments.

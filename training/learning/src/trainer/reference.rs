@@ -18,28 +18,27 @@ use crate::model::network::Network;
 use crate::run::atomic::remove_if_there;
 use crate::run::clock::Clock;
 use crate::trainer::VALUE_STEP;
+use crate::trainer::curriculum;
 use crate::trainer::experiment::Experiment;
+use crate::trainer::frozen::FrozenPolicy;
 use crate::trainer::progress::Progress;
-use crate::trainer::task_source::{TaskSource, task_source};
+use crate::trainer::task_source::TaskSource;
+use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
 use crate::trainer::value_cache::ValueCache;
 use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
 
 /// Schedule of N with `value.adaptive`: (first step, divisor of N, lower bound).
 const FEWER_SAMPLES: [(u64, usize, usize); 2] = [(100, 4, 2), (30, 2, 4)];
 
-/// A frozen policy with V* under it.
+/// The reference of the RL steps up to the next refresh or the next stage of the curriculum.
 pub(super) struct ReferencePolicy<'a> {
     ex: &'a Experiment<'a>,
-    network: Network,
-    /// The RL step at which it was the policy.
-    since: u64,
+    frozen: FrozenPolicy,
     /// The stage of the curriculum that its goals belong to.
     stage: usize,
     source: Box<dyn TaskSource + 'a>,
     /// Goals that RL draws from, sorted.
     pool: Vec<TaskId>,
-    /// V* of the goals drawn so far.
-    values: ValueTable,
 }
 
 /// What V* of some goals cost.
@@ -59,12 +58,12 @@ impl<'a> ReferencePolicy<'a> {
         let since = last_refresh(ex, step);
         let stage = progress.state.curriculum_stage;
         let model = ex.policy.frozen(&ex.reference_folder(since))?;
-        let (source, task_set) = task_source(ex, stage)?;
+        let (source, task_set) = curriculum::open(ex, stage)?;
         let key = value_key(ex, &model, since, task_set)?;
         let pool = source.goals(progress.state.step)?;
         let network = Network::new(&model, ex.compute)?;
         let values = ValueTable::new(key, ex.config.value.beta1);
-        let mut reference = Self { ex, network, since, stage, source, pool, values };
+        let mut reference = Self { ex, frozen: FrozenPolicy { network, since, values }, stage, source, pool };
         let began = since.max(progress.state.stage_since);
         let cost = reference.keep_widest_spread(&progress.clock)?;
         if step == began {
@@ -83,36 +82,26 @@ impl<'a> ReferencePolicy<'a> {
 
     /// Whether it is the reference of RL step `step` at the current stage of the curriculum.
     pub(super) fn is_current(&self, progress: &Progress, step: u64) -> bool {
-        (self.since, self.stage) == (last_refresh(self.ex, step), progress.state.curriculum_stage)
+        (self.frozen.since, self.stage) == (last_refresh(self.ex, step), progress.state.curriculum_stage)
     }
 
     /// Whether it is the policy from before the first RL step.
     pub(super) fn is_first(&self) -> bool {
-        self.since == 0
+        self.frozen.since == 0
     }
 
     pub(super) fn network(&self) -> &Network {
-        &self.network
+        &self.frozen.network
     }
 
-    /// The RL step at which it was the policy.
-    pub(super) fn since(&self) -> u64 {
-        self.since
+    /// Its weights, and V* under them.
+    pub(super) fn frozen(&self) -> &FrozenPolicy {
+        &self.frozen
     }
 
     /// Where the rollouts of its stage come from.
     pub(super) fn source(&self) -> &dyn TaskSource {
         self.source.as_ref()
-    }
-
-    /// V* of a goal with its evidence, if it is known.
-    pub(super) fn value(&self, goal: TaskId) -> Option<&GoalValue> {
-        self.values.get(goal.shop, goal.goal.0)
-    }
-
-    /// V* of a goal; 0 if it is not known, as for losses that do not use it.
-    pub(super) fn v_star(&self, goal: TaskId) -> f64 {
-        self.value(goal).map_or(0.0, |value| value.v_star)
     }
 
     /// The goals of an RL step. The pool is shuffled again each time all its goals were drawn.
@@ -145,16 +134,16 @@ impl<'a> ReferencePolicy<'a> {
         progress: &mut Progress,
         record: &mut Record,
     ) -> Result<()> {
-        record.set(Metric::ValueAge, (step - self.since) as f64);
+        record.set(Metric::ValueAge, (step - self.frozen.since) as f64);
         if self.ex.needs_values() {
-            let n_known = goals.iter().filter(|goal| self.value(**goal).is_some()).count();
+            let n_known = goals.iter().filter(|goal| self.frozen.value(**goal).is_some()).count();
             record.set(Metric::ValueHitRate, n_known as f64 / goals.len() as f64);
             let cost = self.estimate(goals, step, &progress.clock)?;
             self.charge(cost, progress);
             record
-                .set(Metric::ValueMean, self.values.mean_v_star())
-                .set(Metric::ValueShareWithoutSuccess, self.values.share_without_success())
-                .set(Metric::ValueBias, self.values.mean_bias());
+                .set(Metric::ValueMean, self.frozen.values.mean_v_star())
+                .set(Metric::ValueShareWithoutSuccess, self.frozen.values.share_without_success())
+                .set(Metric::ValueBias, self.frozen.values.mean_bias());
         }
         Ok(())
     }
@@ -173,7 +162,7 @@ impl<'a> ReferencePolicy<'a> {
         }
         let pool = self.pool.clone();
         let cost = self.estimate(&pool, 0, clock)?;
-        let spread = |goal: &TaskId| self.value(*goal).map_or(0.0, GoalValue::spread);
+        let spread = |goal: &TaskId| self.frozen.value(*goal).map_or(0.0, GoalValue::spread);
         let mut by_spread: Vec<(f64, TaskId)> = pool.iter().map(|goal| (spread(goal), *goal)).collect();
         by_spread.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         by_spread.truncate(((pool.len() as f64 * share).ceil() as usize).max(1));
@@ -185,12 +174,12 @@ impl<'a> ReferencePolicy<'a> {
     /// Makes V* of `goals` known, which RL step `step` drew: from the cache, else from N rollouts each.
     fn estimate(&mut self, goals: &[TaskId], step: u64, clock: &Clock) -> Result<Cost> {
         let new: BTreeSet<TaskId> =
-            goals.iter().copied().filter(|goal| self.value(*goal).is_none()).collect();
+            goals.iter().copied().filter(|goal| self.frozen.value(*goal).is_none()).collect();
         if new.is_empty() {
             return Ok(Cost::default());
         }
         let config = &self.ex.config.value;
-        let mut cache = ValueCache::open(config, self.ex.run, self.values.key())?;
+        let mut cache = ValueCache::open(config, self.ex.run, self.frozen.values.key())?;
         let is_cached = |goal: &TaskId| cache.table.get(goal.shop, goal.goal.0).is_some();
         let missing: Vec<TaskId> = new.iter().copied().filter(|goal| !is_cached(goal)).collect();
         let seconds = cache.seconds_of(new.len() - missing.len());
@@ -198,12 +187,8 @@ impl<'a> ReferencePolicy<'a> {
             let began = clock.seconds();
             let n_samples = samples_at(config, step);
             self.ex.observer.begin("V*", (missing.len() * n_samples) as u64, 0);
-            let rollouts = self.source.reference_rollouts(
-                &self.network,
-                &missing,
-                VALUE_STEP + self.since,
-                n_samples,
-            )?;
+            let FrozenPolicy { network, since, .. } = &self.frozen;
+            let rollouts = self.source.reference_rollouts(network, &missing, VALUE_STEP + since, n_samples)?;
             self.ex.observer.end();
             for (goal, rollouts) in missing.iter().zip(rollouts).filter(|(_, rollouts)| !rollouts.is_empty())
             {
@@ -214,10 +199,10 @@ impl<'a> ReferencePolicy<'a> {
         let mut tokens = 0;
         for value in new.iter().filter_map(|goal| cache.table.get(goal.shop, goal.goal.0)) {
             tokens += value.n_tokens;
-            self.values.put(value.clone());
+            self.frozen.values.put(value.clone());
         }
         if cache.is_shared() {
-            self.values.save(&self.ex.run.value())?;
+            self.frozen.values.save(&self.ex.run.value())?;
         }
         Ok(Cost { tokens, seconds })
     }

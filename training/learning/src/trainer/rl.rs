@@ -10,7 +10,7 @@ use crate::data::task_set::TaskId;
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
 use crate::loss::step::{Scoring, UpdateStatistics, loss_gradient};
-use crate::loss::{Loss, Prepared, Target, loss};
+use crate::loss::{Loss, Prepared, Target};
 use crate::metrics::record::record_update;
 use crate::metrics::{Metric, Phase, Record};
 use crate::model::gradient::Gradients;
@@ -25,7 +25,7 @@ const MIN_NORMS: usize = 10;
 /// Trains until the steps are done or the token budget is spent.
 pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
     let (ex, first) = (trainer.ex, trainer.ex.first_rl_step());
-    let mut rl = Rl { config: &ex.config.rl, loss: loss(ex.config), trainer };
+    let mut rl = Rl { config: &ex.config.rl, loss: ex.config.loss(), trainer };
     if rl.trainer.progress.state.step > first && rl.is_over() {
         return Ok(());
     }
@@ -104,7 +104,7 @@ impl<'a> Rl<'_, 'a> {
             true => reference.network(),
             false => train_state.network(),
         };
-        let request = RolloutRequest { step, goals, network, reference };
+        let request = RolloutRequest { step, goals, network, reference: reference.frozen() };
         reference.source().collect(&request, progress, record)
     }
 

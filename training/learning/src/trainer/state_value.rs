@@ -20,8 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use webshop_agent::EpisodeExt;
 
-use serde::{Deserialize, Serialize};
-use webshop_agent::{Episode, EpisodePrefix, Task};
+use webshop_agent::{EpisodePrefix, Episode, Task};
 use webshop_env::Shop;
 
 use crate::config::Credit;
@@ -30,43 +29,15 @@ use crate::error::Result;
 use crate::metrics::{Metric, Record};
 use crate::trainer::FORK_STEP;
 use crate::trainer::experiment::Experiment;
+use crate::trainer::forks::ForkedRewards;
+use crate::trainer::frozen::FrozenPolicy;
 use crate::trainer::progress::Progress;
-use crate::trainer::reference::ReferencePolicy;
-
-/// Rewards and costs of forked reference rollouts.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct ForkedRewards {
-    /// Tokens generated in forks, over the whole run.
-    generated: u64,
-    /// Sampled tokens of their prefixes, which were not generated again.
-    reused: u64,
-    /// Rewards under the current reference, by shop, goal and state.
-    rewards: BTreeMap<u32, BTreeMap<u32, BTreeMap<u64, Vec<f64>>>>,
-}
-
-impl ForkedRewards {
-    /// Rewards of the forks of a state, in the order of their numbers; empty if there are none.
-    fn of(&self, goal: TaskId, state: u64) -> &[f64] {
-        let of_goal = self.rewards.get(&goal.shop).and_then(|of_shop| of_shop.get(&goal.goal.0));
-        of_goal.and_then(|states| states.get(&state)).map_or(&[], Vec::as_slice)
-    }
-
-    fn insert(&mut self, goal: TaskId, state: u64, rewards: Vec<f64>) {
-        let of_shop = self.rewards.entry(goal.shop).or_default();
-        of_shop.entry(goal.goal.0).or_default().insert(state, rewards);
-    }
-
-    /// Forgets the rewards when the reference changes. The token counts stay.
-    pub(super) fn forget_rewards(&mut self) {
-        self.rewards.clear();
-    }
-}
 
 /// V* of states under a reference.
 pub(super) struct StateValues<'s> {
     pub(super) ex: &'s Experiment<'s>,
     pub(super) tasks: &'s TaskSet,
-    pub(super) reference: &'s ReferencePolicy<'s>,
+    pub(super) reference: &'s FrozenPolicy,
 }
 
 impl StateValues<'_> {
@@ -123,7 +94,7 @@ impl StateValues<'_> {
             return Ok(());
         }
         let n_forks = self.ex.config.value.forks;
-        let at = FORK_STEP + self.reference.since();
+        let at = FORK_STEP + self.reference.since;
         let of_state = |((_, state), prefix): (&(TaskId, u64), &EpisodePrefix)| -> Vec<Task> {
             // States are digests, so the few numbers after one do not collide with those after another.
             let numbers = (0..n_forks as u64).map(|number| state.wrapping_add(number));
@@ -132,7 +103,7 @@ impl StateValues<'_> {
         let tasks: Vec<Task> = states.iter().flat_map(of_state).collect();
         let (observer, began) = (self.ex.observer, progress.clock.seconds());
         observer.begin("V* of states", tasks.len() as u64, 0);
-        let episodes = self.ex.rollout(self.reference.network(), &tasks, &|| observer.advance(1, ""))?;
+        let episodes = self.ex.rollout(&self.reference.network, &tasks, &|| observer.advance(1, ""))?;
         observer.end();
         progress.throughput.forked(progress.clock.seconds() - began);
         for (((goal, state), prefix), episodes) in states.iter().zip(episodes.chunks(n_forks)) {
@@ -193,25 +164,5 @@ mod tests {
             assert_eq!(found, expected);
         }
         assert!(n_again > 0, "some episode returns to an earlier state");
-    }
-
-    #[test]
-    fn rewards_are_found_under_goal_and_state_until_another_reference_begins() {
-        let goal = |shop, goal| TaskId { shop, goal: GoalId(goal) };
-        let mut forks = ForkedRewards { generated: 7, reused: 5, ..ForkedRewards::default() };
-        forks.insert(goal(0, 3), u64::MAX, vec![1.0 / 3.0, 0.0]);
-        forks.insert(goal(1, 3), 4, vec![1.0]);
-        // As a checkpoint has it.
-        let mut forks: ForkedRewards = serde_json::from_str(&serde_json::to_string(&forks).unwrap()).unwrap();
-        assert_eq!(
-            (forks.of(goal(0, 3), u64::MAX), forks.of(goal(1, 3), 4)),
-            (&[1.0 / 3.0, 0.0][..], &[1.0][..])
-        );
-        for (goal, state) in [(goal(1, 3), u64::MAX), (goal(0, 2), u64::MAX), (goal(0, 3), 4)] {
-            assert!(forks.of(goal, state).is_empty(), "{goal:?} {state}");
-        }
-        forks.forget_rewards();
-        assert!(forks.of(goal(1, 3), 4).is_empty());
-        assert_eq!((forks.generated, forks.reused), (7, 5));
     }
 }

@@ -1,17 +1,13 @@
 //! Where rollouts come from: whole episodes or completions at recorded steps.
 
-use crate::config::{Config, RlMode};
-use crate::data::task_set::{TaskId, TaskSet};
+use crate::data::task_set::TaskId;
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
 use crate::loss::Scored;
 use crate::metrics::Record;
 use crate::model::network::Network;
-use crate::trainer::experiment::Experiment;
-use crate::trainer::multi_turn::MultiTurn;
+use crate::trainer::frozen::FrozenPolicy;
 use crate::trainer::progress::Progress;
-use crate::trainer::reference::ReferencePolicy;
-use crate::trainer::single_step::SingleStep;
 use crate::value::ReferenceRollout;
 
 /// One RL step before its rollouts.
@@ -23,7 +19,7 @@ pub(super) struct RolloutRequest<'r> {
     /// The network that is sampled.
     pub(super) network: &'r Network,
     /// The reference, which knows V* of the goals.
-    pub(super) reference: &'r ReferencePolicy<'r>,
+    pub(super) reference: &'r FrozenPolicy,
 }
 
 /// Rollouts of one RL step. Rollouts without a sampled token are left out.
@@ -70,31 +66,4 @@ pub(super) trait TaskSource {
         at: u64,
         n_samples: usize,
     ) -> Result<Vec<Vec<ReferenceRollout>>>;
-}
-
-/// The source of `rl.mode` at a stage of the curriculum, with the digest of its shops.
-pub(super) fn task_source<'a>(
-    ex: &'a Experiment<'a>,
-    stage: usize,
-) -> Result<(Box<dyn TaskSource + 'a>, String)> {
-    let tasks = curriculum_stage(ex.config, &ex.tasks, stage)?;
-    let fingerprint = tasks.fingerprint();
-    let source: Box<dyn TaskSource + 'a> = match ex.config.rl.mode {
-        RlMode::MultiTurn => Box::new(MultiTurn { ex, tasks }),
-        RlMode::SingleStep => Box::new(SingleStep { ex, tasks }),
-    };
-    Ok((source, fingerprint))
-}
-
-/// The tasks of a stage of the curriculum; all of them after the last stage.
-fn curriculum_stage(config: &Config, tasks: &TaskSet, stage: usize) -> Result<TaskSet> {
-    let curriculum = &config.curriculum;
-    let tasks = match curriculum.sizes.get(stage) {
-        Some(n_products) => tasks.stage(*n_products)?,
-        None => tasks.clone(),
-    };
-    match curriculum.requirements.get(stage) {
-        Some(n_requirements) => tasks.with_at_most_requirements(*n_requirements),
-        None => Ok(tasks),
-    }
 }
