@@ -14,7 +14,7 @@
 //!
 //! Shapes: T tokens in total, H query heads, K key/value heads, head size D, sequence of L tokens.
 
-pub mod work;
+mod work;
 
 use rayon::prelude::*;
 

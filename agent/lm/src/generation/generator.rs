@@ -23,10 +23,10 @@
 
 use rayon::prelude::*;
 
-use crate::generation::group::Group;
-use crate::generation::request::{Completion, Context, GeneratorConfig, Request};
 use crate::engine::Engine;
 use crate::error::LmError;
+use crate::generation::group::Group;
+use crate::generation::request::{Completion, Context, GeneratorConfig, Request};
 use webshop_kernels::cpu::threads::Threads;
 
 /// Most lanes of a group of a small model: enough rows for efficient matrix products, few enough to occupy several

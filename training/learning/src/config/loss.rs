@@ -8,9 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::loss::{
-    Apo, ApoLagged, Awr, DrGrpo, Gigpo, Grpo, Gspo, Loss, Ppo, Raft, Reinforce, Rloo, Wsft,
-};
+use crate::loss::{Apo, ApoLagged, Awr, DrGrpo, Gigpo, Grpo, Gspo, Loss, Ppo, Raft, Reinforce, Rloo, Wsft};
 
 /// A loss with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -60,8 +60,8 @@ pub use crate::loss::target::{Scored, ScoredTurn, Segment, Target, TargetStatist
 pub use crate::loss::terms::{Clip, KlTerm, LogProbs, Term};
 pub use crate::loss::wsft::Wsft;
 
-use crate::loss::group::GroupStatistics;
 use crate::error::{Result, TrainingError};
+use crate::loss::group::GroupStatistics;
 use crate::loss::group::GroupStatistics;
 
 /// The result of [`Loss::prepare`] for a batch.

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 use webshop_lm::Sampler;
 
+use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::Result;
 use crate::model::network::Network;
-use crate::data::trajectory::{MicroBatch, Trajectory};
 
 /// The k1 estimate of KL(π‖π_ref) in nats per episode: the mean over `trajectories` of Σₜ (log π − log
 /// π_ref). log π is the log-probability recorded when `sampler` drew the tokens, log π_ref that under
@@ -64,12 +64,17 @@ mod tests {
                 Network::new(&model, &compute).unwrap()
             };
             let (policy, reference) = (model(1), model(2));
-            let drawn = |trajectory: Trajectory| Trajectory { behaviour_log_probs: log_probs(&policy, &trajectory), ..trajectory };
+            let drawn = |trajectory: Trajectory| Trajectory {
+                behaviour_log_probs: log_probs(&policy, &trajectory),
+                ..trajectory
+            };
             let trajectories: Vec<Trajectory> = (0..5).map(trajectory).map(drawn).collect();
             let kl = |of: &Network, limit| kl_to(of, &trajectories, Sampler::UNTEMPERED, limit).unwrap();
             assert!(kl(&policy, 100).abs() < 1e-5, "from itself: {}", kl(&policy, 100));
             let sum = |values: &[f32]| values.iter().map(|&value| f64::from(value)).sum::<f64>();
-            let apart = |trajectory: &Trajectory| sum(&trajectory.behaviour_log_probs) - sum(&log_probs(&reference, trajectory));
+            let apart = |trajectory: &Trajectory| {
+                sum(&trajectory.behaviour_log_probs) - sum(&log_probs(&reference, trajectory))
+            };
             let expected = trajectories.iter().map(apart).sum::<f64>() / 5.0;
             assert!(expected.abs() > 0.01, "the models differ");
             for limit in [8, 100] {

@@ -3,21 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use webshop_agent::compact::{THINK, mark};
+use webshop_agent::next_action::Example;
+use webshop_agent::{
+    AgentError, ChatFormat, LmConfig, LmPolicy, PromptFormat, SampleOptions, SingleStepPrompt,
+    SingleStepSampler,
+};
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::StopTokens;
 use webshop_lm::device::Compute;
 use webshop_lm::lora::Lora;
-use webshop_agent::compact::{THINK, mark};
-use webshop_agent::next_action::Example;
-use webshop_agent::{AgentError, ChatFormat, PromptFormat, SampleOptions, SingleStepSampler, LmConfig, LmPolicy, SingleStepPrompt};
-use webshop_lm::{Engine, Qwen2, Sampler, SamplingCoordinates, BpeTokenizer};
+use webshop_lm::{BpeTokenizer, Engine, Qwen2, Sampler, SamplingCoordinates};
 use webshop_products::Seed;
 
-use crate::run::folder::find_checkpoint;
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
-use crate::setup::limits::{lanes_within, prompt_config};
 use crate::run::checkpoint::names::{CONFIG, MODEL};
+use crate::run::folder::find_checkpoint;
+use crate::setup::limits::{lanes_within, prompt_config};
 
 /// A file that every model folder has.
 const MODEL_CONFIG: &str = "config.json";
@@ -98,7 +101,9 @@ impl TrainedModel {
         let prompt_format = options.prompt_format.unwrap_or_else(|| self.prompt_format());
         let positions = self.model.config().max_position_embeddings;
         let (max_context, max_turn_tokens, format) = match prompt_format {
-            PromptFormat::Compact => (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None),
+            PromptFormat::Compact => {
+                (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None)
+            }
             _ => {
                 let config = self.model.config();
                 let format = ChatFormat::load(&self.folder, prompt_format, config, &self.tokenizer)?;
@@ -137,7 +142,8 @@ pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
         return Ok(checkpoint::load(folder)?);
     };
     let Some(base) = adapter.base() else {
-        let problem = "its adapter names no base model in `base_model_name_or_path`; merge it into its base first";
+        let problem =
+            "its adapter names no base model in `base_model_name_or_path`; merge it into its base first";
         return Err(TrainingError::bad_file(folder, problem));
     };
     let base = TrainedModel::load(Path::new(base))?.model.merged()?;
@@ -161,8 +167,16 @@ impl LoadedPolicy {
     ///
     /// # Errors
     /// If its prompt format is not one of Shop-R1's, or a tensor operation fails.
-    pub fn complete_steps(&self, steps: &[Example], seed: Seed, ended: &dyn Fn(u64)) -> Result<Vec<Option<String>>> {
-        let format = self.format.as_ref().ok_or(AgentError::SingleSteps { prompt_format: PromptFormat::Compact.name() })?;
+    pub fn complete_steps(
+        &self,
+        steps: &[Example],
+        seed: Seed,
+        ended: &dyn Fn(u64),
+    ) -> Result<Vec<Option<String>>> {
+        let format = self
+            .format
+            .as_ref()
+            .ok_or(AgentError::SingleSteps { prompt_format: PromptFormat::Compact.name() })?;
         let sampler = SingleStepSampler::new(&self.tokenizer, format, &self.config)?;
         let prompts = steps.iter().map(|step| sampler.prompt(step)).collect::<Result<Vec<_>, _>>()?;
         let fitting = prompts.iter().enumerate().filter_map(|(place, prompt)| {

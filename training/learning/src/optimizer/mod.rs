@@ -22,7 +22,6 @@ mod device;
 mod file;
 mod muon;
 
-
 pub use crate::optimizer::device::DeviceOptimizer;
 
 use std::path::Path;
@@ -176,7 +175,10 @@ impl Optimizer {
         }
         for ((moments, (name, var)), gradient) in self.moments.iter().zip(parameters).zip(gradients) {
             if moments.name != *name {
-                return Err(mismatch(name, format!("does not match parameter `{}` of the optimizer", moments.name)));
+                return Err(mismatch(
+                    name,
+                    format!("does not match parameter `{}` of the optimizer", moments.name),
+                ));
             }
             let (size, given) = (moments.first.len(), (var.elem_count(), gradient.len()));
             if given != (size, size) {

@@ -112,10 +112,7 @@ fn muon_updates_matrices_and_adam_the_rest() {
     optimizer.step(&parameters, &mut [vec![3.0, 0.0, 0.0, 4.0], vec![2.0]], at(0.1)).unwrap();
     let moved = parameters[0].1.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     // Both directions by about lr · .2 · √2 = .028, whatever their gradients; Adam's first step is lr.
-    assert!(
-        moved[0] < -0.019 && moved[0] > -0.035 && moved[3] < -0.019 && moved[3] > -0.035,
-        "{moved:?}"
-    );
+    assert!(moved[0] < -0.019 && moved[0] > -0.035 && moved[3] < -0.019 && moved[3] > -0.035, "{moved:?}");
     near(values(&parameters[1])[0], -0.1);
 
     optimizer.save(&path).unwrap();

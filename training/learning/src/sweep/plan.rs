@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::run::branch::warm_start_differences;
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
+use crate::run::branch::warm_start_differences;
 
 /// Arms and seeds, every configuration valid and all of them comparable.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,8 +192,10 @@ fn flags(values: &[String]) -> String {
 
 /// Whether the evaluation of the arms depends on this key.
 fn is_read_by_evaluation(key: &str) -> bool {
-    let evaluated = ["seed", "shop_r1.mix", "shop_r1.terminate_share", "shop_r1.eval_examples", "prompt.results_shown"];
-    let training_only = ["catalog.auxiliary_shops", "catalog.auxiliary_products", "evaluation.warm_start_every"];
+    let evaluated =
+        ["seed", "shop_r1.mix", "shop_r1.terminate_share", "shop_r1.eval_examples", "prompt.results_shown"];
+    let training_only =
+        ["catalog.auxiliary_shops", "catalog.auxiliary_products", "evaluation.warm_start_every"];
     let in_section = key.starts_with("catalog.") || key.starts_with("evaluation.");
     evaluated.contains(&key) || (in_section && !training_only.contains(&key))
 }
@@ -296,11 +298,7 @@ mod tests {
                 "cannot be used: arm `wsft` changes `seed`, which the common warm start depends on; set it for \
                  all arms, compare in another file, or give the arm a warm start of its own by `alone = true`",
             ),
-            (
-                "rl.steps=8",
-                "rl.lrr=8",
-                "unknown configuration key `rl.lrr` (did you mean `rl.lr`?)",
-            ),
+            ("rl.steps=8", "rl.lrr=8", "unknown configuration key `rl.lrr` (did you mean `rl.lr`?)"),
         ] {
             assert_eq!(refusal(from, to), problem);
         }

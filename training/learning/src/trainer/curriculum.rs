@@ -9,10 +9,7 @@ use crate::trainer::single_step::SingleStep;
 use crate::trainer::task_source::TaskSource;
 
 /// The source of `rl.mode` at a stage of the curriculum, with the digest of its shops.
-pub(super) fn open<'a>(
-    ex: &'a Experiment<'a>,
-    stage: usize,
-) -> Result<(Box<dyn TaskSource + 'a>, String)> {
+pub(super) fn open<'a>(ex: &'a Experiment<'a>, stage: usize) -> Result<(Box<dyn TaskSource + 'a>, String)> {
     let tasks = curriculum_stage(ex.config, &ex.tasks, stage)?;
     let fingerprint = tasks.fingerprint();
     let source: Box<dyn TaskSource + 'a> = match ex.config.rl.mode {

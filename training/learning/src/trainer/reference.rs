@@ -23,8 +23,8 @@ use crate::trainer::experiment::Experiment;
 use crate::trainer::frozen::FrozenPolicy;
 use crate::trainer::progress::Progress;
 use crate::trainer::task_source::TaskSource;
-use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
 use crate::trainer::value_cache::ValueCache;
+use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
 use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
 
 /// Schedule of N with `value.adaptive`: (first step, divisor of N, lower bound).
@@ -188,7 +188,8 @@ impl<'a> ReferencePolicy<'a> {
             let n_samples = samples_at(config, step);
             self.ex.observer.begin("V*", (missing.len() * n_samples) as u64, 0);
             let FrozenPolicy { network, since, .. } = &self.frozen;
-            let rollouts = self.source.reference_rollouts(network, &missing, VALUE_STEP + since, n_samples)?;
+            let rollouts =
+                self.source.reference_rollouts(network, &missing, VALUE_STEP + since, n_samples)?;
             self.ex.observer.end();
             for (goal, rollouts) in missing.iter().zip(rollouts).filter(|(_, rollouts)| !rollouts.is_empty())
             {

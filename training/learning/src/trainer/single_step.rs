@@ -238,7 +238,8 @@ impl<'e> Completer<'e> {
         };
         let attempt = Attempt { completion: &text, gold: &step.gold, certainty, n_prompt_words };
         let hierarchical = self.rule.of(&attempt).total();
-        let parsed = NextActionCompletion::read(&text, FormatMode::Json).ok().map(|completion| completion.action);
+        let parsed =
+            NextActionCompletion::read(&text, FormatMode::Json).ok().map(|completion| completion.action);
         let parsed_type = parsed.as_ref().and_then(WrittenAction::action_type);
         let is_exact = is_exact(parsed.as_ref(), &step.gold, Exactness::Soft);
         let reward = match config.score {

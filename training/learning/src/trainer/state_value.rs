@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use webshop_agent::EpisodeExt;
 
-use webshop_agent::{EpisodePrefix, Episode, Task};
+use webshop_agent::{Episode, EpisodePrefix, Task};
 use webshop_env::Shop;
 
 use crate::config::Credit;

@@ -12,12 +12,12 @@
 //! wait for the device.
 
 pub mod adamw;
+pub mod adamw;
 pub mod attention;
 pub mod decode_attention;
 pub mod linear;
 pub mod log_prob;
 pub mod nucleus;
-pub mod adamw;
 mod operands;
 mod reference;
 pub mod reference_check;
