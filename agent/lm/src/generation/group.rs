@@ -5,8 +5,6 @@ use rayon::prelude::*;
 use crate::engine::{Engine, EngineCache};
 use crate::error::LmError;
 use crate::generation::constraint::{Allowed, Constraint, ConstraintState};
-use crate::generation::constraint::{Allowed, Constraint, ConstraintState};
-use crate::generation::generator::{Completion, Context, GeneratorConfig, Request, StopReason};
 use crate::generation::request::{Completion, Context, GeneratorConfig, Request, StopReason};
 use crate::generation::sampler::{Draw, SamplingCoordinates, uniform};
 use crate::qwen2::LaneTokens;

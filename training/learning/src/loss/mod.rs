@@ -62,7 +62,6 @@ pub use crate::loss::wsft::Wsft;
 
 use crate::error::{Result, TrainingError};
 use crate::loss::group::GroupStatistics;
-use crate::loss::group::GroupStatistics;
 
 /// The result of [`Loss::prepare`] for a batch.
 #[derive(Debug, Clone, PartialEq)]

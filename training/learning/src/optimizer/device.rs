@@ -73,6 +73,7 @@ impl DeviceOptimizer {
     }
 
     /// Number of steps applied; steps with a non-finite gradient do not count.
+    #[cfg(test)]
     pub fn steps(&self) -> u64 {
         self.step
     }

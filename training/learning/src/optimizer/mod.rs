@@ -135,6 +135,7 @@ impl Optimizer {
     }
 
     /// Number of steps applied; steps with a non-finite gradient do not count.
+    #[cfg(test)]
     pub fn steps(&self) -> u64 {
         self.step
     }

@@ -24,7 +24,9 @@ const REFERENCE: &str = "reference";
 
 /// An arm with its run for each seed, in the order of the comparison.
 pub struct ArmOutcome {
+    /// Its name in the comparison file.
     pub name: String,
+    /// One run per seed.
     pub runs: Vec<RunOutcome>,
 }
 
@@ -38,6 +40,7 @@ pub struct RunOutcome {
     pub verdicts: Vec<StepResult>,
     /// All records with their timings.
     pub records: Vec<(Record, Timing)>,
+    /// Versions and digests that the run depends on.
     pub fingerprint: Fingerprint,
     /// Digest of the model folder at the end of the warm start.
     pub reference: String,
@@ -46,8 +49,11 @@ pub struct RunOutcome {
 /// How a held-out episode ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpisodeOutcome {
+    /// The goal of the held-out shop.
     pub goal: GoalId,
+    /// Reward of the shop, 0 to 1.
     pub reward: f64,
+    /// Kind of failure; `None` for a success.
     pub failure: Option<FailureKind>,
 }
 

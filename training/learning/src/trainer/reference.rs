@@ -25,7 +25,6 @@ use crate::trainer::progress::Progress;
 use crate::trainer::task_source::TaskSource;
 use crate::trainer::value_cache::ValueCache;
 use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
-use crate::value::{GoalValue, VALUE_KEY_VERSION, ValueKey, ValueTable};
 
 /// Schedule of N with `value.adaptive`: (first step, divisor of N, lower bound).
 const FEWER_SAMPLES: [(u64, usize, usize); 2] = [(100, 4, 2), (30, 2, 4)];

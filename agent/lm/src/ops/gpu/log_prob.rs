@@ -10,8 +10,8 @@ use crate::generation::sampler::Sampler;
 use crate::ops::gpu::linear::product;
 use crate::ops::gpu::nucleus::shaped;
 pub use crate::ops::gpu::operands::{Draws, TargetStats};
+use crate::ops::gpu::{floats, launch, launch_grid, reference};
 use webshop_kernels::cpu::matmul::Store;
-use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// Maximum size of the logits of a chunk, in bytes.

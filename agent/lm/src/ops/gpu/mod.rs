@@ -12,7 +12,6 @@
 //! wait for the device.
 
 pub mod adamw;
-pub mod adamw;
 pub mod attention;
 pub mod decode_attention;
 pub mod linear;
