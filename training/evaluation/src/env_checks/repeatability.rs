@@ -129,7 +129,7 @@ pub(super) fn trajectory_record(episodes: &Episodes) -> Check {
 }
 
 pub(super) fn replayability(episodes: &Episodes) -> Check {
-    let records: Vec<String> = episodes.all().map(|episode| record(episode)).collect();
+    let records: Vec<String> = episodes.all().map(record).collect();
     let from_start = match replay(records.join("\n").as_bytes(), &episodes.shop) {
         Ok(replayed) => replayed.difference.map(|difference| difference.to_string()),
         Err(error) => Some(error.to_string()),

@@ -21,19 +21,13 @@ use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_value};
 
 /// The loss of PPO.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
 pub struct Ppo {
     /// ε below and above 1.
     pub clip: Clip,
     /// Its KL term.
     #[serde(flatten)]
     pub kl: KlTerm,
-}
-
-impl Default for Ppo {
-    fn default() -> Self {
-        Self { clip: Clip::default(), kl: KlTerm::default() }
-    }
 }
 
 impl Loss for Ppo {

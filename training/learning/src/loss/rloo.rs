@@ -18,17 +18,11 @@ use crate::loss::terms::{LogProbs, Term, weighted_likelihood};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
 
 /// The loss of REINFORCE leave-one-out.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
 pub struct Rloo {
     /// Its KL term.
     #[serde(flatten)]
     pub kl: KlTerm,
-}
-
-impl Default for Rloo {
-    fn default() -> Self {
-        Self { kl: KlTerm::default() }
-    }
 }
 
 impl Loss for Rloo {
