@@ -7,7 +7,7 @@
 //! head, a value four interleaved chains over the tokens. Only tokens of the same lane are read, so the bits
 //! do not depend on other lanes.
 //!
-//! Up to [`HEADS`] query heads that share a key head are computed together: keys and values are loaded once
+//! Up to `HEADS` query heads that share a key head are computed together: keys and values are loaded once
 //! for all of them.
 
 use std::ops::Range;

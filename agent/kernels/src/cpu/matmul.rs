@@ -5,7 +5,7 @@
 //! for weights or keys that are used more than once. If several [`Threads`] share a product, each computes
 //! some of its columns.
 //!
-//! C is computed in tiles of [`TILE_ROWS`] × [`TILE_COLS`]: both operands are copied into panels, then one
+//! C is computed in tiles of `TILE_ROWS` × `TILE_COLS`: both operands are copied into panels, then one
 //! loop over the depth keeps the whole tile in registers (the method of Goto and van de Geijn, "Anatomy of
 //! High-Performance Matrix Multiplication", 2008). An element of C is
 //! `Σ over blocks of DEPTH (fma chain within the block)`. It does not depend on the other rows and columns of
@@ -43,7 +43,7 @@ const BLOCK_ROWS: usize = 8 * TILE_ROWS;
 const PARTS_A_THREAD: usize = 3;
 const PANELS_A_PART: usize = 12;
 /// Columns packed at a time of a right-hand side that is packed for one product only. With [`SLAB_DEPTH`]
-/// this bounds the memory for any matrix size. A multiple of [`TILE_COLS`].
+/// this bounds the memory for any matrix size. A multiple of `TILE_COLS`.
 const SLAB_COLS: usize = 128 * TILE_COLS;
 /// Rows packed at a time. A multiple of [`DEPTH`], where the sums are cut in any case.
 const SLAB_DEPTH: usize = 8 * DEPTH;

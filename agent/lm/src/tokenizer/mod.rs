@@ -108,7 +108,7 @@ pub struct BpeTokenizer {
 }
 
 impl BpeTokenizer {
-    /// Learns a vocabulary of `vocab_size` tokens from `texts`: [`SPECIAL_TOKENS`] first, then `special` in
+    /// Learns a vocabulary of `vocab_size` tokens from `texts`: `SPECIAL_TOKENS` first, then `special` in
     /// the given order, the 256 bytes, and merged pieces, the most frequent pair first, ties by the lower
     /// ids. Small texts may give fewer tokens.
     ///

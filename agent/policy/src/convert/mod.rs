@@ -11,7 +11,7 @@
 //! | `agenttraj` | `{"item_id", "conversations": [{"from", "loss", "value"}]}`, as in AgentGym; `loss` is true for completions of the policy |
 //!
 //! An episode is one line in prompt formats with one growing chat, and one line per turn in the others
-//! ([`History`]); `agenttraj` holds whole episodes only. Tokens and log-probabilities are not exported.
+//! ([`crate::History`]); `agenttraj` holds whole episodes only. Tokens and log-probabilities are not exported.
 
 mod chat;
 mod export;

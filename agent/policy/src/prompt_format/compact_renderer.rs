@@ -47,7 +47,7 @@ pub fn mark(k: usize) -> String {
     format!("<|{k}|>")
 }
 
-/// All marks: the special tokens of the layout beside [`webshop_lm::SPECIAL_TOKENS`].
+/// All marks: the special tokens of the layout besides those of Qwen.
 pub fn marks() -> Vec<String> {
     (1..=MAX_MARKS).map(mark).collect()
 }

@@ -133,7 +133,7 @@ pub fn train_on(
     Ok(trainer.progress.state.summary)
 }
 
-/// Like [`train`], up to the checkpoint at the end of the warm start, which [`crate::run::branch`] copies to
+/// Like [`train`], up to the checkpoint at the end of the warm start, which [`crate::branch_run`] copies to
 /// other runs.
 pub fn warm_up(
     config: &Config,

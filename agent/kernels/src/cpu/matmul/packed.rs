@@ -77,7 +77,7 @@ impl<'a> Right<'a> {
 }
 
 /// A right-hand matrix in the order of the inner loop: for each block of [`DEPTH`] rows, panels of
-/// [`TILE_COLS`] columns, each row after row, padded with zeros to whole panels.
+/// `TILE_COLS` columns, each row after row, padded with zeros to whole panels.
 #[derive(Clone, Debug, Default)]
 pub struct Packed {
     pub(super) values: Values,
