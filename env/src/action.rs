@@ -125,10 +125,10 @@ impl fmt::Display for NoopReason {
         f.write_str(match self {
             NoopReason::Malformed => "not of the form `verb[argument]`",
             NoopReason::UnknownVerb => "the verb is neither `search` nor `click`",
-            NoopReason::NotOnPage => "nothing on the page has that label",
+            NoopReason::NotOnPage => "nothing on the page carries that label",
             NoopReason::TooManyTerms => "the query holds more than 1024 distinct terms",
             NoopReason::NoSuchListing => "the query's marker lists nothing",
-            NoopReason::NoSuchProduct => "no product has that label in upper case as its ASIN",
+            NoopReason::NoSuchProduct => "no product is called so in capitals",
             NoopReason::EpisodeOver => "the episode has ended",
         })
     }

@@ -250,7 +250,6 @@ fn path(segments: &[&str]) -> String {
 /// A document in the original's markup, with `leads_to` a label's address.
 fn original_document(page: &Page, leads_to: impl Fn(&str) -> String) -> String {
     if let Page::Search(SearchPage { instruction }) = page {
-        // The form of the search bar leads to the page itself.
         return document(&format!(
             "<h2>WebShop</h2><div id=\"instruction-text\"><h4>Instruction: <br>{}</h4></div>\n\
              <form role=\"form\" method=\"post\" action=\"\"><input id=\"search_input\" name=\"search_query\" required/>\n\

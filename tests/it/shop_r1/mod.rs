@@ -1,5 +1,6 @@
 //! Shop-R1: rewards and translations, data, evaluation and training of single next actions.
 
+mod comparison;
 mod data;
 mod eval;
 mod recordings;

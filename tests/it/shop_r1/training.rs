@@ -16,10 +16,9 @@ use webshop_agent::{
 };
 use webshop_evaluation::{next_action::StepResult, next_action::score_steps, next_action::scores_of};
 use webshop_products::{GoalId, Seed, Split};
-use webshop_report::{write_comparison, write_report};
 use webshop_training::{
-    Comparison, ComparisonFolder, Config, Metric, Observer, Phase, Record, RunFolder, RunSummary, Silent,
-    Steps, TaskSet, TrainingError, branch_run, compare, config::LossKind, read_records, train, warm_up,
+    Config, Metric, Observer, Phase, Record, RunFolder, RunSummary, Silent, Steps, TaskSet, TrainingError,
+    branch_run, config::LossKind, read_records, train, warm_up,
 };
 
 const WARM_STEPS: u64 = 155;
@@ -39,7 +38,7 @@ const IN_STEPS: [&str; 10] = [
     "value.goals=40",
 ];
 
-fn config(more: &[&str]) -> Config {
+pub(super) fn config(more: &[&str]) -> Config {
     toy(&[&IN_STEPS, more].concat())
 }
 
@@ -351,59 +350,4 @@ fn steps_of_a_file_are_trained_on() {
     let refused = run_in(&keep.path().join("run"), &config(&more), &Silent, &AtomicBool::new(false));
     let error = refused.expect_err("nothing to learn from").to_string();
     assert!(error.ends_with("it has no example of the split `train`"), "{error}");
-}
-
-#[test]
-fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
-    let keep = tempfile::tempdir().expect("a temporary folder");
-    let base = keep.path().join("base.toml");
-    fs::write(
-        &base,
-        config(&["warm_start.steps=20", "rl.steps=1", "evaluation.every=0", "warm_start_every=0"]).to_toml(),
-    )
-    .expect("a file");
-    let plan = keep.path().join("plan.toml");
-    let text = r#"
-        base = "base.toml"
-        seeds = [0, 1]
-        baseline = "steps"
-        [[arm]]
-        name = "steps"
-        [[arm]]
-        name = "episodes"
-        set = ["rl.mode=multi_turn", "rl.loss.kind=raft", "rl.loss.threshold=-1", "rl.group_size=1"]
-        [[arm]]
-        name = "session"
-        alone = true
-        set = ["prompt.format=shop-r1", "prompt.max_context=1024"]
-    "#;
-    fs::write(&plan, text).expect("a file");
-    let comparison = Comparison::load(&plan, &[]).expect("a valid plan");
-    let made = |name: &str| {
-        let folder = ComparisonFolder::new(&keep.path().join(name));
-        let never = AtomicBool::new(false);
-        compare(&comparison, &folder, 1, &|_| Box::new(Silent), &write_report, &never).expect("all runs");
-        let page = write_comparison(&comparison, &folder).expect("a report");
-        fs::read_to_string(page.with_file_name("table.md")).expect("tables")
-    };
-    let table = made("once");
-    assert_eq!(table, made("twice"), "the same bytes");
-    let (_, answers) = table.split_once("## Next actions at held-out steps\n").expect("a table of answers");
-    let first_cells: Vec<&str> =
-        answers.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).take(8).collect();
-    assert_eq!(
-        first_cells,
-        [
-            "arm",
-            "steps",
-            "episodes",
-            "session",
-            "always terminate",
-            "always click buy now",
-            "most frequent action",
-            "copied instruction"
-        ]
-    );
-    let drawing = fs::read_to_string(keep.path().join("once/exact.svg")).expect("a drawing");
-    assert!(first_cells[1..].iter().all(|name| drawing.contains(name)), "{drawing}");
 }

@@ -221,7 +221,7 @@ fn bad_shards_are_refused_by_name() {
     // Truncated inside the values, the header, and its length.
     for n_bytes in [1500, 100, 5] {
         let has = format!("it has {n_bytes} bytes of");
-        check_shards(|folder, _| shorten(folder, n_bytes), &["b.safetensors", &has, "cut short"]);
+        check_shards(|folder, _| shorten(folder, n_bytes), &["b.safetensors", &has, "truncated"]);
     }
     check_shards(
         |folder, _| fs::write(folder.join("b.safetensors"), "<!DOCTYPE html>").unwrap(),

@@ -94,7 +94,7 @@ fn logits_equal_candle_transformers() {
 
 #[test]
 fn logits_of_folders_that_transformers_wrote_equal_candle_transformers() {
-    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/transformers/models");
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/transformers/models");
     // All except the one whose head size is not hidden size / heads, which candle-transformers does not
     // support.
     for name in ["tied", "untied", "grouped", "sharded-bf16", "f16"] {

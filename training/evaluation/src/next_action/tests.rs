@@ -91,7 +91,7 @@ fn display_prints_the_formula_with_its_numbers() {
     );
     assert_eq!(
         printed(json!({ "gate_format": false }), "[]", &gold, 2.0),
-        "0.01 = 0.5 × 0 format + 0.005 × 2 certainty; the completion is no JSON object"
+        "0.01 = 0.5 × 0 format + 0.005 × 2 certainty; the completion is not a JSON object"
     );
 }
 

@@ -62,7 +62,6 @@ fn learning_curve(results: &Results, at: &[f64], x_label: String, marks: Vec<(f6
 pub(super) fn all(results: &Results) -> Vec<String> {
     let over_steps = |title, note, unit, lines| steps_chart(results, title, note, unit, lines);
     let rl = |label, metric| line(results, Phase::Learn, label, metric);
-    let warm_start = |metric| line(results, Phase::WarmStart, "", metric);
     let episodes = |training, held_out| vec![rl("training episodes", training), evaluated(results, held_out)];
     let steps = |training, held_out| vec![rl("training steps", training), evaluated(results, held_out)];
     let advantage = if results.values.is_some() { "Advantages r − V*" } else { "Advantages" };
@@ -90,18 +89,6 @@ pub(super) fn all(results: &Results) -> Vec<String> {
             vec![advantages(results)],
         ),
         over_steps(
-            "KL to the reference",
-            "k1, nats per episode",
-            Unit::Number,
-            vec![rl("", Metric::TrainApproxKl)],
-        ),
-        over_steps(
-            "Entropy of the policy",
-            "nats per token",
-            Unit::Number,
-            vec![rl("", Metric::TrainEntropy)],
-        ),
-        over_steps(
             "Actions per episode",
             "mean",
             Unit::Number,
@@ -114,23 +101,34 @@ pub(super) fn all(results: &Results) -> Vec<String> {
             Unit::Share,
             episodes(Metric::RolloutThinkingRate, Metric::EvalThinkingRate),
         ),
-        over_steps("Tokens generated per episode", "mean", Unit::Number, vec![rl("", Metric::RolloutTokens)]),
+    ];
+    charts.into_iter().chain(optimization(results)).flatten().collect()
+}
+
+/// Charts of the optimizer's steps: KL, entropy, tokens, losses and gradient norms.
+fn optimization(results: &Results) -> Vec<Option<String>> {
+    let over_steps = |title, note, unit, lines| steps_chart(results, title, note, unit, lines);
+    let rl = |metric| line(results, Phase::Learn, "", metric);
+    let warm_start = |metric| line(results, Phase::WarmStart, "", metric);
+    vec![
+        over_steps(
+            "KL to the reference",
+            "k1, nats per episode",
+            Unit::Number,
+            vec![rl(Metric::TrainApproxKl)],
+        ),
+        over_steps("Entropy of the policy", "nats per token", Unit::Number, vec![rl(Metric::TrainEntropy)]),
+        over_steps("Tokens generated per episode", "mean", Unit::Number, vec![rl(Metric::RolloutTokens)]),
         over_steps("Warm start loss", "nats per token", Unit::Number, vec![warm_start(Metric::TrainLoss)]),
-        over_steps("RL loss", results.loss(), Unit::Number, vec![rl("", Metric::TrainLoss)]),
+        over_steps("RL loss", results.loss(), Unit::Number, vec![rl(Metric::TrainLoss)]),
         over_steps(
             "Gradient norm in the warm start",
             "before clipping",
             Unit::Number,
             vec![warm_start(Metric::TrainGradNorm)],
         ),
-        over_steps(
-            "Gradient norm in RL",
-            "before clipping",
-            Unit::Number,
-            vec![rl("", Metric::TrainGradNorm)],
-        ),
-    ];
-    charts.into_iter().flatten().collect()
+        over_steps("Gradient norm in RL", "before clipping", Unit::Number, vec![rl(Metric::TrainGradNorm)]),
+    ]
 }
 
 /// A chart over steps. Its range is that of the data, and the start of RL is marked if it is inside.

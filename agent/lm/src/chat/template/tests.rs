@@ -154,7 +154,7 @@ fn templates_are_found_where_folders_keep_them() {
     write("tokenizer_config.json", &with(json!([{"name": "rag", "template": "x"}])));
     assert!(says(false).unwrap_err().contains("[\"rag\"]"));
     write("tokenizer_config.json", &with(json!([{"name": "rag"}])));
-    assert!(says(false).unwrap_err().contains("neither a text nor a list"));
+    assert!(says(false).unwrap_err().contains("neither a string nor a list"));
     write("chat_template.jinja", "file {{ eos_token }}");
     assert_eq!(says(true).as_deref(), Ok("file <e>"));
     std::fs::create_dir(folder.path().join("additional_chat_templates")).unwrap();

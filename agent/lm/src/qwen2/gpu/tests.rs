@@ -240,7 +240,7 @@ fn invalid_calls_are_refused_and_leave_the_cache_unchanged() {
     for (bad, named) in [
         (LaneTokens { lane: 2, ids: &[1] }, "lane 2"),
         (LaneTokens { lane: 1, ids: &[1] }, "twice"),
-        (LaneTokens { lane: 0, ids: &[] }, "no tokens"),
+        (LaneTokens { lane: 0, ids: &[] }, "no new tokens"),
         (LaneTokens { lane: 0, ids: &[37] }, "token 37"),
         (LaneTokens { lane: 0, ids: &[1; 9] }, "9 more"),
     ] {
