@@ -62,5 +62,5 @@ fn a_comparison_is_shown_run_by_run() {
 fn a_run_without_a_measurement_is_shown() {
     let dir = temporary();
     RunFolder::create(&dir.path().join("run"), &Config::default()).expect("an empty folder");
-    assert!(shown(&dir.path().join("run")).ends_with("nothing has been measured yet\n"));
+    assert!(shown(&dir.path().join("run")).ends_with("no metrics recorded yet\n"));
 }
