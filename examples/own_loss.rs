@@ -4,9 +4,7 @@
 //! L = −(1/B) Σ_b (r_b − median(r)) · Σₜ lpₜ
 //! ```
 //!
-//! ```text
-//! cargo run --example own_loss
-//! ```
+//! Run with `cargo run --example own_loss`.
 
 use std::error::Error;
 
