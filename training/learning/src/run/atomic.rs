@@ -7,10 +7,14 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Result, TrainingError};
+
+/// Number of files that this process began to write.
+static WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// Prefix of the names of incomplete files and folders.
 pub(crate) const PARTIAL: &str = ".partial-";
@@ -19,7 +23,9 @@ pub(crate) const PARTIAL: &str = ".partial-";
 /// stopped.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let partial = path.with_file_name(format!("{PARTIAL}{name}"));
+    // Two runs of a comparison may write the same file at once, so each write has a name of its own.
+    let write = WRITES.fetch_add(1, Ordering::Relaxed);
+    let partial = path.with_file_name(format!("{PARTIAL}{}-{write}-{name}", std::process::id()));
     let written = File::create(&partial).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()
