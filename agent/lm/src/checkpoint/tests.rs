@@ -225,7 +225,7 @@ fn bad_shards_are_refused_by_name() {
     }
     check_shards(
         |folder, _| fs::write(folder.join("b.safetensors"), "<!DOCTYPE html>").unwrap(),
-        &["b.safetensors", "does not begin like a safetensors file"],
+        &["b.safetensors", "it is not a safetensors file"],
     );
     check_shards(
         |folder, _| {
