@@ -77,5 +77,3 @@ pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay};
 pub use trajectory::transcript::transcript;
 pub use vec_env::VecEnv;
 pub use version::{ENVIRONMENT_ID, EPISODE_FORMAT};
-pub use webshop_products::{Digest, NoDigest};
-pub use webshop_pycompat::matching_chars;

@@ -10,7 +10,7 @@ use webshop_env::{
 };
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed};
 
-const N_TRIPS: u64 = 80;
+const N_EPISODES: u64 = 80;
 const TRIP_STEPS: u64 = 14;
 
 fn shop(data: &RawData, shows_attributes: bool) -> Shop {
@@ -22,8 +22,8 @@ fn shop(data: &RawData, shows_attributes: bool) -> Shop {
 
 /// Calls `visit` on every page of random episodes that search for anything and buy now and then.
 fn walk(shop: &Shop, mut visit: impl FnMut(&Page)) {
-    for trip in 0..N_TRIPS {
-        let mut rng = Seed(11).rng(Purpose::Policy, &[trip]);
+    for episode in 0..N_EPISODES {
+        let mut rng = Seed(11).rng(Purpose::new("policy"), &[episode]);
         let n_goals = shop.goals().goals().len();
         let goal = shop.goals().get(GoalId(rng.random_range(0..n_goals) as u32));
         let mut session = Session::start(goal.id);

@@ -36,8 +36,8 @@ fn shop(compat: Compat, shows_attributes: bool) -> Shop {
 
 /// Visits every page of some random episodes, with its session.
 fn walk(shop: &Shop, mut visit: impl FnMut(&Session, &Page)) {
-    for trip in 0..N_EPISODES {
-        let mut rng = Seed(7).rng(Purpose::Policy, &[trip]);
+    for episode in 0..N_EPISODES {
+        let mut rng = Seed(7).rng(Purpose::new("policy"), &[episode]);
         let n_goals = shop.goals().goals().len();
         let goal = shop.goals().get(GoalId(rng.random_range(0..n_goals) as u32));
         let mut session = Session::start(goal.id);

@@ -5,7 +5,6 @@
 //! at once and return results in a fixed order.
 
 #![forbid(unsafe_code)]
-#![warn(unreachable_pub, missing_docs)]
 
 mod connection;
 mod error;

@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_hits_are_those_of_the_plain_search() {
-        let mut rng = Seed(0).rng(Purpose::Catalog, &[]);
+        let mut rng = Seed(0).rng(Purpose::CATALOG, &[]);
         let mut n_pruned = 0;
         for n_documents in [1, 40, 60, 3_000] {
             let index = index(n_documents, &mut rng);

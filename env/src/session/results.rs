@@ -5,7 +5,8 @@ use crate::action::NoopReason;
 use crate::search::index::MAX_HITS;
 use crate::shop::Shop;
 use std::sync::Arc;
-use webshop_products::{ProductIdx, PythonRandom};
+use webshop_products::ProductIdx;
+use webshop_pycompat::PythonRandom;
 
 /// The marker of a query that lists products at random, in the original only.
 const RANDOM_MARKER: &str = "<r>";

@@ -35,7 +35,7 @@ pub struct Digest([u8; Digest::LEN]);
 /// The text is not a [`Digest`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not 16 hexadecimal digits in lower case")]
-pub struct NoDigest(String);
+pub struct InvalidDigest(String);
 
 impl Digest {
     /// The number of bytes of a digest.
@@ -78,12 +78,12 @@ impl fmt::Debug for Digest {
 }
 
 impl FromStr for Digest {
-    type Err = NoDigest;
+    type Err = InvalidDigest;
 
-    fn from_str(text: &str) -> Result<Digest, NoDigest> {
+    fn from_str(text: &str) -> Result<Digest, InvalidDigest> {
         let read = u64::from_str_radix(text, 16).map(|number| Digest(number.to_be_bytes()));
         // One digest has one spelling: `from_str_radix` takes signs and capitals too.
-        read.ok().filter(|digest| digest.to_string() == text).ok_or_else(|| NoDigest(text.to_owned()))
+        read.ok().filter(|digest| digest.to_string() == text).ok_or_else(|| InvalidDigest(text.to_owned()))
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_digest_has_one_spelling() {
         for text in ["", "0", "+a7816bf8f01cfea", "BA7816BF8F01CFEA", "ba7816bf8f01cfea0"] {
-            assert_eq!(text.parse::<Digest>(), Err(NoDigest(text.into())));
+            assert_eq!(text.parse::<Digest>(), Err(InvalidDigest(text.into())));
         }
         assert_eq!(Digest([0; 8]).to_string().parse(), Ok(Digest([0; 8])));
     }

@@ -48,26 +48,6 @@ impl Purpose {
     }
 }
 
-#[expect(non_upper_case_globals, missing_docs, reason = "moves to the crates that draw for these purposes")]
-impl Purpose {
-    pub const Tokenizer: Self = Self("tokenizer");
-    pub const Init: Self = Self("init");
-    pub const Adapter: Self = Self("adapter");
-    pub const Exercise: Self = Self("exercise");
-    pub const Demonstration: Self = Self("demonstration");
-    pub const GoalSampling: Self = Self("goal-sampling");
-    pub const Decoding: Self = Self("decoding");
-    pub const Policy: Self = Self("policy");
-    pub const Request: Self = Self("request");
-    pub const Backoff: Self = Self("backoff");
-    pub const Evaluation: Self = Self("evaluation");
-    pub const Bootstrap: Self = Self("bootstrap");
-    pub const Steps: Self = Self("steps");
-    pub const Catalog: Self = Self::CATALOG;
-    pub const Prices: Self = Self::PRICES;
-    pub const Goals: Self = Self::GOALS;
-}
-
 impl Seed {
     /// The generator for the draw at (`purpose`, `coords`).
     ///

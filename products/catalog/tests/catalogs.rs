@@ -92,9 +92,9 @@ fn data() -> impl Strategy<Value = RawData> {
 
 /// What loading makes of a catalog: the fingerprint of its goals, or the message.
 fn loaded(data: &RawData) -> Result<String, String> {
-    let told = |error: webshop_products::DataError| error.to_string();
-    let catalog = Catalog::from_raw(data, Seed(0)).map_err(told)?;
-    let goals = GoalSet::from_raw(data, &catalog, GoalKind::Both, Seed(0)).map_err(told)?;
+    let message = |error: webshop_products::DataError| error.to_string();
+    let catalog = Catalog::from_raw(data, Seed(0)).map_err(message)?;
+    let goals = GoalSet::from_raw(data, &catalog, GoalKind::Both, Seed(0)).map_err(message)?;
     Ok(goals.fingerprint().to_owned())
 }
 

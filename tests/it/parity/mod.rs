@@ -15,8 +15,9 @@ use webshop_env::{
     stem, token_set_ratio,
 };
 use webshop_products::{
-    GoalDraw, GoalRecord, GoalStyle, OriginalWorld, ProductIdx, PythonRandom, RecordedOptions, Selection,
+    GoalDraw, GoalRecord, GoalStyle, OriginalWorld, ProductIdx, RecordedOptions, Selection,
 };
+use webshop_pycompat::PythonRandom;
 
 /// Checks the committed recordings, and the whole if it is there.
 fn everywhere(check: impl Fn(&Recordings)) {

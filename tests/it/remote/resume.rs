@@ -52,8 +52,8 @@ fn a_file_of_other_episodes_is_refused() {
         let before = fs::read(file.path()).expect("a file");
         let refusal =
             resume_file(file.path(), policy, tasks, &shop).expect_err("it does not belong").to_string();
-        let told = refusal.replace(file.path().to_str().expect("a plain name"), "FILE");
-        assert_eq!(told, format!("cannot resume `FILE`: {expected}"));
+        let message = refusal.replace(file.path().to_str().expect("a plain name"), "FILE");
+        assert_eq!(message, format!("cannot resume `FILE`: {expected}"));
         assert_eq!(fs::read(file.path()).expect("a file"), before, "it is left alone");
     };
     let differs = |what: &str| format!("line 1: the settings differ: {what}");

@@ -158,13 +158,13 @@ fn a_models_rationale_is_taken_where_its_action_is_the_recorded_one() {
     let file = dir.path().join("answers.jsonl");
     fs::write(&file, before.iter().map(|step| answers(step) + "\n").collect::<String>())
         .expect("a written file");
-    let (after, told) = data(&["--episodes", "4", "--rationales", path(&file)]);
+    let (after, printed) = data(&["--episodes", "4", "--rationales", path(&file)]);
     assert_eq!(before.len(), after.len());
     let n_first = before.iter().filter(|step| step.step == 0).count();
     // A terminate example is the second step of its session, and its action is right.
     let n_terminate = before.iter().filter(|step| step.source == ExampleSource::Terminate).count();
     let n = n_first + n_terminate;
-    assert!(told.contains(&format!("rationales by a model: {n} of {}", before.len())), "{told}");
+    assert!(printed.contains(&format!("rationales by a model: {n} of {}", before.len())), "{printed}");
     for (before, after) in before.iter().zip(&after) {
         let expected = match (before.step, before.source) {
             (0, _) => "I ask for it.",
@@ -205,14 +205,14 @@ fn only_successful_recorded_episodes_are_taken() {
     let again = oracle.lines().next().expect("an episode");
     fs::write(&file, format!("{oracle}{rule}{again}\n")).expect("a written file");
     let recorded = ["--from", "episodes", "--input", path(&file), "--terminate-share", "0"];
-    let (made, told) = data(&[&recorded, &flags[..]].concat());
+    let (made, printed) = data(&[&recorded, &flags[..]].concat());
     let began: Vec<&str> =
         made.iter().filter(|sample| sample.step == 0).map(|sample| sample.id.as_str()).collect();
     // All 17 of the oracle, and one of them again. The rule agent buys the first result without options, which never succeeds.
-    assert_eq!(began.len(), 18, "{told}");
+    assert_eq!(began.len(), 18, "{printed}");
     assert!(
-        told.contains("\nleft out: 17 episodes, because the reward is below 1 (the first: line 18)"),
-        "{told}"
+        printed.contains("\nleft out: 17 episodes, because the reward is below 1 (the first: line 18)"),
+        "{printed}"
     );
     let goal = made[0].goal.expect("a goal of this shop");
     assert_eq!([began[0], began[17]], [format!("policy-{goal}-0"), format!("policy-{goal}.2-0")]);
@@ -266,8 +266,8 @@ fn each_problem_of_an_example_is_named() {
     fs::write(&file, rows.join("\n")).expect("a written file");
     let answered = webshop(&["shop-r1", "validate", path(&file)], "");
     assert_eq!((answered.code, answered.stderr.as_str()), (Some(1), ""));
-    let told = answered.stdout.replace(path(&file), "FILE");
-    in_area("cli", || insta::assert_snapshot!("shop_r1_validate_problems", told));
+    let printed = answered.stdout.replace(path(&file), "FILE");
+    in_area("cli", || insta::assert_snapshot!("shop_r1_validate_problems", printed));
     let sound = [&rows[0], &rows[2], &rows[17], &rows[18]].map(String::as_str);
     fs::write(&file, sound.join("\n")).expect("a written file");
     in_area("cli", || {

@@ -60,7 +60,7 @@ fn logs_of_the_original_site_are_read() {
     elsewhere["content"]["asin"] = "B0KITE0001".into();
     log(dir.path(), "d.jsonl", &[whole[0].clone(), whole[1].clone(), elsewhere]);
     let flags = ["--from", "human", "--input", path(dir.path()), "--catalog", CORNER_SHOP, "--split", "all"];
-    let (made, told) = data(&[&flags[..], &["--terminate-share", "0"]].concat());
+    let (made, printed) = data(&[&flags[..], &["--terminate-share", "0"]].concat());
     let expected = [
         "human-10-0 search green tea",
         "human-10-1 b0tea00001",
@@ -70,8 +70,8 @@ fn logs_of_the_original_site_are_read() {
         "human-10-5 buy now",
     ];
     assert_eq!(all_done(&made), expected);
-    let told = told.replace(path(dir.path()), "DIR");
-    in_area("cli", || insta::assert_snapshot!("shop_r1_data_of_logs", told));
+    let printed = printed.replace(path(dir.path()), "DIR");
+    in_area("cli", || insta::assert_snapshot!("shop_r1_data_of_logs", printed));
 }
 
 #[test]

@@ -215,9 +215,9 @@ fn no_step_at_all_is_an_error_with_the_counts() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let error = run_in(&keep.path().join("run"), &too_small, &Silent, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, TrainingError::NoSteps { step: 0, drawn: 8, .. }), "{error}");
-    let told = error.to_string();
-    assert!(told.starts_with("none of 8 examples of step 0 can be used: "), "{told}");
-    assert!(told.contains("prompts leave no room for a completion; raise `prompt.max_context`"), "{told}");
+    let message = error.to_string();
+    assert!(message.starts_with("none of 8 examples of step 0 can be used: "), "{message}");
+    assert!(message.contains("prompts leave no room for a completion; raise `prompt.max_context`"), "{message}");
 }
 
 #[test]
@@ -237,11 +237,11 @@ fn steps_that_are_too_long_are_left_out_and_counted() {
 #[test]
 fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     let config = config(&[]);
-    let ground = TaskSet::open(&config).expect("a small task set");
-    let held_out = || Steps::held_out(&ground, 10, &config.shop_r1, Split::Test, 24);
+    let task_set = TaskSet::open(&config).expect("a small task set");
+    let held_out = || Steps::held_out(&task_set, 10, &config.shop_r1, Split::Test, 24);
     let steps = held_out();
     assert_eq!(steps.len(), 24);
-    let test = ground.shop().goals().split(Split::Test);
+    let test = task_set.shop().goals().split(Split::Test);
     assert!(
         steps.iter().all(|(goal, step)| goal.shop == 0 && test.contains(&goal.goal) && step.split == "test")
     );
@@ -265,10 +265,10 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
 #[test]
 fn terminate_examples_stay_within_their_split() {
     let config = config(&["shop_r1.terminate_share=1"]);
-    let ground = TaskSet::open(&config).expect("a small task set");
-    let goals = ground.shop().goals();
+    let task_set = TaskSet::open(&config).expect("a small task set");
+    let goals = task_set.shop().goals();
     for split in [Split::Train, Split::Test] {
-        let steps = Steps::held_out(&ground, 10, &config.shop_r1, split, 24);
+        let steps = Steps::held_out(&task_set, 10, &config.shop_r1, split, 24);
         assert!(!steps.is_empty() && steps.iter().all(|(_, step)| step.source == ExampleSource::Terminate));
         // `terminate-goal-other-step`
         let others = steps.iter().map(|(_, step)| {
@@ -297,32 +297,32 @@ fn past_rationales_are_in_the_prompt_only_with_their_key() {
 
 #[test]
 fn both_experts_are_cloned() {
-    let [hasty, careful] =
+    let [no_thinking, thinking] =
         ["warm_start.thinking_share=0", "warm_start.thinking_share=1"].map(losses_of_cloning);
-    assert_eq!(hasty[..5], careful[..5], "copy tasks come first");
-    assert!(hasty[5..] != careful[5..]);
+    assert_eq!(no_thinking[..5], thinking[..5], "copy tasks come first");
+    assert!(no_thinking[5..] != thinking[5..]);
     let config = config(&["shop_r1.terminate_share=0"]);
-    let ground = TaskSet::open(&config).expect("a small task set");
+    let task_set = TaskSet::open(&config).expect("a small task set");
     let steps = Steps {
-        task_set: &ground,
+        task_set: &task_set,
         results_shown: 10,
         config: &config.shop_r1,
         recorded: None,
         seed: Seed(0),
     };
-    let of = |manner| -> Vec<Example> {
-        ground.training().iter().filter_map(|&goal| steps.sample(goal, manner, 0)).collect()
+    let of = |kind| -> Vec<Example> {
+        task_set.training().iter().filter_map(|&goal| steps.sample(goal, kind, 0)).collect()
     };
     // The expert without thoughts searches, opens the first result and buys it; only the thinking one quotes the title.
-    let hasty = of(ExpertKind::NoThinking);
+    let no_thinking = of(ExpertKind::NoThinking);
     let does = |sample: &Example| match sample.step {
         0 => sample.action.action_type() == ActionType::TypeAndSubmit,
         1 => sample.action.action_type() == ActionType::Click,
         _ => sample.step == 2 && sample.action == NextAction::Click { name: "buy now".into() },
     };
-    assert!(hasty.iter().all(does), "{hasty:#?}");
+    assert!(no_thinking.iter().all(does), "{no_thinking:#?}");
     let reads = |sample: &Example| sample.rationale.starts_with("I read: ");
-    assert!(hasty.len() > 20 && !hasty.iter().any(reads));
+    assert!(no_thinking.len() > 20 && !no_thinking.iter().any(reads));
     assert!(of(ExpertKind::Thinking).iter().any(reads));
 }
 
@@ -330,8 +330,8 @@ fn both_experts_are_cloned() {
 fn steps_of_a_file_are_trained_on() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let file = keep.path().join("steps.jsonl");
-    let ground = TaskSet::open(&config(&[])).expect("a small task set");
-    let steps = Steps::held_out(&ground, 10, &config(&[]).shop_r1, Split::Train, 30);
+    let task_set = TaskSet::open(&config(&[])).expect("a small task set");
+    let steps = Steps::held_out(&task_set, 10, &config(&[]).shop_r1, Split::Train, 30);
     let lines = |split: &str| {
         let line = |(_, step): &(_, Example)| {
             serde_json::to_string(&Example { split: split.into(), ..step.clone() }).expect("JSON") + "\n"

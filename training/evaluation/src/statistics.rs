@@ -15,6 +15,8 @@
 use rand::RngCore;
 use webshop_products::{Purpose, Seed};
 
+/// Resamples of [`bootstrap`].
+const BOOTSTRAP: Purpose = Purpose::new("bootstrap");
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 /// Number of bootstrap resamples; the error of the bounds is about a hundredth of the interval's width.
@@ -125,7 +127,7 @@ fn percentiles(mut means: Vec<f64>) -> [f64; 2] {
 
 /// `n` indices below `n`, drawn with replacement.
 fn draws(n: usize, seed: Seed, coordinates: &[u64]) -> Vec<usize> {
-    let mut rng = seed.rng(Purpose::Bootstrap, coordinates);
+    let mut rng = seed.rng(BOOTSTRAP, coordinates);
     // 32 bits scaled to 0..n: exact enough for any number of episodes, and the same in any library version.
     (0..n).map(|_| ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize).collect()
 }

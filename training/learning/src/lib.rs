@@ -25,6 +25,7 @@ mod value;
 
 mod metrics;
 mod observer;
+mod purpose;
 mod run;
 mod trainer;
 

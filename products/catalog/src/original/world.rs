@@ -106,7 +106,8 @@ impl GoalDraw {
     /// A draw among goals with these weights, which must not be negative.
     ///
     /// ```
-    /// use webshop_products::{GoalDraw, GoalId, PythonRandom};
+    /// use webshop_products::{GoalDraw, GoalId};
+    /// use webshop_pycompat::PythonRandom;
     ///
     /// let draw = GoalDraw::new([1.0, 1.0]);
     /// let mut random = PythonRandom::new(0);

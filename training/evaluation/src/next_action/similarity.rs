@@ -13,7 +13,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use webshop_env::matching_chars;
+use webshop_pycompat::matching_chars;
 
 /// Comparison of a similarity with a threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,9 +19,10 @@
 
 use rand::Rng;
 use webshop_lm::BpeTokenizer;
-use webshop_products::{Purpose, Seed};
+use webshop_products::Seed;
 
 use crate::data::trajectory::Trajectory;
+use crate::purpose;
 
 /// Range of the number of copied tokens.
 const COPIED: (u64, u64) = (16, 40);
@@ -53,7 +54,7 @@ impl CopyTasks {
     }
 
     fn draw(&self, step: u64, place: u64) -> Trajectory {
-        let mut rng = self.seed.rng(Purpose::Exercise, &[step, place]);
+        let mut rng = self.seed.rng(purpose::COPY_TASK, &[step, place]);
         if place.is_multiple_of(2) { self.copying(&mut rng) } else { self.reading(&mut rng) }
     }
 

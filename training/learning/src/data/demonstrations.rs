@@ -13,13 +13,14 @@ use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces
 use webshop_agent::{AgentError, DemonstrationRenderer, Expert, ExpertKind, ExpertTurn};
 use webshop_env::{Session, Shop};
 use webshop_lm::{BpeTokenizer, Context, Sampler};
-use webshop_products::{GoalId, Purpose, Seed};
+use webshop_products::{GoalId, Seed};
 
 use crate::data::task_set::TaskSet;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::Result;
 use crate::model::gradient::{Gradients, accumulate};
 use crate::model::network::Network;
+use crate::purpose;
 
 /// Goals drawn at most for one place in a batch. A goal can lack a demonstration that fits into the context,
 /// or that rejects a candidate when one is needed. The last one that fits is used; a place without any stays
@@ -57,7 +58,7 @@ impl Demonstrations<'_> {
     }
 
     fn draw(&self, step: u64, place: u64) -> Result<Option<Trajectory>> {
-        let mut rng = self.seed.rng(Purpose::Demonstration, &[step, place]);
+        let mut rng = self.seed.rng(purpose::DEMONSTRATION, &[step, place]);
         let thinking = rng.random::<f64>() < self.thinking_share;
         let kind = if thinking { ExpertKind::Thinking } else { ExpertKind::NoThinking };
         let rejecting = thinking && rng.random::<f64>() < self.rejection_share;

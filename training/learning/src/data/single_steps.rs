@@ -23,13 +23,14 @@ use webshop_agent::next_action::{
     draw_terminate_example, examples_of, split_of,
 };
 use webshop_agent::{Expert, ExpertKind, SingleStepSampler};
-use webshop_products::{Purpose, Seed, Split};
+use webshop_products::{Seed, Split};
 
 use crate::config::{Mix, ShopR1Config};
 use crate::data::recorded_steps::RecordedSteps;
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
+use crate::purpose;
 
 /// First coordinate of a draw: goals of a batch, or the step of a goal.
 const DRAWS_GOALS: u64 = 2;
@@ -194,7 +195,7 @@ impl Steps<'_> {
         step: u64,
         n: usize,
     ) -> Result<Vec<Trajectory>> {
-        let mut rng = self.seed.rng(Purpose::Steps, &[DRAWS_GOALS, step]);
+        let mut rng = self.seed.rng(purpose::STEPS, &[DRAWS_GOALS, step]);
         let goals = self.addresses();
         let demonstrated: Vec<(TaskId, ExpertKind)> = (0..n)
             .map(|_| {
@@ -222,7 +223,7 @@ impl Steps<'_> {
             return recorded.at(goal).cloned();
         }
         let coordinates = [DRAWS_STEP, visit, u64::from(goal.shop), u64::from(goal.goal.0)];
-        let mut rng = self.seed.rng(Purpose::Steps, &coordinates);
+        let mut rng = self.seed.rng(purpose::STEPS, &coordinates);
         match self.wanted(&mut rng) {
             Some(ActionType::Terminate) => self.terminate_example(goal, &mut rng),
             wanted => self.on_episode(goal, kind, wanted, &mut rng),

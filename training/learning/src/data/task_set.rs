@@ -12,10 +12,11 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use webshop_agent::EpisodeCoordinates;
 use webshop_env::Shop;
-use webshop_products::{Catalog, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split, generate};
+use webshop_products::{Catalog, GoalId, GoalKind, GoalSet, RawData, Seed, Split, generate};
 
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
+use crate::purpose;
 use crate::setup::open_shop::open_shop;
 
 /// Added to the number of an auxiliary shop to make its generator seed. The embedded catalogs use seed 0.
@@ -118,13 +119,13 @@ impl TaskSet {
     /// that every run is evaluated on the same ones.
     pub fn held_out(&self, split: Split, n: usize) -> Vec<GoalId> {
         let goals = self.shop().goals().split(split).to_vec();
-        drawn(goals, Seed(0).rng(Purpose::Evaluation, &[]), n)
+        drawn(goals, Seed(0).rng(purpose::EVALUATION, &[]), n)
     }
 }
 
 /// `n` of `pool` without repetition, drawn from `seed`; all of them if there are fewer.
 pub(crate) fn sampled(pool: Vec<TaskId>, seed: Seed, n: usize) -> Vec<TaskId> {
-    drawn(pool, seed.rng(Purpose::GoalSampling, &[]), n)
+    drawn(pool, seed.rng(purpose::GOAL_SAMPLING, &[]), n)
 }
 
 /// `n` of `pool` without repetition; all of them if there are fewer.

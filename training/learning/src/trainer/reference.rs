@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 
 use rand::Rng;
 use webshop_lm::Qwen2;
-use webshop_products::Purpose;
 
 use crate::config::{Config, RlMode, ValueConfig};
 use crate::data::task_set::TaskId;
 use crate::error::Result;
 use crate::metrics::{Metric, Record};
 use crate::model::network::Network;
+use crate::purpose;
 use crate::run::atomic::remove_if_there;
 use crate::run::clock::Clock;
 use crate::trainer::VALUE_STEP;
@@ -108,7 +108,7 @@ impl<'a> ReferencePolicy<'a> {
         let n = self.pool.len() as u64;
         let per_step = self.ex.config.rl.goals_per_step() as u64;
         let order = |epoch: u64| {
-            let mut rng = self.ex.seed().rng(Purpose::GoalSampling, &[1 + epoch]);
+            let mut rng = self.ex.seed().rng(purpose::GOAL_SAMPLING, &[1 + epoch]);
             let mut order: Vec<usize> = (0..self.pool.len()).collect();
             for i in (1..order.len()).rev() {
                 order.swap(i, rng.random_range(0..=i as u64) as usize);

@@ -1,0 +1,14 @@
+//! The purposes for which this crate draws random numbers. The tags are part of every draw's key.
+
+use webshop_products::Purpose;
+
+/// Random words of a copy task.
+pub(crate) const COPY_TASK: Purpose = Purpose::new("exercise");
+/// Task, expert and choices of a demonstration.
+pub(crate) const DEMONSTRATION: Purpose = Purpose::new("demonstration");
+/// The goals of an evaluation.
+pub(crate) const EVALUATION: Purpose = Purpose::new("evaluation");
+/// The pool of training goals, and its order in each epoch.
+pub(crate) const GOAL_SAMPLING: Purpose = Purpose::new("goal-sampling");
+/// Examples of single-step training.
+pub(crate) const STEPS: Purpose = Purpose::new("steps");
