@@ -232,7 +232,7 @@ fn bad_shards_are_refused_by_name() {
             let path = folder.join("b.safetensors");
             fs::write(&path, [fs::read(&path).unwrap(), vec![0; 4]].concat()).unwrap();
         },
-        &["b.safetensors", "its header speaks of"],
+        &["b.safetensors", "its header describes"],
     );
 }
 
