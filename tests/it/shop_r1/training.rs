@@ -217,7 +217,10 @@ fn no_step_at_all_is_an_error_with_the_counts() {
     assert!(matches!(error, TrainingError::NoSteps { step: 0, drawn: 8, .. }), "{error}");
     let message = error.to_string();
     assert!(message.starts_with("none of 8 examples of step 0 can be used: "), "{message}");
-    assert!(message.contains("prompts leave no room for a completion; raise `prompt.max_context`"), "{message}");
+    assert!(
+        message.contains("prompts leave no room for a completion; raise `prompt.max_context`"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -21,7 +21,8 @@ use crate::shop::Shop;
 use indexmap::IndexMap;
 use serde_json::Number;
 use std::collections::HashMap;
-use webshop_products::{GoalDraw, GoalId, GoalRecord, PythonRandom};
+use webshop_products::{GoalDraw, GoalId, GoalRecord};
+use webshop_pycompat::PythonRandom;
 
 /// The number of letters of a drawn session name.
 const NAME_LENGTH: usize = 10;
