@@ -42,31 +42,39 @@ pub(super) fn config(more: &[&str]) -> Config {
     toy(&[&IN_STEPS, more].concat())
 }
 
-fn run_in(
-    folder: &Path,
-    config: &Config,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> webshop_training::Result<RunSummary> {
-    let run = match folder.exists() {
-        true => RunFolder::resume(folder)?.0,
-        false => RunFolder::create(folder, config)?,
-    };
-    train(config, &run, observer, stop)
+/// The warm start in single steps from which all runs branch.
+static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
+    let (keep, run) = begin(&config(&[]));
+    warm_up(&config(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
+    (keep, run)
+});
+
+/// A folder for the steps after the warm start.
+fn branched(config: &Config) -> (TempDir, RunFolder) {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), config).expect("a branch");
+    (keep, run)
 }
 
-/// A whole run.
-fn whole(config: &Config) -> (TempDir, RunSummary) {
-    let keep = tempfile::tempdir().expect("a temporary folder");
-    let stages = run_in(&keep.path().join("run"), config, &Silent, &AtomicBool::new(false));
-    (keep, stages.expect("a run to the end"))
+/// A run with a warm start of its own.
+fn whole(config: &Config) -> webshop_training::Result<(TempDir, RunSummary)> {
+    let (keep, run) = begin(config);
+    let summary = train(config, &run, &Silent, &AtomicBool::new(false))?;
+    Ok((keep, summary))
+}
+
+/// The steps after the warm start.
+fn learn(config: &Config) -> (TempDir, RunSummary) {
+    let (keep, run) = branched(config);
+    let summary = train(config, &run, &Silent, &AtomicBool::new(false));
+    (keep, summary.expect("a run to the end"))
 }
 
 fn last_step() -> String {
     format!("step-{:06}", WARM_STEPS + RL_STEPS)
 }
 
-static GRPO: LazyLock<(TempDir, RunSummary)> = LazyLock::new(|| whole(&config(&[])));
+static GRPO: LazyLock<(TempDir, RunSummary)> = LazyLock::new(|| learn(&config(&[])));
 
 fn records(keep: &TempDir) -> Vec<Record> {
     read_records(&keep.path().join("run"), "test").expect("what was recorded")
@@ -130,25 +138,14 @@ fn completions_are_sampled_from_the_current_weights() {
 
 #[test]
 fn a_stopped_run_resumes_to_the_same_bytes() {
-    let keep = tempfile::tempdir().expect("a temporary folder");
-    let folder = keep.path().join("run");
-    // In the warm start, behind an RL step, and not again.
-    for n_advances in [20, WARM_STEPS - 20 + 2, 0] {
-        let stop = AtomicBool::new(false);
-        match run_in(&folder, &config(&[]), &StopAfter::new(n_advances, &stop), &stop) {
-            Err(TrainingError::Interrupted { .. }) => assert!(n_advances > 0),
-            ended => assert!(n_advances == 0 && ended.is_ok(), "{:?}", ended.err()),
-        }
-    }
+    let (keep, run) = branched(&config(&[]));
+    let stop = AtomicBool::new(false);
+    let stopped = train(&config(&[]), &run, &StopAfter::new(2, &stop), &stop);
+    assert!(matches!(stopped, Err(TrainingError::Interrupted { .. })), "{:?}", stopped.err());
+    let (run, _) = RunFolder::resume(&keep.path().join("run")).expect("the folder of the stopped run");
+    train(&config(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     assert!(bytes(&keep) == bytes(&GRPO.0), "it is another run");
 }
-
-/// The warm start in single steps from which the runs of all losses branch.
-static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
-    let (keep, run) = begin(&config(&[]));
-    warm_up(&config(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
-    (keep, run)
-});
 
 #[test]
 fn every_loss_learns_from_single_steps() {
@@ -171,14 +168,14 @@ fn every_loss_learns_from_single_steps() {
             // Unscaled, rewards of single steps go up to a thousand.
             "shop_r1.reward_scale=0.000999",
             "rl.steps=1",
+            "rl.batch_episodes=16",
             "value.goals=8",
+            "evaluation.episodes=2",
+            "shop_r1.eval_examples=4",
         ];
         // Only RAFT has a threshold.
         let threshold: &[&str] = if loss == LossKind::Raft { &["rl.loss.threshold=0"] } else { &[] };
-        let keep = tempfile::tempdir().expect("a temporary folder");
-        let config = config(&[&setting, threshold].concat());
-        let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
-        train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+        let (keep, _) = learn(&config(&[&setting, threshold].concat()));
         let norms: Vec<f64> =
             learned(&records(&keep)).iter().filter_map(|record| record.get(Metric::TrainGradNorm)).collect();
         assert!(norms.len() == 1 && norms[0] > 0.0, "{loss}: {norms:?}");
@@ -187,15 +184,14 @@ fn every_loss_learns_from_single_steps() {
 
 #[test]
 fn other_rewards_and_mixes_of_steps_are_learned_from() {
-    for more in [
-        &["shop_r1.score=binary", "rl.steps=1"][..],
-        &["rl.loss.kind=reinforce", "rl.loss.baseline=batch", "shop_r1.mix=paper", "rl.steps=1"],
-    ] {
-        let (keep, _) = whole(&config(more));
+    let binary = learn(&config(&["shop_r1.score=binary", "rl.steps=1"]));
+    let mixed = ["rl.loss.kind=reinforce", "rl.loss.baseline=batch", "shop_r1.mix=paper", "rl.steps=1"];
+    let mixed = whole(&config(&mixed)).expect("a run to the end");
+    for (keep, _) in [binary, mixed] {
         let all = records(&keep);
         let norms: Vec<f64> =
             learned(&all).iter().filter_map(|record| record.get(Metric::TrainGradNorm)).collect();
-        assert!(!norms.is_empty() && norms.iter().all(|norm| *norm > 0.0), "{more:?}: {norms:?}");
+        assert!(!norms.is_empty() && norms.iter().all(|norm| *norm > 0.0), "{norms:?}");
     }
 }
 
@@ -203,7 +199,7 @@ fn other_rewards_and_mixes_of_steps_are_learned_from() {
 fn scaled_rewards_of_a_thousand_have_finite_values() {
     let apo = ["rl.loss.kind=apo", "rl.group_size=1", "rl.steps=1"];
     // Unscaled, exp(r/β₁) is e²⁰⁰².
-    let (keep, _) = whole(&config(&apo));
+    let (keep, _) = learn(&config(&apo));
     let all = records(&keep);
     let value = learned(&all)[0].get(Metric::ValueMean).expect("V* was asked for");
     assert!(value.is_finite() && value > 1.0, "{value}");
@@ -213,7 +209,7 @@ fn scaled_rewards_of_a_thousand_have_finite_values() {
 fn no_step_at_all_is_an_error_with_the_counts() {
     let too_small = config(&["prompt.max_context=60", "warm_start.copy_task_steps=0"]);
     let keep = tempfile::tempdir().expect("a temporary folder");
-    let error = run_in(&keep.path().join("run"), &too_small, &Silent, &AtomicBool::new(false)).unwrap_err();
+    let error = whole(&too_small).unwrap_err();
     assert!(matches!(error, TrainingError::NoSteps { step: 0, drawn: 8, .. }), "{error}");
     let message = error.to_string();
     assert!(message.starts_with("none of 8 examples of step 0 can be used: "), "{message}");
@@ -226,7 +222,7 @@ fn no_step_at_all_is_an_error_with_the_counts() {
 #[test]
 fn steps_that_are_too_long_are_left_out_and_counted() {
     // Results pages of thirty products do not fit, the door does.
-    let (keep, stages) = whole(&config(&["prompt.max_context=420", "rl.steps=2"]));
+    let (keep, stages) = whole(&config(&["prompt.max_context=420", "rl.steps=2"])).expect("a run to the end");
     let all = records(&keep);
     let learned = learned(&all);
     let dropped: f64 = learned.iter().filter_map(|record| record.get(Metric::RolloutDroppedSteps)).sum();
@@ -253,12 +249,12 @@ fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     assert_eq!(met.len(), steps.len(), "no step is evaluated twice");
     let file = GRPO.0.path().join(format!("run/completions/{}.jsonl", last_step()));
     let kept = fs::read_to_string(file).expect("the last completions");
-    let verdicts: Vec<StepResult> =
+    let results: Vec<StepResult> =
         kept.lines().map(|line| serde_json::from_str(line).expect("a completion")).collect();
-    assert!(verdicts.iter().map(|verdict| &verdict.id).eq(steps.iter().map(|(_, step)| &step.id)));
+    assert!(results.iter().map(|result| &result.id).eq(steps.iter().map(|(_, step)| &step.id)));
     // The evaluation of the run is that of these completions.
     let learned = GRPO.1.learned.as_ref().and_then(|stage| stage.next_action.as_ref());
-    assert_eq!(learned, Some(&scores_of(&verdicts, Seed(0))));
+    assert_eq!(learned, Some(&scores_of(&results, Seed(0))));
     let samples: Vec<Example> = steps.into_iter().map(|(_, step)| step).collect();
     let perfect: Vec<Option<String>> =
         samples.iter().map(|step| Some(PromptFormat::single_step_completion(step))).collect();
@@ -285,7 +281,7 @@ fn terminate_examples_stay_within_their_split() {
 
 /// The losses of five batches of copy tasks and five of the warm start.
 fn losses_of_cloning(more: &str) -> Vec<f64> {
-    let all = records(&whole(&config(&[more, "warm_start.steps=10", "rl.steps=1"])).0);
+    let all = records(&learn(&config(&[more, "warm_start.steps=10", "rl.steps=1"])).0);
     all.iter().filter_map(|record| record.get(Metric::TrainLoss)).take(10).collect()
 }
 
@@ -344,13 +340,12 @@ fn steps_of_a_file_are_trained_on() {
     fs::write(&file, lines("train") + &lines("test")).expect("a file");
     let data = format!("shop_r1.data={:?}", file.to_str().expect("a plain name"));
     let more = [&data, "warm_start.steps=40", "rl.steps=1", "value.goals=1000"];
-    let (run, _) = whole(&config(&more));
+    let (run, _) = whole(&config(&more)).expect("a run to the end");
     let all = records(&run);
     // 30 steps of the split `train`, each with its own completion: the model memorizes them.
     let losses: Vec<f64> = all.iter().filter_map(|record| record.get(Metric::TrainLoss)).collect();
     assert!(losses[40] < 0.5 * losses[6], "{losses:?}");
     fs::write(&file, lines("test")).expect("a file");
-    let refused = run_in(&keep.path().join("run"), &config(&more), &Silent, &AtomicBool::new(false));
-    let error = refused.expect_err("nothing to learn from").to_string();
+    let error = whole(&config(&more)).expect_err("nothing to learn from").to_string();
     assert!(error.ends_with("it has no example of the split `train`"), "{error}");
 }
