@@ -1,10 +1,10 @@
 //! The candle side of the comparison with PyTorch: measures cases round by round.
 //!
-//! `scripts/bench_torch.py` starts this program and alternates with it, so that both sides run under the same load of the
-//! machine. A line of standard input is a case; the reply on standard output is the seconds of one round. `done` frees the
-//! memory of the last case; the reply is the peak memory so far in bytes. Arguments: the model (`tiny`, or `0.5b` with the
-//! sizes of Qwen2.5-0.5B) and its weights (`bf16`: values exact in bfloat16, as in published checkpoints; `f32`: values
-//! that are not, as after training).
+//! `scripts/bench_torch.py` starts this program and alternates with it, so that both sides run under the same
+//! load of the machine. A line of standard input is a case; the reply on standard output is the seconds of
+//! one round. `done` frees the memory of the last case; the reply is the peak memory so far in bytes.
+//! Arguments: the model (`tiny`, or `0.5b` with the sizes of Qwen2.5-0.5B) and its weights (`bf16`: values
+//! exact in bfloat16, as in published checkpoints; `f32`: values that are not, as after training).
 //!
 //! ```text
 //! prefill B T     prefills B lanes of T tokens and samples one token for each

@@ -1,8 +1,8 @@
 //! One interface to the decoders of both backends.
 //!
-//! An [`Engine`] is a snapshot of a model's weights, an [`EngineCache`] its KV cache for some lanes: a [`Decoder`] with a
-//! [`KvCache`] on the CPU backend, a [`DeviceModel`] with a [`DeviceCache`] on the GPU backend. For generation only: it has
-//! no gradients.
+//! An [`Engine`] is a snapshot of a model's weights, an [`EngineCache`] its KV cache for some lanes: a
+//! [`Decoder`] with a [`KvCache`] on the CPU backend, a [`DeviceModel`] with a [`DeviceCache`] on the GPU
+//! backend. For generation only: it has no gradients.
 
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ impl Engine {
         }
     }
 
-    /// [`Threads::One`] if each thread decodes its own groups of lanes, [`Threads::All`] if all threads work on one group.
-    /// The GPU backend decodes all lanes at once.
+    /// [`Threads::One`] if each thread decodes its own groups of lanes, [`Threads::All`] if all threads work
+    /// on one group. The GPU backend decodes all lanes at once.
     pub(crate) fn threads(&self) -> Threads {
         match self {
             Self::Cpu(decoder) => decoder.threads(),
@@ -79,8 +79,8 @@ impl Engine {
         }
     }
 
-    /// As [`decode`](Self::decode), but samples a token for each lane on the device. Returns `None`, without appending, on
-    /// the CPU backend.
+    /// As [`decode`](Self::decode), but samples a token for each lane on the device. On the CPU backend it
+    /// returns `None` and appends nothing.
     pub(crate) fn draw(
         &self,
         cache: &mut EngineCache,
@@ -105,7 +105,7 @@ pub(crate) enum EngineCache {
 }
 
 impl EngineCache {
-    /// Most tokens of a lane.
+    /// Maximum number of tokens of a lane.
     pub fn capacity(&self) -> usize {
         match self {
             Self::Cpu(cache) => cache.capacity(),

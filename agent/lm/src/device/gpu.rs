@@ -16,7 +16,7 @@ mod present {
     use webshop_kernels::gpu::launcher as cuda;
 
     pub fn open(ordinal: usize) -> Result<Device, String> {
-        // The lines after the first are a backtrace.
+        // The lines after the first are candle's backtrace.
         cuda::open(ordinal).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
     }
 

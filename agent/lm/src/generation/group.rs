@@ -102,8 +102,8 @@ impl Group {
         Ok(turn)
     }
 
-    /// Replaces all but the first `kept` tokens of a lane by `ids`. The cache keeps the common prefix, except the last
-    /// token of the context: the model must run on it to give the next logits.
+    /// Replaces all but the first `kept` tokens of a lane by `ids`. The cache keeps the common prefix, except
+    /// the last token of the context: the model must run on it to give the next logits.
     pub(super) fn replace(&mut self, lane: usize, kept: usize, ids: &[u32]) {
         let context = &mut self.contexts[lane];
         let same = context[kept..].iter().zip(ids).take_while(|(old, new)| old == new).count();
@@ -130,10 +130,10 @@ struct Turn<'r> {
     request: &'r Request,
     /// Index within the group.
     lane: usize,
-    /// Number of tokens that still fit into the context.
+    /// Number of tokens for which the context has room.
     room: usize,
     state: Option<ConstraintState<'r>>,
-    /// Tokens of the context that the cache does not hold yet; not empty while the turn is open.
+    /// Tokens of the context that are not in the cache yet; not empty before the turn ends.
     unread: Vec<u32>,
     draws: Vec<Draw>,
     /// Self-certainty of each draw, if recorded.

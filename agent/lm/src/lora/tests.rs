@@ -60,7 +60,7 @@ fn a_new_adapter_changes_nothing() {
 }
 
 #[test]
-fn widths_and_strengths_follow_the_configuration() {
+fn ranks_and_scales_follow_the_configuration() {
     let mut config = LoraConfig::new(4, 8.0, &["q_proj", "up_proj"]);
     config.rank_pattern = Map::from_iter([("layers.1.mlp.up_proj".to_owned(), json!(16))]);
     config.alpha_pattern = Map::from_iter([("q_proj".to_owned(), json!(2))]);
@@ -97,7 +97,7 @@ fn gradients_match_finite_differences() {
     assert_eq!(names[..2], ["lm_head.lora_A.weight", "lm_head.lora_B.weight"]);
     assert_eq!((names.len(), gradients.len()), (2 * lora.modules().len(), names.len()));
     for ((name, var), gradient) in model.learnable().iter().zip(&gradients) {
-        assert!(gradient.iter().any(|g| g.abs() > 1e-6), "`{name}` does not learn");
+        assert!(gradient.iter().any(|g| g.abs() > 1e-6), "`{name}` has a zero gradient");
         // The slope along a direction of mixed signs involves every element.
         let before = values(var).unwrap();
         let signs: Vec<f32> = (0..before.len()).map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 }).collect();
@@ -117,7 +117,7 @@ fn gradients_match_finite_differences() {
 }
 
 #[test]
-fn an_adapted_model_is_the_merged_one_bit_for_bit_and_shares_the_weights() {
+fn an_adapted_model_equals_the_merged_one_bit_for_bit_and_shares_the_weights() {
     let base = base();
     let lora = adapter(&base);
     let model = base.adapted(lora.clone()).unwrap();

@@ -29,6 +29,7 @@ pub struct Work {
 }
 
 impl Work {
+    /// Rotates and packs the keys of a head, from rows of `q ‖ k ‖ v`.
     pub fn load_keys(&mut self, qkv: &[f32], len: usize, heads: Heads, rope: &Rope, kv_head: usize) {
         let dim = heads.head_dim;
         self.rotated.resize(len * dim, 0.0);
@@ -39,6 +40,7 @@ impl Work {
         self.key_rows.pack(keys);
     }
 
+    /// Rotates the queries of a head and divides them by √D, from rows of `q ‖ k ‖ v`.
     pub fn load_queries(&mut self, qkv: &[f32], len: usize, heads: Heads, rope: &Rope, head: usize) {
         let dim = heads.head_dim;
         self.queries.resize(len * dim, 0.0);
@@ -145,6 +147,7 @@ multiversion! {
 }
 
 multiversion! {
+    /// Σ aᵢ bᵢ.
     fn row_dot(a: &[f32], b: &[f32]) -> f32 {
         dot(a, b)
     }

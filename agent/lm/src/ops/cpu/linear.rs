@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_weight_are_one_weight() {
+    fn a_weight_in_parts_equals_the_whole_weight() {
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         // Parts that end within panels and are wide enough to be divided among threads.
         for (n_tokens, inputs, outputs) in [(3, 5, [33, 1, 30]), (2, 520, [300, 7, 290])] {

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_match_finite_differences_under_what_sampled() {
+    fn gradients_match_finite_differences_under_the_sampled_distribution() {
         assert_eq!(check_gradient(4, Sampler::new(0.7, 1.0).unwrap()), 0);
         // Some of the four targets are in their nucleus, some are not.
         assert_eq!(check_gradient(4, Sampler::new(0.9, 0.6).unwrap()), 2);

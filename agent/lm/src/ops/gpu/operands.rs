@@ -1,4 +1,5 @@
-//! What operations and their [`reference`](super::reference) implementations take and return, besides tensors.
+//! Argument and result types shared by the operations and their [`reference`](super::reference)
+//! implementations.
 
 use std::ops::Range;
 
