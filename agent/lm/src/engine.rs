@@ -106,7 +106,7 @@ pub(crate) enum EngineCache {
 
 impl EngineCache {
     /// Maximum number of tokens of a lane.
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Cpu(cache) => cache.capacity(),
             Self::Device(cache) => cache.capacity(),
@@ -114,7 +114,7 @@ impl EngineCache {
     }
 
     /// Number of tokens in a lane.
-    pub fn len(&self, lane: usize) -> usize {
+    pub(crate) fn len(&self, lane: usize) -> usize {
         match self {
             Self::Cpu(cache) => cache.len(lane),
             Self::Device(cache) => cache.len(lane),
@@ -122,7 +122,7 @@ impl EngineCache {
     }
 
     /// Drops the tokens of a lane from `len` on.
-    pub fn truncate_lane(&mut self, lane: usize, len: usize) {
+    pub(crate) fn truncate_lane(&mut self, lane: usize, len: usize) {
         match self {
             Self::Cpu(cache) => cache.truncate_lane(lane, len),
             Self::Device(cache) => cache.truncate_lane(lane, len),

@@ -59,11 +59,15 @@ impl Heads {
         1.0 / (self.head_dim as f32).sqrt()
     }
 
-    fn key_offset(&self, kv_head: usize) -> usize {
+    /// Column of the first value of a key head in a row of `q ‖ k ‖ v`.
+    #[inline(always)]
+    pub(crate) fn key_offset(&self, kv_head: usize) -> usize {
         (self.n_heads + kv_head) * self.head_dim
     }
 
-    fn value_offset(&self, kv_head: usize) -> usize {
+    /// Column of the first value of a value head in a row of `q ‖ k ‖ v`.
+    #[inline(always)]
+    pub(crate) fn value_offset(&self, kv_head: usize) -> usize {
         (self.n_heads + self.n_kv_heads + kv_head) * self.head_dim
     }
 }

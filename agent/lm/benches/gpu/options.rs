@@ -1,9 +1,7 @@
 //! The command line of the benchmark.
 
-use std::str::FromStr;
-
 use webshop_lm::device::{Compute, KernelChoice};
-use webshop_lm::{KnownShape, Sampler};
+use webshop_lm::{KnownShape, LmError, Sampler};
 
 /// What is measured, where and at which sizes.
 #[derive(Debug)]
@@ -88,10 +86,10 @@ impl Options {
     fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
         match flag {
             "--device" | "--dtype" => {}
-            "--shapes" => self.shapes = list(value)?,
-            "--batches" => self.batches = list(value)?,
+            "--shapes" => self.shapes = list(value, |name| name.parse().map_err(|error: LmError| error.to_string()))?,
+            "--batches" => self.batches = list(value, positive)?,
             "--cpu-batches" if value == "0" => self.cpu_batches.clear(),
-            "--cpu-batches" => self.cpu_batches = list(value)?,
+            "--cpu-batches" => self.cpu_batches = list(value, positive)?,
             "--prompt" => self.prompt = positive(value)?,
             "--new" => self.n_new = positive(value)?,
             "--top-p" => {
@@ -113,7 +111,6 @@ fn positive(value: &str) -> Result<usize, String> {
     value.parse().ok().filter(|n| *n > 0).ok_or_else(|| "not a positive integer".to_owned())
 }
 
-fn list<T: FromStr>(value: &str) -> Result<Vec<T>, String> {
-    let items = value.split(',').map(|item| item.parse().map_err(|_| format!("`{item}` is not valid")));
-    items.collect()
+fn list<T>(values: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    values.split(',').map(parse).collect()
 }

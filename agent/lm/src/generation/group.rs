@@ -12,17 +12,17 @@ use webshop_kernels::cpu::threads::Threads;
 
 /// Lanes that are decoded together.
 #[derive(Debug)]
-pub struct Group {
+pub(super) struct Group {
     /// The generator's index of the first lane of the group.
-    pub first_lane: usize,
-    pub cache: EngineCache,
+    pub(super) first_lane: usize,
+    pub(super) cache: EngineCache,
     /// All tokens of each lane; the cache holds a prefix of them.
-    pub contexts: Vec<Vec<u32>>,
+    pub(super) contexts: Vec<Vec<u32>>,
 }
 
 impl Group {
     /// Generates one completion for each request to this group, in their order.
-    pub fn generate<'r>(
+    pub(super) fn generate<'r>(
         &mut self,
         engine: &Engine,
         config: &GeneratorConfig,

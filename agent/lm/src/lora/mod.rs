@@ -67,9 +67,9 @@ pub struct LoraModule {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LoraGradient {
     /// `[r, in]`
-    pub a: Vec<f32>,
+    pub(crate) a: Vec<f32>,
     /// `[out, r]`
-    pub b: Vec<f32>,
+    pub(crate) b: Vec<f32>,
 }
 
 impl Lora {

@@ -16,8 +16,8 @@
 
 mod batch;
 pub(crate) mod config;
-pub mod cpu;
-pub mod gpu;
+pub(crate) mod cpu;
+pub(crate) mod gpu;
 mod lane_lengths;
 mod lora;
 mod shapes;

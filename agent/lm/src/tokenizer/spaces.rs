@@ -26,7 +26,7 @@ const OPENING_QUOTE: &str = r#"(?<!\\)""#;
 /// There is one step per character because a step writes a fixed text and must replace at least one
 /// character: the crate computes wrong offsets for empty matches. For the same reason the space at the start
 /// of the text is inserted always, and then removed if no word follows.
-pub fn insert_spaces(is_quoted: bool) -> tokenizers::Result<Vec<NormalizerWrapper>> {
+pub(super) fn insert_spaces(is_quoted: bool) -> tokenizers::Result<Vec<NormalizerWrapper>> {
     let mut steps: Vec<NormalizerWrapper> =
         vec![Lowercase.into(), NFC.into(), Prepend::new(" ".into()).into()];
     steps.push(replace(format!(r"\A (?!{WORD_START})"), "")?.into());
@@ -45,7 +45,7 @@ pub fn insert_spaces(is_quoted: bool) -> tokenizers::Result<Vec<NormalizerWrappe
 }
 
 /// The decoder that removes the spaces of [`insert_spaces`]; upper case is not restored.
-pub fn remove_spaces(is_quoted: bool) -> tokenizers::Result<Replace> {
+pub(super) fn remove_spaces(is_quoted: bool) -> tokenizers::Result<Replace> {
     let openers: String = OPENERS.map(in_regex).concat();
     let quotes = if is_quoted { r#"|(?<=")(?<!\\")"# } else { "" };
     let joiners: String = JOINERS.map(in_regex).concat();

@@ -15,7 +15,7 @@ pub(crate) struct NucleusEnd {
 impl NucleusEnd {
     /// The end of the nucleus for unnormalized probabilities in id order with the sum `total`; `None` if they
     /// are NaN.
-    pub fn find(weights: &[f32], total: f64, top_p: f64) -> Option<Self> {
+    pub(crate) fn find(weights: &[f32], total: f64, top_p: f64) -> Option<Self> {
         // All tokens up to this weight together have mass at most 1 - top_p, so none of them is in the
         // nucleus. Only the others need to be sorted.
         let negligible = total * (1.0 - top_p) / weights.len() as f64;
@@ -31,7 +31,7 @@ impl NucleusEnd {
     }
 
     /// Whether the token at `place` with this weight belongs to the nucleus.
-    pub fn holds(&self, weight: f32, place: usize) -> bool {
+    pub(crate) fn holds(&self, weight: f32, place: usize) -> bool {
         weight > self.weight || (weight == self.weight && place <= self.place)
     }
 }

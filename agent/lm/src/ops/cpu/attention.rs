@@ -9,15 +9,15 @@ use webshop_kernels::cpu::rope::Rope;
 
 /// Output of a forward pass, and the values that the backward pass needs.
 #[derive(Clone, Debug)]
-pub struct Attended {
+pub(crate) struct Attended {
     /// The attention output. `[T, H·D]`
-    pub out: Tensor,
+    pub(crate) out: Tensor,
     /// Logarithms of the softmax sums. `[T, H]`
     log_sums: Tensor,
 }
 
 /// Attention of rows of q ‖ k ‖ v `[T, (H+2K)·D]`, before rotation, of `sequences`.
-pub fn forward(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads, rope: &Rope) -> Result<Attended> {
+pub(crate) fn forward(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads, rope: &Rope) -> Result<Attended> {
     let n_tokens: usize = sequences.lengths.iter().sum();
     if qkv.dims() != [n_tokens, heads.qkv_width()] {
         bail!("q, k and v of {n_tokens} tokens expected, got {:?}", qkv.shape());
@@ -36,7 +36,7 @@ pub fn forward(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads, rope: &Rope
 }
 
 /// Gradient with respect to q ‖ k ‖ v from d_out `[T, H·D]`.
-pub fn backward(
+pub(crate) fn backward(
     qkv: &Tensor,
     sequences: Sequences<'_>,
     heads: Heads,

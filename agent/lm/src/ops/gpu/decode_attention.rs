@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 
 use crate::ops::gpu::attention;
 use crate::ops::gpu::attention::Sequence;
-pub use crate::ops::gpu::operands::{LayerCache, NewTokens};
+pub(crate) use crate::ops::gpu::operands::{LayerCache, NewTokens};
 use crate::ops::gpu::rope;
 use crate::ops::gpu::rope::RopeTable;
 use crate::ops::gpu::{floats, launch, launch_grid, like, reference};
@@ -26,7 +26,7 @@ const KEYS_PER_SPLIT: usize = 64;
 const MATMUL_TOKENS: usize = 16;
 
 /// Writes k and v of rows of `q ‖ k ‖ v` to the cache and returns the rotated queries. `[M, H D]`
-pub fn append(
+pub(crate) fn append(
     kernels: &Kernels,
     qkv: &Tensor,
     bias: &Tensor,
@@ -64,7 +64,7 @@ pub fn append(
 
 /// The attention output of each new token over its lane, up to and including the token. q `[M, H D]` →
 /// `[M, H D]`
-pub fn attend(
+pub(crate) fn attend(
     kernels: &Kernels,
     q: &Tensor,
     new: &NewTokens,

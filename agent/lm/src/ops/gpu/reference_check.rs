@@ -35,7 +35,7 @@ pub struct ReferenceCheck {
 
 /// The sizes used for the comparison.
 #[derive(Clone, Copy, Debug)]
-pub struct CheckSizes {
+pub(crate) struct CheckSizes {
     pub(crate) heads: Heads,
     pub(crate) hidden: usize,
     pub(crate) inner: usize,
@@ -105,7 +105,7 @@ const OPERATIONS: [(&str, Operation); 13] = [
 ];
 
 /// Runs every operation with `kernels` and with its reference implementation.
-pub fn compare(
+pub(crate) fn compare(
     kernels: &Kernels,
     dtype: DType,
     device: &Device,

@@ -42,13 +42,13 @@ pub struct Parameters {
 /// The parameters of one layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layer<'a> {
-    pub input_norm: &'a Tensor,
-    pub qkv: &'a Tensor,
-    pub qkv_bias: &'a Tensor,
-    pub o_proj: &'a Tensor,
-    pub post_norm: &'a Tensor,
-    pub gate_up: &'a Tensor,
-    pub down_proj: &'a Tensor,
+    pub(super) input_norm: &'a Tensor,
+    pub(super) qkv: &'a Tensor,
+    pub(super) qkv_bias: &'a Tensor,
+    pub(super) o_proj: &'a Tensor,
+    pub(super) post_norm: &'a Tensor,
+    pub(super) gate_up: &'a Tensor,
+    pub(super) down_proj: &'a Tensor,
 }
 
 /// (joined name, names in the checkpoint) of every parameter of a model, in order.
