@@ -27,6 +27,8 @@
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod agreement;
+#[path = "../common/mod.rs"]
+mod common;
 mod options;
 mod report;
 mod speed;

@@ -11,6 +11,7 @@ use webshop_lm::{
 };
 use webshop_products::Seed;
 
+use crate::common::{add, ids, peak_resident_bytes};
 use crate::options::Options;
 use crate::report::{Report, gib};
 
@@ -72,15 +73,7 @@ fn peak(compute: Option<&Compute>) -> Result<String, LmError> {
     if let Some(bytes) = compute.map(Compute::peak_bytes).transpose()?.flatten() {
         return Ok(format!("{:.1}", gib(bytes)));
     }
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    Ok(kib.map_or_else(|| "–".to_owned(), |kib| format!("{:.1}", gib(kib * 1024))))
-}
-
-/// Token ids without a short period.
-fn ids(n: usize, salt: usize, vocab_size: usize) -> Vec<u32> {
-    (0..n).map(|i| ((i * 7919 + i * i + salt * 104_729) % vocab_size) as u32).collect()
+    Ok(peak_resident_bytes().map_or_else(|| "–".to_owned(), |bytes| format!("{:.1}", gib(bytes))))
 }
 
 /// Measures both backends with a model of this shape.
@@ -296,14 +289,4 @@ fn train_on_cpu(model: &Qwen2, (n_sequences, length): (usize, usize)) -> Result<
     })?;
     let n_tokens = (n_sequences * length) as f64;
     Ok([format!("{:.0}", n_tokens / seconds), "–".to_owned(), peak(None)?])
-}
-
-fn add(sum: &mut Vec<f32>, gradient: Vec<f32>) {
-    const PIECE: usize = 1 << 18;
-    if sum.is_empty() {
-        *sum = gradient;
-        return;
-    }
-    let pieces = sum.par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
-    pieces.for_each(|(sum, gradient)| sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b));
 }

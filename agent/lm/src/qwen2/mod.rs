@@ -22,7 +22,7 @@ mod lane_lengths;
 mod lora;
 mod shapes;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

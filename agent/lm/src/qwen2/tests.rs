@@ -1,6 +1,6 @@
 //! The model against candle-transformers' Qwen2, against finite differences, and against itself.
 
-pub(in crate::qwen2) mod common;
+pub(crate) mod common;
 mod decoding;
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use webshop_products::Seed;
 use crate::checkpoint;
 use crate::generation::sampler::Sampler;
 use crate::qwen2::cpu::kv_cache::KvCache;
-use crate::qwen2::tests::common::{Shape, assert_close, ids, loss, scored, tiny};
+use crate::qwen2::tests::common::{Shape, assert_close, check_slope, ids, loss, scored, tiny};
 use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
 use webshop_kernels::levels;
 
@@ -120,26 +120,11 @@ fn every_parameter_receives_a_gradient() {
 
 #[test]
 fn gradients_match_finite_differences() {
-    const STEP: f32 = 4e-3;
     for shape in SHAPES {
         let model = tiny(shape);
-        let gradients = gradients(&model);
-        for ((name, var), gradient) in model.parameters().iter().zip(&gradients) {
-            // The slope along a direction of mixed signs involves all elements at once.
-            let values = var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-            let signs: Vec<f32> = (0..values.len()).map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 }).collect();
-            let at = |step: f32| {
-                let moved: Vec<f32> = values.iter().zip(&signs).map(|(v, s)| v + step * s).collect();
-                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap()).unwrap();
-                f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap())
-            };
-            let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
-            let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
-            let numeric = (4.0 * fine - coarse) / 3.0;
-            var.set(&Tensor::from_slice(&values, var.shape(), &Device::Cpu).unwrap()).unwrap();
-            let slope: f64 = gradient.iter().zip(&signs).map(|(g, s)| f64::from(g * s)).sum();
-            let error = (slope - numeric).abs();
-            assert!(error < 2e-3 * numeric.abs().max(0.3), "{shape:?} `{name}`: {slope} against {numeric}");
+        let loss_now = || f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap());
+        for ((name, var), gradient) in model.parameters().iter().zip(gradients(&model)) {
+            check_slope(&format!("{shape:?} `{name}`"), var, &gradient, 4e-3, loss_now);
         }
     }
 }

@@ -37,7 +37,8 @@ fn logits_do_not_depend_on_other_lanes() {
     let steps: Vec<LaneTokens> = (0..17).map(|lane| LaneTokens { lane, ids: &[7] }).collect();
     let together = decoder.decode(&mut together, &steps).unwrap();
     for (lane, prompt) in prompts.iter().enumerate() {
-        // Each sequence alone, in another lane, and with its prompt in two parts if it has at least two tokens.
+        // Each sequence alone, in another lane, and with its prompt in two parts if it has at least two
+        // tokens.
         let mut alone = KvCache::new(model.config(), 3, 70);
         for part in [&prompt[..prompt.len() / 2], &prompt[prompt.len() / 2..], &[7]] {
             if !part.is_empty() {
