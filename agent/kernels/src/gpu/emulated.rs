@@ -55,7 +55,8 @@ impl Emulated {
     fn run(&self, launch: &Launch<'_>, is_descending: bool) -> Result<Vec<Vec<u8>>> {
         let mut request = (launch.kernel.len() as u32).to_le_bytes().to_vec();
         request.extend(launch.kernel.as_bytes());
-        let head = launch.grid.into_iter().chain([launch.threads, usize::from(is_descending), launch.args.len()]);
+        let head =
+            launch.grid.into_iter().chain([launch.threads, usize::from(is_descending), launch.args.len()]);
         head.for_each(|word| request.extend((word as u32).to_le_bytes()));
         let mut sizes = Vec::new();
         for arg in launch.args {

@@ -42,10 +42,12 @@ impl Options {
             let value = args.next().ok_or_else(|| format!("`{flag}` needs a value"))?;
             given.push((flag, value));
         }
-        let value_of = |flag: &str| given.iter().rev().find(|(other, _)| other == flag).map(|(_, value)| value);
+        let value_of =
+            |flag: &str| given.iter().rev().find(|(other, _)| other == flag).map(|(_, value)| value);
         let device = value_of("--device").map_or("auto", String::as_str).parse()?;
         let dtype = value_of("--dtype").map(|dtype| dtype.parse()).transpose()?;
-        let compute = Compute::choose(device, dtype, KernelChoice::Custom).map_err(|error| error.to_string())?;
+        let compute =
+            Compute::choose(device, dtype, KernelChoice::Custom).map_err(|error| error.to_string())?;
         let mut options = Self::defaults(compute);
         for (flag, value) in &given {
             options.set(flag, value).map_err(|reason| format!("`{flag} {value}`: {reason}"))?;
@@ -86,7 +88,9 @@ impl Options {
     fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
         match flag {
             "--device" | "--dtype" => {}
-            "--shapes" => self.shapes = list(value, |name| name.parse().map_err(|error: LmError| error.to_string()))?,
+            "--shapes" => {
+                self.shapes = list(value, |name| name.parse().map_err(|error: LmError| error.to_string()))?
+            }
             "--batches" => self.batches = list(value, positive)?,
             "--cpu-batches" if value == "0" => self.cpu_batches.clear(),
             "--cpu-batches" => self.cpu_batches = list(value, positive)?,

@@ -40,10 +40,7 @@ const ON_GPU: Repetitions = Repetitions { warm_up: 1, counted: 3 };
 const ON_CPU: Repetitions = Repetitions { warm_up: 0, counted: 1 };
 
 /// The median of the seconds of `work`, which must wait for its results.
-fn timed(
-    repetitions: Repetitions,
-    mut work: impl FnMut() -> Result<(), LmError>,
-) -> Result<f64, LmError> {
+fn timed(repetitions: Repetitions, mut work: impl FnMut() -> Result<(), LmError>) -> Result<f64, LmError> {
     let mut seconds = Vec::new();
     for repetition in 0..repetitions.warm_up + repetitions.counted {
         let start = Instant::now();
@@ -83,8 +80,15 @@ pub fn measure(options: &Options, shape: KnownShape, report: &mut Report) -> Res
     let uses_cpu = !options.cpu_batches.is_empty();
     let on_host = uses_cpu.then(|| Qwen2::new(&config, device.weights().split(&config)?)).transpose()?;
 
-    let columns =
-        ["model", "backend", "lanes", "tokens of a prompt", "prefill, tokens/s", "decoding, tokens/s", "peak GiB"];
+    let columns = [
+        "model",
+        "backend",
+        "lanes",
+        "tokens of a prompt",
+        "prefill, tokens/s",
+        "decoding, tokens/s",
+        "peak GiB",
+    ];
     report.table(&format!("Rollouts, {shape}"), &columns);
     let repetitions = if compute.is_gpu() { ON_GPU } else { ON_CPU };
     let engine = Engine::Device(Arc::clone(&device));
@@ -126,8 +130,7 @@ fn rollouts(
 ) {
     let backend = if compute.is_some() { "GPU" } else { "CPU" };
     for &n_lanes in batches {
-        let cells =
-            [shape.to_string(), backend.to_owned(), n_lanes.to_string(), options.prompt.to_string()];
+        let cells = [shape.to_string(), backend.to_owned(), n_lanes.to_string(), options.prompt.to_string()];
         let measured = reset_peak(compute)
             .and_then(|()| rollout(options, engine, n_lanes, repetitions))
             .and_then(|[prefill, decoding]| Ok([prefill, decoding, peak(compute)?]));
@@ -223,7 +226,8 @@ fn train_on_device(
     let passes = timed(repetitions, || {
         gradients.clear()?;
         for batch in &batches {
-            let pass = model.record(&batch.tokens(), &batch.positions, &batch.targets, Sampler::UNTEMPERED)?;
+            let pass =
+                model.record(&batch.tokens(), &batch.positions, &batch.targets, Sampler::UNTEMPERED)?;
             let n_targets = pass.stats()?.entropy.len();
             pass.backward(&vec![-1.0 / n_targets as f32; n_targets], &gradients)?;
         }
@@ -280,7 +284,8 @@ fn train_on_cpu(model: &Qwen2, (n_sequences, length): (usize, usize)) -> Result<
     let seconds = timed(ON_CPU, || {
         if model.is_wide() {
             let mut sums = vec![Vec::new(); n_learnable];
-            return (0..n_sequences).try_for_each(|_| one(&mut |place, gradient| add(&mut sums[place], gradient)));
+            return (0..n_sequences)
+                .try_for_each(|_| one(&mut |place, gradient| add(&mut sums[place], gradient)));
         }
         (0..n_sequences).into_par_iter().try_for_each(|_| {
             let mut gradients = vec![Vec::new(); n_learnable];

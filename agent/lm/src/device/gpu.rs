@@ -20,7 +20,10 @@ mod present {
         cuda::open(ordinal).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
     }
 
-    pub(in crate::device) fn kernels(device: &Device, specialization: &Specialization) -> Result<Kernels, LmError> {
+    pub(in crate::device) fn kernels(
+        device: &Device,
+        specialization: &Specialization,
+    ) -> Result<Kernels, LmError> {
         Ok(Kernels::Custom(Arc::new(cuda::CudaLauncher::new(device, specialization)?)))
     }
 

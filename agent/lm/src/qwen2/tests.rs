@@ -17,7 +17,8 @@ use crate::qwen2::tests::common::{Shape, assert_close, check_slope, ids, loss, s
 use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
 use webshop_kernels::levels;
 
-const SHAPES: [Shape; 4] = [(2, 2, None, true), (4, 2, None, false), (3, 1, Some(8), true), (4, 1, None, true)];
+const SHAPES: [Shape; 4] =
+    [(2, 2, None, true), (4, 2, None, false), (3, 1, Some(8), true), (4, 1, None, true)];
 
 /// Logits after every token, from the packed forward pass. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
@@ -95,9 +96,8 @@ fn later_tokens_do_not_change_logits() {
 
 fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
     let scored = scored();
-    let pass = model
-        .record(&scored.tokens(), &scored.positions, &scored.targets, Sampler::UNTEMPERED)
-        .unwrap();
+    let pass =
+        model.record(&scored.tokens(), &scored.positions, &scored.targets, Sampler::UNTEMPERED).unwrap();
     pass.backward(&loss(&pass.stats().log_prob)).unwrap()
 }
 

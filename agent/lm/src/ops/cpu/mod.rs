@@ -18,7 +18,10 @@ pub(crate) mod swiglu;
 use candle_core::{CpuStorage, Device, Result, Shape, Storage, Tensor, bail};
 
 /// Calls `compute` with the values of contiguous f32 tensors on the CPU.
-pub(crate) fn read<const N: usize, R>(tensors: [&Tensor; N], compute: impl FnOnce([&[f32]; N]) -> R) -> Result<R> {
+pub(crate) fn read<const N: usize, R>(
+    tensors: [&Tensor; N],
+    compute: impl FnOnce([&[f32]; N]) -> R,
+) -> Result<R> {
     let guards = tensors.map(Tensor::storage_and_layout);
     let mut values: [&[f32]; N] = [&[]; N];
     for (slot, (storage, layout)) in values.iter_mut().zip(&guards) {

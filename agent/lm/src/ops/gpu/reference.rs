@@ -33,7 +33,12 @@ pub(crate) fn column_addends(d_y: &Tensor, weights: Option<(&Tensor, &Tensor)>) 
 }
 
 /// Causal softmax of scores `[K, G b, c]`: row i of a head is the query at position `first + i`.
-pub(crate) fn causal_softmax(scores: &Tensor, n_queries: usize, first: usize, heads: Heads) -> Result<Tensor> {
+pub(crate) fn causal_softmax(
+    scores: &Tensor,
+    n_queries: usize,
+    first: usize,
+    heads: Heads,
+) -> Result<Tensor> {
     let (context, device) = (scores.dim(2)?, scores.device());
     let row = |i: usize| (0..context).map(move |key| if key > first + i { f32::NEG_INFINITY } else { 0.0 });
     let mask: Vec<f32> = (0..heads.group()).flat_map(|_| (0..n_queries).flat_map(row)).collect();

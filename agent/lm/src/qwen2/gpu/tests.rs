@@ -13,8 +13,8 @@ use crate::generation::sampler::Sampler;
 use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::qwen2::gpu::{DeviceCache, DeviceModel, Parameters};
 use crate::qwen2::tests::common::{
-    Shape, assert_close, check_invalid_decoding, check_invalid_scoring, check_lanes, d_log_prob, ids, loss, scored,
-    tiny,
+    Shape, assert_close, check_invalid_decoding, check_invalid_scoring, check_lanes, d_log_prob, ids, loss,
+    scored, tiny,
 };
 use crate::qwen2::{LaneTokens, Qwen2, Qwen2Config, TokenStats};
 use webshop_kernels::gpu::emulated;
@@ -53,7 +53,12 @@ fn decoding_equals_the_cpu_backend() {
                 let expected = decoder.decode(&mut theirs, &lanes).unwrap();
                 let logits = device.decode(&mut ours, &lanes).unwrap();
                 for (ours, theirs) in logits.rows().zip(expected.rows()) {
-                    assert_close(ours, theirs, 2e-5, &format!("{shape:?}, round {round}, {:?}", device.kernels()));
+                    assert_close(
+                        ours,
+                        theirs,
+                        2e-5,
+                        &format!("{shape:?}, round {round}, {:?}", device.kernels()),
+                    );
                 }
                 assert!((0..3).all(|lane| ours.len(lane) == theirs.len(lane)));
             }
