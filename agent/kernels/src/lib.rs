@@ -22,6 +22,8 @@
 //! The crate represents tensors only as slices and launch arguments; gradients of whole operations are in
 //! `webshop-lm`.
 
+#![warn(unreachable_pub)]
+
 pub mod cpu;
 pub mod gpu;
 mod level;

@@ -1,10 +1,10 @@
 //! The candle side of the comparison with PyTorch: measures cases round by round.
 //!
-//! `scripts/bench_torch.py` starts this program and alternates with it, so that both sides run under the same load of the
-//! machine. A line of standard input is a case; the reply on standard output is the seconds of one round. `done` frees the
-//! memory of the last case; the reply is the peak memory so far in bytes. Arguments: the model (`tiny`, or `0.5b` with the
-//! sizes of Qwen2.5-0.5B) and its weights (`bf16`: values exact in bfloat16, as in published checkpoints; `f32`: values
-//! that are not, as after training).
+//! `scripts/bench_torch.py` starts this program and alternates with it, so that both sides run under the same
+//! load of the machine. A line of standard input is a case; the reply on standard output is the seconds of
+//! one round. `done` frees the memory of the last case; the reply is the peak memory so far in bytes.
+//! Arguments: the model (`tiny`, or `0.5b` with the sizes of Qwen2.5-0.5B) and its weights (`bf16`: values
+//! exact in bfloat16, as in published checkpoints; `f32`: values that are not, as after training).
 //!
 //! ```text
 //! prefill B T     prefills B lanes of T tokens and samples one token for each
@@ -20,6 +20,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
+mod common;
+
 use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,6 +33,8 @@ use webshop_lm::{
     SamplingCoordinates,
 };
 use webshop_products::Seed;
+
+use crate::common::{add, ids, peak_resident_bytes};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -56,11 +60,6 @@ fn model(config: &Qwen2Config, weights: &str) -> Qwen2 {
         }
     }
     model
-}
-
-/// Token ids without a short period.
-fn ids(count: usize, salt: usize, vocab_size: usize) -> Vec<u32> {
-    (0..count).map(|i| ((i * 7919 + i * i + salt * 104_729) % vocab_size) as u32).collect()
 }
 
 struct Server {
@@ -191,23 +190,6 @@ impl Server {
     }
 }
 
-fn add(sum: &mut Vec<f32>, gradient: Vec<f32>) {
-    const PIECE: usize = 1 << 18;
-    if sum.is_empty() {
-        *sum = gradient;
-        return;
-    }
-    let pieces = sum.par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
-    pieces.for_each(|(sum, gradient)| sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b));
-}
-
-/// Peak resident memory of this process; 0 if `/proc` is not available.
-fn peak_bytes() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok()).unwrap_or(0.0) * 1024.0
-}
-
 fn main() {
     let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
     let (Some(name), Some(weights)) = (args.next(), args.next()) else {
@@ -220,7 +202,8 @@ fn main() {
         let line = line.expect("standard input is readable");
         if line == "done" {
             (server.lanes, server.sums) = (None, Vec::new());
-            println!("{}", peak_bytes());
+            // 0 if `/proc` is not available.
+            println!("{}", peak_resident_bytes().unwrap_or(0));
         } else {
             println!("{}", server.measure(&line));
         }

@@ -1,9 +1,10 @@
 //! Speed of the small model (hidden 128, 3 layers, vocabulary 2,048) on one core.
 //!
-//! `packed/train` is a forward and backward pass over five sequences of 1,200 tokens in all, with the log-probability of
-//! every third token as the loss; `packed/score` is the forward pass alone. `decode/B` decodes one token for each of B lanes
-//! that hold 250, `decode/prefill` prefills 250 tokens of one lane, `snapshot` packs the weights for generation. Throughput
-//! counts tokens. The allocator is that of the command line.
+//! `packed/train` is a forward and backward pass over five sequences of 1,200 tokens in all, with the
+//! log-probability of every third token as the loss; `packed/score` is the forward pass alone. `decode/B`
+//! decodes one token for each of B lanes that hold 250, `decode/prefill` prefills 250 tokens of one lane,
+//! `snapshot` packs the weights for generation. Throughput counts tokens. The allocator is that of the
+//! command line.
 //!
 //! Run with `taskset -c 0 cargo bench -p webshop-lm --bench model`.
 

@@ -1,12 +1,12 @@
 //! The gain from keeping a lane's KV cache from turn to turn.
 //!
-//! An episode of nine turns with prompts and completions of typical lengths is generated twice: with the context kept
-//! between turns, as [`Generator`] does, and with the lane cleared before every turn and the whole context prefilled
-//! again, as servers without sessions do. Reports the prefilled tokens and the seconds of an episode, the fastest of some
-//! rounds.
+//! An episode of nine turns with prompts and completions of typical lengths is generated twice: with the
+//! context kept between turns, as [`Generator`] does, and with the lane cleared before every turn and the
+//! whole context prefilled again, as servers without sessions do. Reports the prefilled tokens and the
+//! seconds of an episode, the fastest of some rounds.
 //!
-//! Run with `RAYON_NUM_THREADS=2 cargo bench -p webshop-lm --bench prefix`; `tiny` or `0.5b` behind `--` selects one
-//! model.
+//! Run with `RAYON_NUM_THREADS=2 cargo bench -p webshop-lm --bench prefix`; `tiny` or `0.5b` after `--`
+//! selects one model.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

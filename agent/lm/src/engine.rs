@@ -1,8 +1,8 @@
 //! One interface to the decoders of both backends.
 //!
-//! An [`Engine`] is a snapshot of a model's weights, an [`EngineCache`] its KV cache for some lanes: a [`Decoder`] with a
-//! [`KvCache`] on the CPU backend, a [`DeviceModel`] with a [`DeviceCache`] on the GPU backend. For generation only: it has
-//! no gradients.
+//! An [`Engine`] is a snapshot of a model's weights, an [`EngineCache`] its KV cache for some lanes: a
+//! [`Decoder`] with a [`KvCache`] on the CPU backend, a [`DeviceModel`] with a [`DeviceCache`] on the GPU
+//! backend. For generation only: it has no gradients.
 
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ impl Engine {
         }
     }
 
-    /// [`Threads::One`] if each thread decodes its own groups of lanes, [`Threads::All`] if all threads work on one group.
-    /// The GPU backend decodes all lanes at once.
+    /// [`Threads::One`] if each thread decodes its own groups of lanes, [`Threads::All`] if all threads work
+    /// on one group. The GPU backend decodes all lanes at once.
     pub(crate) fn threads(&self) -> Threads {
         match self {
             Self::Cpu(decoder) => decoder.threads(),
@@ -79,8 +79,8 @@ impl Engine {
         }
     }
 
-    /// As [`decode`](Self::decode), but samples a token for each lane on the device. Returns `None`, without appending, on
-    /// the CPU backend.
+    /// As [`decode`](Self::decode), but samples a token for each lane on the device. On the CPU backend it
+    /// returns `None` and appends nothing.
     pub(crate) fn draw(
         &self,
         cache: &mut EngineCache,
@@ -105,8 +105,8 @@ pub(crate) enum EngineCache {
 }
 
 impl EngineCache {
-    /// Most tokens of a lane.
-    pub fn capacity(&self) -> usize {
+    /// Maximum number of tokens of a lane.
+    pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Cpu(cache) => cache.capacity(),
             Self::Device(cache) => cache.capacity(),
@@ -114,7 +114,7 @@ impl EngineCache {
     }
 
     /// Number of tokens in a lane.
-    pub fn len(&self, lane: usize) -> usize {
+    pub(crate) fn len(&self, lane: usize) -> usize {
         match self {
             Self::Cpu(cache) => cache.len(lane),
             Self::Device(cache) => cache.len(lane),
@@ -122,7 +122,7 @@ impl EngineCache {
     }
 
     /// Drops the tokens of a lane from `len` on.
-    pub fn truncate_lane(&mut self, lane: usize, len: usize) {
+    pub(crate) fn truncate_lane(&mut self, lane: usize, len: usize) {
         match self {
             Self::Cpu(cache) => cache.truncate_lane(lane, len),
             Self::Device(cache) => cache.truncate_lane(lane, len),

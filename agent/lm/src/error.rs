@@ -24,7 +24,7 @@ pub enum LmError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file is not the JSON that it should be.
+    /// A file is not valid JSON, or lacks a required field.
     #[error("cannot read `{}`: {source}", path.display())]
     Json {
         /// The file.
@@ -57,7 +57,7 @@ pub enum LmError {
     /// Token ids, positions or lanes are outside the model's range.
     #[error("invalid model input: {0}")]
     Input(String),
-    /// A vocabulary cannot be trained, or lacks a token.
+    /// A tokenizer cannot be trained or loaded, or lacks a token.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
     /// The chat template is missing or invalid, or rejects its input.

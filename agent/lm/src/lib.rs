@@ -2,21 +2,23 @@
 //!
 //! In reading order:
 //!
-//! 1. **The model.** [`Qwen2Config`] is the shape and [`Qwen2`] the weights. [`Qwen2::record`] runs [`PackedTokens`]
-//!    through the model and returns a [`Pass`], which has gradients. [`lora`] adds low-rank adapters.
-//! 2. **Files.** [`checkpoint`] reads and writes model folders in the Hugging Face layout, [`BpeTokenizer`] is a
-//!    byte-level BPE (`tokenizer.json`), [`chat`] renders chat templates.
-//! 3. **Generation.** An [`Engine`] is a snapshot of the weights on one of two backends. A [`Generator`] holds the
-//!    contexts of many lanes and continues them; a [`Sampler`] draws tokens, optionally within a [`Constraint`].
+//! 1. **The model.** [`Qwen2Config`] is the shape and [`Qwen2`] the weights. [`Qwen2::record`] runs
+//!    [`PackedTokens`] through the model and returns a [`Pass`], which has gradients. [`lora`] adds low-rank
+//!    adapters.
+//! 2. **Files.** [`checkpoint`] reads and writes model folders in the Hugging Face layout, [`BpeTokenizer`]
+//!    is a byte-level BPE (`tokenizer.json`), [`chat`] renders chat templates.
+//! 3. **Generation.** An [`Engine`] is a snapshot of the weights on one of two backends. A [`Generator`]
+//!    holds the contexts of many lanes and continues them; a [`Sampler`] draws tokens, optionally within a
+//!    [`Constraint`].
 //! 4. **Devices.** [`device`] selects CPU or GPU, the dtype and the kernels.
 //!
-//! **Two backends.** The CPU backend computes in f32 with the kernels of `webshop-kernels`: the same bits on every machine,
-//! for any batch and any number of threads. The GPU backend ([`device::DeviceModel`]) runs on any candle device; its
-//! results depend on the batch by rounding. Inside the crate, `qwen2/{cpu,gpu}` and `ops/{cpu,gpu}` hold the two side by
-//! side.
+//! **Two backends.** The CPU backend computes in f32 with the kernels of `webshop-kernels`: the same bits on
+//! every machine, for any batch and any number of threads. The GPU backend ([`device::DeviceModel`]) runs on
+//! any candle device; its results depend on the batch by rounding. Inside the crate, `qwen2/{cpu,gpu}` and
+//! `ops/{cpu,gpu}` hold the two side by side.
 //!
-//! **Not included.** No optimizer, no task and no reward; a constraint is a list of token sequences, whatever they mean.
-//! Nothing is downloaded.
+//! **Not included.** No optimizer, no task and no reward; a constraint is a list of token sequences, whatever
+//! they mean. Nothing is downloaded.
 //!
 //! Load a model folder and generate a completion:
 //!
@@ -64,6 +66,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 mod error;
 mod purpose;

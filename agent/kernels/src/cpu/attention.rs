@@ -2,9 +2,9 @@
 //!
 //! `softmax(q·k / √D) v` ("Attention Is All You Need", arXiv 1706.03762, equation 1). Each group of query
 //! heads shares one key and value head ("GQA", arXiv 2305.13245). Rotary positions are applied inside
-//! ([`Rope`]). [`forward`] takes rows of `q ‖ k ‖ v` as one projection writes them and keeps, besides the
-//! output, only the logarithm of each softmax's sum; [`backward`] recomputes the probabilities from it
-//! ("FlashAttention", arXiv 2205.14135, algorithm 4) in blocks of `BLOCK` queries, so memory is linear in
+//! ([`Rope`]). [`forward`] takes rows of `q ‖ k ‖ v`, the output of one joined projection. It returns the
+//! attention output and the logarithm of each softmax's sum; [`backward`] recomputes the probabilities from
+//! it ("FlashAttention", arXiv 2205.14135, algorithm 4) in blocks of `BLOCK` queries, so memory is linear in
 //! the number of tokens.
 //!
 //! Sequences are concatenated without padding and do not attend to each other; positions restart at 0. A
@@ -59,11 +59,15 @@ impl Heads {
         1.0 / (self.head_dim as f32).sqrt()
     }
 
-    fn key_offset(&self, kv_head: usize) -> usize {
+    /// Column of the first value of a key head in a row of `q ‖ k ‖ v`.
+    #[inline(always)]
+    pub(crate) fn key_offset(&self, kv_head: usize) -> usize {
         (self.n_heads + kv_head) * self.head_dim
     }
 
-    fn value_offset(&self, kv_head: usize) -> usize {
+    /// Column of the first value of a value head in a row of `q ‖ k ‖ v`.
+    #[inline(always)]
+    pub(crate) fn value_offset(&self, kv_head: usize) -> usize {
         (self.n_heads + self.n_kv_heads + kv_head) * self.head_dim
     }
 }

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use crate::cpu::attention::Heads;
-use crate::cpu::math::{LANES, exp, max, sum_of};
+use crate::cpu::math::{LANES, softmax_numerators};
 use crate::cpu::rope::Rope;
 use crate::multiversion;
 
@@ -74,8 +74,8 @@ multiversion! {
         let head_dim = heads.head_dim;
         let mut rotated = vec![0.0; head_dim];
         for kv_head in 0..heads.n_kv_heads {
-            let key = &qkv[(heads.n_heads + kv_head) * head_dim..][..head_dim];
-            let value = &qkv[(heads.n_heads + heads.n_kv_heads + kv_head) * head_dim..][..head_dim];
+            let key = &qkv[heads.key_offset(kv_head)..][..head_dim];
+            let value = &qkv[heads.value_offset(kv_head)..][..head_dim];
             rope.rotate(key, position, 1.0, &mut rotated);
             let tile = &mut keys[layout.of_head(kv_head)][layout.tile(position)..];
             for (keys, key) in tile.chunks_exact_mut(TILE).zip(&rotated) {
@@ -139,12 +139,7 @@ fn attend_heads<const N: usize>(
     }
     let mut inverse = [0.0; N];
     for (scores, inverse) in scores.chunks_exact_mut(layout.capacity).zip(&mut inverse) {
-        let seen = &mut scores[..position + 1];
-        let highest = max(seen);
-        for score in seen.iter_mut() {
-            *score = exp(*score - highest);
-        }
-        *inverse = 1.0 / sum_of(seen, |p| p);
+        *inverse = 1.0 / softmax_numerators(&mut scores[..position + 1]).1;
     }
     let probs = std::array::from_fn(|i| &scores[i * layout.capacity..][..position + 1]);
     mix::<N>(probs, inverse, values, layout.dim, &mut out[first * dim..(first + N) * dim]);

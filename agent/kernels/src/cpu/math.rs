@@ -102,6 +102,17 @@ pub fn max(x: &[f32]) -> f32 {
     fold(lanes, larger)
 }
 
+/// Replaces the values of `x` by their exponentials relative to the largest value, the numerators of a softmax.
+/// Returns the largest value and the sum of the numerators.
+#[inline(always)]
+pub(crate) fn softmax_numerators(x: &mut [f32]) -> (f32, f32) {
+    let highest = max(x);
+    for value in x.iter_mut() {
+        *value = exp(*value - highest);
+    }
+    (highest, sum_of(x, |p| p))
+}
+
 /// Natural logarithm with the same bits on every machine; not vectorized.
 pub fn ln(x: f32) -> f32 {
     libm::log(f64::from(x)) as f32

@@ -14,10 +14,10 @@
 //! The `gemm` crate is not used because it selects other kernels for few rows and other block sizes for other
 //! caches: the logits of a lane would depend on the other lanes and on the machine.
 
-pub mod packed;
+mod packed;
 #[cfg(test)]
 mod tests;
-pub mod tile;
+mod tile;
 
 use std::cell::RefCell;
 use std::ops::Range;

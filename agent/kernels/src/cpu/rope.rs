@@ -95,12 +95,12 @@ mod tests {
     }
 
     #[test]
-    fn turning_back_undoes_turning() {
+    fn rotate_back_inverts_rotate() {
         let rope = Rope::new(8, 10_000.0, 50);
         let x = [1.0, -2.0, 3.0, 0.5, 0.25, 7.0, -1.0, 2.0];
-        let (mut turned, mut back) = ([0.0; 8], [0.0; 8]);
-        rope.rotate(&x, 49, 2.0, &mut turned);
-        rope.rotate_back(&turned, 49, 0.5, &mut back);
+        let (mut rotated, mut back) = ([0.0; 8], [0.0; 8]);
+        rope.rotate(&x, 49, 2.0, &mut rotated);
+        rope.rotate_back(&rotated, 49, 0.5, &mut back);
         for (a, b) in x.iter().zip(back) {
             assert!((a - b).abs() < 1e-5, "{back:?}");
         }

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn not_a_number_is_not_hidden() {
+    fn a_nan_logit_gives_a_nan_log_prob() {
         assert!(log_softmax_row(&[0.0, f32::NAN, 1.0], 0).log_prob.is_nan());
     }
 }

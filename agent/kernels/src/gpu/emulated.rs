@@ -33,7 +33,10 @@ struct Process {
     responses: BufReader<ChildStdout>,
 }
 
-/// Emulated kernels, specialized for a model.
+/// Emulated kernels for models of these sizes; `group` is the number of query heads for each key head.
+///
+/// # Panics
+/// If there is no C compiler (`CC`, else `cc`), or it refuses the sources.
 pub fn kernels(dtype: DType, head_dim: usize, group: usize) -> Kernels {
     Kernels::Custom(Arc::new(Emulated::new(Specialization { dtype, head_dim, group })))
 }
@@ -47,11 +50,13 @@ impl Emulated {
         Self { process: Mutex::new(Process { child, requests, responses }), _folder: folder }
     }
 
-    /// The contents of the `Out` arguments after the launch, in argument order.
-    fn run(&self, launch: &Launch<'_>, downwards: bool) -> Result<Vec<Vec<u8>>> {
+    /// Runs a kernel with the threads of a block in ascending or descending order, and returns the contents
+    /// of its `Out` arguments, in argument order.
+    fn run(&self, launch: &Launch<'_>, is_descending: bool) -> Result<Vec<Vec<u8>>> {
         let mut request = (launch.kernel.len() as u32).to_le_bytes().to_vec();
         request.extend(launch.kernel.as_bytes());
-        let head = launch.grid.into_iter().chain([launch.threads, usize::from(downwards), launch.args.len()]);
+        let head =
+            launch.grid.into_iter().chain([launch.threads, usize::from(is_descending), launch.args.len()]);
         head.for_each(|word| request.extend((word as u32).to_le_bytes()));
         let mut sizes = Vec::new();
         for arg in launch.args {

@@ -58,7 +58,7 @@ pub struct Launch<'a> {
 
 /// Executes kernel launches.
 pub trait Launcher: Debug + Send + Sync {
-    /// Enqueues a kernel behind all earlier work.
+    /// Enqueues a kernel after all earlier work.
     ///
     /// Tensors must be contiguous, on the launcher's device, and of the size that the kernel expects.
     fn launch(&self, launch: &Launch<'_>) -> Result<()>;

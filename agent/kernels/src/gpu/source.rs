@@ -5,7 +5,7 @@ use candle_core::DType;
 use crate::gpu::launch::Specialization;
 
 /// All sources in the order of compilation.
-pub const SOURCE: &str = concat!(
+pub(super) const SOURCE: &str = concat!(
     include_str!("cuda/common.cu"),
     include_str!("cuda/norm.cu"),
     include_str!("cuda/rope.cu"),
@@ -18,7 +18,7 @@ pub const SOURCE: &str = concat!(
 );
 
 /// The preprocessor definitions of a specialization, as compiler options.
-pub fn definitions(specialization: &Specialization) -> Vec<String> {
+pub(super) fn definitions(specialization: &Specialization) -> Vec<String> {
     vec![
         format!("-DREAL_IS_BF16={}", u32::from(specialization.dtype == DType::BF16)),
         format!("-DHEAD_DIM={}", specialization.head_dim),
@@ -28,7 +28,7 @@ pub fn definitions(specialization: &Specialization) -> Vec<String> {
 
 /// The names of all kernels in the sources.
 #[cfg(any(test, feature = "cuda"))]
-pub fn kernel_names() -> impl Iterator<Item = &'static str> {
+pub(super) fn kernel_names() -> impl Iterator<Item = &'static str> {
     let declared = SOURCE.lines().filter_map(|line| line.strip_prefix("KERNEL "));
     declared.filter_map(|declaration| declaration.split_once('(')).map(|(name, _)| name)
 }

@@ -1,8 +1,8 @@
 //! Chat messages, as chat models and their servers exchange them.
 //!
-//! A [`Message`] has a [`Role`] and a text, and may call tools. It has two JSON forms, which differ in the arguments of tool
-//! calls: a string of JSON for a server ([`Message::to_server`]), an object for a chat template
-//! ([`Message::to_template`]).
+//! A [`Message`] has a [`Role`] and a text, and may call tools. It has two JSON forms, which differ in the
+//! arguments of tool calls: a string of JSON for a server ([`Message::to_server`]), an object for a chat
+//! template ([`Message::to_template`]).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Chats: messages, and the chat template of a checkpoint that turns them into the text of a prompt.
 //!
-//! A [`Message`] has a [`Role`], a text and perhaps [`ToolCall`]s. A [`ChatTemplate`] renders a [`TemplateInput`]
-//! (messages, tools and options) exactly as Hugging Face's `apply_chat_template` does.
+//! A [`Message`] has a [`Role`], a text and perhaps [`ToolCall`]s. A [`ChatTemplate`] renders a
+//! [`TemplateInput`] (messages, tools and options) exactly as Hugging Face's `apply_chat_template` does.
 
 mod message;
 mod template;

@@ -1,14 +1,15 @@
 //! Chat templates of checkpoints, rendered as Hugging Face's `apply_chat_template` renders them.
 //!
-//! A [`ChatTemplate`] is the Jinja source of a model folder, from `chat_template.jinja` or `tokenizer_config.json`. It
-//! renders a [`TemplateInput`] with minijinja, configured as transformers configures Jinja2: trimmed blocks, loop
-//! controls, `{% generation %}`, `tojson` without HTML escapes, `raise_exception`, `strftime_now`, and values printed as
-//! in Python. As in transformers, null fields of messages are dropped, and reasoning is available under three names.
+//! A [`ChatTemplate`] is the Jinja source of a model folder, from `chat_template.jinja` or
+//! `tokenizer_config.json`. It renders a [`TemplateInput`] with minijinja, configured as transformers
+//! configures Jinja2: trimmed blocks, loop controls, `{% generation %}`, `tojson` without HTML escapes,
+//! `raise_exception`, `strftime_now`, and values printed as in Python. As in transformers, null fields of
+//! messages are dropped, and reasoning is available under three names.
 //!
 //! No clock is read: `strftime_now` formats the given date, or fails without one.
 //!
-//! Deviations from Jinja2: floats of 1e16 or more or below 1e-4, and containers with unprintable characters, are spelled
-//! differently when joined by `~` or `join`; printing an iterator prints its items.
+//! Deviations from Jinja2: floats of 1e16 or more or below 1e-4, and containers with unprintable characters,
+//! are spelled differently when joined by `~` or `join`; printing an iterator prints its items.
 
 mod environment;
 mod methods;
@@ -97,18 +98,20 @@ impl ChatTemplate {
         Ok(Self { environment, sources, special_tokens })
     }
 
-    /// The source of the template for messages with or without tools.
+    /// The source of the template used with or without tools. Fails if the folder has only templates of other
+    /// names.
     pub fn source(&self, with_tools: bool) -> Result<&str, LmError> {
         let name = self.choose(with_tools)?;
         let source = self.sources.iter().find(|(other, _)| other == name).map(|(_, source)| source.as_str());
         Ok(source.expect("the name was chosen among them"))
     }
 
-    /// Renders the text of a prompt. Fails with the template's message if the template fails or raises an exception.
+    /// Renders the text of a prompt. Fails with the template's message if the template fails or raises an
+    /// exception.
     pub fn render(&self, input: &TemplateInput) -> Result<String, LmError> {
         let refuse = |reason: &str| Err(LmError::ChatTemplate(reason.to_owned()));
         if input.messages.is_empty() {
-            return refuse("a input needs at least one message");
+            return refuse("the input needs at least one message");
         }
         let messages = input.messages.iter().map(message).collect::<Option<Vec<Value>>>();
         let Some(messages) = messages else {
@@ -127,7 +130,7 @@ impl ChatTemplate {
         template.render(context).map_err(|error| template_error(name, &error))
     }
 
-    /// The name of the template that transformers would take.
+    /// The name of the template that transformers selects.
     fn choose(&self, with_tools: bool) -> Result<&str, LmError> {
         let has = |name: &str| self.sources.iter().any(|(other, _)| other == name);
         if with_tools && has(TOOL_USE) {

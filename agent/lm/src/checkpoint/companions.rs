@@ -1,6 +1,7 @@
-//! The files of a model folder beside configuration and weights: tokenizer, chat template, stop tokens.
+//! The files of a model folder other than configuration and weights: tokenizer, chat template, generation
+//! settings.
 //!
-//! A fine-tuned or merged model needs them unchanged.
+//! They are copied unchanged into the folder of a fine-tuned or merged model.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::path::Path;
 use crate::checkpoint::{unreadable, unwritable};
 use crate::error::LmError;
 
-/// Possible files.
+/// The names of these files; each may be absent.
 const NAMES: [&str; 8] = [
     "tokenizer.json",
     "tokenizer_config.json",
@@ -25,15 +26,15 @@ const NAMES: [&str; 8] = [
 pub struct Companions(Vec<(&'static str, Vec<u8>)>);
 
 impl Companions {
-    /// Reads the existing files.
+    /// Reads the files that exist in `folder`.
     pub fn read(folder: &Path) -> Result<Self, LmError> {
-        let there =
+        let existing =
             NAMES.into_iter().map(|name| (name, folder.join(name))).filter(|(_, path)| path.is_file());
         let read = |(name, path): (&'static str, std::path::PathBuf)| match fs::read(&path) {
             Ok(bytes) => Ok((name, bytes)),
             Err(error) => Err(unreadable(&path, error)),
         };
-        Ok(Self(there.map(read).collect::<Result<_, _>>()?))
+        Ok(Self(existing.map(read).collect::<Result<_, _>>()?))
     }
 
     /// Writes the files into an existing folder.

@@ -1,11 +1,12 @@
 //! Model folders in the Hugging Face layout: `config.json`, `model.safetensors` or its shards, and
 //! `generation_config.json`.
 //!
-//! [`load`] reads a folder into a [`Qwen2`] (f32, bf16 and f16 become f32). It fails, naming file and tensor, for missing
-//! tensors, wrong shapes, truncated files and values that are not finite. [`save`] writes f32, [`save_as`] a type and file
-//! size of choice. Each file is written under a temporary name and renamed when complete, so that a crash leaves the old or
-//! the new file. [`StopTokens`] are the tokens that end a turn, [`Companions`] the files beside the weights, which are
-//! copied with a fine-tuned model, and [`Survey`] reports on a folder. Nothing is downloaded.
+//! [`load`] reads a folder into a [`Qwen2`] (f32, bf16 and f16 become f32). It fails, naming file and tensor,
+//! for missing tensors, wrong shapes, truncated files and values that are not finite. [`save`] writes f32,
+//! [`save_as`] a type and file size of choice. Each file is written under a temporary name and renamed when
+//! complete, so that a crash leaves the old or the new file. [`StopTokens`] are the tokens that end a turn,
+//! [`Companions`] the files beside the weights, which are copied with a fine-tuned model, and [`Survey`]
+//! reports on a folder. Nothing is downloaded.
 
 mod companions;
 mod stop_tokens;
@@ -40,15 +41,16 @@ const GENERATION_CONFIG: &str = "generation_config.json";
 const WEIGHTS: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
-/// The matrix of a head that is not tied.
+/// The matrix of an untied head.
 const HEAD: &str = "lm_head.weight";
 
-/// Reads the model of a folder.
+/// Reads the model of a folder. Fails, naming file and tensor, if a file is missing, damaged or does not fit.
 pub fn load(folder: &Path) -> Result<Qwen2, LmError> {
     Ok(load_with_type(folder)?.0)
 }
 
-/// As [`load`], with the type of the weights in the files if all have the same: saving in that type is lossless.
+/// As [`load`], with the type of the weights in the files, or `None` if they have several types. Saving in
+/// that type is lossless.
 pub fn load_with_type(folder: &Path) -> Result<(Qwen2, Option<WeightType>), LmError> {
     let config = load_config(folder)?;
     let mut files = WeightFiles::open(folder)?;
@@ -58,7 +60,7 @@ pub fn load_with_type(folder: &Path) -> Result<(Qwen2, Option<WeightType>), LmEr
     Ok((model, files.weight_type()))
 }
 
-/// Reads `config.json`. Fails if the model is not supported.
+/// Reads and validates `config.json`. Fails, naming the field, if the model is not supported.
 pub fn load_config(folder: &Path) -> Result<Qwen2Config, LmError> {
     let config: Qwen2Config = read_json(&folder.join(CONFIG))?;
     config.validate().map_err(|error| invalid(&folder.join(CONFIG), error))?;

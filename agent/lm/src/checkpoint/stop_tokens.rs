@@ -1,8 +1,9 @@
 //! The tokens that end a turn, from the files of a model folder.
 //!
-//! Four files define them: `eos_token_id` in `config.json` and in `generation_config.json` (one id or several), `eos_token`
-//! in `tokenizer_config.json`, and the vocabulary in `tokenizer.json`. In a folder assembled from two models they can
-//! contradict each other, and generation would not stop or stop too early. [`StopTokens::load`] refuses such a folder.
+//! They are defined by `eos_token_id` in `config.json` and `generation_config.json` (one id or several) and
+//! `eos_token` in `tokenizer_config.json`, which refer to the vocabulary in `tokenizer.json`. In a folder
+//! assembled from two models the files can contradict each other, and generation would not stop or would stop
+//! too early. [`StopTokens::load`] refuses such a folder.
 
 use std::path::Path;
 
@@ -16,17 +17,19 @@ use crate::tokenizer::BpeTokenizer;
 const TOKENIZER: &str = "tokenizer.json";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 
-/// Ids that end a turn: those of both configurations, else that of the tokenizer.
+/// The ids that end a turn: those in `config.json` and `generation_config.json`, or else that of `eos_token`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopTokens {
-    /// Ascending, each in the vocabulary of the model and of the tokenizer.
+    /// Ascending; each is in the vocabularies of the model and of the tokenizer.
     ids: Vec<u32>,
 }
 
 impl StopTokens {
-    /// Reads what the folder of this model and tokenizer states, and refuses what does not fit together:
-    /// ids beyond the model's vocabulary, stop ids that the tokenizer lacks, and an `eos_token` that is not
-    /// among the stop ids. A folder that states nothing has none.
+    /// Reads the stop tokens of a folder, given its model's `config` and its `tokenizer`. Without any
+    /// definition the result is empty.
+    ///
+    /// Fails if the tokenizer has more ids than the model, if it lacks a stop token, or if `eos_token` is not
+    /// among the stop tokens.
     pub fn load(folder: &Path, config: &Qwen2Config, tokenizer: &BpeTokenizer) -> Result<Self, LmError> {
         let (needed, known) = (tokenizer.vocab_size(), config.vocab_size);
         if needed > known {
@@ -40,10 +43,10 @@ impl StopTokens {
         let generation = load_generation_config(folder)?;
         let mut ids = Vec::new();
         for (file, fields) in [(CONFIG, &config.other), (GENERATION_CONFIG, &generation)] {
-            let stated = stated_ids(fields).and_then(|stated| {
-                stated.iter().try_for_each(|&id| check_known(id, tokenizer)).map(|()| stated)
+            let listed = listed_ids(fields).and_then(|listed| {
+                listed.iter().try_for_each(|&id| check_known(id, tokenizer)).map(|()| listed)
             });
-            ids.extend(stated.map_err(|reason| invalid(&folder.join(file), reason))?);
+            ids.extend(listed.map_err(|reason| invalid(&folder.join(file), reason))?);
         }
         ids.sort_unstable();
         ids.dedup();
@@ -53,8 +56,8 @@ impl StopTokens {
             }
             if !ids.contains(&end) {
                 let reason = format!(
-                    "its `eos_token` has the id {end}, the `eos_token_id` of `{CONFIG}` and `{GENERATION_CONFIG}` \
-                     are {ids:?}: add it there, or take the tokenizer of this model"
+                    "its `eos_token` has the id {end}, but the `eos_token_id` in `{CONFIG}` and \
+                     `{GENERATION_CONFIG}` are {ids:?}: add the id there, or use the tokenizer of this model"
                 );
                 return Err(invalid(&folder.join(TOKENIZER_CONFIG), reason));
             }
@@ -68,11 +71,11 @@ impl StopTokens {
     }
 }
 
-/// `eos_token_id`: a number, a list of them, or nothing.
-fn stated_ids(fields: &Map<String, Value>) -> Result<Vec<u32>, String> {
+/// `eos_token_id`: a number, a list of numbers, null or absent.
+fn listed_ids(fields: &Map<String, Value>) -> Result<Vec<u32>, String> {
     let id = |value: &Value| {
         let id = value.as_u64().and_then(|id| u32::try_from(id).ok());
-        id.ok_or_else(|| format!("`eos_token_id` holds {value}, which is no token id"))
+        id.ok_or_else(|| format!("`eos_token_id` holds {value}, which is not a token id"))
     };
     match fields.get("eos_token_id") {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -85,7 +88,7 @@ fn check_known(id: u32, tokenizer: &BpeTokenizer) -> Result<(), String> {
     match tokenizer.token(id) {
         Some(_) => Ok(()),
         None => Err(format!(
-            "`eos_token_id` {id} is no token of `{TOKENIZER}`: one of the two belongs to another model"
+            "`eos_token_id` {id} is not in `{TOKENIZER}`: one of the two files belongs to another model"
         )),
     }
 }
@@ -106,7 +109,7 @@ fn end_of_turn(folder: &Path, tokenizer: &BpeTokenizer) -> Result<Option<u32>, L
     }
 }
 
-/// The text of a special token, which is written as a string or as an object with a `content`.
+/// The text of a special token: a string, or the `content` of an object.
 pub(crate) fn special_token<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     let token = fields.get(name)?;
     token.get("content").unwrap_or(token).as_str()

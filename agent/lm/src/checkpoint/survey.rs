@@ -1,4 +1,4 @@
-//! A report on a model folder: its contents, and every problem that prevents loading it.
+//! A report on a model folder: its contents, and all problems that prevent loading it.
 
 use std::fmt;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub struct Survey {
     pub n_token_ids: Option<usize>,
     /// Tokens that end a turn, as text.
     pub stop_tokens: Option<Vec<String>>,
-    /// Whether the chat template supports tools; `None` without a template.
+    /// `with tools` or `without tools`: whether the chat template uses `tools`; `None` without a template.
     pub chat_template: Option<&'static str>,
     /// Problems that prevent loading, one message each.
     pub problems: Vec<String>,

@@ -46,7 +46,7 @@ fn a_saved_model_is_loaded_bit_for_bit() {
 }
 
 #[test]
-fn half_precision_is_widened_and_remembered() {
+fn half_precision_is_widened_and_its_type_returned() {
     for (dtype, weight_type) in
         [(DType::F32, WeightType::F32), (DType::BF16, WeightType::Bf16), (DType::F16, WeightType::F16)]
     {
@@ -71,7 +71,7 @@ fn half_precision_is_widened_and_remembered() {
 }
 
 #[test]
-fn half_precision_is_written_and_stated() {
+fn half_precision_is_written_with_its_dtype() {
     for (weight_type, name) in [(WeightType::Bf16, "bfloat16"), (WeightType::F16, "float16")] {
         let (mut model, folder) = (tiny(false), tempfile::tempdir().unwrap());
         for field in ["dtype", "torch_dtype"] {
@@ -127,13 +127,13 @@ fn large_models_are_written_in_files_of_limited_size() {
     assert_eq!(index["metadata"]["total_size"], 4 * n_values);
     assert_eq!(index["weight_map"].as_object().unwrap().len(), model.parameters().len());
     assert_eq!(load(folder.path()).unwrap().fingerprint().unwrap(), model.fingerprint().unwrap());
-    // Saving as one file removes the shards: left behind, they would be misleading.
+    // Saving as one file removes the old shards.
     save(&model, folder.path()).unwrap();
     assert_eq!(names(folder.path()), ["config.json", "model.safetensors"]);
 }
 
 #[test]
-fn a_random_model_is_written_without_being_held() {
+fn a_streamed_random_model_equals_the_one_in_memory() {
     let (model, folder) = (tiny(false), tempfile::tempdir().unwrap());
     let n_written = std::cell::Cell::new(0);
     let options = SaveOptions { file_limit_bytes: 1200, ..SaveOptions::default() };
@@ -145,7 +145,7 @@ fn a_random_model_is_written_without_being_held() {
 }
 
 #[test]
-fn values_in_a_file_are_aligned_and_the_writer_is_named() {
+fn values_in_a_file_are_aligned_and_the_format_is_set() {
     let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
     save(&model, folder.path()).unwrap();
     let bytes = fs::read(folder.path().join(WEIGHTS)).unwrap();
@@ -170,7 +170,7 @@ fn in_shards(model: &Qwen2, folder: &Path) -> Value {
 }
 
 #[test]
-fn shards_are_put_together() {
+fn shards_are_loaded_as_one_model() {
     let (model, folder) = (tiny(false), tempfile::tempdir().unwrap());
     in_shards(&model, folder.path());
     assert_eq!(load(folder.path()).unwrap().fingerprint().unwrap(), model.fingerprint().unwrap());
@@ -318,7 +318,7 @@ fn bad_folders_are_refused_by_name() {
 }
 
 #[test]
-fn a_failed_write_names_the_file_and_leaves_the_old_one() {
+fn a_failed_write_names_the_file_and_keeps_the_old_one() {
     let (model, folder) = (tiny(true), tempfile::tempdir().unwrap());
     let in_the_way = folder.path().join("file");
     fs::write(&in_the_way, "x").unwrap();
@@ -335,7 +335,7 @@ fn a_failed_write_names_the_file_and_leaves_the_old_one() {
 }
 
 #[test]
-fn generation_config_is_kept_as_it_is() {
+fn a_generation_config_is_written_back_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     assert!(load_generation_config(folder.path()).unwrap().is_empty());
     let Value::Object(values) = serde_json::json!({"temperature": 0.7, "eos_token_id": [1, 2]}) else {
@@ -345,7 +345,7 @@ fn generation_config_is_kept_as_it_is() {
     assert_eq!(load_generation_config(folder.path()).unwrap(), values);
 }
 
-/// A tokenizer of 300 ids that ends a turn with id 2.
+/// A tokenizer of at most 300 ids whose `<|im_end|>` has the id 2.
 fn tokenizer() -> BpeTokenizer {
     BpeTokenizer::train(["a lamp and a black lamp"], 300, &[]).unwrap()
 }
@@ -364,7 +364,7 @@ fn stop_tokens(config: Value, generation: Value, eos_token: Value) -> Result<Vec
 }
 
 #[test]
-fn the_ends_of_a_turn_are_gathered() {
+fn stop_tokens_are_collected_from_all_files() {
     let end = || json!("<|im_end|>");
     assert_eq!(stop_tokens(json!(2), json!([2, 0]), end()), Ok(vec![0, 2]));
     assert_eq!(stop_tokens(json!(0), json!([2]), json!({"content": "<|im_end|>"})), Ok(vec![0, 2]));
@@ -374,15 +374,15 @@ fn the_ends_of_a_turn_are_gathered() {
 }
 
 #[test]
-fn ends_of_a_turn_that_contradict_each_other_are_refused() {
+fn contradictory_stop_tokens_are_refused() {
     let check = |config, generation, eos_token, named: &[&str]| {
         check_message(&stop_tokens(config, generation, eos_token).unwrap_err(), named);
     };
     let end = || json!("<|im_end|>");
-    let no_token = "`eos_token_id` 9999 is no token of `tokenizer.json`";
+    let no_token = "`eos_token_id` 9999 is not in `tokenizer.json`";
     check(json!(9999), json!(null), end(), &["/config.json", no_token]);
     check(json!(null), json!([2, 9999]), end(), &["generation_config.json", no_token]);
-    check(json!("2"), json!(null), end(), &["/config.json", "no token id"]);
+    check(json!("2"), json!(null), end(), &["/config.json", "not a token id"]);
     check(json!(0), json!([1]), end(), &["tokenizer_config.json", "id 2", "[0, 1]"]);
     check(json!(2), json!(2), json!("<|eot|>"), &["tokenizer_config.json", "`<|eot|>` is not in"]);
 }

@@ -1,9 +1,9 @@
 //! Reading safetensors, tensor by tensor.
 //!
-//! [`WeightFiles::open`] reads the headers of a folder's `model.safetensors`, or of the shards that its
-//! index names, [`WeightFiles::check`] compares them with the model's shape, and [`WeightFiles::read`]
-//! reads one tensor after the other, so that a folder is never in memory twice. Files are not memory-mapped: a mapped file
-//! that shrinks crashes the process.
+//! [`WeightFiles::open`] reads the headers of a folder's `model.safetensors`, or of the shards listed in its
+//! index. [`WeightFiles::check`] compares them with the model's shape. [`WeightFiles::read`] reads one tensor
+//! after the other, so that at most one is in memory twice. Files are not memory-mapped: if a mapped file
+//! shrinks, the process crashes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -27,11 +27,11 @@ const MAX_HEADER_BYTES: u64 = 100_000_000;
 /// The type of a weight in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightType {
-    /// 32 bits, IEEE 754 single.
+    /// 32 bits, IEEE 754 single precision.
     F32,
-    /// 16 bits, the upper half of a single.
+    /// 16 bits, the upper half of an f32.
     Bf16,
-    /// 16 bits, IEEE 754 half.
+    /// 16 bits, IEEE 754 half precision.
     F16,
 }
 
@@ -72,7 +72,7 @@ impl WeightType {
     }
 }
 
-/// `model.safetensors.index.json`: which shard holds which tensor.
+/// `model.safetensors.index.json`: the file name of the shard of each tensor.
 #[derive(Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,
@@ -98,7 +98,8 @@ pub(crate) struct Shard {
 }
 
 impl WeightFiles {
-    /// Opens `model.safetensors`, or without one the shards that the index names; reads their headers.
+    /// Opens `model.safetensors` or, if it does not exist, the shards listed in the index, and reads their
+    /// headers.
     pub fn open(folder: &Path) -> Result<Self, LmError> {
         let index = folder.join(INDEX);
         if folder.join(WEIGHTS).exists() || !index.exists() {
@@ -123,7 +124,7 @@ impl WeightFiles {
         Ok(Self { path: index, shards, places })
     }
 
-    /// The file of all weights, or the index.
+    /// The path of `model.safetensors`, or of the index.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -133,14 +134,15 @@ impl WeightFiles {
         self.shards.len()
     }
 
-    /// The type of all tensors, if it is the same.
+    /// The type of the tensors if all have the same type and it is supported.
     pub fn weight_type(&self) -> Option<WeightType> {
         let mut types = self.places.iter().map(|(name, &shard)| self.shards[shard].info(name).dtype);
         let first = types.next()?;
         types.all(|dtype| dtype == first).then(|| WeightType::of(first)).flatten()
     }
 
-    /// Compares names, shapes and types with those that the configuration asks for.
+    /// Fails, naming the tensor, unless names and shapes are those of `config` and all types are supported. A
+    /// copy of a tied head is allowed.
     pub fn check(&self, config: &Qwen2Config) -> Result<(), LmError> {
         let shapes: BTreeMap<String, Vec<usize>> = parameter_shapes(config).into_iter().collect();
         for (name, shape) in &shapes {
@@ -155,9 +157,9 @@ impl WeightFiles {
         }
         for (name, &shard) in &self.places {
             let shard = &self.shards[shard];
-            // Some writers repeat the tied matrix under the head's name.
-            let is_head_again = config.tie_word_embeddings && name == HEAD;
-            if !is_head_again && !shapes.contains_key(name) {
+            // Some writers save a tied matrix under both names.
+            let is_tied_head = config.tie_word_embeddings && name == HEAD;
+            if !is_tied_head && !shapes.contains_key(name) {
                 let reason = format!("parameter `{name}` does not belong to this model");
                 return Err(unfit(&shard.path, reason));
             }
@@ -171,7 +173,11 @@ impl WeightFiles {
         self.places.iter().try_for_each(|(name, shard)| self.shards[*shard].read(name).map(|_| ()))
     }
 
-    /// The tensors of a checked folder as f32, in order of name.
+    /// Reads all tensors as f32, in order of name; the copy of a tied head is compared and left out. Fails
+    /// for values that are not finite.
+    ///
+    /// # Panics
+    /// If [`check`](Self::check) would fail because the embedding is missing.
     pub fn read(&mut self, config: &Qwen2Config) -> Result<Vec<(String, Tensor)>, LmError> {
         let mut tensors = Vec::new();
         for (name, shard) in &self.places {
@@ -194,7 +200,8 @@ fn unfit(path: &Path, reason: String) -> LmError {
     invalid(path, LmError::Weights(reason))
 }
 
-/// Fails if a shard does not hold exactly the tensors that the index lists for it, as in a partially copied folder.
+/// Fails if a shard does not hold exactly the tensors that the index lists for it, as in a partially copied
+/// folder.
 fn check_against_index(
     shard: &Shard,
     name: &str,
@@ -202,8 +209,8 @@ fn check_against_index(
     index: &Path,
 ) -> Result<(), LmError> {
     let held: BTreeSet<String> = shard.names().collect();
-    let promised = weight_map.iter().filter(|(_, place)| *place == name).map(|(tensor, _)| tensor);
-    for tensor in promised {
+    let listed = weight_map.iter().filter(|(_, place)| *place == name).map(|(tensor, _)| tensor);
+    for tensor in listed {
         if !held.contains(tensor) {
             let reason = format!("the shard `{name}` does not hold `{tensor}`, which the index lists for it");
             return Err(invalid(index, reason));
@@ -218,7 +225,8 @@ fn check_against_index(
     }
 }
 
-/// Fails if the head differs from the embedding: the weights are then not tied, contrary to the configuration.
+/// Fails if the head differs from the embedding: the weights are then not tied, contrary to the
+/// configuration.
 fn check_repeated_head(shard: &mut Shard, embedding: &(String, Tensor)) -> Result<(), LmError> {
     let head = shard.read(HEAD)?;
     let (name, embedding) = embedding;
@@ -233,7 +241,7 @@ fn check_repeated_head(shard: &mut Shard, embedding: &(String, Tensor)) -> Resul
 }
 
 impl Shard {
-    /// Reads the header, and refuses a file of another length than it promises.
+    /// Opens a file and reads its header. Fails if the length of the file is not that in the header.
     pub(crate) fn open(path: &Path) -> Result<Self, LmError> {
         let failed = |error: std::io::Error| unreadable(path, error);
         let mut file = File::open(path).map_err(failed)?;

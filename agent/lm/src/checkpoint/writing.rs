@@ -1,7 +1,8 @@
 //! Writing model folders.
 //!
-//! [`SaveOptions`] hold the type and the file size. Shards and their index are named as transformers names them. Tensors are
-//! converted one by one while they are written, so that saving needs no second copy of the model.
+//! [`SaveOptions`] hold the type and the file size. Shards and their index are named as transformers names
+//! them. Tensors are converted one by one while they are written, so that saving needs no second copy of the
+//! model.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
@@ -20,27 +21,27 @@ use crate::checkpoint::{CONFIG, INDEX, WEIGHTS, unwritable};
 use crate::error::LmError;
 use crate::qwen2::{Qwen2, Qwen2Config, parameter_shapes, random_parameter};
 
-/// Parameters of a random model that are generated at a time: those of two layers.
-const DRAWN_TOGETHER: usize = 24;
+/// Number of parameters of a random model that are generated in parallel: those of two layers.
+const GENERATED_AT_ONCE: usize = 24;
 
 /// How weights are written.
 #[derive(Clone, Copy, Debug)]
 pub struct SaveOptions {
     /// The type of every tensor.
     pub weight_type: WeightType,
-    /// Most bytes of weights in a file; a single tensor is never divided.
+    /// Maximum number of bytes of weights in a file; a tensor is never split.
     pub file_limit_bytes: u64,
 }
 
 impl Default for SaveOptions {
-    /// f32, in files of up to 5 GB, which every file system and upload takes.
+    /// f32, in files of at most 5 GB, the default of transformers.
     fn default() -> Self {
         Self { weight_type: WeightType::F32, file_limit_bytes: 5_000_000_000 }
     }
 }
 
-/// Writes `config.json` and the weights as f32, including an adapter's additions, into a folder, which is created if it
-/// does not exist.
+/// Writes `config.json` and the weights as f32, including an adapter's additions, into a folder, which is
+/// created if it does not exist.
 pub fn save(model: &Qwen2, folder: &Path) -> Result<(), LmError> {
     save_as(model, folder, &SaveOptions::default())
 }
@@ -50,13 +51,13 @@ pub fn save_as(model: &Qwen2, folder: &Path, options: &SaveOptions) -> Result<()
     write_folder(model.config(), folder, options, &mut |idx| Ok(model.weight(idx)))
 }
 
-/// Writes `config.json` alone, for a folder whose weights are elsewhere.
+/// Writes only `config.json` into an existing folder.
 pub fn save_config(config: &Qwen2Config, folder: &Path) -> Result<(), LmError> {
-    write_json(&folder.join(CONFIG), &stated(config, WeightType::F32))
+    write_json(&folder.join(CONFIG), &with_dtype(config, WeightType::F32))
 }
 
-/// Writes the model of [`Qwen2::random`] without holding all of it in memory. Calls `written` with the number of values
-/// after each parameter.
+/// Writes the model of [`Qwen2::random`], a few parameters in memory at a time. Calls `written` with the
+/// number of values of each parameter, before it is written.
 pub fn save_random(
     config: &Qwen2Config,
     seed: Seed,
@@ -66,13 +67,13 @@ pub fn save_random(
 ) -> Result<(), LmError> {
     config.validate()?;
     let shapes = parameter_shapes(config);
-    // Parameters do not depend on each other, so that a few are drawn side by side.
+    // Parameters are independent of each other, so several are generated in parallel.
     let mut ahead: VecDeque<Tensor> = VecDeque::new();
     write_folder(config, folder, options, &mut |idx| {
         if ahead.is_empty() {
-            let end = (idx + DRAWN_TOGETHER).min(shapes.len());
-            let draw = |idx: usize| random_parameter(config, seed, idx, &shapes[idx].0, &shapes[idx].1);
-            ahead = (idx..end).into_par_iter().map(draw).collect::<Result<_, _>>()?;
+            let end = (idx + GENERATED_AT_ONCE).min(shapes.len());
+            let generate = |idx: usize| random_parameter(config, seed, idx, &shapes[idx].0, &shapes[idx].1);
+            ahead = (idx..end).into_par_iter().map(generate).collect::<Result<_, _>>()?;
         }
         let tensor = ahead.pop_front().expect("just filled");
         written(tensor.elem_count() as u64);
@@ -112,14 +113,14 @@ fn write_folder(
         write_json(&folder.join(INDEX), &index)?;
         written.push(folder.join(INDEX));
     }
-    write_json(&folder.join(CONFIG), &stated(config, options.weight_type))?;
+    write_json(&folder.join(CONFIG), &with_dtype(config, options.weight_type))?;
     for file in earlier.into_iter().filter(|file| !written.contains(file)) {
         fs::remove_file(&file).map_err(|error| unwritable(&file, error))?;
     }
     Ok(())
 }
 
-/// Fills files in order of name, each up to the limit.
+/// The range of parameters in each file: in order of name, each file filled up to the limit.
 fn divide(shapes: &[(String, Vec<usize>)], options: &SaveOptions) -> Vec<Range<usize>> {
     let mut files = Vec::new();
     let (mut start, mut n_bytes) = (0, 0);
@@ -139,7 +140,7 @@ fn n_bytes_of(shape: &[usize], weight_type: WeightType) -> u64 {
     (shape.iter().product::<usize>() * weight_type.dtype().size_in_bytes()) as u64
 }
 
-/// Writes one safetensors file of given tensors.
+/// Writes tensors into one safetensors file.
 pub(crate) fn write_tensors(
     path: &Path,
     tensors: &[(String, Tensor)],
@@ -150,7 +151,7 @@ pub(crate) fn write_tensors(
     write_file(path, &shapes, weight_type, &mut |idx| Ok(tensors[idx].1.clone()))
 }
 
-/// Writes one safetensors file of named shapes, values as they are given.
+/// Writes one safetensors file; `tensor` returns the values of each of `shapes` by index, in order.
 fn write_file(
     path: &Path,
     shapes: &[(String, Vec<usize>)],
@@ -172,8 +173,8 @@ fn write_file(
     })
 }
 
-/// What precedes the values: names, types, shapes and places as JSON, blank up to a multiple of 8 bytes so
-/// that the values are aligned.
+/// The header of a safetensors file: names, types, shapes and offsets as JSON, padded with spaces to a
+/// multiple of 8 bytes so that the values are aligned.
 fn header(shapes: &[(String, Vec<usize>)], weight_type: WeightType) -> io::Result<Vec<u8>> {
     let mut end = 0;
     let infos = shapes.iter().map(|(name, shape)| {
@@ -183,15 +184,15 @@ fn header(shapes: &[(String, Vec<usize>)], weight_type: WeightType) -> io::Resul
             TensorInfo { dtype: weight_type.in_file(), shape: shape.clone(), data_offsets: (begin, end) };
         (name.clone(), info)
     });
-    // Readers of old ask who wrote the file, and `pt` is the answer that all of them know.
-    let origin = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    let metadata = Metadata::new(Some(origin), infos.collect()).map_err(io::Error::other)?;
+    // Older versions of transformers refuse a file whose metadata lacks `format`.
+    let format = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    let metadata = Metadata::new(Some(format), infos.collect()).map_err(io::Error::other)?;
     let mut header = serde_json::to_vec(&metadata).map_err(io::Error::other)?;
     header.resize(header.len().next_multiple_of(8), b' ');
     Ok(header)
 }
 
-/// The bytes of a tensor in a type. An f16 holds nothing beyond 65,504; such a weight is refused.
+/// The bytes of a tensor converted to a type. Fails if a value becomes infinite: the largest f16 is 65,504.
 fn in_type(tensor: &Tensor, weight_type: WeightType) -> io::Result<Vec<u8>> {
     let narrow = tensor.to_dtype(weight_type.dtype()).map_err(io::Error::other)?;
     if weight_type != WeightType::F32 {
@@ -204,9 +205,9 @@ fn in_type(tensor: &Tensor, weight_type: WeightType) -> io::Result<Vec<u8>> {
     Ok(View::data(&narrow).into_owned())
 }
 
-/// The configuration with the type that the files have, where it speaks of one: transformers loads in that
-/// type.
-fn stated(config: &Qwen2Config, weight_type: WeightType) -> Qwen2Config {
+/// The configuration with `dtype` or `torch_dtype`, whichever it has, set to the type of the weights:
+/// transformers loads them in that type. A configuration without either gets `dtype`, except for f32.
+fn with_dtype(config: &Qwen2Config, weight_type: WeightType) -> Qwen2Config {
     let mut config = config.clone();
     for field in ["torch_dtype", "dtype"] {
         if let Some(value) = config.other.get_mut(field) {
@@ -219,7 +220,7 @@ fn stated(config: &Qwen2Config, weight_type: WeightType) -> Qwen2Config {
     config
 }
 
-/// The weight files that a folder holds, those of an index too.
+/// The weight files in a folder: shards, the single file and the index, sorted by path.
 fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, LmError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| unwritable(folder, error))? {
@@ -234,7 +235,8 @@ fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, LmError> {
     Ok(files)
 }
 
-/// Writes a file under a temporary name beside its place, makes it durable, and renames it.
+/// Writes a file under the temporary name `NAME.partial` in the same folder, syncs it to disk, and renames
+/// it. After a failure an older file is unchanged.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), LmError> {
     atomically(path, |partial| {
         let mut file = File::create(partial)?;
@@ -243,14 +245,14 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), LmError> {
     })
 }
 
-/// Has a file written beside its place and renames it.
+/// Calls `write` with a temporary path in the same folder, then renames the file; removes it after a failure.
 fn atomically(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), LmError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     let partial = path.with_file_name(name);
     let written = write(&partial).and_then(|()| fs::rename(&partial, path));
     written.map_err(|error| {
-        // The half-written file is useless; that it may not be removable either adds nothing.
+        // The first error is returned; one from the removal would not add information.
         let _ = fs::remove_file(&partial);
         unwritable(path, error)
     })

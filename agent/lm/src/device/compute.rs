@@ -1,7 +1,8 @@
-//! The device and the dtype of a model: chosen once, displayed with the reason.
+//! The device, dtype and kernels of a model.
 //!
-//! [`Compute::choose`] turns a [`DeviceRequest`] into a [`Compute`], with which models are created. If a requested GPU
-//! cannot be used, it fails with the reason; only [`DeviceRequest::Auto`] falls back to the CPU.
+//! [`Compute::choose`] opens the device of a [`DeviceRequest`] and returns a [`Compute`], with which models
+//! are created. If a requested GPU cannot be used, it fails with the driver's reason; only
+//! [`DeviceRequest::Auto`] falls back to the CPU. The log shows a `Compute` with the reason of the choice.
 
 use std::fmt;
 use std::str::FromStr;
@@ -90,23 +91,26 @@ pub enum KernelChoice {
     Reference,
 }
 
-/// A device with the format and the kernels that models on it use.
+/// An open device, with the dtype and the kernels of its models.
 #[derive(Clone, Debug)]
 pub struct Compute {
     pub(crate) device: Device,
     pub(crate) dtype: DType,
     choice: KernelChoice,
     reason: String,
+    /// Memory of the GPU in bytes; 0 on the CPU.
     memory: usize,
 }
 
-/// Memory for contexts where nothing is known of the device's.
-const USUAL_CACHE_BYTES: usize = 2 << 30;
+/// Maximum size of all KV caches on the CPU, whose memory is not queried.
+const CPU_CACHE_BYTES: usize = 2 << 30;
 
 impl Compute {
-    /// The device that was asked for. Without a `dtype` the processor computes in f32 and a GPU in bf16.
+    /// Opens the requested device. The default `dtype` is f32 on the CPU and bf16 on a GPU.
     ///
-    /// Fails if a GPU was asked for by number and there is none, it cannot be used, or this build has no GPU code.
+    /// # Errors
+    /// If the requested GPU does not exist or cannot be used, or if the build lacks the feature `cuda`.
+    /// [`DeviceRequest::Auto`] selects the CPU in these cases.
     pub fn choose(
         request: DeviceRequest,
         dtype: Option<ComputeDtype>,
@@ -128,9 +132,10 @@ impl Compute {
         Ok(Self { device, dtype: dtype.unwrap_or(usual).dtype(), choice, reason, memory })
     }
 
-    /// Most bytes that the KV caches of all lanes should take: a quarter of a GPU's memory.
+    /// Maximum size in bytes of the KV caches of all lanes together: a quarter of a GPU's memory, 2 GiB on
+    /// the CPU.
     pub fn cache_bytes(&self) -> usize {
-        if self.is_gpu() { self.memory / 4 } else { USUAL_CACHE_BYTES }
+        if self.is_gpu() { self.memory / 4 } else { CPU_CACHE_BYTES }
     }
 
     /// The same device with another dtype and other kernels.
@@ -143,7 +148,7 @@ impl Compute {
         !self.is_gpu() && self.dtype == DType::F32 && self.choice == KernelChoice::Custom
     }
 
-    /// Device, dtype and kernels as text; equal for equal settings.
+    /// Device, dtype and kernels as text, such as `GPU, BF16, custom kernels`.
     pub fn kind(&self) -> String {
         let device = if self.is_gpu() { "GPU" } else { "CPU" };
         let kernels = if self.uses_custom_kernels() { "custom kernels" } else { "reference kernels" };
@@ -189,8 +194,8 @@ impl Compute {
         if self.is_gpu() { gpu::describe(&self.device).map(Some) } else { Ok(None) }
     }
 
-    /// Peak memory of the GPU in bytes since the last [`reset_peak`](Self::reset_peak), without that of cuBLAS; `None` on
-    /// the CPU.
+    /// Peak memory of the GPU in bytes since the last [`reset_peak`](Self::reset_peak), without that of
+    /// cuBLAS; `None` on the CPU.
     pub fn peak_bytes(&self) -> Result<Option<u64>, LmError> {
         if self.is_gpu() { gpu::peak_bytes(&self.device).map(Some) } else { Ok(None) }
     }

@@ -1,9 +1,9 @@
 //! GPU functions of a build with the feature `cuda`, and stubs that fail for a build without it.
 
 #[cfg(not(feature = "cuda"))]
-pub use missing::*;
+pub(super) use missing::*;
 #[cfg(feature = "cuda")]
-pub use present::*;
+pub(super) use present::*;
 
 #[cfg(feature = "cuda")]
 mod present {
@@ -15,24 +15,27 @@ mod present {
     use webshop_kernels::gpu::launch::{Kernels, Specialization};
     use webshop_kernels::gpu::launcher as cuda;
 
-    pub fn open(ordinal: usize) -> Result<Device, String> {
-        // The lines after the first are a backtrace.
+    pub(in crate::device) fn open(ordinal: usize) -> Result<Device, String> {
+        // The lines after the first are candle's backtrace.
         cuda::open(ordinal).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
     }
 
-    pub fn kernels(device: &Device, specialization: &Specialization) -> Result<Kernels, LmError> {
+    pub(in crate::device) fn kernels(
+        device: &Device,
+        specialization: &Specialization,
+    ) -> Result<Kernels, LmError> {
         Ok(Kernels::Custom(Arc::new(cuda::CudaLauncher::new(device, specialization)?)))
     }
 
-    pub fn describe(device: &Device) -> Result<(String, usize), LmError> {
+    pub(in crate::device) fn describe(device: &Device) -> Result<(String, usize), LmError> {
         Ok(cuda::describe(device)?)
     }
 
-    pub fn peak_bytes(device: &Device) -> Result<u64, LmError> {
+    pub(in crate::device) fn peak_bytes(device: &Device) -> Result<u64, LmError> {
         Ok(cuda::peak_bytes(device)?)
     }
 
-    pub fn reset_peak(device: &Device) -> Result<(), LmError> {
+    pub(in crate::device) fn reset_peak(device: &Device) -> Result<(), LmError> {
         Ok(cuda::reset_peak(device)?)
     }
 }
@@ -52,23 +55,23 @@ mod missing {
         Err(LmError::Device { device: "cuda".to_owned(), reason: reason() })
     }
 
-    pub fn open(_: usize) -> Result<Device, String> {
+    pub(in crate::device) fn open(_: usize) -> Result<Device, String> {
         Err(reason())
     }
 
-    pub fn kernels(_: &Device, _: &Specialization) -> Result<Kernels, LmError> {
+    pub(in crate::device) fn kernels(_: &Device, _: &Specialization) -> Result<Kernels, LmError> {
         refuse()
     }
 
-    pub fn describe(_: &Device) -> Result<(String, usize), LmError> {
+    pub(in crate::device) fn describe(_: &Device) -> Result<(String, usize), LmError> {
         refuse()
     }
 
-    pub fn peak_bytes(_: &Device) -> Result<u64, LmError> {
+    pub(in crate::device) fn peak_bytes(_: &Device) -> Result<u64, LmError> {
         refuse()
     }
 
-    pub fn reset_peak(_: &Device) -> Result<(), LmError> {
+    pub(in crate::device) fn reset_peak(_: &Device) -> Result<(), LmError> {
         refuse()
     }
 }

@@ -1,25 +1,27 @@
 //! Batched generation of turns, with a KV cache for each lane.
 //!
-//! A [`Generator`] holds the contexts of many lanes. A [`Request`] gives a lane its next prompt; the lane prefills it,
-//! samples until a stop token, and returns a [`Completion`], which becomes part of the context.
+//! A [`Generator`] holds the contexts of many lanes. A [`Request`] gives a lane its next prompt; the lane
+//! prefills it, samples until a stop token, and returns a [`Completion`], which becomes part of the context.
 //!
 //! ```text
 //! context of a lane = prompt₀ completion₀ prompt₁ completion₁ …          at most `capacity` tokens
 //! ```
 //!
-//! No token is prefilled twice. The last token of a completion is prefilled together with the next prompt. With
-//! [`Context::Fresh`], the KV cache of the longest common prefix of the old context and the new prompt is reused; only the
-//! rest is prefilled.
+//! No token is prefilled twice. The last token of a completion is prefilled together with the next prompt.
+//! With [`Context::Fresh`], the KV cache of the longest common prefix of the old context and the new prompt
+//! is reused; only the rest is prefilled.
 //!
-//! **Batching.** Lanes have different lengths, and a lane that has stopped leaves the batch. The lanes of a small model
-//! form groups of at most `LANES_PER_GROUP`, each decoded by one thread. For a wide model all lanes are one group and the
-//! matrix products are divided among the threads. On the CPU backend a completion depends only on the lane's context, the
-//! sampler and the coordinates, not on other lanes or the number of threads.
+//! **Batching.** Lanes have different lengths, and a lane that has stopped leaves the batch. The lanes of a
+//! small model form groups of at most `LANES_PER_GROUP`, each decoded by one thread. For a wide model all
+//! lanes are one group and the matrix products are divided among the threads. On the CPU backend a completion
+//! depends only on the lane's context, the sampler and the coordinates, not on other lanes or the number of
+//! threads.
 //!
-//! **GPU backend.** All lanes are one group. Tokens are sampled on the device if only the temperature changes the
-//! distribution; otherwise the logits are copied to the host.
+//! **GPU backend.** All lanes are one group. Tokens are sampled on the device if only the temperature changes
+//! the distribution; otherwise the logits are copied to the host.
 //!
-//! **Forced tokens.** If a constraint allows a single token, it is taken without running the model, with log-probability 0.
+//! **Forced tokens.** If a constraint allows a single token, it is taken without running the model, with
+//! log-probability 0.
 
 use rayon::prelude::*;
 
@@ -29,8 +31,8 @@ use crate::generation::group::Group;
 use crate::generation::request::{Completion, Context, GeneratorConfig, Request};
 use webshop_kernels::cpu::threads::Threads;
 
-/// Most lanes of a group of a small model: enough rows for efficient matrix products, few enough to occupy several
-/// threads.
+/// Maximum number of lanes in a group of a small model: enough rows for efficient matrix products, few enough
+/// that there are groups for several threads.
 const LANES_PER_GROUP: usize = 16;
 
 /// The contexts of many lanes, and the engine that continues them.
@@ -44,7 +46,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// A generator with empty contexts. Fails if a device lacks the memory for the caches.
+    /// A generator with empty contexts. Fails if the KV caches do not fit into the memory of the device.
     pub fn new(engine: impl Into<Engine>, config: GeneratorConfig) -> Result<Self, LmError> {
         let engine = engine.into();
         let lanes_per_group = match engine.threads() {
@@ -62,8 +64,8 @@ impl Generator {
         Ok(Self { engine, config, groups, lanes_per_group })
     }
 
-    /// Replaces the engine by one of the same shape on the same device, and clears all lanes: their caches belong to the
-    /// old weights.
+    /// Replaces the engine by one of the same shape on the same device, and clears all lanes: their caches
+    /// belong to the old weights.
     pub fn set_engine(&mut self, engine: impl Into<Engine>) {
         self.engine = engine.into();
         (0..self.config.n_lanes).for_each(|lane| self.clear_lane(lane));
@@ -89,8 +91,8 @@ impl Generator {
         group.contexts[lane % self.lanes_per_group].clear();
     }
 
-    /// Appends tokens to the context of `lane`, or replaces it with [`Context::Fresh`], without generating. The model
-    /// reads them together with the next prompt.
+    /// Appends tokens to the context of `lane`, or replaces the context with [`Context::Fresh`], without
+    /// running the model, which prefills them together with the next prompt.
     pub fn prefill(&mut self, lane: usize, context: Context, ids: &[u32]) {
         if context == Context::Fresh {
             self.clear_lane(lane);
@@ -100,8 +102,8 @@ impl Generator {
 
     /// Generates one completion for each request, in their order.
     ///
-    /// Fails if a request names a lane that does not exist or that another request names, if a lane's context is empty, or
-    /// if a logit is not finite. After a failure the contexts are not usable.
+    /// Fails if a request names a lane that does not exist or that another request names, if a lane's context
+    /// is empty, or if a logit is not finite. After a failure the contexts are not usable.
     pub fn generate(&mut self, requests: &[Request]) -> Result<Vec<Completion>, LmError> {
         let mut of_group = vec![Vec::new(); self.groups.len()];
         let mut is_requested = vec![false; self.config.n_lanes];

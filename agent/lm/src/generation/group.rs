@@ -12,17 +12,17 @@ use webshop_kernels::cpu::threads::Threads;
 
 /// Lanes that are decoded together.
 #[derive(Debug)]
-pub struct Group {
+pub(super) struct Group {
     /// The generator's index of the first lane of the group.
-    pub first_lane: usize,
-    pub cache: EngineCache,
+    pub(super) first_lane: usize,
+    pub(super) cache: EngineCache,
     /// All tokens of each lane; the cache holds a prefix of them.
-    pub contexts: Vec<Vec<u32>>,
+    pub(super) contexts: Vec<Vec<u32>>,
 }
 
 impl Group {
     /// Generates one completion for each request to this group, in their order.
-    pub fn generate<'r>(
+    pub(super) fn generate<'r>(
         &mut self,
         engine: &Engine,
         config: &GeneratorConfig,
@@ -102,8 +102,8 @@ impl Group {
         Ok(turn)
     }
 
-    /// Replaces all but the first `kept` tokens of a lane by `ids`. The cache keeps the common prefix, except the last
-    /// token of the context: the model must run on it to give the next logits.
+    /// Replaces all but the first `kept` tokens of a lane by `ids`. The cache keeps the common prefix, except
+    /// the last token of the context: the model must run on it to give the next logits.
     pub(super) fn replace(&mut self, lane: usize, kept: usize, ids: &[u32]) {
         let context = &mut self.contexts[lane];
         let same = context[kept..].iter().zip(ids).take_while(|(old, new)| old == new).count();
@@ -130,10 +130,10 @@ struct Turn<'r> {
     request: &'r Request,
     /// Index within the group.
     lane: usize,
-    /// Number of tokens that still fit into the context.
+    /// Number of tokens for which the context has room.
     room: usize,
     state: Option<ConstraintState<'r>>,
-    /// Tokens of the context that the cache does not hold yet; not empty while the turn is open.
+    /// Tokens of the context that are not in the cache yet; not empty before the turn ends.
     unread: Vec<u32>,
     draws: Vec<Draw>,
     /// Self-certainty of each draw, if recorded.

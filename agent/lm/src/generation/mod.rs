@@ -1,8 +1,8 @@
 //! Generation: prompts in, completions out.
 //!
-//! [`Generator`] holds the contexts of all lanes and runs the sampling loop; [`group`] is the loop of lanes that are
-//! computed together. [`Sampler`] draws a token from logits, [`Constraint`] restricts which tokens are allowed, and
-//! [`Certainty`] measures how peaked the distributions were.
+//! A [`Generator`] holds the contexts of all lanes; [`group`] is the sampling loop of the lanes that are
+//! decoded together. A [`Sampler`] draws a token from logits, a [`Constraint`] restricts the allowed tokens,
+//! and a [`Certainty`] measures the distance of a distribution from the uniform one.
 
 mod constraint;
 mod generator;

@@ -12,7 +12,7 @@ use crate::generation::self_certainty::Certainty;
 pub struct GeneratorConfig {
     /// Number of lanes.
     pub n_lanes: usize,
-    /// Most tokens of a context; cut to the model's number of positions.
+    /// Maximum number of tokens of a context; limited to the model's number of positions.
     pub capacity: usize,
     /// The sampling distribution.
     pub sampler: Sampler,
@@ -24,30 +24,30 @@ pub struct GeneratorConfig {
     pub certainty: Option<Certainty>,
 }
 
-/// The context that a prompt is added to.
+/// The context that a prompt is appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Context {
     /// All earlier prompts and completions of the lane.
     Continue,
-    /// None: the prompt is the whole context.
+    /// The prompt is the whole context.
     Fresh,
 }
 
 /// The next turn of a lane.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The lane.
+    /// Index of the lane, less than [`GeneratorConfig::n_lanes`].
     pub lane: usize,
-    /// The context that the prompt is added to.
+    /// The context that the prompt is appended to.
     pub context: Context,
-    /// The prompt.
+    /// Tokens appended before sampling; may be empty if the context is not.
     pub prompt_ids: Vec<u32>,
     /// Coordinates of the turn's first draw; `token` counts up from there.
     pub coordinates: SamplingCoordinates,
     /// The admissible completions; `None` admits all.
     pub constraint: Option<Constraint>,
-    /// Most tokens of the completion.
+    /// Maximum number of tokens of the completion.
     pub max_new_tokens: usize,
 }
 
@@ -75,6 +75,7 @@ pub enum StopReason {
     EndOfTurn,
     /// `max_new_tokens` were sampled.
     Length,
-    /// The context is full. If the completion is empty, the prompt left no room for a token and was not added.
+    /// The context is full. If the completion is empty, the prompt left no room for a token and was not
+    /// appended.
     ContextFull,
 }

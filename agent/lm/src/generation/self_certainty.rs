@@ -1,6 +1,7 @@
 //! Self-certainty: how far the model's distribution of a token is from the uniform one.
 //!
-//! With p the distribution over V ids before temperature, U the uniform distribution and z the logits, in nats:
+//! With p the distribution over V ids before temperature, U the uniform distribution and z the logits, in
+//! nats:
 //!
 //! ```text
 //! kl_p_u         KL(p‖U) = Σᵢ pᵢ ln(V pᵢ)                the default
@@ -11,8 +12,9 @@
 //! top_k          1 − H(q) / ln |q|                     q: the k most probable ids, and the rest as one more
 //! ```
 //!
-//! A [`Certainty`] computes in f64 from `ln p`, so that logits may be as large as f32 allows. An id of probability 0 adds 0
-//! to KL(p‖U); KL(U‖p) is then infinite, which is an error. Each value belongs to one token; the caller averages them.
+//! A [`Certainty`] computes in f64 from `ln p`, so that logits may be as large as f32 allows. An id of
+//! probability 0 adds 0 to KL(p‖U); KL(U‖p) is then infinite, which is an error. Each value belongs to one
+//! token; the caller averages them.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +56,8 @@ const LEAST_REST: f64 = 1e-8;
 const LEAST_PROBABILITY: f64 = 1e-12;
 
 impl Certainty {
-    /// The certainty of a token sampled from these logits, before temperature. An excluded id has the logit −∞.
+    /// The certainty of a token sampled from these logits, before temperature. An excluded id has the logit
+    /// −∞.
     ///
     /// # Errors
     /// If there are no logits, if they are not a distribution, or if the certainty is infinite.
@@ -79,7 +82,8 @@ impl Certainty {
     /// The certainty of a token sampled with these probabilities, one for each id.
     ///
     /// # Errors
-    /// If a probability is outside [0, 1], if the sum differs from 1 by more than 0.01, or if the certainty is infinite.
+    /// If a probability is outside [0, 1], if the sum differs from 1 by more than 0.01, or if the certainty
+    /// is infinite.
     pub fn of_probabilities(self, probabilities: &[f64]) -> Result<f64, LmError> {
         if !probabilities.iter().all(|p| (0.0..=1.0 + SUM_TOLERANCE).contains(p)) {
             return Err(refused("a probability is outside [0, 1]"));
@@ -171,9 +175,10 @@ mod tests {
 
     #[test]
     fn each_measure_by_hand() {
-        // p = 1/2, 1/4, 1/8, 1/8: Σ p ln p = −(1/2 + 2/4 + 3/8 + 3/8) ln 2 = −7/4 ln 2, so KL(p‖U) = ln 2 / 4.
+        // p = 1/2, 1/4, 1/8, 1/8: Σ p ln p = −(1/2 + 2/4 + 3/8 + 3/8) ln 2 = −7/4 ln 2, and
+        // KL(p‖U) = ln 4 − 7/4 ln 2 = ln 2 / 4.
         // −mean ln p = (1 + 2 + 3 + 3)/4 ln 2 = 9/4 ln 2, so KL(U‖p) = ln 2 / 4 too.
-        // The two likeliest and the rest are 1/2, 1/4, 1/4: H = 3/2 ln 2.
+        // The two most probable ids and the rest have 1/2, 1/4, 1/4: H = 3/2 ln 2.
         let p = [0.125, 0.5, 0.125, 0.25];
         let ln_2 = 2_f64.ln();
         let expected =

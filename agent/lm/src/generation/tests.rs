@@ -96,17 +96,17 @@ fn a_completion_does_not_depend_on_other_lanes() {
 fn a_completion_does_not_depend_on_64_lanes_or_two_threads() {
     for (decoder, is_wide) in [(decoder(), false), (wide_decoder(), true)] {
         assert_eq!(decoder.threads() == Threads::All, is_wide);
-        let say = |n_threads: usize, lanes: std::ops::Range<usize>| {
+        let generate = |n_threads: usize, lanes: std::ops::Range<usize>| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
             let long = |request| Request { max_new_tokens: 30, ..request };
             let requests: Vec<Request> = requests(lanes, 0).into_iter().map(long).collect();
             pool.install(|| generator_of(Arc::clone(&decoder), 64, &[]).generate(&requests).unwrap())
         };
-        let together = say(1, 0..64);
-        assert_eq!(say(2, 0..64), together);
+        let together = generate(1, 0..64);
+        assert_eq!(generate(2, 0..64), together);
         for (lane, expected) in together.iter().enumerate() {
             let n_threads = 1 + lane % 2;
-            let alone = say(n_threads, lane..lane + 1);
+            let alone = generate(n_threads, lane..lane + 1);
             assert_eq!(alone[0], *expected, "lane {lane}, {n_threads} threads");
         }
         // If all lanes had equal completions, the comparison would prove nothing.
@@ -150,9 +150,9 @@ fn a_fresh_prompt_is_the_whole_context() {
     let mut kept = generator(1, &[]);
     // A prompt with another last token, the same prompt, a prefix of it, a longer one, and one that continues
     // the completion.
-    let answered = fresh(&[3, 1, 4, 1]).ids;
-    let goes_on = [&[3, 1, 4, 1], &answered[..3], &[9]].concat();
-    for ids in [&[3, 1, 4, 1][..], &[3, 1, 5, 9], &[3, 1, 5, 9], &[3, 1], &[3, 1, 4, 1], &goes_on] {
+    let completion = fresh(&[3, 1, 4, 1]).ids;
+    let continued = [&[3, 1, 4, 1], &completion[..3], &[9]].concat();
+    for ids in [&[3, 1, 4, 1][..], &[3, 1, 5, 9], &[3, 1, 5, 9], &[3, 1], &[3, 1, 4, 1], &continued] {
         assert_eq!(kept.generate(&[prompt(ids)]).unwrap()[0], fresh(ids), "{ids:?}");
         assert_eq!(kept.context_len(0), ids.len() + 7);
     }
@@ -213,11 +213,11 @@ fn a_stop_token_ends_the_turn_and_is_part_of_it() {
 
 #[test]
 fn a_full_context_is_reported_and_never_exceeded() {
-    let check = |n_prompt: usize, n_said: usize, expected: StopReason, context_len: usize| {
+    let check = |n_prompt: usize, n_new: usize, expected: StopReason, context_len: usize| {
         let mut generator = generator(1, &[]);
         let request = Request { prompt_ids: vec![4; n_prompt], ..request(0, 0) };
         let actual = generator.generate(&[request]).unwrap().remove(0);
-        assert_eq!((actual.ids.len(), actual.stop), (n_said, expected), "{n_prompt}");
+        assert_eq!((actual.ids.len(), actual.stop), (n_new, expected), "{n_prompt}");
         assert_eq!(generator.context_len(0), context_len, "{n_prompt}");
     };
     check(CAPACITY - 7, 7, StopReason::Length, CAPACITY);
@@ -241,13 +241,13 @@ fn a_full_lane_does_not_affect_the_others() {
 fn constrained_completions_are_admissible() {
     let admissible = [vec![5, 6, 7, STOP], vec![5, 6, 8, STOP], vec![9, STOP]];
     let mut generator = generator(20, &[STOP]);
-    let constrained = |request: Request| {
+    let with_constraint = |request: Request| {
         let constraint = Constraint::new(&admissible, None, None, NOTHING_FREE).unwrap();
         Request { constraint: Some(constraint), ..request }
     };
     for turn in 0..2 {
-        let asked: Vec<Request> = requests(0..20, turn).into_iter().map(constrained).collect();
-        for actual in generator.generate(&asked).unwrap() {
+        let constrained: Vec<Request> = requests(0..20, turn).into_iter().map(with_constraint).collect();
+        for actual in generator.generate(&constrained).unwrap() {
             assert!(admissible.contains(&actual.ids), "{:?}", actual.ids);
             assert_eq!(actual.stop, StopReason::EndOfTurn);
             // Only the first token and, after "5 6", the third one are sampled; all others are forced.
@@ -260,7 +260,7 @@ fn constrained_completions_are_admissible() {
 }
 
 #[test]
-fn a_single_possible_turn_needs_no_model() {
+fn a_single_allowed_completion_does_not_run_the_model() {
     let mut generator = generator(1, &[]);
     let constraint = Constraint::new(&[vec![9, 10, STOP]], None, None, NOTHING_FREE).unwrap();
     let actual = generator.generate(&[Request { constraint: Some(constraint), ..request(0, 0) }]).unwrap();
@@ -272,7 +272,7 @@ fn a_single_possible_turn_needs_no_model() {
 }
 
 #[test]
-fn a_cleared_lane_starts_anew() {
+fn a_cleared_lane_has_an_empty_context() {
     let mut generator = generator(2, &[STOP]);
     let first = generator.generate(&requests(0..2, 0)).unwrap();
     generator.clear_lane(1);

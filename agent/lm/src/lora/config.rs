@@ -1,4 +1,4 @@
-//! `adapter_config.json`: which modules are adapted, how widely and how strongly.
+//! `adapter_config.json`: target modules, ranks and scales of an adapter.
 
 use regex::Regex;
 use serde::{Deserialize, Serialize, Serializer};
@@ -11,8 +11,8 @@ const LINEAR: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", 
 
 const BASE: &str = "base_model_name_or_path";
 
-/// Fields that do not change the result: origin of an adapter and settings of its training.
-const REMARKS: [&str; 12] = [
+/// Fields that are accepted and not used: the origin of an adapter, and settings of its training.
+const IGNORED: [&str; 12] = [
     "task_type",
     BASE,
     "revision",
@@ -34,7 +34,7 @@ pub struct LoraConfig {
     pub peft_type: String,
     /// The rank of the products.
     pub r: usize,
-    /// alpha: the factor of a product before it is divided by r or √r.
+    /// alpha: the scale of a product, before division by r or √r.
     #[serde(serialize_with = "write_number")]
     pub lora_alpha: f64,
     /// A list of name endings, a regular expression for whole names, or `all-linear`.
@@ -45,7 +45,7 @@ pub struct LoraConfig {
     /// Ranks for modules whose names end in a match of the key; the first match counts.
     #[serde(default, deserialize_with = "map_or_null")]
     pub rank_pattern: Map<String, Value>,
-    /// Values of alpha, likewise.
+    /// Values of alpha for such modules, in the same form.
     #[serde(default, deserialize_with = "map_or_null")]
     pub alpha_pattern: Map<String, Value>,
     /// The trained biases; only `none` is supported.
@@ -105,7 +105,7 @@ impl LoraConfig {
         self.other.get(BASE).and_then(Value::as_str)
     }
 
-    /// Fails, naming the field, if the adapter computes anything but W + s · B A.
+    /// Fails, naming the field, unless the adapter computes exactly W + s · B A.
     pub fn validate(&self) -> Result<(), LmError> {
         let refuse = |reason: String| Err(LmError::Adapter(reason));
         if self.peft_type != "LORA" {
@@ -134,7 +134,7 @@ impl LoraConfig {
                 Value::Object(fields) => fields.is_empty(),
                 _ => false,
             };
-            if !is_off && !REMARKS.contains(&field.as_str()) {
+            if !is_off && !IGNORED.contains(&field.as_str()) {
                 return refuse(format!("`{field}` is {value}, which is not supported"));
             }
         }

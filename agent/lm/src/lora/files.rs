@@ -17,8 +17,9 @@ const WEIGHTS: &str = "adapter_model.safetensors";
 const PREFIX: &str = "base_model.model.";
 
 impl Lora {
-    /// Reads the adapter of a folder for a model with these matrices ([`Qwen2::matrices`](crate::Qwen2::matrices)). Fails,
-    /// naming file and tensor, if a selected module has no A and B of the right shape, or if there is any other tensor.
+    /// Reads the adapter of a folder for a model with these matrices
+    /// ([`Qwen2::matrices`](crate::Qwen2::matrices)). Fails, naming file and tensor, if a selected module has
+    /// no A and B of the right shape, or if there is any other tensor.
     pub fn load(folder: &Path, matrices: &[Matrix]) -> Result<Self, LmError> {
         let config: LoraConfig = read_json(&folder.join(CONFIG))?;
         let in_config = |error: LmError| invalid(&folder.join(CONFIG), error);

@@ -1,4 +1,5 @@
-//! Low-rank adapters ("LoRA: Low-Rank Adaptation of Large Language Models", arXiv 2106.09685), in PEFT's layout.
+//! Low-rank adapters ("LoRA: Low-Rank Adaptation of Large Language Models", arXiv 2106.09685), in PEFT's
+//! layout.
 //!
 //! A [`Lora`] adds a product of two narrow matrices to the weight of each adapted module:
 //!
@@ -8,12 +9,12 @@
 //! ```
 //!
 //! [`Qwen2::adapted`](crate::Qwen2::adapted) adds it to a model for training,
-//! [`Qwen2::merged`](crate::Qwen2::merged) returns a model whose weights include the products. [`Lora::load`] and
-//! [`Lora::save`] read and write `adapter_config.json` and `adapter_model.safetensors`. [`LoraConfig`] refuses, by name,
-//! PEFT's settings that are not implemented and would change a result.
+//! [`Qwen2::merged`](crate::Qwen2::merged) returns a model whose weights include the products. [`Lora::load`]
+//! and [`Lora::save`] read and write `adapter_config.json` and `adapter_model.safetensors`. [`LoraConfig`]
+//! refuses, by name, PEFT's settings that are not implemented and would change a result.
 //!
-//! Deviations: there is no dropout (`lora_dropout` is kept in the file and not applied), embeddings are not adapted, and
-//! B A is added to W before the model runs.
+//! Deviations: there is no dropout (`lora_dropout` is kept in the file and not applied), embeddings are not
+//! adapted, and B A is added to W before the model runs.
 
 mod config;
 mod files;
@@ -66,15 +67,15 @@ pub struct LoraModule {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LoraGradient {
     /// `[r, in]`
-    pub a: Vec<f32>,
+    pub(crate) a: Vec<f32>,
     /// `[out, r]`
-    pub b: Vec<f32>,
+    pub(crate) b: Vec<f32>,
 }
 
 impl Lora {
-    /// A new adapter: A uniform in ±1/√in as in PEFT, B zero, so that it changes nothing yet. A function of `matrices`,
-    /// `config` and `seed`. Fails if `config` selects none of `matrices`, which are those of
-    /// [`Qwen2::matrices`](crate::Qwen2::matrices).
+    /// A new adapter, a function of `matrices`, `config` and `seed`: A is uniform in ±1/√in as in PEFT, B is
+    /// zero, so that B A is zero. `matrices` are those of [`Qwen2::matrices`](crate::Qwen2::matrices). Fails
+    /// if `config` selects none of them.
     pub fn random(matrices: &[Matrix], config: &LoraConfig, seed: Seed) -> Result<Self, LmError> {
         config.validate()?;
         let mut modules = Vec::new();
@@ -176,7 +177,7 @@ fn values(var: &Var) -> Result<Vec<f32>, LmError> {
     Ok(var.flatten_all()?.to_vec1::<f32>()?)
 }
 
-/// The module that a weight belongs to.
+/// The name of a weight's module: the name without `.weight`.
 fn module_name(parameter: &str) -> &str {
     parameter.strip_suffix(".weight").unwrap_or(parameter)
 }

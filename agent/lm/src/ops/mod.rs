@@ -4,5 +4,5 @@
 //! [`cpu`] computes f32 tensors with the kernels of `webshop-kernels`; [`gpu`] computes on any candle device,
 //! with custom CUDA kernels or with reference implementations made of candle's operations.
 
-pub mod cpu;
-pub mod gpu;
+pub(crate) mod cpu;
+pub(crate) mod gpu;

@@ -1,7 +1,7 @@
 //! Inputs and outputs of a model's passes, on both backends.
 //!
-//! A training pass reads [`PackedTokens`] and returns [`TokenStats`]; a generation step reads [`LaneTokens`] and returns
-//! [`Logits`].
+//! A training pass reads [`PackedTokens`] and returns [`TokenStats`]; a generation step reads [`LaneTokens`]
+//! and returns [`Logits`].
 
 use candle_core::{Device, Tensor, Var};
 use rayon::prelude::*;
@@ -16,9 +16,9 @@ pub struct PackedTokens<'a> {
     pub ids: &'a [u32],
     /// Number of tokens of each sequence, at least 1; the sum is T.
     pub lengths: &'a [usize],
-    /// `prefix_of[i]`: index of an earlier sequence whose tokens sequence `i` also attends to (a shared prompt), or
-    /// `None`. A prefix sequence has no prefix itself. An empty slice means no sharing; the GPU backend supports only
-    /// that.
+    /// `prefix_of[i]`: index of an earlier sequence whose tokens sequence `i` also attends to (a shared
+    /// prompt), or `None`. A prefix sequence has no prefix itself. An empty slice means no sharing; the GPU
+    /// backend supports only that.
     pub prefix_of: &'a [Option<usize>],
 }
 
@@ -60,7 +60,8 @@ impl TokenStats {
         Ok(Self { log_prob, entropy, n_outside })
     }
 
-    /// The gradient of the scalar `loss` with respect to each log-probability; zeros if it does not depend on them. `[N]`
+    /// The gradient of the scalar `loss` with respect to each log-probability; zeros if it does not depend on
+    /// them. `[N]`
     pub fn d_log_prob(&self, loss: &Tensor) -> Result<Vec<f32>, LmError> {
         Ok(match loss.backward()?.remove(&self.log_prob) {
             Some(gradient) => gradient.to_vec1::<f32>()?,
@@ -110,8 +111,8 @@ impl Logits {
     }
 }
 
-/// Fails if a lane is given twice or without tokens, if an id is outside the vocabulary, or if `fits(lane, n_new)` fails,
-/// which must check that the lane is less than `n_lanes`.
+/// Fails if a lane is given twice or without tokens, if an id is outside the vocabulary, or if `fits(lane,
+/// n_new)` fails, which must check that the lane is less than `n_lanes`.
 pub(super) fn check(
     config: &Qwen2Config,
     lanes: &[LaneTokens],

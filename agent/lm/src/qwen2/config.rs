@@ -1,11 +1,12 @@
 //! The shape of a Qwen2, as `config.json` of a Hugging Face model folder states it.
 //!
-//! [`Qwen2Config`] keeps unknown fields (token ids, versions) and writes them back. [`Qwen2Config::validate`] refuses every
-//! setting that [`Qwen2`](crate::Qwen2) does not implement and that would change a result: other architectures, scaled
-//! rotary positions, sliding windows, quantized weights.
+//! [`Qwen2Config`] keeps unknown fields (token ids, versions) and writes them back. [`Qwen2Config::validate`]
+//! refuses every setting that [`Qwen2`](crate::Qwen2) does not implement and that would change a result:
+//! other architectures, scaled rotary positions, sliding windows, quantized weights.
 //!
-//! Two spellings are supported: transformers 4 writes `rope_theta` and `torch_dtype`, transformers 5 `rope_parameters` and
-//! `dtype`. A configuration read in the second spelling is written with an additional `rope_theta`, for readers of both.
+//! Two spellings are supported: transformers 4 writes `rope_theta` and `torch_dtype`, transformers 5
+//! `rope_parameters` and `dtype`. A configuration read in the second spelling is written with an additional
+//! `rope_theta`, for readers of both.
 
 mod extensions;
 #[cfg(test)]
@@ -22,8 +23,8 @@ use webshop_kernels::cpu::attention::Heads;
 const ARCHITECTURE: &str = "Qwen2ForCausalLM";
 
 /// Sizes and constants of a model; the field names are those of the file.
-// With `remote`, the derived `deserialize` is a function. The implementation of the trait calls it after it has moved the
-// base of the rotary frequencies to `rope_theta`.
+// With `remote`, the derived `deserialize` is a function. The implementation of the trait calls it after it
+// has moved the base of the rotary frequencies to `rope_theta`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Qwen2Config {

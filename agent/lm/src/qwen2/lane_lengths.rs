@@ -11,37 +11,37 @@ pub(super) struct LaneLengths {
 
 impl LaneLengths {
     /// Empty lanes.
-    pub fn new(n_lanes: usize, capacity: usize) -> Self {
+    pub(super) fn new(n_lanes: usize, capacity: usize) -> Self {
         Self { lengths: vec![0; n_lanes], capacity }
     }
 
-    pub fn n_lanes(&self) -> usize {
+    pub(super) fn n_lanes(&self) -> usize {
         self.lengths.len()
     }
 
-    pub fn capacity(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    pub fn get(&self, lane: usize) -> usize {
+    pub(super) fn get(&self, lane: usize) -> usize {
         self.lengths[lane]
     }
 
     /// Shortens a lane to `len` tokens; does nothing if it is shorter.
-    pub fn truncate(&mut self, lane: usize, len: usize) {
+    pub(super) fn truncate(&mut self, lane: usize, len: usize) {
         self.lengths[lane] = self.lengths[lane].min(len);
     }
 
-    pub fn copy(&mut self, from: usize, to: usize) {
+    pub(super) fn copy(&mut self, from: usize, to: usize) {
         self.lengths[to] = self.lengths[from];
     }
 
-    pub fn advance(&mut self, lane: usize, n_new: usize) {
+    pub(super) fn advance(&mut self, lane: usize, n_new: usize) {
         self.lengths[lane] += n_new;
     }
 
     /// Fails if the lane does not exist or has no room for `n_new` more tokens.
-    pub fn check_room(&self, lane: usize, n_new: usize) -> Result<(), LmError> {
+    pub(super) fn check_room(&self, lane: usize, n_new: usize) -> Result<(), LmError> {
         let capacity = self.capacity;
         let reason = match self.lengths.get(lane) {
             None => format!("lane {lane} is past the last of {} lanes", self.lengths.len()),

@@ -1,11 +1,13 @@
 //! Models with a LoRA adapter: they compute with `W' = W + s · B A`.
 //!
-//! [`Qwen2::adapted`] shares the base weights, so a policy and its reference model need one set of weights and at most two
-//! adapters. A matrix W' exists only while a pass or the packing of a decoder needs it, one layer at a time. The gradient of
-//! W' is computed as without an adapter and converted at once to those of A and B.
+//! [`Qwen2::adapted`] shares the base weights, so a policy and its reference model need one set of weights
+//! and at most two adapters. A matrix W' exists only while a pass or the packing of a decoder needs it, one
+//! layer at a time. The gradient of W' is computed as without an adapter and converted at once to those of A
+//! and B.
 //!
-//! Deviation from "LoRA" (arXiv 2106.09685), which computes `x Aᵀ Bᵀ` beside `x Wᵀ`: computing W' and its gradient takes
-//! about half as long again, but generation, which packs W', and training compute the same bits.
+//! Deviation from "LoRA" (arXiv 2106.09685), which computes `x Aᵀ Bᵀ` beside `x Wᵀ`: computing W' and its
+//! gradient takes about half as long again, but generation, which packs W', and training compute the same
+//! bits.
 
 use std::sync::Arc;
 
@@ -23,7 +25,8 @@ pub(super) struct Adapter {
 }
 
 impl Qwen2 {
-    /// Every matrix that an adapter can be added to, in the order of the parameters: all except the embedding.
+    /// Every matrix that an adapter can be added to, in the order of the parameters: all except the
+    /// embedding.
     pub fn matrices(&self) -> Vec<Matrix> {
         let matrix = |(name, var): &(String, Var)| match *var.dims() {
             [out, inputs] if name != "model.embed_tokens.weight" => {
@@ -34,7 +37,8 @@ impl Qwen2 {
         self.parameters.iter().filter_map(matrix).collect()
     }
 
-    /// This model with the adapter `lora` instead of any other. Fails if the adapter belongs to another shape.
+    /// This model with the adapter `lora` instead of any other. Fails if the adapter belongs to another
+    /// shape.
     pub fn adapted(&self, lora: Lora) -> Result<Self, LmError> {
         lora.check(&self.matrices())?;
         let learnable = lora.modules().iter().flat_map(|module| {
@@ -70,8 +74,8 @@ impl Qwen2 {
         }
     }
 
-    /// The learnable parameters: all parameters, or with an adapter its A and B of each matrix in the order of the matrices.
-    /// Gradients have this order.
+    /// The learnable parameters: all parameters, or with an adapter its A and B of each matrix in the order
+    /// of the matrices. Gradients have this order.
     pub fn learnable(&self) -> &[(String, Var)] {
         self.adapter.as_ref().map_or(&self.parameters, |adapter| &adapter.learnable)
     }
@@ -82,8 +86,8 @@ impl Qwen2 {
         with_addition(self.adapter.as_deref(), name, var)
     }
 
-    /// Converts the gradient of parameter `idx` to those of its learnable parameters, and calls `put` with the index of each in
-    /// [`Qwen2::learnable`].
+    /// Converts the gradient of parameter `idx` to those of its learnable parameters, and calls `put` with
+    /// each and its index in [`Qwen2::learnable`].
     pub(super) fn put_gradient(
         &self,
         idx: usize,

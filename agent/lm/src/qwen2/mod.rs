@@ -1,28 +1,28 @@
 //! A differentiable Qwen2 ("Qwen2 Technical Report", arXiv 2407.10671).
 //!
-//! A [`Qwen2`] owns its parameters as candle `Var`s under their checkpoint names. [`Qwen2::record`] computes the
-//! log-probabilities of given tokens of [`PackedTokens`] (sequences concatenated without padding); the [`Pass`] it returns
-//! computes the gradients of a loss. A layer is
+//! A [`Qwen2`] owns its parameters as candle `Var`s under their checkpoint names. [`Qwen2::record`] computes
+//! the log-probabilities of given tokens of [`PackedTokens`] (sequences concatenated without padding); the
+//! [`Pass`] it returns computes the gradients of a loss. A layer is
 //!
 //! ```text
 //! x = x + o_proj · attention(qkv_proj · rms_norm(x))       queries, keys and values with a bias
 //! x = x + down_proj · (silu(gate_proj · y) ∘ up_proj · y)   with y = rms_norm(x)
 //! ```
 //!
-//! and the head is the embedding matrix (tied) or a separate one. [`Decoder`] computes the same function token by token
-//! with a [`KvCache`]. There is no dropout; optimizer steps and files are elsewhere.
+//! and the head is the embedding matrix (tied) or a separate one. [`Decoder`] computes the same function
+//! token by token with a [`KvCache`]. There is no dropout; optimizer steps and files are elsewhere.
 //!
 //! [`cpu`] is the CPU backend, [`gpu`] the GPU backend; `config`, `batch` and `lora` belong to both.
 
 mod batch;
 pub(crate) mod config;
-pub mod cpu;
-pub mod gpu;
+pub(crate) mod cpu;
+pub(crate) mod gpu;
 mod lane_lengths;
 mod lora;
 mod shapes;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 
@@ -59,9 +59,9 @@ pub struct Qwen2 {
 impl Qwen2 {
     /// A model with random weights, a function of `config` and `seed` alone.
     ///
-    /// Matrices and the embedding are normal with standard deviation `initializer_range`, biases 0, gains 1. The two
-    /// projections that write to the residual stream (`o_proj`, `down_proj`) are divided by √(2 · layers), as in GPT-2,
-    /// so that the stream does not grow with depth.
+    /// Matrices and the embedding are normal with standard deviation `initializer_range`, biases 0, gains 1.
+    /// The two projections that write to the residual stream (`o_proj`, `down_proj`) are divided by √(2 ·
+    /// layers), as in GPT-2, so that the stream does not grow with depth.
     pub fn random(config: &Qwen2Config, seed: Seed) -> Result<Self, LmError> {
         config.validate()?;
         let shapes = parameter_shapes(config).into_iter().enumerate();
@@ -72,8 +72,8 @@ impl Qwen2 {
         Self::new(config, parameters.collect::<Result<_, LmError>>()?)
     }
 
-    /// A model with the given weights, converted to f32. Fails if a parameter of the configuration is missing, unknown or
-    /// of another shape, and names it.
+    /// A model with the given weights, converted to f32. Fails if a parameter of the configuration is
+    /// missing, unknown or of another shape, and names it.
     pub fn new(config: &Qwen2Config, mut tensors: Vec<(String, Tensor)>) -> Result<Self, LmError> {
         config.validate()?;
         tensors.sort_by(|a, b| a.0.cmp(&b.0));
@@ -109,8 +109,8 @@ impl Qwen2 {
         })
     }
 
-    /// A copy of the learnable parameters that later optimizer steps do not change: a reference model. With an adapter, the
-    /// base weights are shared.
+    /// A copy of the learnable parameters that later optimizer steps do not change: a reference model. With
+    /// an adapter, the base weights are shared.
     pub fn frozen_copy(&self) -> Result<Self, LmError> {
         if let Some(lora) = self.adapter() {
             return self.adapted(lora.copy()?);
@@ -119,9 +119,9 @@ impl Qwen2 {
         Self::new(&self.config, tensors.collect::<Result<_, LmError>>()?)
     }
 
-    /// This model with activation recomputation: a recorded pass keeps only the input of each layer and recomputes the layer
-    /// for the gradient ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, one segment a layer). Less
-    /// memory, a third more time, the same bits.
+    /// This model with activation recomputation: a recorded pass keeps only the input of each layer and
+    /// recomputes the layer for the gradient ("Training Deep Nets with Sublinear Memory Cost", arXiv
+    /// 1604.06174, one segment a layer). Less memory, a third more time, the same bits.
     pub fn recomputing(self) -> Self {
         Self { recomputes: true, ..self }
     }
@@ -136,8 +136,8 @@ impl Qwen2 {
         &self.parameters
     }
 
-    /// SHA-256 in hex over names, shapes and little-endian bytes of the weights, including an adapter's additions, in order
-    /// of name.
+    /// SHA-256 in hex over names, shapes and little-endian bytes of the weights, including an adapter's
+    /// additions, in order of name.
     pub fn fingerprint(&self) -> Result<String, LmError> {
         let mut hash = Sha256::new();
         for (idx, (name, var)) in self.parameters.iter().enumerate() {
@@ -159,14 +159,14 @@ impl Qwen2 {
         self.clone().into_decoder()
     }
 
-    /// As [`decoder`](Self::decoder), consuming the model. Unless a clone shares it, each parameter is freed as soon as it is
-    /// packed, so that the weights never exist twice.
+    /// As [`decoder`](Self::decoder), consuming the model. Unless a clone shares it, each parameter is freed
+    /// as soon as it is packed, so that the weights never exist twice.
     pub fn into_decoder(self) -> Result<Decoder, LmError> {
         Decoder::new(self)
     }
 
-    /// Whether one pass uses all threads. Passes of a wide model should run one after another: in parallel they would need
-    /// more memory and not be faster.
+    /// Whether one pass uses all threads. Passes of a wide model should run one after another: in parallel
+    /// they would need more memory and not be faster.
     pub fn is_wide(&self) -> bool {
         Threads::for_width(self.config.hidden_size) == Threads::All
     }
@@ -181,7 +181,8 @@ impl Qwen2 {
         if self.config.tie_word_embeddings { "model.embed_tokens.weight" } else { "lm_head.weight" }
     }
 
-    /// The values of a parameter including an adapter's addition, without candle's history: gradients are written out.
+    /// The values of a parameter including an adapter's addition, without candle's history: gradients are
+    /// written out.
     fn parameter(&self, name: &str) -> Tensor {
         self.weight(self.position(name))
     }

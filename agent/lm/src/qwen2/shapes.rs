@@ -91,8 +91,8 @@ mod tests {
     use super::*;
 
     // Table 1 of the report counts 0.49, 1.54 and 3.09 billion. By hand for the first: an embedding of
-    // 151,936 · 896, a last gain of 896, and 24 layers of 2 · 896 gains, (896 + 1) · (896 + 2 · 128) for queries,
-    // keys and values, 896 · 896 and 3 · 896 · 4864.
+    // 151,936 · 896, a last gain of 896, and 24 layers of 2 · 896 gains, (896 + 1) · (896 + 2 · 128) for
+    // queries, keys and values, 896 · 896 and 3 · 896 · 4864.
     #[test]
     fn published_shapes_have_the_published_sizes() {
         let size = |shape: KnownShape| shape.config(300).n_parameters();

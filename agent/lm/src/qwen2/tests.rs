@@ -1,5 +1,6 @@
 //! The model against candle-transformers' Qwen2, against finite differences, and against itself.
 
+pub(crate) mod common;
 mod decoding;
 
 use std::path::Path;
@@ -12,38 +13,12 @@ use webshop_products::Seed;
 use crate::checkpoint;
 use crate::generation::sampler::Sampler;
 use crate::qwen2::cpu::kv_cache::KvCache;
+use crate::qwen2::tests::common::{Shape, assert_close, check_slope, ids, loss, scored, tiny};
 use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
 use webshop_kernels::levels;
 
-/// (query heads, key heads, head size if not hidden / heads, tied)
-const SHAPES: [(usize, usize, Option<usize>, bool); 4] =
+const SHAPES: [Shape; 4] =
     [(2, 2, None, true), (4, 2, None, false), (3, 1, Some(8), true), (4, 1, None, true)];
-
-fn tiny((n_heads, n_kv_heads, head_dim, tied): (usize, usize, Option<usize>, bool)) -> Qwen2 {
-    let config = Qwen2Config {
-        hidden_size: 24,
-        intermediate_size: 20,
-        num_hidden_layers: 2,
-        num_attention_heads: n_heads,
-        num_key_value_heads: Some(n_kv_heads),
-        head_dim,
-        max_position_embeddings: 80,
-        tie_word_embeddings: tied,
-        initializer_range: 0.3,
-        ..Qwen2Config::small(37)
-    };
-    let model = Qwen2::random(&config, Seed(3)).unwrap();
-    // Zero biases and unit gains would hide an error in either.
-    for (name, var) in model.parameters().iter().filter(|(_, var)| var.rank() == 1) {
-        let values = (0..var.elem_count()).map(|i| ((i * 5 + name.len()) % 11) as f32 * 0.1 + 0.2);
-        var.set(&Tensor::from_iter(values, &Device::Cpu).unwrap()).unwrap();
-    }
-    model
-}
-
-fn ids(count: usize, salt: usize) -> Vec<u32> {
-    (0..count).map(|i| ((i * i + 7 * i + salt * 11) % 37) as u32).collect()
-}
 
 /// Logits after every token, from the packed forward pass. `[T, V]`
 fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>> {
@@ -52,13 +27,6 @@ fn packed_logits(model: &Qwen2, ids: &[u32], lengths: &[usize]) -> Vec<Vec<f32>>
         model.run(&PackedTokens { ids, lengths, prefix_of: &[] }, &everywhere, |_| ()).unwrap().hidden;
     let head = model.parameter(model.head_name());
     hidden.matmul(&head.t().unwrap()).unwrap().to_vec2::<f32>().unwrap()
-}
-
-fn assert_close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
-    assert_eq!(a.len(), b.len(), "{what}");
-    for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        assert!((a - b).abs() <= tolerance, "{what}: element {i} is {a} against {b}");
-    }
 }
 
 /// Saves a model and compares it with candle-transformers' model loaded from the same folder.
@@ -126,45 +94,17 @@ fn later_tokens_do_not_change_logits() {
     assert_ne!(before[20], after[20]);
 }
 
-/// Two sequences, scored at most of their positions, out of order and one position twice.
-fn scored_positions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
-    let ids = ids(31, 3);
-    let positions: Vec<u32> = (0..30).rev().filter(|&p| p != 19 && p != 4).chain([7]).collect();
-    let targets = positions.iter().map(|&p| ids[p as usize + 1]).collect();
-    (ids, [20, 11], positions, targets)
-}
-
-/// A loss with a different gradient at each position.
-fn loss(log_prob: &Tensor) -> Tensor {
-    let weights =
-        Tensor::from_iter((0..log_prob.elem_count()).map(|i| 0.05 + 0.002 * i as f32), &Device::Cpu);
-    (log_prob * weights.unwrap()).unwrap().sum_all().unwrap()
-}
-
 fn gradients(model: &Qwen2) -> Vec<Vec<f32>> {
-    let (ids, lengths, positions, targets) = scored_positions();
-    let pass = model
-        .record(
-            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
-            &positions,
-            &targets,
-            Sampler::UNTEMPERED,
-        )
-        .unwrap();
+    let scored = scored();
+    let pass =
+        model.record(&scored.tokens(), &scored.positions, &scored.targets, Sampler::UNTEMPERED).unwrap();
     pass.backward(&loss(&pass.stats().log_prob)).unwrap()
 }
 
 fn score(model: &Qwen2) -> Tensor {
-    let (ids, lengths, positions, targets) = scored_positions();
-    model
-        .score(
-            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
-            &positions,
-            &targets,
-            Sampler::UNTEMPERED,
-        )
-        .unwrap()
-        .log_prob
+    let scored = scored();
+    let stats = model.score(&scored.tokens(), &scored.positions, &scored.targets, Sampler::UNTEMPERED);
+    stats.unwrap().log_prob
 }
 
 #[test]
@@ -180,26 +120,11 @@ fn every_parameter_receives_a_gradient() {
 
 #[test]
 fn gradients_match_finite_differences() {
-    const STEP: f32 = 4e-3;
     for shape in SHAPES {
         let model = tiny(shape);
-        let gradients = gradients(&model);
-        for ((name, var), gradient) in model.parameters().iter().zip(&gradients) {
-            // The slope along a direction of mixed signs involves all elements at once.
-            let values = var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-            let signs: Vec<f32> = (0..values.len()).map(|i| if i * i % 7 < 3 { 1.0 } else { -1.0 }).collect();
-            let at = |step: f32| {
-                let moved: Vec<f32> = values.iter().zip(&signs).map(|(v, s)| v + step * s).collect();
-                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap()).unwrap();
-                f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap())
-            };
-            let coarse = (at(2.0 * STEP) - at(-2.0 * STEP)) / (4.0 * f64::from(STEP));
-            let fine = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
-            let numeric = (4.0 * fine - coarse) / 3.0;
-            var.set(&Tensor::from_slice(&values, var.shape(), &Device::Cpu).unwrap()).unwrap();
-            let slope: f64 = gradient.iter().zip(&signs).map(|(g, s)| f64::from(g * s)).sum();
-            let error = (slope - numeric).abs();
-            assert!(error < 2e-3 * numeric.abs().max(0.3), "{shape:?} `{name}`: {slope} against {numeric}");
+        let loss_now = || f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap());
+        for ((name, var), gradient) in model.parameters().iter().zip(gradients(&model)) {
+            check_slope(&format!("{shape:?} `{name}`"), var, &gradient, 4e-3, loss_now);
         }
     }
 }
@@ -215,22 +140,22 @@ fn recomputed_layers_give_the_same_bits() {
 #[test]
 fn scoring_is_the_recorded_forward_pass() {
     let model = tiny(SHAPES[1]);
-    let (ids, lengths, positions, targets) = scored_positions();
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
-    let pass = model.record(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
-    let scored = model.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap();
-    assert_eq!(scored.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
-    assert_eq!(scored.entropy, pass.stats().entropy);
+    let scored = scored();
+    let (tokens, positions, targets) = (scored.tokens(), &scored.positions, &scored.targets);
+    let pass = model.record(&tokens, positions, targets, Sampler::UNTEMPERED).unwrap();
+    let stats = model.score(&tokens, positions, targets, Sampler::UNTEMPERED).unwrap();
+    assert_eq!(stats.log_prob.to_vec1::<f32>().unwrap(), pass.stats().log_prob.to_vec1::<f32>().unwrap());
+    assert_eq!(stats.entropy, pass.stats().entropy);
     // Expected: the softmax of the logits.
-    let logits = packed_logits(&model, &ids, &lengths);
-    for (i, (&position, &target)) in positions.iter().zip(&targets).enumerate() {
+    let logits = packed_logits(&model, tokens.ids, tokens.lengths);
+    for (i, (&position, &target)) in positions.iter().zip(targets).enumerate() {
         let row = &logits[position as usize];
         let mass: f64 = row.iter().map(|&l| f64::from(l).exp()).sum();
         let log_p = |l: f32| f64::from(l) - mass.ln();
         let entropy: f64 = row.iter().map(|&l| -log_p(l) * log_p(l).exp()).sum();
         let log_prob = pass.stats().log_prob.to_vec1::<f32>().unwrap()[i];
         assert!((f64::from(log_prob) - log_p(row[target as usize])).abs() < 1e-5);
-        assert!((f64::from(scored.entropy[i]) - entropy).abs() < 1e-5);
+        assert!((f64::from(stats.entropy[i]) - entropy).abs() < 1e-5);
     }
 }
 

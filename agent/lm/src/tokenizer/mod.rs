@@ -1,29 +1,29 @@
 //! Byte-level BPE tokenizers: text to token ids and back.
 //!
-//! A [`BpeTokenizer`] is a Hugging Face `tokenizer.json`, trained here or loaded; a [`TextStream`] turns
-//! ids into text while they are still being sampled.
+//! A [`BpeTokenizer`] is a Hugging Face `tokenizer.json`, loaded or trained here. A [`TextStream`] decodes
+//! ids while they are sampled.
 //!
-//! Design of trained tokenizers: **a word is the same token everywhere**, because a tiny model learns to copy
-//! words by copying tokens. A byte-level token for a word carries the space before it (`" black"`),
-//! which `click[black]` does not have. So text is lower-cased, and a space is put before every letter or
-//! digit that begins the text, follows a special token, one of `[ ( $` or a line break, or follows one of
-//! `/ - & >` not itself preceded by a space. Decoding takes these spaces away again:
+//! **Trained tokenizers encode a word as the same token in every context**, because a tiny model learns to
+//! copy words by copying tokens. A byte-level token includes the space before its word (`" black"`), and the
+//! word in `click[black]` has no such space. The normalizer therefore lower-cases the text and inserts a
+//! space before every letter or digit at the start of the text, after a special token, after one of `[ ( $`
+//! or a line break, and after one of `/ - & >` that has no space before it. The decoder removes these spaces:
 //!
 //! ```text
-//! "click[black/red]"        ·click [ ·black / ·red ]            · is the space that a token carries
+//! "click[black/red]"        ·click [ ·black / ·red ]            · is the space included in a token
 //! "<think>Black, a t-shirt" <think> ·black , ·a ·t - ·shirt
 //! "$34 (black)"             $ ·3 4 ·( ·black )
 //! ```
 //!
-//! Digits are tokens of their own, and so is every mark of punctuation; both take the space before them.
+//! Each digit and each punctuation character is a token, which includes the space before it.
 //!
-//! What is lost: capitals, and a space where decoding drops one although it was written (`"( black"`,
-//! `"x- y"`, at the start of the text or of a line). Ids survive: `encode(decode(ids)) == ids` for ids
-//! that came from `encode`. Pieces may be encoded one by one and joined where a piece begins with a
-//! space, or where a space would be inserted anyway: begin each piece of a prompt with a space or a special token, and
-//! never split a word.
+//! **Not reversible**: upper case, and spaces in the input at the places where the decoder removes them (`"(
+//! black"`, `"x- y"`, the start of the text or of a line). For ids returned by `encode`, `encode(decode(ids))
+//! == ids`. The ids of two texts, concatenated, are the ids of the concatenated text if the second text
+//! begins with a space, with a special token, or where the normalizer inserts a space. A word must not be
+//! split.
 //!
-//! Not for vocabularies other than byte-level BPE: SentencePiece files are refused.
+//! Only byte-level BPE is supported; SentencePiece files are refused.
 
 mod qwen;
 mod spaces;
@@ -44,28 +44,29 @@ use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer};
 
 use crate::error::LmError;
-use crate::tokenizer::spaces::{give_spaces, take_spaces};
+use crate::tokenizer::spaces::{insert_spaces, remove_spaces};
 pub use crate::tokenizer::stream::TextStream;
 
-/// Pads, and separates documents.
+/// The padding token; Qwen2 also uses it between documents.
 pub const END_OF_TEXT: &str = "<|endoftext|>";
 
-/// The special tokens that every trained tokenizer has, in id order from 0: the Qwen family's own.
+/// The special tokens of every trained tokenizer, in id order from 0, with the names of the Qwen family.
 const SPECIAL_TOKENS: [&str; 5] = [END_OF_TEXT, "<|im_start|>", "<|im_end|>", "<think>", "</think>"];
 
-/// The 256 byte tokens that let any text be written.
+/// Number of byte tokens; with them any text can be encoded.
 const N_BYTES: usize = 256;
 
-/// A pair of tokens seen less often is not worth a token.
+/// Minimum count of a pair of tokens for a merge.
 const MIN_PAIR_COUNT: u64 = 2;
 
-/// One piece a match: a contraction, a word, a digit, a mark, each with the space before it; other space.
+/// Pre-tokenizer: a match is a contraction, a word, a digit or a punctuation character, each with the space
+/// before it, or other white space.
 const PIECES: &str = concat!(
     r"['’](?:s|t|re|ve|m|ll|d)(?![\p{L}\p{M}\p{N}])",
     r"| ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]|\s"
 );
 
-/// The same with runs of marks as one piece: JSON and HTML are full of them.
+/// As [`PIECES`], with runs of punctuation as one match, which are frequent in JSON and HTML.
 const QUOTED_PIECES: &str = concat!(
     r"['’](?:s|t|re|ve|m|ll|d)(?![\p{L}\p{M}\p{N}])",
     r"| ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s"
@@ -74,7 +75,7 @@ const QUOTED_PIECES: &str = concat!(
 const TOKENIZER_FILE: &str = "tokenizer.json";
 const CONFIG_FILE: &str = "tokenizer_config.json";
 
-/// ChatML: each message between the turn marks, nothing else.
+/// ChatML without tools.
 const CHAT_TEMPLATE: &str = "{% for message in messages %}\
     {{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}\
     {% endfor %}\
@@ -97,26 +98,26 @@ const CHAT_TEMPLATE: &str = "{% for message in messages %}\
 /// ```
 #[derive(Clone, Debug)]
 pub struct BpeTokenizer {
-    /// As in `tokenizer.json`.
+    /// The tokenizer of `tokenizer.json`.
     trusted: Tokenizer,
-    /// The same without added tokens, so that text cannot become a special token.
+    /// The same without added tokens: encoding never returns a special token.
     untrusted: Tokenizer,
     /// Ascending.
     special_ids: Vec<u32>,
-    /// One more than the highest id; a vocabulary may leave ids out.
+    /// One more than the highest id; a vocabulary may have gaps.
     n_ids: usize,
 }
 
 impl BpeTokenizer {
-    /// Learns a vocabulary of `vocab_size` tokens from `texts`: `SPECIAL_TOKENS` first, then `special` in
-    /// the given order, the 256 bytes, and merged pieces, the most frequent pair first, ties by the lower
-    /// ids. Small texts may give fewer tokens.
+    /// Trains a vocabulary of at most `vocab_size` tokens on `texts`. Ids in order: `SPECIAL_TOKENS`,
+    /// `special` in the given order, the 256 bytes, and merges by descending count of the pair, ties by the
+    /// lower ids.
     ///
-    /// Only the multiset of `texts` matters, not their order nor the number of threads. Text that looks
-    /// like a special token is learned from as plain text.
+    /// The result depends on the multiset of `texts` only, not on their order or the number of threads.
+    /// Special tokens spelled out in `texts` are treated as text.
     ///
-    /// Fails if `vocab_size` has no room for the special and byte tokens, or a special token does not look
-    /// like `<this>`.
+    /// Fails if `vocab_size` is less than the number of special and byte tokens, or if a special token is not
+    /// of the form `<this>`.
     pub fn train<'t>(
         texts: impl IntoIterator<Item = &'t str>,
         vocab_size: usize,
@@ -125,8 +126,9 @@ impl BpeTokenizer {
         Self::train_in(texts, vocab_size, special, false)
     }
 
-    /// The same for chats in quoted forms, JSON and HTML: a word behind a quote is the word behind a space too, and runs of
-    /// marks may be one token. What is lost besides is a space behind a quote that no backslash stands before.
+    /// As [`train`](Self::train) without further special tokens, for chats that contain JSON or HTML: a space
+    /// is also inserted after a quotation mark without a backslash, and runs of punctuation can be one token.
+    /// A space in the input after such a quotation mark is not restored by decoding either.
     ///
     /// ```
     /// use webshop_lm::BpeTokenizer;
@@ -167,9 +169,9 @@ impl BpeTokenizer {
             .build();
         let texts: Vec<&str> = texts.into_iter().collect();
         let mut tokenizer = untrained(is_quoted).map_err(failed)?;
-        // The crate counts words on all threads and in hash order, and still the result is unique: counts
-        // are sums, and the next merge is the greatest of (count, lowest ids). A string is never reached
-        // by two different pairs, which alone could leave two queue entries of equal rank.
+        // The crate counts words on all threads and in hash order. The result is still unique: counts are
+        // sums, and the next merge is the maximum by (count, lowest ids). Two queue entries of equal rank
+        // would need two different pairs that merge to the same string, which does not occur.
         tokenizer.train(&mut TrainerWrapper::BpeTrainer(trainer), texts.into_iter()).map_err(failed)?;
         Self::new(tokenizer)
     }
@@ -179,7 +181,7 @@ impl BpeTokenizer {
         Self::new(json.parse().map_err(failed)?)
     }
 
-    /// The text of `tokenizer.json`, the same for the same tokenizer.
+    /// The text of `tokenizer.json`; equal tokenizers give equal texts.
     pub fn to_json(&self) -> String {
         self.trusted.to_string(true).expect("a tokenizer without custom parts can be written as JSON")
     }
@@ -211,28 +213,29 @@ impl BpeTokenizer {
         Ok(())
     }
 
-    /// Ids of trusted text: special tokens spelled out in it become their ids. Nothing is added at either end.
+    /// The ids of trusted text: special tokens spelled out in `text` become their ids. No ids are added at
+    /// the start or the end.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, LmError> {
         encode(&self.trusted, text)
     }
 
-    /// Ids of untrusted text: never a special token, even if the text spells one.
+    /// The ids of untrusted text: special tokens spelled out in `text` are encoded as text.
     pub fn encode_text(&self, text: &str) -> Result<Vec<u32>, LmError> {
         encode(&self.untrusted, text)
     }
 
-    /// The text of `ids`, special tokens spelled out.
+    /// The text of `ids`, with special tokens spelled out.
     ///
-    /// Any ids have a text: an unfinished character becomes U+FFFD, an id outside the vocabulary nothing.
-    /// Text of parts need not join to the text of the whole; see [`TextStream`].
+    /// An incomplete character becomes U+FFFD; an id outside the vocabulary is skipped. The texts of two
+    /// parts, concatenated, can differ from the text of the whole; see [`TextStream`].
     pub fn decode(&self, ids: &[u32]) -> String {
         self.trusted.decode(ids, false).expect("joining bytes and dropping spaces cannot fail")
     }
 
-    /// The number of bytes of the decoded text that belong to each token. A character of several tokens belongs to the last
-    /// one.
+    /// The number of bytes of the decoded text that belong to each of `ids`; the sum is the length of the
+    /// decoded text. A character made of several tokens belongs to the last of them.
     pub fn bytes_of_each(&self, ids: &[u32]) -> Vec<usize> {
-        let certain = |at: usize| {
+        let finished = |at: usize| {
             let text = self.decode(&ids[..at]);
             if at == ids.len() {
                 text.len()
@@ -240,7 +243,7 @@ impl BpeTokenizer {
                 text.trim_end_matches(char::REPLACEMENT_CHARACTER).len()
             }
         };
-        let ends: Vec<usize> = (0..=ids.len()).map(certain).collect();
+        let ends: Vec<usize> = (0..=ids.len()).map(finished).collect();
         ends.windows(2).map(|ends| ends[1].saturating_sub(ends[0])).collect()
     }
 
@@ -293,7 +296,7 @@ impl BpeTokenizer {
 fn special_tokens(special: &[&str]) -> Result<Vec<AddedToken>, LmError> {
     let all = SPECIAL_TOKENS.iter().chain(special);
     all.map(|token| {
-        // Marks and letters are pieces of their own, so no merge of learned text can spell such a token.
+        // Punctuation and letters never share a pre-token, so no merge can spell such a token.
         let looks_special = token.len() >= 3 && token.starts_with('<') && token.ends_with('>');
         if !looks_special || token.contains(char::is_whitespace) {
             return Err(LmError::Tokenizer(format!("special token `{token}` must look like `<this>`")));
@@ -308,16 +311,16 @@ fn untrained(is_quoted: bool) -> tokenizers::Result<Tokenizer> {
     let split = Split::new(SplitPattern::Regex(pieces.into()), SplitDelimiterBehavior::Isolated, false)?;
     let bytes = ByteLevel::new(false, false, false);
     let pre_tokenizer: Vec<PreTokenizerWrapper> = vec![split.into(), bytes.into()];
-    let decoder: Vec<DecoderWrapper> = vec![bytes.into(), take_spaces(is_quoted)?.into()];
+    let decoder: Vec<DecoderWrapper> = vec![bytes.into(), remove_spaces(is_quoted)?.into()];
     let mut tokenizer = Tokenizer::new(ModelWrapper::BPE(BPE::default()));
-    tokenizer.with_normalizer(Some(NormalizerSequence::new(give_spaces(is_quoted)?)))?;
+    tokenizer.with_normalizer(Some(NormalizerSequence::new(insert_spaces(is_quoted)?)))?;
     tokenizer.with_pre_tokenizer(Some(PreTokenizerSequence::new(pre_tokenizer)));
     tokenizer.with_decoder(Some(DecoderSequence::new(decoder)));
     Ok(tokenizer)
 }
 
-/// Decoding must be joining bytes, perhaps with something replaced: other decoders look at one token at a
-/// time, may fail, and spell a space otherwise.
+/// Fails unless the model is BPE and the decoder only joins bytes and replaces text. Other decoders work
+/// token by token, can fail, and represent spaces differently.
 fn check_byte_level(tokenizer: &Tokenizer) -> Result<(), LmError> {
     let is_known = |decoder: &DecoderWrapper| {
         matches!(decoder, DecoderWrapper::ByteLevel(_) | DecoderWrapper::Replace(_))

@@ -1,8 +1,8 @@
-//! Training a tokenizer of Qwen2's layout, for models of published shapes with random weights.
+//! Training of a tokenizer in Qwen2's layout, for models of published shapes with random weights.
 //!
-//! Text is composed (NFC) and cut as Qwen2 cuts it, digits one by one, spaces before words; nothing is lost.
-//! Special tokens come behind the learned ones. Unlike [`BpeTokenizer::train`]'s, a word at the start of a text is
-//! another token than one behind a space.
+//! Normalization (NFC) and pre-tokenization are Qwen2's: single digits, words with the space before them.
+//! Decoding restores the NFC text. Special tokens have the highest ids. Unlike with [`BpeTokenizer::train`],
+//! a word at the start of a text and the same word after a space are different tokens.
 
 use std::path::Path;
 
@@ -20,24 +20,25 @@ use crate::error::LmError;
 use crate::qwen2::Qwen2Config;
 use crate::tokenizer::{BpeTokenizer, CONFIG_FILE, END_OF_TEXT, MIN_PAIR_COUNT, TOKENIZER_FILE, failed};
 
-/// One piece a match: a contraction, letters with one mark or space before them, a digit, marks, white space.
+/// Qwen2's pre-tokenizer: a match is a contraction, letters with at most one punctuation character or space
+/// before them, a digit, punctuation, or white space.
 const PIECES: &str = concat!(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 );
 
-/// Begins a message.
+/// The token at the start of a message.
 const START: &str = "<|im_start|>";
 
-/// Ends a message.
+/// The token at the end of a message.
 const END: &str = "<|im_end|>";
 
-/// ChatML, with functions as JSON between tags.
+/// ChatML with tools as JSON between tags.
 const CHAT_TEMPLATE: &str = include_str!("qwen.jinja");
 
 impl BpeTokenizer {
-    /// Learns at most `n_learned` tokens, the 256 bytes among them, from `texts`, and puts `<|endoftext|>`,
-    /// `<|im_start|>` and `<|im_end|>` behind them. Only the multiset of `texts` matters.
+    /// Trains at most `n_learned` tokens on `texts`, including the 256 bytes, and adds `<|endoftext|>`,
+    /// `<|im_start|>` and `<|im_end|>` with the next ids. The result depends on the multiset of `texts` only.
     pub fn train_like_qwen<'t>(
         texts: impl IntoIterator<Item = &'t str>,
         n_learned: usize,
@@ -56,9 +57,9 @@ impl BpeTokenizer {
         Self::new(tokenizer)
     }
 
-    /// Writes what belongs to such a tokenizer into a model folder: `tokenizer.json`, `tokenizer_config.json` with
-    /// a ChatML template, and the ids that end a turn into `generation_config.json`. Returns `config` with these
-    /// ids.
+    /// Writes `tokenizer.json`, `tokenizer_config.json` with a ChatML template, and `generation_config.json`
+    /// with the stop tokens into an existing model folder. Returns `config` with `bos_token_id` and
+    /// `eos_token_id`. Fails if the tokenizer lacks `<|im_end|>` or `<|endoftext|>`.
     pub fn save_like_qwen(&self, folder: &Path, config: &Qwen2Config) -> Result<Qwen2Config, LmError> {
         let described = json!({
             "tokenizer_class": "Qwen2Tokenizer",
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_and_marks_come_last() {
+    fn decoding_restores_the_text_and_special_tokens_have_the_highest_ids() {
         let tokenizer = tokenizer();
         for text in ["Black LAMP,  x\n\n 12", "crème 您好 👍", "<|im_start|>user\nhi<|im_end|>"] {
             assert_eq!(tokenizer.decode(&tokenizer.encode(text).unwrap()), text);
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_it_agrees_with_itself() {
+    fn the_files_of_a_saved_tokenizer_are_consistent() {
         let (tokenizer, folder) = (tokenizer(), tempfile::tempdir().unwrap());
         let shape = Qwen2Config::small(tokenizer.vocab_size());
         let config = tokenizer.save_like_qwen(folder.path(), &shape).unwrap();

@@ -1,11 +1,12 @@
-//! Decoding a stream of ids while they are sampled.
+//! Decoding of ids one by one, while they are sampled.
 
 use crate::tokenizer::BpeTokenizer;
 
-/// Text of tokens that arrive one by one.
+/// Decodes tokens that arrive one by one.
 ///
-/// A piece is returned once no later token can change it: whole characters only, and white space not
-/// before what follows it. The pieces and the last one of [`TextStream::finish`] join to the decoded whole.
+/// Text is returned as soon as no later token can change it: only complete characters, and white space
+/// together with the text after it. All returned texts, with the last one of [`TextStream::finish`],
+/// concatenate to the decoded text of all ids.
 #[derive(Clone, Debug)]
 pub struct TextStream<'t> {
     tokenizer: &'t BpeTokenizer,
@@ -15,28 +16,28 @@ pub struct TextStream<'t> {
 }
 
 impl<'t> TextStream<'t> {
-    /// A stream at its beginning.
+    /// A stream without tokens.
     pub fn new(tokenizer: &'t BpeTokenizer) -> Self {
         Self { tokenizer, ids: Vec::new(), n_returned: 0 }
     }
 
-    /// Takes the next token and returns the text that has become certain, often one word behind.
+    /// Appends a token and returns the text that is now final, often that of the previous word.
     pub fn push(&mut self, id: u32) -> String {
         self.ids.push(id);
         let text = self.tokenizer.decode(&self.ids);
-        // A cut character decodes to at most three replacement marks until its last byte is there.
-        let certain = text.trim_end_matches(char::REPLACEMENT_CHARACTER).trim_end();
-        self.advance(certain)
+        // An incomplete character decodes to at most three replacement characters.
+        let finished = text.trim_end_matches(char::REPLACEMENT_CHARACTER).trim_end();
+        self.advance(finished)
     }
 
-    /// The text that was held back.
+    /// Returns the rest of the text.
     pub fn finish(mut self) -> String {
         let text = self.tokenizer.decode(&self.ids);
         self.advance(&text)
     }
 
-    fn advance(&mut self, certain: &str) -> String {
-        let piece = certain.get(self.n_returned..).unwrap_or_default().to_string();
+    fn advance(&mut self, finished: &str) -> String {
+        let piece = finished.get(self.n_returned..).unwrap_or_default().to_string();
         self.n_returned += piece.len();
         piece
     }

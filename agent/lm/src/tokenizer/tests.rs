@@ -1,4 +1,4 @@
-//! Training, words and their tokens, round trips, and rejected input.
+//! Training, tokens of words, decoding of encoded text, and rejected input.
 
 use rand_chacha::rand_core::RngCore;
 use webshop_products::Seed;
@@ -38,13 +38,13 @@ fn training_ignores_order_and_threads() {
 
 #[test]
 fn merges_are_the_same_in_every_process() {
-    // Computed by hand, with a space before every word: (a a) 3·2 = 6 of "aaaa"; then three pairs of " abc"
-    // occur 3 times, and (a b) has the lowest ids, since the letter Ġ for a space has an id after all of
-    // ASCII; then (Ġ ab) before (ab c), since ab is new; then (Ġab c); then (Ġ aa) before (aa aa), 2 each;
-    // (Ġaa aa).
+    // Computed by hand, with a space before every word: (a a) occurs 3·2 = 6 times in "aaaa". Then three
+    // pairs of " abc" occur 3 times, and (a b) has the lowest ids because Ġ, the space, has an id above those
+    // of ASCII. Then (Ġ ab) before (ab c), because ab is new; then (Ġab c); then (Ġ aa) before (aa aa), 2
+    // each; then (Ġaa aa).
     let tokenizer = BpeTokenizer::train(["abc abc abc aaaa aaaa"], 5 + 256 + 6, &[]).unwrap();
-    let learned: Vec<String> = (261..267).map(|id| tokenizer.token(id).unwrap()).collect();
-    assert_eq!(learned, ["aa", "ab", "Ġab", "Ġabc", "Ġaa", "Ġaaaa"]);
+    let merged: Vec<String> = (261..267).map(|id| tokenizer.token(id).unwrap()).collect();
+    assert_eq!(merged, ["aa", "ab", "Ġab", "Ġabc", "Ġaa", "Ġaaaa"]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_number_is_its_digits() {
 }
 
 #[test]
-fn text_survives_but_for_capitals() {
+fn decoding_restores_the_text_in_lower_case() {
     let tokenizer = small_tokenizer();
     for text in [
         "click[black/red]",
@@ -122,7 +122,7 @@ fn text_survives_but_for_capitals() {
 }
 
 #[test]
-fn ids_survive_where_a_written_space_does_not() {
+fn a_removed_space_does_not_change_ids() {
     let tokenizer = small_tokenizer();
     for (text, expected) in [(" black", "black"), ("( black", "(black"), ("a- b", "a-b"), ("\n b", "\nb")] {
         let ids = tokenizer.encode(text).unwrap();
@@ -132,7 +132,7 @@ fn ids_survive_where_a_written_space_does_not() {
 }
 
 #[test]
-fn ids_survive_decoding_whatever_the_text() {
+fn decoded_text_encodes_to_the_same_ids() {
     let tokenizer = small_tokenizer();
     let parts = "a|B|3| |  |\n|\t|[|]|(|)|$|/|-|&|>|<|,|'s|’|é|e\u{301}|\u{301}|J\u{30c}|\u{212a}|İ|漢|👟|<think>|black";
     let parts: Vec<&str> = parts.split('|').collect();
@@ -146,7 +146,7 @@ fn ids_survive_decoding_whatever_the_text() {
 }
 
 #[test]
-fn pieces_may_be_encoded_one_by_one() {
+fn parts_of_a_text_can_be_encoded_separately() {
     let tokenizer = small_tokenizer();
     for pieces in [
         vec!["click[", "black", "]<|im_end|>"],
@@ -168,20 +168,20 @@ fn encode_text_never_yields_a_special_token() {
     let ids = tokenizer.encode_text(text).unwrap();
     assert!(ids.iter().all(|id| !tokenizer.is_special(*id)));
     assert_eq!(tokenizer.decode(&ids), text);
-    let harmless = "click[black], it's $3";
-    assert_eq!(tokenizer.encode_text(harmless).unwrap(), tokenizer.encode(harmless).unwrap());
+    let without_tokens = "click[black], it's $3";
+    assert_eq!(tokenizer.encode_text(without_tokens).unwrap(), tokenizer.encode(without_tokens).unwrap());
 }
 
 #[test]
-fn text_like_a_special_token_is_not_learned_as_one() {
-    let loud = ["<think><think><think> <|im_end|><|im_end|><|im_end|>"; 9];
-    let tokenizer = BpeTokenizer::train(loud, 400, &[]).unwrap();
+fn a_special_token_spelled_in_the_training_text_is_not_merged() {
+    let texts = ["<think><think><think> <|im_end|><|im_end|><|im_end|>"; 9];
+    let tokenizer = BpeTokenizer::train(texts, 400, &[]).unwrap();
     let ids = tokenizer.encode_text("<think><|im_end|>").unwrap();
     assert!(ids.iter().all(|id| !tokenizer.is_special(*id)));
 }
 
 #[test]
-fn a_folder_brings_the_tokenizer_back() {
+fn a_saved_tokenizer_is_loaded_unchanged() {
     let tokenizer = small_tokenizer();
     let dir = tempfile::tempdir().unwrap();
     tokenizer.save(dir.path()).unwrap();
@@ -213,7 +213,7 @@ fn invalid_tokenizers_are_refused() {
 }
 
 #[test]
-fn streamed_pieces_join_to_the_whole() {
+fn streamed_texts_concatenate_to_the_decoded_text() {
     let tokenizer = small_tokenizer();
     for text in ["<think> red no </think> click[3x-large/black]<|im_end|>", "é 👟 漢字 a\n b", "( x", ""]
     {
@@ -230,7 +230,7 @@ fn streamed_pieces_join_to_the_whole() {
 }
 
 #[test]
-fn any_ids_have_a_text() {
+fn incomplete_characters_and_unknown_ids_are_decoded() {
     let tokenizer = small_tokenizer();
     let euro = tokenizer.encode("€").unwrap();
     assert_eq!(euro.len(), 3);

@@ -1,7 +1,7 @@
 //! Attention of one head: its working memory, and the steps over a block of queries.
 
 use crate::cpu::attention::{BLOCK, Heads};
-use crate::cpu::math::{dot, exp, ln, max, sum_of};
+use crate::cpu::math::{dot, exp, ln, softmax_numerators};
 use crate::cpu::matmul::{Packed, Store, View, matmul_packed};
 use crate::cpu::rope::Rope;
 use crate::cpu::threads::Threads;
@@ -9,27 +9,28 @@ use crate::multiversion;
 
 /// Working memory for one head, reused for the next.
 #[derive(Default)]
-pub struct Work {
+pub(super) struct Work {
     /// Rows of `q ‖ k ‖ v` of a prefix and of the sequence that continues it, concatenated.
-    pub joined: Vec<f32>,
+    pub(super) joined: Vec<f32>,
     /// Rotated keys `[L, D]`; `keys` is packed for q·kᵀ, `key_rows` for dS·k.
     rotated: Vec<f32>,
     keys: Packed,
-    pub key_rows: Packed,
+    pub(super) key_rows: Packed,
     /// Values packed for P·v, or transposed for dO·vᵀ.
-    pub values: Packed,
+    pub(super) values: Packed,
     /// Rotated queries divided by √D. `[L, D]`
-    pub queries: Vec<f32>,
+    pub(super) queries: Vec<f32>,
     /// A block's scores, then probabilities. `[BLOCK, columns up to the diagonal]`
-    pub scores: Vec<f32>,
-    pub d_scores: Vec<f32>,
+    pub(super) scores: Vec<f32>,
+    pub(super) d_scores: Vec<f32>,
     deltas: Vec<f32>,
-    pub d_queries: Vec<f32>,
-    pub d_keys: Vec<f32>,
+    pub(super) d_queries: Vec<f32>,
+    pub(super) d_keys: Vec<f32>,
 }
 
 impl Work {
-    pub fn load_keys(&mut self, qkv: &[f32], len: usize, heads: Heads, rope: &Rope, kv_head: usize) {
+    /// Rotates and packs the keys of a head, from rows of `q ‖ k ‖ v`.
+    pub(super) fn load_keys(&mut self, qkv: &[f32], len: usize, heads: Heads, rope: &Rope, kv_head: usize) {
         let dim = heads.head_dim;
         self.rotated.resize(len * dim, 0.0);
         let keys = &qkv[heads.key_offset(kv_head)..];
@@ -39,7 +40,8 @@ impl Work {
         self.key_rows.pack(keys);
     }
 
-    pub fn load_queries(&mut self, qkv: &[f32], len: usize, heads: Heads, rope: &Rope, head: usize) {
+    /// Rotates the queries of a head and divides them by √D, from rows of `q ‖ k ‖ v`.
+    pub(super) fn load_queries(&mut self, qkv: &[f32], len: usize, heads: Heads, rope: &Rope, head: usize) {
         let dim = heads.head_dim;
         self.queries.resize(len * dim, 0.0);
         self.d_queries.resize(len * dim, 0.0);
@@ -49,7 +51,7 @@ impl Work {
     }
 
     /// Computes the scores of the queries `first .. last` against the keys before `last`.
-    pub fn scores_of(&mut self, first: usize, last: usize, dim: usize) {
+    pub(super) fn scores_of(&mut self, first: usize, last: usize, dim: usize) {
         self.scores.resize((last - first) * last, 0.0);
         let queries = View::new(&self.queries[first * dim..], last - first, dim, dim);
         matmul_packed(&mut self.scores, last, queries, &self.keys, last, Store::Set, Threads::One);
@@ -58,7 +60,7 @@ impl Work {
     /// Computes P and dS of `rows` queries, the first at position `first`, into `scores` and `d_scores`.
     /// `out` and `d_out` start at the first value of the block and come with their stride; so does
     /// `log_sums`.
-    pub fn probabilities_of(
+    pub(super) fn probabilities_of(
         &mut self,
         first: usize,
         rows: usize,
@@ -89,7 +91,7 @@ multiversion! {
 
 multiversion! {
     /// Inverts [`rotate_head`] for a gradient `[L, D]`, into rows that start every `stride` values.
-    pub fn rotate_back_head(rope: &Rope, x: &[f32], scale: f32, out: &mut [f32], stride: usize, dim: usize) {
+    pub(super) fn rotate_back_head(rope: &Rope, x: &[f32], scale: f32, out: &mut [f32], stride: usize, dim: usize) {
         for (position, (x, out)) in x.chunks_exact(dim).zip(out.chunks_mut(stride)).enumerate() {
             rope.rotate_back(x, position, scale, &mut out[..dim]);
         }
@@ -100,15 +102,11 @@ multiversion! {
     /// Replaces rows of scores by probabilities. Row i attends to the first `first + i + 1` of `cols`
     /// columns; the other columns become 0. The logarithm of the sum of row i is written to
     /// `log_sums[i * stride]`.
-    pub fn softmax_block(scores: &mut [f32], cols: usize, first: usize, log_sums: &mut [f32], stride: usize) {
+    pub(super) fn softmax_block(scores: &mut [f32], cols: usize, first: usize, log_sums: &mut [f32], stride: usize) {
         for (i, row) in scores.chunks_exact_mut(cols).enumerate() {
             let (seen, masked) = row.split_at_mut(first + i + 1);
             masked.fill(0.0);
-            let highest = max(seen);
-            for score in seen.iter_mut() {
-                *score = exp(*score - highest);
-            }
-            let total = sum_of(seen, |p| p);
+            let (highest, total) = softmax_numerators(seen);
             let inverse = 1.0 / total;
             for p in seen.iter_mut() {
                 *p *= inverse;
@@ -145,6 +143,7 @@ multiversion! {
 }
 
 multiversion! {
+    /// Σ aᵢ bᵢ.
     fn row_dot(a: &[f32], b: &[f32]) -> f32 {
         dot(a, b)
     }

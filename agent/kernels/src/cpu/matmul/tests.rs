@@ -64,7 +64,7 @@ fn an_empty_sum_is_zero() {
 }
 
 #[test]
-fn a_row_does_not_depend_on_the_rows_beside_it() {
+fn a_row_does_not_depend_on_other_rows() {
     let (a, b) = (wave(1, 40 * 300), wave(2, 300 * 50));
     let b = View::new(&b, 300, 50, 50);
     let mut all = vec![0.0; 40 * 50];
@@ -81,7 +81,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 }
 
 #[test]
-fn halves_are_the_same_numbers() {
+fn products_with_bfloat16_storage_have_the_same_bits() {
     let (k, n) = (300, 70);
     let cut = |value: f32| f32::from_bits(value.to_bits() & 0xffff_0000);
     let mut b: Vec<f32> = wave(2, k * n).into_iter().map(cut).collect();
@@ -105,7 +105,7 @@ fn halves_are_the_same_numbers() {
 }
 
 #[test]
-fn columns_come_back_from_a_packed_matrix() {
+fn push_column_restores_a_packed_column() {
     let (k, n) = (300, 70);
     let b: Vec<f32> = (0..k * n).map(|i| (i % 251) as f32).collect();
     let view = View::new(&b, k, n, n);
@@ -120,7 +120,7 @@ fn columns_come_back_from_a_packed_matrix() {
 }
 
 #[test]
-fn threads_and_slabs_do_not_show() {
+fn threads_and_slabs_do_not_change_products() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     // The first has fewer panels than there are threads, the third has more parts, and the last is cut into
     // slabs by rows and by columns.

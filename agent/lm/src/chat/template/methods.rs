@@ -1,7 +1,8 @@
 //! Methods of Python's strings that minijinja-contrib lacks or implements differently.
 //!
-//! Python's white space includes four separators that Unicode's does not; `title` capitalizes after every character that
-//! is not a letter; `splitlines` knows eleven line endings. All other methods are minijinja-contrib's.
+//! Python's white space includes four separators that Unicode's does not; `title` capitalizes after every
+//! character that is not a letter; `splitlines` knows eleven line endings. All other methods are
+//! minijinja-contrib's.
 
 use minijinja::value::{Kwargs, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
@@ -76,8 +77,8 @@ fn split(text: &str, sep: Option<&str>, n_cuts: usize, from_right: bool) -> Resu
     Ok(parts.into_iter().map(Value::from).collect())
 }
 
-/// Words separated by white space. After `n_cuts` cuts the rest keeps its white space at the far end. From the right, the
-/// last word comes first.
+/// Words separated by white space. After `n_cuts` cuts the rest keeps its white space at the far end. From
+/// the right, the last word comes first.
 fn split_at_space(text: &str, n_cuts: usize, from_right: bool) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;

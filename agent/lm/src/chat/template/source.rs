@@ -11,7 +11,7 @@ use crate::error::LmError;
 
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const TEMPLATE: &str = "chat_template.jinja";
-const FURTHER: &str = "additional_chat_templates";
+const ADDITIONAL: &str = "additional_chat_templates";
 
 /// Names and sources of the templates, and the special tokens.
 type Sources = (Vec<(String, String)>, Map<String, Value>);
@@ -45,11 +45,11 @@ fn files(folder: &Path) -> Result<Vec<(String, String)>, LmError> {
     if path.exists() {
         sources.push((DEFAULT.to_owned(), text(&path)?));
     }
-    let further = folder.join(FURTHER);
-    if further.is_dir() {
-        let failed = |error: std::io::Error| unreadable(&further, error);
+    let additional = folder.join(ADDITIONAL);
+    if additional.is_dir() {
+        let failed = |error: std::io::Error| unreadable(&additional, error);
         let mut paths = Vec::new();
-        for entry in fs::read_dir(&further).map_err(failed)? {
+        for entry in fs::read_dir(&additional).map_err(failed)? {
             paths.push(entry.map_err(failed)?.path());
         }
         paths.sort();
@@ -78,7 +78,7 @@ fn listed(templates: &Value) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// The tokens of all fields `…_token`, and the named extra tokens.
+/// The texts of all fields `…_token` and of `extra_special_tokens`, by field name.
 fn special_tokens(config: &Map<String, Value>) -> Map<String, Value> {
     let mut tokens = Map::new();
     let named = config.get("extra_special_tokens").and_then(Value::as_object);
@@ -92,8 +92,8 @@ fn special_tokens(config: &Map<String, Value>) -> Map<String, Value> {
     tokens
 }
 
-/// Replaces every `{% generation %}` block, which marks the model's tokens and prints nothing, by a `with` block, which
-/// minijinja supports and which opens a scope too.
+/// Replaces `{% generation %}` blocks by `{% with %}` blocks. The former mark the model's tokens for training
+/// and print nothing; minijinja supports only the latter. Both open a scope.
 ///
 /// Line endings become `\n`, as in Jinja2.
 pub(super) fn without_generation_blocks(source: &str) -> String {

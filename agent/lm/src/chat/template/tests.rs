@@ -23,7 +23,7 @@ fn check(source: &str, value: Value, expected: &str) {
 
 // Expected texts are from Python 3.11: `str(value)`, `json.dumps(value, ensure_ascii=False)`.
 #[test]
-fn values_are_printed_as_python_prints_them() {
+fn values_are_printed_as_in_python() {
     for (value, printed) in [
         (json!(null), "None"),
         (json!(true), "True"),
@@ -45,7 +45,7 @@ fn values_are_printed_as_python_prints_them() {
 }
 
 #[test]
-fn json_is_laid_out_as_python_lays_it_out() {
+fn json_is_formatted_as_in_python() {
     let value = json!({"b": [1, 2.0, {}], "a": "<é> \"\u{7}\""});
     check("{{ value | tojson }}", value.clone(), "{\"b\": [1, 2.0, {}], \"a\": \"<é> \\\"\\u0007\\\"\"}");
     check(
@@ -63,7 +63,7 @@ fn json_is_laid_out_as_python_lays_it_out() {
 }
 
 #[test]
-fn methods_are_those_of_python() {
+fn string_methods_equal_python() {
     let value = json!("  it's a b-c \x1c");
     check("{{ value.strip() }}|{{ value | trim }}", value.clone(), "it's a b-c|it's a b-c");
     check("{{ value.title() }}", value.clone(), "  It'S A B-C \x1c");
@@ -83,7 +83,7 @@ fn methods_are_those_of_python() {
 }
 
 #[test]
-fn blocks_leave_no_space_and_generation_blocks_no_trace() {
+fn blocks_are_trimmed_and_generation_blocks_removed() {
     let source = "{% for m in messages %}\r\n  {%- generation -%}\n  {{ '{% generation %}' }}{% set x = 1 %}\n  \
                   {% endgeneration %}\n{{ x }}{# {% generation %} #}{% break %}\n{% endfor %}";
     check(source, json!(null), "{% generation %}");
@@ -91,7 +91,7 @@ fn blocks_leave_no_space_and_generation_blocks_no_trace() {
 }
 
 #[test]
-fn dates_are_given_and_never_read() {
+fn dates_are_inputs() {
     let now = chrono::NaiveDate::from_ymd_opt(2024, 7, 6).unwrap().and_hms_opt(9, 5, 0);
     let input = || TemplateInput { now, ..TemplateInput::default() };
     let text = render("{{ strftime_now('%d %b %Y, %A %-d, %H:%M') }}", input());
@@ -102,7 +102,7 @@ fn dates_are_given_and_never_read() {
 }
 
 #[test]
-fn a_template_may_refuse() {
+fn template_errors_are_returned() {
     let refused = render("\n{{ raise_exception('no ' ~ 1) }}", TemplateInput::default()).unwrap_err();
     assert!(refused.contains("the template raised an exception: no 1 in line 2"), "{refused}");
     assert!(render("{% if %}", TemplateInput::default()).unwrap_err().contains("line 1"));
@@ -122,10 +122,10 @@ fn null_fields_are_absent_and_reasoning_has_three_names() {
 }
 
 #[test]
-fn templates_are_found_where_folders_keep_them() {
+fn templates_are_found_in_every_file_of_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-    let says = |with_tools: bool| {
+    let rendered = |with_tools: bool| {
         let input = TemplateInput {
             messages: vec![json!({"role": "user"})],
             tools: with_tools.then(Vec::new),
@@ -135,7 +135,7 @@ fn templates_are_found_where_folders_keep_them() {
             .and_then(|template| template.render(&input))
             .map_err(|error| error.to_string())
     };
-    assert!(says(false).unwrap_err().contains("no chat template"));
+    assert!(rendered(false).unwrap_err().contains("no chat template"));
     let tokens = json!({"eos_token": {"content": "<e>"}, "add_bos_token": true, "extra_special_tokens": {"img": "<i>"}});
     let with = |templates: Value| {
         let mut config = tokens.clone();
@@ -143,21 +143,21 @@ fn templates_are_found_where_folders_keep_them() {
         config.to_string()
     };
     write("tokenizer_config.json", &with(json!("{{ eos_token }}{{ img }}{{ add_bos_token }}")));
-    assert_eq!(says(true).as_deref(), Ok("<e><i>"));
+    assert_eq!(rendered(true).as_deref(), Ok("<e><i>"));
     write(
         "tokenizer_config.json",
         &with(json!([
             {"name": "default", "template": "plain"}, {"name": "tool_use", "template": "tools"}
         ])),
     );
-    assert_eq!((says(false).as_deref(), says(true).as_deref()), (Ok("plain"), Ok("tools")));
+    assert_eq!((rendered(false).as_deref(), rendered(true).as_deref()), (Ok("plain"), Ok("tools")));
     write("tokenizer_config.json", &with(json!([{"name": "rag", "template": "x"}])));
-    assert!(says(false).unwrap_err().contains("[\"rag\"]"));
+    assert!(rendered(false).unwrap_err().contains("[\"rag\"]"));
     write("tokenizer_config.json", &with(json!([{"name": "rag"}])));
-    assert!(says(false).unwrap_err().contains("neither a string nor a list"));
+    assert!(rendered(false).unwrap_err().contains("neither a string nor a list"));
     write("chat_template.jinja", "file {{ eos_token }}");
-    assert_eq!(says(true).as_deref(), Ok("file <e>"));
+    assert_eq!(rendered(true).as_deref(), Ok("file <e>"));
     std::fs::create_dir(folder.path().join("additional_chat_templates")).unwrap();
     write("additional_chat_templates/tool_use.jinja", "another");
-    assert_eq!((says(false).as_deref(), says(true).as_deref()), (Ok("file <e>"), Ok("another")));
+    assert_eq!((rendered(false).as_deref(), rendered(true).as_deref()), (Ok("file <e>"), Ok("another")));
 }

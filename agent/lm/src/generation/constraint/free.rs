@@ -1,7 +1,7 @@
-//! Free text within a constrained turn: a thought, or the argument of an action.
+//! Free text in a constrained turn: a thought, or the argument of an action.
 //!
-//! A [`Thought`] and a [`FreeText`] consist of an opening, free tokens and a closing, with a set of tokens forbidden
-//! inside. The limits are in the turn's [`Budget`](crate::Budget).
+//! A [`Thought`] and a [`FreeText`] consist of an opening delimiter, free tokens and a closing delimiter. A
+//! set of tokens is forbidden inside. The maximum lengths are in the turn's [`Budget`](crate::Budget).
 
 use crate::error::LmError;
 use crate::generation::constraint::Allowed;
@@ -25,9 +25,10 @@ pub struct Thought {
 }
 
 impl Thought {
-    /// Any number of tokens between `opening` and `closing`, whose special tokens are spelled out. Inside, all tokens are
-    /// allowed except special tokens other than `marks`, and, if `forbidden` is not empty, tokens with these characters or
-    /// with control characters. The first token of `closing` ends the free text.
+    /// A thought of any number of tokens between `opening` and `closing`, in which special tokens are spelled
+    /// out. Forbidden inside are special tokens other than `marks` and, if `forbidden` is not empty, tokens
+    /// that contain one of these characters or a control character. The first token of `closing` ends the
+    /// free text. Fails if a delimiter is empty.
     pub fn new(
         tokenizer: &BpeTokenizer,
         (opening, closing): (&str, &str),
@@ -38,7 +39,7 @@ impl Thought {
         let forbidden = if forbidden.is_empty() {
             tokenizer.special_ids().to_vec()
         } else {
-            breaking_out(tokenizer, forbidden)
+            special_or_with(tokenizer, forbidden)
         };
         let forbidden = forbidden.into_iter().filter(|id| !marks.contains(id)).collect();
         let inside = FreeRun::new(tokenizer.encode(closing)?, 0, forbidden)?;
@@ -59,15 +60,16 @@ pub struct FreeText {
 }
 
 impl FreeText {
-    /// At least one token between `opening` and `closing`, whose special tokens are spelled out. Inside, all tokens are
-    /// allowed except special tokens and tokens with a control character or one of the characters `forbidden`. The first
-    /// token of `closing` ends the free text.
+    /// A text of at least one token between `opening` and `closing`, in which special tokens are spelled out.
+    /// Forbidden inside are special tokens and tokens that contain a control character or one of the
+    /// characters `forbidden`. The first token of `closing` ends the free text. Fails if a delimiter is
+    /// empty.
     pub fn new(
         tokenizer: &BpeTokenizer,
         (opening, closing): (&str, &str),
         forbidden: &[char],
     ) -> Result<Self, LmError> {
-        let inside = FreeRun::new(tokenizer.encode(closing)?, 1, breaking_out(tokenizer, forbidden))?;
+        let inside = FreeRun::new(tokenizer.encode(closing)?, 1, special_or_with(tokenizer, forbidden))?;
         Ok(Self { opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
 
@@ -83,22 +85,23 @@ fn is_control(spelled: char) -> bool {
 }
 
 /// Special tokens, and tokens that contain a control character or one of the characters `forbidden`.
-fn breaking_out(tokenizer: &BpeTokenizer, forbidden: &[char]) -> Vec<u32> {
-    let breaks_out = |id: &u32| {
+fn special_or_with(tokenizer: &BpeTokenizer, forbidden: &[char]) -> Vec<u32> {
+    let is_forbidden = |id: &u32| {
         let token = tokenizer.token(*id).unwrap_or_default();
         tokenizer.is_special(*id) || token.contains(is_control) || token.contains(forbidden)
     };
-    (0..tokenizer.vocab_size() as u32).filter(breaks_out).collect()
+    (0..tokenizer.vocab_size() as u32).filter(is_forbidden).collect()
 }
 
-/// Free tokens that end with a closing sequence.
+/// Free tokens and the closing delimiter after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FreeRun {
     /// Not empty.
     pub(super) closing: Vec<u32>,
     min_tokens: usize,
-    /// Ascending ids forbidden inside: after and before `min_tokens` are reached, which forbids the closing too.
+    /// Forbidden ids, ascending, from `min_tokens` tokens on.
     forbidden: Vec<u32>,
+    /// Forbidden ids, ascending, before that: also the first token of `closing`.
     forbidden_at_first: Vec<u32>,
 }
 
@@ -116,7 +119,7 @@ impl FreeRun {
         Ok(Self { closing, min_tokens, forbidden, forbidden_at_first })
     }
 
-    /// The allowed tokens after `n_inside` of at most `max_tokens` tokens.
+    /// The allowed tokens after `n_inside` free tokens, of which there are at most `max_tokens`.
     pub(super) fn allowed(&self, n_inside: usize, max_tokens: usize) -> Allowed<'_> {
         if n_inside < self.min_tokens {
             Allowed::AllBut(&self.forbidden_at_first)

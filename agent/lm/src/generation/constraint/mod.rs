@@ -1,7 +1,7 @@
-//! Constrained decoding: the tokens that may come next.
+//! Constrained decoding: restricts the tokens of a completion to a grammar.
 //!
-//! A [`Constraint`] is the language of one turn: an optional [`Thought`] in free text, then one of the given completions
-//! or a [`FreeText`] such as `search[…]`. A [`ConstraintState`] advances through it token by token and returns the
+//! A [`Constraint`] is the grammar of one turn: an optional [`Thought`], then one of the given completions or
+//! a [`FreeText`] such as `search[…]`. A [`ConstraintState`] advances by one token at a time and returns the
 //! [`Allowed`] tokens.
 //!
 //! ```text
@@ -9,12 +9,14 @@
 //!          ‾‾‾‾‾‾‾‾‾‾‾ thought ‾‾‾‾‾‾‾‾‾‾‾‾‾                    ‾‾‾‾‾‾‾‾‾‾‾ free text ‾‾‾‾‾‾‾‾‾‾‾
 //! ```
 //!
-//! The [`Budget`] holds both `max`.
+//! Both values of `max` are in the [`Budget`].
 //!
-//! Completions share a trie. Every state before the end allows at least one token. A completion is *one* sequence of ids:
-//! other tokenizations of the same text are not allowed, so the probabilities of all turns sum to 1.
+//! The completions are stored in a trie. Every state before the end allows at least one token. A completion
+//! is *one* sequence of ids: other tokenizations of the same text are not allowed, so the probabilities of
+//! all turns sum to 1.
 //!
-//! Probabilities are not handled here: the [`Sampler`](crate::Sampler) renormalizes over the allowed tokens.
+//! This module does not compute probabilities: the [`Sampler`](crate::Sampler) renormalizes over the allowed
+//! tokens.
 
 mod free;
 #[cfg(test)]
@@ -26,17 +28,17 @@ use crate::error::LmError;
 use crate::generation::constraint::free::FreeRun;
 pub use crate::generation::constraint::free::{FreeText, Thought, ThoughtStart};
 
-/// The tokens that may come next. Both lists ascend.
+/// The set of allowed next tokens. Both lists are in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed<'a> {
-    /// Every token of the vocabulary but these.
+    /// Every token of the vocabulary except these.
     AllBut(&'a [u32]),
-    /// These tokens; none once the turn is complete.
+    /// These tokens; empty after the end of the turn.
     Only(&'a [u32]),
 }
 
 impl Allowed<'_> {
-    /// Whether `id` may come next.
+    /// Whether `id` is in the set.
     pub fn contains(self, id: u32) -> bool {
         match self {
             Self::AllBut(ids) => ids.binary_search(&id).is_err(),
@@ -45,16 +47,16 @@ impl Allowed<'_> {
     }
 }
 
-/// Limits of free text in a turn.
+/// Maximum lengths of the free text in a turn, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Most tokens of the thought, without its delimiters.
+    /// Maximum length of the thought, without its delimiters.
     pub thought: usize,
-    /// Most tokens of the free text, without its delimiters; 0 counts as 1.
+    /// Maximum length of the [`FreeText`], without its delimiters; 0 means 1.
     pub words: usize,
 }
 
-/// The language of one turn.
+/// The grammar of one turn.
 #[derive(Clone, Debug)]
 pub struct Constraint {
     thought: Option<Arc<Thought>>,
@@ -62,7 +64,7 @@ pub struct Constraint {
     budget: Budget,
     nodes: Vec<Node>,
     start: Place,
-    /// Root of the completions after the thought.
+    /// Node at which the completions after the thought start.
     actions: usize,
 }
 
@@ -72,16 +74,18 @@ struct Node {
     /// Ascending; `children[i]` follows `ids[i]`.
     ids: Vec<u32>,
     children: Vec<usize>,
-    /// The next place, if a sequence ends at this node.
-    leads: Option<Place>,
+    /// The place after this node if a sequence ends here.
+    next: Option<Place>,
 }
 
+/// A position in the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
+    /// At a node of the trie.
     Node(usize),
-    /// Within free text, after this many tokens.
+    /// Inside free text, after this number of tokens.
     Inside(Free, usize),
-    /// Within the closing of free text, after this many tokens.
+    /// Inside the closing delimiter, after this number of its tokens.
     Closing(Free, usize),
     Complete,
 }
@@ -94,10 +98,11 @@ enum Free {
 }
 
 impl Constraint {
-    /// The turns made of one of `completions` or of the free text, after the thought if there is one.
+    /// The grammar of turns that consist of an optional or required `thought`, then one of `completions` or
+    /// `text`.
     ///
-    /// Each completion includes the token that ends a turn. Equal completions count once. Fails if there is no completion
-    /// and no free text, or if one sequence is a prefix of another.
+    /// Each completion includes the stop token. Equal completions count once. Fails if there is neither a
+    /// completion nor a free text, if a completion is empty, or if one sequence is a prefix of another.
     pub fn new(
         completions: &[Vec<u32>],
         text: Option<Arc<FreeText>>,
@@ -119,7 +124,8 @@ impl Constraint {
                     Place::Node(opening)
                 }
                 ThoughtStart::Offered => {
-                    // A second copy of the completions next to the opening: only one thought is allowed.
+                    // The node 0 has the completions and the opening. After the thought, a second copy of the
+                    // completions without the opening prevents another thought.
                     built.actions = built.nodes.len();
                     built.nodes.push(Node::default());
                     built.add_actions(completions)?;
@@ -136,7 +142,7 @@ impl Constraint {
         ConstraintState { constraint: self, place: self.start }
     }
 
-    /// Number of tokens of the longest turn.
+    /// The number of tokens of the longest turn of the grammar.
     pub fn longest(&self) -> usize {
         self.longest_from(self.start)
     }
@@ -166,7 +172,8 @@ impl Constraint {
         Ok(())
     }
 
-    fn add(&mut self, root: usize, ids: &[u32], leads: Place) -> Result<(), LmError> {
+    /// Adds the sequence `ids` under the node `root`; `next` is the place after it.
+    fn add(&mut self, root: usize, ids: &[u32], next: Place) -> Result<(), LmError> {
         let ambiguous = || {
             Err(LmError::Sampling(format!(
                 "completion {ids:?} is a prefix of another or has one as its prefix"
@@ -174,7 +181,7 @@ impl Constraint {
         };
         let mut at = root;
         for id in ids {
-            if self.nodes[at].leads.is_some() {
+            if self.nodes[at].next.is_some() {
                 return ambiguous();
             }
             at = match self.nodes[at].ids.binary_search(id) {
@@ -189,19 +196,19 @@ impl Constraint {
             };
         }
         let node = &mut self.nodes[at];
-        if ids.is_empty() || !node.ids.is_empty() || node.leads.is_some_and(|other| other != leads) {
+        if ids.is_empty() || !node.ids.is_empty() || node.next.is_some_and(|other| other != next) {
             return ambiguous();
         }
-        node.leads = Some(leads);
+        node.next = Some(next);
         Ok(())
     }
 
-    /// The place that a node stands for.
+    /// The place reached with a node: the place after it if a sequence ends there.
     fn place_of(&self, node: usize) -> Place {
-        self.nodes[node].leads.unwrap_or(Place::Node(node))
+        self.nodes[node].next.unwrap_or(Place::Node(node))
     }
 
-    /// The place after the closing of free text.
+    /// The place after the closing delimiter.
     fn after(&self, free: Free) -> Place {
         match free {
             Free::Thought => Place::Node(self.actions),
@@ -209,7 +216,7 @@ impl Constraint {
         }
     }
 
-    /// The free run of this kind, and its limit.
+    /// The free text of this kind and its maximum length.
     fn run(&self, free: Free) -> (&FreeRun, usize) {
         let run = match free {
             Free::Thought => self.thought.as_ref().map(|thought| (&thought.inside, self.budget.thought)),
@@ -218,13 +225,13 @@ impl Constraint {
         run.expect("places of free text exist only if the free text does")
     }
 
-    /// The closing of this kind.
+    /// The closing delimiter of this kind; not empty.
     fn closing(&self, free: Free) -> &[u32] {
         &self.run(free).0.closing
     }
 }
 
-/// The position of a turn within its constraint.
+/// A position in the grammar of a [`Constraint`] while a turn is generated.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstraintState<'c> {
     constraint: &'c Constraint,
@@ -232,7 +239,7 @@ pub struct ConstraintState<'c> {
 }
 
 impl<'c> ConstraintState<'c> {
-    /// The tokens that may come next: at least one until the turn is complete, then none.
+    /// The allowed next tokens: at least one before the end of the turn, none after it.
     pub fn allowed(&self) -> Allowed<'c> {
         match self.place {
             Place::Node(node) => Allowed::Only(&self.constraint.nodes[node].ids),
@@ -247,7 +254,7 @@ impl<'c> ConstraintState<'c> {
         }
     }
 
-    /// Advances by a token. Fails if it is not allowed.
+    /// Advances by one token. Fails, without advancing, if the token is not allowed.
     pub fn advance(&mut self, id: u32) -> Result<(), LmError> {
         if !self.allowed().contains(id) {
             return Err(LmError::Sampling(format!("token `{id}` is not allowed here")));

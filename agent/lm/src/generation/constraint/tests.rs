@@ -118,7 +118,7 @@ fn total(state: &ConstraintState<'_>, sampler: Sampler, depth: u64) -> f32 {
 }
 
 #[test]
-fn thoughts_keep_their_budget_and_marks() {
+fn a_thought_ends_at_its_budget_and_allows_marks() {
     let tokenizer = tokenizer();
     let special = |token: &str| tokenizer.special_id(token).unwrap();
     let thought = thought(&tokenizer, ThoughtStart::Required);
@@ -137,7 +137,7 @@ fn thoughts_keep_their_budget_and_marks() {
 }
 
 #[test]
-fn one_thought_is_enough() {
+fn a_second_thought_is_not_allowed() {
     let tokenizer = tokenizer();
     let thought = thought(&tokenizer, ThoughtStart::Offered);
     let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, thought, TWO_OF_EACH).unwrap();

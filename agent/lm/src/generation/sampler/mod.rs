@@ -1,19 +1,20 @@
 //! Sampling the next token from logits.
 //!
-//! A [`Sampler`] turns a row of logits `z` and the [`Allowed`] tokens into the sampled distribution, and makes one
-//! [`Draw`] from it:
+//! A [`Sampler`] turns a row of logits `z` and the [`Allowed`] tokens into the sampled distribution, and
+//! makes one [`Draw`] from it:
 //!
 //! ```text
 //! p(i) ∝ exp(zᵢ / temperature)     over the allowed tokens,
 //! restricted to the smallest set of most probable tokens with mass top_p (ties by the lower id), renormalized
 //! ```
 //!
-//! Log-probability and entropy are those of this final distribution, after constraint, temperature and nucleus. The random
-//! number of a draw is a function of the seed and of [`SamplingCoordinates`], so a lane's tokens do not depend on other
-//! lanes. Sums run in id order in f64.
+//! Log-probability and entropy are those of this final distribution, after constraint, temperature and
+//! nucleus. The random number of a draw is a function of the seed and of [`SamplingCoordinates`], so a lane's
+//! tokens do not depend on other lanes. Sums run in id order in f64.
 //!
-//! There are no repetition penalties: a policy gradient needs the probability of each token under a fixed distribution.
-//! Training scores tokens under the same distribution (`scoring`), with the same code for the nucleus (`nucleus`).
+//! There are no repetition penalties: a policy gradient needs the probability of each token under a fixed
+//! distribution. Training scores tokens under the same distribution (`scoring`), with the same code for the
+//! nucleus (`nucleus`).
 
 mod nucleus;
 mod scoring;
@@ -73,8 +74,8 @@ impl Draw {
 }
 
 impl Sampler {
-    /// A sampler with `temperature` ≥ 0 and nucleus `top_p` in (0, 1]. Temperature 0 takes the most probable token, ties
-    /// by the lower id; `top_p` 1 keeps all tokens.
+    /// A sampler with `temperature` ≥ 0 and nucleus `top_p` in (0, 1]. Temperature 0 takes the most probable
+    /// token, ties by the lower id; `top_p` 1 keeps all tokens.
     pub fn new(temperature: f32, top_p: f32) -> Result<Self, LmError> {
         if !(temperature >= 0.0 && temperature.is_finite()) {
             return Err(LmError::Sampling(format!(

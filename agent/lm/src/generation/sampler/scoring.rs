@@ -1,23 +1,24 @@
 //! The sampled distribution, for scoring given tokens in training.
 //!
-//! A policy gradient needs the probability of a token under the distribution it was sampled from. With logits z,
-//! temperature T and nucleus N,
+//! A policy gradient needs the probability of a token under the distribution it was sampled from. With logits
+//! z, temperature T and nucleus N,
 //!
 //! ```text
 //! log π(y) = z_y / T − log Σ_{i ∈ N ∪ {y}} exp(z_i / T)        ∂ log π(y) / ∂z_i = (1[i = y] − π(i)) / T   in N ∪ {y}, else 0
 //! ```
 //!
-//! A target y outside the nucleus, because of rounding, of another model's weights (a reference model) or of later weights,
-//! is added to it, so that its log-probability is finite, and reported as outside. The nucleus is constant under small
-//! changes of the logits, so its choice has no gradient. Two computations of a row agree up to rounding, unless rounding
-//! moves a token across the end of the nucleus.
+//! A target y outside the nucleus, because of rounding, of another model's weights (a reference model) or of
+//! later weights, is added to it, so that its log-probability is finite, and reported as outside. The nucleus
+//! is constant under small changes of the logits, so its choice has no gradient. Two computations of a row
+//! agree up to rounding, unless rounding moves a token across the end of the nucleus.
 
 use crate::error::LmError;
 use crate::generation::sampler::nucleus::NucleusEnd;
 use crate::generation::sampler::{Sampler, sum};
 use webshop_kernels::cpu::rows::{exp_all, relative_all};
 
-/// The logit of an excluded token. Its exponential is 0, and their product is 0 and not NaN as with minus infinity.
+/// The logit of an excluded token. Its exponential is 0, and their product is 0 and not NaN as with minus
+/// infinity.
 const NEVER: f32 = f32::MIN;
 
 impl Sampler {
@@ -34,8 +35,8 @@ impl Sampler {
         Err(LmError::Sampling("tokens cannot be scored at temperature `0`; use a temperature above 0".into()))
     }
 
-    /// Changes a row of logits so that its softmax is the sampled distribution with `target` added to the nucleus.
-    /// Returns whether `target` was outside. NaN logits are kept.
+    /// Changes a row of logits so that its softmax is the sampled distribution with `target` added to the
+    /// nucleus. Returns whether `target` was outside. NaN logits are kept.
     pub(crate) fn shape(&self, row: &mut [f32], target: usize) -> bool {
         if self.is_untempered() {
             return false;

@@ -9,15 +9,15 @@ use webshop_kernels::cpu::rope::Rope;
 
 /// Output of a forward pass, and the values that the backward pass needs.
 #[derive(Clone, Debug)]
-pub struct Attended {
+pub(crate) struct Attended {
     /// The attention output. `[T, H·D]`
-    pub out: Tensor,
+    pub(crate) out: Tensor,
     /// Logarithms of the softmax sums. `[T, H]`
     log_sums: Tensor,
 }
 
 /// Attention of rows of q ‖ k ‖ v `[T, (H+2K)·D]`, before rotation, of `sequences`.
-pub fn forward(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads, rope: &Rope) -> Result<Attended> {
+pub(crate) fn forward(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads, rope: &Rope) -> Result<Attended> {
     let n_tokens: usize = sequences.lengths.iter().sum();
     if qkv.dims() != [n_tokens, heads.qkv_width()] {
         bail!("q, k and v of {n_tokens} tokens expected, got {:?}", qkv.shape());
@@ -36,7 +36,7 @@ pub fn forward(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads, rope: &Rope
 }
 
 /// Gradient with respect to q ‖ k ‖ v from d_out `[T, H·D]`.
-pub fn backward(
+pub(crate) fn backward(
     qkv: &Tensor,
     sequences: Sequences<'_>,
     heads: Heads,
@@ -61,10 +61,10 @@ mod tests {
     }
 
     fn attend(qkv: &Tensor, lengths: &[usize], heads: Heads) -> Result<Tensor> {
-        branch_out(qkv, Sequences { lengths, prefix_of: &[] }, heads)
+        attend_to_all(qkv, Sequences { lengths, prefix_of: &[] }, heads)
     }
 
-    fn branch_out(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads) -> Result<Tensor> {
+    fn attend_to_all(qkv: &Tensor, sequences: Sequences<'_>, heads: Heads) -> Result<Tensor> {
         Ok(forward(qkv, sequences, heads, &rope(heads))?.out)
     }
 
@@ -75,7 +75,7 @@ mod tests {
         let d_out = wave(7, (n_tokens, heads.out_width()));
         let attended = forward(&qkv, sequences, heads, &rope(heads)).unwrap();
         let d_qkv = backward(&qkv, sequences, heads, &rope(heads), &attended, &d_out).unwrap();
-        gradients_match([qkv], &d_out, |[qkv]| branch_out(qkv, sequences, heads), [d_qkv]);
+        gradients_match([qkv], &d_out, |[qkv]| attend_to_all(qkv, sequences, heads), [d_qkv]);
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_is_the_same_as_apart() {
+    fn packed_sequences_equal_separate_ones() {
         let heads = Heads { n_heads: 4, n_kv_heads: 2, head_dim: 8 };
         let qkv = wave(5, (50 + 13, heads.qkv_width()));
         let packed = attend(&qkv, &[50, 13], heads).unwrap();
@@ -122,14 +122,14 @@ mod tests {
             n_kv_heads,
             head_dim,
         }) {
-            let (prefix, branches) = (30, [20, 1, 9]);
+            let (prefix, continuations) = (30, [20, 1, 9]);
             let qkv = wave(5, (prefix + 30, heads.qkv_width()));
-            let lengths = [prefix, branches[0], branches[1], branches[2]];
+            let lengths = [prefix, continuations[0], continuations[1], continuations[2]];
             let sequences = Sequences { lengths: &lengths, prefix_of: &[None, Some(0), Some(0), Some(0)] };
-            let together = branch_out(&qkv, sequences, heads).unwrap();
+            let together = attend_to_all(&qkv, sequences, heads).unwrap();
             let before = qkv.narrow(0, 0, prefix).unwrap();
             let mut start = prefix;
-            for len in branches {
+            for len in continuations {
                 let own = qkv.narrow(0, start, len).unwrap();
                 let whole = Tensor::cat(&[&before, &own], 0).unwrap();
                 let apart = attend(&whole, &[prefix + len], heads).unwrap();
@@ -148,8 +148,8 @@ mod tests {
         let heads = Heads { n_heads: 1, n_kv_heads: 1, head_dim: 2 };
         let message = attend(&wave(1, (65, 6)), &[65], heads).unwrap_err().to_string();
         assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
-        let branch = Sequences { lengths: &[60, 5], prefix_of: &[None, Some(0)] };
-        let message = branch_out(&wave(1, (65, 6)), branch, heads).unwrap_err().to_string();
+        let continued = Sequences { lengths: &[60, 5], prefix_of: &[None, Some(0)] };
+        let message = attend_to_all(&wave(1, (65, 6)), continued, heads).unwrap_err().to_string();
         assert!(message.contains("65 tokens") && message.contains("64 positions"), "{message}");
     }
 }

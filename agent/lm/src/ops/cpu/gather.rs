@@ -6,7 +6,7 @@ use crate::ops::cpu::{read, tensor};
 use webshop_kernels::cpu::rows::add_rows;
 
 /// Rows `indices` of x `[R, H]`, in this order. `[N, H]`
-pub fn forward(x: &Tensor, indices: &[u32]) -> Result<Tensor> {
+pub(crate) fn forward(x: &Tensor, indices: &[u32]) -> Result<Tensor> {
     let (n_rows, width) = x.dims2()?;
     if let Some(index) = indices.iter().find(|&&index| index as usize >= n_rows) {
         bail!("row {index} is past the last of {n_rows} rows");
@@ -21,7 +21,7 @@ pub fn forward(x: &Tensor, indices: &[u32]) -> Result<Tensor> {
 }
 
 /// Adds the rows of dy `[N, H]` to the rows `indices` of `d_x` `[R, H]`, in order.
-pub fn backward(indices: &[u32], d_y: &Tensor, d_x: &mut [f32]) -> Result<()> {
+pub(crate) fn backward(indices: &[u32], d_y: &Tensor, d_x: &mut [f32]) -> Result<()> {
     let width = d_y.dim(1)?;
     read([d_y], |[d_y]| {
         for (&index, d_y) in indices.iter().zip(d_y.chunks_exact(width)) {

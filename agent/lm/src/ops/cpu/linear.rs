@@ -15,7 +15,7 @@ use webshop_kernels::cpu::threads::Threads;
 
 /// The initial value to which the product is added.
 #[derive(Clone, Copy, Debug)]
-pub enum Onto<'a> {
+pub(crate) enum Onto<'a> {
     /// Zero.
     Nothing,
     /// A row for every token. `[out]`
@@ -38,7 +38,7 @@ fn sizes<const N: usize>(x: &Tensor, weights: [&Tensor; N]) -> Result<(usize, us
 }
 
 /// Maps x `[T, in]` to `[T, out]`; the weights `[out, in]` together have all outputs, in order.
-pub fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) -> Result<Tensor> {
+pub(crate) fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) -> Result<Tensor> {
     let (n_tokens, inputs, outputs) = sizes(x, weights)?;
     let threads = Threads::for_width(inputs.min(outputs));
     let mut y = match onto {
@@ -63,7 +63,7 @@ pub fn forward<const N: usize>(x: &Tensor, weights: [&Tensor; N], onto: Onto) ->
 }
 
 /// Returns (dx, dW of each weight, flat) for dy `[T, out]`.
-pub fn backward<const N: usize>(
+pub(crate) fn backward<const N: usize>(
     x: &Tensor,
     weights: [&Tensor; N],
     d_y: &Tensor,
@@ -91,7 +91,7 @@ pub fn backward<const N: usize>(
 }
 
 /// Gradient of the bias from dy `[T, out]`. `[out]`
-pub fn bias_backward(d_y: &Tensor) -> Result<Vec<f32>> {
+pub(crate) fn bias_backward(d_y: &Tensor) -> Result<Vec<f32>> {
     let mut sums = vec![0.0; d_y.dim(1)?];
     read([d_y], |[d_y]| add_rows(d_y, &mut sums))?;
     Ok(sums)
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_weight_are_one_weight() {
+    fn a_weight_in_parts_equals_the_whole_weight() {
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         // Parts that end within panels and are wide enough to be divided among threads.
         for (n_tokens, inputs, outputs) in [(3, 5, [33, 1, 30]), (2, 520, [300, 7, 290])] {

@@ -24,15 +24,15 @@ const WIDE_CHUNK: usize = 192;
 
 /// Log-probabilities and statistics of the targets.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scores {
+pub(crate) struct Scores {
     /// One for each target.
-    pub rows: Vec<RowStats>,
+    pub(crate) rows: Vec<RowStats>,
     /// Whether each target is outside the nucleus and added to it.
-    pub is_outside: Vec<bool>,
+    pub(crate) is_outside: Vec<bool>,
 }
 
 /// Number of rows whose logits exist at the same time, for a head `[vocab_size, width]`.
-pub fn rows_at_once(vocab_size: usize, width: usize) -> usize {
+pub(crate) fn rows_at_once(vocab_size: usize, width: usize) -> usize {
     Head::new(vocab_size, width).chunk
 }
 
@@ -49,7 +49,7 @@ fn check(hidden: &Tensor, weight: &Tensor, targets: &[u32]) -> Result<(usize, us
 
 /// Scores `targets[i]` as the token that follows row i of `hidden` `[N, H]` under the head `weight` `[V, H]`
 /// and the distribution of `sampler`, whose temperature is not 0.
-pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampler) -> Result<Scores> {
+pub(crate) fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampler) -> Result<Scores> {
     let (vocab_size, width) = check(hidden, weight, targets)?;
     let head = Head::new(vocab_size, width);
     let mut scores = (Vec::with_capacity(targets.len()), Vec::with_capacity(targets.len()));
@@ -76,7 +76,7 @@ pub fn forward(hidden: &Tensor, weight: &Tensor, targets: &[u32], sampler: Sampl
 }
 
 /// Returns dh `[N, H]` for the gradients of the log-probabilities; adds dW to `d_weight` `[V, H]` if given.
-pub fn backward(
+pub(crate) fn backward(
     hidden: &Tensor,
     weight: &Tensor,
     targets: &[u32],
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_match_finite_differences_under_what_sampled() {
+    fn gradients_match_finite_differences_under_the_sampled_distribution() {
         assert_eq!(check_gradient(4, Sampler::new(0.7, 1.0).unwrap()), 0);
         // Some of the four targets are in their nucleus, some are not.
         assert_eq!(check_gradient(4, Sampler::new(0.9, 0.6).unwrap()), 2);

@@ -8,17 +8,20 @@
 //! detach silently, and it accumulates gradients on one process-wide thread pool, which would serialize
 //! micro-batches.
 
-pub mod attention;
-pub mod gather;
-pub mod linear;
-pub mod log_prob;
-pub mod rms_norm;
-pub mod swiglu;
+pub(crate) mod attention;
+pub(crate) mod gather;
+pub(crate) mod linear;
+pub(crate) mod log_prob;
+pub(crate) mod rms_norm;
+pub(crate) mod swiglu;
 
 use candle_core::{CpuStorage, Device, Result, Shape, Storage, Tensor, bail};
 
 /// Calls `compute` with the values of contiguous f32 tensors on the CPU.
-pub fn read<const N: usize, R>(tensors: [&Tensor; N], compute: impl FnOnce([&[f32]; N]) -> R) -> Result<R> {
+pub(crate) fn read<const N: usize, R>(
+    tensors: [&Tensor; N],
+    compute: impl FnOnce([&[f32]; N]) -> R,
+) -> Result<R> {
     let guards = tensors.map(Tensor::storage_and_layout);
     let mut values: [&[f32]; N] = [&[]; N];
     for (slot, (storage, layout)) in values.iter_mut().zip(&guards) {
@@ -46,7 +49,7 @@ mod checks {
     use super::*;
 
     /// A tensor of reproducible values between -1 and 1.
-    pub fn wave(salt: usize, shape: impl Into<Shape>) -> Tensor {
+    pub(crate) fn wave(salt: usize, shape: impl Into<Shape>) -> Tensor {
         let shape = shape.into();
         let values = (0..shape.elem_count()).map(|i| ((i * 37 + salt * 101) as f32 * 0.7).sin()).collect();
         tensor(values, shape).unwrap()
@@ -54,7 +57,7 @@ mod checks {
 
     /// Compares `gradients`, one for each of `inputs`, with central differences of Σ
     /// `forward(inputs) · weights`.
-    pub fn gradients_match<const N: usize>(
+    pub(crate) fn gradients_match<const N: usize>(
         inputs: [Tensor; N],
         weights: &Tensor,
         forward: impl Fn(&[Tensor; N]) -> Result<Tensor>,

@@ -14,7 +14,7 @@ fn check(x: &Tensor, weight: &Tensor) -> Result<()> {
 }
 
 /// x `[T, H]`, gain `[H]` → `[T, H]`.
-pub fn forward(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
+pub(crate) fn forward(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     check(x, weight)?;
     let mut y = vec![0.0; x.elem_count()];
     read([x, weight], |[x, weight]| {
@@ -28,7 +28,7 @@ pub fn forward(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
 /// (dx, d_gain) from dy `[T, H]`.
 ///
 /// If x also feeds a residual connection, `d_residual` is the gradient from there; it is added to dx.
-pub fn backward(
+pub(crate) fn backward(
     x: &Tensor,
     weight: &Tensor,
     eps: f32,

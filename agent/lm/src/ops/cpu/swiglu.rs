@@ -7,7 +7,7 @@ use webshop_kernels::cpu::rows;
 use webshop_kernels::cpu::threads::Threads;
 
 /// gate ‖ up `[T, 2I]` → `[T, I]`.
-pub fn forward(gate_up: &Tensor) -> Result<Tensor> {
+pub(crate) fn forward(gate_up: &Tensor) -> Result<Tensor> {
     let (n_tokens, both) = gate_up.dims2()?;
     let inner = both / 2;
     let threads = Threads::for_width(inner);
@@ -19,7 +19,7 @@ pub fn forward(gate_up: &Tensor) -> Result<Tensor> {
 }
 
 /// Gradient with respect to gate ‖ up from dy `[T, I]`. `[T, 2I]`
-pub fn backward(gate_up: &Tensor, d_y: &Tensor) -> Result<Tensor> {
+pub(crate) fn backward(gate_up: &Tensor, d_y: &Tensor) -> Result<Tensor> {
     let width = d_y.dim(1)?;
     let threads = Threads::for_width(width);
     let mut d_gate_up = threads.zeros(gate_up.elem_count());

@@ -13,20 +13,20 @@ use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// Number of queries whose scores exist at the same time.
-pub const QUERIES: usize = 1024;
+pub(crate) const QUERIES: usize = 1024;
 const THREADS: usize = 256;
 
 /// Queries, keys and values of one sequence or one lane.
 #[derive(Clone, Debug)]
-pub struct Sequence {
+pub(crate) struct Sequence {
     /// Rotated queries, which may be a view. `[n, H, D]`
-    pub q: Tensor,
+    pub(crate) q: Tensor,
     /// Rotated keys from position 0 on. `[K, C, D]`
-    pub k: Tensor,
+    pub(crate) k: Tensor,
     /// Values. `[K, C, D]`
-    pub v: Tensor,
+    pub(crate) v: Tensor,
     /// Position of the first query; `first + n ≤ C`.
-    pub first: usize,
+    pub(crate) first: usize,
 }
 
 /// A block of queries with all keys up to its last query.
@@ -116,7 +116,7 @@ impl Block {
 }
 
 /// The attention output of all queries. `[n, H D]`
-pub fn forward(kernels: &Kernels, sequence: &Sequence, heads: Heads) -> Result<Tensor> {
+pub(crate) fn forward(kernels: &Kernels, sequence: &Sequence, heads: Heads) -> Result<Tensor> {
     in_blocks(kernels, sequence, heads, QUERIES)
 }
 
@@ -137,7 +137,7 @@ fn joined(mut blocks: Vec<Tensor>) -> Result<Tensor> {
 
 /// Gradients with respect to q `[n, H D]`, k and v `[K, C, D]`, of a sequence that begins at position 0;
 /// d_out is `[n, H, D]` and may be a view.
-pub fn backward(
+pub(crate) fn backward(
     kernels: &Kernels,
     sequence: &Sequence,
     heads: Heads,

@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 
 use crate::ops::gpu::attention;
 use crate::ops::gpu::attention::Sequence;
-pub use crate::ops::gpu::operands::{LayerCache, NewTokens};
+pub(crate) use crate::ops::gpu::operands::{LayerCache, NewTokens};
 use crate::ops::gpu::rope;
 use crate::ops::gpu::rope::RopeTable;
 use crate::ops::gpu::{floats, launch, launch_grid, like, reference};
@@ -18,15 +18,15 @@ use webshop_kernels::gpu::launch::{Arg, Kernels, VECTOR_BYTES, count};
 /// Threads of a block of `attention_split`, as in its source.
 const SPLIT_THREADS: usize = 128;
 /// Blocks that occupy a large GPU: four for each of 132 multiprocessors.
-const WANTED_BLOCKS: usize = 528;
+const TARGET_BLOCKS: usize = 528;
 /// Minimum number of keys in a split.
 const KEYS_PER_SPLIT: usize = 64;
-/// From this number of new tokens in a lane on, matrix products are faster than one pass over the cache per
+/// Number of new tokens in a lane from which matrix products are faster than one pass over the cache per
 /// token.
-const MANY: usize = 16;
+const MATMUL_TOKENS: usize = 16;
 
 /// Writes k and v of rows of `q ‖ k ‖ v` to the cache and returns the rotated queries. `[M, H D]`
-pub fn append(
+pub(crate) fn append(
     kernels: &Kernels,
     qkv: &Tensor,
     bias: &Tensor,
@@ -64,7 +64,7 @@ pub fn append(
 
 /// The attention output of each new token over its lane, up to and including the token. q `[M, H D]` →
 /// `[M, H D]`
-pub fn attend(
+pub(crate) fn attend(
     kernels: &Kernels,
     q: &Tensor,
     new: &NewTokens,
@@ -72,7 +72,7 @@ pub fn attend(
     cache: &LayerCache,
 ) -> Result<Tensor> {
     let key_threads = heads.head_dim * q.dtype().size_in_bytes() / VECTOR_BYTES;
-    let is_single = new.runs.iter().all(|(_, at)| at.len() < MANY);
+    let is_single = new.runs.iter().all(|(_, at)| at.len() < MATMUL_TOKENS);
     match kernels.launcher_for_widths(q.dtype(), &[heads.head_dim]) {
         Some(_) if is_single && key_threads.is_power_of_two() && key_threads <= 32 => {
             split_over_context(kernels, q, new, heads, cache)
@@ -144,7 +144,7 @@ fn split_over_context(
 
 /// Number of parts that the context is split into; a function of the capacity, not of the current lengths.
 fn splits(blocks: usize, capacity: usize) -> usize {
-    WANTED_BLOCKS.div_ceil(blocks).min(capacity.div_ceil(KEYS_PER_SPLIT)).max(1)
+    TARGET_BLOCKS.div_ceil(blocks).min(capacity.div_ceil(KEYS_PER_SPLIT)).max(1)
 }
 
 #[cfg(test)]

@@ -15,12 +15,12 @@ const ROWS_EACH: usize = 256;
 const THREADS: usize = 128;
 
 /// x `[T, in]`, weight `[out, in]` → `[T, out]`.
-pub fn forward(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+pub(crate) fn forward(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     x.matmul(&weight.t()?)
 }
 
 /// Returns dx for dy `[T, out]`; adds dW to `d_weight`, f32.
-pub fn backward(
+pub(crate) fn backward(
     kernels: &Kernels,
     x: &Tensor,
     weight: &Tensor,
@@ -32,7 +32,7 @@ pub fn backward(
 }
 
 /// `out = a · b` or `out += a · b` in f32. `[m, k] · [k, n] → [m, n]`
-pub fn product(kernels: &Kernels, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
+pub(crate) fn product(kernels: &Kernels, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
     match kernels.launcher() {
         Some(launcher) => launcher.product(a, b, out, store),
         None => reference::product(a, b, out, store),
@@ -40,7 +40,7 @@ pub fn product(kernels: &Kernels, a: &Tensor, b: &Tensor, out: &Tensor, store: S
 }
 
 /// The gradient of a bias: adds the column sums of `d_y` `[T, out]` to `sums` `[out]`.
-pub fn bias_backward(kernels: &Kernels, d_y: &Tensor, sums: &Tensor) -> Result<()> {
+pub(crate) fn bias_backward(kernels: &Kernels, d_y: &Tensor, sums: &Tensor) -> Result<()> {
     column_sums(kernels, d_y, None, sums)
 }
 

@@ -9,7 +9,7 @@ use candle_core::{DType, Result, Tensor};
 use crate::generation::sampler::Sampler;
 use crate::ops::gpu::linear::product;
 use crate::ops::gpu::nucleus::shaped;
-pub use crate::ops::gpu::operands::{Draws, TargetStats};
+pub(crate) use crate::ops::gpu::operands::{Draws, TargetStats};
 use crate::ops::gpu::{floats, launch, launch_grid, reference};
 use webshop_kernels::cpu::matmul::Store;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
@@ -26,16 +26,16 @@ const DRAW_LIMIT: usize = 512 * DRAW_THREADS;
 
 /// Scores of targets under the distribution of a sampler.
 #[derive(Clone, Debug)]
-pub struct Scored {
+pub(crate) struct Scored {
     /// Statistics under that distribution.
-    pub stats: TargetStats,
+    pub(crate) stats: TargetStats,
     /// 1 for a target outside the nucleus, which is added to it, else 0. `[N]`
-    pub outside: Tensor,
+    pub(crate) outside: Tensor,
     sampler: Sampler,
 }
 
 /// h `[N, H]`, W `[V, H]` → `[N, V]`, f32.
-pub fn logits(kernels: &Kernels, hidden: &Tensor, head: &Tensor) -> Result<Tensor> {
+pub(crate) fn logits(kernels: &Kernels, hidden: &Tensor, head: &Tensor) -> Result<Tensor> {
     let shape = (hidden.dim(0)?, head.dim(0)?);
     let out = match kernels.launcher() {
         Some(launcher) => floats(launcher, shape)?,
@@ -52,7 +52,7 @@ fn rows_at_once(head: &Tensor) -> Result<usize> {
 
 /// Scores `targets[i]` (u32, `[N]`) as the token after row i of `hidden` `[N, H]`, under the head `[V, H]`
 /// and the distribution of `sampler`, whose temperature must not be 0.
-pub fn forward(
+pub(crate) fn forward(
     kernels: &Kernels,
     (hidden, head): (&Tensor, &Tensor),
     targets: &Tensor,
@@ -116,7 +116,7 @@ fn stats(kernels: &Kernels, logits: &Tensor, targets: &Tensor) -> Result<TargetS
 }
 
 /// Returns dh for the gradients `d_log_prob` `[N]`; adds dW to `d_head` `[V, H]`, f32.
-pub fn backward(
+pub(crate) fn backward(
     kernels: &Kernels,
     (hidden, head): (&Tensor, &Tensor),
     targets: &Tensor,
@@ -188,7 +188,7 @@ fn logits_backward(
 /// Samples from softmax(logits / temperature): the first token in id order whose cumulative mass exceeds
 /// `uniform · total mass`. At temperature 0 the most probable token, ties by the lower id. Writes the ids to
 /// `ids`.
-pub fn draw(
+pub(crate) fn draw(
     kernels: &Kernels,
     logits: &Tensor,
     uniforms: &Tensor,

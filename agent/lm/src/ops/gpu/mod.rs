@@ -12,18 +12,18 @@
 //! wait for the device.
 
 pub mod adamw;
-pub mod attention;
-pub mod decode_attention;
-pub mod linear;
-pub mod log_prob;
-pub mod nucleus;
+pub(crate) mod attention;
+pub(crate) mod decode_attention;
+pub(crate) mod linear;
+pub(crate) mod log_prob;
+pub(crate) mod nucleus;
 mod operands;
 mod reference;
-pub mod reference_check;
-pub mod rms_norm;
-pub mod rope;
-pub mod rows;
-pub mod swiglu;
+pub(crate) mod reference_check;
+pub(crate) mod rms_norm;
+pub(crate) mod rope;
+pub(crate) mod rows;
+pub(crate) mod swiglu;
 
 use candle_core::{DType, Result, Shape, Tensor};
 

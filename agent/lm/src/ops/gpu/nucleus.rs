@@ -14,7 +14,7 @@ const THREADS: usize = 512;
 /// Returns logits `[N, V]` whose softmax is the distribution of `sampler`, with the target of each row added
 /// to the nucleus, and a vector `[N]` that is 1 for each target outside the nucleus, else 0. The custom
 /// kernel overwrites `logits`.
-pub fn shaped(
+pub(crate) fn shaped(
     kernels: &Kernels,
     logits: Tensor,
     targets: &Tensor,

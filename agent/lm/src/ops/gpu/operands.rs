@@ -1,4 +1,5 @@
-//! What operations and their [`reference`](super::reference) implementations take and return, besides tensors.
+//! Argument and result types shared by the operations and their [`reference`](super::reference)
+//! implementations.
 
 use std::ops::Range;
 
@@ -8,14 +9,14 @@ use webshop_kernels::cpu::rope::Rope;
 
 /// Cosines and sines of every position on a device. `[P, D/2]`, f32
 #[derive(Clone, Debug)]
-pub struct RopeTable {
+pub(crate) struct RopeTable {
     pub(super) cos: Tensor,
     pub(super) sin: Tensor,
 }
 
 impl RopeTable {
     /// The table of `rope`.
-    pub fn new(rope: &Rope, device: &Device) -> Result<Self> {
+    pub(crate) fn new(rope: &Rope, device: &Device) -> Result<Self> {
         let (cos, sin) = rope.table();
         let shape = (rope.n_positions(), cos.len() / rope.n_positions().max(1));
         Ok(Self {
@@ -34,18 +35,18 @@ pub(super) enum Direction {
 
 /// Lanes and positions of new tokens: on the host as runs, on the device one entry per row.
 #[derive(Clone, Debug)]
-pub struct NewTokens {
+pub(crate) struct NewTokens {
     /// (lane, positions) of each run, in row order.
-    pub runs: Vec<(usize, Range<usize>)>,
+    pub(crate) runs: Vec<(usize, Range<usize>)>,
     /// Lane of each row, on the device. `[M]`
-    pub lanes: Tensor,
+    pub(crate) lanes: Tensor,
     /// Position of each row, on the device. `[M]`
-    pub positions: Tensor,
+    pub(crate) positions: Tensor,
 }
 
 impl NewTokens {
     /// One row for each position of each run.
-    pub fn new(runs: Vec<(usize, Range<usize>)>, device: &Device) -> Result<Self> {
+    pub(crate) fn new(runs: Vec<(usize, Range<usize>)>, device: &Device) -> Result<Self> {
         let lanes: Vec<u32> =
             runs.iter().flat_map(|(lane, at)| at.clone().map(move |_| *lane as u32)).collect();
         let positions: Vec<u32> = runs.iter().flat_map(|(_, at)| at.clone().map(|p| p as u32)).collect();
@@ -65,11 +66,11 @@ impl NewTokens {
 
 /// Keys and values of one layer. `[lanes, K, capacity, D]`
 #[derive(Clone, Debug)]
-pub struct LayerCache {
+pub(crate) struct LayerCache {
     /// Rotated keys.
-    pub keys: Tensor,
+    pub(crate) keys: Tensor,
     /// Values.
-    pub values: Tensor,
+    pub(crate) values: Tensor,
 }
 
 impl LayerCache {
@@ -81,24 +82,24 @@ impl LayerCache {
 
 /// Statistics of each target. All `[N]`, f32, on the device.
 #[derive(Clone, Debug)]
-pub struct TargetStats {
+pub(crate) struct TargetStats {
     /// log p(target).
-    pub log_prob: Tensor,
+    pub(crate) log_prob: Tensor,
     /// −Σ p log p in nats.
-    pub entropy: Tensor,
+    pub(crate) entropy: Tensor,
     /// log Σ exp(logit).
     pub(super) log_sum: Tensor,
 }
 
 /// One sampled token for each row. All `[B]`, on the device.
 #[derive(Clone, Debug)]
-pub struct Draws {
+pub(crate) struct Draws {
     /// Token ids, u32.
-    pub ids: Tensor,
+    pub(crate) ids: Tensor,
     /// Log-probability of each under the sampled distribution; NaN if a logit of the row is not finite.
-    pub log_prob: Tensor,
+    pub(crate) log_prob: Tensor,
     /// Entropy of that distribution in nats.
-    pub entropy: Tensor,
+    pub(crate) entropy: Tensor,
 }
 
 /// The coefficients of an AdamW step, shared by all values of a parameter.

@@ -15,7 +15,7 @@ use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::cpu::matmul::Store;
 
 /// `out = a · b` or `out += a · b` in f32. `[m, k] · [k, n] → [m, n]`
-pub fn product(a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
+pub(crate) fn product(a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
     let product = wide(a)?.matmul(&wide(b)?)?;
     match store {
         Store::Set => out.slice_set(&product, 0, 0),
@@ -25,7 +25,7 @@ pub fn product(a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()>
 
 /// The addends of [`column_sums`](super::linear::column_sums): `d_y`, multiplied by x · inverse if these are
 /// given.
-pub fn column_addends(d_y: &Tensor, weights: Option<(&Tensor, &Tensor)>) -> Result<Tensor> {
+pub(crate) fn column_addends(d_y: &Tensor, weights: Option<(&Tensor, &Tensor)>) -> Result<Tensor> {
     match weights {
         Some((x, inverses)) => (wide(d_y)? * wide(x)?)?.broadcast_mul(&inverses.unsqueeze(1)?),
         None => wide(d_y),
@@ -33,7 +33,12 @@ pub fn column_addends(d_y: &Tensor, weights: Option<(&Tensor, &Tensor)>) -> Resu
 }
 
 /// Causal softmax of scores `[K, G b, c]`: row i of a head is the query at position `first + i`.
-pub fn causal_softmax(scores: &Tensor, n_queries: usize, first: usize, heads: Heads) -> Result<Tensor> {
+pub(crate) fn causal_softmax(
+    scores: &Tensor,
+    n_queries: usize,
+    first: usize,
+    heads: Heads,
+) -> Result<Tensor> {
     let (context, device) = (scores.dim(2)?, scores.device());
     let row = |i: usize| (0..context).map(move |key| if key > first + i { f32::NEG_INFINITY } else { 0.0 });
     let mask: Vec<f32> = (0..heads.group()).flat_map(|_| (0..n_queries).flat_map(row)).collect();
@@ -44,7 +49,7 @@ pub fn causal_softmax(scores: &Tensor, n_queries: usize, first: usize, heads: He
 }
 
 /// The gradient of the scores from that of the probabilities `p`.
-pub fn softmax_backward(p: &Tensor, d_p: &Tensor, scale: f32) -> Result<Tensor> {
+pub(crate) fn softmax_backward(p: &Tensor, d_p: &Tensor, scale: f32) -> Result<Tensor> {
     let dtype = p.dtype();
     let (p, d_p) = (wide(p)?, wide(d_p)?);
     let along = (&p * &d_p)?.sum_keepdim(D::Minus1)?;
@@ -54,7 +59,7 @@ pub fn softmax_backward(p: &Tensor, d_p: &Tensor, scale: f32) -> Result<Tensor> 
 
 /// Applies bias and rotary positions to rows of `q ‖ k ‖ v`, writes k and v to the cache and returns q.
 /// `[M, H D]`
-pub fn append(
+pub(crate) fn append(
     qkv: &Tensor,
     bias: &Tensor,
     new: &NewTokens,
@@ -82,7 +87,7 @@ pub fn append(
 }
 
 /// Statistics of `targets` under the softmax of `logits` `[N, V]`.
-pub fn token_stats(logits: &Tensor, targets: &Tensor) -> Result<TargetStats> {
+pub(crate) fn token_stats(logits: &Tensor, targets: &Tensor) -> Result<TargetStats> {
     let relative = logits.broadcast_sub(&logits.max_keepdim(D::Minus1)?)?;
     let weights = relative.exp()?;
     let mass = weights.sum_keepdim(D::Minus1)?; // [N, 1]
@@ -97,7 +102,7 @@ pub fn token_stats(logits: &Tensor, targets: &Tensor) -> Result<TargetStats> {
 }
 
 /// Samples one token per row; see [`log_prob::draw`](super::log_prob::draw).
-pub fn draw(logits: &Tensor, uniforms: &Tensor, temperature: f32, ids: &Tensor) -> Result<Draws> {
+pub(crate) fn draw(logits: &Tensor, uniforms: &Tensor, temperature: f32, ids: &Tensor) -> Result<Draws> {
     // NaN for a row with a logit that is not finite, else 0.
     let poison = (logits * 0.0)?.sum(D::Minus1)?; // [B]
     if temperature == 0.0 {
@@ -116,7 +121,7 @@ pub fn draw(logits: &Tensor, uniforms: &Tensor, temperature: f32, ids: &Tensor) 
 }
 
 /// `d · (1[target] − p)` for each row of `logits` `[N, V]`, in `dtype`.
-pub fn logits_backward(
+pub(crate) fn logits_backward(
     logits: &Tensor,
     targets: &Tensor,
     log_sum: &Tensor,
@@ -130,7 +135,7 @@ pub fn logits_backward(
 }
 
 /// See [`nucleus::shaped`](super::nucleus::shaped); computed on the host by the sampler itself.
-pub fn shape_logits(logits: &Tensor, targets: &Tensor, sampler: Sampler) -> Result<(Tensor, Tensor)> {
+pub(crate) fn shape_logits(logits: &Tensor, targets: &Tensor, sampler: Sampler) -> Result<(Tensor, Tensor)> {
     let shape = logits.dims2()?;
     let mut values = logits.flatten_all()?.to_vec1::<f32>()?;
     let rows = values.chunks_exact_mut(shape.1).zip(targets.to_vec1::<u32>()?);
@@ -145,14 +150,14 @@ fn inverse_rms(x: &Tensor, eps: f32) -> Result<Tensor> {
 }
 
 /// RMSNorm of rows. x `[T, H]`, gain `[H]` → `[T, H]`
-pub fn rms_norm(x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor> {
+pub(crate) fn rms_norm(x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor> {
     let dtype = x.dtype();
     let x = wide(x)?;
     x.broadcast_mul(&inverse_rms(&x, eps)?)?.broadcast_mul(&wide(gain)?)?.to_dtype(dtype)
 }
 
 /// The gradient of x, plus `d_residual`, and 1 / rms of each row `[T]`.
-pub fn rms_norm_backward(
+pub(crate) fn rms_norm_backward(
     x: &Tensor,
     gain: &Tensor,
     eps: f32,
@@ -169,7 +174,7 @@ pub fn rms_norm_backward(
 }
 
 /// Adds the bias to rows of `q ‖ k ‖ v` and rotates q and k by their positions. `[T, (H + 2K) D]`
-pub fn rope(
+pub(crate) fn rope(
     qkv: &Tensor,
     bias: Option<&Tensor>,
     positions: &Tensor,
@@ -207,13 +212,13 @@ fn sigmoid(x: &Tensor) -> Result<Tensor> {
 }
 
 /// SwiGLU of rows `gate ‖ up`. `[T, 2I]` → `[T, I]`
-pub fn swiglu(gate_up: &Tensor) -> Result<Tensor> {
+pub(crate) fn swiglu(gate_up: &Tensor) -> Result<Tensor> {
     let (gate, up) = halves(gate_up)?;
     ((&gate * sigmoid(&gate)?)? * up)?.to_dtype(gate_up.dtype())
 }
 
 /// The gradient of `gate ‖ up`. d_out `[T, I]` → `[T, 2I]`
-pub fn swiglu_backward(gate_up: &Tensor, d_out: &Tensor) -> Result<Tensor> {
+pub(crate) fn swiglu_backward(gate_up: &Tensor, d_out: &Tensor) -> Result<Tensor> {
     let (gate, up) = halves(gate_up)?;
     let (s, d_out) = (sigmoid(&gate)?, wide(d_out)?);
     let d_up = ((&d_out * &gate)? * &s)?;
@@ -223,12 +228,12 @@ pub fn swiglu_backward(gate_up: &Tensor, d_out: &Tensor) -> Result<Tensor> {
 }
 
 /// Adds row i of `rows` to row `ids[i]` of `sums` `[V, H]`, f32.
-pub fn scatter(rows: &Tensor, ids: &Tensor, sums: &Tensor) -> Result<()> {
+pub(crate) fn scatter(rows: &Tensor, ids: &Tensor, sums: &Tensor) -> Result<()> {
     sums.slice_set(&sums.index_add(ids, &wide(rows)?, 0)?, 0, 0)
 }
 
 /// One step of AdamW in place; see [`adamw::update`](super::adamw::update).
-pub fn adamw(state: State<'_>, gradient: &Tensor, by: Coefficients) -> Result<()> {
+pub(crate) fn adamw(state: State<'_>, gradient: &Tensor, by: Coefficients) -> Result<()> {
     let g = (gradient * f64::from(by.scale))?;
     let mix = |moment: &Tensor, term: Tensor, i: usize| {
         (moment * f64::from(by.betas[i]))? + (term * f64::from(by.complements[i]))?

@@ -35,7 +35,7 @@ pub struct ReferenceCheck {
 
 /// The sizes used for the comparison.
 #[derive(Clone, Copy, Debug)]
-pub struct CheckSizes {
+pub(crate) struct CheckSizes {
     pub(crate) heads: Heads,
     pub(crate) hidden: usize,
     pub(crate) inner: usize,
@@ -92,7 +92,7 @@ const OPERATIONS: [(&str, Operation); 13] = [
     ("residual and RMSNorm", norm_forward),
     ("RMSNorm backward", norm_backward),
     ("bias backward", bias_backward),
-    ("RoPE forward and backward", turned),
+    ("RoPE forward and backward", rotated),
     ("RoPE and append to the cache", appended),
     ("attention of single tokens to the cache", attended),
     ("attention in blocks, forward", attention_forward),
@@ -105,7 +105,7 @@ const OPERATIONS: [(&str, Operation); 13] = [
 ];
 
 /// Runs every operation with `kernels` and with its reference implementation.
-pub fn compare(
+pub(crate) fn compare(
     kernels: &Kernels,
     dtype: DType,
     device: &Device,
@@ -157,7 +157,7 @@ fn bias_backward(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {
     Ok(vec![sums])
 }
 
-fn turned(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {
+fn rotated(kernels: &Kernels, on: &Inputs) -> Result<Vec<Tensor>> {
     let (heads, n) = (on.sizes.heads, on.sizes.tokens);
     let (qkv, bias) = (on.wave(1, (n, heads.qkv_width()))?, on.wave(2, heads.qkv_width())?);
     let positions = on.id_tensor(n, on.sizes.capacity)?;
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_shows() {
+    fn the_distance_is_relative_and_infinite_for_nan() {
         let (a, b) = (wave(1, 10, DType::F32), (wave(1, 10, DType::F32) * 1.01).unwrap());
         assert!((distance(&b, &a).unwrap() - 0.01).abs() < 1e-6);
         assert_eq!(distance(&Tensor::new(f32::NAN, &Device::Cpu).unwrap(), &a).unwrap(), f64::INFINITY);

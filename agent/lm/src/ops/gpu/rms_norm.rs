@@ -11,7 +11,7 @@ use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 ///
 /// The sum is rounded to the compute dtype before it is normalized, so that both results come from the same
 /// values.
-pub fn add_forward(
+pub(crate) fn add_forward(
     kernels: &Kernels,
     x: &Tensor,
     delta: &Tensor,
@@ -44,7 +44,7 @@ pub fn add_forward(
 }
 
 /// x `[T, H]`, gain `[H]` → `[T, H]`.
-pub fn forward(kernels: &Kernels, x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor> {
+pub(crate) fn forward(kernels: &Kernels, x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor> {
     let (n_rows, width) = x.dims2()?;
     let Some(launcher) = kernels.launcher_for_widths(x.dtype(), &[width]) else {
         return reference::rms_norm(x, gain, eps);
@@ -62,7 +62,7 @@ pub fn forward(kernels: &Kernels, x: &Tensor, gain: &Tensor, eps: f32) -> Result
 
 /// The gradient of x: through the norm (`d_out`) and through the residual connection (`d_residual`). Adds the
 /// gradient of the gain to `d_gain` `[H]`, f32.
-pub fn backward(
+pub(crate) fn backward(
     kernels: &Kernels,
     x: &Tensor,
     gain: &Tensor,

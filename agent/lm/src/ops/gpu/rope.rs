@@ -4,7 +4,7 @@
 use candle_core::{Result, Tensor};
 
 use crate::ops::gpu::operands::Direction;
-pub use crate::ops::gpu::operands::RopeTable;
+pub(crate) use crate::ops::gpu::operands::RopeTable;
 use crate::ops::gpu::{launch, like, reference};
 use webshop_kernels::cpu::attention::Heads;
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
@@ -13,7 +13,7 @@ use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 pub(super) const THREADS: usize = 128;
 
 /// Adds the bias and rotates q and k by their positions. `[T, (H + 2K) D]`
-pub fn forward(
+pub(crate) fn forward(
     kernels: &Kernels,
     qkv: &Tensor,
     bias: &Tensor,
@@ -25,7 +25,7 @@ pub fn forward(
 }
 
 /// The gradient with respect to the rows before rotation, which is also that before the bias.
-pub fn backward(
+pub(crate) fn backward(
     kernels: &Kernels,
     d_rotated: &Tensor,
     positions: &Tensor,

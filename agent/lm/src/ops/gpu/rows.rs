@@ -6,7 +6,7 @@ use crate::ops::gpu::{launch, reference, threads_for};
 use webshop_kernels::gpu::launch::{Arg, Kernels, count};
 
 /// `table[ids[i]]` for each i. `[V, H]`, ids `[M]` → `[M, H]`
-pub fn gather(kernels: &Kernels, table: &Tensor, ids: &Tensor) -> Result<Tensor> {
+pub(crate) fn gather(kernels: &Kernels, table: &Tensor, ids: &Tensor) -> Result<Tensor> {
     let (width, n_rows) = (table.dim(1)?, ids.elem_count());
     let Some(launcher) = kernels.launcher_for_widths(table.dtype(), &[width]) else {
         return table.index_select(ids, 0);
@@ -26,7 +26,7 @@ pub fn gather(kernels: &Kernels, table: &Tensor, ids: &Tensor) -> Result<Tensor>
 ///
 /// Built on the host, once for a batch, so that the order of the sums on the device is fixed.
 #[derive(Clone, Debug)]
-pub struct Placement {
+pub(crate) struct Placement {
     ids: Tensor,
     order: Tensor,
     starts: Tensor,
@@ -35,7 +35,7 @@ pub struct Placement {
 
 impl Placement {
     /// Row i of the source goes to row `ids[i]` of the target.
-    pub fn new(ids: &[u32], device: &Device) -> Result<Self> {
+    pub(crate) fn new(ids: &[u32], device: &Device) -> Result<Self> {
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
         order.sort_by_key(|&i| ids[i as usize]);
         let sorted = order.iter().map(|&i| ids[i as usize]);
@@ -60,13 +60,13 @@ impl Placement {
     }
 
     /// The target row of each source row, on the device. `[M]`
-    pub fn ids(&self) -> &Tensor {
+    pub(crate) fn ids(&self) -> &Tensor {
         &self.ids
     }
 }
 
 /// Adds row i of `rows` to its target row in `sums` `[V, H]`, f32.
-pub fn scatter(kernels: &Kernels, rows: &Tensor, placement: &Placement, sums: &Tensor) -> Result<()> {
+pub(crate) fn scatter(kernels: &Kernels, rows: &Tensor, placement: &Placement, sums: &Tensor) -> Result<()> {
     let width = rows.dim(1)?;
     if rows.elem_count() == 0 {
         return Ok(());

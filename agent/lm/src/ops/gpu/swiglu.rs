@@ -13,7 +13,7 @@ fn n_blocks(x: &Tensor) -> usize {
 }
 
 /// `[T, 2I]` → `[T, I]`.
-pub fn forward(kernels: &Kernels, gate_up: &Tensor) -> Result<Tensor> {
+pub(crate) fn forward(kernels: &Kernels, gate_up: &Tensor) -> Result<Tensor> {
     let (n_rows, width) = (gate_up.dim(0)?, gate_up.dim(1)? / 2);
     let Some(launcher) = kernels.launcher_for_widths(gate_up.dtype(), &[width]) else {
         return reference::swiglu(gate_up);
@@ -30,7 +30,7 @@ pub fn forward(kernels: &Kernels, gate_up: &Tensor) -> Result<Tensor> {
 }
 
 /// d_out `[T, I]` → `[T, 2I]`.
-pub fn backward(kernels: &Kernels, gate_up: &Tensor, d_out: &Tensor) -> Result<Tensor> {
+pub(crate) fn backward(kernels: &Kernels, gate_up: &Tensor, d_out: &Tensor) -> Result<Tensor> {
     let (n_rows, width) = d_out.dims2()?;
     let Some(launcher) = kernels.launcher_for_widths(gate_up.dtype(), &[width]) else {
         return reference::swiglu_backward(gate_up, d_out);

@@ -1,8 +1,8 @@
 //! Checks of the fields of `config.json` for features that are not implemented.
 //!
-//! Rotary positions are described in two spellings. transformers 4 has `rope_theta` and, for scaled positions, `rope_scaling`
-//! with a `type` or `rope_type`; transformers 5 has `rope_parameters` with the base and the type, for all layers or for each
-//! layer type. Only the unscaled type `default` is implemented.
+//! Rotary positions are described in two spellings. transformers 4 has `rope_theta` and, for scaled
+//! positions, `rope_scaling` with a `type` or `rope_type`; transformers 5 has `rope_parameters` with the base
+//! and the type, for all layers or for each layer type. Only the unscaled type `default` is implemented.
 
 use serde_json::{Map, Value};
 

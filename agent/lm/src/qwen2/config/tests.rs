@@ -37,7 +37,7 @@ fn a_published_config_is_read_and_written_back() {
 }
 
 #[test]
-fn the_base_inside_rope_parameters_is_written_beside_them_too() {
+fn a_theta_in_rope_parameters_is_also_written_as_rope_theta() {
     let config: Qwen2Config = serde_json::from_str(OF_TRANSFORMERS_5).unwrap();
     config.validate().unwrap();
     assert_eq!(config.rope_theta, 500_000.0);
@@ -60,7 +60,7 @@ fn changed(fields: Value) -> Qwen2Config {
 }
 
 #[test]
-fn plain_rotary_positions_are_known_in_every_spelling() {
+fn unscaled_rotary_positions_are_accepted_in_every_spelling() {
     for (fields, theta) in [
         (json!({"rope_parameters": null}), 10_000.0),
         (json!({"rope_parameters": {}, "rope_theta": 7.0}), 7.0),
@@ -107,7 +107,7 @@ fn scaled_rotary_positions_are_refused_in_every_spelling() {
 }
 
 #[test]
-fn what_is_not_computed_is_refused_by_name() {
+fn unsupported_settings_are_refused_by_name() {
     for (field, value, named) in [
         ("architectures", json!(["LlamaForCausalLM"]), "LlamaForCausalLM"),
         ("model_type", "qwen3".into(), "qwen3"),

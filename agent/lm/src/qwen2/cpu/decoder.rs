@@ -1,13 +1,14 @@
-//! Incremental decoding with a KV cache: the function of [`Qwen2::score`](crate::Qwen2::score), token by token.
+//! Incremental decoding with a KV cache: the function of [`Qwen2::score`](crate::Qwen2::score), token by
+//! token.
 //!
-//! A [`Decoder`] is an immutable snapshot of a model's weights, packed in the order in which the inner loops read them.
-//! [`Decoder::decode`] appends any number of new tokens to each of several lanes of a [`KvCache`], whole prompts or single
-//! tokens, and returns the [`Logits`] after each lane's last token.
+//! A [`Decoder`] is an immutable snapshot of a model's weights, packed in the order in which the inner loops
+//! read them. [`Decoder::decode`] appends any number of new tokens to each of several lanes of a [`KvCache`],
+//! whole prompts or single tokens, and returns the [`Logits`] after each lane's last token.
 //!
-//! Logits agree with the training pass to about 1e-6. The bits of a lane's logits do not depend on the other lanes, on the
-//! number of threads, or on the chunks in which its tokens are appended. Tokens go through the layers in chunks of [`CHUNK`],
-//! which bounds the memory for activations. Weights that are exact in bfloat16 are stored in it. Only the matrix products of
-//! a wide model are divided among threads.
+//! Logits agree with the training pass to about 1e-6. The bits of a lane's logits do not depend on the other
+//! lanes, on the number of threads, or on the chunks in which its tokens are appended. Tokens go through the
+//! layers in chunks of [`CHUNK`], which bounds the memory for activations. Weights that are exact in bfloat16
+//! are stored in it. Only the matrix products of a wide model are divided among threads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ use webshop_kernels::cpu::rope::Rope;
 use webshop_kernels::cpu::rows::{rms_norm, swiglu};
 use webshop_kernels::cpu::threads::Threads;
 
-/// Tokens that go through the layers together: enough to use a wide weight well, few enough for the activations of a small
-/// model to stay in the second-level cache.
+/// Tokens that go through the layers together: enough to use a wide weight well, few enough for the
+/// activations of a small model to stay in the second-level cache.
 const CHUNK: usize = 256;
 /// Tokens in one task of the parallel attention.
 const ATTENDED_TOGETHER: usize = 8;
@@ -130,11 +131,11 @@ impl Decoder {
         &self.config
     }
 
-    /// Appends the new tokens of each lane to the cache and returns the logits after each lane's last token, in the order
-    /// of `lanes`.
+    /// Appends the new tokens of each lane to the cache and returns the logits after each lane's last token,
+    /// in the order of `lanes`.
     ///
-    /// Fails if a lane is given twice or without tokens, an id is outside the vocabulary, or a lane has no room; the cache
-    /// is then unchanged.
+    /// Fails if a lane is given twice or without tokens, an id is outside the vocabulary, or a lane has no
+    /// room; the cache is then unchanged.
     pub fn decode(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
         lanes::check(&self.config, lanes, cache.lanes(), |lane, n_new| {
             cache.check(&self.config, lane, n_new)

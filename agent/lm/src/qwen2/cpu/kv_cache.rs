@@ -2,11 +2,11 @@
 //!
 //! A [`KvCache`] holds independent lanes of different lengths in memory allocated once.
 //! [`Decoder::decode`](crate::Decoder::decode) appends to it, [`KvCache::truncate_lane`] drops a tail,
-//! [`KvCache::copy_lane`] forks a lane. A cache belongs to the weights it was filled with: after a gradient step, reset it.
-//! To use several threads with a small model, give each group of lanes its own cache.
+//! [`KvCache::copy_lane`] forks a lane. A cache belongs to the weights it was filled with: after a gradient
+//! step, reset it. To use several threads with a small model, give each group of lanes its own cache.
 //!
-//! Layout for a lane and layer: rotated keys as `[kv head, tile, dim, token of the tile]`, so that the scores of a tile are
-//! computed at once; values as `[kv head, token, dim]`.
+//! Layout for a lane and layer: rotated keys as `[kv head, tile, dim, token of the tile]`, so that the scores
+//! of a tile are computed at once; values as `[kv head, token, dim]`.
 
 use std::ops::Range;
 

@@ -1,12 +1,13 @@
-//! The training pass of the CPU backend: forward over packed sequences, and backward with every gradient written out.
+//! The training pass of the CPU backend: forward over packed sequences, and backward with every gradient
+//! written out.
 //!
 //! [`Qwen2::record`] runs the model and keeps the activations in a [`Pass`]. The caller computes a loss from
-//! [`Pass::stats`] with candle; [`Pass::backward`] returns its gradient for each learnable parameter. [`Qwen2::score`] runs
-//! the same forward pass without keeping activations.
+//! [`Pass::stats`] with candle; [`Pass::backward`] returns its gradient for each learnable parameter.
+//! [`Qwen2::score`] runs the same forward pass without keeping activations.
 //!
-//! Only the scored positions go through the last feed-forward block and the head. Weights with the same input (q, k, v;
-//! gate, up) are multiplied as one matrix. With [`Qwen2::recomputing`], a pass keeps only the inputs of the layers and
-//! recomputes the rest.
+//! Only the scored positions go through the last feed-forward block and the head. Weights with the same input
+//! (q, k, v; gate, up) are multiplied as one matrix. With [`Qwen2::recomputing`], a pass keeps only the
+//! inputs of the layers and recomputes the rest.
 
 use candle_core::Tensor;
 
@@ -50,8 +51,8 @@ enum Kept {
     Input(Tensor),
 }
 
-/// Activations of one layer. From `attended_rows` on, the last layer has rows for the scored positions only; the other
-/// layers have rows for all tokens.
+/// Activations of one layer. From `attended_rows` on, the last layer has rows for the scored positions only;
+/// the other layers have rows for all tokens.
 #[derive(Debug)]
 pub(in crate::qwen2) struct Layer {
     x: Tensor,
@@ -73,11 +74,12 @@ pub(in crate::qwen2) struct End {
 }
 
 impl Qwen2 {
-    /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the packed tokens, under
-    /// the distribution of `sampler`. A target outside the nucleus is added to it.
+    /// Log-probability and entropy of `targets[i]` as the token after position `positions[i]` of the packed
+    /// tokens, under the distribution of `sampler`. A target outside the nucleus is added to it.
     ///
-    /// Targets are not shifted: the target of a position is usually the token at the next position. The result of a position
-    /// depends only on the tokens up to it in its own sequence and prefix. Fails at temperature 0.
+    /// Targets are not shifted: the target of a position is usually the token at the next position. The
+    /// result of a position depends only on the tokens up to it in its own sequence and prefix. Fails at
+    /// temperature 0.
     pub fn score(
         &self,
         tokens: &PackedTokens,
@@ -141,8 +143,8 @@ impl Qwen2 {
         Ok(End { x, hidden })
     }
 
-    /// One layer up to its last matrix product, for rows `x` of all tokens. The last layer continues after attention with the
-    /// rows at `positions` only.
+    /// One layer up to its last matrix product, for rows `x` of all tokens. The last layer continues after
+    /// attention with the rows at `positions` only.
     fn layer(
         &self,
         layer_idx: usize,
@@ -196,16 +198,16 @@ impl Pass<'_> {
         &self.stats
     }
 
-    /// The gradients of `loss`, a scalar computed from the log-probabilities of [`stats`](Self::stats), with respect to each
-    /// learnable parameter, flat, in the order of [`Qwen2::learnable`].
+    /// The gradients of `loss`, a scalar computed from the log-probabilities of [`stats`](Self::stats), with
+    /// respect to each learnable parameter, flat, in the order of [`Qwen2::learnable`].
     pub fn backward(&self, loss: &Tensor) -> Result<Vec<Vec<f32>>, LmError> {
         let mut gradients = vec![Vec::new(); self.model.learnable().len()];
         self.backward_each(loss, |place, gradient| gradients[place] = gradient)?;
         Ok(gradients)
     }
 
-    /// As [`backward`](Self::backward), but calls `put` with the index in [`Qwen2::learnable`] and the gradient as soon as it
-    /// is finished, so that a caller that sums gradients need not hold a second set.
+    /// As [`backward`](Self::backward), but calls `put` with the index in [`Qwen2::learnable`] and the
+    /// gradient as soon as it is finished, so that a caller that sums gradients need not hold a second set.
     pub fn backward_each(&self, loss: &Tensor, put: impl FnMut(usize, Vec<f32>)) -> Result<(), LmError> {
         let d_log_prob = self.stats.d_log_prob(loss)?;
         let model = self.model;
@@ -309,7 +311,7 @@ impl Pass<'_> {
     }
 }
 
-/// The receiver of finished gradients.
+/// Passes finished gradients to the caller, by index of the learnable parameter.
 struct Gradients<'m, F> {
     model: &'m Qwen2,
     put: F,

@@ -25,11 +25,11 @@ struct Chunk {
 }
 
 impl DeviceModel {
-    /// As [`Decoder::decode`](crate::Decoder::decode): appends the new tokens of each lane to the cache and returns the logits
-    /// after each lane's last token, in the order of `lanes`. Waits for the device.
+    /// As [`Decoder::decode`](crate::Decoder::decode): appends the new tokens of each lane to the cache and
+    /// returns the logits after each lane's last token, in the order of `lanes`. Waits for the device.
     ///
-    /// Fails if a lane is given twice or without tokens, an id is outside the vocabulary, or a lane has no room; the cache
-    /// is then unchanged.
+    /// Fails if a lane is given twice or without tokens, an id is outside the vocabulary, or a lane has no
+    /// room; the cache is then unchanged.
     pub fn decode(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
         let logits = self.read(cache, lanes)?;
         let values = logits.flatten_all()?.to_vec1::<f32>()?;
@@ -41,8 +41,9 @@ impl DeviceModel {
         self.read_by(cache, lanes, TOKENS_AT_ONCE)
     }
 
-    /// As [`decode`](Self::decode), but samples a token for each lane on the device from softmax(logits / temperature), the
-    /// most probable one at temperature 0. `uniforms[i]` in [0, 1) is the random number of `lanes[i]`.
+    /// As [`decode`](Self::decode), but samples a token for each lane on the device from softmax(logits /
+    /// temperature), the most probable one at temperature 0. `uniforms[i]` in [0, 1) is the random number of
+    /// `lanes[i]`.
     ///
     /// Fails if a logit is not finite.
     pub fn draw(

@@ -1,12 +1,13 @@
 //! The GPU backend of the model, on any candle device, made of the operations in `crate::ops::gpu`.
 //!
 //! A [`DeviceModel`] is a snapshot of a [`Qwen2`]'s weights ([`Parameters`]) in a compute dtype on a device.
-//! [`DeviceModel::decode`] and [`DeviceModel::draw`] continue the lanes of a [`DeviceCache`]; [`DeviceModel::record`] returns a
-//! [`DevicePass`], which has gradients. All of it also runs on the CPU, where tests compare it with the CPU backend, so that
-//! only the CUDA kernels need a GPU to be tested at full speed.
+//! [`DeviceModel::decode`] and [`DeviceModel::draw`] continue the lanes of a [`DeviceCache`];
+//! [`DeviceModel::record`] returns a [`DevicePass`], which has gradients. All of it also runs on the CPU,
+//! where tests compare it with the CPU backend, so that only the CUDA kernels need a GPU to be tested at full
+//! speed.
 //!
-//! Unlike on the CPU backend, a lane's logits depend on the batch by rounding: cuBLAS chooses its order of summation by the
-//! shape.
+//! Unlike on the CPU backend, a lane's logits depend on the batch by rounding: cuBLAS chooses its order of
+//! summation by the shape.
 
 mod cache;
 mod decode;
@@ -46,8 +47,8 @@ impl DeviceModel {
         Self::with_weights(model.config(), compute, weights)
     }
 
-    /// A model with pseudo-random weights, a function of the configuration, generated quickly on the device. For benchmarks:
-    /// [`Qwen2::random`] takes minutes for billions of parameters.
+    /// A model with pseudo-random weights, a function of the configuration, generated quickly on the device.
+    /// For benchmarks: [`Qwen2::random`] takes minutes for billions of parameters.
     pub fn for_measurement(config: &Qwen2Config, compute: &Compute) -> Result<Self, LmError> {
         config.validate()?;
         let weights = Parameters::for_measurement(config, compute.dtype, &compute.device)?;

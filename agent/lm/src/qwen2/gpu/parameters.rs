@@ -1,7 +1,7 @@
 //! One tensor for each parameter of a model, on a device: weights, gradients or moments.
 //!
-//! Matrices with the same input are joined (q, k, v; gate, up): one matrix product, one gradient and one parameter for the
-//! optimizer. [`Parameters::write_to`] splits them for a checkpoint.
+//! Matrices with the same input are joined (q, k, v; gate, up): one matrix product, one gradient and one
+//! parameter for the optimizer. [`Parameters::write_to`] splits them for a checkpoint.
 
 use candle_core::{DType, Device, Tensor};
 use webshop_products::Seed;
@@ -31,7 +31,8 @@ const HEAD: &str = "lm_head.weight";
 /// Number of random values that [`Parameters::for_measurement`] repeats.
 const BLOCK: usize = 1 << 20;
 
-/// One tensor for each parameter: those of the layers, the embedding, the last norm, and the head if it is not tied.
+/// One tensor for each parameter: those of the layers, the embedding, the last norm, and the head if it is
+/// not tied.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     tensors: Vec<(String, Tensor)>,
@@ -41,13 +42,13 @@ pub struct Parameters {
 /// The parameters of one layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layer<'a> {
-    pub input_norm: &'a Tensor,
-    pub qkv: &'a Tensor,
-    pub qkv_bias: &'a Tensor,
-    pub o_proj: &'a Tensor,
-    pub post_norm: &'a Tensor,
-    pub gate_up: &'a Tensor,
-    pub down_proj: &'a Tensor,
+    pub(super) input_norm: &'a Tensor,
+    pub(super) qkv: &'a Tensor,
+    pub(super) qkv_bias: &'a Tensor,
+    pub(super) o_proj: &'a Tensor,
+    pub(super) post_norm: &'a Tensor,
+    pub(super) gate_up: &'a Tensor,
+    pub(super) down_proj: &'a Tensor,
 }
 
 /// (joined name, names in the checkpoint) of every parameter of a model, in order.
@@ -77,8 +78,8 @@ impl Parameters {
         Ok(Self { tensors, n_layers: model.config().num_hidden_layers })
     }
 
-    /// See [`DeviceModel::for_measurement`](super::DeviceModel::for_measurement). Repeats the same million normal numbers, with
-    /// another start in each parameter.
+    /// See [`DeviceModel::for_measurement`](super::DeviceModel::for_measurement). Repeats the same million
+    /// normal numbers, with another start in each parameter.
     pub(super) fn for_measurement(
         config: &Qwen2Config,
         dtype: DType,
@@ -171,8 +172,8 @@ impl Parameters {
         self.tensors.get(at).map_or_else(|| self.embedding(), |(_, tensor)| tensor)
     }
 
-    /// The parts of each joined parameter, in the order of [`named`](Self::named): (name in the checkpoint, number of rows),
-    /// from the first row down.
+    /// The parts of each joined parameter, in the order of [`named`](Self::named): (name in the checkpoint,
+    /// number of rows), from the first row down.
     pub fn parts(config: &Qwen2Config) -> Vec<Vec<(String, usize)>> {
         let shapes = parameter_shapes(config);
         let with_rows = |part: String| {

@@ -1,8 +1,10 @@
-//! The training pass of the GPU backend: forward over packed sequences, and backward with every gradient written out.
+//! The training pass of the GPU backend: forward over packed sequences, and backward with every gradient
+//! written out.
 //!
-//! The equations are those of [`Pass`](crate::Pass). A pass keeps only the input of each layer, and the backward pass
-//! recomputes the layer ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, one segment a layer). Gradients
-//! are added to f32 tensors on the device, so that micro-batches accumulate there. Shared prefixes are not supported.
+//! The equations are those of [`Pass`](crate::Pass). A pass keeps only the input of each layer, and the
+//! backward pass recomputes the layer ("Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174, one
+//! segment a layer). Gradients are added to f32 tensors on the device, so that micro-batches accumulate
+//! there. Shared prefixes are not supported.
 
 use candle_core::{DType, Tensor};
 
@@ -54,8 +56,9 @@ struct Activations {
 }
 
 impl DeviceModel {
-    /// As [`Qwen2::record`](crate::Qwen2::record): log-probability and entropy of `targets[i]` after position `positions[i]`
-    /// of the packed tokens under the distribution of `sampler`, with the activations for the gradient.
+    /// As [`Qwen2::record`](crate::Qwen2::record): log-probability and entropy of `targets[i]` after position
+    /// `positions[i]` of the packed tokens under the distribution of `sampler`, with the activations for the
+    /// gradient.
     pub fn record(
         &self,
         tokens: &PackedTokens,
@@ -193,8 +196,8 @@ fn to_host(scored: &Scored) -> Result<TokenStats, LmError> {
 }
 
 impl DevicePass<'_> {
-    /// The results of the forward pass on the host, for computing a loss; [`backward`](Self::backward) takes its gradient
-    /// [`TokenStats::d_log_prob`]. Waits for the device.
+    /// The results of the forward pass on the host, for computing a loss; [`backward`](Self::backward) takes
+    /// its gradient [`TokenStats::d_log_prob`]. Waits for the device.
     pub fn stats(&self) -> Result<TokenStats, LmError> {
         to_host(&self.scored)
     }
@@ -214,7 +217,8 @@ impl DevicePass<'_> {
         &self.scored.outside
     }
 
-    /// Adds to `gradients` those of a loss with the gradient `d_log_prob` with respect to the log-probabilities.
+    /// Adds to `gradients` those of a loss with the gradient `d_log_prob` with respect to the
+    /// log-probabilities.
     pub fn backward(&self, d_log_prob: &[f32], gradients: &Parameters) -> Result<(), LmError> {
         let model = self.model;
         let (kernels, weights, device) = (model.kernels(), model.weights(), &model.compute().device);

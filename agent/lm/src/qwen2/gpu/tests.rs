@@ -1,40 +1,25 @@
 //! The GPU backend compared with the CPU backend, on the CPU: with reference implementations and with
 //! emulated CUDA kernels.
 
-use candle_core::{DType, Device, Tensor};
+use std::sync::Arc;
+
+use candle_core::{DType, Tensor};
 use webshop_products::Seed;
 
 use crate::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+use crate::engine::Engine;
+use crate::error::LmError;
 use crate::generation::sampler::Sampler;
 use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::qwen2::gpu::{DeviceCache, DeviceModel, Parameters};
-use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use crate::qwen2::tests::common::{
+    Shape, assert_close, check_invalid_decoding, check_invalid_scoring, check_lanes, d_log_prob, ids, loss,
+    scored, tiny,
+};
+use crate::qwen2::{LaneTokens, Qwen2, Qwen2Config, TokenStats};
 use webshop_kernels::gpu::emulated;
 
-const HEADS: [(usize, usize); 3] = [(2, 2), (4, 2), (3, 1)];
-
-/// Sizes divisible by four, as the kernels require.
-fn tiny((n_heads, n_kv_heads): (usize, usize), tied: bool) -> Qwen2 {
-    let config = Qwen2Config {
-        hidden_size: 24,
-        intermediate_size: 20,
-        num_hidden_layers: 2,
-        num_attention_heads: n_heads,
-        num_key_value_heads: Some(n_kv_heads),
-        head_dim: Some(8),
-        max_position_embeddings: 80,
-        tie_word_embeddings: tied,
-        initializer_range: 0.3,
-        ..Qwen2Config::small(37)
-    };
-    let model = Qwen2::random(&config, Seed(3)).unwrap();
-    // Zero biases and unit gains would hide an error in either.
-    for (name, var) in model.parameters().iter().filter(|(_, var)| var.rank() == 1) {
-        let values = (0..var.elem_count()).map(|i| ((i * 5 + name.len()) % 11) as f32 * 0.1 + 0.2);
-        var.set(&Tensor::from_iter(values, &Device::Cpu).unwrap()).unwrap();
-    }
-    model
-}
+const SHAPES: [Shape; 3] = [(2, 2, Some(8), true), (4, 2, Some(8), false), (3, 1, Some(8), true)];
 
 fn compute(dtype: ComputeDtype) -> Compute {
     Compute::choose(DeviceRequest::Cpu, Some(dtype), KernelChoice::Custom).unwrap()
@@ -48,22 +33,10 @@ fn both(model: &Qwen2) -> [DeviceModel; 2] {
     [reference.clone(), reference.with_kernels(kernels)]
 }
 
-fn ids(count: usize, salt: usize) -> Vec<u32> {
-    (0..count).map(|i| ((i * i + 7 * i + salt * 11) % 37) as u32).collect()
-}
-
-#[track_caller]
-fn close(a: &[f32], b: &[f32], tolerance: f32, what: &str) {
-    assert_eq!(a.len(), b.len(), "{what}");
-    for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        assert!((a - b).abs() <= tolerance, "{what}: element {i} is {a} against {b}");
-    }
-}
-
 #[test]
 fn decoding_equals_the_cpu_backend() {
-    for (heads, tied) in [(HEADS[0], true), (HEADS[1], false), (HEADS[2], true)] {
-        let model = tiny(heads, tied);
+    for shape in SHAPES {
+        let model = tiny(shape);
         let decoder = model.decoder().unwrap();
         for device in both(&model) {
             let mut theirs = KvCache::new(model.config(), 3, 64);
@@ -80,7 +53,12 @@ fn decoding_equals_the_cpu_backend() {
                 let expected = decoder.decode(&mut theirs, &lanes).unwrap();
                 let logits = device.decode(&mut ours, &lanes).unwrap();
                 for (ours, theirs) in logits.rows().zip(expected.rows()) {
-                    close(ours, theirs, 2e-5, &format!("{heads:?}, round {round}, {:?}", device.kernels()));
+                    assert_close(
+                        ours,
+                        theirs,
+                        2e-5,
+                        &format!("{shape:?}, round {round}, {:?}", device.kernels()),
+                    );
                 }
                 assert!((0..3).all(|lane| ours.len(lane) == theirs.len(lane)));
             }
@@ -90,7 +68,7 @@ fn decoding_equals_the_cpu_backend() {
 
 #[test]
 fn the_chunk_size_of_a_prefill_does_not_change_logits() {
-    let model = tiny(HEADS[1], true);
+    let model = tiny(SHAPES[1]);
     let [device, _] = both(&model);
     let texts = [ids(9, 1), ids(1, 2), ids(20, 3)];
     let lanes: Vec<LaneTokens> =
@@ -103,60 +81,45 @@ fn the_chunk_size_of_a_prefill_does_not_change_logits() {
     };
     let whole = read(100);
     for tokens_at_once in [1, 7, 9, 10, 30] {
-        close(&read(tokens_at_once), &whole, 1e-5, &format!("{tokens_at_once} tokens at once"));
+        assert_close(&read(tokens_at_once), &whole, 1e-5, &format!("{tokens_at_once} tokens at once"));
     }
-}
-
-/// Two sequences, scored at most of their positions, out of order and one position twice.
-fn scored_positions() -> (Vec<u32>, [usize; 2], Vec<u32>, Vec<u32>) {
-    let ids = ids(31, 3);
-    let positions: Vec<u32> = (0..30).rev().filter(|&p| p != 19 && p != 4).chain([7]).collect();
-    let targets = positions.iter().map(|&p| ids[p as usize + 1]).collect();
-    (ids, [20, 11], positions, targets)
-}
-
-fn weights(n: usize) -> Vec<f32> {
-    (0..n).map(|i| 0.05 + 0.002 * i as f32).collect()
 }
 
 #[test]
 fn log_probabilities_and_gradients_equal_the_cpu_backend() {
     let shaped = Sampler::new(0.9, 0.8).unwrap();
-    for (heads, tied, sampler) in [(HEADS[1], false, Sampler::UNTEMPERED), (HEADS[2], true, shaped)] {
-        let model = tiny(heads, tied);
-        let (ids, lengths, positions, targets) = scored_positions();
-        let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
-        let theirs = model.record(&tokens, &positions, &targets, sampler).unwrap();
+    for (shape, sampler) in [(SHAPES[1], Sampler::UNTEMPERED), (SHAPES[2], shaped)] {
+        let model = tiny(shape);
+        let scored = scored();
+        let (tokens, positions, targets) = (scored.tokens(), &scored.positions, &scored.targets);
+        let theirs = model.record(&tokens, positions, targets, sampler).unwrap();
         assert_eq!(theirs.stats().n_outside > 0, sampler == shaped);
-        let d = weights(targets.len());
-        let weighted = Tensor::from_slice(&d, d.len(), &Device::Cpu).unwrap();
-        let loss = (&theirs.stats().log_prob * weighted).unwrap().sum_all().unwrap();
-        let expected = theirs.backward(&loss).unwrap();
+        let expected = theirs.backward(&loss(&theirs.stats().log_prob)).unwrap();
         for device in both(&model) {
-            let pass = device.record(&tokens, &positions, &targets, sampler).unwrap();
-            let what = format!("{heads:?}, {:?}", device.kernels());
+            let pass = device.record(&tokens, positions, targets, sampler).unwrap();
+            let what = format!("{shape:?}, {:?}", device.kernels());
             let log_prob = theirs.stats().log_prob.to_vec1::<f32>().unwrap();
-            close(&pass.log_prob().to_vec1::<f32>().unwrap(), &log_prob, 1e-5, &what);
-            close(&pass.entropy().to_vec1::<f32>().unwrap(), &theirs.stats().entropy, 1e-5, &what);
+            assert_close(&pass.log_prob().to_vec1::<f32>().unwrap(), &log_prob, 1e-5, &what);
+            assert_close(&pass.entropy().to_vec1::<f32>().unwrap(), &theirs.stats().entropy, 1e-5, &what);
             let n_outside = pass.outside().sum_all().unwrap().to_scalar::<f32>().unwrap();
             assert_eq!(n_outside as usize, theirs.stats().n_outside, "{what}");
-            for answers in [device.score(&tokens, &positions, &targets, sampler), pass.stats()] {
-                let answers = answers.unwrap();
-                let on_host = answers.log_prob.to_vec1::<f32>().unwrap();
+            for stats in [device.score(&tokens, positions, targets, sampler), pass.stats()] {
+                let stats = stats.unwrap();
+                let on_host = stats.log_prob.to_vec1::<f32>().unwrap();
                 assert_eq!(on_host, pass.log_prob().to_vec1::<f32>().unwrap());
-                assert_eq!(answers.entropy, pass.entropy().to_vec1::<f32>().unwrap());
-                assert_eq!(answers.n_outside, n_outside as usize);
+                assert_eq!(stats.entropy, pass.entropy().to_vec1::<f32>().unwrap());
+                assert_eq!(stats.n_outside, n_outside as usize);
             }
 
             let gradients = device.weights().zeros_like().unwrap();
-            pass.backward(&d, &gradients).unwrap();
+            pass.backward(&d_log_prob(targets.len()), &gradients).unwrap();
             for ((name, gradient), expected) in gradients.split(model.config()).unwrap().iter().zip(&expected)
             {
                 let ours = gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap();
                 let norm = |x: &[f32]| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
-                let apart: Vec<f32> = ours.iter().zip(expected).map(|(a, b)| a - b).collect();
-                let error = norm(&apart) / norm(expected);
-                assert!(error < 1e-4, "{what} `{name}`: {error:e} apart");
+                let difference: Vec<f32> = ours.iter().zip(expected).map(|(a, b)| a - b).collect();
+                let error = norm(&difference) / norm(expected);
+                assert!(error < 1e-4, "{what} `{name}`: relative error {error:e}");
             }
         }
     }
@@ -164,122 +127,74 @@ fn log_probabilities_and_gradients_equal_the_cpu_backend() {
 
 #[test]
 fn gradients_add_up_over_passes() {
-    let model = tiny(HEADS[0], true);
+    let model = tiny(SHAPES[0]);
     let [device, _] = both(&model);
-    let (ids, lengths, positions, targets) = scored_positions();
-    let pass = device
-        .record(
-            &PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] },
-            &positions,
-            &targets,
-            Sampler::UNTEMPERED,
-        )
-        .unwrap();
+    let scored = scored();
+    let pass =
+        device.record(&scored.tokens(), &scored.positions, &scored.targets, Sampler::UNTEMPERED).unwrap();
     let flat = |gradients: &Parameters| -> Vec<f32> {
         let values = gradients.named().map(|(_, g)| g.flatten_all().unwrap().to_vec1::<f32>().unwrap());
         values.collect::<Vec<_>>().concat()
     };
-    let gradients = device.weights().zeros_like().unwrap();
-    pass.backward(&weights(targets.len()), &gradients).unwrap();
+    let (gradients, d) = (device.weights().zeros_like().unwrap(), d_log_prob(scored.targets.len()));
+    pass.backward(&d, &gradients).unwrap();
     let once = flat(&gradients);
     assert!(once.iter().any(|g| g.abs() > 1e-3));
-    pass.backward(&weights(targets.len()), &gradients).unwrap();
+    pass.backward(&d, &gradients).unwrap();
     let doubled: Vec<f32> = once.iter().map(|g| 2.0 * g).collect();
-    close(&flat(&gradients), &doubled, 1e-5, "twice the same");
+    assert_close(&flat(&gradients), &doubled, 1e-5, "twice the same");
     gradients.clear().unwrap();
     assert!(flat(&gradients).iter().all(|g| *g == 0.0));
 }
 
 #[test]
 fn bf16_is_close_to_f32() {
-    let model = tiny(HEADS[1], true);
+    let model = tiny((4, 2, Some(8), true));
     let device = DeviceModel::new(&model, &compute(ComputeDtype::Bf16)).unwrap();
-    let (ids, lengths, positions, targets) = scored_positions();
-    let tokens = PackedTokens { ids: &ids, lengths: &lengths, prefix_of: &[] };
-    let log_prob = device.score(&tokens, &positions, &targets, Sampler::UNTEMPERED).unwrap().log_prob;
-    let expected = model
-        .score(&tokens, &positions, &targets, Sampler::UNTEMPERED)
-        .unwrap()
-        .log_prob
-        .to_vec1::<f32>()
-        .unwrap();
-    let ours = log_prob.to_vec1::<f32>().unwrap();
+    let scored = scored();
+    let (tokens, positions, targets) = (scored.tokens(), &scored.positions, &scored.targets);
+    let log_prob = |stats: Result<TokenStats, LmError>| stats.unwrap().log_prob.to_vec1::<f32>().unwrap();
+    let expected = log_prob(model.score(&tokens, positions, targets, Sampler::UNTEMPERED));
+    let ours = log_prob(device.score(&tokens, positions, targets, Sampler::UNTEMPERED));
     assert_ne!(ours, expected);
     // Two layers of products rounded to 8 significant bits, on logits of size 10.
-    close(&ours, &expected, 0.15, "bf16");
+    assert_close(&ours, &expected, 0.15, "bf16");
+}
+
+fn engine(shape: Shape) -> Engine {
+    let [device, _] = both(&tiny(shape));
+    Engine::from(Arc::new(device))
 }
 
 #[test]
-fn lanes_are_forked_cut_and_reset() {
-    let model = tiny(HEADS[2], true);
-    let [device, _] = both(&model);
-    let mut cache = DeviceCache::new(&device, 2, 80).unwrap();
-    let ids = ids(40, 5);
-    let feed = |cache: &mut DeviceCache, lane, ids| {
-        device.decode(cache, &[LaneTokens { lane, ids }]).unwrap().row(0).to_vec()
-    };
-    feed(&mut cache, 0, &ids[..30]);
-    cache.copy_lane(0, 1).unwrap();
-    let straight = feed(&mut cache, 0, &ids[30..]);
-    assert_eq!(feed(&mut cache, 1, &ids[30..]), straight);
-    cache.truncate_lane(0, 12);
-    assert_eq!(cache.len(0), 12);
-    close(&feed(&mut cache, 0, &ids[12..]), &straight, 1e-5, "cut");
-    cache.truncate_lane(1, 0);
-    assert_eq!(cache.len(1), 0);
-    close(&feed(&mut cache, 1, &ids), &straight, 1e-5, "reset");
+fn lanes_are_copied_truncated_and_cleared() {
+    check_lanes(&engine(SHAPES[2]), 1e-5);
 }
 
 #[test]
 fn invalid_calls_are_refused_and_leave_the_cache_unchanged() {
-    let model = tiny(HEADS[0], true);
-    let [device, _] = both(&model);
-    let mut cache = DeviceCache::new(&device, 2, 10).unwrap();
-    device.decode(&mut cache, &[LaneTokens { lane: 0, ids: &[1, 2] }]).unwrap();
-    let good = LaneTokens { lane: 1, ids: &[1] };
-    for (bad, named) in [
-        (LaneTokens { lane: 2, ids: &[1] }, "lane 2"),
-        (LaneTokens { lane: 1, ids: &[1] }, "twice"),
-        (LaneTokens { lane: 0, ids: &[] }, "no new tokens"),
-        (LaneTokens { lane: 0, ids: &[37] }, "token 37"),
-        (LaneTokens { lane: 0, ids: &[1; 9] }, "9 more"),
-    ] {
-        let message = device.decode(&mut cache, &[good, bad]).unwrap_err().to_string();
-        assert!(message.contains(named), "{message}");
-        assert_eq!((cache.len(0), cache.len(1)), (2, 0));
-    }
-    let [other, _] = both(&tiny(HEADS[1], true));
-    let mut shallow = DeviceCache::new(&other, 2, 10).unwrap();
+    check_invalid_decoding(&engine(SHAPES[0]), &engine(SHAPES[2]));
+    let [device, _] = both(&tiny(SHAPES[0]));
+    let mut shallow = DeviceCache::new(&device, 1, 10).unwrap();
     shallow.layers.pop();
-    assert!(device.decode(&mut shallow, &[good]).unwrap_err().to_string().contains("another shape"));
-    for (ids, lengths, positions, targets) in [
-        (&[1, 2][..], &[1][..], &[0][..], &[1][..]),
-        (&[1, 2], &[2, 0], &[0], &[1]),
-        (&[1, 37], &[2], &[0], &[1]),
-        (&[1, 2], &[2], &[2], &[1]),
-        (&[1, 2], &[2], &[0], &[37]),
-        (&[1, 2], &[2], &[0], &[]),
-        (&[1; 81], &[81], &[0], &[1]),
-    ] {
-        assert!(
-            device
-                .score(
-                    &PackedTokens { ids, lengths, prefix_of: &[] },
-                    positions,
-                    targets,
-                    Sampler::UNTEMPERED
-                )
-                .is_err()
-        );
-    }
+    let refused = device.decode(&mut shallow, &[LaneTokens { lane: 0, ids: &[1] }]);
+    assert!(refused.unwrap_err().to_string().contains("another shape"));
+}
+
+#[test]
+fn invalid_tokens_are_not_scored() {
+    let [device, _] = both(&tiny(SHAPES[0]));
+    check_invalid_scoring(|tokens, positions, targets| {
+        device.score(tokens, positions, targets, Sampler::UNTEMPERED)
+    });
 }
 
 #[test]
 fn splitting_inverts_joining() {
-    let model = tiny(HEADS[1], false);
+    let model = tiny(SHAPES[1]);
     let [device, _] = both(&model);
-    let apart = device.weights().split(model.config()).unwrap();
-    for ((name, var), (other, tensor)) in model.parameters().iter().zip(&apart) {
+    let split = device.weights().split(model.config()).unwrap();
+    for ((name, var), (other, tensor)) in model.parameters().iter().zip(&split) {
         assert_eq!(name, other);
         assert_eq!(var.dims(), tensor.dims());
         let values = |x: &Tensor| x.flatten_all().unwrap().to_vec1::<f32>().unwrap();
@@ -299,6 +214,5 @@ fn measured_models_have_the_right_size() {
         device.n_parameters(),
         model.parameters().iter().map(|(_, var)| var.elem_count()).sum::<usize>()
     );
-    let apart = device.weights().split(&config).unwrap();
-    Qwen2::new(&config, apart).unwrap();
+    Qwen2::new(&config, device.weights().split(&config).unwrap()).unwrap();
 }

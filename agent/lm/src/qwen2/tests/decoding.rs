@@ -1,6 +1,10 @@
 //! Decoding compared with the packed pass, for batches and chunks of any size; errors.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::engine::Engine;
+use crate::qwen2::tests::common::{check_invalid_decoding, check_invalid_scoring, check_lanes};
 
 #[test]
 fn cached_equals_uncached() {
@@ -33,8 +37,8 @@ fn logits_do_not_depend_on_other_lanes() {
     let steps: Vec<LaneTokens> = (0..17).map(|lane| LaneTokens { lane, ids: &[7] }).collect();
     let together = decoder.decode(&mut together, &steps).unwrap();
     for (lane, prompt) in prompts.iter().enumerate() {
-        // Each sequence alone, in another lane, and with its prompt in two parts if it has two tokens or
-        // more.
+        // Each sequence alone, in another lane, and with its prompt in two parts if it has at least two
+        // tokens.
         let mut alone = KvCache::new(model.config(), 3, 70);
         for part in [&prompt[..prompt.len() / 2], &prompt[prompt.len() / 2..], &[7]] {
             if !part.is_empty() {
@@ -47,56 +51,33 @@ fn logits_do_not_depend_on_other_lanes() {
     }
 }
 
+fn engine(shape: Shape) -> Engine {
+    Engine::from(Arc::new(tiny(shape).into_decoder().unwrap()))
+}
+
 #[test]
-fn lanes_are_forked_cut_and_reset() {
-    let model = tiny(SHAPES[2]);
-    let decoder = model.decoder().unwrap();
-    let mut cache = KvCache::new(model.config(), 2, 80);
-    let ids = ids(40, 5);
-    let feed = |cache: &mut KvCache, lane, ids| decoder.decode(cache, &[LaneTokens { lane, ids }]).unwrap();
-    feed(&mut cache, 0, &ids[..30]);
-    cache.copy_lane(0, 1);
-    let straight = feed(&mut cache, 0, &ids[30..]);
-    assert_eq!(feed(&mut cache, 1, &ids[30..]), straight);
-    cache.truncate_lane(0, 12);
-    assert_eq!(cache.len(0), 12);
-    assert_eq!(feed(&mut cache, 0, &ids[12..]), straight);
-    cache.reset_lane(1);
-    assert!(cache.is_empty(1));
-    assert_eq!(feed(&mut cache, 1, &ids), straight);
+fn lanes_are_copied_truncated_and_cleared() {
+    check_lanes(&engine(SHAPES[2]), 0.0);
+    let mut cache = KvCache::new(tiny(SHAPES[2]).config(), 1, 8);
+    cache.advance(0, 3);
+    cache.reset_lane(0);
+    assert!(cache.is_empty(0));
 }
 
 #[test]
 fn invalid_calls_are_refused_and_leave_the_cache_unchanged() {
+    check_invalid_decoding(&engine(SHAPES[0]), &engine(SHAPES[2]));
+}
+
+#[test]
+fn invalid_tokens_are_not_scored() {
     let model = tiny(SHAPES[0]);
-    let decoder = model.decoder().unwrap();
-    let mut cache = KvCache::new(model.config(), 2, 10);
-    decoder.decode(&mut cache, &[LaneTokens { lane: 0, ids: &[1, 2] }]).unwrap();
-    let good = LaneTokens { lane: 1, ids: &[1] };
-    for (bad, named) in [
-        (LaneTokens { lane: 2, ids: &[1] }, "lane 2"),
-        (LaneTokens { lane: 1, ids: &[1] }, "twice"),
-        (LaneTokens { lane: 0, ids: &[] }, "no new tokens"),
-        (LaneTokens { lane: 0, ids: &[37] }, "token 37"),
-        (LaneTokens { lane: 0, ids: &[1; 9] }, "9 more"),
-    ] {
-        let message = decoder.decode(&mut cache, &[good, bad]).unwrap_err().to_string();
-        assert!(message.contains(named), "{message}");
-        assert_eq!((cache.len(0), cache.len(1)), (2, 0));
-    }
-    let mut other = KvCache::new(tiny(SHAPES[1]).config(), 2, 10);
-    assert!(decoder.decode(&mut other, &[good]).unwrap_err().to_string().contains("another shape"));
-    for (ids, lengths) in [(&[1, 2][..], &[1][..]), (&[1, 2], &[2, 0]), (&[1, 37], &[2])] {
-        assert!(
-            model
-                .score(&PackedTokens { ids, lengths, prefix_of: &[] }, &[0], &[1], Sampler::UNTEMPERED)
-                .is_err()
-        );
-    }
+    check_invalid_scoring(|tokens, positions, targets| {
+        model.score(tokens, positions, targets, Sampler::UNTEMPERED)
+    });
     let tokens = PackedTokens { ids: &[1, 2], lengths: &[2], prefix_of: &[] };
-    assert!(
-        model.score(&tokens, &[0], &[1], Sampler::GREEDY).unwrap_err().to_string().contains("temperature")
-    );
+    let greedy = model.score(&tokens, &[0], &[1], Sampler::GREEDY);
+    assert!(greedy.unwrap_err().to_string().contains("temperature"));
 }
 
 #[test]
@@ -133,7 +114,7 @@ fn the_chunks_of_a_long_prefill_do_not_change_logits() {
 }
 
 #[test]
-fn a_decoder_may_outlive_its_model() {
+fn a_decoder_does_not_depend_on_its_model() {
     let model = tiny(SHAPES[1]);
     let kept = model.decoder().unwrap();
     let expected =
