@@ -22,7 +22,7 @@ use crate::observer::Observer;
 use crate::reward::malformed_turns;
 use crate::run::atomic::{read_json, write_json};
 use crate::run::checkpoint::names::{MODEL, OPTIMIZER};
-use crate::run::folder::{RunFolder, read_trainer_state, step_name};
+use crate::run::folder::{RunFolder, step_name};
 use crate::setup::fingerprint::{Fingerprint, fingerprint};
 use crate::setup::limits::{lm_config, rollout_config};
 use crate::trainer::progress::{Progress, TrainerState};
@@ -64,7 +64,7 @@ impl<'a> Experiment<'a> {
                 let policy = PolicyModel::begin(config, &tasks)?;
                 let method = config.warm_start.optimizer;
                 let train_state = TrainState::new(&policy.model, compute, method, &config.optimizer)?;
-                (TrainerState::default(), policy, train_state)
+                (TrainerState::new(), policy, train_state)
             }
         };
         // A run may be killed between writing a checkpoint and linking it.
@@ -201,7 +201,7 @@ fn resume(
     config: &Config,
     checkpoint: &Path,
 ) -> Result<(TrainerState, PolicyModel, TrainState)> {
-    let state: TrainerState = read_trainer_state(checkpoint)?;
+    let state = TrainerState::read(checkpoint)?;
     let policy = PolicyModel::resume(config, &checkpoint.join(MODEL))?;
     let path = checkpoint.join(OPTIMIZER);
     let is_warm_start = state.step <= config.warm_start.all_steps();
