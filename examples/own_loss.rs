@@ -9,7 +9,8 @@
 use std::error::Error;
 
 use candle_core::{Device, Tensor, Var};
-use webshop_training::{AdvantageSource, LogProbs, Loss, Prepared, Result, Scored, ScoredTurn, Target, Term};
+use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, ScoredTurn, Target, Term};
+use webshop_training::Result;
 
 struct MedianReinforce;
 
@@ -50,7 +51,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     let policy = Var::from_tensor(&Tensor::full(-1.0f32, 6, &Device::Cpu)?)?;
     let (policy_log_probs, sampled) = (policy.as_tensor().clone(), policy.as_tensor().detach());
     let log_probs = LogProbs { policy: policy_log_probs, reference: sampled.clone(), behaviour: sampled };
-    let loss = webshop_training::summed_loss(&MedianReinforce, &targets, &log_probs)?.value;
+    let loss = webshop_training::loss::summed_loss(&MedianReinforce, &targets, &log_probs)?.value;
     let gradients = loss.backward()?;
     let gradient = gradients.get(&policy).ok_or("the loss depends on the policy")?.to_vec1::<f32>()?;
     println!("loss {:.3}, gradient {gradient:.3?}", loss.to_scalar::<f32>()?);

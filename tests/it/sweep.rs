@@ -13,9 +13,8 @@ use crate::common::command::{Output, answered, command, path};
 use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
 use webshop_report::{write_comparison, write_report};
-use webshop_training::{
-    Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train,
-};
+use webshop_training::sweep::{Comparison, ComparisonFolder, compare};
+use webshop_training::{Observer, RunFolder, Silent, TrainingError, train};
 
 /// Two losses under two seeds.
 const TWO: &str = r#"
@@ -185,7 +184,7 @@ impl Observer for Witness {
     }
 
     fn end(&self) {}
-    fn say(&self, _line: &str) {}
+    fn log(&self, _line: &str) {}
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //! file.
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod next_action;
 pub mod table;

@@ -13,7 +13,7 @@ pub trait Observer {
     /// The innermost stage is over.
     fn end(&self);
     /// A message.
-    fn say(&self, line: &str);
+    fn log(&self, line: &str);
 }
 
 /// Ignores all progress: for libraries and tests.
@@ -24,5 +24,5 @@ impl Observer for Silent {
     fn begin(&self, _stage: &str, _total: u64, _done: u64) {}
     fn advance(&self, _units: u64, _note: &str) {}
     fn end(&self) {}
-    fn say(&self, _line: &str) {}
+    fn log(&self, _line: &str) {}
 }

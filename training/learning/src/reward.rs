@@ -34,6 +34,6 @@ impl TaskReward {
 }
 
 /// Number of completions of `episode` that do not have the form of the prompt format.
-pub fn malformed_turns(episode: &Episode) -> usize {
+pub(crate) fn malformed_turns(episode: &Episode) -> usize {
     episode.turns.iter().filter(|turn| !turn.agent.is_well_formed).count()
 }

@@ -8,6 +8,7 @@
 //! recomputed.
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 mod run;
 mod sweep;

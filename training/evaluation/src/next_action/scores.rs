@@ -97,7 +97,7 @@ pub struct TypeScores {
 }
 
 /// The columns of the confusion matrix: a type, an unknown type, or an invalid completion.
-pub const PREDICTED: [&str; 5] = ["click", "type_and_submit", "terminate", "other", "invalid"];
+pub(crate) const PREDICTED: [&str; 5] = ["click", "type_and_submit", "terminate", "other", "invalid"];
 
 /// Indices of the last two entries of [`PREDICTED`].
 const OTHER: usize = 3;

@@ -34,7 +34,7 @@ const FILLER: (u64, u64) = (1, 16);
 
 /// Draws copy tasks over the tokens of a tokenizer that are not special.
 #[derive(Clone, Debug)]
-pub struct CopyTasks {
+pub(crate) struct CopyTasks {
     words: Vec<u32>,
     seed: Seed,
 }

@@ -120,7 +120,7 @@ pub fn render_demonstration(
 }
 
 /// The trajectory of demonstrated `turns` for `goal`.
-pub fn demonstration_trajectory(
+pub(crate) fn demonstration_trajectory(
     tokenizer: &BpeTokenizer,
     prompt: PromptConfig,
     shop: &Shop,
@@ -138,7 +138,7 @@ pub fn demonstration_trajectory(
 
 /// The gradient of the mean negative log-likelihood over all agent tokens of `batch`, and that mean in
 /// nats per token.
-pub fn cloning_gradient(
+pub(crate) fn cloning_gradient(
     network: &Network,
     batch: &[Trajectory],
     limit_tokens: usize,

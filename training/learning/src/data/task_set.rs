@@ -23,7 +23,7 @@ const AUXILIARY_SEED: u64 = 1_000_000;
 
 /// A goal of one of the shops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TaskId {
+pub(crate) struct TaskId {
     /// Position of the shop; 0 is the evaluated one.
     pub shop: u32,
     /// The goal in that shop.
@@ -55,7 +55,7 @@ impl TaskSet {
     /// The task set of a curriculum stage: the same number of auxiliary shops with `n_products` products
     /// each; only their goals are training goals. Shop 0 is unchanged but not trained on, since its splits
     /// depend on its size.
-    pub fn stage(&self, n_products: usize) -> Result<Self> {
+    pub(crate) fn stage(&self, n_products: usize) -> Result<Self> {
         let n_auxiliary = self.shops.len() as u64 - 1;
         let mut shops = vec![self.shops[0].clone()];
         shops.extend(auxiliary_shops(n_auxiliary, n_products)?);
@@ -64,7 +64,7 @@ impl TaskSet {
     }
 
     /// The same shops; only training goals with at most `n_requirements` attributes and options remain.
-    pub fn with_at_most_requirements(mut self, n_requirements: usize) -> Result<Self> {
+    pub(crate) fn with_at_most_requirements(mut self, n_requirements: usize) -> Result<Self> {
         let shops = &self.shops;
         self.training.retain(|goal| {
             shops[goal.shop as usize].goals().get(goal.goal).n_requirements() <= n_requirements
@@ -81,7 +81,7 @@ impl TaskSet {
     }
 
     /// Digest of the goals of every shop, in order.
-    pub fn fingerprint(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for shop in &self.shops {
             hash.update(shop.goals().fingerprint());
@@ -95,7 +95,7 @@ impl TaskSet {
     }
 
     /// All shops, the evaluated one first.
-    pub fn shops(&self) -> &[Arc<Shop>] {
+    pub(crate) fn shops(&self) -> &[Arc<Shop>] {
         &self.shops
     }
 
@@ -110,7 +110,7 @@ impl TaskSet {
     }
 
     /// `n` training goals without repetition, drawn from `seed`; all of them if there are fewer.
-    pub fn sample(&self, seed: Seed, n: usize) -> Vec<TaskId> {
+    pub(crate) fn sample(&self, seed: Seed, n: usize) -> Vec<TaskId> {
         sampled(self.training.clone(), seed, n)
     }
 
@@ -141,7 +141,7 @@ fn drawn<T>(mut pool: Vec<T>, mut rng: impl Rng, n: usize) -> Vec<T> {
 /// Coordinates of rollouts.
 impl TaskId {
     /// The coordinates of its `sample`-th episode at `step`.
-    pub fn at(self, step: u64, sample: u64) -> EpisodeCoordinates {
+    pub(crate) fn at(self, step: u64, sample: u64) -> EpisodeCoordinates {
         EpisodeCoordinates { step, shop: u64::from(self.shop), goal: self.goal, sample }
     }
 }

@@ -42,7 +42,7 @@ impl Trajectory {
     }
 
     /// Starts a new sequence: later tokens do not attend to earlier ones.
-    pub fn begin_sequence(&mut self) {
+    pub(crate) fn begin_sequence(&mut self) {
         if self.starts.last() != Some(&self.ids.len()) {
             self.starts.push(self.ids.len());
         }
@@ -74,7 +74,7 @@ impl Trajectory {
 
     /// The trajectory of an episode; `None` if it has no sampled token (a policy without tokens, or no room
     /// for the first page).
-    pub fn from_episode(episode: &Episode) -> Option<Self> {
+    pub(crate) fn from_episode(episode: &Episode) -> Option<Self> {
         let mut trajectory = Self::new();
         let mut entropy = 0.0;
         for tokens in episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref()) {
@@ -91,13 +91,13 @@ impl Trajectory {
     }
 
     /// Number of tokens of its longest sequence.
-    pub fn longest_sequence(&self) -> usize {
+    pub(crate) fn longest_sequence(&self) -> usize {
         let ends = self.starts[1..].iter().copied().chain([self.ids.len()]);
         ends.zip(&self.starts).map(|(end, start)| end - start).max().unwrap_or(0)
     }
 
     /// Number of sampled tokens.
-    pub fn n_sampled(&self) -> usize {
+    pub(crate) fn n_sampled(&self) -> usize {
         self.behaviour_log_probs.len()
     }
 }
@@ -138,7 +138,7 @@ impl MicroBatch {
     /// Like [`MicroBatch::pack`], but consecutive trajectories with the same prompt ([`Trajectory::shared`])
     /// store it once per micro-batch: the same log-probabilities and gradients up to rounding, with less
     /// computation.
-    pub fn pack_sharing(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
+    pub(crate) fn pack_sharing(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
         Self::pack_by(batch, limit_tokens, |before, trajectory| {
             let n = trajectory.shared;
             n > 0 && before.shared == n && before.ids[..n] == trajectory.ids[..n]

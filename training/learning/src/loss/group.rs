@@ -12,7 +12,7 @@ const EPSILON: f64 = 1e-6;
 
 /// Mean and spread of the rewards of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GroupStatistics {
+pub(crate) struct GroupStatistics {
     /// Number of episodes.
     pub n: usize,
     /// Mean reward.
@@ -36,7 +36,7 @@ impl GroupStatistics {
     }
 
     /// r − mean; 0 if the standard deviation is below ε.
-    pub fn centred(&self, reward: f64) -> f64 {
+    pub(crate) fn centred(&self, reward: f64) -> f64 {
         if self.std < EPSILON { 0.0 } else { reward - self.mean }
     }
 }

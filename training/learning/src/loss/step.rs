@@ -13,7 +13,7 @@ use crate::model::network::Network;
 
 /// Measurements of an RL step; see the metrics of the same names.
 #[derive(Clone, Copy, Debug)]
-pub struct UpdateStatistics {
+pub(crate) struct UpdateStatistics {
     /// The loss.
     pub loss: f64,
     /// Mean over episodes of Σₜ (log π − log π_ref), nats.
@@ -56,7 +56,7 @@ impl UpdateStatistics {
 
 /// How log-probabilities are computed.
 #[derive(Clone, Copy, Debug)]
-pub struct Scoring {
+pub(crate) struct Scoring {
     /// The distribution that sampled the tokens; policy and reference are scored under its temperature and
     /// nucleus.
     pub sampler: Sampler,
@@ -81,7 +81,7 @@ struct Sums {
 ///
 /// Trajectories whose target has weight 0 are left out of the passes and of the statistics that passes
 /// measure. On the CPU backend a prompt that several completions share is computed once per micro-batch.
-pub fn loss_gradient(
+pub(crate) fn loss_gradient(
     policy: &Network,
     reference: &Network,
     loss: &dyn Loss,
@@ -89,7 +89,7 @@ pub fn loss_gradient(
     targets: &[Target],
     Scoring { sampler, limit_tokens }: Scoring,
 ) -> Result<Option<(Gradients, UpdateStatistics)>> {
-    let pairs = batch.iter().zip(targets).filter(|(_, target)| target.is_taught());
+    let pairs = batch.iter().zip(targets).filter(|(_, target)| target.has_weight());
     let (trained, of_trained): (Vec<Trajectory>, Vec<Target>) =
         pairs.map(|(trajectory, target)| (trajectory.clone(), target.clone())).unzip();
     if trained.is_empty() {

@@ -49,7 +49,7 @@ impl Scored {
     /// A run ends only at the first visit of a state. Turns that lead back to an earlier state, or leave it
     /// unchanged, get the credit of the run that follows: the digest of a state does not contain the number
     /// of turns left.
-    pub fn credits(&self) -> Vec<Segment> {
+    pub(crate) fn credits(&self) -> Vec<Segment> {
         let (mut segments, mut n_tokens, mut before) = (Vec::new(), 0, self.v_star);
         let mut seen = BTreeSet::new();
         for (at, turn) in self.turns.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Target {
     }
 
     /// Whether the episode can have a gradient: some segment has a weight other than 0.
-    pub fn is_taught(&self) -> bool {
+    pub(crate) fn has_weight(&self) -> bool {
         self.segments.iter().any(|segment| segment.weight != 0.0)
     }
 
@@ -116,7 +116,7 @@ impl Target {
     }
 
     /// `number` of each token's segment. `[T]`
-    pub fn per_token(&self, number: impl Fn(&Segment) -> f64) -> Vec<f64> {
+    pub(crate) fn per_token(&self, number: impl Fn(&Segment) -> f64) -> Vec<f64> {
         let repeat = |segment| std::iter::repeat_n(number(segment), segment.n_tokens);
         self.segments.iter().flat_map(repeat).collect()
     }
@@ -124,7 +124,7 @@ impl Target {
 
 /// Statistics of a batch's targets, for the log.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TargetStatistics {
+pub(crate) struct TargetStatistics {
     /// Mean advantage of an episode.
     pub adv_mean: f64,
     /// Standard deviation of advantages about that mean, over B; 0 for one.

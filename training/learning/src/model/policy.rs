@@ -102,13 +102,13 @@ impl PolicyModel {
     }
 
     /// The sampler of single-step completions; `None` if the prompt format does not support single steps.
-    pub fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
+    pub(crate) fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
         let format = self.format.as_ref().filter(|format| format.prompt_format.is_shop_r1());
         Ok(format.map(|format| SingleStepSampler::new(&self.tokenizer, format, lm)).transpose()?)
     }
 
     /// Renders demonstrations in the chat format; `None` in the compact prompt format.
-    pub fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
+    pub(crate) fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
         let Some(format) = &self.format else { return Ok(None) };
         let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps as u32);
         Ok(Some(DemonstrationRenderer::new(&self.tokenizer, format, &lm, max_steps)?))

@@ -19,7 +19,7 @@ use crate::optimizer::{DeviceOptimizer, Optimizer, StepOutcome, Stride};
 
 /// A network with its optimizer.
 #[derive(Debug)]
-pub struct TrainState {
+pub(crate) struct TrainState {
     network: Network,
     moving: Moving,
 }
@@ -91,7 +91,7 @@ impl TrainState {
     }
 
     /// Copies the weights to `model`, from which the state was created; does nothing on the cpu backend.
-    pub fn copy_to_host(&self, model: &Qwen2) -> Result<()> {
+    pub(crate) fn copy_to_host(&self, model: &Qwen2) -> Result<()> {
         match &self.moving {
             Moving::Cpu(_) => Ok(()),
             Moving::Device(optimizer) => Ok(optimizer.masters().write_to(model)?),
@@ -99,7 +99,7 @@ impl TrainState {
     }
 
     /// Writes the moments and the step count.
-    pub fn save_moments(&self, path: &Path) -> Result<()> {
+    pub(crate) fn save_moments(&self, path: &Path) -> Result<()> {
         match &self.moving {
             Moving::Cpu(optimizer) => optimizer.save(path),
             Moving::Device(optimizer) => optimizer.save(path),

@@ -20,7 +20,7 @@ use crate::optimizer::{StepOutcome, Stride, file, is_decayed, power};
 
 /// The optimizer of one [`DeviceModel`] and its state.
 #[derive(Debug)]
-pub struct DeviceOptimizer {
+pub(crate) struct DeviceOptimizer {
     config: OptimizerConfig,
     step: u64,
     /// Shares the memory of the model if the model is f32.
@@ -79,7 +79,7 @@ impl DeviceOptimizer {
     }
 
     /// The weights in f32.
-    pub fn masters(&self) -> &Parameters {
+    pub(crate) fn masters(&self) -> &Parameters {
         &self.masters
     }
 

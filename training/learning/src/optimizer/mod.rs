@@ -34,7 +34,7 @@ use crate::error::{Result, TrainingError};
 
 /// The learning rate as a function of the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     /// The highest rate.
     pub peak: f64,
     /// Steps of linear rise; step `warmup − 1` is the first at `peak`.
@@ -65,13 +65,13 @@ impl Schedule {
 }
 
 /// Whether weight decay applies to the parameter of this name: not to biases and normalization gains.
-pub fn is_decayed(name: &str) -> bool {
+pub(crate) fn is_decayed(name: &str) -> bool {
     !name.ends_with("bias") && !name.contains("norm")
 }
 
 /// The size of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stride {
+pub(crate) struct Stride {
     /// Learning rate.
     pub lr: f64,
     /// c, the largest global gradient norm; 0 for no clipping.
@@ -80,7 +80,7 @@ pub struct Stride {
 
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub enum StepOutcome {
+pub(crate) enum StepOutcome {
     /// The parameters were updated.
     Stepped {
         /// Global gradient norm before clipping.
@@ -94,7 +94,7 @@ pub enum StepOutcome {
 }
 
 /// Bytes of the state of [`Optimizer::new`] for these parameters.
-pub fn bytes_of_moments(method: Method, parameters: &[(String, Var)]) -> u64 {
+pub(crate) fn bytes_of_moments(method: Method, parameters: &[(String, Var)]) -> u64 {
     let averages = |(name, var): &(String, Var)| {
         let is_muon = method == Method::Muon && muon::is_hidden_matrix(name, var.dims());
         var.elem_count() * if is_muon { 1 } else { 2 }

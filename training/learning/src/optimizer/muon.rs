@@ -28,7 +28,7 @@ const MATCHED_RMS: f64 = 0.2;
 
 /// Whether the parameter of this name and shape is a weight matrix between hidden layers: Muon is for those
 /// only, not for embeddings, gains and biases.
-pub fn is_hidden_matrix(name: &str, shape: &[usize]) -> bool {
+pub(crate) fn is_hidden_matrix(name: &str, shape: &[usize]) -> bool {
     shape.len() == 2 && name.ends_with("proj.weight")
 }
 

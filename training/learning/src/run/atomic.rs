@@ -38,7 +38,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Writes `value` as indented JSON, atomically.
-pub fn write_json<S: Serialize>(path: &Path, value: &S) -> Result<()> {
+pub(crate) fn write_json<S: Serialize>(path: &Path, value: &S) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value).map_err(|e| TrainingError::bad_file(path, e))?;
     text.push('\n');
     write_atomically(path, text.as_bytes())

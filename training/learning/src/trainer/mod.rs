@@ -183,7 +183,7 @@ impl Trainer<'_> {
             StepOutcome::Stepped { grad_norm, .. } => Ok(Some(grad_norm)),
             StepOutcome::NonFinite { parameter } => {
                 self.progress.state.skipped_non_finite += 1;
-                self.ex.observer.say(&format!("step skipped: the gradient of `{parameter}` is not finite"));
+                self.ex.observer.log(&format!("step skipped: the gradient of `{parameter}` is not finite"));
                 Ok(None)
             }
         }

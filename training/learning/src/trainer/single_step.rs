@@ -68,8 +68,8 @@ impl TaskSource for SingleStep<'_> {
         let RolloutRequest { step, goals, network, reference } = *request;
         let completer = self.completer()?;
         // V* is known of the first drawn step only.
-        let visit = if self.ex.needs_values() { 0 } else { step };
-        let drawn = examples_of(self.ex, &self.tasks).of(&completer.sampler, goals, visit, step)?;
+        let round = if self.ex.needs_values() { 0 } else { step };
+        let drawn = examples_of(self.ex, &self.tasks).of(&completer.sampler, goals, round, step)?;
         let began = progress.clock.seconds();
         let group_size = self.ex.config.rl.group_size;
         let completions = completer.complete(network, &drawn.steps, step, group_size, &|_| ())?;

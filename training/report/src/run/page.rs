@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use webshop_evaluation::table::escape_html;
-use webshop_training::{Evaluation, Metric};
+use webshop_training::metrics::Metric;
+use webshop_training::Evaluation;
 
 use crate::run::charts;
 use crate::run::results::Results;

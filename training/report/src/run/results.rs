@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use webshop_training::RunFolder;
-use webshop_training::{
-    Config, Phase, Record, Result, RunSummary, Timing, TrainingError, ValueTable, read_json, read_records,
-    read_timings,
-};
+use webshop_training::config::Config;
+use webshop_training::metrics::{Phase, Record, Timing, read_records, read_timings};
+use webshop_training::{Result, RunFolder, RunSummary, TrainingError, ValueTable, read_json};
 
 /// The files of a run that its report shows.
 pub(super) struct Results {

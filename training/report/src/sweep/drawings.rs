@@ -1,8 +1,8 @@
 //! The drawings of a comparison report.
 
 use webshop_evaluation::table::{interval, percent};
-use webshop_training::ArmOutcome;
-use webshop_training::{Comparison, Metric};
+use webshop_training::metrics::Metric;
+use webshop_training::sweep::{ArmOutcome, Comparison};
 
 use crate::run::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
 use crate::sweep::curve::{Cost, banded};

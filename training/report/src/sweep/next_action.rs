@@ -3,7 +3,7 @@
 use webshop_evaluation::next_action::{NextActionScores, ScoredRow, StepResult, baselines, scores_of};
 use webshop_evaluation::table::{Table, interval, percent};
 use webshop_evaluation::{crossed_bootstrap, mean, paired_bootstrap};
-use webshop_training::{ArmOutcome, RunOutcome};
+use webshop_training::sweep::{ArmOutcome, RunOutcome};
 
 use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, signed};
 
@@ -26,7 +26,7 @@ pub(super) struct NextActionRow {
 /// The rows of all arms in order, then those of the baselines without a model; empty if the runs have no step
 /// results.
 pub(super) fn next_action_rows(arms: &[ArmOutcome], baseline: usize) -> Vec<NextActionRow> {
-    let Some(results) = arms.first().and_then(|arm| arm.runs.first()).map(|run| &run.verdicts) else {
+    let Some(results) = arms.first().and_then(|arm| arm.runs.first()).map(|run| &run.step_results) else {
         return Vec::new();
     };
     if results.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn next_action_rows(arms: &[ArmOutcome], baseline: usize) -> Vec<Next
     let before = by_goal(&exact(&arms[baseline]));
     let of_arm = |(number, arm): (usize, &ArmOutcome)| {
         let exact = exact(arm);
-        let scores = arm.runs.iter().map(|run| scores_of(&run.verdicts, BOOTSTRAP_SEED));
+        let scores = arm.runs.iter().map(|run| scores_of(&run.step_results, BOOTSTRAP_SEED));
         let by_run: Vec<[f64; 5]> = scores.map(|scores| other_scores(&scores)).collect();
         NextActionRow {
             name: arm.name.clone(),
@@ -95,7 +95,7 @@ fn other_scores(scores: &NextActionScores) -> [f64; 5] {
 /// 1 for each exact action, else 0, `[runs, steps]`.
 fn exact(arm: &ArmOutcome) -> Vec<Vec<f64>> {
     let of_step = |result: &StepResult| f64::from(u8::from(result.is_exact));
-    let of_run = |run: &RunOutcome| run.verdicts.iter().map(of_step).collect();
+    let of_run = |run: &RunOutcome| run.step_results.iter().map(of_step).collect();
     arm.runs.iter().map(of_run).collect()
 }
 

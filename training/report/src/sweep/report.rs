@@ -16,8 +16,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use webshop_evaluation::table::escape_html;
-use webshop_training::{ArmOutcome, read_outcomes};
-use webshop_training::{Comparison, ComparisonFolder, Result, write_atomically};
+use webshop_training::sweep::{ArmOutcome, Comparison, ComparisonFolder, read_outcomes};
+use webshop_training::{Result, write_atomically};
 
 use crate::run::{document, standalone};
 use crate::sweep::drawings::{self, Drawing};

@@ -3,8 +3,8 @@
 use webshop_evaluation::table::{Table, interval, percent};
 use webshop_evaluation::{FailureKind, crossed_bootstrap, mean, paired_bootstrap};
 use webshop_products::Seed;
-use webshop_training::{ArmOutcome, RunOutcome};
-use webshop_training::{Comparison, Metric};
+use webshop_training::metrics::Metric;
+use webshop_training::sweep::{ArmOutcome, Comparison, RunOutcome};
 
 use crate::sweep::curve::{Cost, at, total};
 

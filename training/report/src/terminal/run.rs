@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use webshop_training::RunFolder;
-use webshop_training::{Config, Follower, Metric, Phase, Result};
+use webshop_training::config::Config;
+use webshop_training::metrics::{Follower, Metric, Phase};
+use webshop_training::{Result, RunFolder};
 
 use crate::terminal::braille::plot;
 use crate::terminal::{Paint, bar, fitted};

@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 use crate::optimizer::muon::{ITERATIONS, MOMENTUM, QUINTIC, matched_scale};
 
 /// Vertically joined matrices with their momentum, `[rows of all, cols]`, f32 except for the copy.
-pub struct Joined<'a> {
+pub(crate) struct Joined<'a> {
     /// Names and numbers of rows of the parts.
     pub parts: &'a [(String, usize)],
     /// The master weights.
