@@ -9,7 +9,7 @@
 use std::error::Error;
 
 use candle_core::{Device, Tensor, Var};
-use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, ScoredTurn, Target, Term};
+use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, Target, Term};
 use webshop_training::Result;
 
 struct MedianReinforce;
@@ -42,10 +42,7 @@ impl Loss for MedianReinforce {
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     // Three episodes of two tokens each, with rewards 1, 0.5 and 0.
-    let batch = [1.0, 0.5, 0.0].map(|reward| {
-        let turns = vec![ScoredTurn { n_tokens: 2, state: 0, v_next: None }];
-        Scored { group: 0, reward, v_star: 0.0, turns }
-    });
+    let batch = [1.0, 0.5, 0.0].map(|reward| Scored::single_turn(0, reward, 0.0, 2));
     let Prepared::Learn(targets) = MedianReinforce.prepare(&batch)? else { return Err("no signal".into()) };
 
     let policy = Var::from_tensor(&Tensor::full(-1.0f32, 6, &Device::Cpu)?)?;

@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn groups_do_not_depend_on_the_order_of_episodes() {
         let batch = [(0, 1.0), (1, 0.5), (0, 0.0), (1, 0.5), (2, 0.3)];
-        let batch = batch.map(|(group, reward)| Scored::whole(group, reward, 0.0, 1));
+        let batch = batch.map(|(group, reward)| Scored::single_turn(group, reward, 0.0, 1));
         let each = of_each("grpo", &batch).unwrap();
         // 1 and 0: mean .5, deviation √(2 · .25 / 1).
         assert_eq!((each[0].mean, each[0].std, each[0]), (0.5, 0.5_f64.sqrt(), each[2]));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn an_episode_without_another_of_its_goal_is_refused() {
-        let alone = [Scored::whole(0, 1.0, 0.0, 1), Scored::whole(1, 0.0, 0.0, 1)];
+        let alone = [Scored::single_turn(0, 1.0, 0.0, 1), Scored::single_turn(1, 0.0, 0.0, 1)];
         let error = of_each("grpo", &alone).unwrap_err().to_string();
         assert!(error.contains("`grpo`") && error.contains("`rl.group_size`"), "{error}");
     }

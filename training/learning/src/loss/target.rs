@@ -31,9 +31,8 @@ pub struct ScoredTurn {
 }
 
 impl Scored {
-    /// An episode of one turn and `n_tokens` tokens, for a goal of its own.
-    #[cfg(test)]
-    pub fn whole(group: usize, reward: f64, v_star: f64, n_tokens: usize) -> Self {
+    /// An episode of one turn with `n_tokens` sampled tokens.
+    pub fn single_turn(group: usize, reward: f64, v_star: f64, n_tokens: usize) -> Self {
         Self { group, reward, v_star, turns: vec![ScoredTurn { n_tokens, state: 0, v_next: None }] }
     }
 
