@@ -27,8 +27,8 @@ use std::path::PathBuf;
 
 use webshop_training::{Result, RunFolder, write_atomically};
 
+use crate::html::standalone;
 pub(crate) use crate::run::axis::{Unit, round_range};
-pub(crate) use crate::run::page::{document, standalone};
 pub(crate) use crate::run::panels::{Banded, Panel, Panels};
 use crate::run::results::Results;
 pub(crate) use crate::run::rows::{Mark, Row, Rows};
@@ -41,11 +41,11 @@ pub(crate) use crate::run::rows::{Mark, Row, Rows};
 pub fn write_report(run: &RunFolder) -> Result<PathBuf> {
     let results = Results::read(run)?;
     if let Some(curve) = charts::learning_curve_over_time(&results) {
-        write_atomically(&run.curve(), page::standalone(&curve).as_bytes())?;
+        write_atomically(&run.curve(), standalone(&curve).as_bytes())?;
     }
-    if let Some(episode) = results.stages.learned.as_ref().and_then(|stage| stage.episodes.first()) {
+    if let Some(episode) = results.summary.learned.as_ref().and_then(|learned| learned.episodes.first()) {
         let drawing = episode::svg("A held-out episode after training", episode);
-        write_atomically(&run.episode_drawing(), page::standalone(&drawing).as_bytes())?;
+        write_atomically(&run.episode_drawing(), standalone(&drawing).as_bytes())?;
     }
     write_atomically(&run.report(), page::page(&results, &run.command()?).as_bytes())?;
     Ok(run.report())

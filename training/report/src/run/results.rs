@@ -13,7 +13,7 @@ pub(super) struct Results {
     pub config_text: String,
     pub records: Vec<Record>,
     pub timings: Vec<Timing>,
-    pub stages: RunSummary,
+    pub summary: RunSummary,
     pub values: Option<ValueTable>,
     pub fingerprint: serde_json::Map<String, serde_json::Value>,
 }
@@ -27,7 +27,7 @@ impl Results {
         Ok(Self {
             records: read_records(run.root(), &split)?,
             timings: read_timings(run.root())?,
-            stages: read_if_exists(&run.summary())?.unwrap_or_default(),
+            summary: read_if_exists(&run.summary())?.unwrap_or_default(),
             values: read_if_exists(&run.value())?,
             fingerprint: read_if_exists(&run.fingerprint())?.unwrap_or_default(),
             config,

@@ -2,10 +2,10 @@
 
 use webshop_evaluation::next_action::{NextActionScores, ScoredRow, StepResult, baselines, scores_of};
 use webshop_evaluation::table::{Table, interval, percent};
-use webshop_evaluation::{crossed_bootstrap, mean, paired_bootstrap};
+use webshop_evaluation::{crossed_bootstrap, mean};
 use webshop_training::sweep::{ArmOutcome, RunOutcome};
 
-use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, signed};
+use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, difference_cell, paired_difference};
 
 /// Next-action scores of an arm or of a baseline without a model. Rates are shares from 0 to 1.
 pub(super) struct NextActionRow {
@@ -45,7 +45,7 @@ pub(super) fn next_action_rows(arms: &[ArmOutcome], baseline: usize) -> Vec<Next
             difference: if number == baseline {
                 "baseline".into()
             } else {
-                difference(&before, &by_goal(&exact))
+                difference_cell(paired_difference(&before, &by_goal(&exact)))
             },
             other_scores: std::array::from_fn(|i| mean(&by_run.iter().map(|run| run[i]).collect::<Vec<_>>())),
         }
@@ -97,11 +97,4 @@ fn exact(arm: &ArmOutcome) -> Vec<Vec<f64>> {
     let of_step = |result: &StepResult| f64::from(u8::from(result.is_exact));
     let of_run = |run: &RunOutcome| run.step_results.iter().map(of_step).collect();
     arm.runs.iter().map(of_run).collect()
-}
-
-/// The mean difference in points with its interval; a star if the interval excludes 0.
-fn difference(before: &[f64], after: &[f64]) -> String {
-    let [low, high] = paired_bootstrap(before, after, BOOTSTRAP_SEED);
-    let mark = if low > 0.0 || high < 0.0 { " *" } else { "" };
-    format!("{} [{}, {}]{mark}", signed(mean(after) - mean(before)), signed(low), signed(high))
 }
