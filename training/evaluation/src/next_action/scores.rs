@@ -58,8 +58,8 @@ pub struct NextActionScores {
     pub invalid_rate: Estimate,
     /// Metrics by gold action type.
     pub per_type: BTreeMap<ActionType, TypeScores>,
-    /// Number of steps by gold type (rows, as [`ActionType::ALL`]) and prediction (columns, as
-    /// [`PREDICTED`]).
+    /// Number of steps by gold type (rows, as [`ActionType::ALL`]) and prediction (columns: the same types,
+    /// any other type, an invalid completion).
     pub confusion: Confusion,
 }
 

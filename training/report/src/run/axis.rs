@@ -20,7 +20,7 @@ pub(super) fn span(values: impl Iterator<Item = f64>) -> [f64; 2] {
 }
 
 /// Like [`span`], with equal bounds moved apart by 1.
-pub(super) fn wide_span(values: impl Iterator<Item = f64>) -> [f64; 2] {
+pub(crate) fn wide_span(values: impl Iterator<Item = f64>) -> [f64; 2] {
     let [low, high] = span(values);
     if low < high { [low, high] } else { [low - 0.5, high + 0.5] }
 }

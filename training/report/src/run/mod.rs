@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use webshop_training::{Result, RunFolder, write_atomically};
 
 use crate::html::standalone;
-pub(crate) use crate::run::axis::{Unit, round_range};
+pub(crate) use crate::run::axis::{Unit, round_range, wide_span};
 pub(crate) use crate::run::panels::{Banded, Panel, Panels};
 use crate::run::results::Results;
 pub(crate) use crate::run::rows::{Mark, Row, Rows};
