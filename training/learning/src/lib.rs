@@ -1,15 +1,16 @@
 //! Training of shopping agents: warm start, V*, and reinforcement learning with twelve losses.
 //!
-//! [`Config`](config::Config) describes an experiment. [`train`] runs it in a [`RunFolder`] and writes metrics,
-//! episodes and checkpoints there. [`TrainedModel`] loads a checkpoint as a policy.
+//! [`Config`](config::Config) describes an experiment. [`train`] runs it in a [`RunFolder`] and writes
+//! metrics, episodes and checkpoints there. [`TrainedModel`] loads a checkpoint as a policy.
 //!
 //! - [`config`]: the keys of an experiment with their defaults, ranges and presets.
 //! - [`loss`]: the trait [`Loss`](loss::Loss) and the twelve losses, each with its paper.
 //! - [`metrics`]: the records of a run, defined, written and read.
 //! - [`sweep`]: several arms trained from common warm starts and compared.
 //!
-//! Inside, in reading order: `data` (tasks, demonstrations, trajectories); `model` (weights, gradients); `value`
-//! (V*); `trainer` (the loop); `run` (files); `estimate` (memory). No command line and no drawings here.
+//! Inside, in reading order: `data` (tasks, demonstrations, trajectories); `model` (weights, gradients);
+//! `value` (V*); `trainer` (the loop); `run` (files); `estimate` (memory). No command line and no drawings
+//! here.
 
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]

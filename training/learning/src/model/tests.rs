@@ -61,8 +61,8 @@ fn entropy(p: &[f64]) -> f64 {
     -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
 }
 
-/// One step of imitation of the completions that `drawn` draws, each weighted by its probability and scored under
-/// `scored`. Returns the norm of the gradient.
+/// One step of imitation of the completions that `drawn` draws, each weighted by its probability and scored
+/// under `scored`. Returns the norm of the gradient.
 fn imitate(model: &Qwen2, drawn: Sampler, scored: Sampler, lr: f32) -> f64 {
     let weights = probabilities(model, drawn);
     let network = Network::Cpu(Arc::new(model.clone()));

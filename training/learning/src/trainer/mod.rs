@@ -18,9 +18,10 @@
 //! evaluate
 //! ```
 //!
-//! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both and the weights.
-//! A [`TaskSource`](task_source::TaskSource) makes rollouts: whole episodes (`multi_turn`) or completions at recorded
-//! steps (`single_step`); `curriculum` opens the one of a stage. [`evaluator`] measures and never trains.
+//! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both
+//! and the weights. A [`TaskSource`](task_source::TaskSource) makes rollouts: whole episodes (`multi_turn`)
+//! or completions at recorded steps (`single_step`); `curriculum` opens the one of a stage. [`evaluator`]
+//! measures and never trains.
 //!
 //! Every random draw is addressed by (purpose, step, goal, sample), so the state to resume from is small:
 //! weights, optimizer moments, step count and file positions. A run that is stopped at any instant and
