@@ -103,11 +103,11 @@ impl ValueKey {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReferenceRollout {
     /// Its reward.
-    pub reward: f64,
+    pub(crate) reward: f64,
     /// Number of generated tokens.
-    pub n_tokens: usize,
+    pub(crate) n_tokens: usize,
     /// Digests of the states after its first turn, without the last state.
-    pub states: Vec<u64>,
+    pub(crate) states: Vec<u64>,
 }
 
 /// V* of one goal with the rewards that it was estimated from.

@@ -24,11 +24,11 @@ const LOSS_KIND: &str = "rl.loss.kind";
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KeyDifference {
     /// The full dotted key.
-    pub key: String,
+    pub(crate) key: String,
     /// Its value in this configuration, as TOML; empty if this one has no such key.
-    pub here: String,
+    pub(crate) here: String,
     /// Its value in the other one.
-    pub there: String,
+    pub(crate) there: String,
 }
 
 impl Config {

@@ -28,6 +28,7 @@ pub use crate::config::sections::{
 };
 pub use crate::config::shop_r1::{Mix, ShopR1Config, StepScore};
 pub use crate::config::value::{Credit, CurriculumConfig, ValueConfig};
+pub use crate::reward::TaskReward;
 
 use std::path::Path;
 

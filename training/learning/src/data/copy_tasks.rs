@@ -41,14 +41,14 @@ pub(crate) struct CopyTasks {
 
 impl CopyTasks {
     /// Copy tasks over every token of `tokenizer` that is not special.
-    pub fn new(tokenizer: &BpeTokenizer, seed: Seed) -> Self {
+    pub(crate) fn new(tokenizer: &BpeTokenizer, seed: Seed) -> Self {
         let special = tokenizer.special_ids();
         let words = (0..tokenizer.vocab_size() as u32).filter(|id| !special.contains(id)).collect();
         Self { words, seed }
     }
 
     /// The `n` copy tasks of `step`.
-    pub fn batch(&self, step: u64, n: usize) -> Vec<Trajectory> {
+    pub(crate) fn batch(&self, step: u64, n: usize) -> Vec<Trajectory> {
         (0..n as u64).map(|place| self.draw(step, place)).collect()
     }
 

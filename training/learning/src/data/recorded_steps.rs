@@ -29,7 +29,7 @@ impl RecordedSteps {
     ///
     /// # Errors
     /// If it cannot be read, a line is no example, or no example is of the split `train`.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| TrainingError::io("read", path, e))?;
         let (mut examples, mut hash) = (Vec::new(), Sha256::new());
         for (line, number) in BufReader::new(file).lines().zip(1..) {
@@ -55,12 +55,12 @@ impl RecordedSteps {
     }
 
     /// SHA-256 of the lines of the training examples, 64 hexadecimal digits.
-    pub fn digest(&self) -> &str {
+    pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
     /// One task id per step, used instead of goals.
-    pub fn addresses(&self) -> &[TaskId] {
+    pub(crate) fn addresses(&self) -> &[TaskId] {
         &self.addresses
     }
 

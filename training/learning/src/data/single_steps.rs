@@ -54,29 +54,29 @@ pub struct Steps<'a> {
 
 /// A step as token ids.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub(crate) struct Step {
     /// The goal of its episode.
-    pub goal: TaskId,
+    pub(crate) goal: TaskId,
     /// Position in the episode, from 0.
-    pub turn: usize,
+    pub(crate) turn: usize,
     /// The prompt.
-    pub prompt_ids: Vec<u32>,
+    pub(crate) prompt_ids: Vec<u32>,
     /// The demonstrated completion with its stop token.
-    pub completion_ids: Vec<u32>,
+    pub(crate) completion_ids: Vec<u32>,
     /// The demonstrated action (ground truth).
-    pub gold: NextAction,
+    pub(crate) gold: NextAction,
 }
 
 impl Step {
     /// The tokens of `example`, a step of `goal`; `None` if its prompt leaves no room for a completion.
-    pub fn render(sampler: &SingleStepSampler<'_>, goal: TaskId, example: &Example) -> Result<Option<Self>> {
+    pub(crate) fn render(sampler: &SingleStepSampler<'_>, goal: TaskId, example: &Example) -> Result<Option<Self>> {
         let Some(prompt_ids) = sampler.prompt(example)? else { return Ok(None) };
         let completion_ids = sampler.gold(example)?;
         Ok(Some(Self { goal, turn: example.step, prompt_ids, completion_ids, gold: example.action.clone() }))
     }
 
     /// The prompt with the demonstrated completion, for cloning.
-    pub fn demonstration(&self) -> Trajectory {
+    pub(crate) fn demonstration(&self) -> Trajectory {
         let mut step = Trajectory::new();
         step.push_observation(&self.prompt_ids);
         step.push_completion(&self.completion_ids, &vec![0.0; self.completion_ids.len()]);
@@ -88,18 +88,18 @@ impl Step {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Drawn {
     /// The steps, in the order of the goals.
-    pub steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// The position of each step's goal among the goals.
-    pub places: Vec<usize>,
+    pub(crate) places: Vec<usize>,
     /// Goals without a demonstration.
-    pub undemonstrated: usize,
+    pub(crate) undemonstrated: usize,
     /// Steps whose prompt leaves no room for a completion, or whose demonstrated completion is too long.
-    pub too_long: usize,
+    pub(crate) too_long: usize,
 }
 
 impl Drawn {
     /// Number of goals left out.
-    pub fn n_dropped(&self) -> usize {
+    pub(crate) fn n_dropped(&self) -> usize {
         self.undemonstrated + self.too_long
     }
 }

@@ -14,16 +14,16 @@ const EPSILON: f64 = 1e-6;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct GroupStatistics {
     /// Number of episodes.
-    pub n: usize,
+    pub(crate) n: usize,
     /// Mean reward.
-    pub mean: f64,
+    pub(crate) mean: f64,
     /// Standard deviation over n − 1; 0 for one.
-    pub std: f64,
+    pub(crate) std: f64,
 }
 
 impl GroupStatistics {
     /// The statistics of `rewards`, at least one.
-    pub fn of(rewards: &[f64]) -> Self {
+    pub(crate) fn of(rewards: &[f64]) -> Self {
         let n = rewards.len();
         let mean = rewards.iter().sum::<f64>() / n as f64;
         let squares: f64 = rewards.iter().map(|r| (r - mean).powi(2)).sum();
@@ -31,7 +31,7 @@ impl GroupStatistics {
     }
 
     /// (r − mean) / (std + ε); 0 if the standard deviation is below `min_std` or below ε.
-    pub fn normalized(&self, reward: f64, min_std: f64) -> f64 {
+    pub(crate) fn normalized(&self, reward: f64, min_std: f64) -> f64 {
         if self.std < min_std.max(EPSILON) { 0.0 } else { (reward - self.mean) / (self.std + EPSILON) }
     }
 
@@ -45,7 +45,7 @@ impl GroupStatistics {
 ///
 /// Fails if no group has two episodes. A group can have a single episode, if the others of its goal sampled
 /// no token; its standard deviation is 0.
-pub fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
+pub(crate) fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for scored in batch {
         groups.entry(scored.group).or_default().push(scored.reward);

@@ -125,16 +125,16 @@ impl Target {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TargetStatistics {
     /// Mean advantage of an episode.
-    pub adv_mean: f64,
+    pub(crate) adv_mean: f64,
     /// Standard deviation of advantages about that mean, over B; 0 for one.
-    pub adv_std: f64,
+    pub(crate) adv_std: f64,
     /// (Σw)²/Σw², the effective sample size; 0 if all weights are 0.
-    pub effective_samples: f64,
+    pub(crate) effective_samples: f64,
 }
 
 impl TargetStatistics {
     /// The statistics of `targets`, at least one.
-    pub fn of(targets: &[Target]) -> Self {
+    pub(crate) fn of(targets: &[Target]) -> Self {
         let n = targets.len() as f64;
         let adv_mean = targets.iter().map(Target::advantage).sum::<f64>() / n;
         let variance = targets.iter().map(|t| (t.advantage() - adv_mean).powi(2)).sum::<f64>() / n;

@@ -58,7 +58,7 @@ pub struct KlTerm {
 
 impl KlTerm {
     /// No KL term.
-    pub const NONE: Self = Self { coefficient: 0.0, estimator: KlEstimator::K2 };
+    pub(crate) const NONE: Self = Self { coefficient: 0.0, estimator: KlEstimator::K2 };
 
     /// Weight of a segment with this advantage: 0 if the advantage and the KL coefficient are both 0, else 1.
     pub(crate) fn weight_beside(self, advantage: f64) -> f64 {
@@ -66,7 +66,7 @@ impl KlTerm {
     }
 
     /// coefficient · mean over tokens of the estimate; `None` if the coefficient is 0.
-    pub fn of(self, log_probs: &LogProbs) -> Result<Option<Tensor>> {
+    pub(crate) fn of(self, log_probs: &LogProbs) -> Result<Option<Tensor>> {
         if self.coefficient == 0.0 {
             return Ok(None);
         }
@@ -80,7 +80,7 @@ impl KlTerm {
 }
 
 /// `values` as a constant tensor with the dtype and device of `like`. `[T]`
-pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
+pub(crate) fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
     Tensor::from_slice(values, values.len(), like.device())?.to_dtype(like.dtype())
 }
 

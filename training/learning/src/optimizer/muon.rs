@@ -34,7 +34,7 @@ pub(crate) fn is_hidden_matrix(name: &str, shape: &[usize]) -> bool {
 
 /// Adds `gradient` to `momentum`, both `[rows, cols]`, and returns the step to subtract for a learning rate
 /// of 1.
-pub fn direction(momentum: &mut [f32], gradient: &[f32], cols: usize) -> Vec<f32> {
+pub(crate) fn direction(momentum: &mut [f32], gradient: &[f32], cols: usize) -> Vec<f32> {
     let mut ahead = Vec::with_capacity(momentum.len());
     for (m, &g) in momentum.iter_mut().zip(gradient) {
         *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;

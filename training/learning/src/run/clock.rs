@@ -19,17 +19,17 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that has already run for `seconds`.
     #[expect(clippy::disallowed_methods, reason = "timings live in files of their own")]
-    pub fn resume(seconds: f64) -> Self {
+    pub(crate) fn resume(seconds: f64) -> Self {
         Self { before: seconds, since: Instant::now() }
     }
 
     /// Adds seconds that another run spent on values that this one reuses.
-    pub fn charge(&mut self, seconds: f64) {
+    pub(crate) fn charge(&mut self, seconds: f64) {
         self.before += seconds;
     }
 
     /// Seconds so far.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.before + self.since.elapsed().as_secs_f64()
     }
 }

@@ -9,13 +9,13 @@ use webshop_training::{Result, RunFolder, RunSummary, TrainingError, ValueTable,
 
 /// The files of a run that its report shows.
 pub(super) struct Results {
-    pub config: Config,
-    pub config_text: String,
-    pub records: Vec<Record>,
-    pub timings: Vec<Timing>,
-    pub summary: RunSummary,
-    pub values: Option<ValueTable>,
-    pub fingerprint: serde_json::Map<String, serde_json::Value>,
+    pub(crate) config: Config,
+    pub(crate) config_text: String,
+    pub(crate) records: Vec<Record>,
+    pub(crate) timings: Vec<Timing>,
+    pub(crate) summary: RunSummary,
+    pub(crate) values: Option<ValueTable>,
+    pub(crate) fingerprint: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Results {

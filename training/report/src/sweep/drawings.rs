@@ -11,8 +11,8 @@ use crate::sweep::table::{ArmFigures, FAILURES, decimals};
 
 /// A drawing and the name of its file.
 pub(super) struct Drawing {
-    pub file: &'static str,
-    pub svg: String,
+    pub(crate) file: &'static str,
+    pub(crate) svg: String,
 }
 
 /// Final results, and curves over generated tokens. They depend on no clock.

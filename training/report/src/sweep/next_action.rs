@@ -9,13 +9,13 @@ use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, difference_cell, paired_diffe
 
 /// Next-action scores of an arm or of a baseline without a model. Rates are shares from 0 to 1.
 pub(super) struct NextActionRow {
-    pub name: String,
+    pub(crate) name: String,
     /// Share of exact actions: mean over runs and steps.
-    pub exact: f64,
+    pub(crate) exact: f64,
     /// 95 % interval over seeds and steps; of a baseline over steps.
-    pub exact_interval: [f64; 2],
+    pub(crate) exact_interval: [f64; 2],
     /// Share of exact actions of each run; empty for a baseline.
-    pub exact_by_run: Vec<f64>,
+    pub(crate) exact_by_run: Vec<f64>,
     /// Difference to the baseline arm with its interval over steps, formatted; empty for a baseline without a
     /// model.
     difference: String,

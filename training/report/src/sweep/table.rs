@@ -22,25 +22,25 @@ pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
 /// Statistics of an arm over all its runs. Rates are shares from 0 to 1.
 pub(super) struct ArmFigures {
     /// Mean over runs and goals.
-    pub success: f64,
+    pub(crate) success: f64,
     /// Its bootstrap interval over seeds and goals.
-    pub success_interval: [f64; 2],
+    pub(crate) success_interval: [f64; 2],
     /// Success rate of each run.
-    pub success_by_run: Vec<f64>,
-    pub score: f64,
-    pub score_interval: [f64; 2],
+    pub(crate) success_by_run: Vec<f64>,
+    pub(crate) score: f64,
+    pub(crate) score_interval: [f64; 2],
     /// Difference of the success rate to the baseline with its interval over goals; `None` for the baseline.
-    pub difference: Option<(f64, [f64; 2])>,
+    pub(crate) difference: Option<(f64, [f64; 2])>,
     /// Share of episodes with each of [`FAILURES`].
-    pub failures: Vec<f64>,
+    pub(crate) failures: Vec<f64>,
     /// Tokens generated for training, mean over runs.
-    pub tokens: f64,
+    pub(crate) tokens: f64,
     /// KL to the warm start in held-out episodes; the following fields are of the same episodes.
-    pub kl: Option<f64>,
-    pub entropy: Option<f64>,
-    pub episode_tokens: f64,
-    pub turns: f64,
-    pub inadmissible: f64,
+    pub(crate) kl: Option<f64>,
+    pub(crate) entropy: Option<f64>,
+    pub(crate) episode_tokens: f64,
+    pub(crate) turns: f64,
+    pub(crate) inadmissible: f64,
 }
 
 /// The statistics of every arm, in order.
