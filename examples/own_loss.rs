@@ -9,8 +9,8 @@
 use std::error::Error;
 
 use candle_core::{Device, Tensor, Var};
-use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, Target, Term};
 use webshop_training::Result;
+use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, Target, Term};
 
 struct MedianReinforce;
 

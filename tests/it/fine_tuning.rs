@@ -12,7 +12,9 @@ use webshop_lm::{Qwen2, checkpoint, lora::Lora};
 use webshop_products::Seed;
 use webshop_training::config::Config;
 use webshop_training::metrics::{Metric, Phase, read_records};
-use webshop_training::{RunFolder, Silent, TaskSet, TrainedModel, TrainingError, qwen2_config, train, train_tokenizer};
+use webshop_training::{
+    RunFolder, Silent, TaskSet, TrainedModel, TrainingError, qwen2_config, train, train_tokenizer,
+};
 
 /// The small experiment, shorter and deeper, with more keys.
 fn config(more: &[&str]) -> Config {

@@ -10,14 +10,14 @@ use std::sync::atomic::AtomicBool;
 use crate::common::experiment::{begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
-use webshop_agent::{
-    PromptFormat, next_action::Example, next_action::ExampleSource,
-};
+use webshop_agent::{PromptFormat, next_action::Example, next_action::ExampleSource};
 use webshop_evaluation::{next_action::StepResult, next_action::score_steps, next_action::scores_of};
 use webshop_products::{GoalId, Seed, Split};
 use webshop_training::config::{Config, LossKind};
 use webshop_training::metrics::{Metric, Phase, Record, read_records};
-use webshop_training::{Observer, RunFolder, RunSummary, Silent, Steps, TaskSet, TrainingError, branch_run, train, warm_up};
+use webshop_training::{
+    Observer, RunFolder, RunSummary, Silent, Steps, TaskSet, TrainingError, branch_run, train, warm_up,
+};
 
 const WARM_STEPS: u64 = 155;
 const RL_STEPS: u64 = 4;

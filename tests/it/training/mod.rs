@@ -22,7 +22,9 @@ use webshop_lm::{Qwen2, checkpoint};
 use webshop_products::{Goal, Seed, Split};
 use webshop_training::config::{Config, LossKind};
 use webshop_training::metrics::{Metric, Phase, Record, read_records};
-use webshop_training::{Observer, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, branch_run, qwen2_config, train};
+use webshop_training::{
+    Observer, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, branch_run, qwen2_config, train,
+};
 
 const WARM_STEPS: u64 = 60;
 /// Rollouts for V*: eight goals, four samples each.

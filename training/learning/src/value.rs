@@ -227,11 +227,6 @@ impl ValueTable {
         &self.key
     }
 
-    /// β₁ of these values.
-    pub(crate) fn beta1(&self) -> f64 {
-        self.beta1
-    }
-
     /// Share of goals without a sample with the full reward; 0 for an empty table.
     pub fn share_without_success(&self) -> f64 {
         self.mean_of(|value| f64::from(!value.has_success()))

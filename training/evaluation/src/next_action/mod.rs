@@ -46,9 +46,7 @@ mod table;
 mod tests;
 
 pub use crate::next_action::attempt::Attempt;
-pub use crate::next_action::baselines::{
-    always, baselines, instruction_of, majority_type,
-};
+pub use crate::next_action::baselines::{always, baselines, instruction_of, majority_type};
 pub use crate::next_action::breakdown::{Part, ShopR1Breakdown};
 pub use crate::next_action::config::{ClassWeights, DarsKind, RewardConfig, SimilarityKind};
 pub use crate::next_action::exactness::{Exactness, is_exact};

@@ -69,7 +69,11 @@ pub(crate) struct Step {
 
 impl Step {
     /// The tokens of `example`, a step of `goal`; `None` if its prompt leaves no room for a completion.
-    pub(crate) fn render(sampler: &SingleStepSampler<'_>, goal: TaskId, example: &Example) -> Result<Option<Self>> {
+    pub(crate) fn render(
+        sampler: &SingleStepSampler<'_>,
+        goal: TaskId,
+        example: &Example,
+    ) -> Result<Option<Self>> {
         let Some(prompt_ids) = sampler.prompt(example)? else { return Ok(None) };
         let completion_ids = sampler.gold(example)?;
         Ok(Some(Self { goal, turn: example.step, prompt_ids, completion_ids, gold: example.action.clone() }))

@@ -23,7 +23,7 @@ const AUXILIARY_SEED: u64 = 1_000_000;
 
 /// A goal of one of the shops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TaskId {
+pub struct TaskId {
     /// Position of the shop; 0 is the evaluated one.
     pub shop: u32,
     /// The goal in that shop.

@@ -12,7 +12,8 @@ pub(super) const NO_KL: KlTerm = KlTerm::NONE;
 
 /// Episodes of one token, each for a goal of its own, with (reward, V*).
 pub(super) fn scored(pairs: &[(f64, f64)]) -> Vec<Scored> {
-    let whole = |(group, &(reward, v_star)): (usize, &(f64, f64))| Scored::single_turn(group, reward, v_star, 1);
+    let whole =
+        |(group, &(reward, v_star)): (usize, &(f64, f64))| Scored::single_turn(group, reward, v_star, 1);
     pairs.iter().enumerate().map(whole).collect()
 }
 

@@ -75,8 +75,7 @@ fn imitate(model: &Qwen2, drawn: Sampler, scored: Sampler, lr: f32) -> f64 {
     let Gradients::Cpu(gradients) = gradients else { panic!("the gradient is on a device") };
     for ((_, parameter), gradient) in model.learnable().iter().zip(&gradients) {
         let step: Vec<f32> = gradient.iter().map(|g| -lr * g).collect();
-        let step =
-            Tensor::from_vec(step, parameter.shape(), parameter.device()).unwrap();
+        let step = Tensor::from_vec(step, parameter.shape(), parameter.device()).unwrap();
         parameter.set(&(parameter.as_tensor() + step).unwrap()).unwrap();
     }
     gradients.iter().flatten().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt()

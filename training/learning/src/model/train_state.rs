@@ -33,7 +33,12 @@ enum Moving {
 
 impl TrainState {
     /// A state with the current weights of `model` and zero moments.
-    pub(crate) fn new(model: &Qwen2, compute: &Compute, method: Method, config: &OptimizerConfig) -> Result<Self> {
+    pub(crate) fn new(
+        model: &Qwen2,
+        compute: &Compute,
+        method: Method,
+        config: &OptimizerConfig,
+    ) -> Result<Self> {
         if compute.uses_cpu_backend() {
             let moving = Moving::Cpu(Optimizer::new(method, config, model.learnable()));
             return Ok(Self { network: Network::new(model, compute)?, moving });

@@ -120,8 +120,9 @@ impl RunOutcome {
             shop.prompt.clone_from(&other.fingerprint.prompt);
             shop.task_set.clone_from(&other.fingerprint.task_set);
         }
-        let steps =
-            |run: &Self| run.step_results.iter().map(|result| result.ground_truth.clone()).collect::<Vec<_>>();
+        let steps = |run: &Self| {
+            run.step_results.iter().map(|result| result.ground_truth.clone()).collect::<Vec<_>>()
+        };
         let is_same =
             shop == other.fingerprint && self.goals().eq(other.goals()) && steps(self) == steps(other);
         match is_same {

@@ -132,7 +132,8 @@ fn tiles<'a>(evaluations: &'a [(String, &'a Evaluation)]) -> Vec<Tile<'a>> {
 
 /// Whole episodes of the same goals in each evaluation.
 fn episodes<'a>(evaluations: &'a [(String, &'a Evaluation)]) -> Vec<GoalEpisodes<'a>> {
-    let n_goals = evaluations.iter().map(|(_, evaluation)| evaluation.episodes.len()).max().unwrap_or_default();
+    let n_goals =
+        evaluations.iter().map(|(_, evaluation)| evaluation.episodes.len()).max().unwrap_or_default();
     let of_goal = |goal: usize| {
         let mut shown: Vec<(&str, &str)> = evaluations
             .iter()
