@@ -12,8 +12,7 @@ use webshop_agent::{
 use webshop_env::{Action, Detail, DonePage, NodeKind, Page, SearchPage, Session, Shop};
 use webshop_products::{GoalId, Seed, Selection};
 use webshop_remote::{Site, SiteConfig, run_at_site};
-use webshop_training::config::CatalogConfig;
-use webshop_training::open_shop;
+use webshop_training::{config::CatalogConfig, open_shop};
 
 const MAX_STEPS: u32 = 15;
 
