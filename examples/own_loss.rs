@@ -9,7 +9,8 @@
 use std::error::Error;
 
 use candle_core::{Device, Tensor, Var};
-use webshop_training::{AdvantageSource, LogProbs, Loss, Prepared, Result, Scored, ScoredTurn, Target, Term};
+use webshop_training::Result;
+use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, Target, Term};
 
 struct MedianReinforce;
 
@@ -41,16 +42,13 @@ impl Loss for MedianReinforce {
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     // Three episodes of two tokens each, with rewards 1, 0.5 and 0.
-    let batch = [1.0, 0.5, 0.0].map(|reward| {
-        let turns = vec![ScoredTurn { n_tokens: 2, state: 0, v_next: None }];
-        Scored { group: 0, reward, v_star: 0.0, turns }
-    });
+    let batch = [1.0, 0.5, 0.0].map(|reward| Scored::single_turn(0, reward, 0.0, 2));
     let Prepared::Learn(targets) = MedianReinforce.prepare(&batch)? else { return Err("no signal".into()) };
 
     let policy = Var::from_tensor(&Tensor::full(-1.0f32, 6, &Device::Cpu)?)?;
     let (policy_log_probs, sampled) = (policy.as_tensor().clone(), policy.as_tensor().detach());
     let log_probs = LogProbs { policy: policy_log_probs, reference: sampled.clone(), behaviour: sampled };
-    let loss = webshop_training::summed_loss(&MedianReinforce, &targets, &log_probs)?.value;
+    let loss = webshop_training::loss::summed_loss(&MedianReinforce, &targets, &log_probs)?.value;
     let gradients = loss.backward()?;
     let gradient = gradients.get(&policy).ok_or("the loss depends on the policy")?.to_vec1::<f32>()?;
     println!("loss {:.3}, gradient {gradient:.3?}", loss.to_scalar::<f32>()?);

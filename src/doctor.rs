@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use webshop_training::{MemoryEstimate, MemoryNeed, Preset, estimate_memory};
+use webshop_training::config::Preset;
+use webshop_training::{MemoryEstimate, MemoryNeed, estimate_memory};
 
 use crate::args::experiment::ExperimentArgs;
 use crate::output::outln;

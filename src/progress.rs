@@ -68,7 +68,7 @@ impl Observer for Bars {
         }
     }
 
-    fn say(&self, line: &str) {
+    fn log(&self, line: &str) {
         self.bars.suspend(|| eprintln!("{}{line}", self.name));
     }
 }
@@ -106,7 +106,7 @@ impl Observer for Lines {
         self.open.borrow_mut().pop();
     }
 
-    fn say(&self, line: &str) {
+    fn log(&self, line: &str) {
         eprintln!("{}{line}", self.name);
     }
 }

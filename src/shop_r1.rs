@@ -9,7 +9,7 @@ mod validate;
 
 use std::process::ExitCode;
 
-use webshop_training::Preset;
+use webshop_training::config::Preset;
 
 use crate::train::{self, TrainArgs};
 

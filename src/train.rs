@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use webshop_report::write_report;
-use webshop_training::config::RlMode;
-use webshop_training::{Config, Evaluation, Preset, RunFolder, TrainingError, train_on};
+use webshop_training::config::{Config, Preset, RlMode};
+use webshop_training::{Evaluation, RunFolder, TrainingError, train_on};
 
 use crate::args::cache::CacheArgs;
 use crate::args::compute::ComputeArgs;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
     let stop = stop_on_ctrl_c("stopping after this step")?;
     let observer = observer();
     for warning in config.warnings() {
-        observer.say(&format!("warning: {warning}"));
+        observer.log(&format!("warning: {warning}"));
     }
     let stages = match train_on(&compute, &config, &run, observer.as_ref(), &stop) {
         Ok(stages) => stages,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use webshop_training::{Config, Preset};
+use webshop_training::config::{Config, Preset};
 
 /// A training configuration: a file or a preset, and overrides.
 #[derive(clap::Args)]

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use webshop_report::{write_comparison, write_report};
-use webshop_training::{Comparison, ComparisonFolder, TrainingError, compare as train_arms};
+use webshop_training::TrainingError;
+use webshop_training::sweep::{Comparison, ComparisonFolder, compare as train_arms};
 
 use crate::args::cache::CacheArgs;
 use crate::ctrl_c::stop_on_ctrl_c;

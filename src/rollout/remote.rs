@@ -121,7 +121,7 @@ impl Progress<'_> {
             let (path, n) = (path.display(), earlier.dropped_bytes);
             let warning =
                 format!("warning: the last line of `{path}` is incomplete; its {n} bytes are dropped");
-            self.observer.say(&warning);
+            self.observer.log(&warning);
         }
         (self.file, self.episodes) = (Some(file), earlier.episodes);
         Ok(())
@@ -138,7 +138,7 @@ impl Progress<'_> {
                 Ok(episode) => self.record(task_idx, episode)?,
                 Err(episode) => {
                     let (goal, reason) = (episode.coordinates.goal.0, &episode.reason);
-                    self.observer.say(&format!("warning: the episode for goal {goal} failed: {reason}"));
+                    self.observer.log(&format!("warning: the episode for goal {goal} failed: {reason}"));
                     self.failed.push(episode);
                 }
             }

@@ -17,7 +17,8 @@ use webshop_agent::{
 use webshop_env::Shop;
 use webshop_lm::chat::{Message, Role};
 use webshop_products::{GoalId, Seed};
-use webshop_training::{config::CatalogConfig, open_shop};
+use webshop_training::config::CatalogConfig;
+use webshop_training::open_shop;
 
 const FORMATS: [Format; 3] = [Format::Messages, Format::Sharegpt, Format::Agenttraj];
 

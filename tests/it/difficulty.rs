@@ -6,7 +6,8 @@ use webshop_agent::{
 };
 use webshop_evaluation::{Summary, summarize};
 use webshop_products::{Seed, Split};
-use webshop_training::{TaskSet, config::CatalogConfig, open_shop};
+use webshop_training::config::CatalogConfig;
+use webshop_training::{TaskSet, open_shop};
 
 /// How `policy` does on every test goal of both embedded catalogs.
 fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {

@@ -10,9 +10,10 @@ use crate::common::stop::StopAfter;
 use tempfile::TempDir;
 use webshop_lm::{Qwen2, checkpoint, lora::Lora};
 use webshop_products::Seed;
+use webshop_training::config::Config;
+use webshop_training::metrics::{Metric, Phase, read_records};
 use webshop_training::{
-    Config, Metric, Phase, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, qwen2_config,
-    read_records, train, train_tokenizer,
+    RunFolder, Silent, TaskSet, TrainedModel, TrainingError, qwen2_config, train, train_tokenizer,
 };
 
 /// The small experiment, shorter and deeper, with more keys.

@@ -15,9 +15,9 @@ use webshop_lm::{
     Qwen2, checkpoint, device::Compute, device::ComputeDtype, device::DeviceRequest, device::KernelChoice,
 };
 use webshop_products::Seed;
-use webshop_training::{
-    Config, Metric, Phase, RunFolder, Silent, TrainingError, qwen2_config, read_records, train, train_on,
-};
+use webshop_training::config::Config;
+use webshop_training::metrics::{Metric, Phase, read_records};
+use webshop_training::{RunFolder, Silent, TrainingError, qwen2_config, train, train_on};
 
 /// Copy tasks and demonstrations.
 const WARM_STEPS: u64 = 18;

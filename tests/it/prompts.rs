@@ -11,8 +11,8 @@ use crate::common::in_area;
 use rand::Rng;
 use serde_json::json;
 use webshop_agent::{
-    Conversation, Expert, ExpertKind, ExpertTurn, ParsedCompletion, PromptFormat, compact::Piece,
-    compact::PromptConfig, compact::encode_pieces, compact::marks, compact::parse,
+    Conversation, Expert, ExpertKind, ExpertTurn, ParsedCompletion, PromptFormat, compact::CompactRenderer,
+    compact::Piece, compact::PromptConfig, compact::encode_pieces, compact::marks, compact::parse,
     compact::render_completion,
 };
 use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
@@ -21,7 +21,6 @@ use webshop_lm::chat::{Message, Role};
 use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
 };
-use webshop_training::render_demonstration;
 
 const PROMPT: PromptConfig = PromptConfig { results_shown: 5 };
 
@@ -88,7 +87,13 @@ fn check(name: &str, kind: ExpertKind) -> RewardBreakdown {
     let goal = goal_with_a_rejection(&shop);
     let turns = Expert::new(&shop, PROMPT.results_shown).episode(goal.id, kind).expect("an episode");
     let mut rendered = String::new();
-    for (prompt, completion) in render_demonstration(PROMPT, &shop, goal.id, &turns) {
+    let mut session = Session::start(goal.id);
+    let mut renderer = CompactRenderer::new(PROMPT);
+    for turn in &turns {
+        let page = session.page(&shop);
+        let prompt = renderer.render(&page, None);
+        let completion = render_completion(&turn.thought, &turn.action, &page);
+        session.act(&shop, &turn.action);
         // A line for each candidate, as a reader would set it.
         let prompt = text(&prompt).replace(" $", "\n         $").replace("<|", "\n        <|");
         writeln!(rendered, "prompt      {prompt}\ncompletion  {}\n", text(&completion)).expect("memory");

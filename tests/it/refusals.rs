@@ -8,7 +8,8 @@ use std::path::Path;
 use crate::common::command::{CORNER_SHOP, MODEL, Refusals, answer, copy, edit, path, refusals, temporary};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use webshop_training::{Config, RunFolder};
+use webshop_training::RunFolder;
+use webshop_training::config::Config;
 
 /// In the place of a temporary folder, for commands without one.
 const NO_DIR: &str = "no-such-folder";

@@ -9,7 +9,8 @@ use webshop_agent::{
 };
 use webshop_env::{Replay, ReplayError, Shop, replay};
 use webshop_products::{GoalId, Seed};
-use webshop_training::{config::CatalogConfig, open_shop};
+use webshop_training::config::CatalogConfig;
+use webshop_training::open_shop;
 
 /// The episodes for some goals of a shop, as `webshop rollout --out` writes them.
 fn recorded(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> String {

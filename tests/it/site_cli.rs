@@ -7,7 +7,8 @@ use crate::common::command::{CORNER_SHOP, answer, json, path, refusal, temporary
 use crate::common::in_area;
 use crate::common::server;
 use serde_json::Value;
-use webshop_training::{config::CatalogConfig, open_shop};
+use webshop_training::config::CatalogConfig;
+use webshop_training::open_shop;
 
 /// A site that shows the pages of our own shop, and how many goals it has.
 fn site(catalog: &str) -> (String, usize) {

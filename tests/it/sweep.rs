@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::common::cases;
-use crate::common::command::{Output, answered, command, path};
+use crate::common::command::{Output, answer, answered, command, path, webshop};
 use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
 use webshop_report::{write_comparison, write_report};
-use webshop_training::{
-    Comparison, ComparisonFolder, Observer, RunFolder, Silent, TrainingError, compare, train,
-};
+use webshop_training::sweep::{Comparison, ComparisonFolder, compare};
+use webshop_training::{Observer, RunFolder, Silent, TrainingError, train};
 
 /// Two losses under two seeds.
 const TWO: &str = r#"
@@ -185,7 +184,7 @@ impl Observer for Witness {
     }
 
     fn end(&self) {}
-    fn say(&self, _line: &str) {}
+    fn log(&self, _line: &str) {}
 }
 
 #[test]
@@ -341,4 +340,23 @@ fn copy_folder(from: &Path, to: &Path) {
             }
         }
     }
+}
+
+#[test]
+fn the_commands_of_a_report_are_accepted() {
+    let (_keep, comparison, _) = begin(TWO);
+    let words = |command: &str| -> Vec<String> {
+        let words = command.strip_prefix("webshop ").expect("the name of the program").split(' ');
+        words.map(|word| word.trim_matches('\'').to_string()).collect()
+    };
+    for arm in &comparison.arms {
+        let words = words(&comparison.command(arm, 1));
+        let args: Vec<&str> = words.iter().map(String::as_str).chain(["--dry-run"]).collect();
+        assert_eq!(answer(&args).trim_end(), arm.config(1).to_toml().trim_end(), "{words:?}");
+    }
+    // The refusal of a key shows that everything before it is accepted, and nothing is trained.
+    let words = words(comparison.whole_command());
+    let args: Vec<&str> = words.iter().map(String::as_str).chain(["--set", "no.such=1"]).collect();
+    let refused = webshop(&args, "");
+    assert!(refused.code == Some(2) && refused.stderr.contains("`no.such`"), "{}", refused.stderr);
 }

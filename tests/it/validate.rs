@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 use webshop_evaluation::{Check, validate};
-use webshop_training::{config::CatalogConfig, open_shop};
+use webshop_training::config::CatalogConfig;
+use webshop_training::open_shop;
 
 fn checks(catalog: &str) -> Vec<Check> {
     let config = CatalogConfig { source: catalog.into(), ..CatalogConfig::default() };

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::common::command::{answer, path, temporary};
 use crate::common::in_area;
-use webshop_training::{
-    Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, RunFolder, RunSummary, Timing, write_json,
-};
+use webshop_training::config::Config;
+use webshop_training::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing};
+use webshop_training::{RunFolder, RunSummary};
 
 /// A run of 20 steps of warm start and 40 of RL, of which some are recorded: success rises, the loss falls.
 fn record_run(root: &Path, steps: u64) -> RunFolder {
@@ -51,7 +51,8 @@ fn a_comparison_is_shown_run_by_run() {
     let dir = temporary();
     record_run(&dir.path().join("warm-start/seed-0"), 20);
     let finished = record_run(&dir.path().join("runs/apo/seed-0"), 60);
-    write_json(&finished.summary(), &RunSummary::default()).expect("a written file");
+    let summary = serde_json::to_string(&RunSummary::default()).expect("JSON");
+    fs::write(finished.summary(), summary).expect("a written file");
     record_run(&dir.path().join("runs/weighted-sft-at-batch-64/seed-0"), 30);
     // A run that is being copied from its warm start is not shown yet.
     fs::create_dir_all(dir.path().join("runs/wsft/.partial-seed-0")).expect("a folder");

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
-use webshop_training::{Config, RunFolder, Silent, warm_up};
+use webshop_training::config::Config;
+use webshop_training::{RunFolder, Silent, warm_up};
 
 /// What the experiments of the tests have in common.
 pub(crate) const TOY: &str = r#"

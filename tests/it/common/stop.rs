@@ -27,5 +27,5 @@ impl Observer for StopAfter<'_> {
     }
 
     fn end(&self) {}
-    fn say(&self, _line: &str) {}
+    fn log(&self, _line: &str) {}
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::training::config;
 use webshop_report::{write_comparison, write_report};
-use webshop_training::{Comparison, ComparisonFolder, Silent, compare};
+use webshop_training::Silent;
+use webshop_training::sweep::{Comparison, ComparisonFolder, compare};
 
 #[test]
 fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {

@@ -15,7 +15,8 @@ use webshop_agent::{
 };
 use webshop_env::{Action, Shop};
 use webshop_products::GoalId;
-use webshop_training::{config::CatalogConfig, open_shop};
+use webshop_training::config::CatalogConfig;
+use webshop_training::open_shop;
 
 const ABOUT: ExampleOptions<'_> =
     ExampleOptions { source: ExampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };

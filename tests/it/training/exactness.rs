@@ -59,7 +59,7 @@ impl Observer for Witness {
         self.copy();
     }
 
-    fn say(&self, _line: &str) {
+    fn log(&self, _line: &str) {
         self.copy();
     }
 }

@@ -20,9 +20,10 @@ use tempfile::TempDir;
 use webshop_env::replay;
 use webshop_lm::{Qwen2, checkpoint};
 use webshop_products::{Goal, Seed, Split};
+use webshop_training::config::{Config, LossKind};
+use webshop_training::metrics::{Metric, Phase, Record, read_records};
 use webshop_training::{
-    Config, Metric, Observer, Phase, Record, RunFolder, Silent, TaskSet, TrainedModel, TrainingError,
-    branch_run, config::LossKind, qwen2_config, read_records, train,
+    Observer, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, branch_run, qwen2_config, train,
 };
 
 const WARM_STEPS: u64 = 60;

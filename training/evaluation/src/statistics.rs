@@ -66,7 +66,7 @@ pub fn difference_interval(before: (usize, usize), after: (usize, usize)) -> [f6
 
 /// Normal interval of the mean of `values`: ± 1.96 standard errors. No values give `[0, 0]`, one value an
 /// interval of width 0.
-pub fn mean_interval(values: &[f64]) -> [f64; 2] {
+pub(crate) fn mean_interval(values: &[f64]) -> [f64; 2] {
     let (mean, n) = (mean(values), values.len() as f64);
     if values.len() < 2 {
         return [mean, mean];

@@ -176,7 +176,7 @@ impl Tally {
     }
 
     /// Adds an episode at a website. It has no generated tokens and no reward breakdown.
-    pub fn count_at_site(&mut self, episode: &SiteEpisode) {
+    pub(crate) fn count_at_site(&mut self, episode: &SiteEpisode) {
         self.episodes.push(EpisodeCounts {
             reward: episode.reward,
             n_turns: episode.turns.len(),

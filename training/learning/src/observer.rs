@@ -5,15 +5,14 @@
 
 /// Receives the progress of a run.
 pub trait Observer {
-    /// A stage of `total` units begins, `done` of which were finished earlier. A stage may lie within
-    /// another.
-    fn begin(&self, stage: &str, total: u64, done: u64);
-    /// `units` more of the innermost stage are finished; `note` says how it goes.
+    /// A phase of `total` units begins, `done` of which were finished earlier. Phases nest.
+    fn begin(&self, phase: &str, total: u64, done: u64);
+    /// `units` more of the innermost phase are finished; `note` is a short status, such as a loss.
     fn advance(&self, units: u64, note: &str);
-    /// The innermost stage is over.
+    /// The innermost phase ends.
     fn end(&self);
-    /// A message.
-    fn say(&self, line: &str);
+    /// Logs one line.
+    fn log(&self, line: &str);
 }
 
 /// Ignores all progress: for libraries and tests.
@@ -21,8 +20,8 @@ pub trait Observer {
 pub struct Silent;
 
 impl Observer for Silent {
-    fn begin(&self, _stage: &str, _total: u64, _done: u64) {}
+    fn begin(&self, _phase: &str, _total: u64, _done: u64) {}
     fn advance(&self, _units: u64, _note: &str) {}
     fn end(&self) {}
-    fn say(&self, _line: &str) {}
+    fn log(&self, _line: &str) {}
 }

@@ -23,7 +23,7 @@ pub enum TaskReward {
 
 impl TaskReward {
     /// The reward of `episode`, 0 to 1.
-    pub fn of(self, episode: &Episode) -> f64 {
+    pub(crate) fn of(self, episode: &Episode) -> f64 {
         match self {
             Self::Score => episode.reward,
             Self::Success => f64::from(u8::from(episode.is_success())),
@@ -34,6 +34,6 @@ impl TaskReward {
 }
 
 /// Number of completions of `episode` that do not have the form of the prompt format.
-pub fn malformed_turns(episode: &Episode) -> usize {
+pub(crate) fn malformed_turns(episode: &Episode) -> usize {
     episode.turns.iter().filter(|turn| !turn.agent.is_well_formed).count()
 }

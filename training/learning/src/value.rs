@@ -38,14 +38,7 @@ use crate::run::atomic::{read_json, write_json};
 /// β₁ · log of the mean of exp(r/β₁), between the mean of `rewards` and their maximum.
 ///
 /// The maximum is subtracted first, so that no reward overflows. `beta1` is positive. No rewards give NaN.
-///
-/// ```
-/// use webshop_training::optimal_value;
-/// // Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
-/// assert!((optimal_value(&[1.0, 0.0], 0.5) - 0.716_890).abs() < 1e-6);
-/// assert_eq!(optimal_value(&[0.25; 8], 0.5), 0.25);
-/// ```
-pub fn optimal_value(rewards: &[f64], beta1: f64) -> f64 {
+pub(crate) fn optimal_value(rewards: &[f64], beta1: f64) -> f64 {
     let Some(max) = rewards.iter().copied().reduce(f64::max) else {
         return f64::NAN;
     };
@@ -59,7 +52,7 @@ pub(crate) const VALUE_KEY_VERSION: u32 = 2;
 /// The conditions of reference rollouts. Values are reused only if all of them are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ValueKey {
+pub(crate) struct ValueKey {
     /// [`VALUE_KEY_VERSION`].
     pub(crate) version: u32,
     /// Fingerprint of the weights of the reference.
@@ -108,13 +101,13 @@ impl ValueKey {
 
 /// The data of a reference rollout that V* needs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ReferenceRollout {
+pub(crate) struct ReferenceRollout {
     /// Its reward.
-    pub reward: f64,
+    pub(crate) reward: f64,
     /// Number of generated tokens.
-    pub n_tokens: usize,
+    pub(crate) n_tokens: usize,
     /// Digests of the states after its first turn, without the last state.
-    pub states: Vec<u64>,
+    pub(crate) states: Vec<u64>,
 }
 
 /// V* of one goal with the rewards that it was estimated from.
@@ -150,7 +143,7 @@ impl GoalValue {
 
     /// V* of a state, from the rollouts that passed it and the rewards of rollouts `forked` there; `None` if
     /// there are fewer than `least` ≥ 1.
-    pub fn v_state(&self, state: u64, forked: &[f64], beta1: f64, least: usize) -> Option<f64> {
+    pub(crate) fn v_state(&self, state: u64, forked: &[f64], beta1: f64, least: usize) -> Option<f64> {
         let passed = self.states.get(&state).map_or(&[][..], Vec::as_slice);
         let rewards = [passed, forked].concat();
         (rewards.len() >= least).then(|| optimal_value(&rewards, beta1))
@@ -162,7 +155,7 @@ impl GoalValue {
     }
 
     /// Standard deviation of the rewards, over N.
-    pub fn spread(&self) -> f64 {
+    pub(crate) fn spread(&self) -> f64 {
         let n = self.rewards.len() as f64;
         let mean = self.rewards.iter().sum::<f64>() / n;
         (self.rewards.iter().map(|reward| (reward - mean).powi(2)).sum::<f64>() / n).sqrt()
@@ -170,7 +163,7 @@ impl GoalValue {
 
     /// The jackknife estimate of the bias of `v_star`, negative if it is too low: (N − 1) · (mean of the N
     /// leave-one-out values − V*). 0 for a single sample.
-    pub fn bias(&self, beta1: f64) -> f64 {
+    pub(crate) fn bias(&self, beta1: f64) -> f64 {
         let n = self.rewards.len();
         if n < 2 {
             return 0.0;
@@ -195,20 +188,20 @@ pub struct ValueTable {
 
 impl ValueTable {
     /// An empty table; `beta1` is positive.
-    pub fn new(key: ValueKey, beta1: f64) -> Self {
+    pub(crate) fn new(key: ValueKey, beta1: f64) -> Self {
         Self { key, beta1, goals: Vec::new() }
     }
 
     /// Sets the rollouts of a goal, replacing earlier ones.
     ///
     /// Panics if `rollouts` is empty.
-    pub fn insert(&mut self, shop: u32, goal: u32, rollouts: &[ReferenceRollout]) {
+    pub(crate) fn insert(&mut self, shop: u32, goal: u32, rollouts: &[ReferenceRollout]) {
         assert!(!rollouts.is_empty(), "a value needs at least one rollout");
         self.put(GoalValue::of(shop, goal, rollouts, self.beta1));
     }
 
     /// Inserts the value of a goal from a table with an equal key.
-    pub fn put(&mut self, value: GoalValue) {
+    pub(crate) fn put(&mut self, value: GoalValue) {
         match self.position(value.shop, value.goal) {
             Ok(at) => self.goals[at] = value,
             Err(at) => self.goals.insert(at, value),
@@ -216,7 +209,7 @@ impl ValueTable {
     }
 
     /// The value of a goal, if it has one.
-    pub fn get(&self, shop: u32, goal: u32) -> Option<&GoalValue> {
+    pub(crate) fn get(&self, shop: u32, goal: u32) -> Option<&GoalValue> {
         self.position(shop, goal).ok().map(|at| &self.goals[at])
     }
 
@@ -230,13 +223,8 @@ impl ValueTable {
     }
 
     /// The conditions of these values.
-    pub fn key(&self) -> &ValueKey {
+    pub(crate) fn key(&self) -> &ValueKey {
         &self.key
-    }
-
-    /// β₁ of these values.
-    pub fn beta1(&self) -> f64 {
-        self.beta1
     }
 
     /// Share of goals without a sample with the full reward; 0 for an empty table.
@@ -259,12 +247,12 @@ impl ValueTable {
     }
 
     /// Writes the table as JSON.
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub(crate) fn save(&self, path: &Path) -> Result<()> {
         write_json(path, self)
     }
 
     /// Reads the table of `key` and `beta1`; an empty one if there is no file or its conditions differ.
-    pub fn load(path: &Path, key: &ValueKey, beta1: f64) -> Result<Self> {
+    pub(crate) fn load(path: &Path, key: &ValueKey, beta1: f64) -> Result<Self> {
         let kept = if path.exists() { Some(read_json::<Self>(path)?) } else { None };
         let kept = kept.filter(|table| table.key == *key && table.beta1 == beta1);
         Ok(kept.unwrap_or_else(|| Self::new(key.clone(), beta1)))

@@ -8,7 +8,9 @@
 //! recomputed.
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
+mod html;
 mod run;
 mod sweep;
 mod terminal;

@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// Number of goals for which [`crate::validate`] collects episodes, at most. With 15 steps each they reach
 /// every kind of page some hundred times, and a catalog of a thousand products takes seconds.
-pub const MAX_CHECKED_GOALS: usize = 200;
+pub(crate) const MAX_CHECKED_GOALS: usize = 200;
 
 /// The default step limit of the shop.
 const ROLLOUT: RolloutConfig = RolloutConfig { max_steps: 15, lanes: 64 };

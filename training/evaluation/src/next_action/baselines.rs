@@ -54,7 +54,7 @@ pub fn always(action: &NextAction, golds: &[NextAction], seed: Seed) -> NextActi
 }
 
 /// The most frequent action; the earliest one of several. `None` without steps.
-pub fn most_frequent_action(golds: &[NextAction]) -> Option<&NextAction> {
+pub(crate) fn most_frequent_action(golds: &[NextAction]) -> Option<&NextAction> {
     let mut counts: BTreeMap<&NextAction, (usize, Reverse<usize>)> = BTreeMap::new();
     for (idx, gold) in golds.iter().enumerate() {
         counts.entry(gold).or_insert((0, Reverse(idx))).0 += 1;

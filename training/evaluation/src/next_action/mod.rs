@@ -46,15 +46,13 @@ mod table;
 mod tests;
 
 pub use crate::next_action::attempt::Attempt;
-pub use crate::next_action::baselines::{
-    always, baselines, instruction_of, majority_type, most_frequent_action,
-};
+pub use crate::next_action::baselines::{always, baselines, instruction_of, majority_type};
 pub use crate::next_action::breakdown::{Part, ShopR1Breakdown};
 pub use crate::next_action::config::{ClassWeights, DarsKind, RewardConfig, SimilarityKind};
 pub use crate::next_action::exactness::{Exactness, is_exact};
 pub use crate::next_action::repo_compat::RepoConfig;
 pub use crate::next_action::reward::ShopR1Reward;
-pub use crate::next_action::scores::{Estimate, NextActionScores, PREDICTED, TypeScores, evaluate};
+pub use crate::next_action::scores::{Estimate, NextActionScores, TypeScores, evaluate};
 pub use crate::next_action::similarity::{SimCmp, Similarity};
 pub use crate::next_action::step_result::{StepResult, score_steps, scores_of};
 pub use crate::next_action::table::{ScoredRow, by_type, confusion, overview};

@@ -58,8 +58,8 @@ pub struct NextActionScores {
     pub invalid_rate: Estimate,
     /// Metrics by gold action type.
     pub per_type: BTreeMap<ActionType, TypeScores>,
-    /// Number of steps by gold type (rows, as [`ActionType::ALL`]) and prediction (columns, as
-    /// [`PREDICTED`]).
+    /// Number of steps by gold type (rows, as [`ActionType::ALL`]) and prediction (columns: the same types,
+    /// any other type, an invalid completion).
     pub confusion: Confusion,
 }
 
@@ -97,7 +97,7 @@ pub struct TypeScores {
 }
 
 /// The columns of the confusion matrix: a type, an unknown type, or an invalid completion.
-pub const PREDICTED: [&str; 5] = ["click", "type_and_submit", "terminate", "other", "invalid"];
+pub(crate) const PREDICTED: [&str; 5] = ["click", "type_and_submit", "terminate", "other", "invalid"];
 
 /// Indices of the last two entries of [`PREDICTED`].
 const OTHER: usize = 3;

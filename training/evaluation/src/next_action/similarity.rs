@@ -46,7 +46,7 @@ impl Similarity {
     /// let similarity = Similarity::rouge_l("USB-C hub 4K HDMI", "usb c hub");
     /// assert_eq!((similarity.matched, similarity.of), (6, 8));
     /// ```
-    pub fn rouge_l(a: &str, b: &str) -> Self {
+    pub(crate) fn rouge_l(a: &str, b: &str) -> Self {
         let (a, b) = (a.to_lowercase(), b.to_lowercase());
         let (a, b): (Vec<&str>, Vec<&str>) = (words(&a).collect(), words(&b).collect());
         if a.is_empty() || b.is_empty() {
@@ -56,7 +56,7 @@ impl Similarity {
     }
 
     /// Like [`Similarity::rouge_l`], but 1 for equal texts without words (`红色`), as in [`Similarity::exact`].
-    pub fn rouge_l_or_exact(a: &str, b: &str) -> Self {
+    pub(crate) fn rouge_l_or_exact(a: &str, b: &str) -> Self {
         let is_wordless = words(&a.to_lowercase()).next().is_none();
         if is_wordless { Self::exact(a, b) } else { Self::rouge_l(a, b) }
     }

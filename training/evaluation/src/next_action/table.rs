@@ -48,7 +48,7 @@ pub fn by_type(scores: &NextActionScores) -> Table {
     Table { head: head.map(String::from).into(), rows: ActionType::ALL.map(line).into() }
 }
 
-/// The confusion matrix: rows are gold types, columns are [`PREDICTED`].
+/// The confusion matrix: rows are gold types, columns predicted types.
 pub fn confusion(scores: &NextActionScores) -> Table {
     let head = ["gold action, predicted as"].into_iter().chain(PREDICTED).map(String::from);
     let line = |(kind, counts): (ActionType, &[usize; 5])| {

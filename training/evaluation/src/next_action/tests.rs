@@ -5,6 +5,7 @@ use webshop_agent::next_action::{ActionType, NextAction, WrittenAction};
 use webshop_products::Seed;
 
 use super::*;
+use crate::next_action::baselines::most_frequent_action;
 
 fn click(name: &str) -> NextAction {
     NextAction::Click { name: name.into() }

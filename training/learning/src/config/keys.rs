@@ -22,18 +22,18 @@ const LOSS_KIND: &str = "rl.loss.kind";
 
 /// A value in which two configurations differ.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeyDifference {
+pub(crate) struct KeyDifference {
     /// The full dotted key.
-    pub key: String,
+    pub(crate) key: String,
     /// Its value in this configuration, as TOML; empty if this one has no such key.
-    pub here: String,
+    pub(crate) here: String,
     /// Its value in the other one.
-    pub there: String,
+    pub(crate) there: String,
 }
 
 impl Config {
     /// All values in which the two differ, by key.
-    pub fn differences(&self, other: &Self) -> Vec<KeyDifference> {
+    pub(crate) fn differences(&self, other: &Self) -> Vec<KeyDifference> {
         let [here, there] = [self, other].map(|config| Table::try_from(config).expect("it serializes"));
         let written = |table: &Table, key: &str| lookup(table, key).map(Value::to_string).unwrap_or_default();
         let keys: BTreeSet<String> = leaves(&here).into_iter().chain(leaves(&there)).collect();

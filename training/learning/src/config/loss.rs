@@ -45,7 +45,7 @@ pub enum LossConfig {
 
 impl LossConfig {
     /// The loss of this kind with its default parameters.
-    pub fn of(kind: LossKind) -> Self {
+    pub(crate) fn of(kind: LossKind) -> Self {
         match kind {
             LossKind::Apo => Self::Apo(Apo::default()),
             LossKind::ApoLagged => Self::ApoLagged { beta2: Apo::default().beta2 },

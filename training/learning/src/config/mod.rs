@@ -18,7 +18,7 @@ mod shop_r1;
 mod validate;
 mod value;
 
-pub use crate::config::keys::KeyDifference;
+pub(crate) use crate::config::keys::KeyDifference;
 pub use crate::config::loss::{LossConfig, LossKind};
 pub use crate::config::preset::Preset;
 pub use crate::config::rl::{RlConfig, RlMode};
@@ -28,6 +28,7 @@ pub use crate::config::sections::{
 };
 pub use crate::config::shop_r1::{Mix, ShopR1Config, StepScore};
 pub use crate::config::value::{Credit, CurriculumConfig, ValueConfig};
+pub use crate::reward::TaskReward;
 
 use std::path::Path;
 
@@ -107,7 +108,7 @@ impl Config {
 
     /// Penalty of a malformed completion, subtracted from the reward of its episode. 0 in the `compact`
     /// format, in which a malformed completion uses up the turn.
-    pub fn malformed_penalty(&self) -> f64 {
+    pub(crate) fn malformed_penalty(&self) -> f64 {
         if self.prompt.format == PromptFormat::Compact { 0.0 } else { self.rl.malformed_penalty }
     }
 

@@ -53,7 +53,7 @@ pub struct RlConfig {
 
 impl RlConfig {
     /// Goals of one batch.
-    pub fn goals_per_step(&self) -> usize {
+    pub(crate) fn goals_per_step(&self) -> usize {
         self.batch_episodes / self.group_size
     }
 }

@@ -10,7 +10,7 @@ use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, Ppo};
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
-    pub fn validate(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         self.validate_shop()?;
         self.validate_model()?;
         self.validate_warm_start()?;

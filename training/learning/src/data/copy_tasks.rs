@@ -35,21 +35,21 @@ const FILLER: (u64, u64) = (1, 16);
 
 /// Draws copy tasks over the tokens of a tokenizer that are not special.
 #[derive(Clone, Debug)]
-pub struct CopyTasks {
+pub(crate) struct CopyTasks {
     words: Vec<u32>,
     seed: Seed,
 }
 
 impl CopyTasks {
     /// Copy tasks over every token of `tokenizer` that is not special.
-    pub fn new(tokenizer: &BpeTokenizer, seed: Seed) -> Self {
+    pub(crate) fn new(tokenizer: &BpeTokenizer, seed: Seed) -> Self {
         let special = tokenizer.special_ids();
         let words = (0..tokenizer.vocab_size() as u32).filter(|id| !special.contains(id)).collect();
         Self { words, seed }
     }
 
     /// The `n` copy tasks of `step`.
-    pub fn batch(&self, step: u64, n: usize) -> Vec<Trajectory> {
+    pub(crate) fn batch(&self, step: u64, n: usize) -> Vec<Trajectory> {
         (0..n as u64).map(|place| self.draw(step, place)).collect()
     }
 

@@ -29,29 +29,29 @@ const DRAWS: u64 = 8;
 
 /// Draws demonstrations from the training goals.
 #[derive(Clone, Debug)]
-pub struct Demonstrations<'a> {
+pub(crate) struct Demonstrations<'a> {
     /// The shops and training goals.
-    pub task_set: &'a TaskSet,
+    pub(crate) task_set: &'a TaskSet,
     /// The tokenizer.
-    pub tokenizer: &'a BpeTokenizer,
+    pub(crate) tokenizer: &'a BpeTokenizer,
     /// Renders demonstrations in a chat format; `None` in the compact prompt format.
-    pub chat: Option<DemonstrationRenderer<'a>>,
+    pub(crate) chat: Option<DemonstrationRenderer<'a>>,
     /// How prompts of the compact format show pages.
-    pub prompt: PromptConfig,
+    pub(crate) prompt: PromptConfig,
     /// Largest number of tokens of a sequence; longer demonstrations are not used.
-    pub max_context: usize,
+    pub(crate) max_context: usize,
     /// Share of episodes by the thinking expert, 0 to 1.
-    pub thinking_share: f64,
+    pub(crate) thinking_share: f64,
     /// Share of the thinking expert's episodes, 0 to 1, for which goals are drawn until the episode rejects a
     /// candidate by its title.
-    pub rejection_share: f64,
+    pub(crate) rejection_share: f64,
     /// The run's seed.
-    pub seed: Seed,
+    pub(crate) seed: Seed,
 }
 
 impl Demonstrations<'_> {
     /// The batch of `step`: `n` trajectories, or fewer if a place found no usable demonstration.
-    pub fn batch(&self, step: u64, n: usize) -> Result<Vec<Trajectory>> {
+    pub(crate) fn batch(&self, step: u64, n: usize) -> Result<Vec<Trajectory>> {
         let drawn: Vec<Result<Option<Trajectory>>> =
             (0..n as u64).into_par_iter().map(|place| self.draw(step, place)).collect();
         drawn.into_iter().filter_map(Result::transpose).collect()
@@ -102,7 +102,7 @@ impl Demonstrations<'_> {
 }
 
 /// Renders demonstrated `turns` for `goal` in the compact format: (prompt, completion) of each turn.
-pub fn render_demonstration(
+pub(crate) fn render_demonstration(
     prompt: PromptConfig,
     shop: &Shop,
     goal: GoalId,
@@ -121,7 +121,7 @@ pub fn render_demonstration(
 }
 
 /// The trajectory of demonstrated `turns` for `goal`.
-pub fn demonstration_trajectory(
+pub(crate) fn demonstration_trajectory(
     tokenizer: &BpeTokenizer,
     prompt: PromptConfig,
     shop: &Shop,
@@ -139,7 +139,7 @@ pub fn demonstration_trajectory(
 
 /// The gradient of the mean negative log-likelihood over all agent tokens of `batch`, and that mean in
 /// nats per token.
-pub fn cloning_gradient(
+pub(crate) fn cloning_gradient(
     network: &Network,
     batch: &[Trajectory],
     limit_tokens: usize,

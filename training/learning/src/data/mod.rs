@@ -1,6 +1,7 @@
 //! Training data: tasks, demonstrations, copy tasks, examples, and trajectories of token ids.
 
 pub(crate) mod copy_tasks;
+pub(crate) mod curriculum;
 pub(crate) mod demonstrations;
 pub(crate) mod recorded_steps;
 pub(crate) mod single_steps;

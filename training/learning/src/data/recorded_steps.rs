@@ -18,8 +18,8 @@ const TRAIN: &str = "train";
 
 /// The training steps of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RecordedSteps {
-    samples: Vec<Example>,
+pub(crate) struct RecordedSteps {
+    examples: Vec<Example>,
     addresses: Vec<TaskId>,
     digest: String,
 }
@@ -29,43 +29,43 @@ impl RecordedSteps {
     ///
     /// # Errors
     /// If it cannot be read, a line is no example, or no example is of the split `train`.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| TrainingError::io("read", path, e))?;
-        let (mut samples, mut hash) = (Vec::new(), Sha256::new());
+        let (mut examples, mut hash) = (Vec::new(), Sha256::new());
         for (line, number) in BufReader::new(file).lines().zip(1..) {
             let line = line.map_err(|e| TrainingError::io("read", path, e))?;
             if line.trim().is_empty() {
                 continue;
             }
-            let sample: Example = serde_json::from_str(&line)
+            let example: Example = serde_json::from_str(&line)
                 .map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))?;
-            if sample.split == TRAIN {
+            if example.split == TRAIN {
                 hash.update(&line);
                 hash.update("\n");
-                samples.push(sample);
+                examples.push(example);
             }
         }
-        if samples.is_empty() {
+        if examples.is_empty() {
             return Err(TrainingError::bad_file(path, "it has no example of the split `train`"));
         }
         let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let address = |number| TaskId { shop: 0, goal: GoalId(number) };
-        let addresses = (0..samples.len() as u32).map(address).collect();
-        Ok(Self { samples, addresses, digest })
+        let addresses = (0..examples.len() as u32).map(address).collect();
+        Ok(Self { examples, addresses, digest })
     }
 
     /// SHA-256 of the lines of the training examples, 64 hexadecimal digits.
-    pub fn digest(&self) -> &str {
+    pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
     /// One task id per step, used instead of goals.
-    pub fn addresses(&self) -> &[TaskId] {
+    pub(crate) fn addresses(&self) -> &[TaskId] {
         &self.addresses
     }
 
     /// The step of this task id.
     pub(super) fn at(&self, address: TaskId) -> Option<&Example> {
-        self.samples.get(address.goal.0 as usize)
+        self.examples.get(address.goal.0 as usize)
     }
 }

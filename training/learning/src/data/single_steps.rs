@@ -1,8 +1,8 @@
 //! Single steps of demonstrations, for training and evaluation.
 //!
-//! [`Steps`] draws one [`Example`] for each goal of the task set and each visit: a step of an expert's
+//! [`Steps`] draws one [`Example`] for each goal of the task set and each round: a step of an expert's
 //! episode, or a terminate example, whose right action is to terminate. The draw depends on the seed, the
-//! goal and the visit only. With [`RecordedSteps`], each recorded step replaces a goal. [`Steps::of`] renders
+//! goal and the round only. With [`RecordedSteps`], each recorded step replaces a goal. [`Steps::of`] renders
 //! steps to the tokens of a [`SingleStepSampler`].
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Goals without a demonstration and prompts without room for a completion are left out and counted in
-//! [`Drawn`]; a draw without any step is an error. Nothing here samples completions.
+//! [`Drawn`]; a draw without any step is an error. Nothing here generates completions.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -42,42 +42,46 @@ const TERMINATE_TRIES: u64 = 8;
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
     /// The shops and their goals.
-    pub task_set: &'a TaskSet,
+    pub(crate) task_set: &'a TaskSet,
     /// Products of a results page that demonstrations choose from.
-    pub results_shown: usize,
+    pub(crate) results_shown: usize,
     /// The mix of action types.
-    pub config: &'a ShopR1Config,
+    pub(crate) config: &'a ShopR1Config,
     /// Steps of a file, which replace demonstrations.
-    pub recorded: Option<&'a RecordedSteps>,
+    pub(crate) recorded: Option<&'a RecordedSteps>,
     /// The seed of the draws.
-    pub seed: Seed,
+    pub(crate) seed: Seed,
 }
 
 /// A step as token ids.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub(crate) struct Step {
     /// The goal of its episode.
-    pub goal: TaskId,
+    pub(crate) goal: TaskId,
     /// Position in the episode, from 0.
-    pub turn: usize,
+    pub(crate) turn: usize,
     /// The prompt.
-    pub prompt_ids: Vec<u32>,
+    pub(crate) prompt_ids: Vec<u32>,
     /// The demonstrated completion with its stop token.
-    pub completion_ids: Vec<u32>,
+    pub(crate) completion_ids: Vec<u32>,
     /// The demonstrated action (ground truth).
-    pub gold: NextAction,
+    pub(crate) gold: NextAction,
 }
 
 impl Step {
-    /// The tokens of the example `sample` of `goal`; `None` if its prompt leaves no room for a completion.
-    pub fn render(sampler: &SingleStepSampler<'_>, goal: TaskId, sample: &Example) -> Result<Option<Self>> {
-        let Some(prompt_ids) = sampler.prompt(sample)? else { return Ok(None) };
-        let completion_ids = sampler.gold(sample)?;
-        Ok(Some(Self { goal, turn: sample.step, prompt_ids, completion_ids, gold: sample.action.clone() }))
+    /// The tokens of `example`, a step of `goal`; `None` if its prompt leaves no room for a completion.
+    pub(crate) fn render(
+        sampler: &SingleStepSampler<'_>,
+        goal: TaskId,
+        example: &Example,
+    ) -> Result<Option<Self>> {
+        let Some(prompt_ids) = sampler.prompt(example)? else { return Ok(None) };
+        let completion_ids = sampler.gold(example)?;
+        Ok(Some(Self { goal, turn: example.step, prompt_ids, completion_ids, gold: example.action.clone() }))
     }
 
     /// The prompt with the demonstrated completion, for cloning.
-    pub fn demonstration(&self) -> Trajectory {
+    pub(crate) fn demonstration(&self) -> Trajectory {
         let mut step = Trajectory::new();
         step.push_observation(&self.prompt_ids);
         step.push_completion(&self.completion_ids, &vec![0.0; self.completion_ids.len()]);
@@ -87,20 +91,20 @@ impl Step {
 
 /// Steps, and the number of those left out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// The steps, in the order of the goals.
-    pub steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// The position of each step's goal among the goals.
-    pub places: Vec<usize>,
+    pub(crate) places: Vec<usize>,
     /// Goals without a demonstration.
-    pub undemonstrated: usize,
+    pub(crate) undemonstrated: usize,
     /// Steps whose prompt leaves no room for a completion, or whose demonstrated completion is too long.
-    pub too_long: usize,
+    pub(crate) too_long: usize,
 }
 
 impl Drawn {
     /// Number of goals left out.
-    pub fn n_dropped(&self) -> usize {
+    pub(crate) fn n_dropped(&self) -> usize {
         self.undemonstrated + self.too_long
     }
 }
@@ -113,10 +117,10 @@ enum Draw {
 }
 
 impl Steps<'_> {
-    /// The first visit number of evaluation steps.
+    /// The first round of evaluation steps.
     const HELD_OUT: u64 = 1 << 40;
-    /// Largest number of visits of a goal when evaluation needs more steps than there are goals.
-    const MOST_VISITS: u64 = 100;
+    /// Largest number of rounds when evaluation needs more steps than there are goals.
+    const MAX_ROUNDS: u64 = 100;
 
     /// `n` different steps of held-out goals for evaluation, the same for every run and seed: one of each
     /// goal, then another of each, and so on; fewer if the goals do not have as many.
@@ -129,28 +133,28 @@ impl Steps<'_> {
     ) -> Vec<(TaskId, Example)> {
         let steps = Steps { task_set, results_shown, config, recorded: None, seed: Seed(0) };
         let goals = task_set.held_out(split, n);
-        let visits = (0..Self::MOST_VISITS).map(|visit| Self::HELD_OUT + visit);
-        let each = visits.flat_map(|visit| goals.iter().map(move |&goal| (TaskId { shop: 0, goal }, visit)));
+        let rounds = (0..Self::MAX_ROUNDS).map(|round| Self::HELD_OUT + round);
+        let each = rounds.flat_map(|round| goals.iter().map(move |&goal| (TaskId { shop: 0, goal }, round)));
         let mut seen = BTreeSet::new();
-        each.filter_map(|(goal, visit)| Some((goal, steps.sample(goal, ExpertKind::Thinking, visit)?)))
-            .filter(|(_, sample)| seen.insert(sample.id.clone()))
+        each.filter_map(|(goal, round)| Some((goal, steps.example(goal, ExpertKind::Thinking, round)?)))
+            .filter(|(_, example)| seen.insert(example.id.clone()))
             .take(n)
             .collect()
     }
 
-    /// The thinking expert's steps for `goals` on the `visit`-th visit of each, for optimizer step `step`.
+    /// The thinking expert's steps for `goals` in round `round`, for optimizer step `step`.
     ///
     /// # Errors
     /// [`TrainingError::NoSteps`] if none is left.
-    pub fn of(
+    pub(crate) fn of(
         &self,
         sampler: &SingleStepSampler<'_>,
         goals: &[TaskId],
-        visit: u64,
+        round: u64,
         step: u64,
     ) -> Result<Drawn> {
         let demonstrated: Vec<_> = goals.iter().map(|&goal| (goal, ExpertKind::Thinking)).collect();
-        self.draw(sampler, &demonstrated, visit, step)
+        self.draw(sampler, &demonstrated, round, step)
     }
 
     /// The steps of these goals by these experts.
@@ -158,12 +162,12 @@ impl Steps<'_> {
         &self,
         sampler: &SingleStepSampler<'_>,
         goals: &[(TaskId, ExpertKind)],
-        visit: u64,
+        round: u64,
         step: u64,
     ) -> Result<Drawn> {
-        let draw = |&(goal, kind): &(TaskId, ExpertKind)| match self.sample(goal, kind, visit) {
+        let draw = |&(goal, kind): &(TaskId, ExpertKind)| match self.example(goal, kind, round) {
             None => Ok(Draw::Undemonstrated),
-            Some(sample) => Ok(Step::render(sampler, goal, &sample)?
+            Some(example) => Ok(Step::render(sampler, goal, &example)?
                 .filter(|step| step.completion_ids.len() <= sampler.max_completion_tokens())
                 .map_or(Draw::TooLong, Draw::Step)),
         };
@@ -188,7 +192,7 @@ impl Steps<'_> {
 
     /// Demonstrations of `n` drawn training goals, to clone at optimizer step `step`. A `thinking_share` of
     /// them, 0 to 1, is the thinking expert's, the rest the no-thinking expert's.
-    pub fn batch(
+    pub(crate) fn batch(
         &self,
         sampler: &SingleStepSampler<'_>,
         thinking_share: f64,
@@ -210,19 +214,19 @@ impl Steps<'_> {
     }
 
     /// All training goals, or the task ids of the recorded steps.
-    pub fn addresses(&self) -> &[TaskId] {
+    pub(crate) fn addresses(&self) -> &[TaskId] {
         match self.recorded {
             Some(recorded) => recorded.addresses(),
             None => self.task_set.training(),
         }
     }
 
-    /// The step of `goal` on this visit; `None` if the expert has no demonstration of such a step.
-    pub fn sample(&self, goal: TaskId, kind: ExpertKind, visit: u64) -> Option<Example> {
+    /// The step of `goal` in this round; `None` if the expert has no demonstration of such a step.
+    pub(crate) fn example(&self, goal: TaskId, kind: ExpertKind, round: u64) -> Option<Example> {
         if let Some(recorded) = self.recorded {
             return recorded.at(goal).cloned();
         }
-        let coordinates = [DRAWS_STEP, visit, u64::from(goal.shop), u64::from(goal.goal.0)];
+        let coordinates = [DRAWS_STEP, round, u64::from(goal.shop), u64::from(goal.goal.0)];
         let mut rng = self.seed.rng(purpose::STEPS, &coordinates);
         match self.wanted(&mut rng) {
             Some(ActionType::Terminate) => self.terminate_example(goal, &mut rng),
@@ -262,15 +266,50 @@ impl Steps<'_> {
             split: &split,
             buy_now_as: BuyNowAs::Click,
         };
-        let mut samples = examples_of(shop, goal.goal, &steps, about);
-        samples.retain(|sample| wanted.is_none_or(|wanted| sample.action.action_type() == wanted));
-        let at = rng.random_range(0..samples.len().max(1) as u64) as usize;
-        (at < samples.len()).then(|| samples.swap_remove(at))
+        let mut examples = examples_of(shop, goal.goal, &steps, about);
+        examples.retain(|example| wanted.is_none_or(|wanted| example.action.action_type() == wanted));
+        let at = rng.random_range(0..examples.len().max(1) as u64) as usize;
+        (at < examples.len()).then(|| examples.swap_remove(at))
     }
 
     /// A terminate example: a results page for the query of another goal.
     fn terminate_example(&self, goal: TaskId, rng: &mut impl Rng) -> Option<Example> {
         let shop = self.task_set.shop_of(goal);
         (0..TERMINATE_TRIES).find_map(|_| draw_terminate_example(shop, goal.goal, BuyNowAs::Click, rng))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn only_the_thinking_expert_reads_titles() {
+        let mut config = Config::default();
+        config.catalog.auxiliary_shops = 0;
+        config.shop_r1.terminate_share = 0.0;
+        let task_set = TaskSet::open(&config).unwrap();
+        let steps = Steps {
+            task_set: &task_set,
+            results_shown: 10,
+            config: &config.shop_r1,
+            recorded: None,
+            seed: Seed(0),
+        };
+        let of = |kind| -> Vec<Example> {
+            task_set.training().iter().filter_map(|&goal| steps.example(goal, kind, 0)).collect()
+        };
+        // The expert without thoughts searches, opens the first result and buys it.
+        let is_expected = |example: &Example| match example.step {
+            0 => example.action.action_type() == ActionType::TypeAndSubmit,
+            1 => example.action.action_type() == ActionType::Click,
+            _ => example.step == 2 && example.action == NextAction::Click { name: "buy now".into() },
+        };
+        let reads_title = |example: &Example| example.rationale.starts_with("I read: ");
+        let without_thoughts = of(ExpertKind::NoThinking);
+        assert!(without_thoughts.len() > 20 && without_thoughts.iter().all(is_expected));
+        assert!(!without_thoughts.iter().any(reads_title));
+        assert!(of(ExpertKind::Thinking).iter().any(reads_title));
     }
 }

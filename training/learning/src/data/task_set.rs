@@ -56,7 +56,7 @@ impl TaskSet {
     /// The task set of a curriculum stage: the same number of auxiliary shops with `n_products` products
     /// each; only their goals are training goals. Shop 0 is unchanged but not trained on, since its splits
     /// depend on its size.
-    pub fn stage(&self, n_products: usize) -> Result<Self> {
+    pub(crate) fn stage(&self, n_products: usize) -> Result<Self> {
         let n_auxiliary = self.shops.len() as u64 - 1;
         let mut shops = vec![self.shops[0].clone()];
         shops.extend(auxiliary_shops(n_auxiliary, n_products)?);
@@ -65,7 +65,7 @@ impl TaskSet {
     }
 
     /// The same shops; only training goals with at most `n_requirements` attributes and options remain.
-    pub fn with_at_most_requirements(mut self, n_requirements: usize) -> Result<Self> {
+    pub(crate) fn with_at_most_requirements(mut self, n_requirements: usize) -> Result<Self> {
         let shops = &self.shops;
         self.training.retain(|goal| {
             shops[goal.shop as usize].goals().get(goal.goal).n_requirements() <= n_requirements
@@ -82,7 +82,7 @@ impl TaskSet {
     }
 
     /// Digest of the goals of every shop, in order.
-    pub fn fingerprint(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for shop in &self.shops {
             hash.update(shop.goals().fingerprint());
@@ -96,7 +96,7 @@ impl TaskSet {
     }
 
     /// All shops, the evaluated one first.
-    pub fn shops(&self) -> &[Arc<Shop>] {
+    pub(crate) fn shops(&self) -> &[Arc<Shop>] {
         &self.shops
     }
 
@@ -111,7 +111,7 @@ impl TaskSet {
     }
 
     /// `n` training goals without repetition, drawn from `seed`; all of them if there are fewer.
-    pub fn sample(&self, seed: Seed, n: usize) -> Vec<TaskId> {
+    pub(crate) fn sample(&self, seed: Seed, n: usize) -> Vec<TaskId> {
         sampled(self.training.clone(), seed, n)
     }
 
@@ -142,7 +142,7 @@ fn drawn<T>(mut pool: Vec<T>, mut rng: impl Rng, n: usize) -> Vec<T> {
 /// Coordinates of rollouts.
 impl TaskId {
     /// The coordinates of its `sample`-th episode at `step`.
-    pub fn at(self, step: u64, sample: u64) -> EpisodeCoordinates {
+    pub(crate) fn at(self, step: u64, sample: u64) -> EpisodeCoordinates {
         EpisodeCoordinates { step, shop: u64::from(self.shop), goal: self.goal, sample }
     }
 }

@@ -11,26 +11,26 @@ use webshop_lm::{Context, PackedTokens};
 
 /// One episode as ids, mask and behaviour log-probabilities.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trajectory {
+pub(crate) struct Trajectory {
     /// Ids of prompts and completions, `[T]`.
-    pub ids: Vec<u32>,
+    pub(crate) ids: Vec<u32>,
     /// Whether each id was sampled by the agent, `[T]`; the first of a sequence never is.
-    pub sampled: Vec<bool>,
+    pub(crate) sampled: Vec<bool>,
     /// Start positions of the sequences, ascending from 0; a token attends to its own sequence only.
-    pub starts: Vec<usize>,
+    pub(crate) starts: Vec<usize>,
     /// Number of leading tokens that are shared with the other completions of the same prompt; 0 for an
     /// episode.
-    pub shared: usize,
+    pub(crate) shared: usize,
     /// Log-probabilities of the sampled ids under the distribution they were drawn from, in order;
     /// one for each `true` of `sampled`. Zeros for demonstrations, which were not sampled.
-    pub behaviour_log_probs: Vec<f32>,
+    pub(crate) behaviour_log_probs: Vec<f32>,
     /// Mean entropy of those distributions in nats; 0 for demonstrations.
-    pub mean_entropy: f64,
+    pub(crate) mean_entropy: f64,
 }
 
 impl Trajectory {
     /// An empty trajectory.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             ids: Vec::new(),
             sampled: Vec::new(),
@@ -42,14 +42,14 @@ impl Trajectory {
     }
 
     /// Starts a new sequence: later tokens do not attend to earlier ones.
-    pub fn begin_sequence(&mut self) {
+    pub(crate) fn begin_sequence(&mut self) {
         if self.starts.last() != Some(&self.ids.len()) {
             self.starts.push(self.ids.len());
         }
     }
 
     /// One of several completions of the same prompt.
-    pub fn completion(prompt_ids: &[u32], ids: &[u32], log_probs: &[f32]) -> Self {
+    pub(crate) fn completion(prompt_ids: &[u32], ids: &[u32], log_probs: &[f32]) -> Self {
         let mut completion = Self { shared: prompt_ids.len(), ..Self::new() };
         completion.push_observation(prompt_ids);
         completion.push_completion(ids, log_probs);
@@ -57,7 +57,7 @@ impl Trajectory {
     }
 
     /// Appends prompt tokens: mask 0.
-    pub fn push_observation(&mut self, ids: &[u32]) {
+    pub(crate) fn push_observation(&mut self, ids: &[u32]) {
         self.ids.extend_from_slice(ids);
         self.sampled.resize(self.ids.len(), false);
     }
@@ -65,7 +65,7 @@ impl Trajectory {
     /// Appends sampled tokens: mask 1.
     ///
     /// Panics if there is not one log-probability for each id.
-    pub fn push_completion(&mut self, ids: &[u32], log_probs: &[f32]) {
+    pub(crate) fn push_completion(&mut self, ids: &[u32], log_probs: &[f32]) {
         assert_eq!(ids.len(), log_probs.len(), "every sampled token has its log-probability");
         self.ids.extend_from_slice(ids);
         self.sampled.resize(self.ids.len(), true);
@@ -74,7 +74,7 @@ impl Trajectory {
 
     /// The trajectory of an episode; `None` if it has no sampled token (a policy without tokens, or no room
     /// for the first page).
-    pub fn from_episode(episode: &Episode) -> Option<Self> {
+    pub(crate) fn from_episode(episode: &Episode) -> Option<Self> {
         let mut trajectory = Self::new();
         let mut entropy = 0.0;
         for tokens in episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref()) {
@@ -91,13 +91,13 @@ impl Trajectory {
     }
 
     /// Number of tokens of its longest sequence.
-    pub fn longest_sequence(&self) -> usize {
+    pub(crate) fn longest_sequence(&self) -> usize {
         let ends = self.starts[1..].iter().copied().chain([self.ids.len()]);
         ends.zip(&self.starts).map(|(end, start)| end - start).max().unwrap_or(0)
     }
 
     /// Number of sampled tokens.
-    pub fn n_sampled(&self) -> usize {
+    pub(crate) fn n_sampled(&self) -> usize {
         self.behaviour_log_probs.len()
     }
 }
@@ -111,34 +111,34 @@ impl Default for Trajectory {
 /// Concatenated whole trajectories. A prompt that several completions share can be stored once, as a prefix
 /// sequence.
 #[derive(Clone, Debug)]
-pub struct MicroBatch {
+pub(crate) struct MicroBatch {
     /// Positions of the trajectories in the batch, in packing order.
-    pub members: Vec<usize>,
+    pub(crate) members: Vec<usize>,
     /// All ids, `[T]`.
-    pub ids: Vec<u32>,
+    pub(crate) ids: Vec<u32>,
     /// Length of each sequence, those of a member adjacent; sums to `T`.
-    pub lengths: Vec<usize>,
+    pub(crate) lengths: Vec<usize>,
     /// Index of the prefix sequence of each sequence, if it has one; empty if none has.
-    pub prefixes: Vec<Option<usize>>,
+    pub(crate) prefixes: Vec<Option<usize>>,
     /// Row of the hidden states that predicts each sampled token, the row before it, `[N]`.
-    pub positions: Vec<u32>,
+    pub(crate) positions: Vec<u32>,
     /// The sampled ids, `[N]`.
-    pub targets: Vec<u32>,
+    pub(crate) targets: Vec<u32>,
     /// Number of sampled tokens of each member, `[members]`.
-    pub n_targets: Vec<usize>,
+    pub(crate) n_targets: Vec<usize>,
 }
 
 impl MicroBatch {
     /// Packs `batch` in order into micro-batches of at most `limit_tokens` tokens; a longer trajectory
     /// gets its own. Every trajectory is in exactly one of them.
-    pub fn pack(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
+    pub(crate) fn pack(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
         Self::pack_by(batch, limit_tokens, |_, _| false)
     }
 
     /// Like [`MicroBatch::pack`], but consecutive trajectories with the same prompt ([`Trajectory::shared`])
     /// store it once per micro-batch: the same log-probabilities and gradients up to rounding, with less
     /// computation.
-    pub fn pack_sharing(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
+    pub(crate) fn pack_sharing(batch: &[Trajectory], limit_tokens: usize) -> Vec<Self> {
         Self::pack_by(batch, limit_tokens, |before, trajectory| {
             let n = trajectory.shared;
             n > 0 && before.shared == n && before.ids[..n] == trajectory.ids[..n]
@@ -173,7 +173,7 @@ impl MicroBatch {
     }
 
     /// The ids, lengths and prefixes as input of the model.
-    pub fn tokens(&self) -> PackedTokens<'_> {
+    pub(crate) fn tokens(&self) -> PackedTokens<'_> {
         PackedTokens { ids: &self.ids, lengths: &self.lengths, prefix_of: &self.prefixes }
     }
 

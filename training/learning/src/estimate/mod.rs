@@ -37,7 +37,7 @@ pub struct MemoryEstimate {
 
 impl MemoryEstimate {
     /// Bytes at the peak of the run.
-    pub fn peak(&self) -> u64 {
+    pub(crate) fn peak(&self) -> u64 {
         self.need.peak()
     }
 

@@ -91,7 +91,7 @@ impl MemoryNeed {
     }
 
     /// The largest of these.
-    pub fn peak(&self) -> u64 {
+    pub(crate) fn peak(&self) -> u64 {
         self.rollout().max(self.training()).max(self.saving())
     }
 

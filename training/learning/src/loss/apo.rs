@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn the_loss_is_the_papers_divided_by_twice_beta2() {
         let apo = Apo { beta2: 0.1 };
-        let batch = [Scored::whole(0, 1.0, 0.4, 2), Scored::whole(1, 0.0, 0.3, 1)];
+        let batch = [Scored::single_turn(0, 1.0, 0.4, 2), Scored::single_turn(1, 0.0, 0.3, 1)];
         let targets = targets_of(&apo, &batch);
         let (loss, gradient) =
             differentiate(&apo, &targets, &[-1.0, -0.5, -2.0], &[-1.5, -1.0, -1.0], &[0.0; 3]);

@@ -78,6 +78,6 @@ mod tests {
         // .5 · ln((e² + 1)/2) = .716890; equal rewards have A = 0.
         assert!((targets[0].advantage() - 0.283_110).abs() < 1e-6);
         assert!((targets[1].advantage() + 0.716_890).abs() < 1e-6);
-        assert!(!targets[2].is_taught() && !targets[3].is_taught());
+        assert!(!targets[2].has_weight() && !targets[3].has_weight());
     }
 }

@@ -12,18 +12,18 @@ const EPSILON: f64 = 1e-6;
 
 /// Mean and spread of the rewards of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GroupStatistics {
+pub(crate) struct GroupStatistics {
     /// Number of episodes.
-    pub n: usize,
+    pub(crate) n: usize,
     /// Mean reward.
-    pub mean: f64,
+    pub(crate) mean: f64,
     /// Standard deviation over n − 1; 0 for one.
-    pub std: f64,
+    pub(crate) std: f64,
 }
 
 impl GroupStatistics {
     /// The statistics of `rewards`, at least one.
-    pub fn of(rewards: &[f64]) -> Self {
+    pub(crate) fn of(rewards: &[f64]) -> Self {
         let n = rewards.len();
         let mean = rewards.iter().sum::<f64>() / n as f64;
         let squares: f64 = rewards.iter().map(|r| (r - mean).powi(2)).sum();
@@ -31,12 +31,12 @@ impl GroupStatistics {
     }
 
     /// (r − mean) / (std + ε); 0 if the standard deviation is below `min_std` or below ε.
-    pub fn normalized(&self, reward: f64, min_std: f64) -> f64 {
+    pub(crate) fn normalized(&self, reward: f64, min_std: f64) -> f64 {
         if self.std < min_std.max(EPSILON) { 0.0 } else { (reward - self.mean) / (self.std + EPSILON) }
     }
 
     /// r − mean; 0 if the standard deviation is below ε.
-    pub fn centred(&self, reward: f64) -> f64 {
+    pub(crate) fn centred(&self, reward: f64) -> f64 {
         if self.std < EPSILON { 0.0 } else { reward - self.mean }
     }
 }
@@ -45,7 +45,7 @@ impl GroupStatistics {
 ///
 /// Fails if no group has two episodes. A group can have a single episode, if the others of its goal sampled
 /// no token; its standard deviation is 0.
-pub fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
+pub(crate) fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for scored in batch {
         groups.entry(scored.group).or_default().push(scored.reward);
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn groups_do_not_depend_on_the_order_of_episodes() {
         let batch = [(0, 1.0), (1, 0.5), (0, 0.0), (1, 0.5), (2, 0.3)];
-        let batch = batch.map(|(group, reward)| Scored::whole(group, reward, 0.0, 1));
+        let batch = batch.map(|(group, reward)| Scored::single_turn(group, reward, 0.0, 1));
         let each = of_each("grpo", &batch).unwrap();
         // 1 and 0: mean .5, deviation √(2 · .25 / 1).
         assert_eq!((each[0].mean, each[0].std, each[0]), (0.5, 0.5_f64.sqrt(), each[2]));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn an_episode_without_another_of_its_goal_is_refused() {
-        let alone = [Scored::whole(0, 1.0, 0.0, 1), Scored::whole(1, 0.0, 0.0, 1)];
+        let alone = [Scored::single_turn(0, 1.0, 0.0, 1), Scored::single_turn(1, 0.0, 0.0, 1)];
         let error = of_each("grpo", &alone).unwrap_err().to_string();
         assert!(error.contains("`grpo`") && error.contains("`rl.group_size`"), "{error}");
     }

@@ -84,7 +84,7 @@ mod tests {
         for (given, expected) in advantages.iter().zip([1.5, -0.5, -0.5, -0.5, 0.0, 0.0]) {
             assert!((given - expected).abs() < 1e-5, "{advantages:?}");
         }
-        assert!(!targets[4].is_taught());
+        assert!(!targets[4].has_weight());
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
         let batch = scored_in_groups(&[(0, 1.0), (0, 0.0), (1, 1.0), (1, 1.0)]);
         let targets = targets_of(&Grpo { clip: CLIP, kl, min_std: 0.0 }, &batch);
-        assert!(targets.iter().all(Target::is_taught));
+        assert!(targets.iter().all(Target::has_weight));
         let (loss, _) =
             differentiate(&Grpo { clip: CLIP, kl, min_std: 0.0 }, &targets[2..3], &[-1.0], &[-1.5], &[-1.0]);
         // d = .5: .25 · .1 · (e^−.5 − 1 + .5)

@@ -54,11 +54,12 @@ pub use crate::loss::grpo::Grpo;
 pub use crate::loss::gspo::Gspo;
 pub use crate::loss::ppo::Ppo;
 pub use crate::loss::raft::Raft;
-pub use crate::loss::reinforce::Reinforce;
+pub use crate::loss::reinforce::{Baseline, Reinforce};
 pub use crate::loss::rloo::Rloo;
-pub use crate::loss::target::{Scored, ScoredTurn, Segment, Target, TargetStatistics};
-pub use crate::loss::terms::{Clip, KlTerm, LogProbs, Term};
-pub use crate::loss::wsft::Wsft;
+pub(crate) use crate::loss::target::TargetStatistics;
+pub use crate::loss::target::{Scored, ScoredTurn, Segment, Target};
+pub use crate::loss::terms::{Clip, KlEstimator, KlTerm, LogProbs, Term};
+pub use crate::loss::wsft::{Center, Weighting, Wsft};
 
 use crate::error::{Result, TrainingError};
 use crate::loss::group::GroupStatistics;

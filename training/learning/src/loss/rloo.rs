@@ -61,7 +61,7 @@ mod tests {
         // 1 − .25, 0 − .75, .5 − .5; and two equal rewards.
         assert_eq!(advantages, [0.75, -0.75, 0.0, 0.0, 0.0]);
         assert_eq!(
-            targets.iter().map(Target::is_taught).collect::<Vec<_>>(),
+            targets.iter().map(Target::has_weight).collect::<Vec<_>>(),
             [true, true, false, false, false]
         );
     }

@@ -13,29 +13,29 @@ use crate::model::network::Network;
 
 /// Measurements of an RL step; see the metrics of the same names.
 #[derive(Clone, Copy, Debug)]
-pub struct UpdateStatistics {
+pub(crate) struct UpdateStatistics {
     /// The loss.
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// Mean over episodes of Σₜ (log π − log π_ref), nats.
-    pub kl: f64,
+    pub(crate) kl: f64,
     /// Mean over tokens of the k3 estimate, nats.
-    pub kl_k3: f64,
+    pub(crate) kl_k3: f64,
     /// Share of tokens whose gradient is 0 because of the clip.
-    pub clipfrac: f64,
+    pub(crate) clipfrac: f64,
     /// Largest difference between a token's log-probability in training and in sampling, nats.
-    pub log_prob_gap: f64,
+    pub(crate) log_prob_gap: f64,
     /// Mean of those differences, nats.
-    pub log_prob_gap_mean: f64,
+    pub(crate) log_prob_gap_mean: f64,
     /// Share of sampled tokens outside the nucleus of the policy in training, and outside that of the
     /// reference. They are trained on all the same.
-    pub outside_nucleus: [f64; 2],
+    pub(crate) outside_nucleus: [f64; 2],
     /// The batch's advantages and weights.
-    pub targets: TargetStatistics,
+    pub(crate) targets: TargetStatistics,
 }
 
 impl UpdateStatistics {
     /// Mean of the measurements of several optimizer steps, at least one; `log_prob_gap` is the maximum.
-    pub fn mean(all: &[Self]) -> Self {
+    pub(crate) fn mean(all: &[Self]) -> Self {
         let mean = |field: fn(&Self) -> f64| all.iter().map(field).sum::<f64>() / all.len() as f64;
         Self {
             loss: mean(|terms| terms.loss),
@@ -56,12 +56,12 @@ impl UpdateStatistics {
 
 /// How log-probabilities are computed.
 #[derive(Clone, Copy, Debug)]
-pub struct Scoring {
+pub(crate) struct Scoring {
     /// The distribution that sampled the tokens; policy and reference are scored under its temperature and
     /// nucleus.
-    pub sampler: Sampler,
+    pub(crate) sampler: Sampler,
     /// Tokens of a micro-batch.
-    pub limit_tokens: usize,
+    pub(crate) limit_tokens: usize,
 }
 
 /// Sums over one micro-batch.
@@ -81,7 +81,7 @@ struct Sums {
 ///
 /// Trajectories whose target has weight 0 are left out of the passes and of the statistics that passes
 /// measure. On the CPU backend a prompt that several completions share is computed once per micro-batch.
-pub fn loss_gradient(
+pub(crate) fn loss_gradient(
     policy: &Network,
     reference: &Network,
     loss: &dyn Loss,
@@ -89,7 +89,7 @@ pub fn loss_gradient(
     targets: &[Target],
     Scoring { sampler, limit_tokens }: Scoring,
 ) -> Result<Option<(Gradients, UpdateStatistics)>> {
-    let pairs = batch.iter().zip(targets).filter(|(_, target)| target.is_taught());
+    let pairs = batch.iter().zip(targets).filter(|(_, target)| target.has_weight());
     let (trained, of_trained): (Vec<Trajectory>, Vec<Target>) =
         pairs.map(|(trajectory, target)| (trajectory.clone(), target.clone())).unzip();
     if trained.is_empty() {

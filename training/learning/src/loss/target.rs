@@ -31,9 +31,8 @@ pub struct ScoredTurn {
 }
 
 impl Scored {
-    /// An episode of one turn and `n_tokens` tokens, for a goal of its own.
-    #[cfg(test)]
-    pub fn whole(group: usize, reward: f64, v_star: f64, n_tokens: usize) -> Self {
+    /// An episode of one turn with `n_tokens` sampled tokens.
+    pub fn single_turn(group: usize, reward: f64, v_star: f64, n_tokens: usize) -> Self {
         Self { group, reward, v_star, turns: vec![ScoredTurn { n_tokens, state: 0, v_next: None }] }
     }
 
@@ -49,7 +48,7 @@ impl Scored {
     /// A run ends only at the first visit of a state. Turns that lead back to an earlier state, or leave it
     /// unchanged, get the credit of the run that follows: the digest of a state does not contain the number
     /// of turns left.
-    pub fn credits(&self) -> Vec<Segment> {
+    pub(crate) fn credits(&self) -> Vec<Segment> {
         let (mut segments, mut n_tokens, mut before) = (Vec::new(), 0, self.v_star);
         let mut seen = BTreeSet::new();
         for (at, turn) in self.turns.iter().enumerate() {
@@ -95,7 +94,7 @@ impl Target {
     }
 
     /// Whether the episode can have a gradient: some segment has a weight other than 0.
-    pub fn is_taught(&self) -> bool {
+    pub(crate) fn has_weight(&self) -> bool {
         self.segments.iter().any(|segment| segment.weight != 0.0)
     }
 
@@ -116,7 +115,7 @@ impl Target {
     }
 
     /// `number` of each token's segment. `[T]`
-    pub fn per_token(&self, number: impl Fn(&Segment) -> f64) -> Vec<f64> {
+    pub(crate) fn per_token(&self, number: impl Fn(&Segment) -> f64) -> Vec<f64> {
         let repeat = |segment| std::iter::repeat_n(number(segment), segment.n_tokens);
         self.segments.iter().flat_map(repeat).collect()
     }
@@ -124,18 +123,18 @@ impl Target {
 
 /// Statistics of a batch's targets, for the log.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TargetStatistics {
+pub(crate) struct TargetStatistics {
     /// Mean advantage of an episode.
-    pub adv_mean: f64,
+    pub(crate) adv_mean: f64,
     /// Standard deviation of advantages about that mean, over B; 0 for one.
-    pub adv_std: f64,
+    pub(crate) adv_std: f64,
     /// (Σw)²/Σw², the effective sample size; 0 if all weights are 0.
-    pub effective_samples: f64,
+    pub(crate) effective_samples: f64,
 }
 
 impl TargetStatistics {
     /// The statistics of `targets`, at least one.
-    pub fn of(targets: &[Target]) -> Self {
+    pub(crate) fn of(targets: &[Target]) -> Self {
         let n = targets.len() as f64;
         let adv_mean = targets.iter().map(Target::advantage).sum::<f64>() / n;
         let variance = targets.iter().map(|t| (t.advantage() - adv_mean).powi(2)).sum::<f64>() / n;

@@ -58,15 +58,15 @@ pub struct KlTerm {
 
 impl KlTerm {
     /// No KL term.
-    pub const NONE: Self = Self { coefficient: 0.0, estimator: KlEstimator::K2 };
+    pub(crate) const NONE: Self = Self { coefficient: 0.0, estimator: KlEstimator::K2 };
 
     /// Weight of a segment with this advantage: 0 if the advantage and the KL coefficient are both 0, else 1.
-    pub fn weight_beside(self, advantage: f64) -> f64 {
+    pub(crate) fn weight_beside(self, advantage: f64) -> f64 {
         f64::from(u8::from(advantage != 0.0 || self.coefficient > 0.0))
     }
 
     /// coefficient · mean over tokens of the estimate; `None` if the coefficient is 0.
-    pub fn of(self, log_probs: &LogProbs) -> Result<Option<Tensor>> {
+    pub(crate) fn of(self, log_probs: &LogProbs) -> Result<Option<Tensor>> {
         if self.coefficient == 0.0 {
             return Ok(None);
         }
@@ -80,12 +80,12 @@ impl KlTerm {
 }
 
 /// `values` as a constant tensor with the dtype and device of `like`. `[T]`
-pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
+pub(crate) fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
     Tensor::from_slice(values, values.len(), like.device())?.to_dtype(like.dtype())
 }
 
 /// Σₜ cₜ · lpₜ.
-pub fn weighted_likelihood(factors: &[f64], log_probs: &LogProbs) -> Result<Tensor> {
+pub(crate) fn weighted_likelihood(factors: &[f64], log_probs: &LogProbs) -> Result<Tensor> {
     (&log_probs.policy * constant(factors, &log_probs.policy)?)?.sum_all()
 }
 
@@ -142,7 +142,7 @@ impl Clip {
     /// Σᵢ min( ρᵢ Aᵢ, clip(ρᵢ, 1 − low, 1 + high) Aᵢ ) with ρᵢ = exp(`log_ratios`ᵢ) and Aᵢ = `advantages`ᵢ.
     ///
     /// A term whose minimum is the clipped value adds that value and has a gradient of 0.
-    pub fn surrogate(self, log_ratios: &Tensor, advantages: &[f64]) -> Result<Term> {
+    pub(crate) fn surrogate(self, log_ratios: &Tensor, advantages: &[f64]) -> Result<Term> {
         let moved: Vec<f64> = log_ratios.to_dtype(candle_core::DType::F64)?.to_vec1()?;
         let (mut factors, mut fixed, mut n_clipped) = (advantages.to_vec(), 0.0, 0);
         for (factor, log_ratio) in factors.iter_mut().zip(moved) {

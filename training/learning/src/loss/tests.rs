@@ -12,13 +12,14 @@ pub(super) const NO_KL: KlTerm = KlTerm::NONE;
 
 /// Episodes of one token, each for a goal of its own, with (reward, V*).
 pub(super) fn scored(pairs: &[(f64, f64)]) -> Vec<Scored> {
-    let whole = |(group, &(reward, v_star)): (usize, &(f64, f64))| Scored::whole(group, reward, v_star, 1);
+    let whole =
+        |(group, &(reward, v_star)): (usize, &(f64, f64))| Scored::single_turn(group, reward, v_star, 1);
     pairs.iter().enumerate().map(whole).collect()
 }
 
 /// Episodes of one token with (group, reward).
 pub(super) fn scored_in_groups(pairs: &[(usize, f64)]) -> Vec<Scored> {
-    pairs.iter().map(|&(group, reward)| Scored::whole(group, reward, 0.0, 1)).collect()
+    pairs.iter().map(|&(group, reward)| Scored::single_turn(group, reward, 0.0, 1)).collect()
 }
 
 pub(super) fn targets_of(loss_fn: &dyn Loss, batch: &[Scored]) -> Vec<Target> {
@@ -200,7 +201,7 @@ fn the_gradient_does_not_depend_on_the_order_of_the_batch() {
 #[test]
 fn rewards_equal_to_the_baseline_are_no_signal() {
     // Every reward equals V* and the mean of its group.
-    let same: Vec<Scored> = (0..4).map(|i| Scored::whole(i / 2, 0.5, 0.5, 1)).collect();
+    let same: Vec<Scored> = (0..4).map(|i| Scored::single_turn(i / 2, 0.5, 0.5, 1)).collect();
     for loss_fn in all().iter().filter(|loss_fn| loss_fn.advantage_source() != AdvantageSource::Reward) {
         assert_eq!(loss_fn.prepare(&same).unwrap(), Prepared::NoSignal, "{}", loss_fn.name());
     }
@@ -208,7 +209,7 @@ fn rewards_equal_to_the_baseline_are_no_signal() {
 
 #[test]
 fn a_batch_of_failures_has_no_gradient() {
-    let failures: Vec<Scored> = (0..8).map(|i| Scored::whole(i / 4, 0.0, 0.0, 1)).collect();
+    let failures: Vec<Scored> = (0..8).map(|i| Scored::single_turn(i / 4, 0.0, 0.0, 1)).collect();
     for loss_fn in all() {
         assert_eq!(loss_fn.prepare(&failures).unwrap(), Prepared::NoSignal, "{}", loss_fn.name());
     }
@@ -216,7 +217,7 @@ fn a_batch_of_failures_has_no_gradient() {
 
 #[test]
 fn a_single_episode_has_a_signal_or_an_error() {
-    let alone = [Scored::whole(0, 1.0, 0.5, 1)];
+    let alone = [Scored::single_turn(0, 1.0, 0.5, 1)];
     for loss_fn in all() {
         match loss_fn.prepare(&alone) {
             Ok(Prepared::Learn(targets)) => {

@@ -10,7 +10,7 @@ use webshop_evaluation::Summary;
 use webshop_evaluation::next_action::NextActionScores;
 
 /// Records the episodes of an RL step.
-pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
+pub(crate) fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
     record
         .set(Metric::RolloutSuccessRate, summary.success_rate)
         .set(Metric::RolloutTaskScore, summary.score)
@@ -29,7 +29,7 @@ pub fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajector
 }
 
 /// Mean entropy over the sampled tokens, nats.
-pub fn mean_entropy(trajectories: &[Trajectory]) -> f64 {
+pub(crate) fn mean_entropy(trajectories: &[Trajectory]) -> f64 {
     let n_tokens: usize = trajectories.iter().map(Trajectory::n_sampled).sum();
     let entropy: f64 =
         trajectories.iter().map(|trajectory| trajectory.mean_entropy * trajectory.n_sampled() as f64).sum();
@@ -37,7 +37,7 @@ pub fn mean_entropy(trajectories: &[Trajectory]) -> f64 {
 }
 
 /// Records the rate of malformed completions of an RL step and their penalty, at `penalty` each.
-pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64) {
+pub(crate) fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64) {
     let malformed: usize = episodes.iter().map(malformed_turns).sum();
     let n_turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
     record
@@ -46,7 +46,7 @@ pub fn record_malformed(record: &mut Record, episodes: &[Episode], penalty: f64)
 }
 
 /// Records the statistics of an update.
-pub fn record_update(record: &mut Record, terms: &UpdateStatistics) {
+pub(crate) fn record_update(record: &mut Record, terms: &UpdateStatistics) {
     record
         .set(Metric::TrainLoss, terms.loss)
         .set(Metric::TrainApproxKl, terms.kl)
@@ -62,7 +62,7 @@ pub fn record_update(record: &mut Record, terms: &UpdateStatistics) {
 }
 
 /// Records a held-out evaluation.
-pub fn record_evaluation(record: &mut Record, summary: &Summary) {
+pub(crate) fn record_evaluation(record: &mut Record, summary: &Summary) {
     let share = |count: usize| count as f64 / summary.episodes.max(1) as f64;
     record
         .set(Metric::EvalSuccessRate, summary.success_rate)
@@ -89,7 +89,7 @@ pub fn record_evaluation(record: &mut Record, summary: &Summary) {
 }
 
 /// Records the scores of completions at held-out steps.
-pub fn record_next_action(record: &mut Record, scores: &NextActionScores, reward: f64) {
+pub(crate) fn record_next_action(record: &mut Record, scores: &NextActionScores, reward: f64) {
     record
         .set(Metric::EvalReward, reward)
         .set(Metric::EvalExactAction, scores.exact_soft.value)

@@ -83,7 +83,7 @@ impl MetricsWriter {
     }
 
     /// Flushes all files to the disk and returns their lengths, to be saved with a checkpoint.
-    pub fn sync(&mut self) -> Result<MetricsPosition> {
+    pub(crate) fn sync(&mut self) -> Result<MetricsPosition> {
         for file in [&self.jsonl, &self.csv, &self.timings] {
             file.file.sync_all().map_err(|e| TrainingError::io("write", &file.path, e))?;
         }

@@ -20,7 +20,7 @@ use crate::model::network::Network;
 
 /// The gradient of all trained parameters, on the device of the weights.
 #[derive(Debug)]
-pub enum Gradients {
+pub(crate) enum Gradients {
     /// One flat f32 gradient per trained parameter, in the order of [`Qwen2::learnable`].
     Cpu(Vec<Vec<f32>>),
     /// f32, joined as the weights are.
@@ -29,7 +29,7 @@ pub enum Gradients {
 
 impl Gradients {
     /// self ← (1 − share) · self + share · other. Fails for gradients of different backends.
-    pub fn mix(&mut self, share: f64, other: &Self) -> Result<()> {
+    pub(crate) fn mix(&mut self, share: f64, other: &Self) -> Result<()> {
         match (self, other) {
             (Self::Cpu(own), Self::Cpu(other)) => {
                 for (own, other) in own.iter_mut().flatten().zip(other.iter().flatten()) {
@@ -62,7 +62,7 @@ const PIECE: usize = 1 << 18;
 /// `loss` gets a micro-batch and the log-probabilities of its targets `[N]` under the distribution of
 /// `sampler`. It returns its share of the batch's loss as a scalar tensor, and a report of any type.
 /// Parameters that the loss does not depend on have a zero gradient.
-pub fn accumulate<F, R>(
+pub(crate) fn accumulate<F, R>(
     network: &Network,
     micro_batches: &[MicroBatch],
     sampler: Sampler,

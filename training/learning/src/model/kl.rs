@@ -10,7 +10,7 @@ use crate::model::network::Network;
 /// The k1 estimate of KL(π‖π_ref) in nats per episode: the mean over `trajectories` of Σₜ (log π − log
 /// π_ref). log π is the log-probability recorded when `sampler` drew the tokens, log π_ref that under
 /// `reference`. 0 for no trajectories.
-pub fn kl_to(
+pub(crate) fn kl_to(
     reference: &Network,
     trajectories: &[Trajectory],
     sampler: Sampler,

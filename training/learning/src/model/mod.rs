@@ -5,4 +5,6 @@ pub(crate) mod kl;
 pub(crate) mod load;
 pub(crate) mod network;
 pub(crate) mod policy;
+#[cfg(test)]
+mod tests;
 pub(crate) mod train_state;

@@ -16,7 +16,7 @@ use crate::setup::limits::{LANES, lanes_within};
 
 /// A model on its backend. A clone shares the weights.
 #[derive(Clone, Debug)]
-pub enum Network {
+pub(crate) enum Network {
     /// On the cpu backend, f32.
     Cpu(Arc<Qwen2>),
     /// On the gpu backend, [`webshop_lm::device`].
@@ -25,7 +25,7 @@ pub enum Network {
 
 impl Network {
     /// The weights of `model` on the device of `compute`: shared on the cpu backend, else copied.
-    pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self> {
+    pub(crate) fn new(model: &Qwen2, compute: &Compute) -> Result<Self> {
         Ok(match compute.uses_cpu_backend() {
             true => Self::Cpu(Arc::new(model.clone())),
             false => Self::Device(Arc::new(DeviceModel::new(model, compute)?)),
@@ -34,7 +34,7 @@ impl Network {
 
     /// An engine for rollouts with the current weights: a packed copy on the cpu backend, the shared weights
     /// on a device.
-    pub fn engine(&self) -> Result<Engine> {
+    pub(crate) fn engine(&self) -> Result<Engine> {
         Ok(match self {
             Self::Cpu(model) => Arc::new(model.decoder()?).into(),
             Self::Device(model) => model.clone().into(),
@@ -42,7 +42,7 @@ impl Network {
     }
 
     /// The log-probabilities of a micro-batch's targets under the distribution of `sampler`, on the host.
-    pub fn score(&self, micro: &MicroBatch, sampler: Sampler) -> Result<TokenStats> {
+    pub(crate) fn score(&self, micro: &MicroBatch, sampler: Sampler) -> Result<TokenStats> {
         let (tokens, positions, targets) = (micro.tokens(), &micro.positions, &micro.targets);
         Ok(match self {
             Self::Cpu(model) => model.score(&tokens, positions, targets, sampler)?,
@@ -52,7 +52,7 @@ impl Network {
 
     /// Number of episodes in parallel with contexts of `max_context` tokens: on a device, as many as fit into
     /// its memory.
-    pub fn lanes(&self, max_context: usize) -> usize {
+    pub(crate) fn lanes(&self, max_context: usize) -> usize {
         match self {
             Self::Cpu(_) => LANES,
             Self::Device(model) => {

@@ -26,9 +26,9 @@ use crate::setup::tokenizer::train_tokenizer;
 #[derive(Debug)]
 pub(crate) struct PolicyModel {
     /// The weights, with the adapter if there is one.
-    pub model: Qwen2,
+    pub(crate) model: Qwen2,
     /// The tokenizer.
-    pub tokenizer: BpeTokenizer,
+    pub(crate) tokenizer: BpeTokenizer,
     /// The chat format; `None` in the compact prompt format.
     format: Option<ChatFormat>,
     /// Other files of the folder it was loaded from.
@@ -37,7 +37,7 @@ pub(crate) struct PolicyModel {
 
 impl PolicyModel {
     /// The model of a new run.
-    pub fn begin(config: &Config, task_set: &TaskSet) -> Result<Self> {
+    pub(crate) fn begin(config: &Config, task_set: &TaskSet) -> Result<Self> {
         let seed = Seed(config.seed);
         if config.model.from.is_empty() {
             let tokenizer = train_tokenizer(task_set, config)?;
@@ -64,7 +64,7 @@ impl PolicyModel {
     }
 
     /// The model that a checkpoint of the run saved in `folder`.
-    pub fn resume(config: &Config, folder: &Path) -> Result<Self> {
+    pub(crate) fn resume(config: &Config, folder: &Path) -> Result<Self> {
         let tokenizer = BpeTokenizer::load(folder)?;
         Self::new(config, load_weights(folder)?, tokenizer, Some(folder))
     }
@@ -94,7 +94,7 @@ impl PolicyModel {
     }
 
     /// The policy that `engine` computes.
-    pub fn policy(&self, engine: impl Into<Engine>, lm: LmConfig, seed: Seed) -> Result<LmPolicy<'_>> {
+    pub(crate) fn policy(&self, engine: impl Into<Engine>, lm: LmConfig, seed: Seed) -> Result<LmPolicy<'_>> {
         Ok(match &self.format {
             None => LmPolicy::compact(engine, &self.tokenizer, lm, seed)?,
             Some(format) => LmPolicy::chat(engine, &self.tokenizer, format, lm, seed)?,
@@ -102,20 +102,20 @@ impl PolicyModel {
     }
 
     /// The sampler of single-step completions; `None` if the prompt format does not support single steps.
-    pub fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
+    pub(crate) fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
         let format = self.format.as_ref().filter(|format| format.prompt_format.is_shop_r1());
         Ok(format.map(|format| SingleStepSampler::new(&self.tokenizer, format, lm)).transpose()?)
     }
 
     /// Renders demonstrations in the chat format; `None` in the compact prompt format.
-    pub fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
+    pub(crate) fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
         let Some(format) = &self.format else { return Ok(None) };
         let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps as u32);
         Ok(Some(DemonstrationRenderer::new(&self.tokenizer, format, &lm, max_steps)?))
     }
 
     /// Version of the prompt format.
-    pub fn prompt_version(&self) -> Result<String> {
+    pub(crate) fn prompt_version(&self) -> Result<String> {
         Ok(match &self.format {
             None => PROMPT_VERSION.into(),
             Some(format) => format.version()?,
@@ -123,7 +123,7 @@ impl PolicyModel {
     }
 
     /// Digest of the frozen base weights below an adapter; empty without an adapter.
-    pub fn base(&self) -> Result<String> {
+    pub(crate) fn base(&self) -> Result<String> {
         Ok(match self.model.adapter() {
             Some(_) => self.model.base().fingerprint()?,
             None => String::new(),
@@ -131,7 +131,7 @@ impl PolicyModel {
     }
 
     /// Writes the model to a folder, which [`PolicyModel::resume`] reads.
-    pub fn save(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn save(&self, folder: &Path) -> Result<()> {
         match self.model.adapter() {
             Some(adapter) => {
                 adapter.save(folder)?;
@@ -148,7 +148,7 @@ impl PolicyModel {
 
     /// A frozen copy of the model that [`PolicyModel::save`] wrote to `folder`. Frozen base weights are
     /// shared.
-    pub fn frozen(&self, folder: &Path) -> Result<Qwen2> {
+    pub(crate) fn frozen(&self, folder: &Path) -> Result<Qwen2> {
         Ok(match self.model.adapter() {
             Some(_) => self.model.adapted(Lora::load(folder, &self.model.matrices())?)?,
             None => checkpoint::load(folder)?,

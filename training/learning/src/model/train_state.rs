@@ -19,7 +19,7 @@ use crate::optimizer::{DeviceOptimizer, Optimizer, StepOutcome, Stride};
 
 /// A network with its optimizer.
 #[derive(Debug)]
-pub struct TrainState {
+pub(crate) struct TrainState {
     network: Network,
     moving: Moving,
 }
@@ -33,7 +33,12 @@ enum Moving {
 
 impl TrainState {
     /// A state with the current weights of `model` and zero moments.
-    pub fn new(model: &Qwen2, compute: &Compute, method: Method, config: &OptimizerConfig) -> Result<Self> {
+    pub(crate) fn new(
+        model: &Qwen2,
+        compute: &Compute,
+        method: Method,
+        config: &OptimizerConfig,
+    ) -> Result<Self> {
         if compute.uses_cpu_backend() {
             let moving = Moving::Cpu(Optimizer::new(method, config, model.learnable()));
             return Ok(Self { network: Network::new(model, compute)?, moving });
@@ -45,7 +50,7 @@ impl TrainState {
     }
 
     /// Like [`new`](Self::new), with the moments that [`save_moments`](Self::save_moments) wrote to `path`.
-    pub fn resume(
+    pub(crate) fn resume(
         model: &Qwen2,
         compute: &Compute,
         method: Method,
@@ -61,7 +66,7 @@ impl TrainState {
     }
 
     /// Resets the moments and switches to `method`.
-    pub fn restart(&mut self, method: Method, config: &OptimizerConfig) -> Result<()> {
+    pub(crate) fn restart(&mut self, method: Method, config: &OptimizerConfig) -> Result<()> {
         match (&self.network, &mut self.moving) {
             (Network::Cpu(model), Moving::Cpu(optimizer)) => {
                 *optimizer = Optimizer::new(method, config, model.learnable());
@@ -73,12 +78,12 @@ impl TrainState {
     }
 
     /// The network with the current weights.
-    pub fn network(&self) -> &Network {
+    pub(crate) fn network(&self) -> &Network {
         &self.network
     }
 
     /// One optimizer step; a gradient with a NaN or an infinity changes nothing.
-    pub fn step(&mut self, gradients: Gradients, stride: Stride) -> Result<StepOutcome> {
+    pub(crate) fn step(&mut self, gradients: Gradients, stride: Stride) -> Result<StepOutcome> {
         match (&self.network, &mut self.moving, gradients) {
             (Network::Cpu(model), Moving::Cpu(optimizer), Gradients::Cpu(mut gradients)) => {
                 optimizer.step(model.learnable(), &mut gradients, stride)
@@ -91,7 +96,7 @@ impl TrainState {
     }
 
     /// Copies the weights to `model`, from which the state was created; does nothing on the cpu backend.
-    pub fn copy_to_host(&self, model: &Qwen2) -> Result<()> {
+    pub(crate) fn copy_to_host(&self, model: &Qwen2) -> Result<()> {
         match &self.moving {
             Moving::Cpu(_) => Ok(()),
             Moving::Device(optimizer) => Ok(optimizer.masters().write_to(model)?),
@@ -99,7 +104,7 @@ impl TrainState {
     }
 
     /// Writes the moments and the step count.
-    pub fn save_moments(&self, path: &Path) -> Result<()> {
+    pub(crate) fn save_moments(&self, path: &Path) -> Result<()> {
         match &self.moving {
             Moving::Cpu(optimizer) => optimizer.save(path),
             Moving::Device(optimizer) => optimizer.save(path),

@@ -4,7 +4,7 @@
 //! step. The host waits for the global norm of the gradient only. Joined moments are split on saving and
 //! named as on the cpu backend, so that both backends write the same file.
 
-pub mod muon;
+pub(crate) mod muon;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +20,7 @@ use crate::optimizer::{StepOutcome, Stride, file, is_decayed, power};
 
 /// The optimizer of one [`DeviceModel`] and its state.
 #[derive(Debug)]
-pub struct DeviceOptimizer {
+pub(crate) struct DeviceOptimizer {
     config: OptimizerConfig,
     step: u64,
     /// Shares the memory of the model if the model is f32.
@@ -42,7 +42,7 @@ struct Moments {
 impl DeviceOptimizer {
     /// Zero moments for `model`, whose f32 weights are `masters`. With `None` they are taken from the model,
     /// with the precision of its dtype.
-    pub fn new(
+    pub(crate) fn new(
         method: Method,
         config: &OptimizerConfig,
         model: &DeviceModel,
@@ -65,7 +65,7 @@ impl DeviceOptimizer {
     }
 
     /// Resets the moments to zero and switches to `method`; the weights stay.
-    pub fn restart(&mut self, method: Method, model: &DeviceModel) -> Result<()> {
+    pub(crate) fn restart(&mut self, method: Method, model: &DeviceModel) -> Result<()> {
         // The old moments are freed first: memory may not hold both.
         self.moments.clear();
         *self = Self::new(method, &self.config.clone(), model, Some(self.masters.clone()))?;
@@ -74,18 +74,18 @@ impl DeviceOptimizer {
 
     /// Number of steps applied; steps with a non-finite gradient do not count.
     #[cfg(test)]
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.step
     }
 
     /// The weights in f32.
-    pub fn masters(&self) -> &Parameters {
+    pub(crate) fn masters(&self) -> &Parameters {
         &self.masters
     }
 
     /// One step on the weights of `model`, the model the optimizer was created for. A gradient with a NaN or
     /// an infinity changes nothing.
-    pub fn step(
+    pub(crate) fn step(
         &mut self,
         model: &DeviceModel,
         gradients: &Parameters,
@@ -139,7 +139,7 @@ impl DeviceOptimizer {
     }
 
     /// Writes the moments in the format of [`Optimizer::save`](crate::optimizer::Optimizer::save).
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub(crate) fn save(&self, path: &Path) -> Result<()> {
         let mut apart: Vec<(&str, [Vec<f32>; 2])> = Vec::new();
         for of in &self.moments {
             let mut first = on_host(&of.first)?.into_iter();
@@ -155,7 +155,7 @@ impl DeviceOptimizer {
 
     /// This new optimizer with the moments and step count that [`save`](Self::save) wrote for a model of the
     /// same shape and the same method.
-    pub fn load(mut self, path: &Path) -> Result<Self> {
+    pub(crate) fn load(mut self, path: &Path) -> Result<Self> {
         let sizes = self.moments.iter().flat_map(|of| {
             let n_second = usize::from(of.second.is_some());
             let size = move |n_rows: &usize| [n_rows * of.width(), n_second * n_rows * of.width()];

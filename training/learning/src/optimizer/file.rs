@@ -13,7 +13,7 @@ use crate::error::{Result, TrainingError};
 const KINDS: [&str; 2] = ["first", "second"];
 
 /// Writes the step count and the first and second moments of each parameter.
-pub fn save<'a>(
+pub(crate) fn save<'a>(
     path: &Path,
     step: u64,
     moments: impl IntoIterator<Item = (&'a str, [&'a [f32]; 2])>,
@@ -35,7 +35,7 @@ pub fn save<'a>(
 
 /// Reads the step count and both moments of each of these parameters. Fails if a moment does not have the
 /// given size.
-pub fn load<'a>(
+pub(crate) fn load<'a>(
     path: &Path,
     sizes: impl IntoIterator<Item = (&'a str, [usize; 2])>,
 ) -> Result<(u64, Vec<[Vec<f32>; 2]>)> {

@@ -22,7 +22,7 @@ mod device;
 mod file;
 mod muon;
 
-pub use crate::optimizer::device::DeviceOptimizer;
+pub(crate) use crate::optimizer::device::DeviceOptimizer;
 
 use std::path::Path;
 
@@ -34,22 +34,22 @@ use crate::error::{Result, TrainingError};
 
 /// The learning rate as a function of the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     /// The highest rate.
-    pub peak: f64,
+    pub(crate) peak: f64,
     /// Steps of linear rise; step `warmup − 1` is the first at `peak`.
-    pub warmup: u64,
+    pub(crate) warmup: u64,
     /// Steps in all; a linear decay would reach 0 at step `total`.
-    pub total: u64,
+    pub(crate) total: u64,
     /// The schedule after the warm-up.
-    pub decay: Decay,
+    pub(crate) decay: Decay,
 }
 
 impl Schedule {
     /// The learning rate of step `step`, from 0. `spent`, 0 to 1, is the used share of another budget
     /// (tokens); a linear decay follows the larger of both shares. Positive for `step < total` and `spent <
     /// 1`.
-    pub fn lr(&self, step: u64, spent: f64) -> f64 {
+    pub(crate) fn lr(&self, step: u64, spent: f64) -> f64 {
         if step < self.warmup {
             return self.peak * (step + 1) as f64 / self.warmup as f64;
         }
@@ -65,22 +65,22 @@ impl Schedule {
 }
 
 /// Whether weight decay applies to the parameter of this name: not to biases and normalization gains.
-pub fn is_decayed(name: &str) -> bool {
+pub(crate) fn is_decayed(name: &str) -> bool {
     !name.ends_with("bias") && !name.contains("norm")
 }
 
 /// The size of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stride {
+pub(crate) struct Stride {
     /// Learning rate.
-    pub lr: f64,
+    pub(crate) lr: f64,
     /// c, the largest global gradient norm; 0 for no clipping.
-    pub grad_clip: f64,
+    pub(crate) grad_clip: f64,
 }
 
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub enum StepOutcome {
+pub(crate) enum StepOutcome {
     /// The parameters were updated.
     Stepped {
         /// Global gradient norm before clipping.
@@ -94,7 +94,7 @@ pub enum StepOutcome {
 }
 
 /// Bytes of the state of [`Optimizer::new`] for these parameters.
-pub fn bytes_of_moments(method: Method, parameters: &[(String, Var)]) -> u64 {
+pub(crate) fn bytes_of_moments(method: Method, parameters: &[(String, Var)]) -> u64 {
     let averages = |(name, var): &(String, Var)| {
         let is_muon = method == Method::Muon && muon::is_hidden_matrix(name, var.dims());
         var.elem_count() * if is_muon { 1 } else { 2 }
@@ -104,7 +104,7 @@ pub fn bytes_of_moments(method: Method, parameters: &[(String, Var)]) -> u64 {
 
 /// The optimizer of a set of parameters, with its state.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Optimizer {
+pub(crate) struct Optimizer {
     config: OptimizerConfig,
     step: u64,
     moments: Vec<Moments>,
@@ -121,7 +121,7 @@ struct Moments {
 
 impl Optimizer {
     /// Zero moments for `parameters`, whose order and sizes every later call must keep.
-    pub fn new(method: Method, config: &OptimizerConfig, parameters: &[(String, Var)]) -> Self {
+    pub(crate) fn new(method: Method, config: &OptimizerConfig, parameters: &[(String, Var)]) -> Self {
         let moments = parameters
             .iter()
             .map(|(name, var)| {
@@ -136,7 +136,7 @@ impl Optimizer {
 
     /// Number of steps applied; steps with a non-finite gradient do not count.
     #[cfg(test)]
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.step
     }
 
@@ -144,7 +144,7 @@ impl Optimizer {
     /// in place when they are clipped.
     ///
     /// Fails, without changing anything, if names or sizes differ from those of the optimizer.
-    pub fn step(
+    pub(crate) fn step(
         &mut self,
         parameters: &[(String, Var)],
         gradients: &mut [Vec<f32>],
@@ -210,13 +210,13 @@ impl Optimizer {
     }
 
     /// Writes the moments and the step count to `path` as safetensors: `first.NAME` and `second.NAME`.
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub(crate) fn save(&self, path: &Path) -> Result<()> {
         let named = self.moments.iter().map(|of| (of.name.as_str(), [&of.first[..], &of.second[..]]));
         file::save(path, self.step, named)
     }
 
     /// Reads the state that [`Optimizer::save`] wrote, for the same parameters in the same order.
-    pub fn load(
+    pub(crate) fn load(
         method: Method,
         config: &OptimizerConfig,
         parameters: &[(String, Var)],

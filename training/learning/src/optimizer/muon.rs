@@ -28,13 +28,13 @@ const MATCHED_RMS: f64 = 0.2;
 
 /// Whether the parameter of this name and shape is a weight matrix between hidden layers: Muon is for those
 /// only, not for embeddings, gains and biases.
-pub fn is_hidden_matrix(name: &str, shape: &[usize]) -> bool {
+pub(crate) fn is_hidden_matrix(name: &str, shape: &[usize]) -> bool {
     shape.len() == 2 && name.ends_with("proj.weight")
 }
 
 /// Adds `gradient` to `momentum`, both `[rows, cols]`, and returns the step to subtract for a learning rate
 /// of 1.
-pub fn direction(momentum: &mut [f32], gradient: &[f32], cols: usize) -> Vec<f32> {
+pub(crate) fn direction(momentum: &mut [f32], gradient: &[f32], cols: usize) -> Vec<f32> {
     let mut ahead = Vec::with_capacity(momentum.len());
     for (m, &g) in momentum.iter_mut().zip(gradient) {
         *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;

@@ -38,7 +38,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Writes `value` as indented JSON, atomically.
-pub fn write_json<S: Serialize>(path: &Path, value: &S) -> Result<()> {
+pub(crate) fn write_json<S: Serialize>(path: &Path, value: &S) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value).map_err(|e| TrainingError::bad_file(path, e))?;
     text.push('\n');
     write_atomically(path, text.as_bytes())
@@ -95,6 +95,9 @@ pub(crate) fn sync(path: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -117,6 +120,29 @@ mod tests {
         assert!(error.starts_with("cannot write"), "{error}");
         assert!(path.is_dir());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn concurrent_writes_of_one_file_leave_one_of_the_contents_whole() {
+        const N_THREADS: usize = 8;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("value.json");
+        // Contents of different lengths, so that a mixture of two would show.
+        let contents: Vec<Vec<u8>> =
+            (0..N_THREADS).map(|thread| vec![b'a' + thread as u8; 10_000 * (thread + 1)]).collect();
+        let start = Barrier::new(N_THREADS);
+        thread::scope(|scope| {
+            for content in &contents {
+                scope.spawn(|| {
+                    start.wait();
+                    for _ in 0..20 {
+                        write_atomically(&path, content).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(contents.contains(&fs::read(&path).unwrap()), "the file is a mixture");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "temporary files are left");
     }
 
     #[test]

@@ -20,7 +20,7 @@ const CHECKPOINTS: &str = "checkpoints";
 
 /// Whether the warm start, or an evaluation during it, depends on the value of this full dotted key. Unknown
 /// keys count as read.
-pub fn is_read_by_warm_start(key: &str) -> bool {
+pub(crate) fn is_read_by_warm_start(key: &str) -> bool {
     let (section, _) = key.split_once('.').unwrap_or((key, ""));
     match section {
         // The gradient of cloning is summed over micro-batches, which decides its rounding.
@@ -35,7 +35,7 @@ pub fn is_read_by_warm_start(key: &str) -> bool {
 }
 
 /// The differences between two configurations that change the warm start.
-pub fn warm_start_differences(one: &Config, other: &Config) -> Vec<KeyDifference> {
+pub(crate) fn warm_start_differences(one: &Config, other: &Config) -> Vec<KeyDifference> {
     one.differences(other).into_iter().filter(|found| is_read_by_warm_start(&found.key)).collect()
 }
 

@@ -4,14 +4,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Unix time in seconds by the machine's clock; 0 if the clock is before 1970.
 #[expect(clippy::disallowed_methods, reason = "when a run was begun, in a file that is compared with none")]
-pub fn unix_seconds() -> f64 {
+pub(crate) fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
 /// Seconds since the start of the run, without pauses between a stop and a resumption, and with the seconds
 /// that other runs spent on values it reuses.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     before: f64,
     since: Instant,
 }
@@ -19,17 +19,17 @@ pub struct Clock {
 impl Clock {
     /// A clock that has already run for `seconds`.
     #[expect(clippy::disallowed_methods, reason = "timings live in files of their own")]
-    pub fn resume(seconds: f64) -> Self {
+    pub(crate) fn resume(seconds: f64) -> Self {
         Self { before: seconds, since: Instant::now() }
     }
 
     /// Adds seconds that another run spent on values that this one reuses.
-    pub fn charge(&mut self, seconds: f64) {
+    pub(crate) fn charge(&mut self, seconds: f64) {
         self.before += seconds;
     }
 
     /// Seconds so far.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.before + self.since.elapsed().as_secs_f64()
     }
 }

@@ -17,7 +17,7 @@
 //! names one. The contents of a checkpoint are up to its writer; nothing here knows a model.
 
 pub(crate) use crate::run::checkpoint::names::{Link, set};
-pub use crate::run::checkpoint::names::{find_checkpoint, step_name};
+pub(crate) use crate::run::checkpoint::names::{find_checkpoint, step_name};
 
 use std::fs;
 use std::io::ErrorKind;
@@ -32,7 +32,7 @@ use crate::run::atomic::{read_json, remove_partial, write_atomically};
 /// The command line that started the run.
 const COMMAND: &str = "cmdline.txt";
 /// The state of the trainer in a checkpoint.
-pub const TRAINER_STATE: &str = "trainer_state.json";
+pub(crate) const TRAINER_STATE: &str = "trainer_state.json";
 
 /// The folder of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl RunFolder {
     }
 
     /// `completions/`: the completions at held-out steps of each evaluation.
-    pub fn completions(&self) -> PathBuf {
+    pub(crate) fn completions(&self) -> PathBuf {
         self.root.join("completions")
     }
 
@@ -173,6 +173,6 @@ impl RunFolder {
 }
 
 /// The `trainer_state.json` of a checkpoint.
-pub fn read_trainer_state<S: DeserializeOwned>(checkpoint: &Path) -> Result<S> {
+pub(crate) fn read_trainer_state<S: DeserializeOwned>(checkpoint: &Path) -> Result<S> {
     read_json(&checkpoint.join(TRAINER_STATE))
 }

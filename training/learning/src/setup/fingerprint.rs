@@ -36,7 +36,7 @@ pub struct Fingerprint {
 }
 
 /// The fingerprint of training on `task_set` with `tokenizer`; base, compute and examples are empty.
-pub fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Fingerprint {
+pub(crate) fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Fingerprint {
     let digest = Sha256::digest(tokenizer.to_json());
     Fingerprint {
         environment: ENVIRONMENT_ID.into(),

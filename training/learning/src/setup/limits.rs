@@ -30,7 +30,7 @@ pub fn qwen2_config(model: &ModelConfig, vocab_size: usize, max_context: usize) 
 }
 
 /// Prompt, sampling and limits of the language model, at this temperature and nucleus.
-pub fn lm_config(config: &Config, temperature: f64, top_p: f64) -> Result<LmConfig, AgentError> {
+pub(crate) fn lm_config(config: &Config, temperature: f64, top_p: f64) -> Result<LmConfig, AgentError> {
     Ok(LmConfig {
         prompt: prompt_config(config),
         sampler: Sampler::new(temperature as f32, top_p as f32)?,
@@ -41,11 +41,11 @@ pub fn lm_config(config: &Config, temperature: f64, top_p: f64) -> Result<LmConf
 }
 
 /// How prompts of the compact format show pages.
-pub fn prompt_config(config: &Config) -> PromptConfig {
+pub(crate) fn prompt_config(config: &Config) -> PromptConfig {
     PromptConfig { results_shown: config.prompt.results_shown }
 }
 
 /// Limits of rollouts.
-pub fn rollout_config(config: &Config) -> RolloutConfig {
+pub(crate) fn rollout_config(config: &Config) -> RolloutConfig {
     RolloutConfig { max_steps: config.run.max_steps as u32, lanes: LANES }
 }

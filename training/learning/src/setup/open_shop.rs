@@ -24,10 +24,10 @@ pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
 /// The products of the embedded catalog or folder that `config` names, for goals of this kind. Logs how many
 /// malformed records were skipped.
 pub fn open_catalog_source(config: &CatalogConfig, goals: GoalKind, seed: Seed) -> Result<CatalogSource> {
-    let stock_config = SourceConfig { limit: config.size.limit(), skips_bad: config.skip_bad, goals, seed };
-    let stock = CatalogSource::open(&config.source, stock_config)?;
-    log_skipped(stock.skipped());
-    Ok(stock)
+    let source_config = SourceConfig { limit: config.size.limit(), skips_bad: config.skip_bad, goals, seed };
+    let source = CatalogSource::open(&config.source, source_config)?;
+    log_skipped(source.skipped());
+    Ok(source)
 }
 
 fn log_skipped(skipped: &Skipped) {

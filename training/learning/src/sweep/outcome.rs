@@ -37,7 +37,7 @@ pub struct RunOutcome {
     /// Its episodes, in the order of the goals.
     pub episodes: Vec<EpisodeOutcome>,
     /// Results of its completions at held-out steps, if they are evaluated.
-    pub verdicts: Vec<StepResult>,
+    pub step_results: Vec<StepResult>,
     /// All records with their timings.
     pub records: Vec<(Record, Timing)>,
     /// Versions and digests that the run depends on.
@@ -99,7 +99,7 @@ impl RunOutcome {
         Ok(Self {
             summary: learned.summary,
             episodes: read_episodes(&run.episodes().join(&file))?,
-            verdicts: if learned.next_action.is_some() { read_lines(&completions)? } else { Vec::new() },
+            step_results: if learned.next_action.is_some() { read_lines(&completions)? } else { Vec::new() },
             records: read_records(root, split)?.into_iter().zip(read_timings(root)?).collect(),
             fingerprint: read_json(&run.fingerprint())?,
             reference: digest(&root.join(REFERENCE))?,
@@ -120,8 +120,9 @@ impl RunOutcome {
             shop.prompt.clone_from(&other.fingerprint.prompt);
             shop.task_set.clone_from(&other.fingerprint.task_set);
         }
-        let steps =
-            |run: &Self| run.verdicts.iter().map(|verdict| verdict.ground_truth.clone()).collect::<Vec<_>>();
+        let steps = |run: &Self| {
+            run.step_results.iter().map(|result| result.ground_truth.clone()).collect::<Vec<_>>()
+        };
         let is_same =
             shop == other.fingerprint && self.goals().eq(other.goals()) && steps(self) == steps(other);
         match is_same {

@@ -1,7 +1,7 @@
 //! The task source of a stage of the curriculum.
 
-use crate::config::{Config, RlMode};
-use crate::data::task_set::TaskSet;
+use crate::config::RlMode;
+use crate::data::curriculum::curriculum_stage;
 use crate::error::Result;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::multi_turn::MultiTurn;
@@ -10,24 +10,11 @@ use crate::trainer::task_source::TaskSource;
 
 /// The source of `rl.mode` at a stage of the curriculum, with the digest of its shops.
 pub(super) fn open<'a>(ex: &'a Experiment<'a>, stage: usize) -> Result<(Box<dyn TaskSource + 'a>, String)> {
-    let tasks = curriculum_stage(ex.config, &ex.tasks, stage)?;
+    let tasks = curriculum_stage(&ex.config.curriculum, &ex.tasks, stage)?;
     let fingerprint = tasks.fingerprint();
     let source: Box<dyn TaskSource + 'a> = match ex.config.rl.mode {
         RlMode::MultiTurn => Box::new(MultiTurn { ex, tasks }),
         RlMode::SingleStep => Box::new(SingleStep { ex, tasks }),
     };
     Ok((source, fingerprint))
-}
-
-/// The tasks of a stage of the curriculum; all of them after the last stage.
-fn curriculum_stage(config: &Config, tasks: &TaskSet, stage: usize) -> Result<TaskSet> {
-    let curriculum = &config.curriculum;
-    let tasks = match curriculum.sizes.get(stage) {
-        Some(n_products) => tasks.stage(*n_products)?,
-        None => tasks.clone(),
-    };
-    match curriculum.requirements.get(stage) {
-        Some(n_requirements) => tasks.with_at_most_requirements(*n_requirements),
-        None => Ok(tasks),
-    }
 }

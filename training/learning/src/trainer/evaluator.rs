@@ -64,11 +64,11 @@ pub(super) fn evaluate(
     }
     let has_examples = ex.supports_single_steps() && ex.config.shop_r1.eval_examples > 0;
     let next_action = has_examples.then(|| evaluate_steps(ex, network, step)).transpose()?;
-    ex.observer.say(&format!("step {step}: held out {summary}"));
+    ex.observer.log(&format!("step {step}: held out {summary}"));
     if let Some(StepEvaluation { results, scores, reward }) = &next_action {
         save_lines(&ex.run.completions(), step, results)?;
         record_next_action(&mut record, scores, *reward);
-        ex.observer.say(&format!("step {step}: held out {scores}"));
+        ex.observer.log(&format!("step {step}: held out {scores}"));
     }
     progress.log(&record, began)?;
     if phase == Phase::Learn && ex.config.checkpoint.best {

@@ -9,6 +9,7 @@ use webshop_lm::device::Compute;
 use webshop_products::Seed;
 
 use crate::config::Config;
+use crate::data::curriculum::check_stages;
 use crate::data::recorded_steps::RecordedSteps;
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::error::{Result, TrainingError};
@@ -22,7 +23,7 @@ use crate::observer::Observer;
 use crate::reward::malformed_turns;
 use crate::run::atomic::{read_json, write_json};
 use crate::run::checkpoint::names::{MODEL, OPTIMIZER};
-use crate::run::folder::{RunFolder, read_trainer_state, step_name};
+use crate::run::folder::{RunFolder, step_name};
 use crate::setup::fingerprint::{Fingerprint, fingerprint};
 use crate::setup::limits::{lm_config, rollout_config};
 use crate::trainer::progress::{Progress, TrainerState};
@@ -52,10 +53,11 @@ impl<'a> Experiment<'a> {
         observer: &'a dyn Observer,
     ) -> Result<(Self, Progress, TrainState)> {
         network::check(&config.model, compute)?;
+        let tasks = TaskSet::open(config)?;
+        check_stages(&config.curriculum, &tasks)?;
         if let Some(folder) = &config.value.cache {
             fs::create_dir_all(folder).map_err(|e| TrainingError::io("create", folder, e))?;
         }
-        let tasks = TaskSet::open(config)?;
         let data = Some(Path::new(&config.shop_r1.data)).filter(|path| !path.as_os_str().is_empty());
         let recorded = data.map(RecordedSteps::read).transpose()?;
         let (state, policy, train_state) = match run.last_checkpoint()? {
@@ -64,7 +66,7 @@ impl<'a> Experiment<'a> {
                 let policy = PolicyModel::begin(config, &tasks)?;
                 let method = config.warm_start.optimizer;
                 let train_state = TrainState::new(&policy.model, compute, method, &config.optimizer)?;
-                (TrainerState::default(), policy, train_state)
+                (TrainerState::new(), policy, train_state)
             }
         };
         // A run may be killed between writing a checkpoint and linking it.
@@ -201,11 +203,49 @@ fn resume(
     config: &Config,
     checkpoint: &Path,
 ) -> Result<(TrainerState, PolicyModel, TrainState)> {
-    let state: TrainerState = read_trainer_state(checkpoint)?;
+    let state = TrainerState::read(checkpoint)?;
     let policy = PolicyModel::resume(config, &checkpoint.join(MODEL))?;
     let path = checkpoint.join(OPTIMIZER);
     let is_warm_start = state.step <= config.warm_start.all_steps();
     let method = if is_warm_start { config.warm_start.optimizer } else { config.rl.optimizer };
     let train_state = TrainState::resume(&policy.model, compute, method, &config.optimizer, &path)?;
     Ok((state, policy, train_state))
+}
+
+#[cfg(test)]
+mod tests {
+    use webshop_lm::device::{DeviceRequest, KernelChoice};
+
+    use super::*;
+    use crate::config::CurriculumConfig;
+    use crate::observer::Silent;
+
+    #[test]
+    fn a_curriculum_stage_without_goals_is_refused_before_any_work() {
+        let mut config = Config::default();
+        config.catalog.auxiliary_shops = 0;
+        let tasks = TaskSet::open(&config).unwrap();
+        let n_requirements = |goal: &TaskId| tasks.shop_of(*goal).goals().get(goal.goal).n_requirements();
+        let least = tasks.training().iter().map(n_requirements).min().unwrap();
+        config.curriculum = CurriculumConfig {
+            requirements: vec![least, least - 1],
+            thresholds: vec![0.5, 0.5],
+            ..CurriculumConfig::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
+        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
+        let Err(error) = Experiment::open(&compute, &config, &run, &Silent) else {
+            panic!("the last stage has no goal")
+        };
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "configuration key `curriculum.requirements` must leave a training goal: none has {} requirements or \
+                 fewer",
+                least - 1
+            )
+        );
+        assert!(!run.root().join("metrics.jsonl").exists(), "files of the run were opened");
+    }
 }

@@ -1,4 +1,5 @@
-//! Rewards of reference rollouts that were forked from states, as a checkpoint holds them. `state_value` makes them.
+//! Rewards of reference rollouts that were forked from states, as a checkpoint holds them. `state_value`
+//! makes them.
 
 use std::collections::BTreeMap;
 

@@ -18,9 +18,10 @@
 //! evaluate
 //! ```
 //!
-//! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both and the weights.
-//! A [`TaskSource`](task_source::TaskSource) makes rollouts: whole episodes (`multi_turn`) or completions at recorded
-//! steps (`single_step`); `curriculum` opens the one of a stage. [`evaluator`] measures and never trains.
+//! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both
+//! and the weights. A [`TaskSource`](task_source::TaskSource) makes rollouts: whole episodes (`multi_turn`)
+//! or completions at recorded steps (`single_step`); `curriculum` opens the one of a stage. [`evaluator`]
+//! measures and never trains.
 //!
 //! Every random draw is addressed by (purpose, step, goal, sample), so the state to resume from is small:
 //! weights, optimizer moments, step count and file positions. A run that is stopped at any instant and
@@ -183,7 +184,7 @@ impl Trainer<'_> {
             StepOutcome::Stepped { grad_norm, .. } => Ok(Some(grad_norm)),
             StepOutcome::NonFinite { parameter } => {
                 self.progress.state.skipped_non_finite += 1;
-                self.ex.observer.say(&format!("step skipped: the gradient of `{parameter}` is not finite"));
+                self.ex.observer.log(&format!("step skipped: the gradient of `{parameter}` is not finite"));
                 Ok(None)
             }
         }

@@ -1,15 +1,14 @@
 //! Rollouts that are whole episodes in the shop.
 
-use webshop_agent::EpisodeExt;
-use webshop_agent::{Episode, Task};
+use webshop_agent::{Episode, EpisodeExt, Task};
 use webshop_evaluation::summarize;
 
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
 use crate::loss::{Scored, ScoredTurn};
+use crate::metrics::Record;
 use crate::metrics::record::{record_malformed, record_rollout};
-use crate::metrics::{Metric, Record};
 use crate::model::network::Network;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::progress::Progress;
@@ -47,19 +46,14 @@ impl TaskSource for MultiTurn<'_> {
         for (place, episode) in episodes.iter().enumerate() {
             let (group, goal) = (place / group_size, goals[place / group_size]);
             if let Some(trajectory) = Trajectory::from_episode(episode) {
-                rollouts.scored.push(Scored {
-                    group,
-                    reward: self.ex.reward(episode),
-                    v_star: reference.v_star(goal),
-                    turns: scored_turns(episode, |state| values.get(&progress.state.forks, goal, state)),
-                });
-                rollouts.batch.push(trajectory);
+                let turns = scored_turns(episode, |state| values.get(&progress.state.forks, goal, state));
+                let (reward, v_star) = (self.ex.reward(episode), reference.v_star(goal));
+                rollouts.push(trajectory, Scored { group, reward, v_star, turns });
             }
         }
-        progress.state.tokens += rollouts.n_sampled();
+        rollouts.count_tokens(progress, record);
         record_rollout(record, &summarize(&episodes), &rollouts.batch);
         record_malformed(record, &episodes, self.ex.config.malformed_penalty());
-        record.set(Metric::RolloutTokensTotal, progress.state.tokens as f64);
         Ok(rollouts)
     }
 

@@ -3,19 +3,26 @@
 //! [`TrainerState`] is saved beside weights and moments as `trainer_state.json`. [`Progress`] adds the open
 //! files and the running clock. Nothing here trains.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Result, TrainingError};
 use crate::metrics::{MetricsPosition, MetricsWriter, Record, Timing};
 use crate::run::clock::Clock;
+use crate::run::folder::{TRAINER_STATE, read_trainer_state};
 use crate::trainer::RunSummary;
 use crate::trainer::forks::ForkedRewards;
 use crate::trainer::throughput::Throughput;
 
+/// Version of [`TrainerState`] as a file: goes up when a field is added, renamed or gets another meaning.
+const VERSION: u32 = 1;
+
 /// What is saved beside weights and moments.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct TrainerState {
+    /// [`VERSION`]; a checkpoint of another version is refused.
+    version: u32,
     /// Optimizer steps of both phases.
     pub(super) step: u64,
     /// Seconds spent so far, without pauses.
@@ -38,6 +45,12 @@ pub(super) struct TrainerState {
     pub(super) forks: ForkedRewards,
 }
 
+/// The first field of the file, readable whatever the version.
+#[derive(Deserialize)]
+struct Header {
+    version: Option<u32>,
+}
+
 /// The best evaluation so far.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Best {
@@ -53,6 +66,40 @@ impl Best {
 }
 
 impl TrainerState {
+    /// The state of a new run.
+    pub(super) fn new() -> Self {
+        Self {
+            version: VERSION,
+            step: 0,
+            seconds: 0.0,
+            metrics: MetricsPosition::default(),
+            summary: RunSummary::default(),
+            skipped_no_signal: 0,
+            skipped_non_finite: 0,
+            tokens: 0,
+            curriculum_stage: 0,
+            stage_since: 0,
+            grad_norms: Vec::new(),
+            best: None,
+            forks: ForkedRewards::default(),
+        }
+    }
+
+    /// The state in the folder of a checkpoint. Refuses a file of another version, which may lack fields or
+    /// give them another meaning.
+    pub(super) fn read(checkpoint: &Path) -> Result<Self> {
+        let Header { version } = read_trainer_state(checkpoint)?;
+        if version != Some(VERSION) {
+            let found = version.map_or("no format version".into(), |found| format!("format version {found}"));
+            let problem = format!(
+                "it has {found}, and this program reads format version {VERSION}; resume the run with the program that \
+                 wrote it, or start a new run"
+            );
+            return Err(TrainingError::bad_file(&checkpoint.join(TRAINER_STATE), problem));
+        }
+        read_trainer_state(checkpoint)
+    }
+
     /// Whether the best evaluation is the one of the current weights.
     pub(super) fn is_best(&self) -> bool {
         self.best.is_some_and(|best| best.step == self.step)
@@ -87,5 +134,40 @@ impl Progress {
         self.state.metrics = self.metrics.sync()?;
         self.state.seconds = self.clock.seconds();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_saved_state_reads_back_equal() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = TrainerState { step: 7, grad_norms: vec![1.0 / 3.0], ..TrainerState::new() };
+        let json = serde_json::to_string(&state).unwrap();
+        assert!(json.starts_with("{\"version\":1,"), "{json}");
+        fs::write(folder.path().join(TRAINER_STATE), &json).unwrap();
+        let read = TrainerState::read(folder.path()).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), json);
+    }
+
+    #[test]
+    fn a_state_of_another_version_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(TRAINER_STATE);
+        for (json, found) in
+            [(r#"{"version": 2, "steps": 7}"#, "format version 2"), (r#"{"step": 7}"#, "no format version")]
+        {
+            fs::write(&path, json).unwrap();
+            let expected = format!(
+                "`{}` cannot be used: it has {found}, and this program reads format version 1; resume the run with the \
+                 program that wrote it, or start a new run",
+                path.display()
+            );
+            assert_eq!(TrainerState::read(folder.path()).unwrap_err().to_string(), expected);
+        }
     }
 }

@@ -31,7 +31,7 @@ use crate::data::single_steps::{Drawn, Step, Steps};
 use crate::data::task_set::{TaskId, TaskSet, sampled};
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
-use crate::loss::{Scored, ScoredTurn};
+use crate::loss::Scored;
 use crate::metrics::record::mean_entropy;
 use crate::metrics::{Metric, Record};
 use crate::model::network::Network;
@@ -68,8 +68,8 @@ impl TaskSource for SingleStep<'_> {
         let RolloutRequest { step, goals, network, reference } = *request;
         let completer = self.completer()?;
         // V* is known of the first drawn step only.
-        let visit = if self.ex.needs_values() { 0 } else { step };
-        let drawn = examples_of(self.ex, &self.tasks).of(&completer.sampler, goals, visit, step)?;
+        let round = if self.ex.needs_values() { 0 } else { step };
+        let drawn = examples_of(self.ex, &self.tasks).of(&completer.sampler, goals, round, step)?;
         let began = progress.clock.seconds();
         let group_size = self.ex.config.rl.group_size;
         let completions = completer.complete(network, &drawn.steps, step, group_size, &|_| ())?;
@@ -77,21 +77,16 @@ impl TaskSource for SingleStep<'_> {
         let mut rollouts = Rollouts::default();
         for (place, completion) in completions.into_iter().enumerate() {
             let group = place / group_size;
-            let n_tokens = completion.trajectory.n_sampled();
-            rollouts.scored.push(Scored {
-                group,
-                reward: completion.reward,
-                v_star: reference.v_star(drawn.steps[group].goal),
-                turns: vec![ScoredTurn { n_tokens, state: 0, v_next: None }],
-            });
-            rollouts.batch.push(completion.trajectory);
+            let v_star = reference.v_star(drawn.steps[group].goal);
+            let ScoredCompletion { trajectory, reward, .. } = completion;
+            let scored = Scored::single_turn(group, reward, v_star, trajectory.n_sampled());
+            rollouts.push(trajectory, scored);
         }
         let n_tokens = rollouts.n_sampled();
         progress.throughput.completed(n_tokens, progress.clock.seconds() - began);
-        progress.state.tokens += n_tokens;
+        rollouts.count_tokens(progress, record);
         record
             .set(Metric::RolloutTokens, n_tokens as f64 / rollouts.batch.len() as f64)
-            .set(Metric::RolloutTokensTotal, progress.state.tokens as f64)
             .set(Metric::TrainEntropy, mean_entropy(&rollouts.batch));
         Ok(rollouts)
     }

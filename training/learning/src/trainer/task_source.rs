@@ -4,7 +4,7 @@ use crate::data::task_set::TaskId;
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
 use crate::loss::Scored;
-use crate::metrics::Record;
+use crate::metrics::{Metric, Record};
 use crate::model::network::Network;
 use crate::trainer::frozen::FrozenPolicy;
 use crate::trainer::progress::Progress;
@@ -32,6 +32,18 @@ pub(super) struct Rollouts {
 }
 
 impl Rollouts {
+    /// Adds a rollout.
+    pub(super) fn push(&mut self, trajectory: Trajectory, scored: Scored) {
+        self.batch.push(trajectory);
+        self.scored.push(scored);
+    }
+
+    /// Adds the sampled tokens to those of the run and records the total.
+    pub(super) fn count_tokens(&self, progress: &mut Progress, record: &mut Record) {
+        progress.state.tokens += self.n_sampled();
+        record.set(Metric::RolloutTokensTotal, progress.state.tokens as f64);
+    }
+
     /// Tokens of prompts and completions.
     pub(super) fn n_tokens(&self) -> usize {
         self.batch.iter().map(|trajectory| trajectory.ids.len()).sum()

@@ -4,6 +4,13 @@ use super::*;
 
 const BETA1: f64 = 0.5;
 
+#[test]
+fn v_star_is_between_the_mean_and_the_best_reward() {
+    // Two rollouts, one success: .5 · ln((e² + 1)/2) = .5 · ln 4.1945
+    assert!((optimal_value(&[1.0, 0.0], BETA1) - 0.716_890).abs() < 1e-6);
+    assert_eq!(optimal_value(&[0.25; 8], BETA1), 0.25);
+}
+
 fn key() -> ValueKey {
     ValueKey {
         version: VALUE_KEY_VERSION,

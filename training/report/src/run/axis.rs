@@ -20,12 +20,12 @@ pub(super) fn span(values: impl Iterator<Item = f64>) -> [f64; 2] {
 }
 
 /// Like [`span`], with equal bounds moved apart by 1.
-pub(super) fn wide_span(values: impl Iterator<Item = f64>) -> [f64; 2] {
+pub(crate) fn wide_span(values: impl Iterator<Item = f64>) -> [f64; 2] {
     let [low, high] = span(values);
     if low < high { [low, high] } else { [low - 0.5, high + 0.5] }
 }
 
-/// ExampleOptions `n` round values in `range` with their labels: multiples of 1, 2 or 5 times a power of ten.
+/// About `n` round values in `range` with their labels: multiples of 1, 2 or 5 times a power of ten.
 pub(super) fn ticks(range: [f64; 2], n: usize, unit: Unit) -> Vec<(f64, String)> {
     let step = round_step((range[1] - range[0]) / n as f64);
     let first = (range[0] / step - 1e-9).ceil() as i64;
@@ -62,7 +62,7 @@ fn label(value: f64, step: f64, unit: Unit) -> String {
         _ if step >= 1000.0 => format!("{}k", value / 1000.0),
         _ => format!("{value:.decimals$}"),
     };
-    // The minus sign U+2212 in the place of the hyphen.
+    // The minus sign U+2212 instead of the hyphen.
     format!("{}{end}", text.replace('-', "−"))
 }
 

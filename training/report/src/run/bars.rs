@@ -16,21 +16,21 @@ const GAP: f64 = 0.18;
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     /// Label below it; may be empty.
-    pub label: String,
+    pub(crate) label: String,
     /// Heights from the bottom up, one for each part of the chart.
-    pub parts: Vec<f64>,
+    pub(crate) parts: Vec<f64>,
 }
 
 /// A chart of stacked columns.
 #[derive(Debug, Clone)]
 pub(super) struct BarChart {
-    pub title: &'static str,
-    pub note: String,
-    pub x_label: &'static str,
-    pub unit: Unit,
+    pub(crate) title: &'static str,
+    pub(crate) note: String,
+    pub(crate) x_label: &'static str,
+    pub(crate) unit: Unit,
     /// Names of the parts from the bottom up, each with the number of its color.
-    pub parts: Vec<(&'static str, usize)>,
-    pub columns: Vec<Column>,
+    pub(crate) parts: Vec<(&'static str, usize)>,
+    pub(crate) columns: Vec<Column>,
 }
 
 impl BarChart {

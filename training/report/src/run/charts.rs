@@ -1,6 +1,6 @@
 //! The charts of a run's report and their metrics.
 
-use webshop_training::{Metric, Phase, Record};
+use webshop_training::metrics::{Metric, Phase, Record};
 
 use crate::run::axis::Unit;
 use crate::run::bars::{BarChart, Column};

@@ -13,8 +13,8 @@ const MARGIN: usize = 18;
 /// Characters on a line in the monospaced font.
 const COLUMNS: usize = 92;
 
-/// The drawing of an episode under a title. `episode` is the text that [`webshop_agent::Episode::tell`]
-/// formats.
+/// The drawing of an episode under a title. `episode` is the text that
+/// `EpisodeExt::to_text` formats.
 pub(super) fn svg(title: &str, episode: &str) -> String {
     let mut rows = vec![(title.to_string(), "title")];
     for line in episode.lines() {

@@ -25,19 +25,19 @@ const MIN_TICK_GAP: f64 = 40.0;
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
     /// Title of the chart.
-    pub title: String,
+    pub(crate) title: String,
     /// Unit or condition of the values; smaller, beside the title.
-    pub note: String,
+    pub(crate) note: String,
     /// Label of the horizontal axis.
-    pub x_label: String,
+    pub(crate) x_label: String,
     /// Range of the horizontal axis.
-    pub x: [f64; 2],
+    pub(crate) x: [f64; 2],
     /// A value of `x` that is drawn in the middle; the scale differs between the two halves.
-    pub knee: Option<f64>,
+    pub(crate) knee: Option<f64>,
     /// Range of the vertical axis.
-    pub y: [f64; 2],
+    pub(crate) y: [f64; 2],
     /// Number format of the vertical axis.
-    pub unit: Unit,
+    pub(crate) unit: Unit,
 }
 
 impl Frame {

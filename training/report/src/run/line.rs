@@ -12,35 +12,35 @@ const MAX_POINTS: usize = 150;
 /// A value with its interval, or with the range of the values averaged in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
-    pub x: f64,
-    pub y: f64,
-    pub band: Option<[f64; 2]>,
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) band: Option<[f64; 2]>,
 }
 
 /// A line of a chart; the style has colors for three lines.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
-    pub label: String,
-    pub points: Vec<Point>,
+    pub(crate) label: String,
+    pub(crate) points: Vec<Point>,
     /// Whether each point is drawn as a dot with a tooltip.
-    pub dots: bool,
+    pub(crate) dots: bool,
 }
 
 /// A line chart.
 #[derive(Debug, Clone)]
 pub(super) struct LineChart {
-    pub title: &'static str,
-    pub note: &'static str,
-    pub x_label: String,
+    pub(crate) title: &'static str,
+    pub(crate) note: &'static str,
+    pub(crate) x_label: String,
     /// The vertical range; `None` for the range of the data.
-    pub y: Option<[f64; 2]>,
-    pub unit: Unit,
-    pub lines: Vec<Line>,
+    pub(crate) y: Option<[f64; 2]>,
+    pub(crate) unit: Unit,
+    pub(crate) lines: Vec<Line>,
     /// Labeled events on the horizontal axis.
-    pub marks: Vec<(f64, String)>,
+    pub(crate) marks: Vec<(f64, String)>,
     /// A horizontal value that is drawn in the middle, with one scale on each side, if it is inside the
     /// range.
-    pub knee: Option<f64>,
+    pub(crate) knee: Option<f64>,
 }
 
 impl Line {

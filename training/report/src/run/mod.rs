@@ -25,11 +25,10 @@ mod svg;
 
 use std::path::PathBuf;
 
-use webshop_training::RunFolder;
-use webshop_training::{Result, write_atomically};
+use webshop_training::{Result, RunFolder, write_atomically};
 
-pub(crate) use crate::run::axis::{Unit, round_range};
-pub(crate) use crate::run::page::{document, standalone};
+use crate::html::standalone;
+pub(crate) use crate::run::axis::{Unit, round_range, wide_span};
 pub(crate) use crate::run::panels::{Banded, Panel, Panels};
 use crate::run::results::Results;
 pub(crate) use crate::run::rows::{Mark, Row, Rows};
@@ -42,11 +41,11 @@ pub(crate) use crate::run::rows::{Mark, Row, Rows};
 pub fn write_report(run: &RunFolder) -> Result<PathBuf> {
     let results = Results::read(run)?;
     if let Some(curve) = charts::learning_curve_over_time(&results) {
-        write_atomically(&run.curve(), page::standalone(&curve).as_bytes())?;
+        write_atomically(&run.curve(), standalone(&curve).as_bytes())?;
     }
-    if let Some(episode) = results.stages.learned.as_ref().and_then(|stage| stage.episodes.first()) {
+    if let Some(episode) = results.summary.learned.as_ref().and_then(|learned| learned.episodes.first()) {
         let drawing = episode::svg("A held-out episode after training", episode);
-        write_atomically(&run.episode_drawing(), page::standalone(&drawing).as_bytes())?;
+        write_atomically(&run.episode_drawing(), standalone(&drawing).as_bytes())?;
     }
     write_atomically(&run.report(), page::page(&results, &run.command()?).as_bytes())?;
     Ok(run.report())
@@ -57,10 +56,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use webshop_training::{
-        Config, Metric, MetricsPosition, MetricsWriter, Phase, Record, ReferenceRollout, Timing, ValueKey,
-        ValueTable,
-    };
+    use webshop_training::config::Config;
+    use webshop_training::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing};
 
     use super::*;
 
@@ -74,14 +71,18 @@ mod tests {
         record
     }
 
-    fn key() -> ValueKey {
-        serde_json::from_value(serde_json::json!({
+    /// V* of one goal from two rollouts, as a run saves it.
+    fn values() -> String {
+        let key = serde_json::json!({
             "version": 1, "reference": "r", "prompt": "1", "results_shown": 5, "max_context": 64, "max_turn_tokens": 8,
             "max_steps": 5, "task_set": "t", "seed": 0, "since": 0, "samples": 2, "adaptive": false,
             "reward": "success", "malformed_penalty": 0.0, "temperature": 1.0, "top_p": 1.0, "single_step": null,
             "compute": ""
-        }))
-        .unwrap()
+        });
+        let goal = serde_json::json!({
+            "shop": 0, "goal": 1, "rewards": [1.0, 0.0], "v_star": 0.717, "n_tokens": 2, "states": {}
+        });
+        serde_json::json!({ "key": key, "beta1": 0.5, "goals": [goal] }).to_string()
     }
 
     fn new_run(folder: &Path) -> RunFolder {
@@ -102,10 +103,7 @@ mod tests {
     fn the_page_is_self_contained_and_shows_the_metrics() {
         let folder = tempfile::tempdir().unwrap();
         let run = new_run(folder.path());
-        let mut values = ValueTable::new(key(), 0.5);
-        let rollout = |reward| ReferenceRollout { reward, n_tokens: 1, states: vec![] };
-        values.insert(0, 1, &[rollout(1.0), rollout(0.0)]);
-        values.save(&run.value()).unwrap();
+        fs::write(run.value(), values()).unwrap();
         run.save_command("webshop train --set a=\"<b>\"").unwrap();
         let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
         assert!(html.contains("webshop train --set a=&quot;&lt;b&gt;&quot;"));

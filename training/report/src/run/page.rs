@@ -1,57 +1,81 @@
 //! The HTML page of a run: header, statistics, charts, episodes, and the definitions of the metrics.
+//!
+//! The markup is in `templates/run.html`.
 
-use std::fmt::Write;
-
-use webshop_evaluation::table::escape_html;
-use webshop_training::{Evaluation, Metric};
+use askama::Template;
+use webshop_evaluation::table::percent;
+use webshop_training::metrics::Metric;
+use webshop_training::{Evaluation, ValueTable};
 
 use crate::run::charts;
 use crate::run::results::Results;
 
-/// Colors and strokes of the drawings in light and dark mode.
-const DRAWING_STYLE: &str = include_str!("style.css");
-/// The layout of the page.
-const PAGE_STYLE: &str = include_str!("page.css");
+/// The contents of the page.
+#[derive(Template)]
+#[template(path = "run.html")]
+struct Page<'a> {
+    title: &'static str,
+    command: &'a str,
+    /// Names and values of the properties of the run.
+    facts: Vec<(String, String)>,
+    tiles: Vec<Tile<'a>>,
+    /// The split that is evaluated.
+    split: String,
+    /// SVG drawings.
+    charts: Vec<String>,
+    goals: Vec<GoalEpisodes<'a>>,
+    values: Option<&'a ValueTable>,
+    /// The configuration as TOML.
+    config: &'a str,
+    /// Tags and definitions.
+    metrics: Vec<(String, &'static str)>,
+}
 
-/// A drawing with its style and background, for a file of its own.
-pub(crate) fn standalone(svg: &str) -> String {
-    let (open, rest) = svg.split_once('\n').expect("the opening tag of a drawing has a line of its own");
-    format!(
-        "{open}\n<style>\n{DRAWING_STYLE}</style>\n<rect class=\"card\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n{rest}"
-    )
+/// Statistics of one evaluation, formatted: shares in percent.
+struct Tile<'a> {
+    name: &'a str,
+    success: String,
+    success_low: String,
+    success_high: String,
+    /// Change of the success rate since the evaluation before it.
+    gain: Option<String>,
+    score: String,
+    score_low: String,
+    score_high: String,
+    n_goals: usize,
+    step: u64,
+}
+
+/// Episodes of one goal, each with the name of its evaluation.
+struct GoalEpisodes<'a> {
+    /// Position of the goal, from 1.
+    number: usize,
+    shown: Vec<(&'a str, &'a str)>,
+    /// The episode of the initial model, which is mostly noise.
+    collapsed: Option<(&'a str, &'a str)>,
 }
 
 /// The page of a run.
 pub(super) fn page(results: &Results, command: &str) -> String {
-    let charts = charts::all(results);
-    let charts = if charts.is_empty() {
-        "<p class=\"soft\">No metrics recorded yet.</p>\n".into()
-    } else {
-        figures(&charts)
+    let evaluations = evaluations(results);
+    let split = results.config.evaluation.split.to_string();
+    let page = Page {
+        title: "webshop: training run",
+        command,
+        facts: facts(results),
+        tiles: tiles(&evaluations),
+        charts: charts::all(results),
+        goals: episodes(&evaluations),
+        values: results.values.as_ref(),
+        config: results.config_text.trim_end(),
+        metrics: Metric::ALL.iter().map(|metric| (metric.tag(&split), metric.meaning().trim())).collect(),
+        split,
     };
-    let body = [
-        header(results, command),
-        tiles(results),
-        "<h2>Curves</h2>\n".into(),
-        charts,
-        episodes(results),
-        appendix(results),
-    ];
-    document("webshop: training run", &body.concat())
+    page.render().expect("the template prints strings and numbers into memory")
 }
 
-/// An HTML document with the style inline.
-pub(crate) fn document(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{DRAWING_STYLE}{PAGE_STYLE}\
-         </style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-        escape_html(title)
-    )
-}
-
-/// Title, command and properties of the run.
-fn header(results: &Results, command: &str) -> String {
+/// Loss, seed, shop, fingerprint and duration of the run.
+fn facts(results: &Results) -> Vec<(String, String)> {
     let config = &results.config;
     let mut facts = vec![
         ("loss".to_string(), format!("{} ({})", config.rl.loss.kind(), results.loss())),
@@ -62,12 +86,7 @@ fn header(results: &Results, command: &str) -> String {
     if let Some(last) = results.timings.last() {
         facts.push(("time".into(), format!("{} for {} steps", duration(last.seconds), last.step)));
     }
-    let mut html = "<h1>A small Qwen learns to shop</h1>\n".to_string();
-    let _ = write!(html, "<code class=\"command\">{}</code>\n<dl class=\"facts\">\n", escape_html(command));
-    for (name, value) in facts {
-        let _ = writeln!(html, "<dt>{}</dt><dd>{}</dd>", escape_html(&name), escape_html(&value));
-    }
-    html + "</dl>\n"
+    facts
 }
 
 /// A JSON value as text; strings without quotes.
@@ -77,126 +96,53 @@ fn json_text(value: &serde_json::Value) -> String {
 
 /// The evaluations of the run with their names: initial model, warm start, trained model.
 fn evaluations(results: &Results) -> Vec<(String, &Evaluation)> {
-    let stages = &results.stages;
+    let summary = &results.summary;
     let named = [
-        (results.config.model.first_name().to_string(), &stages.random),
-        ("after the warm start".into(), &stages.warm_start),
-        (format!("after {}", results.loss()), &stages.learned),
+        (results.config.model.first_name().to_string(), &summary.random),
+        ("after the warm start".into(), &summary.warm_start),
+        (format!("after {}", results.loss()), &summary.learned),
     ];
-    named.into_iter().filter_map(|(name, stage)| Some((name, stage.as_ref()?))).collect()
+    named.into_iter().filter_map(|(name, evaluation)| Some((name, evaluation.as_ref()?))).collect()
 }
 
-/// One tile of statistics for each evaluation.
-fn tiles(results: &Results) -> String {
-    let percent = |share: f64| format!("{:.1}", 100.0 * share);
-    let mut html = String::new();
+/// One tile for each evaluation.
+fn tiles<'a>(evaluations: &'a [(String, &'a Evaluation)]) -> Vec<Tile<'a>> {
     let mut before: Option<f64> = None;
-    for (name, stage) in evaluations(results) {
-        let figures = &stage.summary;
-        let gain =
-            before.map(|before| format!(", {} points", signed(100.0 * (figures.success_rate - before))));
+    let tile = |(name, evaluation): &'a (String, &'a Evaluation)| {
+        let figures = &evaluation.summary;
+        let gain = before.map(|before| signed(100.0 * (figures.success_rate - before)));
         before = Some(figures.success_rate);
-        let ([success_low, success_high], [score_low, score_high]) =
-            (figures.success_ci95, figures.score_ci95);
-        let _ = writeln!(
-            html,
-            "<div class=\"tile\"><div class=\"name\">{}</div><div class=\"big\">{} %</div><div class=\"small\">success, \
-             {} to {} %{}<br>score {} ({} to {})<br>{} {} goals, step {}</div></div>",
-            escape_html(&name),
-            percent(figures.success_rate),
-            percent(success_low),
-            percent(success_high),
-            gain.unwrap_or_default(),
-            percent(figures.score),
-            percent(score_low),
-            percent(score_high),
-            figures.episodes,
-            results.config.evaluation.split,
-            stage.step
-        );
-    }
-    if html.is_empty() { html } else { format!("<div class=\"tiles\">\n{html}</div>\n") }
-}
-
-/// The charts in a grid.
-fn figures(charts: &[String]) -> String {
-    let figures: String =
-        charts.iter().map(|svg| format!("<figure class=\"chart\">\n{svg}</figure>\n")).collect();
-    format!(
-        "<p class=\"soft\">A line with too many steps runs through averages of neighboring steps; the band is their \
-         range.</p>\n<div class=\"charts\">\n{figures}</div>\n"
-    )
+        let [success_low, success_high] = figures.success_ci95.map(percent);
+        let [score_low, score_high] = figures.score_ci95.map(percent);
+        Tile {
+            name,
+            success: percent(figures.success_rate),
+            success_low,
+            success_high,
+            gain,
+            score: percent(figures.score),
+            score_low,
+            score_high,
+            n_goals: figures.episodes,
+            step: evaluation.step,
+        }
+    };
+    evaluations.iter().map(tile).collect()
 }
 
 /// Whole episodes of the same goals in each evaluation.
-fn episodes(results: &Results) -> String {
-    let evaluations = evaluations(results);
-    let n_goals = evaluations.iter().map(|(_, stage)| stage.episodes.len()).max().unwrap_or_default();
-    let mut html = String::new();
-    for goal in 0..n_goals {
-        let texts: Vec<(&str, &str)> = evaluations
+fn episodes<'a>(evaluations: &'a [(String, &'a Evaluation)]) -> Vec<GoalEpisodes<'a>> {
+    let n_goals =
+        evaluations.iter().map(|(_, evaluation)| evaluation.episodes.len()).max().unwrap_or_default();
+    let of_goal = |goal: usize| {
+        let mut shown: Vec<(&str, &str)> = evaluations
             .iter()
-            .filter_map(|(name, stage)| Some((name.as_str(), stage.episodes.get(goal)?.as_str())))
+            .filter_map(|(name, evaluation)| Some((name.as_str(), evaluation.episodes.get(goal)?.trim_end())))
             .collect();
-        // The episode of the initial model is mostly noise, so it is collapsed.
-        let (initial, others) = match texts.split_first() {
-            Some((first, rest)) if texts.len() == 3 => (Some(first), rest),
-            _ => (None, texts.as_slice()),
-        };
-        let _ = writeln!(
-            html,
-            "<section class=\"goal\">\n<h3>Held-out goal {}</h3>\n<div class=\"episodes\">",
-            goal + 1
-        );
-        for (name, text) in others {
-            let text = escape_html(text.trim_end());
-            let _ = writeln!(html, "<div><h4>{}</h4><pre>{text}</pre></div>", escape_html(name));
-        }
-        html.push_str("</div>\n");
-        if let Some((name, text)) = initial {
-            let text = escape_html(text.trim_end());
-            let _ = writeln!(
-                html,
-                "<details><summary>{}</summary><pre>{text}</pre></details>",
-                escape_html(name)
-            );
-        }
-        html.push_str("</section>\n");
-    }
-    if html.is_empty() { html } else { format!("<h2>Episodes before and after training</h2>\n{html}") }
-}
-
-/// V* statistics, the configuration, and the definitions of the metrics.
-fn appendix(results: &Results) -> String {
-    let split = results.config.evaluation.split.to_string();
-    let mut html = "<h2>Reproduction</h2>\n".to_string();
-    if let Some(values) = &results.values {
-        let _ = writeln!(
-            html,
-            "<p>V* of {} training goals: mean {:.3}, estimated bias {:.3}; for {:.1} % of them no episode of the reference policy \
-             succeeded.</p>",
-            values.goals().len(),
-            values.mean_v_star(),
-            values.mean_bias(),
-            100.0 * values.share_without_success()
-        );
-    }
-    let _ = write!(
-        html,
-        "<details><summary>Configuration</summary><pre>{}</pre></details>\n<details><summary>Metrics</summary>\
-         <table>\n",
-        escape_html(results.config_text.trim_end())
-    );
-    for metric in Metric::ALL {
-        let (tag, meaning) = (metric.tag(&split), metric.meaning().trim());
-        let _ = writeln!(
-            html,
-            "<tr><td><code>{}</code></td><td>{}</td></tr>",
-            escape_html(&tag),
-            escape_html(meaning)
-        );
-    }
-    html + "</table></details>\n"
+        let collapsed = (shown.len() == 3).then(|| shown.remove(0));
+        GoalEpisodes { number: goal + 1, shown, collapsed }
+    };
+    (0..n_goals).map(of_goal).collect()
 }
 
 /// A difference with its sign.

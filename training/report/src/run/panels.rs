@@ -30,33 +30,33 @@ const HEIGHT: f64 = 112.0;
 /// A point of a line with the range of the single runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Banded {
-    pub x: f64,
-    pub y: f64,
-    pub band: [f64; 2],
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) band: [f64; 2],
 }
 
 /// One panel.
 #[derive(Debug, Clone)]
 pub(crate) struct Panel {
     /// Name of the line.
-    pub name: String,
+    pub(crate) name: String,
     /// Value beside the name, formatted; smaller.
-    pub figure: String,
-    pub line: Vec<Banded>,
+    pub(crate) figure: String,
+    pub(crate) line: Vec<Banded>,
 }
 
 /// All panels of a drawing.
 #[derive(Debug, Clone)]
 pub(crate) struct Panels {
-    pub title: String,
-    pub note: String,
-    pub x_label: String,
-    pub unit: Unit,
+    pub(crate) title: String,
+    pub(crate) note: String,
+    pub(crate) x_label: String,
+    pub(crate) unit: Unit,
     /// The vertical range; `None` for the range of the data.
-    pub y: Option<[f64; 2]>,
+    pub(crate) y: Option<[f64; 2]>,
     /// Index of the panel whose line is dashed in all others.
-    pub baseline: usize,
-    pub panels: Vec<Panel>,
+    pub(crate) baseline: usize,
+    pub(crate) panels: Vec<Panel>,
 }
 
 /// Ranges and width of a panel.

@@ -3,21 +3,19 @@
 use std::fs;
 use std::path::Path;
 
-use webshop_training::RunFolder;
-use webshop_training::{
-    Config, Phase, Record, Result, RunSummary, Timing, TrainingError, ValueTable, read_json, read_records,
-    read_timings,
-};
+use webshop_training::config::Config;
+use webshop_training::metrics::{Phase, Record, Timing, read_records, read_timings};
+use webshop_training::{Result, RunFolder, RunSummary, TrainingError, ValueTable, read_json};
 
 /// The files of a run that its report shows.
 pub(super) struct Results {
-    pub config: Config,
-    pub config_text: String,
-    pub records: Vec<Record>,
-    pub timings: Vec<Timing>,
-    pub stages: RunSummary,
-    pub values: Option<ValueTable>,
-    pub fingerprint: serde_json::Map<String, serde_json::Value>,
+    pub(crate) config: Config,
+    pub(crate) config_text: String,
+    pub(crate) records: Vec<Record>,
+    pub(crate) timings: Vec<Timing>,
+    pub(crate) summary: RunSummary,
+    pub(crate) values: Option<ValueTable>,
+    pub(crate) fingerprint: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Results {
@@ -29,7 +27,7 @@ impl Results {
         Ok(Self {
             records: read_records(run.root(), &split)?,
             timings: read_timings(run.root())?,
-            stages: read_if_exists(&run.summary())?.unwrap_or_default(),
+            summary: read_if_exists(&run.summary())?.unwrap_or_default(),
             values: read_if_exists(&run.value())?,
             fingerprint: read_if_exists(&run.fingerprint())?.unwrap_or_default(),
             config,

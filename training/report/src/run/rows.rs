@@ -32,24 +32,24 @@ pub(crate) enum Mark {
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     /// Name on the left.
-    pub name: String,
+    pub(crate) name: String,
     /// Value on the right, formatted.
-    pub figure: String,
-    pub mark: Mark,
+    pub(crate) figure: String,
+    pub(crate) mark: Mark,
 }
 
 /// Rows over a common axis in percent.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
-    pub title: String,
-    pub note: String,
+    pub(crate) title: String,
+    pub(crate) note: String,
     /// Range of the axis.
-    pub x: [f64; 2],
+    pub(crate) x: [f64; 2],
     /// A reference value, drawn as a dashed line.
-    pub mark: Option<f64>,
+    pub(crate) mark: Option<f64>,
     /// Names of the parts, each with the number of its color; empty for intervals.
-    pub parts: Vec<(&'static str, usize)>,
-    pub rows: Vec<Row>,
+    pub(crate) parts: Vec<(&'static str, usize)>,
+    pub(crate) rows: Vec<Row>,
 }
 
 impl Rows {

@@ -3,8 +3,8 @@
 //! The horizontal axis starts at the end of the warm start, which the arms share. Values between two records
 //! are interpolated linearly; the average covers the range that all runs of the arm reach.
 
-use webshop_training::{ArmOutcome, RunOutcome};
-use webshop_training::{Metric, Phase};
+use webshop_training::metrics::{Metric, Phase};
+use webshop_training::sweep::{ArmOutcome, RunOutcome};
 
 use crate::run::Banded;
 

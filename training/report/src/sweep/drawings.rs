@@ -1,8 +1,8 @@
 //! The drawings of a comparison report.
 
 use webshop_evaluation::table::{interval, percent};
-use webshop_training::ArmOutcome;
-use webshop_training::{Comparison, Metric};
+use webshop_training::metrics::Metric;
+use webshop_training::sweep::{ArmOutcome, Comparison};
 
 use crate::run::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
 use crate::sweep::curve::{Cost, banded};
@@ -11,8 +11,8 @@ use crate::sweep::table::{ArmFigures, FAILURES, decimals};
 
 /// A drawing and the name of its file.
 pub(super) struct Drawing {
-    pub file: &'static str,
-    pub svg: String,
+    pub(crate) file: &'static str,
+    pub(crate) svg: String,
 }
 
 /// Final results, and curves over generated tokens. They depend on no clock.
@@ -91,14 +91,8 @@ fn panels(
 }
 
 fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[ArmFigures]) -> Option<String> {
-    let row = |(arm, of): (&ArmOutcome, &ArmFigures)| Row {
-        name: arm.name.clone(),
-        figure: format!("{} % {}", percent(of.success), interval(of.success_interval)),
-        mark: Mark::Interval {
-            mean: of.success,
-            interval: of.success_interval,
-            singles: of.success_by_run.clone(),
-        },
+    let row = |(arm, of): (&ArmOutcome, &ArmFigures)| {
+        interval_row(&arm.name, of.success, of.success_interval, &of.success_by_run)
     };
     let rows = arms.iter().zip(figures).map(row).collect();
     intervals("Success on held-out goals", "goals", comparison.baseline, rows)
@@ -106,17 +100,18 @@ fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[ArmFigures
 
 /// Exact actions of the arms and of the baselines without a model.
 fn exact_actions(comparison: &Comparison, next_actions: &[NextActionRow]) -> Option<String> {
-    let row = |of: &NextActionRow| Row {
-        name: of.name.clone(),
-        figure: format!("{} % {}", percent(of.exact), interval(of.exact_interval)),
-        mark: Mark::Interval {
-            mean: of.exact,
-            interval: of.exact_interval,
-            singles: of.exact_by_run.clone(),
-        },
-    };
+    let row = |of: &NextActionRow| interval_row(&of.name, of.exact, of.exact_interval, &of.exact_by_run);
     let rows = next_actions.iter().map(row).collect();
     intervals("Exact actions at held-out steps", "steps", comparison.baseline, rows)
+}
+
+/// A share with its interval and the shares of single runs.
+fn interval_row(name: &str, mean: f64, bounds: [f64; 2], singles: &[f64]) -> Row {
+    Row {
+        name: name.into(),
+        figure: format!("{} % {}", percent(mean), interval(bounds)),
+        mark: Mark::Interval { mean, interval: bounds, singles: singles.to_vec() },
+    }
 }
 
 /// Shares with their intervals over seeds and `of`, one row each; the value of row `baseline` is a dashed

@@ -2,20 +2,20 @@
 
 use webshop_evaluation::next_action::{NextActionScores, ScoredRow, StepResult, baselines, scores_of};
 use webshop_evaluation::table::{Table, interval, percent};
-use webshop_evaluation::{crossed_bootstrap, mean, paired_bootstrap};
-use webshop_training::{ArmOutcome, RunOutcome};
+use webshop_evaluation::{crossed_bootstrap, mean};
+use webshop_training::sweep::{ArmOutcome, RunOutcome};
 
-use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, signed};
+use crate::sweep::table::{BOOTSTRAP_SEED, by_goal, difference_cell, paired_difference};
 
 /// Next-action scores of an arm or of a baseline without a model. Rates are shares from 0 to 1.
 pub(super) struct NextActionRow {
-    pub name: String,
+    pub(crate) name: String,
     /// Share of exact actions: mean over runs and steps.
-    pub exact: f64,
+    pub(crate) exact: f64,
     /// 95 % interval over seeds and steps; of a baseline over steps.
-    pub exact_interval: [f64; 2],
+    pub(crate) exact_interval: [f64; 2],
     /// Share of exact actions of each run; empty for a baseline.
-    pub exact_by_run: Vec<f64>,
+    pub(crate) exact_by_run: Vec<f64>,
     /// Difference to the baseline arm with its interval over steps, formatted; empty for a baseline without a
     /// model.
     difference: String,
@@ -26,7 +26,7 @@ pub(super) struct NextActionRow {
 /// The rows of all arms in order, then those of the baselines without a model; empty if the runs have no step
 /// results.
 pub(super) fn next_action_rows(arms: &[ArmOutcome], baseline: usize) -> Vec<NextActionRow> {
-    let Some(results) = arms.first().and_then(|arm| arm.runs.first()).map(|run| &run.verdicts) else {
+    let Some(results) = arms.first().and_then(|arm| arm.runs.first()).map(|run| &run.step_results) else {
         return Vec::new();
     };
     if results.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn next_action_rows(arms: &[ArmOutcome], baseline: usize) -> Vec<Next
     let before = by_goal(&exact(&arms[baseline]));
     let of_arm = |(number, arm): (usize, &ArmOutcome)| {
         let exact = exact(arm);
-        let scores = arm.runs.iter().map(|run| scores_of(&run.verdicts, BOOTSTRAP_SEED));
+        let scores = arm.runs.iter().map(|run| scores_of(&run.step_results, BOOTSTRAP_SEED));
         let by_run: Vec<[f64; 5]> = scores.map(|scores| other_scores(&scores)).collect();
         NextActionRow {
             name: arm.name.clone(),
@@ -45,7 +45,7 @@ pub(super) fn next_action_rows(arms: &[ArmOutcome], baseline: usize) -> Vec<Next
             difference: if number == baseline {
                 "baseline".into()
             } else {
-                difference(&before, &by_goal(&exact))
+                difference_cell(paired_difference(&before, &by_goal(&exact)))
             },
             other_scores: std::array::from_fn(|i| mean(&by_run.iter().map(|run| run[i]).collect::<Vec<_>>())),
         }
@@ -95,13 +95,6 @@ fn other_scores(scores: &NextActionScores) -> [f64; 5] {
 /// 1 for each exact action, else 0, `[runs, steps]`.
 fn exact(arm: &ArmOutcome) -> Vec<Vec<f64>> {
     let of_step = |result: &StepResult| f64::from(u8::from(result.is_exact));
-    let of_run = |run: &RunOutcome| run.verdicts.iter().map(of_step).collect();
+    let of_run = |run: &RunOutcome| run.step_results.iter().map(of_step).collect();
     arm.runs.iter().map(of_run).collect()
-}
-
-/// The mean difference in points with its interval; a star if the interval excludes 0.
-fn difference(before: &[f64], after: &[f64]) -> String {
-    let [low, high] = paired_bootstrap(before, after, BOOTSTRAP_SEED);
-    let mark = if low > 0.0 || high < 0.0 { " *" } else { "" };
-    format!("{} [{}, {}]{mark}", signed(mean(after) - mean(before)), signed(low), signed(high))
 }

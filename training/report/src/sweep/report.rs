@@ -15,11 +15,12 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use webshop_evaluation::table::escape_html;
-use webshop_training::{ArmOutcome, read_outcomes};
-use webshop_training::{Comparison, ComparisonFolder, Result, write_atomically};
+use askama::Template;
+use webshop_evaluation::table::Table;
+use webshop_training::sweep::{ArmOutcome, Comparison, ComparisonFolder, read_outcomes};
+use webshop_training::{Result, write_atomically};
 
-use crate::run::{document, standalone};
+use crate::html::standalone;
 use crate::sweep::drawings::{self, Drawing};
 use crate::sweep::next_action;
 use crate::sweep::table::{failures_table, figures, results_table, seconds_table};
@@ -28,6 +29,22 @@ use crate::sweep::table::{failures_table, figures, results_table, seconds_table}
 const SECONDS_NOTE: &str = "Seconds since the end of the warm start, evaluations and V* estimation included; V* counts \
                             for each run, even if it was shared. Seconds depend on the machine and its load; nothing \
                             above does.";
+
+/// The page; the markup is in `templates/comparison.html`.
+#[derive(Template)]
+#[template(path = "comparison.html")]
+struct Page<'a> {
+    title: &'a str,
+    notes: &'a [String],
+    /// The tables with their titles.
+    tables: &'a [(&'static str, Table)],
+    curves: &'a [Drawing],
+    reproduction: &'a str,
+    /// The sections that depend on the machine.
+    time_note: &'static str,
+    times: &'a Table,
+    time_curves: &'a [Drawing],
+}
 
 /// Writes the report of a comparison whose runs are all finished, and returns the path of the page.
 ///
@@ -39,11 +56,10 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     let next_actions = next_action::next_action_rows(&arms, comparison.baseline);
     let drawings = drawings::reproducible(comparison, &arms, &figures, &next_actions);
     let seconds = drawings::over_seconds(comparison, &arms);
-    let tables = [
-        ("Results", Some(results_table(comparison, &arms, &figures))),
-        ("Next actions at held-out steps", next_action::table(&next_actions, comparison.baseline)),
-        ("Outcomes of held-out episodes", Some(failures_table(&arms, &figures))),
-    ];
+    let mut tables = vec![("Results", results_table(comparison, &arms, &figures))];
+    let of_steps = next_action::table(&next_actions, comparison.baseline);
+    tables.extend(of_steps.map(|table| ("Next actions at held-out steps", table)));
+    tables.push(("Outcomes of held-out episodes", failures_table(&arms, &figures)));
     let times = seconds_table(&arms);
     let save = |name: &str, text: &str| write_atomically(&folder.root().join(name), text.as_bytes());
     for drawing in drawings.iter().chain(&seconds) {
@@ -51,33 +67,24 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     }
     let (notes, reproduction) = (notes(comparison, &arms), reproduction(comparison, &arms));
     let mut text = format!("# {}\n\n{}\n\n", comparison.title, notes.join("\n\n"));
-    let mut body = format!("<h1>{}</h1>\n", escape_html(&comparison.title));
-    for paragraph in &notes {
-        let _ = writeln!(body, "<p>{}</p>", escape_html(paragraph));
-    }
-    for (name, table) in tables.iter().filter_map(|(name, table)| Some((name, table.as_ref()?))) {
+    for (name, table) in &tables {
         let _ = write!(text, "## {name}\n\n{}\n", table.markdown());
-        let _ = write!(body, "<h2>{name}</h2>\n{}", table.html());
     }
     let _ = write!(text, "## Reproduction\n\n{reproduction}");
-    let _ = write!(
-        body,
-        "<h2>Curves</h2>\n{}<h2>Reproduction</h2>\n<pre>{}</pre>\n<h2>Time</h2>\n<p>{SECONDS_NOTE}</p>\n{}{}",
-        html_figures(&drawings),
-        escape_html(&reproduction),
-        times.html(),
-        html_figures(&seconds)
-    );
+    let page = Page {
+        title: &comparison.title,
+        notes: &notes,
+        tables: &tables,
+        curves: &drawings,
+        reproduction: &reproduction,
+        time_note: SECONDS_NOTE,
+        times: &times,
+        time_curves: &seconds,
+    };
     save("table.md", &text)?;
     save("seconds.md", &times.markdown())?;
-    save("report.html", &document(&comparison.title, &body))?;
+    save("report.html", &page.render().expect("the template prints strings into memory"))?;
     Ok(folder.report())
-}
-
-/// HTML figures of the drawings, one below the other.
-fn html_figures(drawings: &[Drawing]) -> String {
-    let figure = |drawing: &Drawing| format!("<figure class=\"chart drawn\">\n{}</figure>\n", drawing.svg);
-    drawings.iter().map(figure).collect()
 }
 
 /// How the results were measured, in paragraphs.

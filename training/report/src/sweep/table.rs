@@ -3,8 +3,8 @@
 use webshop_evaluation::table::{Table, interval, percent};
 use webshop_evaluation::{FailureKind, crossed_bootstrap, mean, paired_bootstrap};
 use webshop_products::Seed;
-use webshop_training::{ArmOutcome, RunOutcome};
-use webshop_training::{Comparison, Metric};
+use webshop_training::metrics::Metric;
+use webshop_training::sweep::{ArmOutcome, Comparison, RunOutcome};
 
 use crate::sweep::curve::{Cost, at, total};
 
@@ -22,25 +22,25 @@ pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
 /// Statistics of an arm over all its runs. Rates are shares from 0 to 1.
 pub(super) struct ArmFigures {
     /// Mean over runs and goals.
-    pub success: f64,
+    pub(crate) success: f64,
     /// Its bootstrap interval over seeds and goals.
-    pub success_interval: [f64; 2],
+    pub(crate) success_interval: [f64; 2],
     /// Success rate of each run.
-    pub success_by_run: Vec<f64>,
-    pub score: f64,
-    pub score_interval: [f64; 2],
+    pub(crate) success_by_run: Vec<f64>,
+    pub(crate) score: f64,
+    pub(crate) score_interval: [f64; 2],
     /// Difference of the success rate to the baseline with its interval over goals; `None` for the baseline.
-    pub difference: Option<(f64, [f64; 2])>,
+    pub(crate) difference: Option<(f64, [f64; 2])>,
     /// Share of episodes with each of [`FAILURES`].
-    pub failures: Vec<f64>,
+    pub(crate) failures: Vec<f64>,
     /// Tokens generated for training, mean over runs.
-    pub tokens: f64,
+    pub(crate) tokens: f64,
     /// KL to the warm start in held-out episodes; the following fields are of the same episodes.
-    pub kl: Option<f64>,
-    pub entropy: Option<f64>,
-    pub episode_tokens: f64,
-    pub turns: f64,
-    pub inadmissible: f64,
+    pub(crate) kl: Option<f64>,
+    pub(crate) entropy: Option<f64>,
+    pub(crate) episode_tokens: f64,
+    pub(crate) turns: f64,
+    pub(crate) inadmissible: f64,
 }
 
 /// The statistics of every arm, in order.
@@ -70,7 +70,7 @@ impl ArmFigures {
             score_interval: crossed_bootstrap(&scores, BOOTSTRAP_SEED),
             difference: baseline.map(|baseline| {
                 let (before, after) = (by_goal(&self::successes(baseline)), by_goal(&successes));
-                (mean(&after) - mean(&before), paired_bootstrap(&before, &after, BOOTSTRAP_SEED))
+                paired_difference(&before, &after)
             }),
             failures: failures.into(),
             tokens: over_runs(|run| total(run, Cost::Tokens)),
@@ -80,11 +80,6 @@ impl ArmFigures {
             turns: over_runs(|run| run.summary.mean_turns),
             inadmissible: over_runs(|run| run.summary.inadmissible_rate),
         }
-    }
-
-    /// Whether the interval of the difference excludes 0.
-    pub(super) fn differs(&self) -> bool {
-        self.difference.is_some_and(|(_, [low, high])| low > 0.0 || high < 0.0)
     }
 }
 
@@ -111,6 +106,17 @@ fn last(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
     all.map(|all| mean(&all))
 }
 
+/// The mean of paired differences with its interval.
+pub(super) fn paired_difference(before: &[f64], after: &[f64]) -> (f64, [f64; 2]) {
+    (mean(after) - mean(before), paired_bootstrap(before, after, BOOTSTRAP_SEED))
+}
+
+/// A difference in points with its interval; a star if the interval excludes 0.
+pub(super) fn difference_cell((difference, [low, high]): (f64, [f64; 2])) -> String {
+    let mark = if low > 0.0 || high < 0.0 { " *" } else { "" };
+    format!("{} [{}, {}]{mark}", signed(difference), signed(low), signed(high))
+}
+
 /// The results of every arm.
 pub(super) fn results_table(comparison: &Comparison, arms: &[ArmOutcome], figures: &[ArmFigures]) -> Table {
     let against = format!("against {}", comparison.arms[comparison.baseline].name);
@@ -134,10 +140,7 @@ pub(super) fn results_table(comparison: &Comparison, arms: &[ArmOutcome], figure
             arm.name.clone(),
             format!("{} {}", percent(of.success), interval(of.success_interval)),
             runs.join(", "),
-            of.difference.map_or("baseline".into(), |(points, [low, high])| {
-                let mark = if of.differs() { " *" } else { "" };
-                format!("{} [{}, {}]{mark}", signed(points), signed(low), signed(high))
-            }),
+            of.difference.map_or("baseline".into(), difference_cell),
             format!("{:.3} [{score_low:.3}, {score_high:.3}]", of.score),
             thousands(of.tokens),
             of.kl.map_or_else(String::new, |kl| decimals(kl, 2)),

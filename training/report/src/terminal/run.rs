@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use webshop_training::RunFolder;
-use webshop_training::{Config, Follower, Metric, Phase, Result};
+use webshop_training::config::Config;
+use webshop_training::metrics::{Follower, Metric, Phase};
+use webshop_training::{Result, RunFolder};
 
+use crate::run::wide_span;
 use crate::terminal::braille::plot;
 use crate::terminal::{Paint, bar, fitted};
 
@@ -156,7 +158,7 @@ impl Chart {
     fn draw(&self, width: usize, height: usize, paint: Paint) -> Vec<String> {
         let Self { name, curve, scale } = self;
         let (x, data) =
-            (range_of(curve.iter().map(|point| point.0)), range_of(curve.iter().map(|point| point.1)));
+            (wide_span(curve.iter().map(|point| point.0)), wide_span(curve.iter().map(|point| point.1)));
         let y = if *scale == Scale::Share { [0.0, 1.0] } else { data };
         let format_value = |value: f64| match scale {
             Scale::Share => format!("{:.0} %", 100.0 * value),
@@ -189,11 +191,4 @@ impl Chart {
         lines.push(" ".repeat(width));
         lines
     }
-}
-
-/// The least and the greatest value; equal ones are moved apart by 1.
-fn range_of(values: impl Iterator<Item = f64>) -> [f64; 2] {
-    let [low, high] =
-        values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)]);
-    if low < high { [low, high] } else { [low - 0.5, high + 0.5] }
 }

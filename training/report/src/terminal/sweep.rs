@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use webshop_training::{ComparisonFolder, Metric, Phase, Result, TrainingError};
+use webshop_training::metrics::{Metric, Phase};
+use webshop_training::sweep::ComparisonFolder;
+use webshop_training::{Result, TrainingError};
 
 use crate::terminal::braille::plot;
 use crate::terminal::run::RunView;

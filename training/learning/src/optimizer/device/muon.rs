@@ -8,20 +8,20 @@ use candle_core::{Result, Tensor};
 use crate::optimizer::muon::{ITERATIONS, MOMENTUM, QUINTIC, matched_scale};
 
 /// Vertically joined matrices with their momentum, `[rows of all, cols]`, f32 except for the copy.
-pub struct Joined<'a> {
+pub(crate) struct Joined<'a> {
     /// Names and numbers of rows of the parts.
-    pub parts: &'a [(String, usize)],
+    pub(crate) parts: &'a [(String, usize)],
     /// The master weights.
-    pub parameter: &'a Tensor,
+    pub(crate) parameter: &'a Tensor,
     /// m, the momentum.
-    pub momentum: &'a Tensor,
+    pub(crate) momentum: &'a Tensor,
     /// The weights in the compute dtype, if that is not f32.
-    pub copy: Option<&'a Tensor>,
+    pub(crate) copy: Option<&'a Tensor>,
 }
 
 impl Joined<'_> {
     /// Multiplies the weights by `keep` (weight decay), then applies the Muon step of `scale` · `gradient`.
-    pub fn update(&self, gradient: &Tensor, scale: f64, keep: f32, lr: f64) -> Result<()> {
+    pub(crate) fn update(&self, gradient: &Tensor, scale: f64, keep: f32, lr: f64) -> Result<()> {
         let fresh = (gradient * (scale * f64::from(1.0 - MOMENTUM)))?;
         let momentum = ((self.momentum * f64::from(MOMENTUM))? + &fresh)?;
         self.momentum.slice_set(&momentum, 0, 0)?;

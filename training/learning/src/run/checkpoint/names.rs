@@ -55,12 +55,12 @@ impl Link {
 
 impl RunFolder {
     /// The newest complete checkpoint, or `None` if the run was stopped before its first.
-    pub fn last_checkpoint(&self) -> Result<Option<PathBuf>> {
+    pub(crate) fn last_checkpoint(&self) -> Result<Option<PathBuf>> {
         Link::Last.checkpoint(&self.checkpoints())
     }
 
     /// Sets `best` to the checkpoint of `step`, which must exist.
-    pub fn set_best(&self, step: u64) -> Result<()> {
+    pub(crate) fn set_best(&self, step: u64) -> Result<()> {
         set(&self.checkpoints(), Link::Best, &step_name(step))
     }
 }
@@ -90,7 +90,7 @@ pub(super) fn named(checkpoints: &Path, link: Link) -> Result<Option<String>> {
 }
 
 /// `step-000100`; wider from a million steps on.
-pub fn step_name(step: u64) -> String {
+pub(crate) fn step_name(step: u64) -> String {
     format!("step-{step:06}")
 }
 
@@ -101,7 +101,7 @@ pub(super) fn step_of(name: &str) -> Option<u64> {
 
 /// Finds the checkpoint at `path`: a checkpoint, a link to one, or a run folder, of which it is
 /// `checkpoints/last`. A folder that holds a file named `marker` is a checkpoint.
-pub fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
+pub(crate) fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
     let missing = |problem: String| TrainingError::NoCheckpoint { path: path.into(), problem };
     let link = path.file_name().and_then(Link::of);
     if !path.exists() && link.is_none() {

@@ -17,7 +17,7 @@ impl RunFolder {
     ///
     /// A checkpoint of this step that `last` already names gets the new `state` only: weights and moments are
     /// the same, since only an evaluation came after it. If `write` fails, everything is as before.
-    pub fn save_checkpoint<S: Serialize>(
+    pub(crate) fn save_checkpoint<S: Serialize>(
         &self,
         step: u64,
         state: &S,
@@ -45,7 +45,7 @@ impl RunFolder {
 
     /// Removes all but the `n` newest checkpoints; 0 keeps all. Those that `last` and `best` name are always
     /// kept.
-    pub fn keep_newest(&self, n: usize) -> Result<()> {
+    pub(crate) fn keep_newest(&self, n: usize) -> Result<()> {
         let folder = self.checkpoints();
         let Some(last) = named(&folder, Link::Last)?.filter(|_| n > 0) else {
             return Ok(());
