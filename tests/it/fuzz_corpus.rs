@@ -1,6 +1,7 @@
 //! Every input that the fuzzers start from, or ever found, is still handled: the corpora of `fuzz/` are played through
 //! the functions that the fuzzers call.
 
+#[expect(unreachable_pub, reason = "public in the crate of the fuzzers")]
 #[path = "../../fuzz/src/lib.rs"]
 mod fuzz;
 

@@ -12,7 +12,7 @@ use webshop_products::{CatalogSource, GoalId, GoalKind, Purpose, Seed, SourceCon
 ///
 /// # Panics
 /// If there is no such catalog.
-pub fn shop(remembered_searches: usize, index_cache: Option<&Path>) -> Arc<Shop> {
+pub(crate) fn shop(remembered_searches: usize, index_cache: Option<&Path>) -> Arc<Shop> {
     // Cargo adds flags of its own.
     let mut arguments = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
     let source = arguments.next().unwrap_or_else(|| "1000".into());
@@ -34,7 +34,7 @@ pub fn shop(remembered_searches: usize, index_cache: Option<&Path>) -> Arc<Shop>
 ///
 /// # Panics
 /// Except on Linux.
-pub fn memory(name: &str) -> u64 {
+pub(crate) fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells of a process here");
     let line = status.lines().find(|line| line.starts_with(name)).expect("with its memory");
     let kilobytes = line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
@@ -42,25 +42,25 @@ pub fn memory(name: &str) -> u64 {
 }
 
 /// An agent that clicks at random and, at the search bar, searches for the goal's query or its instruction.
-pub struct Wanderer {
+pub(crate) struct Wanderer {
     shop: Arc<Shop>,
     rng: ChaCha8Rng,
 }
 
 impl Wanderer {
     /// The `number`-th agent, with goals and actions of its own.
-    pub fn new(shop: &Arc<Shop>, number: u64) -> Self {
+    pub(crate) fn new(shop: &Arc<Shop>, number: u64) -> Self {
         Wanderer { shop: Arc::clone(shop), rng: Seed(0).rng(Purpose::new("policy"), &[number]) }
     }
 
     /// The next goal, a training goal.
-    pub fn goal(&mut self) -> GoalId {
+    pub(crate) fn goal(&mut self) -> GoalId {
         let goals = self.shop.goals().split(Split::Train);
         goals[self.rng.random_range(0..goals.len())]
     }
 
     /// The next action.
-    pub fn action(&mut self, goal: GoalId, available: &AvailableActions) -> Action {
+    pub(crate) fn action(&mut self, goal: GoalId, available: &AvailableActions) -> Action {
         if available.has_search_bar {
             let goal = self.shop.goals().get(goal);
             let words = if self.rng.random() { &goal.query } else { &goal.instruction };

@@ -40,7 +40,7 @@ fn tolerance(dtype: ComputeDtype) -> Tolerance {
 }
 
 /// Compares each kernel at the sizes of each shape, in both dtypes.
-pub fn kernels(options: &Options, report: &mut Report) {
+pub(crate) fn kernels(options: &Options, report: &mut Report) {
     let compute = &options.compute;
     if !compute.uses_custom_kernels() {
         println!(
@@ -78,7 +78,7 @@ fn compare(compute: &Compute, config: Qwen2Config) -> Result<Vec<ReferenceCheck>
 }
 
 /// Compares a model of four layers on both backends, in both dtypes.
-pub fn backends(options: &Options, report: &mut Report) {
+pub(crate) fn backends(options: &Options, report: &mut Report) {
     let compute = &options.compute;
     let columns = ["dtype", "kernels", "result", "relative error", "tolerance", ""];
     report.table("The GPU backend compared with the CPU backend", &columns);

@@ -5,36 +5,36 @@ use webshop_lm::{KnownShape, LmError, Sampler};
 
 /// What is measured, where and at which sizes.
 #[derive(Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// `--device cpu|cuda|cuda:N|auto` [auto] and `--dtype f32|bf16` [bf16 on a GPU]: those of the GPU
     /// backend.
-    pub compute: Compute,
+    pub(crate) compute: Compute,
     /// `--shapes`: names of [`KnownShape`], separated by commas [0.5b,1.5b; without a GPU tiny].
-    pub shapes: Vec<KnownShape>,
+    pub(crate) shapes: Vec<KnownShape>,
     /// `--batches`: numbers of lanes on the GPU backend [1,16,64,256; without a GPU 1,4].
-    pub batches: Vec<usize>,
+    pub(crate) batches: Vec<usize>,
     /// `--cpu-batches`: numbers of lanes on the CPU backend; 0 skips that backend [1,16; without a GPU 1,4].
-    pub cpu_batches: Vec<usize>,
+    pub(crate) cpu_batches: Vec<usize>,
     /// `--prompt`: tokens of a prompt [512; without a GPU 64].
-    pub prompt: usize,
+    pub(crate) prompt: usize,
     /// `--new`: tokens decoded in each lane in one repetition [32; without a GPU 8].
-    pub n_new: usize,
+    pub(crate) n_new: usize,
     /// `--top-p`: 1 samples on the device; less copies the logits to the host, as constraints do [1].
-    pub sampler: Sampler,
+    pub(crate) sampler: Sampler,
     /// `--train-sequences`: sequences of a training step on the GPU backend [32; without a GPU 4].
-    pub train_sequences: usize,
+    pub(crate) train_sequences: usize,
     /// `--cpu-train-sequences`: the same on the CPU backend [2; without a GPU 4].
-    pub cpu_train_sequences: usize,
+    pub(crate) cpu_train_sequences: usize,
     /// `--train-length`: tokens of a sequence [1024; without a GPU 64].
-    pub train_length: usize,
+    pub(crate) train_length: usize,
     /// `--micro-batch-tokens`: tokens that the GPU backend computes in one pass [16384].
-    pub micro_batch_tokens: usize,
+    pub(crate) micro_batch_tokens: usize,
 }
 
 impl Options {
     /// Reads the arguments of the program. Fails for an unknown option or an invalid value, and if the device
     /// of `--device` cannot be used.
-    pub fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
         // Cargo passes `--bench`.
         let mut args = args.filter(|arg| arg != "--bench");
         let mut given = Vec::new();

@@ -6,7 +6,7 @@ use webshop_lm::LmError;
 
 /// What was found so far.
 #[derive(Debug, Default)]
-pub struct Report {
+pub(crate) struct Report {
     /// Comparisons with an error above their tolerance.
     n_differences: usize,
     /// Parts that failed.
@@ -15,20 +15,20 @@ pub struct Report {
 
 impl Report {
     /// Begins a table.
-    pub fn table(&self, title: &str, columns: &[&str]) {
+    pub(crate) fn table(&self, title: &str, columns: &[&str]) {
         println!("\n## {title}\n");
         self.row(columns);
         self.row(&vec!["---"; columns.len()]);
     }
 
     /// Writes a row of a table.
-    pub fn row<S: AsRef<str>>(&self, cells: &[S]) {
+    pub(crate) fn row<S: AsRef<str>>(&self, cells: &[S]) {
         let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
         println!("| {} |", cells.join(" | "));
     }
 
     /// Writes a row of a comparison, and counts it if `error` exceeds `tolerance` or is NaN.
-    pub fn compared(&mut self, cells: &[String], error: f64, tolerance: f64) {
+    pub(crate) fn compared(&mut self, cells: &[String], error: f64, tolerance: f64) {
         let is_equal = error <= tolerance;
         self.n_differences += usize::from(!is_equal);
         let result = if is_equal { "equal" } else { "DIFFERENT" };
@@ -37,7 +37,7 @@ impl Report {
     }
 
     /// Writes a row with the error of a part that failed, and counts it.
-    pub fn failed(&mut self, cells: &[String], error: &LmError) {
+    pub(crate) fn failed(&mut self, cells: &[String], error: &LmError) {
         self.n_failures += 1;
         // The lines after the first are a backtrace.
         let message = error.to_string().lines().next().unwrap_or_default().replace('|', " ");
@@ -45,7 +45,7 @@ impl Report {
     }
 
     /// 0 if all results agree, 1 if a comparison differs, 2 if a part failed.
-    pub fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> ExitCode {
         match (self.n_failures, self.n_differences) {
             (0, 0) => ExitCode::SUCCESS,
             (0, _) => ExitCode::from(1),
@@ -55,6 +55,6 @@ impl Report {
 }
 
 /// Bytes as GiB.
-pub fn gib(bytes: u64) -> f64 {
+pub(crate) fn gib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
 }

@@ -16,12 +16,12 @@ use crate::options::Options;
 use crate::report::{Report, gib};
 
 /// Vocabulary of [`KnownShape::Tiny`].
-pub const SMALL_VOCABULARY: usize = 2048;
+pub(crate) const SMALL_VOCABULARY: usize = 2048;
 /// Largest number of positions: the table of rotary angles takes memory for each.
 const MAX_POSITIONS: usize = 8192;
 
 /// The configuration of a shape.
-pub fn config(shape: KnownShape) -> Qwen2Config {
+pub(crate) fn config(shape: KnownShape) -> Qwen2Config {
     let config = shape.config(SMALL_VOCABULARY);
     let max_position_embeddings = config.max_position_embeddings.min(MAX_POSITIONS);
     Qwen2Config { max_position_embeddings, ..config }
@@ -74,7 +74,7 @@ fn peak(compute: Option<&Compute>) -> Result<String, LmError> {
 }
 
 /// Measures both backends with a model of this shape.
-pub fn measure(options: &Options, shape: KnownShape, report: &mut Report) -> Result<(), LmError> {
+pub(crate) fn measure(options: &Options, shape: KnownShape, report: &mut Report) -> Result<(), LmError> {
     let (compute, config) = (&options.compute, config(shape));
     let device = Arc::new(DeviceModel::for_measurement(&config, compute)?);
     let uses_cpu = !options.cpu_batches.is_empty();
