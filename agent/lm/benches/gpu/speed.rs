@@ -73,6 +73,11 @@ fn peak(compute: Option<&Compute>) -> Result<String, LmError> {
     Ok(peak_resident_bytes().map_or_else(|| "–".to_owned(), |bytes| format!("{:.1}", gib(bytes))))
 }
 
+/// The name of the GPU backend in the tables.
+fn device_backend(compute: &Compute) -> &'static str {
+    if compute.is_gpu() { "GPU" } else { "GPU code on the CPU" }
+}
+
 /// Measures both backends with a model of this shape.
 pub(crate) fn measure(options: &Options, shape: KnownShape, report: &mut Report) -> Result<(), LmError> {
     let (compute, config) = (&options.compute, config(shape));
@@ -102,7 +107,7 @@ pub(crate) fn measure(options: &Options, shape: KnownShape, report: &mut Report)
         ["model", "backend", "sequences × tokens", "forward and backward, tokens/s", "AdamW, ms", "peak GiB"];
     report.table(&format!("A training step, {shape}"), &columns);
     let sizes = (options.train_sequences, options.train_length);
-    let cells = [shape.to_string(), "GPU".to_owned(), format!("{} × {}", sizes.0, sizes.1)];
+    let cells = [shape.to_string(), device_backend(compute).to_owned(), format!("{} × {}", sizes.0, sizes.1)];
     match train_on_device(options, &device, repetitions) {
         Ok(rest) => report.row(&[&cells[..], &rest].concat()),
         Err(error) => report.failed(&cells, &error),
@@ -128,7 +133,7 @@ fn rollouts(
     repetitions: Repetitions,
     report: &mut Report,
 ) {
-    let backend = if compute.is_some() { "GPU" } else { "CPU" };
+    let backend = compute.map_or("CPU", device_backend);
     for &n_lanes in batches {
         let cells = [shape.to_string(), backend.to_owned(), n_lanes.to_string(), options.prompt.to_string()];
         let measured = reset_peak(compute)
