@@ -277,7 +277,8 @@ fn terminate_examples_stay_within_their_split() {
 
 /// The losses of five batches of copy tasks and five of the warm start.
 fn losses_of_cloning(more: &str) -> Vec<f64> {
-    let all = records(&learn(&config(&[more, "warm_start.steps=10", "rl.steps=1"])).0);
+    let (keep, _) = whole(&config(&[more, "warm_start.steps=10", "rl.steps=1"])).expect("a run to the end");
+    let all = records(&keep);
     all.iter().filter_map(|record| record.get(Metric::TrainLoss)).take(10).collect()
 }
 
