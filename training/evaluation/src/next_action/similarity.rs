@@ -40,12 +40,6 @@ impl Similarity {
     const FULL: Self = Self { matched: 1, of: 1 };
 
     /// ROUGE-L F1 of the words; 0 if a text has none.
-    ///
-    /// ```
-    /// use webshop_evaluation::next_action::Similarity;
-    /// let similarity = Similarity::rouge_l("USB-C hub 4K HDMI", "usb c hub");
-    /// assert_eq!((similarity.matched, similarity.of), (6, 8));
-    /// ```
     pub(crate) fn rouge_l(a: &str, b: &str) -> Self {
         let (a, b) = (a.to_lowercase(), b.to_lowercase());
         let (a, b): (Vec<&str>, Vec<&str>) = (words(&a).collect(), words(&b).collect());
