@@ -237,7 +237,7 @@ impl ValueTable {
         self.mean_of(|value| value.v_star)
     }
 
-    /// Mean of [`GoalValue::bias`] over goals; 0 for an empty table.
+    /// Mean of `GoalValue::bias` over goals; 0 for an empty table.
     pub fn mean_bias(&self) -> f64 {
         self.mean_of(|value| value.bias(self.beta1))
     }

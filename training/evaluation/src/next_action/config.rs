@@ -77,12 +77,12 @@ pub enum DarsKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SimilarityKind {
-    /// ROUGE-L F1 of words: [`Similarity::rouge_l`].
+    /// ROUGE-L F1 of words: `Similarity::rouge_l`.
     #[default]
     RougeL,
-    /// Equality: [`Similarity::exact`].
+    /// Equality: `Similarity::exact`.
     Exact,
-    /// Matching blocks of characters: [`Similarity::character_blocks`].
+    /// Matching blocks of characters: `Similarity::character_blocks`.
     RepoCompat,
 }
 

@@ -21,7 +21,7 @@
 //! | [`Gigpo`] | z within the group, and among its equal states | token, clipped | averaged | optional |
 //! | [`Ppo`] | r − V* | token, clipped | averaged | optional |
 //!
-//! Losses that use V* support credit by state instead of by episode ([`Scored::credits`]). Symbols: lp — log
+//! Losses that use V* support credit by state instead of by episode (`Scored::credits`). Symbols: lp — log
 //! π(yₜ) of each sampled token `[T]`, differentiable; old — the same when it was sampled; ref — the same
 //! under the reference; A — `Segment::advantage`; w — `Segment::weight`; B — episodes in the batch. No file
 //! here steps, samples or logs.

@@ -44,7 +44,7 @@ pub(crate) fn write_json<S: Serialize>(path: &Path, value: &S) -> Result<()> {
     write_atomically(path, text.as_bytes())
 }
 
-/// Reads the JSON that [`write_json`] wrote; floats read back to the same bits.
+/// Reads the JSON that `write_json` wrote; floats read back to the same bits.
 pub fn read_json<S: DeserializeOwned>(path: &Path) -> Result<S> {
     let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
     serde_json::from_str(&text).map_err(|e| TrainingError::bad_file(path, e))
