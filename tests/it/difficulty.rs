@@ -22,7 +22,7 @@ fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {
         assert!(tasks.len() >= 300, "{} test goals of {source}", tasks.len());
         let limits = RolloutConfig { max_steps: 15, lanes: 128 };
         let episodes = rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model");
-        let summary = summarize(&episodes);
+        let summary = summarize(&episodes, task_set.shop().goals());
         assert!(expected(&summary), "{} on {source}: {summary}", policy.name());
     }
 }

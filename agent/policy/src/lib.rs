@@ -11,6 +11,7 @@
 mod error;
 
 mod episode;
+mod instruction;
 mod prompt_format;
 
 mod policies;
@@ -31,12 +32,15 @@ pub use episode::{
 };
 pub use error::AgentError;
 pub use expert::{Expert, ExpertKind, ExpertTurn};
+pub use policies::candidates::CandidatePolicy;
+pub use policies::expert::ExpertPolicy;
 pub use policies::exploits::ExploitPolicy;
 pub use policies::lm::LmPolicy;
 pub use policies::lm::chat::ChatFormat;
 pub use policies::lm::config::LmConfig;
 pub use policies::lm::demonstration::{DemonstrationRenderer, RenderedTurn};
 pub use policies::lm::single_step::{SampleOptions, SingleStepPrompt, SingleStepSampler};
+pub use policies::named_options::NamedOptionsPolicy;
 pub use policies::oracle::OraclePolicy;
 pub use policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};
 pub use policies::random::RandomPolicy;
