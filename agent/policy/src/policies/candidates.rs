@@ -3,8 +3,8 @@
 //! A [`CandidatePolicy`] searches for the instruction without its price clause and opens candidates in the order
 //! of the word pairs that title and instruction share, ties in the order of the page. It puts a candidate back if
 //! a list of options has no value that the instruction names. [`CandidatePolicy::named_features`] also reads the
-//! features, and the description if needed, and puts a candidate back if a wish of the instruction is in neither
-//! title nor text ([`crate::instruction::wishes`]). If no candidate is left, or no step to open one, it buys the
+//! features, and the description if needed and if enough steps are left, and puts a candidate back if a wish of the
+//! instruction is in neither title nor text ([`crate::instruction::wishes`]). If no candidate is left, or no step to open one, it buys the
 //! best: the one with the fewest lists without a named value, then the fewest missing words, then the first.
 //!
 //! It reads the instruction and the pages of the episode, nothing else: no goal, no catalog. It makes no random
@@ -146,6 +146,20 @@ impl Memory {
         unopened.filter(|_| can_return || can_buy && is_hopeless).or(Some(best))
     }
 
+    /// The steps that must be left to read a page about candidate `place` and buy a product without options. The
+    /// description, which seldom says more, must leave the steps to read the features of all other candidates.
+    fn n_needed_to_read(&self, detail: Detail, place: usize) -> usize {
+        let is_unopened = |(other, of): &(usize, &Candidate)| *other != place && of.rejection.is_none();
+        let n_unopened = self.candidates.iter().enumerate().filter(is_unopened).count();
+        let n_opened = self.candidates.len() - n_unopened;
+        let n_others = match detail {
+            Detail::Description => n_unopened.min(MAX_CANDIDATES.saturating_sub(n_opened)),
+            _ => 0,
+        };
+        // Read, go back, buy; and open, read, go back twice.
+        3 + 4 * n_others
+    }
+
     /// The action on an item page: read, put back, select or buy.
     fn on_item(
         &mut self,
@@ -157,7 +171,7 @@ impl Memory {
         let place = self.place(page.product).expect("the page was observed");
         let choices = Choices::of(page, instruction);
         let n_clicks = choices.pending.len();
-        let candidate = &mut self.candidates[place];
+        let candidate = &self.candidates[place];
         if candidate.rejection.is_none() {
             let n_missing = if details.is_empty() {
                 0
@@ -165,16 +179,18 @@ impl Memory {
                 choices.n_missing(page, instruction, &candidate.texts, &self.seen)
             };
             let unread = details.iter().find(|detail| !candidate.read.contains(detail));
-            // Read, go back, select, buy.
-            let can_read = n_left >= 3 + n_clicks;
+            let is_unread = candidate.read.is_empty() && unread.is_some();
+            let unread = unread.filter(|detail| n_left >= self.n_needed_to_read(**detail, place) + n_clicks);
             if choices.n_unnamed == 0
                 && n_missing > 0
-                && let Some(detail) = unread.filter(|_| can_read)
+                && let Some(detail) = unread
             {
                 return click(&detail.label().to_lowercase());
             }
-            if choices.n_unnamed > 0 || n_missing > 0 {
-                candidate.rejection = Some(Rejection { n_unnamed: choices.n_unnamed, n_missing, n_clicks });
+            // A candidate that there is no step left to read is the last and cannot be judged.
+            if choices.n_unnamed > 0 || n_missing > 0 && !is_unread {
+                self.candidates[place].rejection =
+                    Some(Rejection { n_unnamed: choices.n_unnamed, n_missing, n_clicks });
                 let next = self.next(n_left.saturating_sub(1));
                 let n_clicks = self.best().map_or(0, |(_, best)| best.n_clicks);
                 // Go back, open, select, buy.
