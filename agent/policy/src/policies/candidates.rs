@@ -3,9 +3,10 @@
 //! A [`CandidatePolicy`] searches for the instruction without its price clause and opens candidates in the order
 //! of the word pairs that title and instruction share, ties in the order of the page. It puts a candidate back if
 //! a list of options has no value that the instruction names. [`CandidatePolicy::named_features`] also reads the
-//! features, and the description if needed and if enough steps are left, and puts a candidate back if a wish of the
-//! instruction is in neither title nor text ([`crate::instruction::wishes`]). If no candidate is left, or no step to open one, it buys the
-//! best: the one with the fewest lists without a named value, then the fewest missing words, then the first.
+//! features, and the description if needed and if enough steps are left, and puts a candidate back if a wish of
+//! the instruction is in neither title nor text ([`crate::instruction::wishes`]). If no candidate is left, or no
+//! step to put one back, it buys the best: the one with the fewest lists without a named value, then the fewest
+//! missing words, then the first.
 //!
 //! It reads the instruction and the pages of the episode, nothing else: no goal, no catalog. It makes no random
 //! draws. Its memory holds what the pages showed, so that an episode can be taken over at any turn.
@@ -132,8 +133,8 @@ impl Memory {
         judged.filter_map(|(place, of)| Some((place, of.rejection?))).min_by_key(|(_, rejection)| *rejection)
     }
 
-    /// The candidate to open from the results page with `n_left` steps left: the next one if it can be put back
-    /// in time or the best one is not what is wished for, else the best one.
+    /// The candidate to open from the results page with `n_left` steps left: the next one if it can be put back in
+    /// time, else the best one.
     fn next(&self, n_left: usize) -> Option<usize> {
         let n_opened = self.candidates.iter().filter(|of| of.rejection.is_some()).count();
         let unopened = self.candidates.iter().position(|of| of.rejection.is_none());
@@ -141,9 +142,7 @@ impl Memory {
         let Some((best, rejection)) = self.best() else { return unopened };
         // Open, go back, open the best one, select its options, buy.
         let can_return = n_left >= 4 + rejection.n_clicks;
-        let can_buy = n_left >= 2 + rejection.n_clicks;
-        let is_hopeless = rejection.n_unnamed == 0 && rejection.n_missing > 0;
-        unopened.filter(|_| can_return || can_buy && is_hopeless).or(Some(best))
+        unopened.filter(|_| can_return).or(Some(best))
     }
 
     /// The steps that must be left to read a page about candidate `place` and buy a product without options. The
