@@ -23,7 +23,8 @@ use webshop_products::{Goal, Seed, Split};
 use webshop_training::config::{Config, LossKind};
 use webshop_training::metrics::{Metric, Phase, Record, read_records};
 use webshop_training::{
-    Observer, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, branch_run, qwen2_config, train,
+    Observer, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, branch_run, qwen2_config, read_json,
+    train,
 };
 
 const WARM_STEPS: u64 = 60;

@@ -181,6 +181,20 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
 }
 
 #[test]
+fn a_run_is_compared_with_policies_without_a_model_on_the_goals_of_its_last_evaluation() {
+    let run = RunFolder::open(&REFERENCE.folder).expect("a run").0;
+    let [baselines, summary] =
+        [run.baselines(), run.summary()].map(|path| read_json::<serde_json::Value>(&path).expect("JSON"));
+    let learned = &summary["learned"]["summary"];
+    for of in baselines.as_array().expect("a list") {
+        assert_eq!(of["summary"]["products"], learned["products"], "{of}");
+        let rate = |of: &serde_json::Value| of["success_rate"].as_f64().expect("a share");
+        let difference = of["difference"]["mean"].as_f64().expect("the goals are the same");
+        assert!((rate(learned) - rate(&of["summary"]) - difference).abs() < 1e-12, "{of}");
+    }
+}
+
+#[test]
 fn the_episodes_of_a_run_can_be_replayed() {
     let tasks = TaskSet::open(&toy(&[])).expect("a small task set");
     for step in ["step-000060", "step-000064"] {
