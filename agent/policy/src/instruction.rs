@@ -39,10 +39,14 @@ pub(crate) struct Word {
 }
 
 impl Word {
+    /// Its parts: `oil-free` has two.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
+        self.text.split('-').filter(|part| !part.is_empty())
+    }
+
     /// The stems of its parts, without a possessive `'s`.
     pub(crate) fn stems(&self) -> impl Iterator<Item = String> {
-        let parts = self.text.split('-').filter(|part| !part.is_empty());
-        parts.map(|part| stem(part.strip_suffix("'s").unwrap_or(part)))
+        self.parts().map(|part| stem(part.strip_suffix("'s").unwrap_or(part)))
     }
 }
 
@@ -165,7 +169,7 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// The stems of a text's words; `oil-free` has two.
+/// The stems of a text's words.
 pub(crate) fn stems(text: &str) -> Vec<String> {
     let words = words(&text.to_lowercase());
     words.iter().flat_map(|word| word.stems()).collect()

@@ -46,6 +46,8 @@ const SKIPPED: &str = "to";
 pub(crate) struct Wish {
     /// As stems.
     pub(crate) words: Vec<String>,
+    /// The words as the instruction has them, one for each stem.
+    pub(crate) texts: Vec<String>,
     /// Whether it ends in the kind of the product.
     pub(crate) holds_kind: bool,
 }
@@ -71,6 +73,11 @@ impl ReadTexts {
 
     /// The number of words of `wish` that are not found; `seen` are the stems of all pages of the episode.
     pub(crate) fn n_missing(&self, wish: &Wish, seen: &BTreeSet<String>) -> usize {
+        self.missing(wish, seen).len()
+    }
+
+    /// The places in `wish` of the words that are not found; `seen` are the stems of all pages of the episode.
+    pub(crate) fn missing(&self, wish: &Wish, seen: &BTreeSet<String>) -> Vec<usize> {
         let words = &wish.words;
         let stands = |words: &[String]| {
             self.title.windows(words.len()).any(|window| window == words)
@@ -89,7 +96,7 @@ impl ReadTexts {
         }
         let may_say_nothing = wish.holds_kind || words.len() == 1;
         let counts = |word: &String| !may_say_nothing || seen.contains(word);
-        is_found.iter().zip(words).filter(|(found, word)| !**found && counts(word)).count()
+        (0..words.len()).filter(|&at| !is_found[at] && counts(&words[at])).collect()
     }
 }
 
@@ -101,6 +108,13 @@ fn compared(text: &str) -> Vec<String> {
 }
 
 impl Instruction {
+    /// The words without the common ones, for a search.
+    pub(crate) fn keywords(&self) -> String {
+        let common: BTreeSet<&str> = COMMON.split_whitespace().collect();
+        let words = self.words().iter().map(|word| word.text.as_str());
+        words.filter(|word| !common.contains(word)).collect::<Vec<_>>().join(" ")
+    }
+
     /// The wishes. Words in the places of `named`, which name option values, and those of `option_names` are no part
     /// of a wish.
     pub(crate) fn wishes(&self, named: &[Named], option_names: &[&str]) -> Vec<Wish> {
@@ -122,7 +136,9 @@ impl Instruction {
                 is_owned = is_border && OWNED.contains(&word.text.as_str());
             }
             if !is_border && !is_owned {
-                wishes.last_mut().expect("one was pushed").words.extend(word.stems());
+                let wish = wishes.last_mut().expect("one was pushed");
+                wish.words.extend(word.stems());
+                wish.texts.extend(word.parts().map(String::from));
             }
         }
         wishes.retain(|wish| !wish.words.is_empty());
@@ -181,7 +197,7 @@ mod tests {
     fn a_pair_of_words_is_found_side_by_side_in_titles_and_in_one_clause_of_texts() {
         let mut texts = ReadTexts::of_title("Nordvale Boots, Rubber Lining, Mesh Sole");
         let missing = |texts: &ReadTexts, wish: &str| {
-            texts.n_missing(&Wish { words: compared(wish), holds_kind: false }, &BTreeSet::new())
+            texts.n_missing(&Wish { words: compared(wish), texts: Vec::new(), holds_kind: false }, &BTreeSet::new())
         };
         assert_eq!(missing(&texts, "mesh sole"), 0);
         assert_eq!(missing(&texts, "rubber sole"), 2);
@@ -203,7 +219,7 @@ mod tests {
         let texts = ReadTexts::of_title("Rain boots for women");
         let missing = |wish: &str, holds_kind: bool, seen: &str| {
             texts
-                .n_missing(&Wish { words: compared(wish), holds_kind }, &compared(seen).into_iter().collect())
+                .n_missing(&Wish { words: compared(wish), texts: Vec::new(), holds_kind }, &compared(seen).into_iter().collect())
         };
         assert_eq!(missing("steel women's boots", true, "steel boots"), 1);
         assert_eq!(missing("steel women's boots", true, "boots"), 0);

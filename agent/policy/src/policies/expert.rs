@@ -2,7 +2,8 @@
 
 use crate::episode::ModelTurn;
 use crate::error::AgentError;
-use crate::expert::{Expert, ExpertKind, ExpertTurn};
+use crate::expert::turn::ExpertTurn;
+use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::policies::policy::{Decision, LaneView, Policy};
 
 /// Takes the turns of the thinking [`Expert`], which knows the goal's criteria but reads titles only. Where the

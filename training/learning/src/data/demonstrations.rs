@@ -1,6 +1,6 @@
 //! Cloning: demonstrations as trajectories, and their loss.
 //!
-//! A demonstration is an episode of the [`Expert`], rendered by the same [`CompactRenderer`] as a rollout and
+//! A demonstration is an episode of the [`BrowsingExpert`] or of the [`Expert`], rendered by the same [`CompactRenderer`] as a rollout and
 //! stored as a [`Trajectory`], so that the model is trained on exactly the contexts of its rollouts. A draw
 //! depends on the seed and on (step, position in the batch), which decide the goal and the [`ExpertKind`].
 //! Most of the thinking expert's episodes in a batch reject a candidate because of its title: copying from
@@ -10,11 +10,14 @@
 use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces, render_completion};
-use webshop_agent::{AgentError, DemonstrationRenderer, Expert, ExpertKind, ExpertTurn};
+use webshop_agent::{
+    AgentError, BrowsingExpert, BrowsingHabits, DemonstrationRenderer, Expert, ExpertKind, ExpertTurn,
+};
 use webshop_env::{Session, Shop};
 use webshop_lm::{BpeTokenizer, Context, Sampler};
 use webshop_products::{GoalId, Seed};
 
+use crate::config::{DemonstrationKind, WarmStartConfig};
 use crate::data::task_set::TaskSet;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::Result;
@@ -40,11 +43,8 @@ pub(crate) struct Demonstrations<'a> {
     pub(crate) prompt: PromptConfig,
     /// Largest number of tokens of a sequence; longer demonstrations are not used.
     pub(crate) max_context: usize,
-    /// Share of episodes by the thinking expert, 0 to 1.
-    pub(crate) thinking_share: f64,
-    /// Share of the thinking expert's episodes, 0 to 1, for which goals are drawn until the episode rejects a
-    /// candidate by its title.
-    pub(crate) rejection_share: f64,
+    /// Who demonstrates what.
+    pub(crate) config: &'a WarmStartConfig,
     /// The run's seed.
     pub(crate) seed: Seed,
 }
@@ -59,26 +59,67 @@ impl Demonstrations<'_> {
 
     fn draw(&self, step: u64, place: u64) -> Result<Option<Trajectory>> {
         let mut rng = self.seed.rng(purpose::DEMONSTRATION, &[step, place]);
-        let thinking = rng.random::<f64>() < self.thinking_share;
-        let kind = if thinking { ExpertKind::Thinking } else { ExpertKind::NoThinking };
-        let rejecting = thinking && rng.random::<f64>() < self.rejection_share;
-        let mut shown = None;
+        match self.config.demonstrations {
+            DemonstrationKind::Browsing => self.draw_browsing(&mut rng),
+            DemonstrationKind::TwoHabits => self.draw_of_two_habits(&mut rng),
+        }
+    }
+
+    fn draw_browsing(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
+        let WarmStartConfig { by_pairs, reads_features, puts_back, only_successful, .. } = *self.config;
+        let habits = BrowsingHabits { by_pairs, reads_features, puts_back };
         for _ in 0..DRAWS {
-            let goals = self.task_set.training();
-            let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
-            let shop = self.task_set.shop_of(goal);
-            let expert = Expert::new(shop, self.prompt.results_shown);
-            let Some(turns) = expert.episode(goal.goal, kind) else { continue };
-            let Some(trajectory) = self.trajectory(shop, goal.goal, &turns)? else { continue };
-            if trajectory.longest_sequence() > self.max_context {
+            let (goal, shop) = self.draw_goal(rng);
+            let expert = BrowsingExpert::new(shop, self.prompt.results_shown, habits);
+            let Some(episode) = expert.episode(goal, rng) else { continue };
+            if only_successful && episode.reward < 1.0 {
                 continue;
             }
+            let fitting = self.fitting_trajectory(shop, goal, &episode.turns)?;
+            if fitting.is_some() {
+                return Ok(fitting);
+            }
+        }
+        Ok(None)
+    }
+
+    fn draw_of_two_habits(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
+        let thinking = rng.random::<f64>() < self.config.thinking_share;
+        let kind = if thinking { ExpertKind::Thinking } else { ExpertKind::NoThinking };
+        let rejecting = thinking && rng.random::<f64>() < self.config.rejection_share;
+        let mut shown = None;
+        for _ in 0..DRAWS {
+            let (goal, shop) = self.draw_goal(rng);
+            let expert = Expert::new(shop, self.prompt.results_shown);
+            let Some(turns) = expert.episode(goal, kind) else { continue };
+            // The thinking expert always succeeds.
+            if self.config.only_successful && !thinking {
+                continue;
+            }
+            let Some(trajectory) = self.fitting_trajectory(shop, goal, &turns)? else { continue };
             shown = Some(trajectory);
             if !rejecting || turns.iter().any(ExpertTurn::rejects_by_title) {
                 break;
             }
         }
         Ok(shown)
+    }
+
+    fn draw_goal(&self, rng: &mut impl Rng) -> (GoalId, &Shop) {
+        let goals = self.task_set.training();
+        let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
+        (goal.goal, self.task_set.shop_of(goal))
+    }
+
+    /// The trajectory of an episode; `None` if the prompt format cannot render it or it exceeds the context.
+    fn fitting_trajectory(
+        &self,
+        shop: &Shop,
+        goal: GoalId,
+        turns: &[ExpertTurn],
+    ) -> Result<Option<Trajectory>> {
+        let trajectory = self.trajectory(shop, goal, turns)?;
+        Ok(trajectory.filter(|trajectory| trajectory.longest_sequence() <= self.max_context))
     }
 
     /// The trajectory of an episode; `None` if the prompt format cannot render it.
@@ -169,14 +210,19 @@ mod tests {
         let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
         let tokenizer = train_tokenizer(&task_set, &config).unwrap();
         let rejecting = |rejection_share, max_context| {
+            let warm_start = WarmStartConfig {
+                demonstrations: DemonstrationKind::TwoHabits,
+                thinking_share: 1.0,
+                rejection_share,
+                ..WarmStartConfig::default()
+            };
             let demonstrations = Demonstrations {
                 task_set: &task_set,
                 tokenizer: &tokenizer,
                 chat: None,
                 prompt: prompt_config(&config),
                 max_context,
-                thinking_share: 1.0,
-                rejection_share,
+                config: &warm_start,
                 seed: Seed(0),
             };
             let batch = demonstrations.batch(0, 40).unwrap();

@@ -6,7 +6,7 @@ use webshop_env::{Action, Session, Shop};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
 use super::*;
-use crate::expert::{Expert, ExpertKind};
+use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::prompt_format::{PromptFormat, ShopR1Variant};
 
 fn shop() -> Arc<Shop> {

@@ -15,7 +15,7 @@ use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawD
 
 use super::*;
 use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
-use crate::expert::{Expert, ExpertKind};
+use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::policies::lm::demonstration::DemonstrationRenderer;
 use crate::prompt_format::compact::{PromptConfig, marks};
 use crate::prompt_format::{Conversation, History, PromptFormat};
