@@ -31,7 +31,7 @@ pub use episode::{
     Episode, EpisodeCoordinates, EpisodeExt, EpisodeMeta, ModelTurn, PromptStamp, Sampling, Turn, TurnTokens,
 };
 pub use error::AgentError;
-pub use expert::browsing::{BrowsingExpert, BrowsingHabits};
+pub use expert::browsing::{BrowsingExpert, BrowsingHabits, Demonstrated};
 pub use expert::turn::ExpertTurn;
 pub use expert::two_habits::{Expert, ExpertKind};
 pub use policies::candidates::CandidatePolicy;

@@ -236,3 +236,6 @@ fn words_from(lines: &[String], wished: &[&str]) -> Option<String> {
         Some(words[place..].iter().take(wished.len()).copied().collect::<Vec<_>>().join(" "))
     })
 }
+
+#[cfg(test)]
+mod tests;

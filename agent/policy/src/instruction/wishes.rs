@@ -197,7 +197,10 @@ mod tests {
     fn a_pair_of_words_is_found_side_by_side_in_titles_and_in_one_clause_of_texts() {
         let mut texts = ReadTexts::of_title("Nordvale Boots, Rubber Lining, Mesh Sole");
         let missing = |texts: &ReadTexts, wish: &str| {
-            texts.n_missing(&Wish { words: compared(wish), texts: Vec::new(), holds_kind: false }, &BTreeSet::new())
+            texts.n_missing(
+                &Wish { words: compared(wish), texts: Vec::new(), holds_kind: false },
+                &BTreeSet::new(),
+            )
         };
         assert_eq!(missing(&texts, "mesh sole"), 0);
         assert_eq!(missing(&texts, "rubber sole"), 2);
@@ -218,8 +221,10 @@ mod tests {
     fn words_of_the_kind_and_single_words_count_if_some_page_has_them() {
         let texts = ReadTexts::of_title("Rain boots for women");
         let missing = |wish: &str, holds_kind: bool, seen: &str| {
-            texts
-                .n_missing(&Wish { words: compared(wish), texts: Vec::new(), holds_kind }, &compared(seen).into_iter().collect())
+            texts.n_missing(
+                &Wish { words: compared(wish), texts: Vec::new(), holds_kind },
+                &compared(seen).into_iter().collect(),
+            )
         };
         assert_eq!(missing("steel women's boots", true, "steel boots"), 1);
         assert_eq!(missing("steel women's boots", true, "boots"), 0);

@@ -11,7 +11,8 @@ use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces, render_completion};
 use webshop_agent::{
-    AgentError, BrowsingExpert, BrowsingHabits, DemonstrationRenderer, Expert, ExpertKind, ExpertTurn,
+    AgentError, BrowsingExpert, BrowsingHabits, Demonstrated, DemonstrationRenderer, Expert, ExpertKind,
+    ExpertTurn,
 };
 use webshop_env::{Session, Shop};
 use webshop_lm::{BpeTokenizer, Context, Sampler};
@@ -66,21 +67,23 @@ impl Demonstrations<'_> {
     }
 
     fn draw_browsing(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
-        let WarmStartConfig { by_pairs, reads_features, puts_back, only_successful, .. } = *self.config;
-        let habits = BrowsingHabits { by_pairs, reads_features, puts_back };
         for _ in 0..DRAWS {
-            let (goal, shop) = self.draw_goal(rng);
-            let expert = BrowsingExpert::new(shop, self.prompt.results_shown, habits);
-            let Some(episode) = expert.episode(goal, rng) else { continue };
-            if only_successful && episode.reward < 1.0 {
-                continue;
-            }
+            let Some((goal, shop, episode)) = self.browse(rng) else { continue };
             let fitting = self.fitting_trajectory(shop, goal, &episode.turns)?;
             if fitting.is_some() {
                 return Ok(fitting);
             }
         }
         Ok(None)
+    }
+
+    /// An episode for a drawn goal; `None` if it is not to be cloned.
+    fn browse(&self, rng: &mut impl Rng) -> Option<(GoalId, &Shop, Demonstrated)> {
+        let WarmStartConfig { by_pairs, reads_features, puts_back, only_successful, .. } = *self.config;
+        let habits = BrowsingHabits { by_pairs, reads_features, puts_back };
+        let (goal, shop) = self.draw_goal(rng);
+        let episode = BrowsingExpert::new(shop, self.prompt.results_shown, habits).episode(goal, rng)?;
+        (!only_successful || episode.reward == 1.0).then_some((goal, shop, episode))
     }
 
     fn draw_of_two_habits(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
@@ -203,6 +206,33 @@ mod tests {
     use crate::setup::limits::prompt_config;
     use crate::setup::open_shop::open_shop;
     use crate::setup::tokenizer::train_tokenizer;
+
+    #[test]
+    fn filtered_cloning_keeps_successful_demonstrations() {
+        let config = Config::default();
+        let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
+        let tokenizer = train_tokenizer(&task_set, &config).unwrap();
+        let rewards = |only_successful| -> Vec<f64> {
+            let demonstrations = Demonstrations {
+                task_set: &task_set,
+                tokenizer: &tokenizer,
+                chat: None,
+                prompt: prompt_config(&config),
+                max_context: config.prompt.max_context,
+                config: &WarmStartConfig { only_successful, ..config.warm_start.clone() },
+                seed: Seed(0),
+            };
+            let mut rng = Seed(0).rng(purpose::DEMONSTRATION, &[0]);
+            (0..200)
+                .filter_map(|_| demonstrations.browse(&mut rng))
+                .map(|(.., episode)| episode.reward)
+                .collect()
+        };
+        let (all, successful) = (rewards(false), rewards(true));
+        assert!(all.iter().any(|&reward| reward < 1.0));
+        assert!(!successful.is_empty() && successful.len() < all.len());
+        assert!(successful.iter().all(|&reward| reward == 1.0));
+    }
 
     #[test]
     fn demonstrations_that_reject_a_candidate_are_preferred() {
