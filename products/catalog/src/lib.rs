@@ -39,6 +39,7 @@ pub use catalog::price::{Cents, Price};
 pub use catalog::product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
 pub use catalog::report::CatalogReport;
 pub use catalog::source::{CatalogSource, SourceConfig};
+pub use catalog::statistics::{CatalogStatistics, Spread};
 pub use digest::{Digest, InvalidDigest, hex};
 pub use error::{DataError, FieldProblem};
 pub use generate::{generate, write_generated};
