@@ -138,6 +138,17 @@ impl SplitRuleArgs {
 }
 
 impl ShopArgs {
+    /// The catalog's name as it was given.
+    pub(crate) fn source(&self) -> &str {
+        &self.catalog.source
+    }
+
+    /// The same with another catalog, whole.
+    pub(crate) fn of_catalog(&self, source: String) -> Self {
+        let catalog = CatalogArgs { source, size: None, ..self.catalog.clone() };
+        Self { catalog, ..self.clone() }
+    }
+
     /// The raw records of the catalog.
     pub(crate) fn read(&self) -> anyhow::Result<RawData> {
         read_catalog(&self.catalog.config()).with_context(|| cannot_open(&self.catalog.source))

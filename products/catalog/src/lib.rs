@@ -12,7 +12,7 @@
 //! let catalog = Catalog::from_raw(&data, Seed(0))?;
 //! let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
 //! assert_eq!(catalog.len(), 100);
-//! assert!(goals.split(Split::Test).len() >= 300);
+//! assert!(goals.split(Split::Test).len() >= 150);
 //! # Ok::<(), webshop_products::DataError>(())
 //! ```
 //!

@@ -10,18 +10,20 @@ use super::words::Group;
 const MOST_VALUES: usize = 45;
 
 /// The fewest values of a range, of which a member offers most.
-const LEAST: usize = 4;
+const LEAST: usize = 5;
 
 /// In how many of 100 draws a range has a further value, and in how many of 100 ranges the tail is long.
-const FURTHER: usize = 76;
+const FURTHER: usize = 70;
 const LONG: usize = 8;
 const FURTHER_IF_LONG: usize = 95;
 
 /// In how many of 100 draws a value is a head in a form rather than a head that is new.
-const FORMED: usize = 20;
+const FORMED: usize = 12;
 
 /// In how many of 100 cases a member offers a value of its family.
 const OFFERED: usize = 70;
+
+const LEAST_OFFERED: usize = 3;
 
 /// The number of draws that find a new value.
 const N_TRIES: usize = 40;
@@ -70,10 +72,11 @@ impl Range {
         Self { group, values: values.into_iter().map(|(_, value)| value).collect() }
     }
 
-    /// What one member offers: most of the values, at least two.
+    /// What one member offers: most of the values, at least [`LEAST_OFFERED`] of them if there are so many.
     pub(super) fn choice(&self, dice: &mut Dice) -> Choice {
         let mut is_offered: Vec<bool> = self.values.iter().map(|_| dice.chance(OFFERED)).collect();
-        while is_offered.iter().filter(|offered| **offered).count() < 2 {
+        let least = LEAST_OFFERED.min(is_offered.len());
+        while is_offered.iter().filter(|offered| **offered).count() < least {
             let at = dice.below(is_offered.len());
             is_offered[at] = true;
         }

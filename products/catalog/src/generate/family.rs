@@ -16,7 +16,7 @@ use super::words::{Department, Form, Kind, Pool};
 const PRICE_ENDINGS: [i64; 6] = [99, 95, 49, 0, 50, 29];
 
 /// In how many of 100 members the price is far from the family's.
-const FAR_PRICED: usize = 40;
+const FAR_PRICED: usize = 32;
 
 /// In how many of 100 families every title has a trait, and in how many of 100 members its own title has one.
 const SHOWN_BY_ALL: usize = 35;

@@ -26,7 +26,7 @@ const TWO_TRAITS: usize = 35;
 const VARIED: usize = 50;
 
 /// In how many of 100 instructions the first trait, and each further one, is one of the title, if it has one.
-const FIRST_SHOWN: usize = 28;
+const FIRST_SHOWN: usize = 22;
 const SHOWN: usize = 40;
 
 /// Percentage of instructions that name a group of options.
@@ -146,11 +146,19 @@ fn picked_options<'a>(member: &'a Member, dice: &mut Dice) -> Vec<Picked<'a>> {
     let mut picked = Vec::new();
     for choice in &member.choices {
         if dice.chance(NAME_GROUP) {
-            picked.push((choice, choice.values[dice.below(choice.values.len())].as_str()));
+            picked.push((choice, popular(&choice.values, dice)));
         }
     }
     dice.shuffle(&mut picked);
     picked
+}
+
+/// A value, those in the middle of the list most often: by the third power of the distance from its nearer end. So
+/// selecting the first or the last value of everything is of little use.
+fn popular<'a>(values: &'a [String], dice: &mut Dice) -> &'a str {
+    let weight = |at: usize| (at + 1).min(values.len() - at).pow(3);
+    let weights: Vec<_> = (0..values.len()).map(weight).collect();
+    &values[dice.weighted(&weights)]
 }
 
 /// The whole sentence.

@@ -8,7 +8,7 @@ use super::words::{DEPARTMENTS, Department, Kind};
 use crate::seed::Seed;
 
 /// Of 20 families, how many have no option group, one, two, three.
-const N_GROUPS: [usize; 4] = [10, 5, 4, 1];
+const N_GROUPS: [usize; 4] = [8, 6, 5, 1];
 
 /// A department with its kinds, each with its variants, in the order in which families take them up.
 type Shelf = (&'static Department, Vec<(&'static Kind, Vec<&'static str>)>);

@@ -16,7 +16,7 @@ const RANGE: usize = 9;
 
 /// Percentage of descriptions that quote a customer, and of those that praise the price.
 const QUOTED: usize = 75;
-const PRAISED_PRICE: usize = 22;
+const PRAISED_PRICE: usize = 15;
 
 /// In how many of 100 hidden traits the words stand apart, where they can.
 const SCATTERED: usize = 50;
@@ -99,6 +99,8 @@ fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, Str
             _ => bullets.push(capitalized(&sentence)),
         }
     }
+    // Full stops, because rewards join bullets: the end of one and the start of the next are no phrase.
+    bullets.iter_mut().for_each(|bullet| bullet.push('.'));
     let n_sentences = 2 + dice.below(2);
     let sentences = dice.sample(&prose::DESCRIPTIONS, n_sentences);
     let mut sentences: Vec<_> = sentences.into_iter().map(|text| fill(text, dice)).collect();

@@ -20,17 +20,34 @@ pub(super) fn trait_of(wanted: Trait, dice: &mut Dice) -> Option<String> {
     }
 }
 
-/// `paraben free` as `free of paraben`, `water resistant` as `resistant to water`; `None` for others.
+/// Qualities in other words.
+const QUALITIES: [(&str, &str); 16] = [
+    ("hand made", "made by hand"),
+    ("hand stitched", "stitched by hand"),
+    ("hand poured", "poured by hand"),
+    ("machine washable", "washable in the machine"),
+    ("plant based", "based on plant matter"),
+    ("fleece lined", "lined with fleece"),
+    ("battery powered", "powered by battery"),
+    ("wall mounted", "mounted on the wall"),
+    ("clinically tested", "tested clinically"),
+    ("paleo approved", "approved for paleo"),
+    ("light weight", "light in weight"),
+    ("slim fit", "slim in fit"),
+    ("loose fit", "loose in fit"),
+    ("pet friendly", "friendly to a pet"),
+    ("dust proof", "proof against dust"),
+    ("shock proof", "proof against shock"),
+];
+
+/// `paraben free` as `free of paraben`, `water resistant` as `resistant to water`; `None` for some.
 pub(super) fn quality(text: &str) -> Option<String> {
-    let (first, second) = text.split_once(' ')?;
-    match second {
-        "free" => Some(format!("free of {first}")),
-        "resistant" | "friendly" | "proof" => Some(format!("{second} to {first}")),
-        "fit" | "weight" | "duty" | "finish" => Some(format!("{first} in {second}")),
-        "tested" | "approved" | "made" | "washable" | "based" | "lined" | "sided" | "stitched" | "poured"
-        | "mounted" | "powered" => Some(format!("{second} ({first})")),
+    let known = QUALITIES.iter().find(|(plain, _)| *plain == text);
+    known.map(|(_, said)| (*said).to_owned()).or_else(|| match text.rsplit_once(' ')? {
+        (first, "free") => Some(format!("free of {first}")),
+        (first, "resistant") => Some(format!("resistant to {first}")),
         _ => None,
-    }
+    })
 }
 
 /// `men's` as `for men`, `oat` as `with oat`.
@@ -41,11 +58,37 @@ pub(super) fn variant(variant: &str) -> String {
     }
 }
 
-/// `pack of 2` as `2 pack`, `8 fl oz` as `8 ounces`, `navy | red` as `navy and red`, `x-large` as `x large`.
+/// `pack of 2` as `2 pack`, `8 oz` as `8 ounces`, `navy | red` as `navy and red`, `x-large` as `x large`.
 pub(super) fn option(value: &str) -> String {
     let value = match value.strip_prefix("pack of ") {
         Some(number) => format!("{number} pack"),
-        None => value.replace(" fl oz", " ounces"),
+        None => value.replace(" oz", " ounces"),
     };
     value.replace(" | ", " and ").replace('-', " ").replace(['(', ')', '#'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_paraphrase_keeps_the_words() {
+        for (plain, said) in QUALITIES {
+            let words: Vec<_> = said.split(' ').collect();
+            assert!(plain.split(' ').all(|word| words.contains(&word)), "{said}");
+        }
+        assert_eq!(quality("paraben free").as_deref(), Some("free of paraben"));
+        assert_eq!(quality("long lasting"), None);
+    }
+
+    #[test]
+    fn options_and_variants_lose_their_spelling() {
+        let options =
+            [("pack of 2", "2 pack"), ("8 oz", "8 ounces"), ("navy | red", "navy and red"), ("red", "red")];
+        assert!(options.iter().all(|(value, said)| option(value) == *said));
+        assert_eq!(
+            (variant("men's"), variant("kids'"), variant("oat")),
+            ("for men".into(), "for kids".into(), "made with oat".into())
+        );
+    }
 }

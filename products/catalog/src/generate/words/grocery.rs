@@ -1,6 +1,7 @@
 //! The department of groceries.
 
-use super::options::{BAG, CANDY, DRINK, HEAT, PACK, ROAST, SAVORY, SPREAD, SWEET};
+use super::options::PACK;
+use super::tastes::{BAG, CANDY, DRINK, HEAT, ROAST, SAVORY, SPREAD, SWEET};
 use super::{Department, Form, Kind, Pool};
 
 static DIETS: Pool = Pool {

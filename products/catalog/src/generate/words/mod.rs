@@ -12,8 +12,9 @@ mod electronics;
 mod fashion;
 mod garden;
 mod grocery;
-pub(super) mod options;
+mod options;
 pub(super) mod prose;
+mod tastes;
 
 /// How a trait joins a noun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -91,18 +91,7 @@ pub(in super::super) static PATTERN: Group = Group {
 
 pub(in super::super) static PACK: Group = Group {
     name: "pack",
-    heads: &[
-        "pack of 1",
-        "pack of 2",
-        "pack of 3",
-        "pack of 4",
-        "pack of 6",
-        "pack of 8",
-        "pack of 10",
-        "pack of 12",
-        "pack of 20",
-        "pack of 24",
-    ],
+    heads: &["single", "pack of 2", "pack of 12", "trio", "6 count", "box of 20", "case of 48", "twin set"],
     forms: &["{} plus 1 spare", "{} (boxed)", "{} (refill)"],
     is_ordered: true,
     phrases: &["{}", "as a {}", "i want the {}", "sold as {}"],
@@ -132,7 +121,7 @@ pub(in super::super) static SCENT: Group = Group {
 
 pub(in super::super) static VOLUME: Group = Group {
     name: "size",
-    heads: &["1 fl oz", "2 fl oz", "4 fl oz", "8 fl oz", "12 fl oz", "16 fl oz", "100 ml", "250 ml"],
+    heads: &["2 oz", "4 oz", "8 oz", "16 oz", "100 ml", "1 liter", "half gallon"],
     forms: &["{} (pack of 2)", "{} (pack of 3)", "{} (pack of 12)", "{} refill"],
     is_ordered: true,
     phrases: &["in {}", "size {}", "in the {} size", "{} size"],
@@ -186,17 +175,16 @@ pub(in super::super) static BRISTLES: Group = Group {
 pub(in super::super) static DEVICE: Group = Group {
     name: "device",
     heads: &[
-        "iphone 11",
-        "iphone 12",
         "iphone 13",
-        "galaxy s21",
         "galaxy s22",
-        "pixel 6",
         "pixel 7",
         "ipad mini",
-        "ipad air",
         "moto g",
         "nokia x20",
+        "kindle",
+        "redmi note",
+        "oneplus nord",
+        "xperia",
     ],
     forms: &["{} pro", "{} pro max", "{} plus", "{} mini", "{} 5g", "{} ({n} inch)"],
     is_ordered: true,
@@ -205,7 +193,7 @@ pub(in super::super) static DEVICE: Group = Group {
 
 pub(in super::super) static LAPTOP: Group = Group {
     name: "screen size",
-    heads: &["11 inch", "12.5 inch", "13.3 inch", "14 inch", "15.6 inch", "16 inch", "17.3 inch"],
+    heads: &["11 inch", "13.3 inch", "15.6 inch", "14 in", "macbook air", "chromebook"],
     forms: &["{} slim", "{} (touch)"],
     is_ordered: true,
     phrases: &["for {}", "that fits {}", "the screen size is {}", "size {}"],
@@ -221,7 +209,7 @@ pub(in super::super) static CONNECTOR: Group = Group {
 
 pub(in super::super) static LENGTH: Group = Group {
     name: "length",
-    heads: &["1.5 ft", "3 ft", "6 ft", "10 ft", "15 ft", "25 ft", "50 ft"],
+    heads: &["3 ft", "6 ft", "10 ft", "25 ft", "1 meter"],
     forms: &["{} (2 pack)", "{} (3 pack)", "{} coiled"],
     is_ordered: true,
     phrases: &["{} long", "in {}", "with length {}", "the length should be {}"],
@@ -245,16 +233,7 @@ pub(in super::super) static BED: Group = Group {
 
 pub(in super::super) static RUG: Group = Group {
     name: "size",
-    heads: &[
-        "2 ft x 3 ft",
-        "2.6 ft x 8 ft",
-        "4 ft x 6 ft",
-        "5 ft x 7 ft",
-        "5.3 ft x 7.6 ft",
-        "6 ft x 9 ft",
-        "8 ft x 10 ft",
-        "9 ft x 12 ft",
-    ],
+    heads: &["2 x 3 ft", "4 x 6 ft", "5 x 7 ft", "8 x 10 ft", "runner", "9 x 12 ft"],
     forms: &["{} oval", "{} (set of 2)", "{} with pad"],
     is_ordered: true,
     phrases: &["in size {}", "size {}", "{} size", "that measures {}"],
@@ -262,7 +241,7 @@ pub(in super::super) static RUG: Group = Group {
 
 pub(in super::super) static WINDOW: Group = Group {
     name: "length",
-    heads: &["45 inch", "54 inch", "63 inch", "72 inch", "84 inch", "95 inch", "108 inch"],
+    heads: &["63 inch", "72 inch", "84 inch", "95 inch", "108 inch"],
     forms: &["{} x 2 panels", "{} (1 panel)", "52 x {}", "42 x {}"],
     is_ordered: true,
     phrases: &["{} long", "in {}", "with length {}", "the length should be {}"],
@@ -270,7 +249,7 @@ pub(in super::super) static WINDOW: Group = Group {
 
 pub(in super::super) static POT: Group = Group {
     name: "size",
-    heads: &["4 inch", "5 inch", "6 inch", "8 inch", "10 inch", "12 inch"],
+    heads: &["4 inch", "6 inch", "8 inch", "10 inch", "bowl"],
     forms: &["{} (set of 3)", "{} + {+}", "{} with saucer"],
     is_ordered: true,
     phrases: &["in size {}", "size {}", "{} size", "that measures {}"],
@@ -303,7 +282,7 @@ pub(in super::super) static FINISH: Group = Group {
 
 pub(in super::super) static BULB: Group = Group {
     name: "light",
-    heads: &["warm white", "daylight", "multicolor", "amber", "cool white"],
+    heads: &["warm white", "daylight", "multicolor", "amber", "neutral"],
     forms: &["{} (dimmable)", "{} 2 pack", "{}/{+}", "{} {n}w"],
     is_ordered: false,
     phrases: &["with {} light", "{} light", "the light should be {}", "in {}"],
@@ -311,7 +290,7 @@ pub(in super::super) static BULB: Group = Group {
 
 pub(in super::super) static SHOE_SIZE: Group = Group {
     name: "size",
-    heads: &["5", "6", "6.5", "7", "7.5", "8", "8.5", "9", "9.5", "10", "10.5", "11", "12", "13"],
+    heads: &["6", "7.5", "8", "9", "10.5", "11", "12", "13"],
     forms: &["{} wide", "{} narrow", "{} x-wide", "{}-{+}"],
     is_ordered: true,
     phrases: &["in size {}", "size {}", "in a size {}", "the size is {}"],
@@ -327,7 +306,7 @@ pub(in super::super) static WIDTH: Group = Group {
 
 pub(in super::super) static CLOTHES_SIZE: Group = Group {
     name: "size",
-    heads: &["x-small", "small", "medium", "large", "x-large", "xx-large", "3x-large", "4x-large"],
+    heads: &["small", "medium", "large", "x-large", "2xl", "3xl", "one size"],
     forms: &["{} tall", "{} short", "{} plus", "{} wide", "{}/{+}"],
     is_ordered: true,
     phrases: &["in size {}", "size {}", "in a size {}", "the size is {}"],
@@ -347,100 +326,4 @@ pub(in super::super) static BAND: Group = Group {
     forms: &["{} (s/m)", "{} (m/l)", "{}/{+}"],
     is_ordered: true,
     phrases: &["in size {}", "size {}", "{} size", "that measures {}"],
-};
-
-pub(in super::super) static SWEET: Group = Group {
-    name: "flavor",
-    heads: &[
-        "vanilla",
-        "chocolate",
-        "blueberry",
-        "strawberry",
-        "maple",
-        "cinnamon",
-        "salted caramel",
-        "banana",
-        "apple",
-        "pumpkin",
-    ],
-    forms: &["{} walnut", "{} & {+}", "dark {}", "{}/{+}", "double {}"],
-    is_ordered: false,
-    phrases: &["{} flavor", "in {} flavor", "the flavor should be {}", "that tastes of {}"],
-};
-
-pub(in super::super) static SAVORY: Group = Group {
-    name: "flavor",
-    heads: &[
-        "jalapeño",
-        "barbecue",
-        "ranch",
-        "garlic",
-        "teriyaki",
-        "original",
-        "lemon pepper",
-        "dill",
-        "sea salt",
-        "chipotle",
-    ],
-    forms: &["{} & {+}", "smoky {}", "sweet {}", "{}/{+}"],
-    is_ordered: false,
-    phrases: &["{} flavor", "in {} flavor", "the flavor should be {}", "that tastes of {}"],
-};
-
-pub(in super::super) static DRINK: Group = Group {
-    name: "flavor",
-    heads: &["lemon", "mango", "peach", "mint", "berry", "hibiscus", "açaí", "vanilla", "ginger", "lime"],
-    forms: &["{} & {+}", "{}/{+}", "iced {}", "{} zero"],
-    is_ordered: false,
-    phrases: &["{} flavor", "in {} flavor", "the flavor should be {}", "that tastes of {}"],
-};
-
-pub(in super::super) static CANDY: Group = Group {
-    name: "flavor",
-    heads: &[
-        "mint",
-        "cherry",
-        "orange",
-        "salted caramel",
-        "coffee",
-        "raspberry",
-        "coconut",
-        "mango",
-        "sour apple",
-    ],
-    forms: &["{} & {+}", "{} swirl", "dark {}", "{}/{+}"],
-    is_ordered: false,
-    phrases: &["{} flavor", "in {} flavor", "the flavor should be {}", "that tastes of {}"],
-};
-
-pub(in super::super) static HEAT: Group = Group {
-    name: "heat",
-    heads: &["mild", "medium", "spicy", "hot"],
-    forms: &["extra {}", "{} + {+}", "{} no. {n}"],
-    is_ordered: true,
-    phrases: &["{} heat", "with heat {}", "the heat should be {}", "that is {}"],
-};
-
-pub(in super::super) static ROAST: Group = Group {
-    name: "roast",
-    heads: &["light", "medium", "dark", "french", "espresso"],
-    forms: &["{} (decaf)", "{}-{+}", "extra {}", "{} no. {n}"],
-    is_ordered: false,
-    phrases: &["{} roast", "in {} roast", "the roast should be {}", "with {} roast"],
-};
-
-pub(in super::super) static SPREAD: Group = Group {
-    name: "texture",
-    heads: &["creamy", "crunchy", "smooth", "whipped"],
-    forms: &["extra {}", "{} (no stir)", "{} + {+}"],
-    is_ordered: false,
-    phrases: &["{} texture", "with {} texture", "the texture should be {}", "in {}"],
-};
-
-pub(in super::super) static BAG: Group = Group {
-    name: "weight",
-    heads: &["4 ounce", "8 ounce", "12 ounce", "16 ounce", "1 pound", "2 pound", "5 pound"],
-    forms: &["{} (pack of 1)", "{} (pack of 2)", "{} (pack of 6)", "{} (pack of 12)"],
-    is_ordered: true,
-    phrases: &["in {}", "weight {}", "the weight should be {}", "{} bag"],
 };

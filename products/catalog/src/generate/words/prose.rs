@@ -122,12 +122,13 @@ pub(in super::super) static SITES: [&str; 12] = [
 ];
 
 /// The first bullet, which is searched: `{stuff}` is the product with its material.
-pub(in super::super) static FIRST_BULLETS: [&str; 5] = [
+pub(in super::super) static FIRST_BULLETS: [&str; 6] = [
     "{stuff} by {brand}, made for {use}",
-    "made by {brand} for {use}: {stuff}",
-    "{stuff} for {use}",
-    "our best {stuff} for {use}",
-    "the {stuff} that {brand} is known for",
+    "made by {brand} for {use}",
+    "{brand} had {use} in mind",
+    "our best for {use}",
+    "this is what {brand} is known for",
+    "think of {use}: {brand} did",
 ];
 
 /// Bullets that tell a trait, by its form: is, has, for.
