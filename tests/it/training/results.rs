@@ -9,7 +9,7 @@ fn a_run_names_the_rewards_it_learned_from() {
     let fingerprint: serde_json::Value = serde_json::from_slice(&fingerprint).expect("JSON");
     assert_eq!(
         (&fingerprint["environment"], &fingerprint["rewards"]),
-        (&"webshop-2".into(), &"reward-1".into())
+        (&"webshop-3".into(), &"reward-1".into())
     );
 }
 

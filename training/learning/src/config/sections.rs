@@ -302,7 +302,7 @@ impl Default for CatalogConfig {
             source: "100".into(),
             size: CatalogSize::All,
             goals: GoalsChoice::Both,
-            split_rule: SplitRule::ByProduct,
+            split_rule: SplitRule::ByFamily,
             skip_bad: false,
             auxiliary_shops: 120,
             auxiliary_products: 100,
