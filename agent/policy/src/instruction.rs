@@ -182,7 +182,7 @@ fn pairs(words: &[String]) -> BTreeSet<(&str, &str)> {
 
 /// The amount in front of `dollars`, such as ` 40.00 dollars`; fractions of a cent are dropped.
 fn cents(text: &str) -> Option<Cents> {
-    let number = text.trim_start().split_whitespace().next()?;
+    let number = text.split_whitespace().next()?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let whole: i64 = whole.parse().ok()?;
     let fraction = fraction.trim_end_matches(|c: char| !c.is_ascii_digit());
