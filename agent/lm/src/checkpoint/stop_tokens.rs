@@ -34,8 +34,7 @@ impl StopTokens {
         let (needed, known) = (tokenizer.vocab_size(), config.vocab_size);
         if needed > known {
             let reason = format!(
-                "it has ids up to {}, but the model's `vocab_size` is {known}: it is the tokenizer of another \
-                 model",
+                "it has ids up to {}, but the model's `vocab_size` is {known}; use the model's own tokenizer",
                 needed - 1
             );
             return Err(invalid(&folder.join(TOKENIZER), reason));

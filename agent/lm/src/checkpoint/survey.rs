@@ -118,12 +118,8 @@ impl fmt::Display for Survey {
             writeln!(f, "note           {remark}")?;
         }
         for problem in &self.problems {
-            writeln!(f, "in the way     {problem}")?;
+            writeln!(f, "problem        {problem}")?;
         }
-        write!(
-            f,
-            "{}",
-            if self.problems.is_empty() { "nothing stands in the way" } else { "cannot be loaded" }
-        )
+        write!(f, "{}", if self.problems.is_empty() { "can be loaded" } else { "cannot be loaded" })
     }
 }

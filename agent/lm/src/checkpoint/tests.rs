@@ -393,5 +393,5 @@ fn a_tokenizer_with_more_ids_than_the_model_is_refused() {
     let shape = Qwen2Config::small(tokenizer.vocab_size() - 1);
     let message = StopTokens::load(folder.path(), &shape, &tokenizer).unwrap_err().to_string();
     let highest = format!("ids up to {}", tokenizer.vocab_size() - 1);
-    check_message(&message, &["tokenizer.json", &highest, "`vocab_size`", "another model"]);
+    check_message(&message, &["tokenizer.json", &highest, "`vocab_size`", "own tokenizer"]);
 }

@@ -16,7 +16,7 @@ use crate::qwen2::{Decoder, LaneTokens, Qwen2, Qwen2Config};
 const V: u32 = 23;
 const STOP: u32 = 2;
 const CAPACITY: usize = 40;
-const NOTHING_FREE: Budget = Budget { thought: 0, words: 0 };
+const NOTHING_FREE: Budget = Budget { thought: 0, text: 0 };
 
 fn decoder() -> Arc<Decoder> {
     let config = Qwen2Config {

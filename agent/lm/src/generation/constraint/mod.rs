@@ -53,7 +53,7 @@ pub struct Budget {
     /// Maximum length of the thought, without its delimiters.
     pub thought: usize,
     /// Maximum length of the [`FreeText`], without its delimiters; 0 means 1.
-    pub words: usize,
+    pub text: usize,
 }
 
 /// The grammar of one turn.
@@ -220,7 +220,7 @@ impl Constraint {
     fn run(&self, free: Free) -> (&FreeRun, usize) {
         let run = match free {
             Free::Thought => self.thought.as_ref().map(|thought| (&thought.inside, self.budget.thought)),
-            Free::Text => self.text.as_ref().map(|text| (&text.inside, self.budget.words.max(1))),
+            Free::Text => self.text.as_ref().map(|text| (&text.inside, self.budget.text.max(1))),
         };
         run.expect("places of free text exist only if the free text does")
     }

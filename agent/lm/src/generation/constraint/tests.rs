@@ -10,7 +10,7 @@ use crate::generation::sampler::{Sampler, SamplingCoordinates};
 use crate::tokenizer::BpeTokenizer;
 
 const END: &str = "<|im_end|>";
-const TWO_OF_EACH: Budget = Budget { thought: 2, words: 2 };
+const TWO_OF_EACH: Budget = Budget { thought: 2, text: 2 };
 
 fn tokenizer() -> BpeTokenizer {
     let pages = ["search click buy now red black red/black < prev next > yes no [ ]\n"; 4];
@@ -56,7 +56,7 @@ fn only_admissible_turns_are_sampled() {
     let tokenizer = tokenizer();
     let labels = ["red", "black", "red/black", "< prev", "buy now"];
     let (search, thought) = (search(&tokenizer), thought(&tokenizer, ThoughtStart::Offered));
-    let budget = Budget { thought: 3, words: 4 };
+    let budget = Budget { thought: 3, text: 4 };
     let constraint = Constraint::new(&clicks(&tokenizer, &labels), search, thought, budget).unwrap();
     let (mut n_searches, mut n_thoughts, mut clicked) = (0, 0, std::collections::BTreeSet::new());
     for sample in 0..300 {

@@ -82,8 +82,8 @@ impl ActionGrammar {
             return Err(AgentError::TurnTooShort { prompt_format, max_turn_tokens, needed });
         }
         let room = self.max_turn_tokens - thought_form - search_form - 1;
-        let words = 1 + room / 3;
-        let action = click.max(search_form + words);
-        Ok(Budget { thought: self.max_turn_tokens - thought_form - action, words })
+        let text = 1 + room / 3;
+        let action = click.max(search_form + text);
+        Ok(Budget { thought: self.max_turn_tokens - thought_form - action, text })
     }
 }
