@@ -1,8 +1,8 @@
 //! The embedded catalogs are like the original's first 1,000 products.
 //!
-//! The original's numbers were recorded with `webshop catalog inspect --catalog 100 --against DIR`, where DIR
-//! held the first 1,000 products of the original WebShop with their instructions. They are statistics; no text
-//! of that data is here.
+//! The original's numbers are `CatalogStatistics` of the first 1,000 products of the original WebShop with their
+//! instructions; the two of search were counted on the same products by another program. They are statistics; no
+//! text of that data is here. `webshop catalog inspect --catalog 100 --against DIR` prints both columns.
 
 use webshop_env::{SearchStatistics, Shop};
 use webshop_products::{Catalog, CatalogStatistics, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
