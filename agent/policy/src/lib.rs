@@ -1,7 +1,7 @@
 //! Agents for the shop: policies, prompt formats, rollouts and recorded episodes.
 //!
 //! A [`Policy`] decides actions; [`rollout`] runs it and returns [`Episode`]s. An [`LmPolicy`] is a language
-//! model that is prompted in a [`PromptFormat`]. An [`Expert`] writes demonstrations. [`convert`] exports
+//! model that is prompted in a [`PromptFormat`]. A [`BrowsingExpert`] or an [`Expert`] writes demonstrations. [`convert`] exports
 //! episodes as chats and imports them; [`next_action`] has the single-step examples of Shop-R1.
 //!
 //! The crate computes no rewards and no gradients.

@@ -15,6 +15,7 @@
 mod choice;
 mod coined;
 mod dice;
+mod draw;
 mod family;
 mod instruction;
 mod lexicon;

@@ -1,11 +1,12 @@
 //! Cloning: demonstrations as trajectories, and their loss.
 //!
-//! A demonstration is an episode of the [`BrowsingExpert`] or of the [`Expert`], rendered by the same [`CompactRenderer`] as a rollout and
-//! stored as a [`Trajectory`], so that the model is trained on exactly the contexts of its rollouts. A draw
-//! depends on the seed and on (step, position in the batch), which decide the goal and the [`ExpertKind`].
-//! Most of the thinking expert's episodes in a batch reject a candidate because of its title: copying from
-//! the title instead of the goal reduces the loss on these episodes only, and is not learned if they are
-//! rare. The loss is the mean negative log-likelihood over the agent's tokens of the batch.
+//! A demonstration is an episode of the [`BrowsingExpert`] or of the [`Expert`], rendered by the same
+//! [`CompactRenderer`] as a rollout and stored as a [`Trajectory`], so that the model is trained on exactly the
+//! contexts of its rollouts. A draw depends on the seed and on (step, position in the batch), which decide the
+//! goal and the habits or the [`ExpertKind`]. Episodes in which the thinking expert rejects a candidate because
+//! of its title are sought: copying from the title instead of the goal reduces the loss on these episodes only,
+//! and is not learned if they are rare. The loss is the mean negative log-likelihood over the agent's tokens of
+//! the batch.
 
 use rand::Rng;
 use rayon::prelude::*;
@@ -202,7 +203,7 @@ pub(crate) fn cloning_gradient(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, Preset};
     use crate::setup::limits::prompt_config;
     use crate::setup::open_shop::open_shop;
     use crate::setup::tokenizer::train_tokenizer;
@@ -236,16 +237,12 @@ mod tests {
 
     #[test]
     fn demonstrations_that_reject_a_candidate_are_preferred() {
-        let config = Config::default();
+        let config = Config::preset(Preset::TwoHabits, &[]).unwrap();
         let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
         let tokenizer = train_tokenizer(&task_set, &config).unwrap();
         let rejecting = |rejection_share, max_context| {
-            let warm_start = WarmStartConfig {
-                demonstrations: DemonstrationKind::TwoHabits,
-                thinking_share: 1.0,
-                rejection_share,
-                ..WarmStartConfig::default()
-            };
+            let warm_start =
+                WarmStartConfig { thinking_share: 1.0, rejection_share, ..config.warm_start.clone() };
             let demonstrations = Demonstrations {
                 task_set: &task_set,
                 tokenizer: &tokenizer,
@@ -261,10 +258,12 @@ mod tests {
                 |trajectory: &&Trajectory| tokenizer.decode(&trajectory.ids).contains(" no</think>");
             (batch.iter().filter(rejects).count(), batch.len())
         };
+        // Titles rarely speak against a product: most attributes stand in the features alone. Up to eight goals are
+        // drawn for each episode that is to reject, which finds more.
         let (few, all) = rejecting(0.0, 512);
-        assert!((4..25).contains(&few) && all == 40, "{few} of {all}");
+        assert!(few > 0 && all == 40, "{few} of {all}");
         let (most, all) = rejecting(1.0, 512);
-        assert!(most > 34 && all == 40, "{most} of {all}");
+        assert!(most >= 3 * few && all == 40, "{most} of {all}, {few} unsought");
         // In a small context, demonstrations without a rejection are used if no other fits.
         let (few, all) = rejecting(1.0, 160);
         assert!(few < all, "{few} of {all}");
