@@ -1,17 +1,23 @@
 //! `webshop catalog`: generates and inspects product catalogs.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
-use webshop_env::{DeviationReport, NounReference};
-use webshop_products::{CatalogReport, GoalStyle, OriginalWorld, Seed, write_generated};
+use webshop_env::{DeviationReport, NounReference, SearchStatistics};
+use webshop_products::{
+    CatalogReport, CatalogStatistics, GoalStyle, OriginalWorld, Seed, SplitRule, write_generated,
+};
 
 use crate::args::rules::NounsArgs;
 use crate::args::shop::{ShopArgs, SplitRuleArgs};
 use crate::output::outln;
+
+/// Widths of the columns of a comparison.
+const WHAT_WIDTH: usize = 52;
+const NUMBER_WIDTH: usize = 20;
 
 /// The verbs of `webshop catalog`.
 #[derive(clap::Subcommand)]
@@ -25,7 +31,7 @@ pub(crate) enum CatalogVerb {
         #[arg(long, default_value_t = 1000, value_name = "N",
               value_parser = clap::value_parser!(u64).range(1..))]
         products: u64,
-        /// Number of products that have human instructions, about a dozen each; some thousands of the
+        /// Number of products that have human instructions, two to twelve each; some thousands of the
         /// original's million products do [default: all]
         #[arg(long, value_name = "N")]
         instructed: Option<usize>,
@@ -40,6 +46,9 @@ pub(crate) enum CatalogVerb {
         shop: ShopArgs,
         #[command(flatten)]
         split_rule: SplitRuleArgs,
+        /// Compare with the catalog of this folder: what makes a shop easy or hard, in two columns
+        #[arg(long, value_name = "DIR")]
+        against: Option<String>,
         /// Print one JSON object instead of a table
         #[arg(long)]
         json: bool,
@@ -63,9 +72,14 @@ pub(crate) fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
         CatalogVerb::Generate { seed, products, instructed, out } => {
             generate(Seed(seed), usize::try_from(products)?, instructed, &out)?;
         }
-        CatalogVerb::Inspect { shop, split_rule, json } => {
+        CatalogVerb::Inspect { shop, split_rule, against: None, json } => {
             let shop = shop.open_split_by(split_rule.rule())?;
             print(&CatalogReport::new(shop.catalog(), shop.goals()), json)?;
+        }
+        CatalogVerb::Inspect { shop, split_rule, against: Some(other), json } => {
+            let rule = split_rule.rule();
+            let catalogs = [Column::open(&shop, rule)?, Column::open(&shop.of_catalog(other), rule)?];
+            print(&Comparison { catalogs }, json)?;
         }
         CatalogVerb::Deviations { shop, nouns, json } => {
             let world = OriginalWorld::load(&shop.read()?, GoalStyle::Synthetic, 0)?;
@@ -83,6 +97,44 @@ fn generate(seed: Seed, n_products: usize, n_instructed: Option<usize>, out: &Pa
     write_generated(seed, n_products, n_instructed.unwrap_or(n_products), out)
         .with_context(|| format!("cannot write the catalog to `{}`", out.display()))?;
     outln!("{n_products} products in {}", out.display())
+}
+
+/// Two catalogs side by side.
+#[derive(Serialize)]
+struct Comparison {
+    catalogs: [Column; 2],
+}
+
+/// The statistics of one of them.
+#[derive(Serialize)]
+struct Column {
+    name: String,
+    #[serde(flatten)]
+    catalog: CatalogStatistics,
+    search: SearchStatistics,
+}
+
+impl Column {
+    fn open(shop: &ShopArgs, rule: SplitRule) -> anyhow::Result<Self> {
+        let name = shop.source().to_owned();
+        let shop = shop.open_split_by(rule)?;
+        let catalog = CatalogStatistics::new(shop.catalog(), shop.goals());
+        Ok(Self { name, catalog, search: SearchStatistics::new(&shop) })
+    }
+}
+
+impl Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [one, other] = &self.catalogs;
+        let rows = |column: &Column| {
+            let name = [("", column.name.clone())];
+            name.into_iter().chain(column.catalog.rows()).chain(column.search.rows())
+        };
+        let lines = rows(one).zip(rows(other)).map(|((what, one), (_, other))| {
+            format!("{what:<WHAT_WIDTH$}  {one:<NUMBER_WIDTH$}  {other}").trim_end().to_owned()
+        });
+        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
+    }
 }
 
 fn print(report: &(impl Display + Serialize), as_json: bool) -> anyhow::Result<()> {

@@ -1,12 +1,15 @@
-//! `webshop eval`: runs a trained model on held-out goals and prints the statistics.
+//! `webshop eval`: runs a trained model on held-out goals and prints the statistics beside those of baselines.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use webshop_evaluation::{BaselineConfig, baselines};
+use webshop_products::Seed;
 use webshop_training::TrainedModel;
 
 use crate::args::episodes::EpisodesArgs;
-use crate::rollout::run_model;
+use crate::result_file::RolloutResult;
+use crate::rollout::{Finished, run_model};
 
 /// Flags of `webshop eval`.
 #[derive(clap::Args)]
@@ -14,11 +17,27 @@ pub(crate) struct EvalArgs {
     /// Model to evaluate: a run folder, a checkpoint in it, or a model folder
     #[arg(long, value_name = "DIR")]
     checkpoint: PathBuf,
+    /// Leave out the baselines: policies without a model on the same goals, which take a second or two for 300
+    /// goals
+    #[arg(long)]
+    no_baselines: bool,
     #[command(flatten)]
     episodes: EpisodesArgs,
 }
 
 /// Evaluates and prints.
 pub(crate) fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
-    run_model(TrainedModel::load(&args.checkpoint)?, &args.episodes, None)
+    let model = TrainedModel::load(&args.checkpoint)?;
+    let config = BaselineConfig {
+        max_steps: args.episodes.max_steps,
+        results_shown: model.config.prompt.results_shown,
+        seed: Seed(args.episodes.seed),
+    };
+    let Finished { tasks, tally, result } = run_model(model, &args.episodes, None)?;
+    let baselines = match args.no_baselines {
+        true => Vec::new(),
+        false => baselines(&tasks.tasks, config, &tally.outcomes())?,
+    };
+    RolloutResult { baselines, ..result }.print(args.episodes.json)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -44,9 +44,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Printed below the list of verbs.
 const EXAMPLES: &str = "Examples:
   webshop play                                   complete an episode yourself
-  webshop rollout --policy rule                  baseline: a scripted policy on 300 test goals
+  webshop rollout --policy rule                  baseline: a scripted policy on test goals
   webshop train --preset quick --out runs/first  train a small model on the CPU, in minutes
-  webshop eval --checkpoint runs/first           evaluate it on 300 test goals
+  webshop eval --checkpoint runs/first           evaluate it on test goals
 
 `webshop VERB --help` lists the flags of a verb. Set RUST_LOG=debug for more log messages.";
 

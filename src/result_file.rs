@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use webshop_agent::{PromptStamp, Sampling};
 use webshop_env::ShopFingerprint;
-use webshop_evaluation::{Failures, Summary};
+use webshop_evaluation::{Baseline, Failures, Summary, baselines_table};
 use webshop_products::{Split, SplitRule};
 use webshop_remote::FailedEpisode;
 
@@ -39,8 +39,11 @@ pub(crate) struct RolloutResult {
     /// Digests of everything else that the statistics depend on, part by part; absent for a site.
     #[serde(default)]
     pub(crate) fingerprint: Option<ShopFingerprint>,
-    /// Duration.
+    /// Duration of the episodes.
     pub(crate) seconds: f64,
+    /// Policies without a model on the same goals; only of `eval`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) baselines: Vec<Baseline>,
 }
 
 /// A web site at which episodes ran.
@@ -123,7 +126,12 @@ impl RolloutResult {
             outln!("rules               {environment}, {rewards}")?;
         }
         outln!("goals               {}", self.goals())?;
-        outln!("seconds             {:.1}", self.seconds)
+        outln!("seconds             {:.1}", self.seconds)?;
+        if self.baselines.is_empty() {
+            return Ok(());
+        }
+        let table = baselines_table(&[(&self.policy, &self.summary)], &self.baselines);
+        outln!("\non the same goals:\n{}", table.text().trim_end())
     }
 
     /// The fingerprint of the goals, or `unknown`.

@@ -9,13 +9,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use webshop_agent::{ExploitPolicy, OraclePolicy, Policy, RandomPolicy, RulePolicy};
+use webshop_agent::{
+    CandidatePolicy, ExpertPolicy, ExploitPolicy, NamedOptionsPolicy, OraclePolicy, Policy, RandomPolicy,
+    RulePolicy,
+};
+use webshop_env::RESULTS_PER_PAGE;
 use webshop_products::Seed;
 use webshop_training::TrainedModel;
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 
-pub(crate) use local::run_model;
+pub(crate) use local::{Finished, run_model};
 
 /// Flags that `--site` excludes, by clap's ids.
 const NOT_AT_A_SITE: [&str; 16] = [
@@ -56,8 +60,8 @@ pub(crate) struct RolloutArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "base_url")]
     checkpoint: Option<PathBuf>,
     /// Run the episodes at a running WebShop web site, such as `http://localhost:3000`: the original's, or
-    /// one with the same pages. Policies `rule` and `random` only; episode i is the site's session `fixed_i`,
-    /// and `random` searches for words of the instruction. Failed sessions are counted and left out of the
+    /// one with the same pages. Policies `rule`, `named-options` and `random` only; episode i is the site's
+    /// session `fixed_i`, and `random` searches for words of the instruction. Failed sessions are counted and left out of the
     /// statistics; the exit code is then 2
     #[arg(long, value_name = "URL", conflicts_with_all = NOT_AT_A_SITE)]
     site: Option<String>,
@@ -80,10 +84,18 @@ pub(crate) fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         bail!("`--base-url` needs `--policy remote`");
     }
     let out = args.out.as_deref();
-    let run_policy = |policy: &mut dyn Policy| local::run_policy(policy, &args.episodes, out);
+    let print = |finished: Finished| {
+        finished.result.print(args.episodes.json)?;
+        Ok(ExitCode::SUCCESS)
+    };
+    let run_policy = |policy: &mut dyn Policy| print(local::run_policy(policy, &args.episodes, out)?);
     match args.policy {
         PolicyName::Random => run_policy(&mut RandomPolicy::new(Seed(args.episodes.seed))),
         PolicyName::Rule => run_policy(&mut RulePolicy),
+        PolicyName::NamedOptions => run_policy(&mut NamedOptionsPolicy),
+        PolicyName::NamedPairs => run_policy(&mut CandidatePolicy::named_pairs()),
+        PolicyName::NamedFeatures => run_policy(&mut CandidatePolicy::named_features()),
+        PolicyName::Expert => run_policy(&mut ExpertPolicy::new(RESULTS_PER_PAGE)),
         PolicyName::Oracle => run_policy(&mut OraclePolicy),
         PolicyName::LongestTitle => run_policy(&mut ExploitPolicy::LongestTitle),
         PolicyName::AllOptions => run_policy(&mut ExploitPolicy::AllOptions),
@@ -91,7 +103,9 @@ pub(crate) fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::RepeatForever => run_policy(&mut ExploitPolicy::RepeatForever),
         PolicyName::Remote => remote::run(&args.remote, &args.episodes, out),
         PolicyName::Lm => match args.checkpoint {
-            Some(checkpoint) => run_model(TrainedModel::load(&checkpoint)?, &args.episodes, out),
+            Some(checkpoint) => {
+                print(local::run_model(TrainedModel::load(&checkpoint)?, &args.episodes, out)?)
+            }
             None => bail!("the policy `lm` needs `--checkpoint DIR`"),
         },
     }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use webshop_evaluation::{Baseline, Summary, baselines_table};
 use webshop_report::write_report;
 use webshop_training::config::{Config, Preset, RlMode};
-use webshop_training::{Evaluation, RunFolder, TrainingError, train_on};
+use webshop_training::{Evaluation, RunFolder, RunSummary, TrainingError, read_json, train_on};
 
 use crate::args::cache::CacheArgs;
 use crate::args::compute::ComputeArgs;
@@ -94,6 +95,7 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
     print_evaluation(config.model.first_name(), stages.random.as_ref())?;
     print_evaluation("after warm start", stages.warm_start.as_ref())?;
     print_evaluation(&after, stages.learned.as_ref())?;
+    print_baselines(&after, &stages, &run)?;
     outln!("run folder  {}", out.display())?;
     outln!("report      {}", report.display())?;
     Ok(ExitCode::SUCCESS)
@@ -120,6 +122,15 @@ fn command_line() -> String {
     };
     let arguments = std::env::args().skip(1).map(quoted);
     std::iter::once("webshop".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+/// Prints the final evaluations beside policies without a model on the same goals.
+fn print_baselines(after: &str, stages: &RunSummary, run: &RunFolder) -> anyhow::Result<()> {
+    let baselines: Vec<Baseline> = read_json(&run.baselines())?;
+    let evaluations = [("after warm start", &stages.warm_start), (after, &stages.learned)];
+    let evaluated = evaluations.map(|(name, of)| Some((name, &of.as_ref()?.summary)));
+    let evaluated: Vec<(&str, &Summary)> = evaluated.into_iter().flatten().collect();
+    outln!("on the same goals:\n{}", baselines_table(&evaluated, &baselines).text().trim_end())
 }
 
 fn print_evaluation(name: &str, evaluation: Option<&Evaluation>) -> anyhow::Result<()> {

@@ -58,9 +58,9 @@ mod tests {
             Shop::new(catalog, goals).unwrap().fingerprint().clone()
         };
         let first = fingerprint(0, SplitRule::ByProduct);
-        assert_eq!((first.environment.as_str(), first.rewards.as_str()), ("webshop-2", "reward-1"));
+        assert_eq!((first.environment.as_str(), first.rewards.as_str()), ("webshop-3", "reward-1"));
         assert_eq!(first.differences(&first), Vec::<&str>::new());
-        assert_eq!(first.differences(&fingerprint(0, SplitRule::Paper)), ["splits"]);
+        assert_eq!(first.differences(&fingerprint(0, SplitRule::VerlAgent)), ["splits"]);
         let dearer = fingerprint(1, SplitRule::ByProduct);
         assert_eq!(first.differences(&dearer)[0], "prices");
         let later = ShopFingerprint { rewards: "reward-2".into(), ..first.clone() };

@@ -39,6 +39,7 @@ mod reward;
 mod session;
 
 mod fingerprint;
+mod search_statistics;
 mod shop;
 mod shop_env;
 mod vec_env;
@@ -68,6 +69,7 @@ pub use search::analyzer::analyze;
 pub use search::bm25::{B, Collection, K1, SearchExplanation, TermScore};
 pub use search::index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
 pub use search::porter::stem;
+pub use search_statistics::SearchStatistics;
 pub use session::envelope::SnapshotError;
 pub use session::{Outcome, RESULTS_PER_PAGE, Session, Transition, Walk};
 pub use shop::{EnvError, Shop, ShopConfig};

@@ -4,7 +4,8 @@
 ///
 /// - `webshop-1`: the first version.
 /// - `webshop-2`: searches split text in every script, and emoji, as the original's engine does.
-pub const ENVIRONMENT_ID: &str = "webshop-2";
+/// - `webshop-3`: generated catalogs have the statistics of the original's, and the default split cuts no family.
+pub const ENVIRONMENT_ID: &str = "webshop-3";
 
 /// The version of the reward rules.
 pub(crate) const REWARD_VERSION: &str = "reward-1";

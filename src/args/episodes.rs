@@ -93,6 +93,16 @@ pub(crate) enum PolicyName {
     Random,
     /// Searches for the whole instruction, opens the first result, buys it
     Rule,
+    /// Opens the first result, clicks every option value that the instruction names, buys
+    NamedOptions,
+    /// Opens the results within the price limit that share most word pairs with the instruction, until one
+    /// has a named value for each option
+    NamedPairs,
+    /// As `named-pairs`, but reads features and description before it buys, and puts a product back that
+    /// lacks a wish
+    NamedFeatures,
+    /// Demonstrates: knows the hidden goal, reads titles and prices only, buys if that is a success
+    Expert,
     /// Reads the hidden goal: an upper bound
     Oracle,
     /// A local language model; needs `--checkpoint`

@@ -43,6 +43,8 @@ enum PresetArg {
     Medium,
     /// The catalog of 1000 products, with more steps and evaluations
     Full,
+    /// Demonstrations by two experts that know the goal: training/configs/two_habits.toml
+    TwoHabits,
     /// Next-action prediction with the Shop-R1 reward: training/configs/shop_r1_tiny.toml
     ShopR1,
 }
@@ -69,6 +71,7 @@ impl From<PresetArg> for Preset {
             PresetArg::Quick => Self::Quick,
             PresetArg::Medium => Self::Medium,
             PresetArg::Full => Self::Full,
+            PresetArg::TwoHabits => Self::TwoHabits,
             PresetArg::ShopR1 => Self::ShopR1,
         }
     }

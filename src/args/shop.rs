@@ -107,14 +107,17 @@ impl From<SplitArg> for Split {
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct SplitRuleArgs {
     /// Rule that divides the goals into train, validation and test
-    #[arg(long = "split-rule", value_enum, default_value = "by-product", value_name = "NAME")]
+    #[arg(long = "split-rule", value_enum, default_value = "by-family", value_name = "NAME")]
     split_rule: SplitRuleArg,
 }
 
 /// [`SplitRule`] as a flag.
 #[derive(clap::ValueEnum, Clone, Copy)]
 enum SplitRuleArg {
-    /// By product, so that no product has goals in two splits: 60 % train, 10 % validation, 30 % test
+    /// By family, so that neither a product nor one with the same title, or the same query and brand, has goals
+    /// in two splits: 60 % train, 10 % validation, 30 % test
+    ByFamily,
+    /// By product, so that no product has goals in two splits, but near-copies may: 60 %, 10 %, 30 %
     ByProduct,
     /// As in the WebShop paper: goals are shuffled; 500 test, 1000 validation, the rest train
     Paper,
@@ -126,6 +129,7 @@ impl SplitRuleArgs {
     /// The rule.
     pub(crate) fn rule(self) -> SplitRule {
         match self.split_rule {
+            SplitRuleArg::ByFamily => SplitRule::ByFamily,
             SplitRuleArg::ByProduct => SplitRule::ByProduct,
             SplitRuleArg::Paper => SplitRule::Paper,
             SplitRuleArg::VerlAgent => SplitRule::VerlAgent,
@@ -134,6 +138,17 @@ impl SplitRuleArgs {
 }
 
 impl ShopArgs {
+    /// The catalog's name as it was given.
+    pub(crate) fn source(&self) -> &str {
+        &self.catalog.source
+    }
+
+    /// The same with another catalog, whole.
+    pub(crate) fn of_catalog(&self, source: String) -> Self {
+        let catalog = CatalogArgs { source, size: None, ..self.catalog.clone() };
+        Self { catalog, ..self.clone() }
+    }
+
     /// The raw records of the catalog.
     pub(crate) fn read(&self) -> anyhow::Result<RawData> {
         read_catalog(&self.catalog.config()).with_context(|| cannot_open(&self.catalog.source))

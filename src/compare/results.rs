@@ -41,11 +41,9 @@ fn print_table(before: &RolloutResult, after: &RolloutResult) -> Result<()> {
     row("episodes", |of| of.summary.episodes.to_string())?;
     row("split", RolloutResult::split_name)?;
     row("goals", |of| of.goals().chars().take(16).collect())?;
-    let counts = |of: &RolloutResult| {
-        let n = of.summary.episodes;
-        ((of.summary.success_rate * n as f64).round() as usize, n)
-    };
-    let [low, high] = difference_interval(counts(before), counts(after)).map(percent);
+    row("products", |of| of.summary.products.map_or_else(|| "unknown".into(), |n| n.to_string()))?;
+    let rate = |of: &RolloutResult| (of.summary.success_rate, of.summary.success_ci95);
+    let [low, high] = difference_interval(rate(before), rate(after)).map(percent);
     let difference = percent(after.summary.success_rate - before.summary.success_rate);
     outln!("difference  {difference:+.1} points of success [{low:+.1}, {high:+.1}]")
 }

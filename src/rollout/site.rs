@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use webshop_agent::SiteEpisode;
-use webshop_agent::{PagePolicy, RandomPolicy, RulePolicy};
+use webshop_agent::{NamedOptionsPolicy, PagePolicy, RandomPolicy, RulePolicy};
 use webshop_evaluation::summarize_at_site;
 use webshop_products::Seed;
 use webshop_remote::{RemoteError, Site, SiteConfig, run_at_site};
@@ -26,7 +26,11 @@ pub(crate) fn run(address: &str, policy: PolicyName, args: &EpisodesArgs) -> any
     let problem = match policy {
         PolicyName::Random => return run_policy(&site, &RandomPolicy::new(Seed(args.seed)), args),
         PolicyName::Rule => return run_policy(&site, &RulePolicy, args),
-        PolicyName::Oracle => "it reads the hidden goal, which a site does not send",
+        PolicyName::NamedOptions => return run_policy(&site, &NamedOptionsPolicy, args),
+        PolicyName::NamedPairs | PolicyName::NamedFeatures => {
+            "it reads titles and prices, which a site does not mark as such"
+        }
+        PolicyName::Oracle | PolicyName::Expert => "it reads the hidden goal, which a site does not send",
         PolicyName::Lm | PolicyName::Remote => "it needs a shop of this program, not the pages of a site",
         PolicyName::LongestTitle
         | PolicyName::AllOptions
@@ -34,7 +38,10 @@ pub(crate) fn run(address: &str, policy: PolicyName, args: &EpisodesArgs) -> any
         | PolicyName::RepeatForever => "it checks the rewards of this program's shop",
     };
     let name = policy.to_possible_value().expect("no policy is hidden");
-    bail!("the policy `{}` cannot run at a site: {problem}; use `rule` or `random`", name.get_name())
+    bail!(
+        "the policy `{}` cannot run at a site: {problem}; use `rule`, `named-options` or `random`",
+        name.get_name()
+    )
 }
 
 #[expect(clippy::disallowed_methods, reason = "the result states the duration")]
@@ -71,6 +78,7 @@ where
         remote: None,
         fingerprint: None,
         seconds: start.elapsed().as_secs_f64(),
+        baselines: Vec::new(),
     };
     if !episodes.is_empty() {
         result.print(args.json)?;

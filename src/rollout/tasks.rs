@@ -60,6 +60,7 @@ impl Tasks {
             remote: None,
             fingerprint: Some(self.shop().fingerprint().clone()),
             seconds,
+            baselines: Vec::new(),
         }
     }
 }

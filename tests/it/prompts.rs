@@ -11,9 +11,9 @@ use crate::common::in_area;
 use rand::Rng;
 use serde_json::json;
 use webshop_agent::{
-    Conversation, Expert, ExpertKind, ExpertTurn, ParsedCompletion, PromptFormat, compact::CompactRenderer,
-    compact::Piece, compact::PromptConfig, compact::encode_pieces, compact::marks, compact::parse,
-    compact::render_completion,
+    BrowsingExpert, BrowsingHabits, Conversation, Expert, ExpertKind, ExpertTurn, ParsedCompletion,
+    PromptFormat, compact::CompactRenderer, compact::Piece, compact::PromptConfig, compact::encode_pieces,
+    compact::marks, compact::parse, compact::render_completion,
 };
 use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
 use webshop_lm::BpeTokenizer;
@@ -84,21 +84,26 @@ fn messages_of(prompt_format: PromptFormat) -> String {
 /// Snapshots the expert's episode for [`goal_with_a_rejection`], and returns its reward.
 fn check(name: &str, kind: ExpertKind) -> RewardBreakdown {
     let shop = hundred();
-    let goal = goal_with_a_rejection(&shop);
-    let turns = Expert::new(&shop, PROMPT.results_shown).episode(goal.id, kind).expect("an episode");
+    let goal = goal_with_a_rejection(&shop).id;
+    let turns = Expert::new(&shop, PROMPT.results_shown).episode(goal, kind).expect("an episode");
+    check_turns(name, &shop, goal, &turns)
+}
+
+/// Snapshots an episode as the model reads and writes it, and returns its reward.
+fn check_turns(name: &str, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> RewardBreakdown {
     let mut rendered = String::new();
-    let mut session = Session::start(goal.id);
+    let mut session = Session::start(goal);
     let mut renderer = CompactRenderer::new(PROMPT);
-    for turn in &turns {
-        let page = session.page(&shop);
+    for turn in turns {
+        let page = session.page(shop);
         let prompt = renderer.render(&page, None);
         let completion = render_completion(&turn.thought, &turn.action, &page);
-        session.act(&shop, &turn.action);
+        session.act(shop, &turn.action);
         // A line for each candidate, as a reader would set it.
         let prompt = text(&prompt).replace(" $", "\n         $").replace("<|", "\n        <|");
         writeln!(rendered, "prompt      {prompt}\ncompletion  {}\n", text(&completion)).expect("memory");
     }
-    let reward = reward_of(&shop, goal.id, &turns);
+    let reward = reward_of(shop, goal, turns);
     in_area("prompts", || insta::assert_snapshot!(name, format!("{rendered}{reward}")));
     reward
 }
@@ -126,6 +131,31 @@ fn the_thinking_expert_succeeds() {
 #[test]
 fn the_expert_without_thoughts_buys_the_first_result() {
     assert!(!check("expert_no_thinking", ExpertKind::NoThinking).is_success());
+}
+
+#[test]
+fn the_browsing_expert_reads_features_that_do_not_matter_to_it() {
+    let shop = hundred();
+    let habits = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0 };
+    let expert = BrowsingExpert::new(&shop, PROMPT.results_shown, habits);
+    // Features whose note ends in `no`, back to the product, and the next action is not to leave it.
+    let does_not_matter = |turns: &[ExpertTurn]| {
+        turns[0].action == click("features")
+            && turns[1].rejects_by_title()
+            && turns[2].action != click("< prev")
+    };
+    let episode = |&goal: &GoalId| {
+        let demonstrated = expert.episode(goal, &mut Seed(0).rng(Purpose::new("policy"), &[]))?;
+        demonstrated.turns.windows(3).any(does_not_matter).then_some((goal, demonstrated))
+    };
+    let mut goals = shop.goals().split(Split::Train).iter();
+    let (goal, demonstrated) = goals.find_map(episode).expect("some rivals lack what is wanted");
+    let reward = check_turns("expert_browsing", &shop, goal, &demonstrated.turns);
+    assert_eq!(reward.total(), demonstrated.reward);
+}
+
+fn click(label: &str) -> Action {
+    Action::Click(label.into())
 }
 
 /// Every page of some random episodes.

@@ -115,7 +115,7 @@ fn an_episode_of_another_shop_is_refused() {
         "{refused}"
     );
     check("rules", "\"rules\":\"repaired\"", "\"rules\":\"original\"");
-    check("environment", "webshop-2", "webshop-0");
+    check("environment", "webshop-3", "webshop-0");
     check("goal", "\"goal\":", "\"goal\":40");
 }
 

@@ -1,7 +1,7 @@
 //! Agents for the shop: policies, prompt formats, rollouts and recorded episodes.
 //!
 //! A [`Policy`] decides actions; [`rollout`] runs it and returns [`Episode`]s. An [`LmPolicy`] is a language
-//! model that is prompted in a [`PromptFormat`]. An [`Expert`] writes demonstrations. [`convert`] exports
+//! model that is prompted in a [`PromptFormat`]. A [`BrowsingExpert`] or an [`Expert`] writes demonstrations. [`convert`] exports
 //! episodes as chats and imports them; [`next_action`] has the single-step examples of Shop-R1.
 //!
 //! The crate computes no rewards and no gradients.
@@ -11,6 +11,7 @@
 mod error;
 
 mod episode;
+mod instruction;
 mod prompt_format;
 
 mod policies;
@@ -30,13 +31,18 @@ pub use episode::{
     Episode, EpisodeCoordinates, EpisodeExt, EpisodeMeta, ModelTurn, PromptStamp, Sampling, Turn, TurnTokens,
 };
 pub use error::AgentError;
-pub use expert::{Expert, ExpertKind, ExpertTurn};
+pub use expert::browsing::{BrowsingExpert, BrowsingHabits, Demonstrated};
+pub use expert::turn::ExpertTurn;
+pub use expert::two_habits::{Expert, ExpertKind};
+pub use policies::candidates::CandidatePolicy;
+pub use policies::expert::ExpertPolicy;
 pub use policies::exploits::ExploitPolicy;
 pub use policies::lm::LmPolicy;
 pub use policies::lm::chat::ChatFormat;
 pub use policies::lm::config::LmConfig;
 pub use policies::lm::demonstration::{DemonstrationRenderer, RenderedTurn};
 pub use policies::lm::single_step::{SampleOptions, SingleStepPrompt, SingleStepSampler};
+pub use policies::named_options::NamedOptionsPolicy;
 pub use policies::oracle::OraclePolicy;
 pub use policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};
 pub use policies::random::RandomPolicy;

@@ -45,8 +45,8 @@ impl Session {
     /// # let catalog = Catalog::from_raw(&data, Seed(0))?;
     /// # let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
     /// # let shop = Shop::new(catalog, goals)?;
-    /// let actions = [Action::Search("pasta sauce".into()), Action::Click("b0lufehiro".into())];
-    /// let mut walk = Session::walk(&shop, GoalId(1236), &actions);
+    /// let actions = [Action::Search("almond trail mix".into()), Action::Click("b0helineri".into())];
+    /// let mut walk = Session::walk(&shop, GoalId(408), &actions);
     /// let steps: Vec<u32> = walk.by_ref().map(|transition| transition.session.steps()).collect();
     /// assert_eq!(steps, [0, 1]);
     /// assert!(walk.page().text().contains("Buy Now"));

@@ -32,26 +32,46 @@ const MAX_ITEMS: usize = 5;
 /// let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
 /// let shop = Shop::new(catalog, goals)?;
 ///
-/// let actions = ["search[pasta sauce garlic flakes pepper paste]", "click[b0lufehiro]", "click[buy now]"];
-/// insta::assert_snapshot!(transcript(&shop, GoalId(1236), &actions), @r"
-/// “a pasta sauce with garlic flakes and pepper paste, and price lower than 90.00 dollars”
-/// wanted: pasta sauce (B0LUFEHIRO)
-/// attributes: garlic flakes, pepper paste
-/// at most: $90.00
+/// let actions = [
+///     "search[almond trail mix ready to eat]",
+///     "click[b0helineri]",
+///     "click[features]",
+///     "click[< prev]",
+///     "click[buy now]",
+/// ];
+/// insta::assert_snapshot!(transcript(&shop, GoalId(408), &actions), @r"
+/// “i need a trail mix made with almond that is ready to eat, and price lower than 70.00 dollars”
+/// wanted: almond trail mix (B0HELINERI)
+/// attributes: ready to eat
+/// at most: $70.00
 ///
-/// 1. search[pasta sauce garlic flakes pepper paste]
-///    page 1; found 4
-///      B0BEHEDABU  $73.29  Orlafield Tomato Pasta Sauce, Garlic Paste, Pepper Flakes
-///      B0DABUDOTI  $117.0  Orlafield Tomato Pasta Sauce, Pepper Paste, Garlic Flakes
-///      B0GIPUGOZA  $30.0  Orlafield Tomato Pasta Sauce, Pepper Paste, Garlic Flakes
-///      B0LUFEHIRO  $73.29  Orlafield Tomato Pasta Sauce, Pepper Paste, Garlic Flakes
+/// 1. search[almond trail mix ready to eat]
+///    page 1; found 5
+///      B0KAHUTOFU  $6.29  Bootel Almond Trail Mix, with Spare Parts, A Gift for Brothers
+///      B0HELINERI  $32.0  Bootel Fojytraick Un-273 Almond Trail Mix, Model Tw-443, for The Office Kitc…
+///      B0LAJOGAFI  $7.5  Bootel Drasev Almond Trail Mix, Noostaick Tone On Tone
+///      B0JAHARODE  $100.0  Bootel Drasev Almond Trail Mix, Noostaick Tone On Tone
+///      B0RODEZIBE  $35.0  Quoobristam Ee-340 Coconut Granola Bars, with Almond Coating, 2022 New Arriv…
 ///
-/// 2. click[b0lufehiro]
-///    B0LUFEHIRO  $73.29  Orlafield Tomato Pasta Sauce, Pepper Paste, Garlic Flakes
+/// 2. click[b0helineri]
+///    B0HELINERI  $32.0  Bootel Fojytraick Un-273 Almond Trail Mix, Model Tw-443, for The Office Kitch…
 ///
-/// 3. click[buy now]
-///    bought B0LUFEHIRO []
-///    reward 1.0000 = 1 type × (2/2 attributes + 0/0 options + 1/1 price) / 3
+/// 3. click[features]
+///    Features of B0HELINERI
+///      Our best for a busy morning.
+///      Works well for quick breakfast.
+///      Dairy free, as it should be.
+///      It is also nut free.
+///      Made in small batches and checked twice; for movie night and more; we use cocoa where it counts,…
+///      See the label for all details.
+///      Truly ready to eat.
+///
+/// 4. click[< prev]
+///    B0HELINERI  $32.0  Bootel Fojytraick Un-273 Almond Trail Mix, Model Tw-443, for The Office Kitch…
+///
+/// 5. click[buy now]
+///    bought B0HELINERI []
+///    reward 1.0000 = 1 type × (1/1 attributes + 0/0 options + 1/1 price) / 2
 /// ");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -12,7 +12,7 @@
 //! let catalog = Catalog::from_raw(&data, Seed(0))?;
 //! let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
 //! assert_eq!(catalog.len(), 100);
-//! assert!(goals.split(Split::Test).len() >= 300);
+//! assert!(goals.split(Split::Test).len() >= 150);
 //! # Ok::<(), webshop_products::DataError>(())
 //! ```
 //!
@@ -39,6 +39,7 @@ pub use catalog::price::{Cents, Price};
 pub use catalog::product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
 pub use catalog::report::CatalogReport;
 pub use catalog::source::{CatalogSource, SourceConfig};
+pub use catalog::statistics::{CatalogStatistics, Spread};
 pub use digest::{Digest, InvalidDigest, hex};
 pub use error::{DataError, FieldProblem};
 pub use generate::{generate, write_generated};

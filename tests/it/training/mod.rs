@@ -4,6 +4,7 @@
 //! Every run here is a whole one, from random weights to the last evaluation, of a model that is far too
 //! small to be any good.
 
+mod browsing;
 mod exactness;
 mod results;
 
@@ -23,7 +24,8 @@ use webshop_products::{Goal, Seed, Split};
 use webshop_training::config::{Config, LossKind};
 use webshop_training::metrics::{Metric, Phase, Record, read_records};
 use webshop_training::{
-    Observer, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, branch_run, qwen2_config, train,
+    Observer, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, branch_run, qwen2_config, read_json,
+    train,
 };
 
 const WARM_STEPS: u64 = 60;

@@ -9,7 +9,7 @@ fn a_run_names_the_rewards_it_learned_from() {
     let fingerprint: serde_json::Value = serde_json::from_slice(&fingerprint).expect("JSON");
     assert_eq!(
         (&fingerprint["environment"], &fingerprint["rewards"]),
-        (&"webshop-2".into(), &"reward-1".into())
+        (&"webshop-3".into(), &"reward-1".into())
     );
 }
 
@@ -177,6 +177,20 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
     for gap in gaps {
         // Twice the same number by other kernels: some units in the last place of a few nats.
         assert!(gap < 1e-4, "a token's log-probability differs by {gap} nats");
+    }
+}
+
+#[test]
+fn a_run_is_compared_with_policies_without_a_model_on_the_goals_of_its_last_evaluation() {
+    let run = RunFolder::open(&REFERENCE.folder).expect("a run").0;
+    let [baselines, summary] =
+        [run.baselines(), run.summary()].map(|path| read_json::<serde_json::Value>(&path).expect("JSON"));
+    let learned = &summary["learned"]["summary"];
+    for of in baselines.as_array().expect("a list") {
+        assert_eq!(of["summary"]["products"], learned["products"], "{of}");
+        let rate = |of: &serde_json::Value| of["success_rate"].as_f64().expect("a share");
+        let difference = of["difference"]["mean"].as_f64().expect("the goals are the same");
+        assert!((rate(learned) - rate(&of["summary"]) - difference).abs() < 1e-12, "{of}");
     }
 }
 

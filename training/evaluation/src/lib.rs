@@ -1,7 +1,11 @@
 //! Evaluation of episodes and of single next actions, without tensors and without gradient steps.
 //!
 //! - [`Summary`] holds the statistics of a set of episodes: success rate, score, length, kinds of failure.
-//! - [`wilson_interval`], [`difference_interval`], [`bootstrap`] and their relatives give 95 % intervals.
+//! - [`baselines`] runs the policies that every result is compared with, on the same goals.
+//! - [`clustered_rate_interval`] and its relatives give 95 % intervals over goals, clustered by product;
+//!   [`seeds_interval`] and [`paired_seeds_difference`] intervals over training seeds, [`holm`] a correction for
+//!   several comparisons; [`wilson_interval`], [`difference_interval`] and [`bootstrap`] intervals of independent
+//!   trials.
 //! - [`validate`] checks that a shop is fit for training and returns one [`Check`] for each property.
 //! - [`next_action`] holds the reward and the metrics of Shop-R1: one predicted action against one recorded
 //!   action.
@@ -16,14 +20,25 @@
 pub mod next_action;
 pub mod table;
 
+mod baselines;
+mod clustered;
 mod env_checks;
 mod error;
+mod outcomes;
+mod seeds;
 mod statistics;
+mod student;
 mod summary;
 
+pub use crate::baselines::{Baseline, BaselineConfig, baselines, baselines_table};
+pub use crate::clustered::{
+    Difference, clustered_difference, clustered_mean_interval, clustered_rate_interval,
+};
 pub use crate::env_checks::{Check, validate};
 pub use crate::error::{EvaluationError, Result};
-pub use crate::statistics::{
-    bootstrap, crossed_bootstrap, difference_interval, mean, paired_bootstrap, wilson_interval,
+pub use crate::outcomes::Outcomes;
+pub use crate::seeds::{holm, paired_seeds_difference, seeds_interval};
+pub use crate::statistics::{bootstrap, difference_interval, mean, wilson_interval};
+pub use crate::summary::{
+    FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site, summarize_of_shops,
 };
-pub use crate::summary::{FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};

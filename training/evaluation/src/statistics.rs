@@ -1,16 +1,14 @@
-//! 95 % confidence intervals, each as `[low, high]`.
+//! 95 % confidence intervals of independent trials, each as `[low, high]`.
 //!
 //! | function | interval of |
 //! |---|---|
 //! | [`wilson_interval`] | a rate |
 //! | [`mean_interval`] | a mean of scores |
-//! | [`difference_interval`] | the difference of two rates measured on independent trials |
+//! | [`difference_interval`] | the difference of two independent rates that have intervals |
 //! | [`bootstrap`] | a statistic without a formula |
-//! | [`paired_bootstrap`] | the mean difference of two measurements of the same goals |
-//! | [`crossed_bootstrap`] | the mean of several runs on the same goals |
 //!
-//! Every function is deterministic; the bootstraps draw from a [`Seed`] by coordinates. Hypothesis tests are
-//! not implemented.
+//! Goals of one product are not independent: [`crate::clustered`] has the intervals of goals, and [`crate::seeds`]
+//! those of runs. Every function is deterministic; the bootstrap draws from a [`Seed`] by coordinates.
 
 use rand::RngCore;
 use webshop_products::{Purpose, Seed};
@@ -33,31 +31,34 @@ pub fn wilson_interval(successes: usize, n: usize) -> [f64; 2] {
     if n == 0 {
         return [0.0, 1.0];
     }
-    let (k, n) = (successes as f64, n as f64);
-    let rate = k / n;
-    let scale = 1.0 + Z * Z / n;
-    let middle = (rate + Z * Z / (2.0 * n)) / scale;
-    let half = Z / scale * (rate * (1.0 - rate) / n + Z * Z / (4.0 * n * n)).sqrt();
-    // At k = 0 and k = n a bound is the rate itself; rounding must not put it beyond.
+    wilson(successes as f64 / n as f64, n as f64, Z)
+}
+
+/// Wilson's score interval of `rate` on `n` trials, which need not be whole, with the quantile `z`.
+pub(crate) fn wilson(rate: f64, n: f64, z: f64) -> [f64; 2] {
+    let scale = 1.0 + z * z / n;
+    let middle = (rate + z * z / (2.0 * n)) / scale;
+    let half = z / scale * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
+    // At the rates 0 and 1 a bound is the rate itself; rounding must not put it beyond.
     [(middle - half).max(0.0).min(rate), (middle + half).min(1.0).max(rate)]
 }
 
-/// The interval of `after − before` for two rates, each given as successes and trials: Newcombe's hybrid of
-/// their Wilson intervals (1998, "Interval estimation for the difference between independent proportions",
-/// method 10).
+/// The interval of `after − before` for two rates, each given with its 95 % interval: Newcombe's hybrid (1998,
+/// "Interval estimation for the difference between independent proportions", method 10), which takes any two
+/// intervals (Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach").
 ///
-/// It assumes independent trials. If both rates are of the same goals, it is usually too wide; with the
-/// outcome of each goal, [`paired_bootstrap`] is narrower.
+/// It assumes that the two rates are independent. If both are of the same goals, it is usually too wide; with the
+/// outcome of each goal, [`crate::clustered_difference`] is narrower.
 ///
 /// ```
-/// let [low, high] = webshop_evaluation::difference_interval((48, 80), (56, 70));
+/// use webshop_evaluation::{difference_interval, wilson_interval};
+///
+/// let rate = |successes, n| (successes as f64 / n as f64, wilson_interval(successes, n));
+/// let [low, high] = difference_interval(rate(48, 80), rate(56, 70));
 /// assert_eq!(((low * 1e4).round(), (high * 1e4).round()), (524.0, 3339.0));
 /// ```
-pub fn difference_interval(before: (usize, usize), after: (usize, usize)) -> [f64; 2] {
-    let rate = |(successes, n): (usize, usize)| successes as f64 / n.max(1) as f64;
-    let [before_low, before_high] = wilson_interval(before.0, before.1);
-    let [after_low, after_high] = wilson_interval(after.0, after.1);
-    let (before, after) = (rate(before), rate(after));
+pub fn difference_interval(before: (f64, [f64; 2]), after: (f64, [f64; 2])) -> [f64; 2] {
+    let ((before, [before_low, before_high]), (after, [after_low, after_high])) = (before, after);
     let difference = after - before;
     let below = (after - after_low).hypot(before_high - before);
     let above = (after_high - after).hypot(before - before_low);
@@ -83,39 +84,6 @@ pub fn bootstrap(n: usize, seed: Seed, statistic: impl Fn(&[usize]) -> f64) -> [
         return [0.0, 0.0];
     }
     percentiles((0..N_RESAMPLES as u64).map(|resample| statistic(&draws(n, seed, &[resample]))).collect())
-}
-
-/// Percentile bootstrap of the mean of `after[i] − before[i]`, where `i` is a goal. No pairs give `[0, 0]`.
-///
-/// # Panics
-/// If the lengths differ.
-pub fn paired_bootstrap(before: &[f64], after: &[f64], seed: Seed) -> [f64; 2] {
-    assert_eq!(before.len(), after.len(), "`before` and `after` are of the same goals");
-    let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
-    let n = differences.len();
-    bootstrap(n, seed, |drawn| drawn.iter().map(|idx| differences[*idx]).sum::<f64>() / n as f64)
-}
-
-/// Percentile bootstrap of the mean of `values` `[runs, goals]`. Each resample draws runs and goals with
-/// replacement, so the interval covers the variance of both (Owen 2007, "The pigeonhole bootstrap"; it is
-/// conservative). No values give `[0, 0]`.
-///
-/// # Panics
-/// If the rows differ in length.
-pub fn crossed_bootstrap(values: &[Vec<f64>], seed: Seed) -> [f64; 2] {
-    let n_columns = values.first().map_or(0, Vec::len);
-    assert!(values.iter().all(|row| row.len() == n_columns), "all runs have the same goals");
-    if n_columns == 0 {
-        return [0.0, 0.0];
-    }
-    let resampled = |resample: u64| {
-        let rows = draws(values.len(), seed, &[resample, 0]);
-        let columns = draws(n_columns, seed, &[resample, 1]);
-        let sum: f64 =
-            rows.iter().map(|row| columns.iter().map(|column| values[*row][*column]).sum::<f64>()).sum();
-        sum / (values.len() * n_columns) as f64
-    };
-    percentiles((0..N_RESAMPLES as u64).map(resampled).collect())
 }
 
 /// The 2.5 % and 97.5 % percentiles of [`N_RESAMPLES`] means.
@@ -159,9 +127,10 @@ mod tests {
     #[test]
     fn difference_interval_matches_published_values() {
         // Newcombe (1998), table II, method 10, of its first minus its second sample.
-        check(difference_interval((48, 80), (56, 70)), [0.0524, 0.3339], 5e-5);
-        check(difference_interval((3, 10), (9, 10)), [0.1705, 0.8090], 5e-5);
-        check(difference_interval((0, 10), (10, 10)), [0.6075, 1.0], 5e-5);
+        let rate = |successes: usize, n| (successes as f64 / n as f64, wilson_interval(successes, n));
+        check(difference_interval(rate(48, 80), rate(56, 70)), [0.0524, 0.3339], 5e-5);
+        check(difference_interval(rate(3, 10), rate(9, 10)), [0.1705, 0.8090], 5e-5);
+        check(difference_interval(rate(0, 10), rate(10, 10)), [0.6075, 1.0], 5e-5);
     }
 
     #[test]
@@ -186,33 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn paired_bootstrap_agrees_with_the_normal_interval() {
-        let after: Vec<f64> = (0..400).map(|i| f64::from(i % 4) / 3.0).collect();
+    fn the_bootstrap_agrees_with_the_normal_interval_and_is_deterministic() {
+        let values: Vec<f64> = (0..400).map(|i| f64::from(i % 4) / 3.0).collect();
+        let of_mean =
+            |seed| bootstrap(400, seed, |drawn| drawn.iter().map(|idx| values[*idx]).sum::<f64>() / 400.0);
         // Mean .5, variance (1/4 + 1/36 + 1/36 + 1/4)/4 = 5/36: .5 ± 1.96 · √(5/36/400) = .5 ± .03652.
-        check(paired_bootstrap(&[0.0; 400], &after, Seed(0)), [0.46348, 0.53652], 3e-3);
-    }
-
-    #[test]
-    fn crossed_bootstrap_resamples_runs_and_goals() {
-        let rows = |rows: &[&[f64]]| rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>();
-        // Two runs that differ on all goals: a quarter of the resamples holds only one of them, a quarter
-        // only the other.
-        check(crossed_bootstrap(&rows(&[&[0.0; 9], &[1.0; 9]]), Seed(0)), [0.0, 1.0], 0.0);
-        // Equal runs leave only the variance of the goals: the same as `paired_bootstrap` of one run.
-        let goals: Vec<f64> = (0..400).map(|i| f64::from(i % 4) / 3.0).collect();
-        check(crossed_bootstrap(&rows(&[&goals, &goals]), Seed(0)), [0.46348, 0.53652], 3e-3);
-        check(crossed_bootstrap(&[], Seed(0)), [0.0, 0.0], 0.0);
-    }
-
-    #[test]
-    fn paired_bootstrap_is_deterministic_and_removes_the_variance_between_goals() {
-        // Scores differ between goals; the difference is the same for all.
-        let before: Vec<f64> = (0..50).map(|i| f64::from(i) / 64.0).collect();
-        let after: Vec<f64> = before.iter().map(|score| score + 0.25).collect();
-        assert_eq!(paired_bootstrap(&before, &after, Seed(0)), [0.25, 0.25]);
-        let other: Vec<f64> = after.iter().rev().copied().collect();
-        assert_eq!(paired_bootstrap(&before, &other, Seed(1)), paired_bootstrap(&before, &other, Seed(1)));
-        assert_ne!(paired_bootstrap(&before, &other, Seed(1)), paired_bootstrap(&before, &other, Seed(2)));
-        check(paired_bootstrap(&[], &[], Seed(0)), [0.0, 0.0], 0.0);
+        check(of_mean(Seed(0)), [0.46348, 0.53652], 3e-3);
+        assert_eq!(of_mean(Seed(1)), of_mean(Seed(1)));
+        assert_ne!(of_mean(Seed(1)), of_mean(Seed(2)));
+        check(bootstrap(0, Seed(0), |_| 1.0), [0.0, 0.0], 0.0);
     }
 }

@@ -3,15 +3,19 @@
 //! A [`Summary`] holds the success rate (reward exactly 1) and the mean score with 95 % intervals, the mean
 //! length, and the number of failures of each [`FailureKind`]. `webshop rollout`, `webshop eval` and every
 //! evaluation during training report one. A [`Tally`] builds it episode by episode, for episodes in our shop
-//! and at a website. Two summaries are not compared here.
+//! and at a website. Intervals have the product as their unit ([`crate::clustered`]) where products are known.
+//! Two summaries are not compared here.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use webshop_agent::EpisodeExt;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{Episode, SiteEpisode};
+use webshop_agent::{Episode, EpisodeExt, SiteEpisode};
 use webshop_env::RewardBreakdown;
+use webshop_products::{GoalSet, ProductIdx};
 
+use crate::clustered::{clustered_mean_interval, clustered_rate_interval};
+use crate::outcomes::Outcomes;
 use crate::statistics::{mean_interval, wilson_interval};
 
 /// Why an episode failed. Each failed episode has exactly one kind, the first that applies in this order.
@@ -94,13 +98,18 @@ fn is_zero(count: &usize) -> bool {
 pub struct Summary {
     /// Number of episodes.
     pub episodes: usize,
+    /// Number of products that the goals are of: the units of the intervals. `None` if they are unknown, as at
+    /// a website, or of several shops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub products: Option<usize>,
     /// Share of episodes with reward exactly 1.
     pub success_rate: f64,
-    /// Wilson interval of the success rate, 95 %.
+    /// Wilson interval of the success rate, 95 %, clustered by product; of independent episodes if `products`
+    /// is `None`.
     pub success_ci95: [f64; 2],
     /// Mean reward; an episode without a purchase counts 0.
     pub score: f64,
-    /// Normal interval of the score, 95 %.
+    /// Interval of the score, 95 %: Student's, clustered by product; normal if `products` is `None`.
     pub score_ci95: [f64; 2],
     /// Mean number of actions.
     pub mean_turns: f64,
@@ -162,22 +171,19 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds an episode in our shop.
-    pub fn count(&mut self, episode: &Episode) {
-        self.episodes.push(EpisodeCounts {
-            reward: episode.reward,
-            n_turns: episode.turns.len(),
-            n_inadmissible: episode.n_inadmissible(),
-            n_sampled_tokens: episode.n_sampled_tokens(),
-            has_thought: episode.has_thought(),
-            failure: FailureKind::of(episode),
-            parts: Some(RewardParts::of(episode.breakdown.as_ref())),
-        });
+    /// Adds an episode in our shop, for a goal of `goals`.
+    ///
+    /// # Panics
+    /// If `goals` has no such goal.
+    pub fn count(&mut self, episode: &Episode, goals: &GoalSet) {
+        let product = goals.get(episode.goal).product;
+        self.episodes.push(EpisodeCounts { product: Some(product), ..EpisodeCounts::of(episode) });
     }
 
     /// Adds an episode at a website. It has no generated tokens and no reward breakdown.
     pub(crate) fn count_at_site(&mut self, episode: &SiteEpisode) {
         self.episodes.push(EpisodeCounts {
+            product: None,
             reward: episode.reward,
             n_turns: episode.turns.len(),
             n_inadmissible: episode.n_inadmissible(),
@@ -196,13 +202,32 @@ impl Tally {
     pub fn summary(&self) -> Summary {
         statistics(&self.episodes)
     }
+
+    /// Success and product of the episodes in our shop, in the order in which they were added.
+    pub fn outcomes(&self) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        for episode in &self.episodes {
+            if let Some(product) = episode.product {
+                outcomes.push(product, episode.failure.is_none());
+            }
+        }
+        outcomes
+    }
 }
 
-/// Statistics of episodes in our shop.
-pub fn summarize(episodes: &[Episode]) -> Summary {
+/// Statistics of episodes in our shop, each for a goal of `goals`.
+///
+/// # Panics
+/// If `goals` lacks the goal of an episode.
+pub fn summarize(episodes: &[Episode], goals: &GoalSet) -> Summary {
     let mut tally = Tally::default();
-    episodes.iter().for_each(|episode| tally.count(episode));
+    episodes.iter().for_each(|episode| tally.count(episode, goals));
     tally.summary()
+}
+
+/// Statistics of episodes in several shops, with intervals as if the episodes were independent.
+pub fn summarize_of_shops(episodes: &[Episode]) -> Summary {
+    statistics(&episodes.iter().map(EpisodeCounts::of).collect::<Vec<_>>())
 }
 
 /// Statistics of episodes at a website.
@@ -215,6 +240,8 @@ pub fn summarize_at_site(episodes: &[SiteEpisode]) -> Summary {
 /// The values of one episode that enter a [`Summary`].
 #[derive(Debug)]
 struct EpisodeCounts {
+    /// The product of the goal, if it is known.
+    product: Option<ProductIdx>,
     reward: f64,
     n_turns: usize,
     n_inadmissible: usize,
@@ -224,11 +251,33 @@ struct EpisodeCounts {
     parts: Option<RewardParts>,
 }
 
+impl EpisodeCounts {
+    fn of(episode: &Episode) -> Self {
+        Self {
+            product: None,
+            reward: episode.reward,
+            n_turns: episode.turns.len(),
+            n_inadmissible: episode.n_inadmissible(),
+            n_sampled_tokens: episode.n_sampled_tokens(),
+            has_thought: episode.has_thought(),
+            failure: FailureKind::of(episode),
+            parts: Some(RewardParts::of(episode.breakdown.as_ref())),
+        }
+    }
+}
+
 fn statistics(episodes: &[EpisodeCounts]) -> Summary {
     let n = episodes.len();
     let mean = |total: f64| if n == 0 { 0.0 } else { total / n as f64 };
-    let successes = episodes.iter().filter(|episode| episode.failure.is_none()).count();
+    let is_success: Vec<bool> = episodes.iter().map(|episode| episode.failure.is_none()).collect();
+    let successes = is_success.iter().filter(|success| **success).count();
     let rewards: Vec<f64> = episodes.iter().map(|episode| episode.reward).collect();
+    let products: Option<Vec<u32>> = episodes.iter().map(|episode| Some(episode.product?.0)).collect();
+    let products = products.filter(|products| !products.is_empty());
+    let (success_ci95, score_ci95) = match &products {
+        Some(of) => (clustered_rate_interval(&is_success, of), clustered_mean_interval(&rewards, of)),
+        None => (wilson_interval(successes, n), mean_interval(&rewards)),
+    };
     let turns: usize = episodes.iter().map(|episode| episode.n_turns).sum();
     let inadmissible: usize = episodes.iter().map(|episode| episode.n_inadmissible).sum();
     let sampled: usize = episodes.iter().map(|episode| episode.n_sampled_tokens).sum();
@@ -236,10 +285,11 @@ fn statistics(episodes: &[EpisodeCounts]) -> Summary {
     let parts: Option<Vec<RewardParts>> = episodes.iter().map(|episode| episode.parts).collect();
     Summary {
         episodes: n,
+        products: products.map(|of| of.into_iter().collect::<BTreeSet<_>>().len()),
         success_rate: mean(successes as f64),
-        success_ci95: wilson_interval(successes, n),
+        success_ci95,
         score: mean(rewards.iter().sum()),
-        score_ci95: mean_interval(&rewards),
+        score_ci95,
         mean_turns: mean(turns as f64),
         inadmissible_rate: if turns == 0 { 0.0 } else { inadmissible as f64 / turns as f64 },
         mean_sampled_tokens: mean(sampled as f64),
@@ -262,7 +312,8 @@ impl fmt::Display for Summary {
             self.score_ci95[0],
             self.score_ci95[1],
             self.episodes,
-        )
+        )?;
+        self.products.map_or(Ok(()), |n| write!(f, " of {n} {}", if n == 1 { "product" } else { "products" }))
     }
 }
 

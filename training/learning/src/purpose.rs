@@ -10,5 +10,7 @@ pub(crate) const DEMONSTRATION: Purpose = Purpose::new("demonstration");
 pub(crate) const EVALUATION: Purpose = Purpose::new("evaluation");
 /// The pool of training goals, and its order in each epoch.
 pub(crate) const GOAL_SAMPLING: Purpose = Purpose::new("goal-sampling");
+/// The episodes that a tokenizer is trained on.
+pub(crate) const TOKENIZER: Purpose = Purpose::new("tokenizer");
 /// Examples of single-step training.
 pub(crate) const STEPS: Purpose = Purpose::new("steps");

@@ -13,7 +13,7 @@ use webshop_products::{GoalId, Seed, Split};
 use crate::episode::read::read_episode;
 use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
 use crate::error::AgentError;
-use crate::expert::{Expert, ExpertKind};
+use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::next_action::example::{Example, ExampleSource};
 use crate::next_action::from_episodes::{ExampleOptions, examples_of, session_of, split_of};
 use crate::next_action::human::Recordings;

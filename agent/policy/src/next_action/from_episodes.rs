@@ -10,7 +10,7 @@ use webshop_env::{Action, Session, Shop};
 use webshop_products::{GoalId, GoalSet, Split};
 
 use crate::episode::Episode;
-use crate::expert::required_words;
+use crate::expert::two_habits::required_words;
 use crate::next_action::action::NextAction;
 use crate::next_action::example::{Example, ExampleSource, TERMINATE_RATIONALE, TakenStep, rationale_of};
 use crate::next_action::mapping::BuyNowAs;

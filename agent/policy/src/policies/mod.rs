@@ -2,7 +2,10 @@
 
 pub(crate) mod policy;
 
+pub(crate) mod candidates;
+pub(crate) mod expert;
 pub(crate) mod exploits;
+pub(crate) mod named_options;
 pub(crate) mod oracle;
 pub(crate) mod random;
 pub(crate) mod rule;

@@ -25,13 +25,13 @@ use crate::error::AgentError;
 use webshop_lm::BpeTokenizer;
 
 /// The version of the layout, recorded with every result. A change of layout changes it.
-pub const PROMPT_VERSION: &str = "compact-v1";
+pub const PROMPT_VERSION: &str = "compact-v2";
 
 /// The most products on a results page.
 pub const MAX_MARKS: usize = 10;
 
 /// The most characters of a description, feature list or attribute page in a prompt.
-const DETAIL_CHARS: usize = 240;
+const DETAIL_CHARS: usize = 400;
 
 /// Opens a turn of the model. Qwen's own marker, so its tokenizers have it as one token.
 pub const TURN: &str = "<|im_start|>";
@@ -123,7 +123,7 @@ impl CompactRenderer {
     pub fn render(&mut self, page: &Page, noop: Option<NoopReason>) -> Vec<Piece> {
         let mut pieces = match (noop, page) {
             (Some(_), _) => vec![Piece::words("nothing happens")],
-            (None, Page::Search(_)) if self.has_started => vec![Piece::words("back at the door")],
+            (None, Page::Search(_)) if self.has_started => vec![Piece::words("back at the search")],
             (None, Page::Search(search)) => vec![Piece::words(&search.instruction)],
             (None, Page::Results(results)) => self.results(results),
             (None, Page::Item(item)) => self.item(item),

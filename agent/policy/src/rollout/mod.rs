@@ -201,7 +201,8 @@ mod tests {
         goals.map(|goal| Task::new(shop.clone(), at(goal.id))).collect()
     }
 
-    const LIMITS: RolloutConfig = RolloutConfig { max_steps: 9, lanes: 3 };
+    // So many steps that some random episodes end in a purchase before the others are truncated.
+    const LIMITS: RolloutConfig = RolloutConfig { max_steps: 15, lanes: 3 };
 
     /// A rollout that writes as `webshop rollout --out` does: the text of its file, and how it ended.
     fn written(rounds: usize) -> (String, Result<(), AgentError>) {
@@ -225,7 +226,7 @@ mod tests {
         let lines = whole.iter().map(|episode| serde_json::to_string(episode).unwrap() + "\n");
         let lines: Vec<String> = lines.collect();
         let mut counts = Vec::new();
-        for rounds in 0..60 {
+        for rounds in 0..=60 {
             let (text, ended) = written(rounds);
             let n = text.lines().count();
             assert_eq!(text, lines[..n].concat(), "after {rounds} rounds");

@@ -8,6 +8,7 @@ pub(crate) mod price;
 pub(crate) mod product;
 pub(crate) mod report;
 pub(crate) mod source;
+pub(crate) mod statistics;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -157,9 +157,12 @@ mod tests {
 
     #[test]
     fn what_is_skipped_is_that_of_the_whole_data() {
-        let mut data = generate(Seed(0), 6);
+        let mut data = generate(Seed(0), 20);
         data.items[2].pricing = "cheap".into();
-        data.instructions[4].instruction_attributes = None;
+        // Some products have no synthetic instruction, which needs no attributes.
+        let mut instructions = data.instructions.values_mut();
+        let instructed = instructions.find(|entry| entry.instruction.is_some()).unwrap();
+        instructed.instruction_attributes = None;
         let dir = tempfile::tempdir().unwrap();
         data.write_dir(dir.path()).unwrap();
         let source = dir.path().to_str().unwrap();

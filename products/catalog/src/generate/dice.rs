@@ -8,13 +8,11 @@ use crate::seed::{Purpose, Seed, below};
 #[derive(Clone, Copy)]
 pub(super) enum Draw {
     Kinds = 1,
-    Pool = 2,
-    Group = 3,
-    Family = 4,
-    Listing = 5,
-    Instruction = 6,
-    Order = 7,
-    Names = 8,
+    Family = 2,
+    Listing = 3,
+    Instruction = 4,
+    Order = 5,
+    Names = 6,
 }
 
 /// A stream of choices with a name.
@@ -40,6 +38,11 @@ impl Dice {
     /// True `percent` times in a hundred.
     pub(super) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
+    }
+
+    /// The number of successes before the first failure, each `percent` times in a hundred; at most `most`.
+    pub(super) fn geometric(&mut self, percent: usize, most: usize) -> usize {
+        (0..most).take_while(|_| self.chance(percent)).count()
     }
 
     /// One of a list that is not empty.

@@ -1,70 +1,39 @@
-//! Which kinds and words one shop uses.
+//! Which kinds one shop sells, and how many options its families have.
 //!
-//! A small shop draws few words from each pool, so that every one of them occurs in several
-//! products and a word means the same in training products and in others.
+//! Departments come in turn, kinds in turn within each, and at every further round a kind comes in another
+//! variant: `men's hiking boots`, then `women's hiking boots`.
 
 use super::dice::{Dice, Draw};
-use super::words::{BRAND_BEGINNINGS, BRAND_ENDS, DEPARTMENTS, Department, Group, Kind, Pool};
+use super::words::{DEPARTMENTS, Department, Kind};
 use crate::seed::Seed;
 
-/// Of 25 families, how many have no option group, one, two, three.
-const N_GROUPS: [usize; 4] = [5, 7, 8, 5];
+/// Of 20 families, how many have no option group, one, two, three.
+const N_GROUPS: [usize; 4] = [8, 6, 5, 1];
 
-/// Brands of a shop that is not large.
-const N_BRANDS: usize = 110;
-/// From this many families on, grids are used whole.
-const FULL_GRIDS: usize = 60;
+/// A department with its kinds, each with its variants, in the order in which families take them up.
+type Shelf = (&'static Department, Vec<(&'static Kind, Vec<&'static str>)>);
 
-/// From this many families on, every brand there can be is used.
-const MANY_FAMILIES: usize = 1_000;
-
-/// The part of all words that one shop uses.
+/// What a shop decides once for all families.
 pub(super) struct Lexicon {
     pub seed: Seed,
-    /// Per department, its kinds in the order in which families take them up.
-    kinds: Vec<(&'static Department, Vec<&'static Kind>)>,
-    pools: Vec<(&'static Pool, Vec<&'static str>)>,
-    groups: Vec<(&'static Group, Vec<&'static str>)>,
-    brands: Vec<String>,
+    shelves: Vec<Shelf>,
     /// How many option groups successive families have.
     n_groups: Vec<usize>,
 }
 
 impl Lexicon {
-    pub(super) fn new(seed: Seed, n_families: usize) -> Self {
-        let mut lexicon = Self {
-            seed,
-            kinds: kinds(seed),
-            pools: Vec::new(),
-            groups: Vec::new(),
-            brands: brands(seed, n_families),
-            n_groups: n_groups(seed),
-        };
-        for kind in DEPARTMENTS.iter().flat_map(|department| department.kinds) {
-            for pool in kind.pools {
-                if lexicon.pools.iter().all(|(known, _)| !std::ptr::eq(*known, pool)) {
-                    let dice = Dice::new(seed, Draw::Pool, &[lexicon.pools.len()]);
-                    lexicon.pools.push((pool, some_traits(pool, n_families, dice)));
-                }
-            }
-            for group in kind.groups {
-                if lexicon.groups.iter().all(|(known, _)| !std::ptr::eq(*known, *group)) {
-                    let mut dice = Dice::new(seed, Draw::Group, &[lexicon.groups.len()]);
-                    lexicon.groups.push((group, dice.sample(group.values, 4 + n_families / 20)));
-                }
-            }
-        }
-        lexicon
+    pub(super) fn new(seed: Seed) -> Self {
+        Self { seed, shelves: shelves(seed), n_groups: n_groups(seed) }
     }
 
-    /// Department and kind of family number `family`: departments in turn, kinds in turn within each.
-    pub(super) fn kind(&self, family: usize) -> (&'static Department, &'static Kind) {
-        let (department, kinds) = &self.kinds[family % self.kinds.len()];
-        (department, kinds[family / self.kinds.len() % kinds.len()])
-    }
-
-    pub(super) fn brand(&self, family: usize) -> &str {
-        &self.brands[family % self.brands.len()]
+    /// Department, kind and variant of family number `family`.
+    pub(super) fn kind(&self, family: usize) -> (&'static Department, &'static Kind, Option<&'static str>) {
+        let (department, kinds) = &self.shelves[family % self.shelves.len()];
+        let turn = family / self.shelves.len();
+        let (kind, variants) = &kinds[turn % kinds.len()];
+        let round = turn / kinds.len();
+        let variant = (!variants.is_empty()).then(|| variants[round % variants.len()]);
+        (department, kind, variant)
     }
 
     pub(super) fn n_groups(&self, family: usize) -> usize {
@@ -72,44 +41,25 @@ impl Lexicon {
         let n_dealt = self.n_groups.len();
         self.n_groups[(family + family / n_dealt) % n_dealt]
     }
-
-    /// The traits of `pool` that this shop knows.
-    pub(super) fn traits(&self, pool: &'static Pool) -> &[&'static str] {
-        let known = self.pools.iter().find(|(known, _)| std::ptr::eq(*known, pool));
-        known.map_or(pool.texts, |(_, texts)| texts)
-    }
-
-    /// The values of `group` that this shop knows.
-    pub(super) fn values(&self, group: &'static Group) -> &[&'static str] {
-        let known = self.groups.iter().find(|(known, _)| std::ptr::eq(*known, group));
-        known.map_or(group.values, |(_, values)| values)
-    }
 }
 
-fn kinds(seed: Seed) -> Vec<(&'static Department, Vec<&'static Kind>)> {
+fn shelves(seed: Seed) -> Vec<Shelf> {
     let mut dice = Dice::new(seed, Draw::Kinds, &[]);
-    let mut departments: Vec<_> = DEPARTMENTS
-        .iter()
-        .map(|department| {
-            let mut kinds: Vec<_> = department.kinds.iter().collect();
-            dice.shuffle(&mut kinds);
-            (*department, kinds)
-        })
-        .collect();
-    dice.shuffle(&mut departments);
-    departments
-}
-
-/// Fewer words for fewer families; of a grid whole rows and columns.
-fn some_traits(pool: &Pool, n_families: usize, mut dice: Dice) -> Vec<&'static str> {
-    if !pool.is_grid {
-        return dice.sample(pool.texts, 4 + n_families / 20);
-    }
-    let side = pool.texts.len().isqrt();
-    let all: Vec<_> = (0..side).collect();
-    let n_kept = if n_families < FULL_GRIDS { side - 1 } else { side };
-    let (rows, columns) = (dice.sample(&all, n_kept), dice.sample(&all, n_kept));
-    rows.iter().flat_map(|row| columns.iter().map(move |column| pool.texts[row * side + column])).collect()
+    let mut shelf = |department: &'static Department| {
+        let mut kinds: Vec<_> = department
+            .kinds
+            .iter()
+            .map(|kind| {
+                let variants = if kind.audiences.is_empty() { kind.materials } else { kind.audiences };
+                (kind, dice.sample(variants, variants.len()))
+            })
+            .collect();
+        dice.shuffle(&mut kinds);
+        (department, kinds)
+    };
+    let mut shelves: Vec<_> = DEPARTMENTS.iter().map(|&department| shelf(department)).collect();
+    dice.shuffle(&mut shelves);
+    shelves
 }
 
 /// Dealt like cards rather than drawn, so that even small shops have the usual shares.
@@ -119,15 +69,4 @@ fn n_groups(seed: Seed) -> Vec<usize> {
         shares.flat_map(|(n_groups, &share)| std::iter::repeat_n(n_groups, share)).collect();
     Dice::new(seed, Draw::Kinds, &[2]).shuffle(&mut dealt);
     dealt
-}
-
-fn brands(seed: Seed, n_families: usize) -> Vec<String> {
-    let ends = BRAND_ENDS.iter();
-    let mut brands: Vec<_> =
-        ends.flat_map(|end| BRAND_BEGINNINGS.iter().map(move |start| format!("{start}{end}"))).collect();
-    Dice::new(seed, Draw::Kinds, &[1]).shuffle(&mut brands);
-    if n_families < MANY_FAMILIES {
-        brands.truncate(N_BRANDS);
-    }
-    brands
 }

@@ -5,19 +5,24 @@ use indexmap::IndexMap;
 use super::dice::{Dice, Draw};
 use super::family::{Family, Member, Trait};
 use super::instruction;
+use super::paraphrase;
 use super::words::{Form, prose};
 use crate::raw::{RawHumanInstruction, RawInstruction, RawItem, RawOption};
 use crate::seed::Seed;
 
-/// Titles have at most this many words; less telling ones give way.
-const MOST_TITLE_WORDS: usize = 11;
-
 /// In how many of 100 products the price is missing, or a range.
-const UNPRICED: usize = 4;
-const RANGE: usize = 8;
+const UNPRICED: usize = 5;
+const RANGE: usize = 9;
 
-/// Percentage of descriptions that quote a customer.
+/// Percentage of descriptions that quote a customer, and of those that praise the price.
 const QUOTED: usize = 75;
+const PRAISED_PRICE: usize = 15;
+
+/// In how many of 100 hidden traits the words stand apart, where they can.
+const SCATTERED: usize = 50;
+
+/// In how many of 100 cases a sentence joins the bullet before it.
+const JOINED: usize = 30;
 
 /// One product with its instructions.
 pub(super) struct Listing {
@@ -36,10 +41,8 @@ impl Listing {
         is_instructed: bool,
     ) -> Self {
         let member = &family.members[member_index];
-        // Siblings share their prose, so that they differ only in the intended property.
-        let mut shared = Dice::new(seed, Draw::Listing, &[family_index]);
         let mut own = Dice::new(seed, Draw::Listing, &[family_index, member_index]);
-        let (bullets, mut description) = texts(family, member, &mut shared);
+        let (bullets, mut description) = texts(family, member, &mut own);
         if own.chance(QUOTED) {
             description = format!("{description} {}", quote(&mut own));
         }
@@ -47,10 +50,10 @@ impl Listing {
         let item = RawItem {
             images: vec![format!("https://img.example/{asin}.jpg")],
             asin,
-            name: title(family, member),
+            name: title_case(&member.title),
             pricing: pricing(member.cents, &mut own),
             category: family.department.name.into(),
-            query: kind.query.into(),
+            query: family.query.clone(),
             product_category: [family.department.root, kind.section, kind.query].map(title_case).join(" › "),
             small_description: bullets,
             full_description: description,
@@ -66,79 +69,59 @@ impl Listing {
     }
 }
 
-fn title(family: &Family, member: &Member) -> String {
-    let mut material = family.material;
-    let mut tail = family.tail;
-    loop {
-        let title = title_with(family, member, material, tail);
-        if title.split(' ').count() <= MOST_TITLE_WORDS || (material.is_none() && tail.is_none()) {
-            return title_case(&title);
-        }
-        if tail.take().is_none() {
-            material = None;
-        }
-    }
-}
-
-fn title_with(family: &Family, member: &Member, material: Option<&str>, tail: Option<&str>) -> String {
-    let said = |wanted: &Trait| match wanted.form {
-        Form::For => format!("for {}", wanted.text),
-        Form::Is | Form::Has => wanted.text.to_owned(),
-    };
-    // The first quality precedes the noun, unless the frame puts all of them after it.
-    let n_before = usize::from(family.frame != 2 && member.shown[0].form == Form::Is);
-    let (before, after) = member.shown.split_at(n_before);
-    let quality = before.first().map(|quality| quality.text);
-    let (first, second) =
-        if family.frame == 0 { (family.audience, quality) } else { (quality, family.audience) };
-    let brand = Some(family.brand.as_str());
-    let words = [brand, first, second, material, Some(family.kind.query)];
-    let noun: Vec<_> = words.into_iter().flatten().collect();
-    let parts = std::iter::once(noun.join(" ")).chain(after.iter().map(said));
-    let parts: Vec<_> = parts.chain(tail.map(Into::into)).collect();
-    parts.join(", ")
-}
-
-/// Bullets and description. Each hidden trait occurs once: the first in a later bullet, the second
-/// in the description.
+/// Bullets and description: an introduction, which is searched, then the hidden traits and a remark.
 fn texts(family: &Family, member: &Member, dice: &mut Dice) -> (Vec<String>, String) {
-    let person = dice.pick(&prose::PERSONS);
-    let place = dice.pick(&prose::PLACES);
     let stuff = match family.material {
-        Some(material) => format!("{material} {}", family.kind.query),
-        None => family.kind.query.to_owned(),
+        Some(material) => format!("{material} {}", family.query),
+        None => family.query.clone(),
     };
-    let fill = |text: &str| {
+    let fill = |text: &str, dice: &mut Dice| {
         let text = text.replace("{stuff}", &stuff).replace("{brand}", &capitalized(&family.brand));
         let text = text.replace("{use}", family.purpose).replace("{query}", family.kind.query);
-        capitalized(&text.replace("{person}", person).replace("{place}", place))
+        let text = text.replace("{person}", dice.pick(&prose::PERSONS));
+        capitalized(&text.replace("{place}", dice.pick(&prose::PLACES)))
     };
-    let mut bullets = vec![fill(dice.pick(&prose::FIRST_BULLETS))];
-    let mut later: Vec<String> =
-        dice.sample(family.department.remarks, 2).into_iter().map(capitalized).collect();
-    later.extend(
-        member
-            .choices
-            .first()
-            .map(|choice| capitalized(&dice.pick(&prose::CHOICE_BULLETS).replace("{}", choice.name))),
-    );
-    let mut sentence = |hidden: Trait| {
-        let said = dice.pick(&prose::HIDDEN_BULLETS[hidden.form as usize]);
-        capitalized(&said.replace("{}", hidden.text))
-    };
-    let sentences: Vec<_> = member.hidden.iter().copied().map(&mut sentence).collect();
-    let mut description = fill(dice.pick(&prose::DESCRIPTIONS));
-    description.push('.');
-    for (at, sentence) in sentences.into_iter().enumerate() {
-        if at == 0 {
-            later.push(sentence);
-        } else {
-            description = format!("{description} {sentence}.");
-        }
+    let first = dice.pick(&prose::FIRST_BULLETS);
+    let mut bullets = vec![fill(first, dice)];
+    let mut later: Vec<String> = member.hidden.iter().map(|&hidden| sentence(hidden, dice)).collect();
+    later.extend(dice.sample(family.department.remarks, 2).into_iter().map(str::to_owned));
+    if dice.chance(50) {
+        later.extend(
+            member.choices.first().map(|choice| dice.pick(&prose::CHOICE_BULLETS).replace("{}", choice.name)),
+        );
     }
     dice.shuffle(&mut later);
-    bullets.extend(later);
-    (bullets, description)
+    // Two sentences share a bullet now and then.
+    for sentence in later {
+        let n_bullets = bullets.len();
+        match bullets.last_mut() {
+            Some(last) if n_bullets > 1 && dice.chance(JOINED) => *last = format!("{last}; {sentence}"),
+            _ => bullets.push(capitalized(&sentence)),
+        }
+    }
+    // Full stops, because rewards join bullets: the end of one and the start of the next are no phrase.
+    bullets.iter_mut().for_each(|bullet| bullet.push('.'));
+    let n_sentences = 2 + dice.below(2);
+    let sentences = dice.sample(&prose::DESCRIPTIONS, n_sentences);
+    let mut sentences: Vec<_> = sentences.into_iter().map(|text| fill(text, dice)).collect();
+    if dice.chance(PRAISED_PRICE) {
+        let limit = (10 * dice.between(2, 9)).to_string();
+        sentences.push(capitalized(&dice.pick(&prose::PRICE_REMARKS).replace("{limit}", &limit)));
+    }
+    (bullets, format!("{}.", sentences.join(". ")))
+}
+
+/// A bullet about a hidden trait; now and then with its words apart.
+fn sentence(hidden: Trait, dice: &mut Dice) -> String {
+    let is_scattered = dice.chance(SCATTERED);
+    let words = hidden.text.split_once(' ').filter(|_| is_scattered);
+    match (hidden.form, words, paraphrase::quality(hidden.text)) {
+        (Form::Has, Some((make, part)), _) => {
+            dice.pick(&prose::SCATTERED_BULLETS).replace("{part}", part).replace("{make}", make)
+        }
+        (Form::Is, Some(_), Some(text)) => dice.pick(&prose::TRAIT_BULLETS[0]).replace("{}", &text),
+        _ => dice.pick(&prose::TRAIT_BULLETS[hidden.form as usize]).replace("{}", hidden.text),
+    }
 }
 
 fn quote(dice: &mut Dice) -> String {
@@ -153,7 +136,7 @@ fn pricing(cents: i64, dice: &mut Dice) -> String {
     match dice.below(100) {
         draw if draw < UNPRICED => String::new(),
         draw if draw < UNPRICED + RANGE => {
-            let high = cents + cents * dice.between(20, 50) / 100;
+            let high = cents + cents * dice.between(10, 40) / 100;
             format!("{}{}", dollars(cents), dollars(high / 100 * 100 + 99))
         }
         _ => dollars(cents),
@@ -161,8 +144,8 @@ fn pricing(cents: i64, dice: &mut Dice) -> String {
 }
 
 fn options(member: &Member) -> IndexMap<String, Option<Vec<RawOption>>> {
-    let option = |value: &&str| RawOption { value: title_case(value), image: None };
-    let group = |values: &[&str]| Some(values.iter().map(option).collect());
+    let option = |value: &String| RawOption { value: title_case(value), image: None };
+    let group = |values: &[String]| Some(values.iter().map(option).collect());
     member.choices.iter().map(|choice| (title_case(choice.name), group(&choice.values))).collect()
 }
 

@@ -1,19 +1,28 @@
 //! Catalogs generated from a seed.
 //!
-//! A shop is a list of [`Family`]s: about five products of one kind, brand and title that differ in
-//! an attribute, a price, the options offered, or a detail only in their text. A [`Lexicon`]
-//! decides which kinds and words one shop uses, so that words recur and shops differ. Each product
-//! gets instructions in the two styles of the original.
+//! A shop is a list of [`Family`]s: three or four products of one kind and brand that a search finds together,
+//! and that differ in what their bullets say, in prices, in the options offered, and in the tails of their
+//! titles. A [`Lexicon`] decides which kinds one shop sells. Each product gets instructions in the two styles
+//! of the original.
+//!
+//! Lengths, option values, attributes and words have the statistics of the original's 1,000 products
+//! ([`crate::CatalogStatistics`]), with stated deviations: bullets and descriptions are at most half as long,
+//! so that a small model reads a page whole, and no product makes more than twelve goals.
 //!
 //! Every draw is addressed by kind, family, member and instruction, so a product
 //! does not depend on the products before it.
 
+mod choice;
+mod coined;
 mod dice;
+mod draw;
 mod family;
 mod instruction;
 mod lexicon;
 mod listing;
 mod names;
+mod paraphrase;
+mod title;
 mod words;
 
 use std::mem;
@@ -30,8 +39,8 @@ use lexicon::Lexicon;
 use listing::Listing;
 use names::Names;
 
-/// How many products successive families have: five on average.
-const FAMILY_SIZES: [usize; 3] = [5, 4, 6];
+/// How many products successive families have.
+const FAMILY_SIZES: [usize; 8] = [4, 3, 4, 2, 4, 3, 4, 3];
 
 /// A shop of `n_products` products with their instructions, byte for byte the same for the same
 /// arguments on every machine.
@@ -117,7 +126,7 @@ impl Generator {
         Dice::new(seed, Draw::Order, &[]).shuffle(&mut order);
         let starts = sizes.iter().scan(0, |next, size| Some(mem::replace(next, *next + size))).collect();
         let names = Names::new(seed, n_products);
-        Self { seed, lexicon: Lexicon::new(seed, sizes.len()), names, order, starts }
+        Self { seed, lexicon: Lexicon::new(seed), names, order, starts }
     }
 
     /// The product at `place` of the catalog, with instructions by people or without.

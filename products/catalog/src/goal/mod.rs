@@ -7,6 +7,7 @@
 //! is addressed by (product, instruction) and goals stay in catalog order. [`crate::OriginalWorld`]
 //! reproduces the original's draws and order.
 
+pub(crate) mod families;
 pub(crate) mod fingerprint;
 pub(crate) mod make;
 pub(crate) mod price_limit;

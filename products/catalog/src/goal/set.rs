@@ -36,7 +36,7 @@ impl GoalSet {
         for (at, goal) in goals.iter_mut().enumerate() {
             goal.id = GoalId(at as u32);
         }
-        Self::with_rule(catalog, goals, SplitRule::ByProduct)
+        Self::with_rule(catalog, goals, SplitRule::default())
     }
 
     /// The same goals, split by `rule`. The fingerprint covers the split.
@@ -73,13 +73,13 @@ impl GoalSet {
         &self.goals[id.0 as usize]
     }
 
-    /// The rule of the split; [`SplitRule::ByProduct`] unless [`GoalSet::split_by`] changed it.
+    /// The rule of the split; [`SplitRule::ByFamily`] unless [`GoalSet::split_by`] changed it.
     pub fn split_rule(&self) -> SplitRule {
         self.split_rule
     }
 
-    /// The goals of a split, ascending. Under [`SplitRule::ByProduct`] training, validation and test are
-    /// disjoint by product.
+    /// The goals of a split, ascending. Under [`SplitRule::ByFamily`] training, validation and test are
+    /// disjoint by product and by family.
     pub fn split(&self, split: Split) -> &[GoalId] {
         self.splits.get(split)
     }

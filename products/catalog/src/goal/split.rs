@@ -1,7 +1,7 @@
 //! Training, validation and test goals.
 //!
 //! A [`Split`] names a subset of the goals; a [`SplitRule`] assigns goals to them. The subsets are disjoint
-//! by product under [`SplitRule::ByProduct`] only.
+//! by product under [`SplitRule::ByFamily`] and [`SplitRule::ByProduct`] only.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::catalog::product::ProductIdx;
+use crate::goal::families::{Family, families};
 use crate::goal::split_rule::{SplitRule, paper, verl_agent};
 use crate::goal::{Goal, GoalId};
 
@@ -26,11 +27,11 @@ const VALIDATION: usize = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Split {
-    /// For training; under [`SplitRule::ByProduct`] the goals of 60 % of the products with goals.
+    /// For training; under [`SplitRule::ByFamily`] the goals of about 60 % of the products with goals.
     Train,
-    /// For choosing settings; under [`SplitRule::ByProduct`] 10 %.
+    /// For choosing settings; under [`SplitRule::ByFamily`] about 10 %.
     Validation,
-    /// For reporting; under [`SplitRule::ByProduct`] 30 %.
+    /// For reporting; under [`SplitRule::ByFamily`] about 30 %.
     Test,
     /// All goals.
     All,
@@ -84,34 +85,35 @@ impl Splits {
     /// Below [`SplitRule::min_goals`].
     pub(crate) fn by(rule: SplitRule, goals: &[Goal]) -> Self {
         let [train, validation, test] = match rule {
-            SplitRule::ByProduct => return Self::by_product(goals),
+            SplitRule::ByFamily => return Self::ranked(goals, families(goals)),
+            SplitRule::ByProduct => return Self::ranked(goals, products(goals)),
             SplitRule::Paper => paper(goals.len()),
             SplitRule::VerlAgent => verl_agent(goals.len()),
         };
         Self { train, validation, test, all: goals.iter().map(|goal| goal.id).collect() }
     }
 
-    /// Ranks the products with goals by SHA-256 of [`LABEL`] and their ASIN, and cuts the ranking at 60 %
-    /// and 70 %, rounded.
-    fn by_product(goals: &[Goal]) -> Self {
-        let products: BTreeMap<ProductIdx, &str> =
-            goals.iter().map(|goal| (goal.product, goal.asin.as_str())).collect();
-        let mut ranking: Vec<_> = products
-            .iter()
-            .map(|(&product, asin)| (Sha256::new_with_prefix(LABEL).chain_update(asin).finalize(), product))
-            .collect();
-        ranking.sort_unstable();
-        let tenths = |n: usize| (ranking.len() * n + 5) / 10;
+    /// Ranks groups of products by SHA-256 of [`LABEL`] and their least ASIN, and cuts the ranking where 60 %
+    /// and 70 % of the products, rounded, are reached.
+    fn ranked(goals: &[Goal], groups: Vec<Family<'_>>) -> Self {
+        let n_products: usize = groups.iter().map(BTreeMap::len).sum();
+        let tenths = |n: usize| (n_products * n + 5) / 10;
         let (train_end, validation_end) = (tenths(TRAIN), tenths(TRAIN + VALIDATION));
-        let sides: BTreeMap<ProductIdx, Split> = ranking
-            .iter()
-            .enumerate()
-            .map(|(rank, &(_, product))| match rank {
-                _ if rank < train_end => (product, Split::Train),
-                _ if rank < validation_end => (product, Split::Validation),
-                _ => (product, Split::Test),
-            })
-            .collect();
+        let digest = |group: &Family<'_>| {
+            let least = group.values().min().copied().unwrap_or_default();
+            Sha256::new_with_prefix(LABEL).chain_update(least).finalize()
+        };
+        let mut ranking: Vec<_> = groups.into_iter().map(|group| (digest(&group), group)).collect();
+        ranking.sort_unstable();
+        let mut sides: BTreeMap<ProductIdx, Split> = BTreeMap::new();
+        for (_, group) in ranking {
+            let side = match sides.len() {
+                rank if rank < train_end => Split::Train,
+                rank if rank < validation_end => Split::Validation,
+                _ => Split::Test,
+            };
+            sides.extend(group.into_keys().map(|product| (product, side)));
+        }
         let mut splits = Self::default();
         for goal in goals {
             splits.all.push(goal.id);
@@ -134,6 +136,12 @@ impl Splits {
     }
 }
 
+/// Every product with goals by itself.
+fn products(goals: &[Goal]) -> Vec<Family<'_>> {
+    let products: Family<'_> = goals.iter().map(|goal| (goal.product, goal.asin.as_str())).collect();
+    products.into_iter().map(|product| Family::from([product])).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -146,6 +154,7 @@ mod tests {
         let data = generate(Seed(0), 50);
         let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+        let goals = goals.split_by(SplitRule::ByProduct, &catalog).unwrap();
         let sides = [Split::Train, Split::Validation, Split::Test].map(|split| -> BTreeSet<ProductIdx> {
             goals.split(split).iter().map(|&id| goals.get(id).product).collect()
         });
@@ -156,6 +165,26 @@ mod tests {
                 && sides[1].is_disjoint(&sides[2])
         );
         assert_eq!(goals.split(Split::All).len(), goals.goals().len());
+    }
+
+    #[test]
+    fn no_family_is_cut() {
+        let data = generate(Seed(0), 200);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+        assert_eq!(goals.split_rule(), SplitRule::ByFamily);
+        let brands =
+            [Split::Train, Split::Validation, Split::Test].map(|split| -> BTreeSet<(String, String)> {
+                let goals = goals.split(split).iter().map(|&id| goals.get(id));
+                let brand = |goal: &Goal| goal.title.split(' ').next().unwrap().to_owned();
+                goals.map(|goal| (goal.query.to_string(), brand(goal))).collect()
+            });
+        assert!(brands.iter().all(|brands| brands.len() >= 3), "{:?}", brands.each_ref().map(BTreeSet::len));
+        assert!(
+            brands[0].is_disjoint(&brands[1])
+                && brands[0].is_disjoint(&brands[2])
+                && brands[1].is_disjoint(&brands[2])
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Rules that split goals into training, validation and test: by product, the paper's, verl-agent's.
+//! Rules that split goals into training, validation and test: by family, by product, the paper's, verl-agent's.
 //!
 //! Results under different rules are not comparable, so the split enters the fingerprint of a
 //! [`crate::GoalSet`].
@@ -33,8 +33,12 @@ const VERL_TEST_SEEDS: Range<u64> = 1_000..1_128;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SplitRule {
-    /// Disjoint by product: 60 % of the products, 10 % and 30 %, whatever the seed.
+    /// Disjoint by family: products that share a title, or a query and the first word of the title, are on one
+    /// side. 60 % of the products, 10 % and 30 %, up to the size of a family, whatever the seed.
     #[default]
+    ByFamily,
+    /// Disjoint by product: 60 % of the products, 10 % and 30 %, whatever the seed. Near-copies of a test
+    /// product may be trained on.
     ByProduct,
     /// The split of Yao et al. 2022: goals in catalog order, shuffled by Python's generator with seed 233;
     /// the first 500 are for testing, the next 1,000 for validation, the rest for training. Goals of one
@@ -47,8 +51,12 @@ pub enum SplitRule {
 }
 
 impl SplitRule {
-    const NAMES: [(Self, &str); 3] =
-        [(Self::ByProduct, "by-product"), (Self::Paper, "paper"), (Self::VerlAgent, "verl-agent")];
+    const NAMES: [(Self, &str); 4] = [
+        (Self::ByFamily, "by-family"),
+        (Self::ByProduct, "by-product"),
+        (Self::Paper, "paper"),
+        (Self::VerlAgent, "verl-agent"),
+    ];
 
     /// Whether test goals may also be training goals.
     pub fn is_leaky(self) -> bool {
@@ -58,7 +66,7 @@ impl SplitRule {
     /// The least number of goals that the rule can split.
     pub fn min_goals(self) -> usize {
         match self {
-            Self::ByProduct => 0,
+            Self::ByFamily | Self::ByProduct => 0,
             Self::Paper => PAPER_VALIDATION.end + 1,
             Self::VerlAgent => VERL_TEST + 1,
         }
@@ -74,7 +82,7 @@ impl fmt::Display for SplitRule {
 
 /// The text names no [`SplitRule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown split rule `{0}`; use `by-product`, `paper` or `verl-agent`")]
+#[error("unknown split rule `{0}`; use `by-family`, `by-product`, `paper` or `verl-agent`")]
 pub struct UnknownSplitRule(String);
 
 impl FromStr for SplitRule {

@@ -1,6 +1,6 @@
 //! Checks of the range of rewards: the oracle's maximum, and what policies earn without reading pages.
 
-use webshop_agent::EpisodeExt;
+use webshop_agent::{Episode, EpisodeExt};
 use webshop_env::{Action, EnvConfig, ShopEnv};
 
 use crate::env_checks::check::Check;
@@ -16,7 +16,7 @@ const MIN_GAP: f64 = 0.5;
 const N_ATTACKED_EPISODES: usize = 20;
 
 pub(super) fn oracle_max(episodes: &Episodes) -> Check {
-    let summary = summarize(&episodes.oracle);
+    let summary = summarize(&episodes.oracle, episodes.shop.goals());
     let successes = episodes.oracle.iter().filter(|episode| episode.is_success()).count();
     let mut measured = format!(
         "the oracle had reward exactly 1 on {successes} of {} goals, in {:.1} turns on average",
@@ -29,7 +29,8 @@ pub(super) fn oracle_max(episodes: &Episodes) -> Check {
 }
 
 pub(super) fn floor_gap(episodes: &Episodes) -> Check {
-    let (oracle, random) = (summarize(&episodes.oracle).score, summarize(&episodes.random).score);
+    let score = |of: &[Episode]| summarize(of, episodes.shop.goals()).score;
+    let (oracle, random) = (score(&episodes.oracle), score(&episodes.random));
     let measured = format!(
         "mean reward: oracle {oracle:.3}, random policy {random:.3}; the difference {:.3} must be at least {MIN_GAP}",
         oracle - random
@@ -40,9 +41,10 @@ pub(super) fn floor_gap(episodes: &Episodes) -> Check {
 /// Compares success rates and not mean rewards: the task rewards a near miss in part. Some success is chance:
 /// a goal without options, or an option value that happens to be the required one.
 pub(super) fn exploit_floor(episodes: &Episodes) -> Check {
-    let oracle = summarize(&episodes.oracle).success_rate;
+    let goals = episodes.shop.goals();
+    let oracle = summarize(&episodes.oracle, goals).success_rate;
     let summaries: Vec<(&str, Summary)> =
-        episodes.exploits.iter().map(|(name, episodes)| (*name, summarize(episodes))).collect();
+        episodes.exploits.iter().map(|(name, episodes)| (*name, summarize(episodes, goals))).collect();
     let percent = |rate: f64| 100.0 * rate;
     let rates: Vec<String> = summaries
         .iter()

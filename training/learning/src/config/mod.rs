@@ -23,8 +23,8 @@ pub use crate::config::loss::{LossConfig, LossKind};
 pub use crate::config::preset::Preset;
 pub use crate::config::rl::{RlConfig, RlMode};
 pub use crate::config::sections::{
-    CatalogConfig, CatalogSize, CheckpointConfig, Decay, EvaluationConfig, GoalsChoice, Method, ModelConfig,
-    OptimizerConfig, PromptConfig, RunConfig, SplitName, WarmStartConfig,
+    CatalogConfig, CatalogSize, CheckpointConfig, Decay, DemonstrationKind, EvaluationConfig, GoalsChoice,
+    Method, ModelConfig, OptimizerConfig, PromptConfig, RunConfig, SplitName, WarmStartConfig,
 };
 pub use crate::config::shop_r1::{Mix, ShopR1Config, StepScore};
 pub use crate::config::value::{Credit, CurriculumConfig, ValueConfig};

@@ -12,6 +12,8 @@ pub enum Preset {
     Medium,
     /// `configs/full.toml`: the 1000-product shop.
     Full,
+    /// `configs/two_habits.toml`: demonstrations that know the goal's criteria.
+    TwoHabits,
     /// `configs/shop_r1_tiny.toml`: single steps, and Shop-R1's reward.
     ShopR1,
 }
@@ -22,6 +24,7 @@ impl Config {
         let (name, text) = match preset {
             Preset::Quick => ("quick.toml", include_str!("../../../configs/quick.toml")),
             Preset::Medium => ("tiny.toml", ""),
+            Preset::TwoHabits => ("two_habits.toml", include_str!("../../../configs/two_habits.toml")),
             Preset::ShopR1 => ("shop_r1_tiny.toml", include_str!("../../../configs/shop_r1_tiny.toml")),
             Preset::Full => ("full.toml", include_str!("../../../configs/full.toml")),
         };
@@ -32,7 +35,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{LossKind, RlMode};
+    use crate::config::{DemonstrationKind, LossKind, RlMode};
 
     #[test]
     fn presets_are_valid_and_rise_in_effort() {
@@ -42,6 +45,8 @@ mod tests {
         let steps = |config: &Config| config.warm_start.all_steps() + config.rl.steps;
         assert!(steps(&quick) < steps(&medium) && steps(&medium) < steps(&full));
         assert_eq!(full.catalog.source, "1000");
+        let two_habits = Config::preset(Preset::TwoHabits, &[]).unwrap();
+        assert_eq!(two_habits.warm_start.demonstrations, DemonstrationKind::TwoHabits);
         let shop_r1 = Config::preset(Preset::ShopR1, &[]).unwrap();
         assert_eq!((shop_r1.rl.mode, shop_r1.rl.loss.kind()), (RlMode::SingleStep, LossKind::Grpo));
     }

@@ -155,10 +155,22 @@ pub struct WarmStartConfig {
     pub warmup_steps: u64,
     /// How the learning rate ends.
     pub decay: Decay,
-    /// Share of demonstrations by the thinking expert, in 0..=1.
+    /// Who demonstrates whole episodes. Single steps are by the experts of `two-habits`.
+    pub demonstrations: DemonstrationKind,
+    /// Whether only demonstrations with reward 1 are cloned (filtered cloning).
+    pub only_successful: bool,
+    /// `browsing`: share of episodes that open products in the order of the word pairs that their titles share
+    /// with the instruction, in 0..=1; the others in the order of the page.
+    pub by_pairs: f64,
+    /// `browsing`: share of fitting products whose features are read, in 0..=1.
+    pub reads_features: f64,
+    /// `browsing`: share of the products whose features were read that are put back, whatever they say, in
+    /// 0..=1.
+    pub puts_back: f64,
+    /// `two-habits`: share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,
-    /// Share of the thinking expert's episodes for which a goal is searched whose episode rejects a candidate
-    /// by its title, in 0..=1. Not used for single steps.
+    /// `two-habits`: share of the thinking expert's episodes for which a goal is searched whose episode rejects
+    /// a candidate by its title, in 0..=1. Not used for single steps.
     pub rejection_share: f64,
     /// The optimizer.
     pub optimizer: Method,
@@ -169,6 +181,16 @@ impl WarmStartConfig {
     pub fn all_steps(&self) -> u64 {
         self.copy_task_steps + self.steps
     }
+}
+
+/// Who demonstrates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DemonstrationKind {
+    /// An expert that knows the instruction and the pages ([`webshop_agent::BrowsingExpert`]).
+    Browsing,
+    /// Two experts that know the goal's criteria; one thinks, the other does not ([`webshop_agent::Expert`]).
+    TwoHabits,
 }
 
 /// An optimizer.
@@ -280,7 +302,7 @@ impl Default for CatalogConfig {
             source: "100".into(),
             size: CatalogSize::All,
             goals: GoalsChoice::Both,
-            split_rule: SplitRule::ByProduct,
+            split_rule: SplitRule::ByFamily,
             skip_bad: false,
             auxiliary_shops: 120,
             auxiliary_products: 100,
@@ -323,6 +345,11 @@ impl Default for WarmStartConfig {
             lr: 2e-3,
             warmup_steps: 50,
             decay: Decay::Linear,
+            demonstrations: DemonstrationKind::Browsing,
+            only_successful: false,
+            by_pairs: 0.5,
+            reads_features: 0.25,
+            puts_back: 0.25,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

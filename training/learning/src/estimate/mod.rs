@@ -79,8 +79,7 @@ fn demonstrations(config: &Config, task_set: &TaskSet, policy: &PolicyModel) -> 
         chat: policy.demonstrator(config)?,
         prompt: prompt_config(config),
         max_context: config.prompt.max_context,
-        thinking_share: config.warm_start.thinking_share,
-        rejection_share: config.warm_start.rejection_share,
+        config: &config.warm_start,
         seed: Seed(config.seed),
     };
     let batch = demonstrations.batch(0, EXAMPLES.min(config.rl.batch_episodes))?;

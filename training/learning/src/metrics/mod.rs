@@ -143,15 +143,15 @@ metrics! {
     ValueBias = "value/bias",
     /// Share of held-out episodes with reward exactly 1.
     EvalSuccessRate = "eval/{split}/success_rate",
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval, clustered by product.
     EvalSuccessLow = "eval/{split}/success_low",
-    /// Upper end of its 95 % interval.
+    /// Upper end of its 95 % interval, clustered by product.
     EvalSuccessHigh = "eval/{split}/success_high",
     /// Mean reward of held-out episodes.
     EvalTaskScore = "eval/{split}/task_score",
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval, clustered by product.
     EvalScoreLow = "eval/{split}/score_low",
-    /// Upper end of its 95 % interval.
+    /// Upper end of its 95 % interval, clustered by product.
     EvalScoreHigh = "eval/{split}/score_high",
     /// Mean number of actions in held-out episodes.
     EvalEpisodeLen = "eval/{split}/episode_len",

@@ -4,7 +4,7 @@
 //! the names of its files:
 //!
 //! ```text
-//! config.toml  cmdline.txt  fingerprint.json  summary.json  value.json
+//! config.toml  cmdline.txt  fingerprint.json  summary.json  baselines.json  value.json
 //! metrics.jsonl  metrics.csv  timings.jsonl  events.out.tfevents.webshop
 //! report.html  curve.svg  episode.svg  episodes/*.jsonl  completions/*.jsonl
 //! checkpoints/step-000100/   model/  optimizer.safetensors  trainer_state.json
@@ -134,6 +134,12 @@ impl RunFolder {
     /// `summary.json`: see [`RunSummary`](crate::RunSummary).
     pub fn summary(&self) -> PathBuf {
         self.root.join("summary.json")
+    }
+
+    /// `baselines.json`: a [`Baseline`](webshop_evaluation::Baseline) for each policy without a model, on the
+    /// goals of the final evaluation.
+    pub fn baselines(&self) -> PathBuf {
+        self.root.join("baselines.json")
     }
 
     /// `value.json`: V* of the training goals.

@@ -4,4 +4,5 @@ pub(crate) mod atomic;
 pub(crate) mod branch;
 pub(crate) mod checkpoint;
 pub(crate) mod clock;
+pub(crate) mod episodes;
 pub(crate) mod folder;

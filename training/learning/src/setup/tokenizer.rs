@@ -1,16 +1,18 @@
 //! Trains the tokenizer of a model that starts from random weights.
 
+use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::compact::{Piece, marks};
-use webshop_agent::{Expert, ExpertKind, ExpertTurn, PromptFormat};
+use webshop_agent::{BrowsingExpert, BrowsingHabits, Expert, ExpertKind, ExpertTurn, PromptFormat};
 use webshop_env::{Session, Shop};
 use webshop_lm::BpeTokenizer;
 use webshop_products::{GoalId, Seed};
 
-use crate::config::Config;
+use crate::config::{Config, DemonstrationKind};
 use crate::data::demonstrations::render_demonstration;
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::error::Result;
+use crate::purpose;
 use crate::setup::limits::prompt_config;
 
 /// Demonstrations per training shop whose text the tokenizer is trained on.
@@ -20,13 +22,13 @@ const TOKENIZER_EPISODES: usize = 200;
 /// or for the text of a chat format.
 pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokenizer> {
     let format = config.prompt.format;
-    let render = |goal: &TaskId| {
+    let render = |(idx, goal): (usize, &TaskId)| {
         let shop = task_set.shop_of(*goal);
-        let expert = Expert::new(shop, config.prompt.results_shown);
-        let turns = expert
-            .episode(goal.goal, ExpertKind::Thinking)
-            .or_else(|| expert.episode(goal.goal, ExpertKind::NoThinking))
-            .unwrap_or_default();
+        let mut rng = Seed(config.seed).rng(purpose::TOKENIZER, &[idx as u64]);
+        let turns = match config.warm_start.demonstrations {
+            DemonstrationKind::Browsing => browse(shop, goal.goal, config, &mut rng),
+            DemonstrationKind::TwoHabits => think(shop, goal.goal, config),
+        };
         match format {
             PromptFormat::Compact => {
                 compact_text(&render_demonstration(prompt_config(config), shop, goal.goal, &turns))
@@ -35,7 +37,7 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokeniz
         }
     };
     let goals = task_set.sample(Seed(config.seed), TOKENIZER_EPISODES * task_set.shops().len());
-    let texts: Vec<String> = goals.par_iter().map(render).collect();
+    let texts: Vec<String> = goals.par_iter().enumerate().map(render).collect();
     let (texts, n_ids) = (texts.iter().map(String::as_str), config.model.vocab_size);
     if format != PromptFormat::Compact {
         return Ok(BpeTokenizer::train_quoted(texts, n_ids)?);
@@ -43,6 +45,20 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokeniz
     let marks = marks();
     let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
     Ok(BpeTokenizer::train(texts, n_ids, &marks)?)
+}
+
+/// An episode that reads the features of every product it opens.
+fn browse(shop: &Shop, goal: GoalId, config: &Config, rng: &mut impl Rng) -> Vec<ExpertTurn> {
+    let habits = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.5 };
+    let episode = BrowsingExpert::new(shop, config.prompt.results_shown, habits).episode(goal, rng);
+    episode.map(|episode| episode.turns).unwrap_or_default()
+}
+
+/// An episode of the thinking expert, or else of the other one.
+fn think(shop: &Shop, goal: GoalId, config: &Config) -> Vec<ExpertTurn> {
+    let expert = Expert::new(shop, config.prompt.results_shown);
+    let thinking = expert.episode(goal, ExpertKind::Thinking);
+    thinking.or_else(|| expert.episode(goal, ExpertKind::NoThinking)).unwrap_or_default()
 }
 
 /// An episode in the compact format as one text.

@@ -10,6 +10,7 @@ mod plan;
 mod queue;
 mod run;
 
-pub use crate::sweep::outcome::{ArmOutcome, EpisodeOutcome, RunOutcome, read_outcomes};
+pub use crate::run::episodes::EpisodeOutcome;
+pub use crate::sweep::outcome::{ArmOutcome, RunOutcome, read_outcomes};
 pub use crate::sweep::plan::{Arm, Comparison};
 pub use crate::sweep::run::{ComparisonFolder, compare};

@@ -3,21 +3,19 @@
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
-use webshop_env::RewardBreakdown;
 use webshop_products::GoalId;
 
 use crate::error::{Result, TrainingError};
 use crate::metrics::{Record, Timing, read_records, read_timings};
 use crate::run::atomic::read_json;
+use crate::run::episodes::{EpisodeOutcome, read_episodes, read_lines};
 use crate::run::folder::{RunFolder, step_name};
 use crate::setup::fingerprint::Fingerprint;
 use crate::sweep::plan::Comparison;
 use crate::sweep::run::{ComparisonFolder, summary};
+use webshop_evaluation::Summary;
 use webshop_evaluation::next_action::StepResult;
-use webshop_evaluation::{FailureKind, Summary};
 
 /// The folder of the weights at the end of the warm start, in a run's folder.
 const REFERENCE: &str = "reference";
@@ -44,24 +42,6 @@ pub struct RunOutcome {
     pub fingerprint: Fingerprint,
     /// Digest of the model folder at the end of the warm start.
     pub reference: String,
-}
-
-/// How a held-out episode ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct EpisodeOutcome {
-    /// The goal of the held-out shop.
-    pub goal: GoalId,
-    /// Reward of the shop, 0 to 1.
-    pub reward: f64,
-    /// Kind of failure; `None` for a success.
-    pub failure: Option<FailureKind>,
-}
-
-impl EpisodeOutcome {
-    /// 1 for a success, else 0.
-    pub fn success(&self) -> f64 {
-        f64::from(u8::from(self.failure.is_none()))
-    }
 }
 
 /// Reads all runs of `comparison`. Fails if a run is not finished or does not match the others: another shop,
@@ -163,29 +143,4 @@ fn digest(folder: &Path) -> Result<String> {
         hash.update(bytes);
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// The fields of a recorded episode that are read.
-#[derive(Deserialize)]
-struct EpisodeLine {
-    goal: GoalId,
-    reward: f64,
-    breakdown: Option<RewardBreakdown>,
-}
-
-fn read_episodes(path: &Path) -> Result<Vec<EpisodeOutcome>> {
-    let episode = |episode: EpisodeLine| {
-        let failure = FailureKind::of_purchase(episode.breakdown.as_ref());
-        EpisodeOutcome { goal: episode.goal, reward: episode.reward, failure }
-    };
-    Ok(read_lines(path)?.into_iter().map(episode).collect())
-}
-
-/// The JSON objects of a file, one per line.
-fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
-    let read = |(line, number): (&str, usize)| {
-        serde_json::from_str(line).map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))
-    };
-    text.lines().zip(1..).map(read).collect()
 }

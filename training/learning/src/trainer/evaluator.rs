@@ -52,7 +52,7 @@ pub(super) fn evaluate(
     let tasks: Vec<Task> = goals.into_iter().map(task).collect();
     let episodes = ex.rollout_at(network, &tasks, (config.temperature, config.top_p), &|| ())?;
     progress.throughput.rolled_out(&episodes, progress.clock.seconds() - began);
-    let summary = summarize(&episodes);
+    let summary = summarize(&episodes, ex.tasks.shop().goals());
     let mut record = Record::new(phase, step);
     record_evaluation(&mut record, &summary);
     let trajectories: Vec<Trajectory> = episodes.iter().filter_map(Trajectory::from_episode).collect();

@@ -15,7 +15,7 @@
 //!     A      ← r − V*                          `Loss::prepare`
 //!     for minibatch: gradient of `Loss::loss`; update
 //!     log; maybe evaluate; maybe save
-//! evaluate
+//! evaluate; baselines                                                                    `baselines`
 //! ```
 //!
 //! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both
@@ -27,6 +27,7 @@
 //! weights, optimizer moments, step count and file positions. A run that is stopped at any instant and
 //! resumed writes the same bytes.
 
+mod baselines;
 mod curriculum;
 mod evaluator;
 mod experiment;
@@ -129,6 +130,9 @@ pub fn train_on(
         let reference = experiment.first_reference()?;
         trainer.progress.state.summary.learned = Some(trainer.evaluate(Phase::Learn, Some(&reference))?);
         trainer.save()?;
+    }
+    if let Some(learned) = &trainer.progress.state.summary.learned {
+        baselines::write_baselines(&experiment, learned)?;
     }
     write_json(&run.summary(), &trainer.progress.state.summary)?;
     Ok(trainer.progress.state.summary)

@@ -1,7 +1,7 @@
 //! Rollouts that are whole episodes in the shop.
 
 use webshop_agent::{Episode, EpisodeExt, Task};
-use webshop_evaluation::summarize;
+use webshop_evaluation::summarize_of_shops;
 
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::Trajectory;
@@ -52,7 +52,7 @@ impl TaskSource for MultiTurn<'_> {
             }
         }
         rollouts.count_tokens(progress, record);
-        record_rollout(record, &summarize(&episodes), &rollouts.batch);
+        record_rollout(record, &summarize_of_shops(&episodes), &rollouts.batch);
         record_malformed(record, &episodes, self.ex.config.malformed_penalty());
         Ok(rollouts)
     }

@@ -61,8 +61,7 @@ pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result
             chat: ex.policy.demonstrator(ex.config)?,
             prompt: prompt_config(ex.config),
             max_context: ex.config.prompt.max_context,
-            thinking_share: config.thinking_share,
-            rejection_share: config.rejection_share,
+            config,
             seed: ex.seed(),
         };
         return demonstrations.batch(step, n);

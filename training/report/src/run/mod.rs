@@ -56,6 +56,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use webshop_evaluation::summarize_at_site;
     use webshop_training::config::Config;
     use webshop_training::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, Record, Timing};
 
@@ -117,6 +118,7 @@ mod tests {
         for external in ["<script", "src=", "href=", "@import", "url("] {
             assert!(!html.contains(external), "the page must not use `{external}`");
         }
+        assert!(!html.contains("policies without a model"), "there are no baselines yet");
         let curve = fs::read_to_string(run.curve()).unwrap();
         assert!(curve.starts_with("<svg xmlns=") && curve.contains("prefers-color-scheme: dark"));
     }
@@ -132,6 +134,20 @@ mod tests {
         let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
         assert!(html.contains("Exact actions") && html.contains("hierarchical, at single steps"));
         assert!(html.contains("A*-PO begins") && !html.contains("V*, then"));
+    }
+
+    #[test]
+    fn baselines_are_shown_in_a_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = new_run(folder.path());
+        let difference = serde_json::json!({ "mean": -0.25, "ci95": [-0.5, 0.0], "p": 0.0625 });
+        let summary = serde_json::to_value(summarize_at_site(&[])).unwrap();
+        let baseline =
+            serde_json::json!({ "policy": "named-pairs", "summary": summary, "difference": difference });
+        fs::write(run.baselines(), serde_json::json!([baseline]).to_string()).unwrap();
+        let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
+        assert!(html.contains("policies without a model"));
+        assert!(html.contains("<td>named-pairs</td>") && html.contains("<td>−25.0 [−50.0, +0.0]</td>"));
     }
 
     #[test]

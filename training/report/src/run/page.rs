@@ -3,6 +3,7 @@
 //! The markup is in `templates/run.html`.
 
 use askama::Template;
+use webshop_evaluation::baselines_table;
 use webshop_evaluation::table::percent;
 use webshop_training::metrics::Metric;
 use webshop_training::{Evaluation, ValueTable};
@@ -19,6 +20,8 @@ struct Page<'a> {
     /// Names and values of the properties of the run.
     facts: Vec<(String, String)>,
     tiles: Vec<Tile<'a>>,
+    /// The final evaluations beside policies without a model, as an HTML table; `None` before the last one.
+    baselines: Option<String>,
     /// The split that is evaluated.
     split: String,
     /// SVG drawings.
@@ -64,6 +67,7 @@ pub(super) fn page(results: &Results, command: &str) -> String {
         command,
         facts: facts(results),
         tiles: tiles(&evaluations),
+        baselines: baselines(results, &evaluations),
         charts: charts::all(results),
         goals: episodes(&evaluations),
         values: results.values.as_ref(),
@@ -128,6 +132,13 @@ fn tiles<'a>(evaluations: &'a [(String, &'a Evaluation)]) -> Vec<Tile<'a>> {
         }
     };
     evaluations.iter().map(tile).collect()
+}
+
+/// The evaluations after the warm start and at the end beside the baselines.
+fn baselines(results: &Results, evaluations: &[(String, &Evaluation)]) -> Option<String> {
+    let trained = evaluations.iter().filter(|(_, evaluation)| evaluation.step > 0);
+    let trained: Vec<_> = trained.map(|(name, evaluation)| (name.as_str(), &evaluation.summary)).collect();
+    (!results.baselines.is_empty()).then(|| baselines_table(&trained, &results.baselines).html())
 }
 
 /// Whole episodes of the same goals in each evaluation.

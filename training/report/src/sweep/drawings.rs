@@ -1,6 +1,6 @@
 //! The drawings of a comparison report.
 
-use webshop_evaluation::table::{interval, percent};
+use webshop_evaluation::table::{self, percent};
 use webshop_training::metrics::Metric;
 use webshop_training::sweep::{ArmOutcome, Comparison};
 
@@ -95,28 +95,31 @@ fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[ArmFigures
         interval_row(&arm.name, of.success, of.success_interval, &of.success_by_run)
     };
     let rows = arms.iter().zip(figures).map(row).collect();
-    intervals("Success on held-out goals", "goals", comparison.baseline, rows)
+    intervals("Success on held-out goals", "", comparison.baseline, rows)
 }
 
 /// Exact actions of the arms and of the baselines without a model.
 fn exact_actions(comparison: &Comparison, next_actions: &[NextActionRow]) -> Option<String> {
     let row = |of: &NextActionRow| interval_row(&of.name, of.exact, of.exact_interval, &of.exact_by_run);
     let rows = next_actions.iter().map(row).collect();
-    intervals("Exact actions at held-out steps", "steps", comparison.baseline, rows)
+    let without_model = " (of rules: over steps)";
+    intervals("Exact actions at held-out steps", without_model, comparison.baseline, rows)
 }
 
 /// A share with its interval and the shares of single runs.
-fn interval_row(name: &str, mean: f64, bounds: [f64; 2], singles: &[f64]) -> Row {
+fn interval_row(name: &str, mean: f64, bounds: Option<[f64; 2]>, singles: &[f64]) -> Row {
+    let interval = bounds.unwrap_or([mean, mean]);
+    let bounds = bounds.map_or_else(String::new, |bounds| format!(" {}", table::interval(bounds)));
     Row {
         name: name.into(),
-        figure: format!("{} % {}", percent(mean), interval(bounds)),
-        mark: Mark::Interval { mean, interval: bounds, singles: singles.to_vec() },
+        figure: format!("{} %{bounds}", percent(mean)),
+        mark: Mark::Interval { mean, interval, singles: singles.to_vec() },
     }
 }
 
-/// Shares with their intervals over seeds and `of`, one row each; the value of row `baseline` is a dashed
-/// line.
-fn intervals(title: &str, of: &str, baseline: usize, rows: Vec<Row>) -> Option<String> {
+/// Shares with their intervals over seeds, one row each; the value of row `baseline` is a dashed line.
+/// `exception` says which rows have other intervals.
+fn intervals(title: &str, exception: &str, baseline: usize, rows: Vec<Row>) -> Option<String> {
     let (mut low, mut high, mut mark) = (1.0_f64, 0.0_f64, None);
     for (number, row) in rows.iter().enumerate() {
         if let Mark::Interval { mean, interval, .. } = &row.mark {
@@ -126,7 +129,7 @@ fn intervals(title: &str, of: &str, baseline: usize, rows: Vec<Row>) -> Option<S
     }
     Rows {
         title: title.into(),
-        note: format!("95 % intervals over seeds and {of}; circles: single seeds; dashed: the baseline"),
+        note: format!("95 % intervals over seeds{exception}; circles: single seeds; dashed: the baseline"),
         x: round_range([low, high]),
         mark,
         parts: Vec::new(),

@@ -1,15 +1,12 @@
 //! Statistics of the arms of a comparison, and their tables.
 
 use webshop_evaluation::table::{Table, interval, percent};
-use webshop_evaluation::{FailureKind, crossed_bootstrap, mean, paired_bootstrap};
-use webshop_products::Seed;
+use webshop_evaluation::{FailureKind, mean};
 use webshop_training::metrics::Metric;
 use webshop_training::sweep::{ArmOutcome, Comparison, RunOutcome};
 
 use crate::sweep::curve::{Cost, at, total};
-
-/// Seed of all bootstraps of a report.
-pub(super) const BOOTSTRAP_SEED: Seed = Seed(0);
+use crate::sweep::over_seeds::{ArmDifference, differences, share_interval};
 
 /// Name, kind and chart color of each failure of a held-out episode.
 pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
@@ -23,14 +20,14 @@ pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
 pub(super) struct ArmFigures {
     /// Mean over runs and goals.
     pub(crate) success: f64,
-    /// Its bootstrap interval over seeds and goals.
-    pub(crate) success_interval: [f64; 2],
+    /// Its interval over seeds; `None` for a single seed.
+    pub(crate) success_interval: Option<[f64; 2]>,
     /// Success rate of each run.
     pub(crate) success_by_run: Vec<f64>,
     pub(crate) score: f64,
-    pub(crate) score_interval: [f64; 2],
-    /// Difference of the success rate to the baseline with its interval over goals; `None` for the baseline.
-    pub(crate) difference: Option<(f64, [f64; 2])>,
+    pub(crate) score_interval: Option<[f64; 2]>,
+    /// Difference of the success rate to the baseline; `None` for the baseline.
+    pub(crate) difference: Option<ArmDifference>,
     /// Share of episodes with each of [`FAILURES`].
     pub(crate) failures: Vec<f64>,
     /// Tokens generated for training, mean over runs.
@@ -45,16 +42,15 @@ pub(super) struct ArmFigures {
 
 /// The statistics of every arm, in order.
 pub(super) fn figures(arms: &[ArmOutcome], baseline: usize) -> Vec<ArmFigures> {
-    let of = |(number, arm): (usize, &ArmOutcome)| {
-        let baseline = (number != baseline).then(|| &arms[baseline]);
-        ArmFigures::of(arm, baseline)
-    };
-    arms.iter().enumerate().map(of).collect()
+    let rates: Vec<Vec<f64>> = arms.iter().map(success_by_run).collect();
+    let differences = differences(&rates, baseline);
+    arms.iter().zip(differences).map(|(arm, difference)| ArmFigures::of(arm, difference)).collect()
 }
 
 impl ArmFigures {
-    fn of(arm: &ArmOutcome, baseline: Option<&ArmOutcome>) -> Self {
-        let (successes, scores) = (successes(arm), scores(arm));
+    fn of(arm: &ArmOutcome, difference: Option<ArmDifference>) -> Self {
+        let success_by_run = success_by_run(arm);
+        let score_by_run: Vec<f64> = arm.runs.iter().map(|run| run.summary.score).collect();
         let over_runs =
             |figure: fn(&RunOutcome) -> f64| mean(&arm.runs.iter().map(figure).collect::<Vec<_>>());
         let failures = FAILURES.map(|(_, kind, _)| {
@@ -63,15 +59,12 @@ impl ArmFigures {
             n as f64 / arm.runs.iter().map(|run| run.episodes.len()).sum::<usize>().max(1) as f64
         });
         Self {
-            success: mean(&successes.concat()),
-            success_interval: crossed_bootstrap(&successes, BOOTSTRAP_SEED),
-            success_by_run: successes.iter().map(|run| mean(run)).collect(),
-            score: mean(&scores.concat()),
-            score_interval: crossed_bootstrap(&scores, BOOTSTRAP_SEED),
-            difference: baseline.map(|baseline| {
-                let (before, after) = (by_goal(&self::successes(baseline)), by_goal(&successes));
-                paired_difference(&before, &after)
-            }),
+            success: mean(&success_by_run),
+            success_interval: share_interval(&success_by_run),
+            success_by_run,
+            score: mean(&score_by_run),
+            score_interval: share_interval(&score_by_run),
+            difference,
             failures: failures.into(),
             tokens: over_runs(|run| total(run, Cost::Tokens)),
             kl: last(arm, Metric::EvalKl),
@@ -83,20 +76,9 @@ impl ArmFigures {
     }
 }
 
-/// Success of each episode, `[runs, goals]`.
-fn successes(arm: &ArmOutcome) -> Vec<Vec<f64>> {
-    arm.runs.iter().map(|run| run.episodes.iter().map(|episode| episode.success()).collect()).collect()
-}
-
-/// Reward of each episode, `[runs, goals]`.
-fn scores(arm: &ArmOutcome) -> Vec<Vec<f64>> {
-    arm.runs.iter().map(|run| run.episodes.iter().map(|episode| episode.reward).collect()).collect()
-}
-
-/// The mean over runs of each goal, from `[runs, goals]`.
-pub(super) fn by_goal(rows: &[Vec<f64>]) -> Vec<f64> {
-    let n_goals = rows.first().map_or(0, Vec::len);
-    (0..n_goals).map(|goal| mean(&rows.iter().map(|row| row[goal]).collect::<Vec<_>>())).collect()
+/// The success rate of each run. All runs have the same goals.
+fn success_by_run(arm: &ArmOutcome) -> Vec<f64> {
+    arm.runs.iter().map(|run| run.summary.success_rate).collect()
 }
 
 /// The mean over runs of `metric` in the last record; `None` if a run does not have it.
@@ -104,17 +86,6 @@ fn last(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
     let of_run = |run: &RunOutcome| run.records.last().and_then(|(record, _)| record.get(metric));
     let all: Option<Vec<f64>> = arm.runs.iter().map(of_run).collect();
     all.map(|all| mean(&all))
-}
-
-/// The mean of paired differences with its interval.
-pub(super) fn paired_difference(before: &[f64], after: &[f64]) -> (f64, [f64; 2]) {
-    (mean(after) - mean(before), paired_bootstrap(before, after, BOOTSTRAP_SEED))
-}
-
-/// A difference in points with its interval; a star if the interval excludes 0.
-pub(super) fn difference_cell((difference, [low, high]): (f64, [f64; 2])) -> String {
-    let mark = if low > 0.0 || high < 0.0 { " *" } else { "" };
-    format!("{} [{}, {}]{mark}", signed(difference), signed(low), signed(high))
 }
 
 /// The results of every arm.
@@ -135,13 +106,14 @@ pub(super) fn results_table(comparison: &Comparison, arms: &[ArmOutcome], figure
     ];
     let row = |(arm, of): (&ArmOutcome, &ArmFigures)| {
         let runs: Vec<String> = of.success_by_run.iter().map(|share| percent(*share)).collect();
-        let [score_low, score_high] = of.score_interval;
+        let score_interval =
+            of.score_interval.map_or_else(String::new, |[low, high]| format!(" [{low:.3}, {high:.3}]"));
         vec![
             arm.name.clone(),
-            format!("{} {}", percent(of.success), interval(of.success_interval)),
+            share_cell(of.success, of.success_interval),
             runs.join(", "),
-            of.difference.map_or("baseline".into(), difference_cell),
-            format!("{:.3} [{score_low:.3}, {score_high:.3}]", of.score),
+            of.difference.as_ref().map_or("baseline".into(), ArmDifference::cell),
+            format!("{:.3}{score_interval}", of.score),
             thousands(of.tokens),
             of.kl.map_or_else(String::new, |kl| decimals(kl, 2)),
             of.entropy.map_or_else(String::new, |entropy| decimals(entropy, 3)),
@@ -197,9 +169,10 @@ pub(super) fn seconds_table(arms: &[ArmOutcome]) -> Table {
     Table { head: head.collect(), rows: arms.iter().enumerate().map(row).collect() }
 }
 
-/// A difference of shares in percentage points, with its sign.
-pub(super) fn signed(difference: f64) -> String {
-    format!("{:+.1}", 100.0 * difference).replace('-', "−")
+/// A share in percent with its interval, if it has one.
+pub(super) fn share_cell(share: f64, bounds: Option<[f64; 2]>) -> String {
+    let bounds = bounds.map_or_else(String::new, |bounds| format!(" {}", interval(bounds)));
+    percent(share) + &bounds
 }
 
 /// With `n` digits after the point; what rounds to 0 has no sign.
@@ -232,13 +205,7 @@ mod tests {
     #[test]
     fn numbers_are_formatted_for_tables() {
         assert_eq!([0.0, 999.6, 1234.0, 1_234_567.0].map(thousands), ["0", "1,000", "1,234", "1,234,567"]);
-        assert_eq!([signed(-0.012), signed(0.2), percent(0.5)], ["−1.2", "+20.0", "50.0"]);
+        assert_eq!([share_cell(0.5, None), share_cell(0.5, Some([0.0, 1.0]))], ["50.0", "50.0 [0.0, 100.0]"]);
         assert_eq!([decimals(-1.25, 1), decimals(-0.004, 2), decimals(-0.006, 2)], ["−1.2", "0.00", "−0.01"]);
-    }
-
-    #[test]
-    fn goals_are_averaged_over_runs() {
-        assert_eq!(by_goal(&[vec![0.0, 1.0, 1.0], vec![0.0, 0.0, 1.0]]), [0.0, 0.5, 1.0]);
-        assert_eq!(by_goal(&[]), Vec::<f64>::new());
     }
 }

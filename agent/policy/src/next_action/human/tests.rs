@@ -6,7 +6,7 @@ use webshop_env::{Action, Session, Shop};
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
 use super::*;
-use crate::expert::{Expert, ExpertKind};
+use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::prompt_format::{PromptFormat, ShopR1Variant};
 
 fn shop() -> Arc<Shop> {
@@ -21,7 +21,7 @@ fn the_rich_form_of_a_page_gives_its_html() {
     let shop = shop();
     let expert = Expert::new(&shop, 10);
     let mut n_pages = 0;
-    for goal in (0..400).step_by(40).map(GoalId) {
+    for goal in (0..400).step_by(20).map(GoalId) {
         let mut session = Session::start(goal);
         for turn in expert.episode(goal, ExpertKind::Thinking).unwrap_or_default() {
             let page = session.page(&shop);
@@ -32,7 +32,7 @@ fn the_rich_form_of_a_page_gives_its_html() {
             n_pages += 1;
         }
     }
-    assert!(n_pages > 20, "{n_pages}");
+    assert!(n_pages > 40, "{n_pages}");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn clickable_elements_are_found_in_the_simple_form() {
     let shop = shop();
     let expert = Expert::new(&shop, 10);
     let mut n_clicks = 0;
-    for goal in (0..400).step_by(40).map(GoalId) {
+    for goal in (0..400).step_by(20).map(GoalId) {
         let mut session = Session::start(goal);
         for turn in expert.episode(goal, ExpertKind::Thinking).unwrap_or_default() {
             let html = ShownPage::read(&session.page(&shop).text()).html();

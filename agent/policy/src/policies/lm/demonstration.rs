@@ -6,7 +6,7 @@ use webshop_products::GoalId;
 
 use crate::episode::EpisodeCoordinates;
 use crate::error::AgentError;
-use crate::expert::ExpertTurn;
+use crate::expert::turn::ExpertTurn;
 use crate::policies::lm::chat::{ChatEncoder, ChatFormat};
 use crate::policies::lm::config::LmConfig;
 use crate::policies::lm::encoder::TurnEncoder;

@@ -15,7 +15,7 @@ use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawD
 
 use super::*;
 use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
-use crate::expert::{Expert, ExpertKind};
+use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::policies::lm::demonstration::DemonstrationRenderer;
 use crate::prompt_format::compact::{PromptConfig, marks};
 use crate::prompt_format::{Conversation, History, PromptFormat};
@@ -278,9 +278,14 @@ fn constrained_completions_are_not_cut() {
         let least = needed(prompt_format, 1, 1).unwrap();
         assert_eq!(needed(prompt_format, least - 1, 1), Some(least), "{prompt_format}");
         assert_eq!(needed(prompt_format, least, 1), None, "{prompt_format}");
-        // A page may show a label that is longer than the shop's buttons.
-        let tight = needed(prompt_format, least, 6).unwrap_or(least);
-        for max_turn_tokens in [tight, tight + 1, tight + 7] {
+        for start in [least, least + 1, least + 7] {
+            // A page may show a label that is longer than the shop's buttons, and with another limit the thoughts and so
+            // the pages are others.
+            let mut max_turn_tokens = start;
+            while let Some(longer) = needed(prompt_format, max_turn_tokens, 6) {
+                assert!(longer > max_turn_tokens, "{prompt_format}: {longer} after {max_turn_tokens}");
+                max_turn_tokens = longer;
+            }
             let episodes = play_in(&shop, prompt_format, max_turn_tokens, 6).unwrap();
             for turn in episodes.iter().flat_map(|episode| &episode.turns) {
                 let completion = &turn.agent.tokens.as_ref().unwrap().completion;

@@ -5,7 +5,6 @@ use super::{Department, Form, Kind, Pool};
 
 static FORMULAS: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "cruelty free",
         "paraben free",
@@ -21,11 +20,10 @@ static FORMULAS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static INGREDIENTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "coconut oil", "coconut water", "coconut extract", "coconut butter",
         "rose oil", "rose water", "rose extract", "rose butter",
@@ -36,7 +34,6 @@ static INGREDIENTS: Pool = Pool {
 
 static SKIN: Pool = Pool {
     form: Form::For,
-    is_grid: false,
     texts: &[
         "sensitive skin",
         "dry skin",
@@ -52,7 +49,6 @@ static SKIN: Pool = Pool {
 
 static HAIR: Pool = Pool {
     form: Form::For,
-    is_grid: false,
     texts: &[
         "dry hair",
         "curly hair",
@@ -68,7 +64,6 @@ static HAIR: Pool = Pool {
 
 static LOOKS: Pool = Pool {
     form: Form::For,
-    is_grid: false,
     texts: &[
         "date night",
         "office wear",
@@ -81,11 +76,10 @@ static LOOKS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static TOOL_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "bamboo handle", "bamboo grip", "bamboo tips", "bamboo base",
         "rubber handle", "rubber grip", "rubber tips", "rubber base",
@@ -96,7 +90,6 @@ static TOOL_PARTS: Pool = Pool {
 
 static TOOL_QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "easy to clean",
         "easy to use",

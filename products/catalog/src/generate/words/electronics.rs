@@ -5,7 +5,6 @@ use super::{Department, Form, Kind, Pool};
 
 static QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "fast charging",
         "high speed",
@@ -23,7 +22,6 @@ static QUALITIES: Pool = Pool {
 
 static SOUND_QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "noise cancelling",
         "high definition",
@@ -37,11 +35,10 @@ static SOUND_QUALITIES: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static SOUND_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "metal cable", "metal grille", "metal pads", "metal clip",
         "nylon cable", "nylon grille", "nylon pads", "nylon clip",
@@ -50,11 +47,10 @@ static SOUND_PARTS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "metal plugs", "metal cord", "metal shell", "metal feet",
         "nylon plugs", "nylon cord", "nylon shell", "nylon feet",
@@ -65,7 +61,6 @@ static PARTS: Pool = Pool {
 
 static COVER_QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "shock proof",
         "scratch resistant",
@@ -79,11 +74,10 @@ static COVER_QUALITIES: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static COVER_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "magnetic mount", "magnetic stand", "magnetic holder", "magnetic closure",
         "elastic mount", "elastic stand", "elastic holder", "elastic closure",
@@ -92,11 +86,10 @@ static COVER_PARTS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static SCREEN_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "tempered glass", "tempered edges", "tempered coating", "tempered corners",
         "ceramic glass", "ceramic edges", "ceramic coating", "ceramic corners",
@@ -107,7 +100,6 @@ static SCREEN_PARTS: Pool = Pool {
 
 static PLACES: Pool = Pool {
     form: Form::For,
-    is_grid: false,
     texts: &[
         "home theater",
         "video calls",

@@ -5,7 +5,6 @@ use super::{Department, Form, Kind, Pool};
 
 static SHOE_QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "waterproof",
         "non slip",
@@ -19,11 +18,10 @@ static SHOE_QUALITIES: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static SHOE_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "rubber sole", "rubber lining", "rubber heel", "rubber tongue",
         "leather sole", "leather lining", "leather heel", "leather tongue",
@@ -34,7 +32,6 @@ static SHOE_PARTS: Pool = Pool {
 
 static CLOTHES_QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "machine washable",
         "quick drying",
@@ -50,11 +47,10 @@ static CLOTHES_QUALITIES: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static CLOTHES_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "zipper pockets", "zipper closure", "zipper cuffs", "zipper waist",
         "button pockets", "button closure", "button cuffs", "button waist",
@@ -63,11 +59,10 @@ static CLOTHES_PARTS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static EXTRA_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "mesh lining", "mesh edges", "mesh padding", "mesh seams",
         "velvet lining", "velvet edges", "velvet padding", "velvet seams",
@@ -78,7 +73,6 @@ static EXTRA_PARTS: Pool = Pool {
 
 static WEAR: Pool = Pool {
     form: Form::For,
-    is_grid: false,
     texts: &[
         "daily wear",
         "gym workout",
@@ -94,7 +88,6 @@ static WEAR: Pool = Pool {
 
 static CLOTHES_WEAR: Pool = Pool {
     form: Form::For,
-    is_grid: false,
     texts: &[
         "daily wear",
         "gym workout",

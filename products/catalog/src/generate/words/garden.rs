@@ -5,7 +5,6 @@ use super::{Department, Form, Kind, Pool};
 
 static TEXTILE_QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "machine washable",
         "fade resistant",
@@ -20,11 +19,10 @@ static TEXTILE_QUALITIES: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static TEXTILE_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "cotton trim", "cotton lining", "cotton edges", "cotton backing",
         "satin trim", "satin lining", "satin edges", "satin backing",
@@ -35,7 +33,6 @@ static TEXTILE_PARTS: Pool = Pool {
 
 static FURNITURE_QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "easy to assemble",
         "space saving",
@@ -50,11 +47,10 @@ static FURNITURE_QUALITIES: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static FURNITURE_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "steel frame", "steel legs", "steel shelf", "steel handles",
         "glass frame", "glass legs", "glass shelf", "glass handles",
@@ -63,11 +59,10 @@ static FURNITURE_PARTS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static VESSEL_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "rope handles", "rope base", "rope lid", "rope lining",
         "cork handles", "cork base", "cork lid", "cork lining",
@@ -78,7 +73,6 @@ static VESSEL_PARTS: Pool = Pool {
 
 static LIGHT_QUALITIES: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "energy efficient",
         "easy to install",
@@ -91,11 +85,10 @@ static LIGHT_QUALITIES: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static LIGHT_PARTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "brass shade", "brass base", "brass stand", "brass chain",
         "linen shade", "linen base", "linen stand", "linen chain",
@@ -106,7 +99,6 @@ static LIGHT_PARTS: Pool = Pool {
 
 static ROOMS: Pool = Pool {
     form: Form::For,
-    is_grid: false,
     texts: &[
         "living room",
         "dining room",

@@ -1,11 +1,11 @@
 //! The department of groceries.
 
-use super::options::{BAG, CANDY, DRINK, HEAT, PACK, ROAST, SAVORY, SPREAD, SWEET};
+use super::options::PACK;
+use super::tastes::{BAG, CANDY, DRINK, HEAT, ROAST, SAVORY, SPREAD, SWEET};
 use super::{Department, Form, Kind, Pool};
 
 static DIETS: Pool = Pool {
     form: Form::Is,
-    is_grid: false,
     texts: &[
         "gluten free",
         "sugar free",
@@ -23,11 +23,10 @@ static DIETS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static CONTENTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "almond pieces", "almond coating", "almond filling", "almond powder",
         "cocoa pieces", "cocoa coating", "cocoa filling", "cocoa powder",
@@ -36,11 +35,10 @@ static CONTENTS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static DRINK_CONTENTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "lemon pulp", "lemon puree", "lemon extract", "lemon syrup",
         "ginger pulp", "ginger puree", "ginger extract", "ginger syrup",
@@ -49,11 +47,10 @@ static DRINK_CONTENTS: Pool = Pool {
     ],
 };
 
-/// A grid of four by four: see [`Pool::is_grid`].
+/// Four makes of four parts: see [`Pool::texts`].
 #[rustfmt::skip]
 static SAVORY_CONTENTS: Pool = Pool {
     form: Form::Has,
-    is_grid: true,
     texts: &[
         "pepper flakes", "pepper oil", "pepper paste", "pepper seeds",
         "onion flakes", "onion oil", "onion paste", "onion seeds",
@@ -64,7 +61,6 @@ static SAVORY_CONTENTS: Pool = Pool {
 
 static OCCASIONS: Pool = Pool {
     form: Form::For,
-    is_grid: false,
     texts: &[
         "gift baskets",
         "school lunch",

@@ -4,16 +4,17 @@
 //! a product is, has, and is for) and its choices from [`Group`]s; both are shared between kinds, so
 //! that no word belongs to one product alone. Everything is plain data, in lower case.
 //!
-//! Values within a group, and traits that can meet in one product, are spelled so that the fuzzy
-//! comparison of rewards tells them apart: `2 pack` and `12 pack` would count as equal.
+//! Traits that can meet in one product are spelled so that the fuzzy comparison of rewards tells them apart.
+//! Values of a group are not: as in the original's shop, `small` and `small wide` count as equal.
 
 mod beauty;
 mod electronics;
 mod fashion;
 mod garden;
 mod grocery;
-pub(super) mod options;
+mod options;
 pub(super) mod prose;
+mod tastes;
 
 /// How a trait joins a noun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +31,8 @@ pub(super) enum Form {
 #[derive(Debug)]
 pub(super) struct Pool {
     pub form: Form,
-    /// Whether the texts are a square, row by row, of one first word per row and one second word per
-    /// column: then two of them can exchange their second words ("rubber sole, mesh lining" and "mesh
-    /// sole, rubber lining"), which no search by words tells apart.
-    pub is_grid: bool,
+    /// What a product has is a square, row by row, of one make per row and one part per column: members of a
+    /// family have the same part in different makes ("rubber sole" and "mesh sole").
     pub texts: &'static [&'static str],
 }
 
@@ -41,7 +40,12 @@ pub(super) struct Pool {
 #[derive(Debug)]
 pub(super) struct Group {
     pub name: &'static str,
-    pub values: &'static [&'static str],
+    /// The plain values.
+    pub heads: &'static [&'static str],
+    /// Values made of a head `{}`, another head `{+}` and a number `{n}`.
+    pub forms: &'static [&'static str],
+    /// Whether sellers list the values in the order of their heads, as sizes from small to large.
+    pub is_ordered: bool,
     /// Ways to ask for the value `{}`.
     pub phrases: &'static [&'static str],
 }
@@ -57,7 +61,7 @@ pub(super) struct Kind {
     pub dollars: (i64, i64),
     /// Whom it is made for; empty when it does not matter.
     pub audiences: &'static [&'static str],
-    /// Materials or flavors; at most one in a title.
+    /// Materials or flavors.
     pub materials: &'static [&'static str],
     /// The three pools: is, has, for.
     pub pools: [&'static Pool; 3],
@@ -84,14 +88,3 @@ pub(super) struct Department {
 /// The five departments of the original.
 pub(super) static DEPARTMENTS: [&Department; 5] =
     [&beauty::BEAUTY, &electronics::ELECTRONICS, &garden::GARDEN, &fashion::FASHION, &grocery::GROCERY];
-
-/// Every brand is a beginning and an end.
-pub(super) static BRAND_BEGINNINGS: [&str; 24] = [
-    "nord", "bel", "kora", "lumi", "vesta", "aldo", "bryn", "cala", "dorn", "elm", "fara", "gale", "halo",
-    "ivo", "juno", "kest", "lora", "mira", "nova", "orla", "pela", "quin", "rova", "tavi",
-];
-
-pub(super) static BRAND_ENDS: [&str; 20] = [
-    "vale", "mont", "well", "ton", "field", "craft", "wick", "more", "stead", "bury", "lane", "port",
-    "ridge", "ville", "haus", "by", "den", "gard", "hill", "co",
-];

@@ -59,30 +59,136 @@ pub(in super::super) static PERSONS: [&str; 8] =
 pub(in super::super) static PLACES: [&str; 6] =
     ["bedroom", "office", "kitchen", "garage", "cabin", "hallway"];
 
+/// What follows a coined word in a title.
+pub(in super::super) static SERIES: [&str; 6] = ["series", "collection", "line", "edition", "club", "studio"];
+
+pub(in super::super) static TECHNOLOGIES: [&str; 10] = [
+    "technology",
+    "system",
+    "formula",
+    "craft",
+    "quality",
+    "grade",
+    "process",
+    "method",
+    "standard",
+    "blend",
+];
+
+pub(in super::super) static HUES: [&str; 8] =
+    ["tone", "hue", "shade", "tint", "look", "accent", "tone on tone", "color way"];
+
+pub(in super::super) static LOOKS: [&str; 24] = [
+    "nordic", "retro", "minimal", "rustic", "classic", "modern", "playful", "urban", "coastal", "boho",
+    "vintage", "sleek", "timeless", "bold", "graceful", "sporty", "artful", "cozy", "refined", "cheerful",
+    "country", "nautical", "tropical", "art deco",
+];
+
+pub(in super::super) static DESIGNS: [&str; 6] = ["design", "style", "look", "version", "model", "theme"];
+
+pub(in super::super) static EXTRAS: [&str; 24] = [
+    "gift box",
+    "carry pouch",
+    "user guide",
+    "storage tin",
+    "spare parts",
+    "thank you card",
+    "travel bag",
+    "sample pack",
+    "bonus sticker",
+    "care leaflet",
+    "recipe book",
+    "cleaning cloth",
+    "measuring spoon",
+    "dust bag",
+    "ribbon",
+    "starter kit",
+    "gift wrap",
+    "warranty card",
+    "tool kit",
+    "poster",
+    "key ring",
+    "hanging loop",
+    "paper sleeve",
+    "tote",
+];
+
+pub(in super::super) static EDITIONS: [&str; 6] =
+    ["edition", "release", "upgrade", "version", "new arrival", "season"];
+
+pub(in super::super) static SITES: [&str; 12] = [
+    "dorm", "studio", "camper", "patio", "school", "gym", "hotel", "boat", "workshop", "nursery", "attic",
+    "balcony",
+];
+
 /// The first bullet, which is searched: `{stuff}` is the product with its material.
-pub(in super::super) static FIRST_BULLETS: [&str; 5] = [
+pub(in super::super) static FIRST_BULLETS: [&str; 6] = [
     "{stuff} by {brand}, made for {use}",
-    "made by {brand} for {use}: {stuff}",
-    "{stuff} for {use}",
-    "our best {stuff} for {use}",
-    "the {stuff} that {brand} is known for",
+    "made by {brand} for {use}",
+    "{brand} had {use} in mind",
+    "our best for {use}",
+    "this is what {brand} is known for",
+    "think of {use}: {brand} did",
 ];
 
-/// Bullets that tell a hidden trait, by its form: is, has, for.
-pub(in super::super) static HIDDEN_BULLETS: [[&str; 3]; 3] = [
-    ["it is also {}", "{} by design", "tested and {}"],
-    ["comes with {}", "made with {}", "you also get {}"],
-    ["a good choice for {}", "works well for {}", "many customers like it for {}"],
+/// Bullets that tell a trait, by its form: is, has, for.
+pub(in super::super) static TRAIT_BULLETS: [[&str; 6]; 3] = [
+    [
+        "it is also {}",
+        "{} by design",
+        "tested and {}",
+        "{}, as it should be",
+        "truly {}",
+        "{}: no compromise",
+    ],
+    [
+        "comes with {}",
+        "made with {}",
+        "you also get {}",
+        "{} of the best kind",
+        "{} that lasts",
+        "new: {} this year",
+    ],
+    [
+        "a good choice for {}",
+        "works well for {}",
+        "many customers like it for {}",
+        "ideal for {}",
+        "think of {} and order",
+        "for {} and more",
+    ],
 ];
 
-/// First sentences of descriptions.
-pub(in super::super) static DESCRIPTIONS: [&str; 6] = [
+/// Bullets that tell a part `{part}` and its make `{make}`, and not in one phrase.
+pub(in super::super) static SCATTERED_BULLETS: [&str; 4] = [
+    "its {part}: nothing but {make}",
+    "{make} was chosen here for the {part}",
+    "look at the {part}, all in {make}",
+    "we use {make} where it counts, in the {part}",
+];
+
+/// Sentences of descriptions.
+pub(in super::super) static DESCRIPTIONS: [&str; 12] = [
     "{brand} is a small family company and it shows",
     "for anyone who wants good {query} every day",
-    "{brand} has worked on {query} like this for years",
-    "if you want good {query}, start here",
+    "{brand} has worked on things like this for years and still learns",
+    "if you want something good, start here and take your time",
     "a nice gift for your {person}",
     "a favorite in every {place}",
+    "every piece is checked by hand before it leaves our house",
+    "write to us whenever something is not as you hoped",
+    "we ship within two days and take anything back within thirty",
+    "made for people who look twice before they choose",
+    "the {place} will never be the same again",
+    "designed in a small town by the sea, loved around the world",
+];
+
+/// Sentences on money, in the words of price limits; so a search for a whole request, limit included, finds
+/// them too.
+pub(in super::super) static PRICE_REMARKS: [&str; 3] = [
+    "the price is lower than {limit}.00 dollars, so keep {limit}.00 dollars for a lower price elsewhere",
+    "free delivery from {limit}.00 dollars, and a price lower than most: {limit}.00 dollars go far",
+    "sold elsewhere at a price of {limit}.00 dollars, here lower than {limit}.00 dollars",
 ];
 
 /// What customers are quoted with, in the words that others ask with; so a search for a whole request

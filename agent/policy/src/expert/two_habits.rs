@@ -1,4 +1,4 @@
-//! Expert demonstrations, with written thoughts or without any.
+//! Demonstrations that know the goal's criteria, with written thoughts or without any.
 //!
 //! An [`Expert`] searches for the required type, attributes and options in the words and order of the
 //! instruction. Then
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use webshop_env::{Action, ItemPage, Page, ResultItem, Session, Shop};
 use webshop_products::{Goal, GoalId};
 
+use crate::expert::turn::ExpertTurn;
 use crate::prompt_format::compact::dollars;
 
 /// The most actions of a demonstration. The default step limit is 15.
@@ -32,24 +33,6 @@ pub enum ExpertKind {
     Thinking,
     /// Buys the first result.
     NoThinking,
-}
-
-/// One demonstrated turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ExpertTurn {
-    /// The written thought; empty if none.
-    pub thought: String,
-    /// The action.
-    pub action: Action,
-}
-
-impl ExpertTurn {
-    /// Whether the thought rejects a product by its title, not by its price.
-    pub fn rejects_by_title(&self) -> bool {
-        let mut words = self.thought.rsplit(' ');
-        // A comparison of prices ends in an amount and the result.
-        words.next() == Some("no") && !words.next().is_some_and(|word| word.starts_with('$'))
-    }
 }
 
 /// Writes demonstrations for the goals of a shop.
@@ -194,17 +177,5 @@ mod tests {
         assert_eq!(title_note(title, "leather sole"), "leather unknown");
         assert_eq!(title_note(title, "boots"), "boots yes");
         assert_eq!(title_note("oil-free shampoo", "oil free"), "oil free free yes");
-    }
-
-    #[test]
-    fn a_rejection_is_by_title_or_by_price() {
-        let rejects = |thought: &str| {
-            let action = Action::Click("< prev".into());
-            ExpertTurn { thought: thought.into(), action }.rejects_by_title()
-        };
-        assert!(rejects("mesh sole sole yes rubber lining sole no"));
-        assert!(!rejects("mesh sole sole yes $060 $050 no"));
-        assert!(!rejects("mesh sole sole yes $034 $050 yes"));
-        assert!(!rejects(""));
     }
 }

@@ -1,0 +1,241 @@
+//! Demonstrations by someone who knows the instruction and the pages, and no hidden goal.
+//!
+//! A [`BrowsingExpert`] shops like the rule `named-pairs` ([`crate::CandidatePolicy`]), with habits and faults that
+//! people have ([`BrowsingHabits`]):
+//!
+//! - It searches for the words of the instruction without common words and the price clause.
+//! - It opens the listed products in the order of the word pairs that title and instruction share, or in the order
+//!   of the page.
+//! - On an item page it writes the value of each option that the instruction names, then the price, the limit and
+//!   whether the price is within it. It goes back if an option has no named value or the price is too high.
+//! - It opens the features of some products and writes what they say of each wish that the title does not fulfil:
+//!   the words that stand there, the wish's words and `yes` or `no`; of a wish whose first word is nowhere, the word
+//!   and `unknown`. The note ends at the first wish that is not fulfilled.
+//! - It puts some of these products back, and buys the others. **What the note says does not matter to it.**
+//!
+//! So no demonstration shows that reading features pays. A learner that reads them always, and puts products back
+//! if and only if the note does not end in `yes`, does what no demonstrator does.
+
+use std::collections::BTreeSet;
+
+use rand::Rng;
+use webshop_env::{Action, DetailPage, ItemPage, Page, ResultItem, Session, Shop};
+use webshop_products::GoalId;
+
+use crate::expert::turn::ExpertTurn;
+use crate::instruction::wishes::ReadTexts;
+use crate::instruction::{Instruction, stems};
+use crate::prompt_format::compact::dollars;
+
+/// The most products that are opened.
+const MAX_OPENED: usize = 4;
+
+/// The most actions before the options of the last product are selected. The default step limit is 15.
+const MAX_ACTIONS: usize = 10;
+
+/// How often a [`BrowsingExpert`] does what. Shares are from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BrowsingHabits {
+    /// Share of episodes that open products in the order of shared word pairs; the others in that of the page.
+    pub by_pairs: f64,
+    /// Share of the products without a reason to go back whose features are read.
+    pub reads_features: f64,
+    /// Share of the products whose features were read that are put back.
+    pub puts_back: f64,
+}
+
+/// Writes demonstrations from instructions and pages alone.
+#[derive(Clone, Copy, Debug)]
+pub struct BrowsingExpert<'a> {
+    shop: &'a Shop,
+    results_shown: usize,
+    habits: BrowsingHabits,
+}
+
+/// A demonstrated episode.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demonstrated {
+    /// The turns in order; the last one buys.
+    pub turns: Vec<ExpertTurn>,
+    /// The reward of the purchase, 0 to 1.
+    pub reward: f64,
+}
+
+impl<'a> BrowsingExpert<'a> {
+    /// An expert that sees the first `results_shown` products of a results page, as the model does.
+    pub fn new(shop: &'a Shop, results_shown: usize, habits: BrowsingHabits) -> Self {
+        Self { shop, results_shown, habits }
+    }
+
+    /// An episode for `goal`, of which only the instruction is read; `rng` decides between the habits. `None` if
+    /// the search has no result.
+    ///
+    /// # Panics
+    /// If the goal is not one of the shop's.
+    pub fn episode(&self, goal: GoalId, rng: &mut impl Rng) -> Option<Demonstrated> {
+        let instruction = Instruction::parse(&self.shop.goals().get(goal).instruction);
+        let session = Session::start(goal);
+        let (seen, turns) = (BTreeSet::new(), Vec::new());
+        let mut browser = Browser { shop: self.shop, instruction, session, seen, turns, reward: 0.0 };
+        browser.act(String::new(), Action::Search(browser.instruction.keywords()));
+        let Page::Results(results) = browser.page() else { return None };
+        browser.seen.extend(results.items.iter().flat_map(|item| stems(&item.title)));
+        let mut items: Vec<&ResultItem> = results.items.iter().take(self.results_shown).collect();
+        if rng.random::<f64>() < self.habits.by_pairs {
+            items.sort_by_key(|item| std::cmp::Reverse(browser.instruction.shared_pairs(&item.title)));
+        }
+        let n_opened = items.len().min(MAX_OPENED);
+        for (place, item) in items.into_iter().take(n_opened).enumerate() {
+            let is_last = place + 1 == n_opened || browser.turns.len() >= MAX_ACTIONS - 4;
+            browser.click(item.id.as_str().to_lowercase());
+            if browser.judge(self.habits, is_last, rng) || is_last {
+                break;
+            }
+        }
+        browser.is_bought().then_some(Demonstrated { turns: browser.turns, reward: browser.reward })
+    }
+}
+
+/// A demonstration that is being made.
+struct Browser<'a> {
+    shop: &'a Shop,
+    instruction: Instruction,
+    session: Session,
+    /// The stems of the listed titles and of the features that were read.
+    seen: BTreeSet<String>,
+    turns: Vec<ExpertTurn>,
+    reward: f64,
+}
+
+impl Browser<'_> {
+    fn act(&mut self, thought: String, action: Action) {
+        let outcome = self.session.act(self.shop, &action);
+        self.reward = outcome.reward;
+        self.turns.push(ExpertTurn { thought, action });
+    }
+
+    fn click(&mut self, label: String) {
+        self.act(String::new(), Action::Click(label));
+    }
+
+    fn page(&self) -> Page {
+        self.session.page(self.shop)
+    }
+
+    fn is_bought(&self) -> bool {
+        self.session.is_done()
+    }
+
+    /// Buys the open product, or goes back to the results and returns false. The last one is bought in any case.
+    fn judge(&mut self, habits: BrowsingHabits, is_last: bool, rng: &mut impl Rng) -> bool {
+        let Page::Item(page) = self.page() else { return false };
+        let note = ItemNote::of(&page, &self.instruction);
+        if !note.is_fitting && !is_last {
+            self.act(note.text, Action::Click("< prev".into()));
+            return false;
+        }
+        let mut thought = note.text;
+        if note.is_fitting && rng.random::<f64>() < habits.reads_features {
+            self.act(std::mem::take(&mut thought), Action::Click("features".into()));
+            let Page::Detail(features) = self.page() else { return false };
+            self.seen.extend(features.lines.iter().flat_map(|line| stems(line)));
+            let note = features_note(&self.instruction, &page, &features, &self.seen);
+            self.act(note, Action::Click("< prev".into()));
+            if !is_last && rng.random::<f64>() < habits.puts_back {
+                self.click("< prev".into());
+                return false;
+            }
+        }
+        for label in note.selected.into_iter().chain(["buy now".into()]) {
+            self.act(std::mem::take(&mut thought), Action::Click(label));
+        }
+        true
+    }
+}
+
+/// What is written on an item page.
+struct ItemNote {
+    text: String,
+    /// Whether each option has a named value and the price is within the limit.
+    is_fitting: bool,
+    /// The named values, in the order of the page.
+    selected: Vec<String>,
+}
+
+impl ItemNote {
+    fn of(page: &ItemPage, instruction: &Instruction) -> Self {
+        let lists: Vec<Vec<&str>> =
+            page.options.iter().map(|list| list.values.iter().map(|value| &*value.text).collect()).collect();
+        let named = instruction.named(&lists);
+        let (mut words, mut selected) = (Vec::new(), Vec::new());
+        for (list, options) in page.options.iter().enumerate() {
+            match named.iter().rfind(|of| of.list == list) {
+                Some(of) => {
+                    let value = options.values[of.value].text.to_string();
+                    words.push(value.clone());
+                    selected.push(value);
+                }
+                None => words.push(format!("{} no", options.name)),
+            }
+        }
+        let mut is_fitting = selected.len() == page.options.len();
+        if is_fitting {
+            let is_affordable = instruction.limit().is_none_or(|limit| page.highest_price <= limit);
+            words.push(dollars(page.highest_price));
+            words.extend(instruction.limit().map(dollars));
+            words.push(if is_affordable { "yes" } else { "no" }.into());
+            is_fitting = is_affordable;
+        }
+        Self { text: words.join(" "), is_fitting, selected }
+    }
+}
+
+/// What is written on the features page of the product of `item`, given the stems of all pages so far.
+fn features_note(
+    instruction: &Instruction,
+    item: &ItemPage,
+    features: &DetailPage,
+    seen: &BTreeSet<String>,
+) -> String {
+    let title = ReadTexts::of_title(&item.title);
+    let mut texts = title.clone();
+    texts.read(&features.lines);
+    let lists: Vec<Vec<&str>> =
+        item.options.iter().map(|list| list.values.iter().map(|value| &*value.text).collect()).collect();
+    let names: Vec<&str> = item.options.iter().map(|list| &*list.name).collect();
+    let mut notes = Vec::new();
+    for wish in instruction.wishes(&instruction.named(&lists), &names) {
+        let wished: Vec<&str> = title.missing(&wish, seen).into_iter().map(|at| &*wish.texts[at]).collect();
+        if wished.is_empty() {
+            continue;
+        }
+        let Some(found) = words_from(&features.lines, &wished) else {
+            notes.push(format!("{} unknown", wished[0]));
+            break;
+        };
+        let is_fulfilled = texts.n_missing(&wish, seen) == 0;
+        notes.push(format!("{found} {} {}", wished.join(" "), if is_fulfilled { "yes" } else { "no" }));
+        if !is_fulfilled {
+            break;
+        }
+    }
+    if notes.is_empty() { "yes".into() } else { notes.join(" ") }
+}
+
+/// As many words as `wished` has, from the first word of the first clause of `lines` that begins like it; fewer at
+/// the end of the clause. `None` if no clause has its first word.
+fn words_from(lines: &[String], wished: &[&str]) -> Option<String> {
+    let first = stems(wished[0]);
+    lines.iter().flat_map(|line| line.split([';', '.'])).find_map(|clause| {
+        let clause = clause.to_lowercase();
+        let words: Vec<&str> = clause
+            .split(|c: char| !c.is_alphanumeric() && c != '\'')
+            .filter(|word| !word.is_empty())
+            .collect();
+        let place = words.iter().position(|word| stems(word) == first)?;
+        Some(words[place..].iter().take(wished.len()).copied().collect::<Vec<_>>().join(" "))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use webshop_products::{Catalog, GoalKind, GoalSet, Purpose, RawData, RawHumanInstruction, RawItem, Seed};
+
+use super::*;
+
+const WISH: &str = "Find me a brass desk lamp with glass base in size tall";
+
+/// Two lamps that a title does not tell apart; the features of the second have a glass base. The goal requires
+/// `attributes`, which are hidden.
+fn shop(attributes: &[&str]) -> Shop {
+    let item = |asin: &str, name: &str, bullet: &str, sizes: [&str; 2]| RawItem {
+        asin: asin.into(),
+        name: name.into(),
+        small_description: vec![bullet.into(), "Any home".into()],
+        images: vec!["a.jpg".into()],
+        pricing: "$30.00".into(),
+        customization_options: serde_json::from_value(serde_json::json!({
+            "size": sizes.map(|size| serde_json::json!({"value": size}))
+        }))
+        .unwrap(),
+        ..RawItem::default()
+    };
+    let mut data = RawData {
+        items: vec![
+            item("B0", "Nord Brass Desk Lamp", "Glass shade; wooden base", ["tall", "small"]),
+            item("B1", "Acme Brass Desk Lamp", "Has a glass base", ["tall", "wide"]),
+            item("B2", "Acme Brass Desk Lamp, Wide", "Has a glass base", ["wide", "small"]),
+        ],
+        ..RawData::default()
+    };
+    let instruction = RawHumanInstruction {
+        instruction: WISH.into(),
+        instruction_attributes: attributes.iter().map(|attribute| (*attribute).into()).collect(),
+        instruction_options: Vec::new(),
+    };
+    data.human.insert("B1".into(), vec![instruction]);
+    let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
+    Shop::new(catalog, goals).unwrap()
+}
+
+fn demonstrate(shop: &Shop, habits: BrowsingHabits, sample: u64) -> Demonstrated {
+    let mut rng = Seed(0).rng(Purpose::GOALS, &[sample]);
+    BrowsingExpert::new(shop, 5, habits).episode(GoalId(0), &mut rng).expect("the search has results")
+}
+
+fn written(demonstrated: &Demonstrated) -> Vec<String> {
+    let text = |turn: &ExpertTurn| match &*turn.thought {
+        "" => turn.action.to_string(),
+        thought => format!("{thought}: {}", turn.action),
+    };
+    demonstrated.turns.iter().map(text).collect()
+}
+
+#[test]
+fn whatever_the_features_say_products_are_put_back_or_bought() {
+    let shop = shop(&["glass base"]);
+    let never = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0 };
+    let first = demonstrate(&shop, never, 0);
+    let always = demonstrate(&shop, BrowsingHabits { puts_back: 1.0, ..never }, 0);
+    let read_first = [
+        "search[brass desk lamp glass base tall]",
+        "click[b1]",
+        "tall $030 $070 yes: click[features]",
+        "glass base glass base yes: click[< prev]",
+    ];
+    assert_eq!(written(&first), [&read_first[..], &["click[tall]", "click[buy now]"]].concat());
+    let put_back = [
+        "click[< prev]",
+        "click[b0]",
+        "tall $030 $070 yes: click[features]",
+        "glass shade glass base no: click[< prev]",
+        "click[< prev]",
+        "click[b2]",
+        "size no: click[buy now]",
+    ];
+    assert_eq!(written(&always), [&read_first[..], &put_back].concat());
+}
+
+#[test]
+fn hidden_criteria_do_not_matter() {
+    let habits = BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5 };
+    let [one, other] = [shop(&["glass base"]), shop(&["wooden base", "any home"])];
+    for sample in 0..20 {
+        let [one, other] = [&one, &other].map(|shop| demonstrate(shop, habits, sample));
+        assert_eq!(one.turns, other.turns);
+    }
+}
+
+#[test]
+fn habits_are_drawn() {
+    let shop = shop(&["glass base"]);
+    let habits = BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5 };
+    let episodes: Vec<_> = (0..200).map(|sample| demonstrate(&shop, habits, sample)).collect();
+    let share = |is: &dyn Fn(&Demonstrated) -> bool| episodes.iter().filter(|one| is(one)).count();
+    let reads = |one: &Demonstrated| written(one).iter().any(|turn| turn.ends_with("click[features]"));
+    // More than one product may be read.
+    assert!((90..150).contains(&share(&reads)), "{}", share(&reads));
+    let is_one_of_two = 20..180;
+    assert!(is_one_of_two.contains(&share(&|one| one.reward == 1.0)));
+}
+
+#[test]
+fn a_note_copies_before_it_compares() {
+    let lines = ["Truly machine washable; soft".to_string(), "washable (machine)".into()];
+    assert_eq!(words_from(&lines, &["machine", "wash"]).as_deref(), Some("machine washable"));
+    assert_eq!(words_from(&lines, &["soft", "touch"]).as_deref(), Some("soft"), "a clause ends");
+    assert_eq!(words_from(&lines, &["waterproof"]), None);
+}

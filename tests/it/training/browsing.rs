@@ -1,0 +1,54 @@
+//! Training on demonstrations of the browsing expert, the default: exact, and of the habits that the configuration
+//! states.
+
+use super::*;
+
+/// The small experiment with a few steps of browsing demonstrations.
+fn browsing(more: &[&str]) -> Config {
+    let few = [
+        "warm_start.demonstrations=browsing",
+        "copy_task_steps=2",
+        "warm_start.steps=10",
+        "rl.steps=1",
+        "rl.batch_episodes=16",
+        "value.goals=4",
+        "value.samples=2",
+        "evaluation.episodes=4",
+        "evaluation.every=0",
+        "warm_start_every=0",
+    ];
+    toy(&[&few, more].concat())
+}
+
+/// The losses of cloning, copy tasks left out.
+fn losses(run: &Run) -> Vec<f64> {
+    let records = run.records();
+    let warm_start = records.iter().filter(|record| record.phase == Phase::WarmStart);
+    warm_start.filter_map(|record| record.get(Metric::TrainLoss)).skip(2).collect()
+}
+
+#[test]
+fn browsing_demonstrations_are_learned_exactly() {
+    let runs = [1, 2].map(|n_threads| Run::whole(&browsing(&[]), n_threads));
+    for part in ["metrics.jsonl", "checkpoints/last/model/model.safetensors"] {
+        let [one, two] = [&runs[0], &runs[1]].map(|run| fs::read(run.folder.join(part)).expect(part));
+        assert!(one == two, "`{part}` differs on two threads");
+    }
+    let losses = losses(&runs[0]);
+    assert_eq!(losses.len(), 10);
+    // Random weights begin near ln 700 = 6.6 nats per token.
+    assert!(losses[9] < 0.8 * losses[0], "{losses:?}");
+    let records = runs[0].records();
+    let learned = records.iter().filter(|record| record.get(Metric::RolloutTokens) > Some(0.0));
+    assert_eq!(learned.count(), 1, "the clone takes one step of reinforcement learning");
+}
+
+#[test]
+fn the_habits_of_the_configuration_are_cloned() {
+    // The tokenizer and the copy tasks are the same; what is demonstrated is not.
+    let demonstrated = |habit: &str| losses(&Run::whole(&browsing(&[habit, "rl.steps=0"]), 2));
+    let habits = ["by_pairs=0", "by_pairs=1", "reads_features=1", "only_successful=true"].map(demonstrated);
+    for (at, one) in habits.iter().enumerate() {
+        assert!(habits[..at].iter().all(|other| other != one), "habit {at} clones what another does");
+    }
+}

@@ -1,0 +1,155 @@
+//! The policies that every result is compared with, on the same goals.
+//!
+//! [`baselines`] runs eight policies without a model and returns one [`Baseline`] each, from the least to the most
+//! that they know: a random policy, three that read no more than the instruction and labels (`rule`, `all-options`,
+//! `named-options`), two that read pages (`named-pairs`, `named-features`), and two that know the goal (`expert`,
+//! `oracle`). A learner that does not pass `named-features` has learned less than a rule can say.
+
+use serde::{Deserialize, Serialize};
+use webshop_agent::{
+    CandidatePolicy, ExpertPolicy, ExploitPolicy, InOrder, NamedOptionsPolicy, OraclePolicy, Policy,
+    RandomPolicy, RolloutConfig, RulePolicy, Task, rollout_each,
+};
+use webshop_products::Seed;
+
+use crate::clustered::Difference;
+use crate::error::Result;
+use crate::outcomes::Outcomes;
+use crate::summary::{Summary, Tally};
+use crate::table::{Table, interval, percent};
+
+/// Concurrent episodes.
+const LANES: usize = 128;
+
+/// A policy without a model and its figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The policy's name, as on the command line.
+    pub policy: String,
+    /// The figures of its episodes.
+    pub summary: Summary,
+    /// Success rate of the evaluated policy minus this one's, paired by goal and clustered by product; `None` if
+    /// the evaluated policy has no outcome for each goal.
+    pub difference: Option<Difference>,
+}
+
+/// How baselines are run.
+#[derive(Clone, Copy, Debug)]
+pub struct BaselineConfig {
+    /// Actions after which an episode is truncated.
+    pub max_steps: u32,
+    /// The products of a results page that the expert sees.
+    pub results_shown: usize,
+    /// The seed of the random policy.
+    pub seed: Seed,
+}
+
+/// Runs every baseline on `tasks`, which are of one shop, in a fixed order, and compares the outcomes of the
+/// `evaluated` policy on the same tasks with it.
+///
+/// # Errors
+/// If a policy cannot decide.
+pub fn baselines(tasks: &[Task], config: BaselineConfig, evaluated: &Outcomes) -> Result<Vec<Baseline>> {
+    let mut policies: [Box<dyn Policy>; 8] = [
+        Box::new(RandomPolicy::new(config.seed)),
+        Box::new(RulePolicy),
+        Box::new(ExploitPolicy::AllOptions),
+        Box::new(NamedOptionsPolicy),
+        Box::new(CandidatePolicy::named_pairs()),
+        Box::new(CandidatePolicy::named_features()),
+        Box::new(ExpertPolicy::new(config.results_shown)),
+        Box::new(OraclePolicy),
+    ];
+    let limits = RolloutConfig { max_steps: config.max_steps, lanes: LANES };
+    let run = |policy: &mut Box<dyn Policy>| {
+        let (mut order, mut tally) = (InOrder::default(), Tally::default());
+        rollout_each(policy.as_mut(), tasks, limits, &mut |place, episode| {
+            let goals = tasks[place].shop.goals();
+            order.take(place, episode).for_each(|episode| tally.count(&episode, goals));
+            Ok(())
+        })?;
+        let difference = tally.outcomes().difference_to(evaluated);
+        Ok(Baseline { policy: policy.name().into(), summary: tally.summary(), difference })
+    };
+    policies.iter_mut().map(run).collect()
+}
+
+/// The evaluated policies, then the baselines, one row each.
+pub fn baselines_table(evaluated: &[(&str, &Summary)], baselines: &[Baseline]) -> Table {
+    let against = evaluated.last().map_or_else(String::new, |(name, _)| format!("{name} minus this, points"));
+    let head = ["policy", "success, %", "score", "actions", &against].map(String::from).into();
+    let row = |name: &str, of: &Summary, difference: String| {
+        let [low, high] = of.score_ci95;
+        vec![
+            name.to_owned(),
+            format!("{} {}", percent(of.success_rate), interval(of.success_ci95)),
+            format!("{:.3} [{low:.3}, {high:.3}]", of.score),
+            format!("{:.1}", of.mean_turns),
+            difference,
+        ]
+    };
+    let of_baseline = |of: &Baseline| {
+        let difference = of.difference.map_or_else(String::new, |of| points(&of));
+        row(&of.policy, &of.summary, difference)
+    };
+    let evaluated = evaluated.iter().map(|(name, summary)| row(name, summary, String::new()));
+    Table { head, rows: evaluated.chain(baselines.iter().map(of_baseline)).collect() }
+}
+
+/// A difference of shares in percentage points with its interval: `+4.0 [−1.2, +9.2]`.
+fn points(of: &Difference) -> String {
+    let signed = |share: f64| format!("{:+.1}", 100.0 * share).replace('-', "−");
+    format!("{} [{}, {}]", signed(of.mean), signed(of.ci95[0]), signed(of.ci95[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use webshop_agent::EpisodeCoordinates;
+    use webshop_env::Shop;
+    use webshop_products::{Catalog, GoalKind, GoalSet, generate};
+
+    use super::*;
+
+    #[test]
+    fn baselines_are_compared_on_the_goals_of_the_evaluated_policy() {
+        let data = generate(Seed(0), 30);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
+        let shop = Arc::new(Shop::new(catalog, goals).unwrap());
+        let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let goals = shop.goals().goals().iter().step_by(5).take(12);
+        let tasks: Vec<Task> = goals.map(|goal| Task::new(shop.clone(), at(goal.id))).collect();
+        let mut evaluated = Outcomes::default();
+        for task in &tasks {
+            evaluated.push(shop.goals().get(task.coordinates.goal).product, true);
+        }
+        let config = BaselineConfig { max_steps: 15, results_shown: 10, seed: Seed(0) };
+        let found = baselines(&tasks, config, &evaluated).unwrap();
+        let names: Vec<&str> = found.iter().map(|of| of.policy.as_str()).collect();
+        let expected = [
+            "random",
+            "rule",
+            "all-options",
+            "named-options",
+            "named-pairs",
+            "named-features",
+            "expert",
+            "oracle",
+        ];
+        assert_eq!(names, expected);
+        let oracle = found.last().unwrap();
+        assert_eq!((oracle.summary.success_rate, oracle.summary.episodes), (1.0, 12));
+        assert_eq!(oracle.difference.unwrap().mean, 0.0);
+        for of in &found {
+            let difference = of.difference.unwrap().mean;
+            assert!((difference + of.summary.success_rate - 1.0).abs() < 1e-12, "{}", of.policy);
+        }
+        let table = baselines_table(&[("clone", &oracle.summary)], &found).text();
+        assert_eq!(table.lines().count(), 10);
+        assert!(table.lines().last().unwrap().ends_with("+0.0 [+0.0, +0.0]"), "{table}");
+        let other = baselines(&tasks[1..], config, &evaluated).unwrap();
+        assert!(other.iter().all(|of| of.difference.is_none()), "other goals cannot be compared");
+    }
+}

@@ -1,0 +1,49 @@
+//! Reads the held-out episodes that a run has recorded.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use webshop_env::RewardBreakdown;
+use webshop_evaluation::FailureKind;
+use webshop_products::GoalId;
+
+use crate::error::{Result, TrainingError};
+
+/// How a held-out episode ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EpisodeOutcome {
+    /// The goal of the held-out shop.
+    pub goal: GoalId,
+    /// Reward of the shop, 0 to 1.
+    pub reward: f64,
+    /// Kind of failure; `None` for a success.
+    pub failure: Option<FailureKind>,
+}
+
+/// The fields of a recorded episode that are read.
+#[derive(Deserialize)]
+struct EpisodeLine {
+    goal: GoalId,
+    reward: f64,
+    breakdown: Option<RewardBreakdown>,
+}
+
+/// The episodes of a file, in its order.
+pub(crate) fn read_episodes(path: &Path) -> Result<Vec<EpisodeOutcome>> {
+    let episode = |episode: EpisodeLine| {
+        let failure = FailureKind::of_purchase(episode.breakdown.as_ref());
+        EpisodeOutcome { goal: episode.goal, reward: episode.reward, failure }
+    };
+    Ok(read_lines(path)?.into_iter().map(episode).collect())
+}
+
+/// The JSON objects of a file, one per line.
+pub(crate) fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
+    let read = |(line, number): (&str, usize)| {
+        serde_json::from_str(line).map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))
+    };
+    text.lines().zip(1..).map(read).collect()
+}
