@@ -332,7 +332,7 @@ impl Default for ModelConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 512, max_turn_tokens: 64 }
+        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 1024, max_turn_tokens: 64 }
     }
 }
 
