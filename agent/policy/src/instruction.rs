@@ -12,7 +12,7 @@ pub(crate) mod wishes;
 
 use std::collections::BTreeSet;
 
-use webshop_env::stem;
+use webshop_env::{ItemPage, stem};
 use webshop_products::Cents;
 
 /// The words before the limit, with which every price clause begins.
@@ -130,6 +130,15 @@ impl Instruction {
         }
         named.sort_by_key(|of| (of.start, of.list));
         named
+    }
+
+    /// [`Instruction::named`] among the options of an item page; `list` is the position of the option.
+    pub(crate) fn named_on(&self, page: &ItemPage) -> Vec<Named> {
+        let mut lists = Vec::with_capacity(page.options.len());
+        for list in &page.options {
+            lists.push(list.values.iter().map(|value| &*value.text).collect());
+        }
+        self.named(&lists)
     }
 
     /// Where these words follow each other, as starts and ends.

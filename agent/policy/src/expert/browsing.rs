@@ -30,8 +30,9 @@ use crate::prompt_format::compact::dollars;
 /// The most products that are opened.
 const MAX_OPENED: usize = 4;
 
-/// The most actions before the options of the last product are selected. The default step limit is 15.
-const MAX_ACTIONS: usize = 10;
+/// A product that is opened after so many actions is the last: if it were read and put back, the default limit of 15
+/// steps would leave no room for another with its options.
+const LAST_AFTER: usize = 6;
 
 /// How often a [`BrowsingExpert`] does what. Shares are from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,7 +87,7 @@ impl<'a> BrowsingExpert<'a> {
         }
         let n_opened = items.len().min(MAX_OPENED);
         for (place, item) in items.into_iter().take(n_opened).enumerate() {
-            let is_last = place + 1 == n_opened || browser.turns.len() >= MAX_ACTIONS - 4;
+            let is_last = place + 1 == n_opened || browser.turns.len() >= LAST_AFTER;
             browser.click(item.id.as_str().to_lowercase());
             if browser.judge(self.habits, is_last, rng) || is_last {
                 break;
@@ -164,9 +165,7 @@ struct ItemNote {
 
 impl ItemNote {
     fn of(page: &ItemPage, instruction: &Instruction) -> Self {
-        let lists: Vec<Vec<&str>> =
-            page.options.iter().map(|list| list.values.iter().map(|value| &*value.text).collect()).collect();
-        let named = instruction.named(&lists);
+        let named = instruction.named_on(page);
         let (mut words, mut selected) = (Vec::new(), Vec::new());
         for (list, options) in page.options.iter().enumerate() {
             match named.iter().rfind(|of| of.list == list) {
@@ -200,11 +199,9 @@ fn features_note(
     let title = ReadTexts::of_title(&item.title);
     let mut texts = title.clone();
     texts.read(&features.lines);
-    let lists: Vec<Vec<&str>> =
-        item.options.iter().map(|list| list.values.iter().map(|value| &*value.text).collect()).collect();
     let names: Vec<&str> = item.options.iter().map(|list| &*list.name).collect();
     let mut notes = Vec::new();
-    for wish in instruction.wishes(&instruction.named(&lists), &names) {
+    for wish in instruction.wishes(&instruction.named_on(item), &names) {
         let wished: Vec<&str> = title.missing(&wish, seen).into_iter().map(|at| &*wish.texts[at]).collect();
         if wished.is_empty() {
             continue;

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use webshop_env::{Action, Detail, ItemPage, OptionList, Page, ResultItem, ResultsPage};
+use webshop_env::{Action, Detail, ItemPage, Page, ResultItem, ResultsPage};
 use webshop_products::ProductIdx;
 
 use crate::episode::Turn;
@@ -222,9 +222,7 @@ struct Choices<'a> {
 
 impl<'a> Choices<'a> {
     fn of(page: &'a ItemPage, instruction: &Instruction) -> Self {
-        let texts = |list: &'a OptionList| list.values.iter().map(|value| &*value.text).collect();
-        let lists: Vec<Vec<&str>> = page.options.iter().map(texts).collect();
-        let named = instruction.named(&lists);
+        let named = instruction.named_on(page);
         let (mut n_unnamed, mut pending) = (0, Vec::new());
         for (list, options) in page.options.iter().enumerate() {
             match named.iter().rfind(|of| of.list == list).map(|of| &options.values[of.value]) {
