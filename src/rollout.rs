@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use webshop_agent::{
-    CandidatePolicy, ExpertPolicy, ExploitPolicy, NamedOptionsPolicy, OraclePolicy, Policy, RandomPolicy,
+    BrowsingHabits, CandidatePolicy, ExpertPolicy, ExploitPolicy, NamedOptionsPolicy, OraclePolicy, Policy, RandomPolicy,
     RulePolicy,
 };
 use webshop_env::RESULTS_PER_PAGE;
@@ -95,7 +95,11 @@ pub(crate) fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::NamedOptions => run_policy(&mut NamedOptionsPolicy),
         PolicyName::NamedPairs => run_policy(&mut CandidatePolicy::named_pairs()),
         PolicyName::NamedFeatures => run_policy(&mut CandidatePolicy::named_features()),
-        PolicyName::Expert => run_policy(&mut ExpertPolicy::new(RESULTS_PER_PAGE)),
+        PolicyName::Expert => run_policy(&mut ExpertPolicy::thinking(RESULTS_PER_PAGE)),
+        PolicyName::BrowsingExpert => {
+            let seed = Seed(args.episodes.seed);
+            run_policy(&mut ExpertPolicy::browsing(RESULTS_PER_PAGE, BrowsingHabits::default(), seed))
+        }
         PolicyName::Oracle => run_policy(&mut OraclePolicy),
         PolicyName::LongestTitle => run_policy(&mut ExploitPolicy::LongestTitle),
         PolicyName::AllOptions => run_policy(&mut ExploitPolicy::AllOptions),

@@ -103,6 +103,8 @@ pub(crate) enum PolicyName {
     NamedFeatures,
     /// Demonstrates: knows the hidden goal, reads titles and prices only, buys if that is a success
     Expert,
+    /// Demonstrates: knows the instruction and the pages; reads some features and does not act on them
+    BrowsingExpert,
     /// Reads the hidden goal: an upper bound
     Oracle,
     /// A local language model; needs `--checkpoint`

@@ -57,7 +57,7 @@ pub fn baselines(tasks: &[Task], config: BaselineConfig, evaluated: &Outcomes) -
         Box::new(NamedOptionsPolicy),
         Box::new(CandidatePolicy::named_pairs()),
         Box::new(CandidatePolicy::named_features()),
-        Box::new(ExpertPolicy::new(config.results_shown)),
+        Box::new(ExpertPolicy::thinking(config.results_shown)),
         Box::new(OraclePolicy),
     ];
     let limits = RolloutConfig { max_steps: config.max_steps, lanes: LANES };

@@ -45,6 +45,12 @@ pub struct BrowsingHabits {
     pub puts_back: f64,
 }
 
+impl Default for BrowsingHabits {
+    fn default() -> Self {
+        Self { by_pairs: 0.5, reads_features: 0.25, puts_back: 0.25 }
+    }
+}
+
 /// Writes demonstrations from instructions and pages alone.
 #[derive(Clone, Copy, Debug)]
 pub struct BrowsingExpert<'a> {

@@ -1,30 +1,65 @@
-//! The thinking expert as a policy, for comparison with policies that do not know the goal.
+//! Experts as policies, to measure demonstrators beside the models that clone them.
 
-use crate::episode::ModelTurn;
+use rand_chacha::ChaCha8Rng;
+use webshop_products::{Purpose, Seed};
+
+use crate::episode::{EpisodeCoordinates, ModelTurn};
 use crate::error::AgentError;
+use crate::expert::browsing::{BrowsingExpert, BrowsingHabits};
 use crate::expert::turn::ExpertTurn;
 use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::policies::policy::{Decision, LaneView, Policy};
 
-/// Takes the turns of the thinking [`Expert`], which knows the goal's criteria but reads titles only. Where the
-/// expert finds no purchase of reward 1 the episode ends at once, without a purchase.
+/// The draws of the browsing expert.
+const HABITS: Purpose = Purpose::new("habits");
+
+/// Takes the turns of an expert that sees the first products of a results page. Where the expert has no episode, the
+/// policy stops at once, without a purchase.
 #[derive(Clone, Debug)]
 pub struct ExpertPolicy {
+    demonstrator: Demonstrator,
     results_shown: usize,
     /// The turns of each lane's episode, once they are known.
     lanes: Vec<Option<Vec<ExpertTurn>>>,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Demonstrator {
+    Thinking,
+    Browsing(BrowsingHabits, Seed),
+}
+
 impl ExpertPolicy {
-    /// An expert that sees the first `results_shown` products of a results page.
-    pub fn new(results_shown: usize) -> Self {
-        Self { results_shown, lanes: Vec::new() }
+    /// The thinking [`Expert`], which knows the goal's criteria but reads titles only. It has no episode for a goal
+    /// where it finds no purchase of reward 1.
+    pub fn thinking(results_shown: usize) -> Self {
+        Self { demonstrator: Demonstrator::Thinking, results_shown, lanes: Vec::new() }
+    }
+
+    /// The [`BrowsingExpert`], which knows the instruction and the pages; `seed` decides between its habits.
+    pub fn browsing(results_shown: usize, habits: BrowsingHabits, seed: Seed) -> Self {
+        Self { demonstrator: Demonstrator::Browsing(habits, seed), results_shown, lanes: Vec::new() }
+    }
+
+    fn turns(&self, view: &LaneView<'_>) -> Vec<ExpertTurn> {
+        let goal = view.session.goal();
+        let turns = match self.demonstrator {
+            Demonstrator::Thinking => {
+                Expert::new(view.shop, self.results_shown).episode(goal, ExpertKind::Thinking)
+            }
+            Demonstrator::Browsing(habits, seed) => {
+                let expert = BrowsingExpert::new(view.shop, self.results_shown, habits);
+                expert.episode(goal, &mut rng(seed, view.coordinates)).map(|demonstrated| demonstrated.turns)
+            }
+        };
+        turns.unwrap_or_default()
     }
 
     fn decide(&mut self, view: &LaneView<'_>) -> Decision {
-        let expert = Expert::new(view.shop, self.results_shown);
-        let demonstrate = || expert.episode(view.session.goal(), ExpertKind::Thinking).unwrap_or_default();
-        let turns = self.lanes[view.lane].get_or_insert_with(demonstrate);
+        if self.lanes[view.lane].is_none() {
+            self.lanes[view.lane] = Some(self.turns(view));
+        }
+        let turns = self.lanes[view.lane].as_ref().expect("they were just set");
         match turns.get(view.turn) {
             None => Decision::Stop,
             Some(turn) => {
@@ -36,9 +71,17 @@ impl ExpertPolicy {
     }
 }
 
+/// The generator of an episode.
+fn rng(seed: Seed, at: EpisodeCoordinates) -> ChaCha8Rng {
+    seed.rng(HABITS, &[at.step, at.shop, u64::from(at.goal.0), at.sample])
+}
+
 impl Policy for ExpertPolicy {
     fn name(&self) -> &'static str {
-        "expert"
+        match self.demonstrator {
+            Demonstrator::Thinking => "expert",
+            Demonstrator::Browsing(..) => "browsing-expert",
+        }
     }
 
     fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError> {
