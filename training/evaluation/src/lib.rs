@@ -2,6 +2,7 @@
 //!
 //! - [`Summary`] holds the statistics of a set of episodes: success rate, score, length, kinds of failure.
 //! - [`baselines`] runs the policies that every result is compared with, on the same goals.
+//! - [`Reading`] counts how episodes act on the features that they read.
 //! - [`clustered_rate_interval`] and its relatives give 95 % intervals over goals, clustered by product;
 //!   [`seeds_interval`] and [`paired_seeds_difference`] intervals over training seeds, [`holm`] a correction for
 //!   several comparisons; [`wilson_interval`], [`difference_interval`] and [`bootstrap`] intervals of independent
@@ -25,6 +26,7 @@ mod clustered;
 mod env_checks;
 mod error;
 mod outcomes;
+mod reading;
 mod seeds;
 mod statistics;
 mod student;
@@ -37,6 +39,7 @@ pub use crate::clustered::{
 pub use crate::env_checks::{Check, validate};
 pub use crate::error::{EvaluationError, Result};
 pub use crate::outcomes::Outcomes;
+pub use crate::reading::{Decisions, Reading};
 pub use crate::seeds::{holm, paired_seeds_difference, seeds_interval};
 pub use crate::statistics::{bootstrap, difference_interval, mean, wilson_interval};
 pub use crate::summary::{

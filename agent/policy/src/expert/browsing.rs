@@ -3,14 +3,14 @@
 //! A [`BrowsingExpert`] shops like the rule `named-pairs` ([`crate::CandidatePolicy`]), with habits and faults that
 //! people have ([`BrowsingHabits`]):
 //!
-//! - It searches for the words of the instruction without common words and the price clause.
+//! - It searches for the instruction without the price clause.
 //! - It opens the listed products in the order of the word pairs that title and instruction share, or in the order
 //!   of the page.
-//! - On an item page it writes the value of each option that the instruction names, then the price, the limit and
-//!   whether the price is within it. It goes back if an option has no named value or the price is too high.
-//! - It opens the features of some products and writes what they say of each wish that the title does not fulfil:
-//!   the words that stand there, the wish's words and `yes` or `no`; of a wish whose first word is nowhere, the word
-//!   and `unknown`. The note ends at the first wish that is not fulfilled.
+//! - On an item page it writes each option with the value that the instruction names, or `no`; then the price, the
+//!   limit and whether the price is within it. It goes back if an option has no named value or the price is too high.
+//! - It opens the features of some products and writes the wishes of the instruction, each with the words that title
+//!   or features have for it and `yes`; or with the words that they have instead and `no`; or with `unknown` if they
+//!   have no word of it. The note ends at the first wish that is not fulfilled.
 //! - It puts some of these products back, and buys the others. **What the note says does not matter to it.**
 //!
 //! So no demonstration shows that reading features pays. A learner that reads them always, and puts products back
@@ -47,7 +47,7 @@ pub struct BrowsingHabits {
 
 impl Default for BrowsingHabits {
     fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 0.25, puts_back: 0.25 }
+        Self { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5 }
     }
 }
 
@@ -84,7 +84,7 @@ impl<'a> BrowsingExpert<'a> {
         let session = Session::start(goal);
         let (seen, turns) = (BTreeSet::new(), Vec::new());
         let mut browser = Browser { shop: self.shop, instruction, session, seen, turns, reward: 0.0 };
-        browser.act(String::new(), Action::Search(browser.instruction.keywords()));
+        browser.act(String::new(), Action::Search(browser.instruction.query().into()));
         let Page::Results(results) = browser.page() else { return None };
         browser.seen.extend(results.items.iter().flat_map(|item| stems(&item.title)));
         let mut items: Vec<&ResultItem> = results.items.iter().take(self.results_shown).collect();
@@ -174,14 +174,9 @@ impl ItemNote {
         let named = instruction.named_on(page);
         let (mut words, mut selected) = (Vec::new(), Vec::new());
         for (list, options) in page.options.iter().enumerate() {
-            match named.iter().rfind(|of| of.list == list) {
-                Some(of) => {
-                    let value = options.values[of.value].text.to_string();
-                    words.push(value.clone());
-                    selected.push(value);
-                }
-                None => words.push(format!("{} no", options.name)),
-            }
+            let value = named.iter().rfind(|of| of.list == list).map(|of| &*options.values[of.value].text);
+            words.push(format!("{} {}", options.name, value.unwrap_or("no")));
+            selected.extend(value.map(String::from));
         }
         let mut is_fitting = selected.len() == page.options.len();
         if is_fitting {
@@ -202,23 +197,24 @@ fn features_note(
     features: &DetailPage,
     seen: &BTreeSet<String>,
 ) -> String {
-    let title = ReadTexts::of_title(&item.title);
-    let mut texts = title.clone();
+    let mut texts = ReadTexts::of_title(&item.title);
     texts.read(&features.lines);
+    let pages: Vec<&str> =
+        std::iter::once(&*item.title).chain(features.lines.iter().map(String::as_str)).collect();
     let names: Vec<&str> = item.options.iter().map(|list| &*list.name).collect();
     let mut notes = Vec::new();
     for wish in instruction.wishes(&instruction.named_on(item), &names) {
-        let wished: Vec<&str> = title.missing(&wish, seen).into_iter().map(|at| &*wish.texts[at]).collect();
-        if wished.is_empty() {
-            continue;
-        }
-        let Some(found) = words_from(&features.lines, &wished) else {
-            notes.push(format!("{} unknown", wished[0]));
-            break;
+        let missing = texts.missing(&wish, seen);
+        let found = words_from(&pages, &wish.texts[missing.first().copied().unwrap_or(0)..]);
+        notes.push(wish.texts.join(" "));
+        let verdict = match (missing.is_empty(), &found) {
+            (true, _) => "yes",
+            (false, Some(_)) => "no",
+            (false, None) => "unknown",
         };
-        let is_fulfilled = texts.n_missing(&wish, seen) == 0;
-        notes.push(format!("{found} {} {}", wished.join(" "), if is_fulfilled { "yes" } else { "no" }));
-        if !is_fulfilled {
+        notes.extend(found);
+        notes.push(verdict.into());
+        if !missing.is_empty() {
             break;
         }
     }
@@ -227,8 +223,8 @@ fn features_note(
 
 /// As many words as `wished` has, from the first word of the first clause of `lines` that begins like it; fewer at
 /// the end of the clause. `None` if no clause has its first word.
-fn words_from(lines: &[String], wished: &[&str]) -> Option<String> {
-    let first = stems(wished[0]);
+fn words_from(lines: &[&str], wished: &[String]) -> Option<String> {
+    let first = stems(wished.first()?);
     lines.iter().flat_map(|line| line.split([';', '.'])).find_map(|clause| {
         let clause = clause.to_lowercase();
         let words: Vec<&str> = clause

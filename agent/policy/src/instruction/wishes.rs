@@ -108,13 +108,6 @@ fn compared(text: &str) -> Vec<String> {
 }
 
 impl Instruction {
-    /// The words without the common ones, for a search.
-    pub(crate) fn keywords(&self) -> String {
-        let common: BTreeSet<&str> = COMMON.split_whitespace().collect();
-        let words = self.words().iter().map(|word| word.text.as_str());
-        words.filter(|word| !common.contains(word)).collect::<Vec<_>>().join(" ")
-    }
-
     /// The wishes. Words in the places of `named`, which name option values, and those of `option_names` are no part
     /// of a wish.
     pub(crate) fn wishes(&self, named: &[Named], option_names: &[&str]) -> Vec<Wish> {

@@ -332,7 +332,7 @@ impl Default for ModelConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 1024, max_turn_tokens: 64 }
+        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 1024, max_turn_tokens: 96 }
     }
 }
 
@@ -348,8 +348,8 @@ impl Default for WarmStartConfig {
             demonstrations: DemonstrationKind::Browsing,
             only_successful: false,
             by_pairs: 0.5,
-            reads_features: 0.25,
-            puts_back: 0.25,
+            reads_features: 0.5,
+            puts_back: 0.5,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,
