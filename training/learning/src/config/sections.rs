@@ -159,6 +159,8 @@ pub struct WarmStartConfig {
     pub demonstrations: DemonstrationKind,
     /// Whether only demonstrations with reward 1 are cloned (filtered cloning).
     pub only_successful: bool,
+    /// Weight of the negative log-likelihood of instruction and page tokens in cloning, beside 1 for the agent's.
+    pub page_weight: f64,
     /// `browsing`: share of episodes that open products in the order of the word pairs that their titles share
     /// with the instruction, in 0..=1; the others in the order of the page.
     pub by_pairs: f64,
@@ -347,6 +349,7 @@ impl Default for WarmStartConfig {
             decay: Decay::Linear,
             demonstrations: DemonstrationKind::Browsing,
             only_successful: false,
+            page_weight: 0.0,
             by_pairs: 0.5,
             reads_features: 0.5,
             puts_back: 0.5,

@@ -8,6 +8,9 @@
 //! and is not learned if they are rare. The loss is the mean negative log-likelihood over the agent's tokens of
 //! the batch.
 
+use std::borrow::Cow;
+
+use candle_core::Tensor;
 use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces, render_completion};
@@ -182,20 +185,37 @@ pub(crate) fn demonstration_trajectory(
     Ok(trajectory)
 }
 
-/// The gradient of the mean negative log-likelihood over all agent tokens of `batch`, and that mean in
-/// nats per token.
+/// The gradient of the cloning loss of `batch`, and the mean negative log-likelihood of its agent tokens in nats
+/// per token.
+///
+/// The loss is that mean, plus `page_weight` times the negative log-likelihoods of all other tokens over the same
+/// number of agent tokens: instructions and pages are then modelled as in pretraining.
 pub(crate) fn cloning_gradient(
     network: &Network,
     batch: &[Trajectory],
+    page_weight: f64,
     limit_tokens: usize,
 ) -> Result<(Gradients, f64)> {
     let n_tokens: usize = batch.iter().map(Trajectory::n_sampled).sum();
     let scale = -1.0 / n_tokens.max(1) as f64;
-    let packed = MicroBatch::pack(batch, limit_tokens);
-    let (gradients, shares) = accumulate(network, &packed, Sampler::UNTEMPERED, |_, stats| {
-        let share = (stats.log_prob.sum_all()? * scale)?;
-        let value = f64::from(share.to_scalar::<f32>()?);
-        Ok((share, value))
+    let predicted: Cow<'_, [Trajectory]> = match page_weight {
+        0.0 => batch.into(),
+        _ => batch.iter().map(Trajectory::with_pages_sampled).collect(),
+    };
+    let packed = MicroBatch::pack(&predicted, limit_tokens);
+    let (gradients, shares) = accumulate(network, &packed, Sampler::UNTEMPERED, |micro, stats| {
+        let members = || micro.members.iter().map(|&member| (&batch[member], &predicted[member]));
+        let is_agents: Vec<bool> = members()
+            .flat_map(|(own, predicted)| own.sampled.iter().zip(&predicted.sampled))
+            .filter_map(|(&own, &predicted)| predicted.then_some(own))
+            .collect();
+        let per_token = |page_weight: f64| -> Result<Tensor> {
+            let weights = is_agents.iter().map(|&own| if own { scale } else { page_weight * scale } as f32);
+            Ok(Tensor::from_iter(weights, stats.log_prob.device())?)
+        };
+        let loss = (&stats.log_prob * per_token(page_weight)?)?.sum_all()?;
+        let value = (&stats.log_prob * per_token(0.0)?)?.sum_all()?;
+        Ok((loss, f64::from(value.to_scalar::<f32>()?)))
     })?;
     Ok((gradients, shares.iter().sum()))
 }

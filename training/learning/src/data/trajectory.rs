@@ -90,6 +90,14 @@ impl Trajectory {
         (n > 0).then_some(trajectory)
     }
 
+    /// The same ids with every token sampled but the first of each sequence, for a loss on pages too.
+    pub(crate) fn with_pages_sampled(&self) -> Self {
+        let mut sampled = vec![true; self.ids.len()];
+        self.starts.iter().for_each(|&start| sampled[start] = false);
+        let n_sampled = sampled.iter().filter(|&&sampled| sampled).count();
+        Self { sampled, behaviour_log_probs: vec![0.0; n_sampled], ..self.clone() }
+    }
+
     /// Number of tokens of its longest sequence.
     pub(crate) fn longest_sequence(&self) -> usize {
         let ends = self.starts[1..].iter().copied().chain([self.ids.len()]);

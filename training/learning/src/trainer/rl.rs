@@ -183,7 +183,8 @@ impl<'a> Rl<'_, 'a> {
             let per_step = (self.config.epochs * self.config.minibatches) as u64;
             let at = MIXED_STEP + self.trainer.progress.state.step * per_step + place;
             let demonstrations = sft::demonstrations(ex, at, n)?;
-            let (cloning, _) = cloning_gradient(policy, &demonstrations, self.config.micro_batch_tokens)?;
+            let (cloning, _) =
+                cloning_gradient(policy, &demonstrations, 0.0, self.config.micro_batch_tokens)?;
             gradients.mix(demonstrated, &cloning)?;
         }
         Ok(Some((gradients, statistics)))

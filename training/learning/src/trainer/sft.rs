@@ -31,7 +31,10 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
         }
         let training = trainer.progress.clock.seconds();
         let limit_tokens = ex.config.rl.micro_batch_tokens;
-        let (gradients, loss) = cloning_gradient(trainer.train_state.network(), &batch, limit_tokens)?;
+        let (gradients, loss) = {
+            let page_weight = if step < config.copy_task_steps { 0.0 } else { config.page_weight };
+            cloning_gradient(trainer.train_state.network(), &batch, page_weight, limit_tokens)?
+        };
         let lr = schedule.lr(step, 0.0);
         let grad_norm = trainer.update(gradients, lr, ex.config.optimizer.grad_clip)?;
         let mut record = Record::new(Phase::WarmStart, step + 1);
