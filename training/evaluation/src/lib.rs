@@ -2,6 +2,7 @@
 //!
 //! - [`Summary`] holds the statistics of a set of episodes: success rate, score, length, kinds of failure.
 //! - [`baselines`] runs the policies that every result is compared with, on the same goals.
+//! - [`Judgement`] holds how the policies of a finished run did on goals that nothing was tuned on.
 //! - [`clustered_rate_interval`] and its relatives give 95 % intervals over goals, clustered by product;
 //!   [`seeds_interval`] and [`paired_seeds_difference`] intervals over training seeds, [`holm`] a correction for
 //!   several comparisons; [`wilson_interval`], [`difference_interval`] and [`bootstrap`] intervals of independent
@@ -24,6 +25,7 @@ mod baselines;
 mod clustered;
 mod env_checks;
 mod error;
+mod judgement;
 mod outcomes;
 mod seeds;
 mod statistics;
@@ -36,9 +38,8 @@ pub use crate::clustered::{
 };
 pub use crate::env_checks::{Check, validate};
 pub use crate::error::{EvaluationError, Result};
-pub use crate::outcomes::Outcomes;
+pub use crate::judgement::{JudgedSet, Judgement};
+pub use crate::outcomes::{Outcomes, ShopProduct};
 pub use crate::seeds::{holm, paired_seeds_difference, seeds_interval};
 pub use crate::statistics::{bootstrap, difference_interval, mean, wilson_interval};
-pub use crate::summary::{
-    FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site, summarize_of_shops,
-};
+pub use crate::summary::{FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};
