@@ -22,8 +22,9 @@ const EXAMPLES: &str = "Examples:
   webshop train --config my.toml --set rl.steps=50 --seed 1
   webshop train --resume --out runs/first
 
-Ctrl-C stops after the current step and writes a checkpoint; `--resume` continues the run. A finished run is
-judged on goals that nothing was tuned on; if Ctrl-C stops that, `--resume` does it again.
+Ctrl-C stops after the current step and writes a checkpoint; `--resume` continues the run.
+A finished run is judged on test goals and on shops of its own seed. If Ctrl-C stops that,
+`--resume` makes the judgement again.
 
 Exit codes: 0 done, 2 error, 130 interrupted.";
 

@@ -1,4 +1,4 @@
-//! A finished run is judged on goals that nothing was tuned on, and evaluations during training may have goals of several
+//! A finished run is judged on test goals and on shops of its own seed, and evaluations during training may have goals of several
 //! shops.
 
 use std::collections::BTreeMap;

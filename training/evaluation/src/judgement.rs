@@ -1,15 +1,16 @@
-//! How the policies of a finished run did on goals that nothing was tuned on.
+//! How the policies of a finished run did on test goals, and on goals of shops that no other run has.
 //!
-//! A [`Judgement`] has a [`JudgedSet`] for each set of goals: the test goals of the evaluated shop, and goals of shops
-//! that were generated for the run's seed and that no other run has. The first policy of a set is the one that is
-//! judged; each other policy comes with the paired difference to it. The trainer runs the episodes.
+//! A [`Judgement`] has a [`JudgedSet`] for each set of goals: the test goals of the evaluated shop, which are the same for
+//! every run, and goals of shops that were generated for the run's seed, on which nothing can have been tuned. The first
+//! policy of a set is the one that is judged; each other policy comes with the paired difference to it. The trainer runs
+//! the episodes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::baselines::{Baseline, baselines_table};
 use crate::table::Table;
 
-/// The figures of a run's policies on sets of goals that nothing was tuned on.
+/// The figures of a run's policies on test goals and on fresh ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The test goals, then the fresh ones. A set without goals is left out.

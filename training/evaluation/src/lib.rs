@@ -2,7 +2,7 @@
 //!
 //! - [`Summary`] holds the statistics of a set of episodes: success rate, score, length, kinds of failure.
 //! - [`baselines`] runs the policies that every result is compared with, on the same goals.
-//! - [`Judgement`] holds how the policies of a finished run did on goals that nothing was tuned on.
+//! - [`Judgement`] holds how the policies of a finished run did on test goals and on shops of its own seed.
 //! - [`clustered_rate_interval`] and its relatives give 95 % intervals over goals, clustered by product;
 //!   [`seeds_interval`] and [`paired_seeds_difference`] intervals over training seeds, [`holm`] a correction for
 //!   several comparisons; [`wilson_interval`], [`difference_interval`] and [`bootstrap`] intervals of independent

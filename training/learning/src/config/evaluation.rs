@@ -59,7 +59,7 @@ impl fmt::Display for SplitName {
     }
 }
 
-/// `[judgement]`: the last measurement of a run, on goals that nothing was tuned on.
+/// `[judgement]`: the last measurement of a run, on test goals and on shops of its own seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JudgementConfig {

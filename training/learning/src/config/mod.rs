@@ -66,7 +66,7 @@ pub struct Config {
     pub optimizer: OptimizerConfig,
     /// Held-out evaluations.
     pub evaluation: EvaluationConfig,
-    /// The measurement at the end, on goals that nothing was tuned on.
+    /// The measurement at the end, on test goals and on shops of the run's own seed.
     pub judgement: JudgementConfig,
     /// Checkpoints.
     pub checkpoint: CheckpointConfig,

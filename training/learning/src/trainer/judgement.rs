@@ -1,8 +1,8 @@
-//! The judgement of a finished run: its policies and the baselines on goals that nothing was tuned on.
+//! The judgement of a finished run: its policies and the baselines on test goals and on shops of the run's own seed.
 //!
 //! ```text
-//! test     test goals of the evaluated shop
-//! fresh    goals of shops that are generated for the run's seed
+//! test     test goals of the evaluated shop; the same for every run
+//! fresh    goals of shops that are generated for the run's seed; nothing can have been tuned on them
 //!
 //! learned                 sampled as in evaluations; the policy that is judged
 //! learned (greedy)        temperature 0

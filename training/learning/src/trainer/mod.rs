@@ -16,7 +16,7 @@
 //!     for minibatch: gradient of `Loss::loss`; update
 //!     log; maybe evaluate; maybe save
 //! evaluate; baselines                                                                    `baselines`
-//! judge                                        goals that nothing was tuned on           `judgement`
+//! judge                                        test goals, shops of the run's seed       `judgement`
 //! ```
 //!
 //! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both
