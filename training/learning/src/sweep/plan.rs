@@ -216,6 +216,7 @@ fn repeated<T: Ord + Copy>(values: &[T]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::SplitName;
 
     const TWO: &str = r#"
         seeds = [0, 3]
@@ -272,6 +273,12 @@ mod tests {
         ] {
             let comparison = Comparison::load(&configs.join(file), &[]).unwrap();
             assert_eq!((comparison.arms.len(), comparison.seeds.len()), (n_arms, n_seeds), "{file}");
+            // Recorded results were trained on the catalog and evaluated on its test goals.
+            for Config { catalog, evaluation, judgement, .. } in comparison.arms.iter().map(|arm| &arm.config)
+            {
+                let goals = (catalog.train_on_source, evaluation.split, evaluation.shops);
+                assert_eq!((goals, judgement.episodes), ((true, SplitName::Test, 0), 0), "{file}");
+            }
         }
     }
 
