@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use webshop_agent::BrowsingHabits;
 use webshop_evaluation::{BaselineConfig, baselines};
 use webshop_products::Seed;
 use webshop_training::TrainedModel;
@@ -31,6 +32,7 @@ pub(crate) fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
     let config = BaselineConfig {
         max_steps: args.episodes.max_steps,
         results_shown: model.config.prompt.results_shown,
+        browsing: Some(BrowsingHabits::default()),
         seed: Seed(args.episodes.seed),
     };
     let Finished { tasks, tally, result } = run_model(model, &args.episodes, None)?;

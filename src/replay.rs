@@ -1,5 +1,6 @@
 //! `webshop replay`: replays recorded episodes and compares every turn.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use webshop_env::{Replay, replay};
+use webshop_env::{Replay, Shop, replay_in};
 
 use crate::args::shop::RuledShopArgs;
 use crate::output::outln;
@@ -17,7 +18,8 @@ use crate::output::outln;
 #[derive(clap::Args)]
 #[command(
     after_help = "Compares observation, available actions, reward and state of every turn, and prints the \
-                  first difference. The shop flags must be those of the recording.\n\n\
+                  first difference. The shop flags must be those of the recording; episodes in generated \
+                  shops name their shop themselves.\n\n\
                   Exit codes: 0 no difference, 1 a difference, 2 the file is malformed or from another shop."
 )]
 pub(crate) struct ReplayArgs {
@@ -43,8 +45,17 @@ struct Report<'a> {
 pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let file = File::open(&args.file).with_context(|| format!("cannot open `{}`", args.file.display()))?;
     let shop = Arc::new(args.shop.open()?);
-    let replay = replay(BufReader::new(file), &shop)
-        .with_context(|| format!("cannot replay `{}`", args.file.display()))?;
+    let mut generated = BTreeMap::new();
+    let replay = replay_in(BufReader::new(file), |generator| {
+        let Some(of) = generator else { return Ok(Arc::clone(&shop)) };
+        if let Some(opened) = generated.get(&of) {
+            return Ok(Arc::clone(opened));
+        }
+        let opened = Arc::new(Shop::generated(of)?);
+        generated.insert(of, Arc::clone(&opened));
+        Ok(opened)
+    });
+    let replay = replay.with_context(|| format!("cannot replay `{}`", args.file.display()))?;
     let goal_fingerprint = shop.goals().fingerprint();
     if args.json {
         outln!("{}", serde_json::to_string(&Report { replay: &replay, goal_fingerprint })?)?;

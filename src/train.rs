@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use webshop_evaluation::{Baseline, Summary, baselines_table};
+use webshop_evaluation::{Baseline, Judgement, Summary, baselines_table};
 use webshop_report::write_report;
 use webshop_training::config::{Config, Preset, RlMode};
 use webshop_training::{Evaluation, RunFolder, RunSummary, TrainingError, read_json, train_on};
@@ -23,6 +23,8 @@ const EXAMPLES: &str = "Examples:
   webshop train --resume --out runs/first
 
 Ctrl-C stops after the current step and writes a checkpoint; `--resume` continues the run.
+A finished run is judged on test goals and on shops of its own seed. If Ctrl-C stops that,
+`--resume` makes the judgement again.
 
 Exit codes: 0 done, 2 error, 130 interrupted.";
 
@@ -90,12 +92,13 @@ pub(crate) fn run(args: TrainArgs, default: Preset) -> anyhow::Result<ExitCode> 
         }
     };
     let report = write_report(&run)?;
-    outln!("evaluation on held-out goals, split `{}`:", config.evaluation.split)?;
+    outln!("evaluation on held-out goals, {}:", config.evaluation.goals_in_words())?;
     let after = format!("after {}", config.rl.loss.kind());
     print_evaluation(config.model.first_name(), stages.random.as_ref())?;
     print_evaluation("after warm start", stages.warm_start.as_ref())?;
     print_evaluation(&after, stages.learned.as_ref())?;
     print_baselines(&after, &stages, &run)?;
+    print_judgement(&config, &run)?;
     outln!("run folder  {}", out.display())?;
     outln!("report      {}", report.display())?;
     Ok(ExitCode::SUCCESS)
@@ -131,6 +134,18 @@ fn print_baselines(after: &str, stages: &RunSummary, run: &RunFolder) -> anyhow:
     let evaluated = evaluations.map(|(name, of)| Some((name, &of.as_ref()?.summary)));
     let evaluated: Vec<(&str, &Summary)> = evaluated.into_iter().flatten().collect();
     outln!("on the same goals:\n{}", baselines_table(&evaluated, &baselines).text().trim_end())
+}
+
+/// Prints what the run is judged by.
+fn print_judgement(config: &Config, run: &RunFolder) -> anyhow::Result<()> {
+    if config.judgement.episodes == 0 {
+        return Ok(());
+    }
+    let judgement: Judgement = read_json(&run.judgement())?;
+    for set in &judgement.sets {
+        outln!("judgement, {}:\n{}", set.title(), set.table().text().trim_end())?;
+    }
+    Ok(())
 }
 
 fn print_evaluation(name: &str, evaluation: Option<&Evaluation>) -> anyhow::Result<()> {

@@ -39,7 +39,8 @@ pub(crate) struct WatchArgs {
     run: PathBuf,
 }
 
-/// Updates the display until the run has ended or Ctrl-C is pressed; prints once if stdout is no terminal.
+/// Updates the display until the run has ended or Ctrl-C is pressed; prints once if stdout is no terminal. The judgement
+/// of a finished run follows.
 pub(crate) fn run(args: WatchArgs) -> Result<ExitCode> {
     let mut view = View::open(&args.run)?;
     let has_ended = view.update()?;
@@ -48,6 +49,9 @@ pub(crate) fn run(args: WatchArgs) -> Result<ExitCode> {
     }
     let (width, height) = if stdout().is_terminal() { size() } else { DEFAULT_SIZE };
     outln!("{}", view.draw(width, height, paint()).trim_end())?;
+    if let Some(judgement) = view.judgement()? {
+        outln!("\n{}", judgement.trim_end())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

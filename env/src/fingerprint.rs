@@ -7,6 +7,15 @@ use crate::version::ENVIRONMENT_ID;
 use serde::{Deserialize, Serialize};
 use webshop_products::{Catalog, GoalDigests, GoalSet};
 
+/// The arguments that a catalog is generated from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GeneratedCatalog {
+    /// The generator's seed, which decides prices and price limits too.
+    pub seed: u64,
+    /// The number of products.
+    pub products: usize,
+}
+
 /// Versions and digests of everything a reward depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShopFingerprint {
@@ -17,6 +26,10 @@ pub struct ShopFingerprint {
     /// Digests of catalog, prices, goals and splits.
     #[serde(flatten)]
     pub data: GoalDigests,
+    /// What the catalog was generated from, so that a recording names its shop; `None` for embedded catalogs and
+    /// files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<GeneratedCatalog>,
 }
 
 impl ShopFingerprint {
@@ -27,6 +40,7 @@ impl ShopFingerprint {
             environment: ENVIRONMENT_ID.into(),
             rewards: reward_version,
             data: goals.digests(catalog),
+            generated: None,
         }
     }
 

@@ -39,6 +39,7 @@ mod reward;
 mod session;
 
 mod fingerprint;
+mod generated;
 mod search_statistics;
 mod shop;
 mod shop_env;
@@ -47,7 +48,7 @@ mod vec_env;
 mod trajectory;
 
 pub use action::{Action, NoopReason};
-pub use fingerprint::ShopFingerprint;
+pub use fingerprint::{GeneratedCatalog, ShopFingerprint};
 pub use original::compat::Compat;
 pub use original::deviations::{Deviation, DeviationReport, NounChoice, NounReference};
 pub use original::trace::{
@@ -75,7 +76,7 @@ pub use session::{Outcome, RESULTS_PER_PAGE, Session, Transition, Walk};
 pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
 pub use trajectory::record::{Difference, Episode, EpisodeError, TransitionDigest, Turn};
-pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay};
+pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay, replay_in};
 pub use trajectory::transcript::transcript;
 pub use vec_env::VecEnv;
 pub use version::{ENVIRONMENT_ID, EPISODE_FORMAT};

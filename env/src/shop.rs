@@ -6,7 +6,7 @@
 //! It holds no state of an episode: that is a [`crate::Session`].
 
 use crate::action::NoopReason;
-use crate::fingerprint::ShopFingerprint;
+use crate::fingerprint::{GeneratedCatalog, ShopFingerprint};
 use crate::original::compat::Compat;
 use crate::reward::nouns::NounTable;
 use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, breakdown};
@@ -38,6 +38,17 @@ pub enum EnvError {
         /// The number of products in the catalog.
         n_products: usize,
     },
+    /// More products than a generated shop may have.
+    #[error("a generated shop has at most {max} products, not {n_products}")]
+    TooManyProducts {
+        /// The number that was given.
+        n_products: usize,
+        /// The largest number.
+        max: usize,
+    },
+    /// The catalog or its goals.
+    #[error(transparent)]
+    Data(#[from] webshop_products::DataError),
     /// The search index could not be built.
     #[error("the search index could not be built")]
     Index(#[from] tantivy::TantivyError),
@@ -100,6 +111,8 @@ pub struct Shop {
     /// Products by department and by query, for the `<c>` and `<q>` listings.
     departments: Groups,
     queries: Groups,
+    /// The arguments of the generator; `None` for other catalogs.
+    generated: Option<GeneratedCatalog>,
     fingerprint: OnceLock<ShopFingerprint>,
 }
 
@@ -137,8 +150,19 @@ impl Shop {
             catalog,
             goals,
             config,
+            generated: None,
             fingerprint: OnceLock::new(),
         })
+    }
+
+    /// The same shop, whose catalog was generated from these arguments.
+    pub(crate) fn of_generator(self, generated: GeneratedCatalog) -> Shop {
+        Shop { generated: Some(generated), fingerprint: OnceLock::new(), ..self }
+    }
+
+    /// The arguments that the catalog was generated from; `None` for embedded catalogs and files.
+    pub fn generator(&self) -> Option<GeneratedCatalog> {
+        self.generated
     }
 
     /// The products.
@@ -170,8 +194,11 @@ impl Shop {
 
     /// The fingerprint of this shop. The first call hashes the catalog and the goals.
     pub fn fingerprint(&self) -> &ShopFingerprint {
-        self.fingerprint
-            .get_or_init(|| ShopFingerprint::new(&self.catalog, &self.goals, self.reward_version()))
+        self.fingerprint.get_or_init(|| {
+            let generated = self.generated;
+            let found = ShopFingerprint::new(&self.catalog, &self.goals, self.reward_version());
+            ShopFingerprint { generated, ..found }
+        })
     }
 
     /// The version of the reward rules, with `+original` under the original's rules and `+nouns-` and the

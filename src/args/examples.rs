@@ -111,7 +111,7 @@ impl ExamplesArgs {
 
     fn of_shop(&self) -> Result<(Vec<Example>, Origin)> {
         let split_rule = self.split_rule.rule();
-        let ground = TaskSet::new(self.shop.open_split_by(split_rule)?, 0, 1)?;
+        let ground = TaskSet::of_shop(self.shop.open_split_by(split_rule)?);
         let split = Split::from(self.split.unwrap_or(SplitArg::Test));
         let mix = Mix::from(self.mix);
         let config = ShopR1Config { mix, terminate_share: self.terminate_share, ..ShopR1Config::default() };

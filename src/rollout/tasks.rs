@@ -22,7 +22,7 @@ impl Tasks {
     /// Opens the shop and takes the first goals of the split's fixed order; at least one.
     pub(crate) fn open(args: &EpisodesArgs) -> anyhow::Result<Self> {
         let shop = args.shop.open_split_by(args.split_rule.rule())?;
-        let ground = TaskSet::new(shop, 0, 1)?;
+        let ground = TaskSet::of_shop(shop);
         let split = Split::from(args.split);
         let goals = ground.held_out(split, args.episodes);
         if goals.is_empty() {

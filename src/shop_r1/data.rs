@@ -128,7 +128,7 @@ impl DataArgs {
     /// The examples of the source, `terminate` examples last, and a line for each reason why something was
     /// left out.
     fn collect(&self) -> Result<(Vec<Example>, Vec<String>)> {
-        let ground = TaskSet::new(self.shop.open()?, 0, 1)?;
+        let ground = TaskSet::of_shop(self.shop.open()?);
         let options = CollectionOptions {
             split: self.split.into(),
             max_episodes: self.episodes,

@@ -20,8 +20,7 @@ pub(crate) const FIRST_RESULT: (RangeInclusive<f64>, RangeInclusive<f64>) = (0.0
 fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {
     for source in ["100", "1000"] {
         let catalog = CatalogConfig { source: source.into(), ..CatalogConfig::default() };
-        let task_set =
-            TaskSet::new(open_shop(&catalog).expect("an embedded shop"), 0, 1).expect("no auxiliary shops");
+        let task_set = TaskSet::of_shop(open_shop(&catalog).expect("an embedded shop"));
         let goals = task_set.held_out(Split::Test, usize::MAX);
         let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
         let task = |goal| Task::new(task_set.shop().clone(), at(goal));

@@ -39,6 +39,7 @@ fn train() {
         let train = |more: &[&'static str]| [&["train", "--out", path(&run)], more].concat();
         refused.row(dir.path(), &train(&["--set", "rl.lrr=1"]));
         refused.row(dir.path(), &train(&["--set", "rl.lr=fast"]));
+        refused.row(dir.path(), &train(&["--set", "catalog.auxiliary_shops=0"]));
         refused.row(dir.path(), &train(&["--resume"]));
         let file = dir.path().join("experiment.toml");
         fs::write(&file, "[warmstart]\nsteps = 3\n").expect("a written file");

@@ -14,7 +14,7 @@ fn record_run(root: &Path, steps: u64) -> RunFolder {
     let overrides = ["copy_task_steps=5", "warm_start.steps=15", "rl.steps=40"].map(String::from);
     let config = Config::resolve("a test", "", &overrides).expect("a valid experiment");
     let run = RunFolder::create(root, &config).expect("an empty folder");
-    let mut writer = MetricsWriter::open(root, "test", MetricsPosition::default()).expect("new files");
+    let mut writer = MetricsWriter::open(root, "validation", MetricsPosition::default()).expect("new files");
     for step in 0..=steps {
         let phase = if step <= 20 { Phase::WarmStart } else { Phase::Learn };
         let mut record = Record::new(phase, step);

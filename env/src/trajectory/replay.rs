@@ -1,13 +1,15 @@
 //! Replay of a file of recorded episodes.
 //!
-//! [`replay`] reads a rollout file, one [`Episode`] a line, and stops at the first [`Difference`]. A line
-//! that is not an episode of this shop is a [`ReplayError`] with its line number.
+//! [`replay`] reads a rollout file of one shop, one [`Episode`] a line, and stops at the first [`Difference`]. A line
+//! that is not an episode of this shop is a [`ReplayError`] with its line number. [`replay_in`] reads a file of several
+//! shops, such as the episodes of an evaluation: those of generated shops name what their catalog was generated from.
 //!
 //! It opens no file and prints nothing.
 
-use crate::shop::Shop;
+use crate::fingerprint::GeneratedCatalog;
+use crate::shop::{EnvError, Shop};
 use crate::trajectory::record::{Difference, Episode, EpisodeError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -60,6 +62,14 @@ pub enum ReplayError {
         /// The reason.
         problem: EpisodeError,
     },
+    /// The shop of an episode cannot be opened.
+    #[error("line {line}: the shop of the episode cannot be opened: {source}")]
+    Shop {
+        /// The line, from 1.
+        line: usize,
+        /// The reason.
+        source: EnvError,
+    },
     /// The file has no episodes.
     #[error("the file has no episodes")]
     Empty,
@@ -70,6 +80,31 @@ pub enum ReplayError {
 /// # Errors
 /// [`ReplayError`], at the first line that cannot be replayed.
 pub fn replay(episodes: impl BufRead, shop: &Arc<Shop>) -> Result<Replay, ReplayError> {
+    replay_in(episodes, |_| Ok(Arc::clone(shop)))
+}
+
+/// The fields of an episode that name its shop, as an agent records them.
+#[derive(Deserialize)]
+struct ShopFields {
+    #[serde(default)]
+    fingerprint: Option<GeneratorField>,
+}
+
+#[derive(Deserialize)]
+struct GeneratorField {
+    #[serde(default)]
+    generated: Option<GeneratedCatalog>,
+}
+
+/// Like [`replay`], for episodes of several shops: `shop_of` returns the shop of a generated catalog, or for `None`
+/// the one of all other episodes.
+///
+/// # Errors
+/// [`ReplayError`], at the first line that cannot be replayed.
+pub fn replay_in(
+    episodes: impl BufRead,
+    mut shop_of: impl FnMut(Option<GeneratedCatalog>) -> Result<Arc<Shop>, EnvError>,
+) -> Result<Replay, ReplayError> {
     let mut replayed = Replay::default();
     for (text, line) in episodes.lines().zip(1..) {
         let text = text.map_err(|source| ReplayError::Read { line, source })?;
@@ -77,9 +112,11 @@ pub fn replay(episodes: impl BufRead, shop: &Arc<Shop>) -> Result<Replay, Replay
             continue;
         }
         let refuse = |problem| ReplayError::Episode { line, problem };
-        let episode = Episode::<()>::read(&text).map_err(refuse)?;
+        let episode = Episode::<(), ShopFields>::read(&text).map_err(refuse)?;
+        let generated = episode.meta.fingerprint.as_ref().and_then(|fingerprint| fingerprint.generated);
+        let shop = shop_of(generated).map_err(|source| ReplayError::Shop { line, source })?;
         replayed.episodes += 1;
-        if let Some(difference) = episode.replay(shop).map_err(refuse)? {
+        if let Some(difference) = episode.replay(&shop).map_err(refuse)? {
             replayed.difference = Some(EpisodeDifference { line, goal: episode.goal.0, difference });
             return Ok(replayed);
         }

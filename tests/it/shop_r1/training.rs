@@ -10,12 +10,13 @@ use crate::common::experiment::{begin, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
 use webshop_agent::{PromptFormat, next_action::Example, next_action::ExampleSource};
+use webshop_evaluation::Judgement;
 use webshop_evaluation::{next_action::StepResult, next_action::score_steps, next_action::scores_of};
 use webshop_products::{GoalId, Seed, Split};
 use webshop_training::config::{Config, LossKind};
 use webshop_training::metrics::{Metric, Phase, Record, read_records};
 use webshop_training::{
-    RunFolder, RunSummary, Silent, Steps, TaskSet, TrainingError, branch_run, train, warm_up,
+    RunFolder, RunSummary, Silent, Steps, TaskSet, TrainingError, branch_run, read_json, train, warm_up,
 };
 
 const WARM_STEPS: u64 = 155;
@@ -276,6 +277,23 @@ fn terminate_examples_stay_within_their_split() {
         });
         assert!(others.clone().all(|other| goals.split(split).contains(&other)), "{split}");
         assert!(others.collect::<BTreeSet<_>>().len() > 1, "always the search of the same goal");
+    }
+}
+
+#[test]
+fn whole_episodes_are_judged_after_single_steps() {
+    let more =
+        ["rl.steps=1", "rl.batch_episodes=16", "value.goals=8", "judgement.episodes=2", "judgement.shops=1"];
+    let (keep, _) = learn(&config(&more));
+    let file = keep.path().join("run/judgement.json");
+    let judgement: Judgement = read_json(&file).expect("a judgement");
+    let sets: Vec<&str> = judgement.sets.iter().map(|set| set.name.as_str()).collect();
+    assert_eq!(sets, ["test", "fresh"]);
+    for set in &judgement.sets {
+        let first: Vec<&str> = set.policies.iter().take(5).map(|of| of.policy.as_str()).collect();
+        let of_run = ["learned", "learned (greedy)", "warm start", "warm start (greedy)"];
+        assert_eq!(first, [&of_run[..], &["random"]].concat());
+        assert!(set.policies.iter().all(|of| of.summary.episodes == 2));
     }
 }
 

@@ -4,7 +4,7 @@
 use super::*;
 
 /// The small experiment with a few steps of browsing demonstrations.
-fn browsing(more: &[&str]) -> Config {
+pub(super) fn browsing(more: &[&str]) -> Config {
     let few = [
         "warm_start.demonstrations=browsing",
         "copy_task_steps=2",

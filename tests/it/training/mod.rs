@@ -6,6 +6,7 @@
 
 mod browsing;
 mod exactness;
+mod judgement;
 mod results;
 
 use std::collections::BTreeSet;

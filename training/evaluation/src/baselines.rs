@@ -1,14 +1,15 @@
 //! The policies that every result is compared with, on the same goals.
 //!
-//! [`baselines`] runs eight policies without a model and returns one [`Baseline`] each, from the least to the most
-//! that they know: a random policy, three that read no more than the instruction and labels (`rule`, `all-options`,
-//! `named-options`), two that read pages (`named-pairs`, `named-features`), and two that know the goal (`expert`,
-//! `oracle`). A learner that does not pass `named-features` has learned less than a rule can say.
+//! [`baselines`] runs policies without a model and returns one [`Baseline`] each, from the least to the most that they
+//! know: a random policy, three that read no more than the instruction and labels (`rule`, `all-options`,
+//! `named-options`), two that read pages (`named-pairs`, `named-features`), the demonstrator of a clone, if it reads
+//! pages too (`browsing-expert`), and two that know the goal (`expert`, `oracle`). A learner that does not pass
+//! `named-features` has learned less than a rule can say.
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::{
-    CandidatePolicy, ExpertPolicy, ExploitPolicy, InOrder, NamedOptionsPolicy, OraclePolicy, Policy,
-    RandomPolicy, RolloutConfig, RulePolicy, Task, rollout_each,
+    BrowsingHabits, CandidatePolicy, ExpertPolicy, ExploitPolicy, InOrder, NamedOptionsPolicy, OraclePolicy,
+    Policy, RandomPolicy, RolloutConfig, RulePolicy, Task, rollout_each,
 };
 use webshop_products::Seed;
 
@@ -38,40 +39,49 @@ pub struct Baseline {
 pub struct BaselineConfig {
     /// Actions after which an episode is truncated.
     pub max_steps: u32,
-    /// The products of a results page that the expert sees.
+    /// The products of a results page that the experts see.
     pub results_shown: usize,
-    /// The seed of the random policy.
+    /// The habits of the browsing expert; `None` leaves it out.
+    pub browsing: Option<BrowsingHabits>,
+    /// The seed of the random policy, and of the browsing expert's habits.
     pub seed: Seed,
 }
 
-/// Runs every baseline on `tasks`, which are of one shop, in a fixed order, and compares the outcomes of the
+/// Runs every baseline on `tasks`, of one shop or of several, in a fixed order, and compares the outcomes of the
 /// `evaluated` policy on the same tasks with it.
 ///
 /// # Errors
 /// If a policy cannot decide.
 pub fn baselines(tasks: &[Task], config: BaselineConfig, evaluated: &Outcomes) -> Result<Vec<Baseline>> {
-    let mut policies: [Box<dyn Policy>; 8] = [
+    let browsing = config.browsing.map(|habits| {
+        let expert = ExpertPolicy::browsing(config.results_shown, habits, config.seed);
+        Box::new(expert) as Box<dyn Policy>
+    });
+    let reading: [Box<dyn Policy>; 6] = [
         Box::new(RandomPolicy::new(config.seed)),
         Box::new(RulePolicy),
         Box::new(ExploitPolicy::AllOptions),
         Box::new(NamedOptionsPolicy),
         Box::new(CandidatePolicy::named_pairs()),
         Box::new(CandidatePolicy::named_features()),
-        Box::new(ExpertPolicy::thinking(config.results_shown)),
-        Box::new(OraclePolicy),
     ];
+    let knowing: [Box<dyn Policy>; 2] =
+        [Box::new(ExpertPolicy::thinking(config.results_shown)), Box::new(OraclePolicy)];
     let limits = RolloutConfig { max_steps: config.max_steps, lanes: LANES };
-    let run = |policy: &mut Box<dyn Policy>| {
+    let run = |mut policy: Box<dyn Policy>| {
         let (mut order, mut tally) = (InOrder::default(), Tally::default());
+        let mut in_order = tasks.iter();
         rollout_each(policy.as_mut(), tasks, limits, &mut |place, episode| {
-            let goals = tasks[place].shop.goals();
-            order.take(place, episode).for_each(|episode| tally.count(&episode, goals));
+            for episode in order.take(place, episode) {
+                let task = in_order.next().expect("each task has one episode");
+                tally.count(&episode, task.shop.goals());
+            }
             Ok(())
         })?;
         let difference = tally.outcomes().difference_to(evaluated);
         Ok(Baseline { policy: policy.name().into(), summary: tally.summary(), difference })
     };
-    policies.iter_mut().map(run).collect()
+    reading.into_iter().chain(browsing).chain(knowing).map(run).collect()
 }
 
 /// The evaluated policies, then the baselines, one row each.
@@ -104,6 +114,7 @@ fn points(of: &Difference) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use webshop_agent::EpisodeCoordinates;
@@ -111,21 +122,57 @@ mod tests {
     use webshop_products::{Catalog, GoalKind, GoalSet, generate};
 
     use super::*;
+    use crate::outcomes::ShopProduct;
+
+    /// Twelve tasks of the generated shop of this number.
+    fn tasks(number: u64) -> Vec<Task> {
+        let data = generate(Seed(number), 30);
+        let catalog = Catalog::from_raw(&data, Seed(number)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(number)).unwrap();
+        let shop = Arc::new(Shop::new(catalog, goals).unwrap());
+        let at = |goal| EpisodeCoordinates { step: 0, shop: number, goal, sample: 0 };
+        let goals = shop.goals().goals().iter().step_by(5).take(12);
+        goals.map(|goal| Task::new(shop.clone(), at(goal.id))).collect()
+    }
+
+    /// Outcomes of a policy that succeeds on each task.
+    fn all_succeed(tasks: &[Task]) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        for task in tasks {
+            let EpisodeCoordinates { shop, goal, .. } = task.coordinates;
+            outcomes.push(ShopProduct { shop, product: task.shop.goals().get(goal).product }, true);
+        }
+        outcomes
+    }
+
+    #[test]
+    fn baselines_of_several_shops_have_the_products_of_each() {
+        let [one, other] = [tasks(0), tasks(1)];
+        let n_products = |tasks: &[Task]| {
+            let product = |task: &Task| task.shop.goals().get(task.coordinates.goal).product;
+            tasks.iter().map(product).collect::<BTreeSet<_>>().len()
+        };
+        let both = [one.clone(), other.clone()].concat();
+        let habits = BrowsingHabits::default();
+        let config =
+            BaselineConfig { max_steps: 15, results_shown: 10, browsing: Some(habits), seed: Seed(0) };
+        let found = baselines(&both, config, &all_succeed(&both)).unwrap();
+        let names: Vec<&str> = found.iter().map(|of| of.policy.as_str()).collect();
+        assert_eq!(names[5..], ["named-features", "browsing-expert", "expert", "oracle"]);
+        for of in &found {
+            let products = n_products(&one) + n_products(&other);
+            assert_eq!((of.summary.episodes, of.summary.products), (24, Some(products)), "{}", of.policy);
+        }
+        // The expert reads instructions and pages: it is between chance and the oracle.
+        let rate = |at: usize| found[at].summary.success_rate;
+        assert!(rate(0) < rate(6) && rate(6) < 1.0, "{}", rate(6));
+    }
 
     #[test]
     fn baselines_are_compared_on_the_goals_of_the_evaluated_policy() {
-        let data = generate(Seed(0), 30);
-        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
-        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
-        let shop = Arc::new(Shop::new(catalog, goals).unwrap());
-        let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
-        let goals = shop.goals().goals().iter().step_by(5).take(12);
-        let tasks: Vec<Task> = goals.map(|goal| Task::new(shop.clone(), at(goal.id))).collect();
-        let mut evaluated = Outcomes::default();
-        for task in &tasks {
-            evaluated.push(shop.goals().get(task.coordinates.goal).product, true);
-        }
-        let config = BaselineConfig { max_steps: 15, results_shown: 10, seed: Seed(0) };
+        let tasks = tasks(0);
+        let evaluated = all_succeed(&tasks);
+        let config = BaselineConfig { max_steps: 15, results_shown: 10, browsing: None, seed: Seed(0) };
         let found = baselines(&tasks, config, &evaluated).unwrap();
         let names: Vec<&str> = found.iter().map(|of| of.policy.as_str()).collect();
         let expected = [

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use crate::statistics::{mean, wilson};
 use crate::student::{quantile_975, two_sided_p};
 
-/// The interval of the mean of `values`, which are in 0..=1; `clusters[i]` is the product of value `i`. It is cut at
+/// The interval of the mean of `values`, which are in 0..=1; `clusters[i]` names the product of value `i`. It is cut at
 /// 0 and 1; with fewer than two products it is `[0, 1]`.
 ///
 /// # Panics
@@ -44,11 +44,11 @@ use crate::student::{quantile_975, two_sided_p};
 /// let [low, high] = webshop_evaluation::clustered_mean_interval(&scores, &[7, 7, 8, 8, 9, 9]);
 /// assert_eq!(((low * 1e3).round(), (high * 1e3).round()), (252.0, 748.0));
 /// ```
-pub fn clustered_mean_interval(values: &[f64], clusters: &[u32]) -> [f64; 2] {
+pub fn clustered_mean_interval<C: Ord>(values: &[f64], clusters: &[C]) -> [f64; 2] {
     interval_within([0.0, 1.0], mean(values), mean_variance(values, clusters))
 }
 
-/// The interval of the share of successes; `clusters[i]` is the product of goal `i`. With fewer than two products
+/// The interval of the share of successes; `clusters[i]` names the product of goal `i`. With fewer than two products
 /// it is `[0, 1]`.
 ///
 /// # Panics
@@ -61,7 +61,7 @@ pub fn clustered_mean_interval(values: &[f64], clusters: &[u32]) -> [f64; 2] {
 /// let [low, high] = webshop_evaluation::clustered_rate_interval(&halves, &products);
 /// assert_eq!(((low * 1e3).round(), (high * 1e3).round()), (126.0, 874.0));
 /// ```
-pub fn clustered_rate_interval(successes: &[bool], clusters: &[u32]) -> [f64; 2] {
+pub fn clustered_rate_interval<C: Ord>(successes: &[bool], clusters: &[C]) -> [f64; 2] {
     let values: Vec<f64> = successes.iter().map(|success| f64::from(u8::from(*success))).collect();
     let (variance, m) = mean_variance(&values, clusters);
     if m < 2 {
@@ -74,14 +74,14 @@ pub fn clustered_rate_interval(successes: &[bool], clusters: &[u32]) -> [f64; 2]
 }
 
 /// The mean of `after[i] − before[i]`, where `i` is a goal, with its interval and the p-value of a two-sided t test
-/// of no difference; `clusters[i]` is the product of goal `i`.
+/// of no difference; `clusters[i]` names the product of goal `i`.
 ///
 /// Values are in 0..=1, so the interval is cut at −1 and 1. With fewer than two products it is `[−1, 1]` and the
 /// p-value 1. If all differences are 0 the interval is `[0, 0]` and the p-value 1.
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn clustered_difference(before: &[f64], after: &[f64], clusters: &[u32]) -> Difference {
+pub fn clustered_difference<C: Ord>(before: &[f64], after: &[f64], clusters: &[C]) -> Difference {
     assert_eq!(before.len(), after.len(), "`before` and `after` are of the same goals");
     let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
     let (mean, (variance, m)) = (mean(&differences), mean_variance(&differences, clusters));
@@ -124,12 +124,12 @@ fn interval_within([least, most]: [f64; 2], mean: f64, (variance, m): (f64, usiz
 }
 
 /// The variance `v` of the mean, and the number of products `m`; 0 if `m` is below 2.
-fn mean_variance(values: &[f64], clusters: &[u32]) -> (f64, usize) {
+fn mean_variance<C: Ord>(values: &[f64], clusters: &[C]) -> (f64, usize) {
     assert_eq!(values.len(), clusters.len(), "each value has a product");
     let mean = mean(values);
-    let mut totals: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut totals: BTreeMap<&C, f64> = BTreeMap::new();
     for (value, cluster) in values.iter().zip(clusters) {
-        *totals.entry(*cluster).or_default() += value - mean;
+        *totals.entry(cluster).or_default() += value - mean;
     }
     let m = totals.len();
     if m < 2 {
@@ -195,7 +195,7 @@ mod tests {
         let (outcomes, products) = sample(&[4; 5], &[0; 5]);
         check(clustered_rate_interval(&outcomes, &products), [0.0, 1.0 - 0.721796], 1e-5);
         assert_eq!(clustered_rate_interval(&[true; 9], &[3; 9]), [0.0, 1.0]);
-        assert_eq!(clustered_rate_interval(&[], &[]), [0.0, 1.0]);
+        assert_eq!(clustered_rate_interval::<u32>(&[], &[]), [0.0, 1.0]);
     }
 
     #[test]

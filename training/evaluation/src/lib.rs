@@ -3,6 +3,7 @@
 //! - [`Summary`] holds the statistics of a set of episodes: success rate, score, length, kinds of failure.
 //! - [`baselines`] runs the policies that every result is compared with, on the same goals.
 //! - [`Reading`] counts how episodes act on the features that they read.
+//! - [`Judgement`] holds how the policies of a finished run did on test goals and on shops of its own seed.
 //! - [`clustered_rate_interval`] and its relatives give 95 % intervals over goals, clustered by product;
 //!   [`seeds_interval`] and [`paired_seeds_difference`] intervals over training seeds, [`holm`] a correction for
 //!   several comparisons; [`wilson_interval`], [`difference_interval`] and [`bootstrap`] intervals of independent
@@ -25,6 +26,7 @@ mod baselines;
 mod clustered;
 mod env_checks;
 mod error;
+mod judgement;
 mod outcomes;
 mod reading;
 mod seeds;
@@ -38,10 +40,9 @@ pub use crate::clustered::{
 };
 pub use crate::env_checks::{Check, validate};
 pub use crate::error::{EvaluationError, Result};
-pub use crate::outcomes::Outcomes;
+pub use crate::judgement::{JudgedSet, Judgement};
+pub use crate::outcomes::{Outcomes, ShopProduct};
 pub use crate::reading::{Decisions, Reading};
 pub use crate::seeds::{holm, paired_seeds_difference, seeds_interval};
 pub use crate::statistics::{bootstrap, difference_interval, mean, wilson_interval};
-pub use crate::summary::{
-    FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site, summarize_of_shops,
-};
+pub use crate::summary::{FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};

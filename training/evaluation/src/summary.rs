@@ -12,10 +12,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, EpisodeExt, SiteEpisode};
 use webshop_env::RewardBreakdown;
-use webshop_products::{GoalSet, ProductIdx};
+use webshop_products::GoalSet;
 
 use crate::clustered::{clustered_mean_interval, clustered_rate_interval};
-use crate::outcomes::Outcomes;
+use crate::outcomes::{Outcomes, ShopProduct};
 use crate::statistics::{mean_interval, wilson_interval};
 
 /// Why an episode failed. Each failed episode has exactly one kind, the first that applies in this order.
@@ -98,8 +98,8 @@ fn is_zero(count: &usize) -> bool {
 pub struct Summary {
     /// Number of episodes.
     pub episodes: usize,
-    /// Number of products that the goals are of: the units of the intervals. `None` if they are unknown, as at
-    /// a website, or of several shops.
+    /// Number of products that the goals are of: the units of the intervals. Products of different shops count
+    /// apart. `None` if they are unknown, as at a website.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub products: Option<usize>,
     /// Share of episodes with reward exactly 1.
@@ -171,12 +171,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds an episode in our shop, for a goal of `goals`.
+    /// Adds an episode in one of our shops; `goals` are that shop's. The episode's coordinates say which shop it is.
     ///
     /// # Panics
     /// If `goals` has no such goal.
     pub fn count(&mut self, episode: &Episode, goals: &GoalSet) {
-        let product = goals.get(episode.goal).product;
+        let shop = episode.meta.coordinates.shop;
+        let product = ShopProduct { shop, product: goals.get(episode.goal).product };
         self.episodes.push(EpisodeCounts { product: Some(product), ..EpisodeCounts::of(episode) });
     }
 
@@ -203,7 +204,7 @@ impl Tally {
         statistics(&self.episodes)
     }
 
-    /// Success and product of the episodes in our shop, in the order in which they were added.
+    /// Success and product of the episodes in our shops, in the order in which they were added.
     pub fn outcomes(&self) -> Outcomes {
         let mut outcomes = Outcomes::default();
         for episode in &self.episodes {
@@ -215,7 +216,7 @@ impl Tally {
     }
 }
 
-/// Statistics of episodes in our shop, each for a goal of `goals`.
+/// Statistics of episodes in one of our shops, each for a goal of `goals`. For several shops there is [`Tally`].
 ///
 /// # Panics
 /// If `goals` lacks the goal of an episode.
@@ -223,11 +224,6 @@ pub fn summarize(episodes: &[Episode], goals: &GoalSet) -> Summary {
     let mut tally = Tally::default();
     episodes.iter().for_each(|episode| tally.count(episode, goals));
     tally.summary()
-}
-
-/// Statistics of episodes in several shops, with intervals as if the episodes were independent.
-pub fn summarize_of_shops(episodes: &[Episode]) -> Summary {
-    statistics(&episodes.iter().map(EpisodeCounts::of).collect::<Vec<_>>())
 }
 
 /// Statistics of episodes at a website.
@@ -241,7 +237,7 @@ pub fn summarize_at_site(episodes: &[SiteEpisode]) -> Summary {
 #[derive(Debug)]
 struct EpisodeCounts {
     /// The product of the goal, if it is known.
-    product: Option<ProductIdx>,
+    product: Option<ShopProduct>,
     reward: f64,
     n_turns: usize,
     n_inadmissible: usize,
@@ -272,7 +268,7 @@ fn statistics(episodes: &[EpisodeCounts]) -> Summary {
     let is_success: Vec<bool> = episodes.iter().map(|episode| episode.failure.is_none()).collect();
     let successes = is_success.iter().filter(|success| **success).count();
     let rewards: Vec<f64> = episodes.iter().map(|episode| episode.reward).collect();
-    let products: Option<Vec<u32>> = episodes.iter().map(|episode| Some(episode.product?.0)).collect();
+    let products: Option<Vec<ShopProduct>> = episodes.iter().map(|episode| episode.product).collect();
     let products = products.filter(|products| !products.is_empty());
     let (success_ci95, score_ci95) = match &products {
         Some(of) => (clustered_rate_interval(&is_success, of), clustered_mean_interval(&rewards, of)),

@@ -37,6 +37,7 @@ mod trainer;
 mod estimate;
 pub mod sweep;
 
+pub use crate::data::held_out::HeldOutGoal;
 pub use crate::data::single_steps::Steps;
 pub use crate::data::task_set::{TaskId, TaskSet};
 pub use crate::error::{Result, TrainingError};

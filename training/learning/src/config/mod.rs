@@ -2,13 +2,14 @@
 //!
 //! A [`Config`] is read from a TOML file laid over the defaults, then changed by `key=value` overrides, then
 //! validated. It is saved with the run as TOML and reads back to the same value. The defaults are those of
-//! `configs/tiny.toml`, which states the unit and source of each. `sections`, `rl`, `loss`, `value` and
-//! `shop_r1` define the keys and their defaults, `preset` the named experiments, `keys` the resolution of
+//! `configs/tiny.toml`, which states the unit and source of each. `sections`, `rl`, `loss`, `value`,
+//! `evaluation` and `shop_r1` define the keys and their defaults, `preset` the named experiments, `keys` the resolution of
 //! keys, `validate` the ranges.
 //!
 //! Nothing is read from the disk except that file. There are no derived values: they are computed where they
 //! are used.
 
+mod evaluation;
 mod keys;
 mod loss;
 mod preset;
@@ -18,13 +19,14 @@ mod shop_r1;
 mod validate;
 mod value;
 
+pub use crate::config::evaluation::{EvaluationConfig, JudgementConfig, SplitName};
 pub(crate) use crate::config::keys::KeyDifference;
 pub use crate::config::loss::{LossConfig, LossKind};
 pub use crate::config::preset::Preset;
 pub use crate::config::rl::{RlConfig, RlMode};
 pub use crate::config::sections::{
-    CatalogConfig, CatalogSize, CheckpointConfig, Decay, DemonstrationKind, EvaluationConfig, GoalsChoice,
-    Method, ModelConfig, OptimizerConfig, PromptConfig, RunConfig, SplitName, WarmStartConfig,
+    CatalogConfig, CatalogSize, CheckpointConfig, Decay, DemonstrationKind, GoalsChoice, Method, ModelConfig,
+    OptimizerConfig, PromptConfig, RunConfig, WarmStartConfig,
 };
 pub use crate::config::shop_r1::{Mix, ShopR1Config, StepScore};
 pub use crate::config::value::{Credit, CurriculumConfig, ValueConfig};
@@ -64,6 +66,8 @@ pub struct Config {
     pub optimizer: OptimizerConfig,
     /// Held-out evaluations.
     pub evaluation: EvaluationConfig,
+    /// The measurement at the end, on test goals and on shops of the run's own seed.
+    pub judgement: JudgementConfig,
     /// Checkpoints.
     pub checkpoint: CheckpointConfig,
     /// Limits of an episode.

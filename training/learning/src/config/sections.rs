@@ -1,14 +1,14 @@
-//! The sections of a configuration and their defaults, in the order of the file; those of RL are in `rl`.
+//! The sections of a configuration and their defaults, in the order of the file; those of RL are in `rl`,
+//! those of evaluations in `evaluation`.
 //!
 //! A new key is a field here, its default below, and a commented line in `configs/tiny.toml`; nothing else
 //! names keys. No ranges here: those are in `validate`.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::PromptFormat;
-use webshop_products::{Split, SplitRule};
+use webshop_agent::{BrowsingHabits, PromptFormat};
+use webshop_products::SplitRule;
 
 /// `[catalog]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,10 +24,11 @@ pub struct CatalogConfig {
     pub split_rule: SplitRule,
     /// Whether malformed records are skipped and counted; else the first one is an error.
     pub skip_bad: bool,
-    /// Generated shops whose goals are added to the training goals; none of their products is in the test
-    /// shop.
+    /// Whether the training split of the source is trained on and demonstrated; else only auxiliary shops are.
+    pub train_on_source: bool,
+    /// Generated shops whose goals are training goals; none of their products is in the source's shop.
     pub auxiliary_shops: usize,
-    /// Products in each auxiliary shop.
+    /// Products in each auxiliary shop, and in each generated shop of evaluations and of the judgement.
     pub auxiliary_products: usize,
     /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no
     /// key.
@@ -179,6 +180,12 @@ pub struct WarmStartConfig {
 }
 
 impl WarmStartConfig {
+    /// The habits of the browsing expert.
+    pub(crate) fn browsing_habits(&self) -> BrowsingHabits {
+        let Self { by_pairs, reads_features, puts_back, .. } = *self;
+        BrowsingHabits { by_pairs, reads_features, puts_back }
+    }
+
     /// Optimizer steps of copy tasks and cloning; 0 leaves the model unchanged.
     pub fn all_steps(&self) -> u64 {
         self.copy_task_steps + self.steps
@@ -232,43 +239,6 @@ pub struct OptimizerConfig {
     pub grad_clip_quantile: f64,
 }
 
-/// `[evaluation]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EvaluationConfig {
-    /// RL steps between evaluations; 0 evaluates only at the ends.
-    pub every: u64,
-    /// Steps of the warm start between evaluations; 0 evaluates only at its ends.
-    pub warm_start_every: u64,
-    /// Goals tried in one evaluation, the first ones of the split.
-    pub episodes: usize,
-    /// Which goals.
-    pub split: SplitName,
-    /// Sampling temperature; 0 is greedy.
-    pub temperature: f64,
-    /// Nucleus; 1 keeps the whole vocabulary.
-    pub top_p: f64,
-}
-
-/// The held-out splits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SplitName {
-    /// Goals to choose settings on.
-    Validation,
-    /// Goals to report.
-    Test,
-}
-
-impl fmt::Display for SplitName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Validation => "validation",
-            Self::Test => "test",
-        })
-    }
-}
-
 /// `[checkpoint]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -289,15 +259,6 @@ pub struct RunConfig {
     pub max_steps: usize,
 }
 
-impl From<SplitName> for Split {
-    fn from(name: SplitName) -> Self {
-        match name {
-            SplitName::Validation => Self::Validation,
-            SplitName::Test => Self::Test,
-        }
-    }
-}
-
 impl Default for CatalogConfig {
     fn default() -> Self {
         Self {
@@ -306,6 +267,7 @@ impl Default for CatalogConfig {
             goals: GoalsChoice::Both,
             split_rule: SplitRule::ByFamily,
             skip_bad: false,
+            train_on_source: false,
             auxiliary_shops: 120,
             auxiliary_products: 100,
             index_cache: None,
@@ -368,19 +330,6 @@ impl Default for OptimizerConfig {
             weight_decay: 0.01,
             grad_clip: 1.0,
             grad_clip_quantile: 0.0,
-        }
-    }
-}
-
-impl Default for EvaluationConfig {
-    fn default() -> Self {
-        Self {
-            every: 20,
-            warm_start_every: 200,
-            episodes: 300,
-            split: SplitName::Test,
-            temperature: 1.0,
-            top_p: 1.0,
         }
     }
 }

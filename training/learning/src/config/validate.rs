@@ -5,6 +5,7 @@ use webshop_agent::PromptFormat;
 use crate::config::{
     Config, Credit, CurriculumConfig, LossConfig, LossKind, PromptConfig, RlMode, SplitName, ValueConfig,
 };
+use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
 use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, Ppo};
 
@@ -24,6 +25,11 @@ impl Config {
     fn validate_shop(&self) -> Result<()> {
         require(self.seed <= i64::MAX as u64, "seed", self.seed, "at most 9223372036854775807")?;
         require(!self.catalog.source.is_empty(), "catalog.source", "\"\"", "`100`, `1000` or a folder")?;
+        let auxiliary = self.catalog.auxiliary_shops;
+        at_most("catalog.auxiliary_shops", auxiliary, MAX_SHOPS)?;
+        let is_trained_on = self.catalog.train_on_source || auxiliary > 0;
+        let goals = "true if `catalog.auxiliary_shops` is 0, since there is no other training goal";
+        require(is_trained_on, "catalog.train_on_source", self.catalog.train_on_source, goals)?;
         at_least_one("catalog.auxiliary_products", self.catalog.auxiliary_products)?;
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
         let turn = self.prompt.max_turn_tokens;
@@ -34,6 +40,8 @@ impl Config {
 
     fn validate_evaluation(&self) -> Result<()> {
         at_least_one("evaluation.episodes", self.evaluation.episodes)?;
+        at_most("evaluation.shops", self.evaluation.shops, MAX_SHOPS)?;
+        at_most("judgement.shops", self.judgement.shops, MAX_FRESH)?;
         not_negative("evaluation.temperature", self.evaluation.temperature)?;
         nucleus("evaluation.top_p", self.evaluation.top_p)?;
         let is_fair = !self.checkpoint.best || self.evaluation.split == SplitName::Validation;
@@ -263,6 +271,10 @@ fn at_least_one(key: &str, given: usize) -> Result<()> {
     require(given > 0, key, given, "at least 1")
 }
 
+fn at_most(key: &str, given: usize, most: usize) -> Result<()> {
+    require(given <= most, key, given, &format!("at most {most}"))
+}
+
 fn positive(key: &str, given: f64) -> Result<()> {
     require(given.is_finite() && given > 0.0, key, given, "a positive number")
 }
@@ -285,7 +297,8 @@ mod tests {
 
     fn refusal(override_text: &str) -> String {
         let overrides = [override_text.to_string()];
-        Config::resolve("test", "", &overrides).unwrap_err().to_string()
+        // With test goals, `checkpoint.best` is refused.
+        Config::resolve("test", "evaluation.split = \"test\"", &overrides).unwrap_err().to_string()
     }
 
     #[test]
@@ -307,6 +320,12 @@ mod tests {
                 "configuration key `prompt.max_context` must be greater than `prompt.max_turn_tokens`, not 64",
             ),
             ("betas=[0.9, 1.0]", "configuration key `optimizer.betas` must be in 0..1 each, not 1"),
+            (
+                "catalog.auxiliary_shops=0",
+                "configuration key `catalog.train_on_source` must be true if `catalog.auxiliary_shops` is 0, \
+                 since there is no other training goal, not false",
+            ),
+            ("judgement.shops=65", "configuration key `judgement.shops` must be at most 64, not 65"),
             (
                 "checkpoint.best=true",
                 "configuration key `checkpoint.best` must be false if `evaluation.split` is `test`, \

@@ -15,8 +15,7 @@ use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces, render_completion};
 use webshop_agent::{
-    AgentError, BrowsingExpert, BrowsingHabits, Demonstrated, DemonstrationRenderer, Expert, ExpertKind,
-    ExpertTurn,
+    AgentError, BrowsingExpert, Demonstrated, DemonstrationRenderer, Expert, ExpertKind, ExpertTurn,
 };
 use webshop_env::{Session, Shop};
 use webshop_lm::{BpeTokenizer, Context, Sampler};
@@ -83,11 +82,10 @@ impl Demonstrations<'_> {
 
     /// An episode for a drawn goal; `None` if it is not to be cloned.
     fn browse(&self, rng: &mut impl Rng) -> Option<(GoalId, &Shop, Demonstrated)> {
-        let WarmStartConfig { by_pairs, reads_features, puts_back, only_successful, .. } = *self.config;
-        let habits = BrowsingHabits { by_pairs, reads_features, puts_back };
         let (goal, shop) = self.draw_goal(rng);
-        let episode = BrowsingExpert::new(shop, self.prompt.results_shown, habits).episode(goal, rng)?;
-        (!only_successful || episode.reward == 1.0).then_some((goal, shop, episode))
+        let expert = BrowsingExpert::new(shop, self.prompt.results_shown, self.config.browsing_habits());
+        let episode = expert.episode(goal, rng)?;
+        (!self.config.only_successful || episode.reward == 1.0).then_some((goal, shop, episode))
     }
 
     fn draw_of_two_habits(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
@@ -231,7 +229,7 @@ mod tests {
     #[test]
     fn filtered_cloning_keeps_successful_demonstrations() {
         let config = Config::default();
-        let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
+        let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
         let tokenizer = train_tokenizer(&task_set, &config).unwrap();
         let rewards = |only_successful| -> Vec<f64> {
             let demonstrations = Demonstrations {
@@ -258,7 +256,7 @@ mod tests {
     #[test]
     fn demonstrations_that_reject_a_candidate_are_preferred() {
         let config = Config::preset(Preset::TwoHabits, &[]).unwrap();
-        let task_set = TaskSet::new(open_shop(&config.catalog).unwrap(), 0, 0).unwrap();
+        let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
         let tokenizer = train_tokenizer(&task_set, &config).unwrap();
         let rejecting = |rejection_share, max_context| {
             let warm_start =

@@ -3,6 +3,8 @@
 pub(crate) mod copy_tasks;
 pub(crate) mod curriculum;
 pub(crate) mod demonstrations;
+pub(crate) mod generated_shops;
+pub(crate) mod held_out;
 pub(crate) mod recorded_steps;
 pub(crate) mod single_steps;
 pub(crate) mod task_set;

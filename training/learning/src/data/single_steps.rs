@@ -288,6 +288,7 @@ mod tests {
     fn only_the_thinking_expert_reads_titles() {
         let mut config = Config::default();
         config.catalog.auxiliary_shops = 0;
+        config.catalog.train_on_source = true;
         config.shop_r1.terminate_share = 0.0;
         let task_set = TaskSet::open(&config).unwrap();
         let steps = Steps {

@@ -1,26 +1,24 @@
 //! The shops and goals of training and evaluation.
 //!
-//! Shop 0 is the shop of the configured catalog. Its goals are split by product: the agent trains on the
-//! `train` split and is evaluated on another. Auxiliary shops are generated from their own seeds, contain no
-//! product of shop 0, and all their goals are training goals. A policy trained on many shops learns to read
-//! pages; the products of a single shop of a hundred can be memorized.
+//! Shop 0 is the shop of the configured catalog. Its goals are split by product: the agent is evaluated on one
+//! split, and trains on the `train` split only with `catalog.train_on_source`. Auxiliary shops are generated from
+//! their own seeds, contain no product of shop 0, and all their goals are training goals. A policy trained on many
+//! shops learns to read pages; the products of a single shop of a hundred can be memorized. All goals of validation
+//! shops, which are generated too, join the validation goals of shop 0.
 
 use std::sync::Arc;
 
-use rand::Rng;
-use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use webshop_agent::EpisodeCoordinates;
 use webshop_env::Shop;
-use webshop_products::{Catalog, GoalId, GoalKind, GoalSet, RawData, Seed, Split, generate};
+use webshop_products::{GoalId, Seed, Split};
 
-use crate::config::Config;
+use crate::config::{Config, EvaluationConfig};
+use crate::data::generated_shops::{auxiliary_shops, validation_shops};
+use crate::data::held_out::{HeldOutGoal, drawn, drawn_for_evaluation, goals_of};
 use crate::error::{Result, TrainingError};
 use crate::purpose;
 use crate::setup::open_shop::open_shop;
-
-/// Added to the number of an auxiliary shop to make its generator seed. The embedded catalogs use seed 0.
-const AUXILIARY_SEED: u64 = 1_000_000;
 
 /// A goal of one of the shops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,34 +32,46 @@ pub struct TaskId {
 /// All shops and the training goals.
 #[derive(Clone, Debug)]
 pub struct TaskSet {
+    /// The evaluated shop, then the auxiliary ones.
     shops: Vec<Arc<Shop>>,
     training: Vec<TaskId>,
+    /// Generated shops whose goals join the validation goals.
+    validation: Vec<Arc<Shop>>,
 }
 
 impl TaskSet {
-    /// `shop` as shop 0, with `n_auxiliary` generated shops of `n_products` products each.
-    pub fn new(shop: Shop, n_auxiliary: usize, n_products: usize) -> Result<Self> {
-        let mut shops = vec![Arc::new(shop)];
-        shops.extend(auxiliary_shops(n_auxiliary as u64, n_products)?);
-        let training = training_goals(&shops).collect();
-        Ok(Self { shops, training })
+    /// `shop` alone; its training split is trained on.
+    pub fn of_shop(shop: Shop) -> Self {
+        let shops = vec![Arc::new(shop)];
+        Self { training: training_goals(&shops, true), shops, validation: Vec::new() }
     }
 
     /// The task set of `config`.
+    ///
+    /// # Errors
+    /// If there is no training goal, or a shop cannot be opened.
     pub fn open(config: &Config) -> Result<Self> {
-        let catalog = &config.catalog;
-        Self::new(open_shop(catalog)?, catalog.auxiliary_shops, catalog.auxiliary_products)
+        let (catalog, evaluation) = (&config.catalog, &config.evaluation);
+        let mut shops = vec![Arc::new(open_shop(catalog)?)];
+        shops.extend(auxiliary_shops(catalog.auxiliary_shops, catalog.auxiliary_products)?);
+        let training = training_goals(&shops, catalog.train_on_source);
+        if training.is_empty() {
+            return Err(no_training_goal());
+        }
+        let n_validation = if evaluation.has_validation_shops() { evaluation.shops } else { 0 };
+        let validation = validation_shops(n_validation, catalog.auxiliary_products)?;
+        Ok(Self { shops, training, validation })
     }
 
     /// The task set of a curriculum stage: the same number of auxiliary shops with `n_products` products
     /// each; only their goals are training goals. Shop 0 is unchanged but not trained on, since its splits
     /// depend on its size.
     pub(crate) fn stage(&self, n_products: usize) -> Result<Self> {
-        let n_auxiliary = self.shops.len() as u64 - 1;
+        let n_auxiliary = self.shops.len() - 1;
         let mut shops = vec![self.shops[0].clone()];
         shops.extend(auxiliary_shops(n_auxiliary, n_products)?);
-        let training = training_goals(&shops).filter(|goal| goal.shop > 0).collect();
-        Ok(Self { shops, training })
+        let training = training_goals(&shops, false);
+        Ok(Self { shops, training, validation: self.validation.clone() })
     }
 
     /// The same shops; only training goals with at most `n_requirements` attributes and options remain.
@@ -81,13 +91,14 @@ impl TaskSet {
         }
     }
 
-    /// Digest of the goals of every shop, in order.
+    /// Digest of the goals of the evaluated and of every auxiliary shop, in order.
     pub(crate) fn fingerprint(&self) -> String {
-        let mut hash = Sha256::new();
-        for shop in &self.shops {
-            hash.update(shop.goals().fingerprint());
-        }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        digest(&self.shops)
+    }
+
+    /// Digest of the goals of the validation shops, in order; empty without such shops.
+    pub(crate) fn validation_fingerprint(&self) -> String {
+        if self.validation.is_empty() { String::new() } else { digest(&self.validation) }
     }
 
     /// The evaluated shop.
@@ -95,7 +106,7 @@ impl TaskSet {
         &self.shops[0]
     }
 
-    /// All shops, the evaluated one first.
+    /// The evaluated shop, then the auxiliary ones.
     pub(crate) fn shops(&self) -> &[Arc<Shop>] {
         &self.shops
     }
@@ -118,25 +129,21 @@ impl TaskSet {
     /// The first `n` goals of `split` of the evaluated shop, in an order that depends on the goals only, so
     /// that every run is evaluated on the same ones.
     pub fn held_out(&self, split: Split, n: usize) -> Vec<GoalId> {
-        let goals = self.shop().goals().split(split).to_vec();
-        drawn(goals, Seed(0).rng(purpose::EVALUATION, &[]), n)
+        drawn_for_evaluation(self.shop().goals().split(split).to_vec(), n)
+    }
+
+    /// The goals of every evaluation: `episodes` goals of the split, those of the validation shops among them, in an
+    /// order that depends on the goals only.
+    pub fn evaluation_goals(&self, config: &EvaluationConfig) -> Vec<HeldOutGoal> {
+        let further = self.validation.iter().flat_map(|shop| goals_of(shop, Split::All));
+        let pool = goals_of(self.shop(), config.split.into()).chain(further).collect();
+        drawn_for_evaluation(pool, config.episodes)
     }
 }
 
 /// `n` of `pool` without repetition, drawn from `seed`; all of them if there are fewer.
 pub(crate) fn sampled(pool: Vec<TaskId>, seed: Seed, n: usize) -> Vec<TaskId> {
     drawn(pool, seed.rng(purpose::GOAL_SAMPLING, &[]), n)
-}
-
-/// `n` of `pool` without repetition; all of them if there are fewer.
-fn drawn<T>(mut pool: Vec<T>, mut rng: impl Rng, n: usize) -> Vec<T> {
-    let n = n.min(pool.len());
-    for i in 0..n {
-        let j = rng.random_range(i as u64..pool.len() as u64) as usize;
-        pool.swap(i, j);
-    }
-    pool.truncate(n);
-    pool
 }
 
 /// Coordinates of rollouts.
@@ -147,22 +154,92 @@ impl TaskId {
     }
 }
 
-/// The training goals: the training split of the evaluated shop, and all goals of the other shops.
-fn training_goals(shops: &[Arc<Shop>]) -> impl Iterator<Item = TaskId> {
-    shops.iter().enumerate().flat_map(|(number, shop)| {
+fn no_training_goal() -> TrainingError {
+    TrainingError::InvalidValue {
+        key: "catalog.train_on_source".into(),
+        problem: "leaves no training goal: set it to true for a catalog with training goals, or \
+                  `catalog.auxiliary_shops` to 1 or more"
+            .into(),
+    }
+}
+
+/// Digest of the goals of these shops, in order.
+fn digest(shops: &[Arc<Shop>]) -> String {
+    let mut hash = Sha256::new();
+    for shop in shops {
+        hash.update(shop.goals().fingerprint());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The training goals: all goals of the auxiliary shops and, if `with_source`, the training split of the evaluated one.
+fn training_goals(shops: &[Arc<Shop>], with_source: bool) -> Vec<TaskId> {
+    let goals = shops.iter().enumerate().flat_map(|(number, shop)| {
         let split = if number == 0 { Split::Train } else { Split::All };
         shop.goals().split(split).iter().map(move |&goal| TaskId { shop: number as u32, goal })
-    })
+    });
+    goals.filter(|goal| with_source || goal.shop > 0).collect()
 }
 
-fn auxiliary_shops(n: u64, n_products: usize) -> Result<Vec<Arc<Shop>>> {
-    (0..n).into_par_iter().map(|number| auxiliary_shop(number, n_products)).collect()
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
 
-fn auxiliary_shop(number: u64, n_products: usize) -> Result<Arc<Shop>> {
-    let seed = Seed(AUXILIARY_SEED + number);
-    let raw: RawData = generate(seed, n_products);
-    let catalog = Catalog::from_raw(&raw, seed)?;
-    let goals = GoalSet::from_raw(&raw, &catalog, GoalKind::Both, seed)?;
-    Ok(Arc::new(Shop::new(catalog, goals)?))
+    use super::*;
+
+    fn config(more: &[&str]) -> Config {
+        let small = ["catalog.size=30", "catalog.auxiliary_shops=2", "catalog.auxiliary_products=10"];
+        let more: Vec<String> = small.iter().chain(more).map(|text| text.to_string()).collect();
+        Config::resolve("test", "", &more).unwrap()
+    }
+
+    fn shops_of(goals: &[TaskId]) -> BTreeSet<u32> {
+        goals.iter().map(|goal| goal.shop).collect()
+    }
+
+    #[test]
+    fn the_configured_catalog_is_trained_on_only_if_the_key_says_so() {
+        let without = TaskSet::open(&config(&[])).unwrap();
+        assert_eq!(shops_of(without.training()), BTreeSet::from([1, 2]));
+        let with = TaskSet::open(&config(&["catalog.train_on_source=true"])).unwrap();
+        assert_eq!(shops_of(with.training()), BTreeSet::from([0, 1, 2]));
+        let n_source = with.shop().goals().split(Split::Train).len();
+        assert_eq!(with.training()[n_source..], *without.training());
+    }
+
+    #[test]
+    fn a_task_set_without_training_goals_is_refused() {
+        // With one product, all goals of the catalog are on one side of the split: not on the training side.
+        let mut alone = config(&["catalog.train_on_source=true"]);
+        alone.catalog.auxiliary_shops = 0;
+        alone.catalog.train_on_source = false;
+        let error = TaskSet::open(&alone).unwrap_err().to_string();
+        assert!(error.contains("`catalog.train_on_source`"), "{error}");
+        assert!(error.contains("`catalog.auxiliary_shops`"), "{error}");
+    }
+
+    #[test]
+    fn validation_goals_are_of_the_catalog_and_of_further_shops() {
+        let opened = |more: &[&str]| {
+            let config = config(&[&["evaluation.episodes=100000"], more].concat());
+            TaskSet::open(&config).unwrap().evaluation_goals(&config.evaluation)
+        };
+        let numbers =
+            |goals: &[HeldOutGoal]| goals.iter().map(HeldOutGoal::shop_number).collect::<BTreeSet<_>>();
+        let all = opened(&["evaluation.shops=2"]);
+        assert_eq!(numbers(&all), BTreeSet::from([0, 2_000_000, 2_000_001]));
+        for shop in all.iter().map(|goal| &goal.shop) {
+            let split = if shop.generator().is_some() { Split::All } else { Split::Validation };
+            let n = all.iter().filter(|goal| Arc::ptr_eq(&goal.shop, shop)).count();
+            assert_eq!(n, shop.goals().split(split).len());
+        }
+        assert_eq!(numbers(&opened(&["evaluation.shops=0"])), BTreeSet::from([0]));
+        assert_eq!(numbers(&opened(&["evaluation.split=test"])), BTreeSet::from([0]));
+        // The draw depends on the goals: neither on the run's seed nor on what is trained on.
+        let names = |goals: Vec<HeldOutGoal>| {
+            goals.iter().map(|goal| (goal.shop_number(), goal.goal)).collect::<Vec<_>>()
+        };
+        let other = ["evaluation.shops=2", "seed=5", "catalog.auxiliary_shops=1"];
+        assert_eq!(names(opened(&other)), names(all));
+    }
 }

@@ -58,7 +58,8 @@ impl MemoryNeed {
         };
         let methods: [Method; 2] = [config.warm_start.optimizer, config.rl.optimizer];
         let moments = methods.map(|method| bytes_of_moments(method, model.learnable()));
-        let n_lanes = LANES.min(config.rl.batch_episodes.max(config.evaluation.episodes));
+        let measured = config.evaluation.episodes.max(config.judgement.episodes);
+        let n_lanes = LANES.min(config.rl.batch_episodes.max(measured));
         let capacity = config.prompt.max_context.min(model.config().max_position_embeddings);
         let gradients = elements(learnable + on_the_way);
         let activations = activations * n_passes as u64;

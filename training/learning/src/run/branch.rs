@@ -25,7 +25,7 @@ pub(crate) fn is_read_by_warm_start(key: &str) -> bool {
     match section {
         // The gradient of cloning is summed over micro-batches, which decides its rounding.
         "rl" => key == "rl.micro_batch_tokens",
-        "value" | "checkpoint" => false,
+        "value" | "checkpoint" | "judgement" => false,
         // Which examples are drawn matters; only RL depends on their reward.
         "shop_r1" => {
             !["shop_r1.score", "shop_r1.reward_scale"].contains(&key) && !key.starts_with("shop_r1.reward.")
@@ -85,8 +85,7 @@ mod tests {
 
     #[test]
     fn keys_that_only_rl_reads_may_differ() {
-        for key in
-            ["rl.loss.kind", "value.samples", "evaluation.every", "checkpoint.keep", "shop_r1.reward.dars"]
+        for key in ["rl.loss.kind", "value.samples", "evaluation.every", "judgement.shops", "checkpoint.keep"]
         {
             assert!(!is_read_by_warm_start(key), "{key}");
         }

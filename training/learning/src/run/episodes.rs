@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use webshop_agent::EpisodeCoordinates;
 use webshop_env::RewardBreakdown;
 use webshop_evaluation::FailureKind;
 use webshop_products::GoalId;
@@ -14,7 +15,9 @@ use crate::error::{Result, TrainingError};
 /// How a held-out episode ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpisodeOutcome {
-    /// The goal of the held-out shop.
+    /// The number of the shop in the episode's coordinates; 0 for the configured catalog.
+    pub shop: u64,
+    /// The goal in that shop.
     pub goal: GoalId,
     /// Reward of the shop, 0 to 1.
     pub reward: f64,
@@ -25,7 +28,7 @@ pub struct EpisodeOutcome {
 /// The fields of a recorded episode that are read.
 #[derive(Deserialize)]
 struct EpisodeLine {
-    goal: GoalId,
+    coordinates: EpisodeCoordinates,
     reward: f64,
     breakdown: Option<RewardBreakdown>,
 }
@@ -34,7 +37,8 @@ struct EpisodeLine {
 pub(crate) fn read_episodes(path: &Path) -> Result<Vec<EpisodeOutcome>> {
     let episode = |episode: EpisodeLine| {
         let failure = FailureKind::of_purchase(episode.breakdown.as_ref());
-        EpisodeOutcome { goal: episode.goal, reward: episode.reward, failure }
+        let EpisodeCoordinates { shop, goal, .. } = episode.coordinates;
+        EpisodeOutcome { shop, goal, reward: episode.reward, failure }
     };
     Ok(read_lines(path)?.into_iter().map(episode).collect())
 }

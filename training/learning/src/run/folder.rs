@@ -4,7 +4,7 @@
 //! the names of its files:
 //!
 //! ```text
-//! config.toml  cmdline.txt  fingerprint.json  summary.json  baselines.json  value.json
+//! config.toml  cmdline.txt  fingerprint.json  summary.json  baselines.json  judgement.json  value.json
 //! metrics.jsonl  metrics.csv  timings.jsonl  events.out.tfevents.webshop
 //! report.html  curve.svg  episode.svg  episodes/*.jsonl  completions/*.jsonl
 //! checkpoints/step-000100/   model/  optimizer.safetensors  trainer_state.json
@@ -140,6 +140,11 @@ impl RunFolder {
     /// goals of the final evaluation.
     pub fn baselines(&self) -> PathBuf {
         self.root.join("baselines.json")
+    }
+
+    /// `judgement.json`: a [`Judgement`](webshop_evaluation::Judgement), unless `judgement.episodes` is 0.
+    pub fn judgement(&self) -> PathBuf {
+        self.root.join("judgement.json")
     }
 
     /// `value.json`: V* of the training goals.

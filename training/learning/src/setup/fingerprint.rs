@@ -19,8 +19,11 @@ pub struct Fingerprint {
     pub prompt: String,
     /// Digest of the goals of the evaluated shop, with catalog, prices and splits.
     pub goals: String,
-    /// Digest of all shops.
+    /// Digest of the evaluated and the auxiliary shops.
     pub task_set: String,
+    /// Digest of the further shops of evaluations; empty without them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub validation: String,
     /// Digest of the tokenizer.
     pub tokenizer: String,
     /// Digest of the frozen weights below an adapter; empty without one.
@@ -44,6 +47,7 @@ pub(crate) fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Finge
         prompt: PROMPT_VERSION.into(),
         goals: task_set.shop().goals().fingerprint().into(),
         task_set: task_set.fingerprint(),
+        validation: task_set.validation_fingerprint(),
         tokenizer: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         base: String::new(),
         compute: String::new(),

@@ -86,8 +86,9 @@ impl RunOutcome {
         })
     }
 
-    fn goals(&self) -> impl Iterator<Item = GoalId> {
-        self.episodes.iter().map(|episode| episode.goal)
+    /// The goals of the last evaluation with the numbers of their shops.
+    fn goals(&self) -> impl Iterator<Item = (u64, GoalId)> {
+        self.episodes.iter().map(|episode| (episode.shop, episode.goal))
     }
 
     /// Fails if the goals, rewards, prompts or steps differ from those of `other`. An arm with its own warm

@@ -124,7 +124,8 @@ impl Comparison {
         let resolve = |arm: ArmEntry| {
             let config = Config::load(base.as_deref(), &[&shared[..], &arm.set[..]].concat())?;
             let differences = warm_start_differences(&common, &config);
-            let found = differences.iter().find(|found| !arm.alone || is_read_by_evaluation(&found.key));
+            let found =
+                differences.iter().find(|found| !arm.alone || is_read_by_evaluation(&found.key, &common));
             if let Some(found) = found {
                 let problem = match arm.alone {
                     true => "which decides how all arms are evaluated; set it for all arms",
@@ -190,14 +191,15 @@ fn flags(values: &[String]) -> String {
     values.iter().map(|value| format!(" --set '{value}'")).collect()
 }
 
-/// Whether the evaluation of the arms depends on this key.
-fn is_read_by_evaluation(key: &str) -> bool {
+/// Whether the evaluation of the arms of `common` depends on this key.
+fn is_read_by_evaluation(key: &str, common: &Config) -> bool {
     let evaluated =
         ["seed", "shop_r1.mix", "shop_r1.terminate_share", "shop_r1.eval_examples", "prompt.results_shown"];
-    let training_only =
-        ["catalog.auxiliary_shops", "catalog.auxiliary_products", "evaluation.warm_start_every"];
+    let training_only = ["catalog.train_on_source", "catalog.auxiliary_shops", "evaluation.warm_start_every"];
+    // Validation shops have as many products as auxiliary ones.
+    let is_size = key == "catalog.auxiliary_products" && !common.evaluation.has_validation_shops();
     let in_section = key.starts_with("catalog.") || key.starts_with("evaluation.");
-    evaluated.contains(&key) || (in_section && !training_only.contains(&key))
+    evaluated.contains(&key) || (in_section && !training_only.contains(&key) && !is_size)
 }
 
 fn is_folder_name(name: &str) -> bool {
@@ -214,6 +216,7 @@ fn repeated<T: Ord + Copy>(values: &[T]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::SplitName;
 
     const TWO: &str = r#"
         seeds = [0, 3]
@@ -270,6 +273,12 @@ mod tests {
         ] {
             let comparison = Comparison::load(&configs.join(file), &[]).unwrap();
             assert_eq!((comparison.arms.len(), comparison.seeds.len()), (n_arms, n_seeds), "{file}");
+            // Recorded results were trained on the catalog and evaluated on its test goals.
+            for Config { catalog, evaluation, judgement, .. } in comparison.arms.iter().map(|arm| &arm.config)
+            {
+                let goals = (catalog.train_on_source, evaluation.split, evaluation.shops);
+                assert_eq!((goals, judgement.episodes), ((true, SplitName::Test, 0), 0), "{file}");
+            }
         }
     }
 
@@ -308,5 +317,11 @@ mod tests {
             "cannot be used: arm `wsft` changes `evaluation.episodes`, which decides how all arms are evaluated; \
              set it for all arms"
         );
+        // Validation shops are as large as auxiliary ones; test goals are of the catalog.
+        let size = "\"catalog.auxiliary_products=7\"]\nalone = true #";
+        assert!(refusal("\"rl.steps=8\"", size).contains("changes `catalog.auxiliary_products`"));
+        let on_test_goals =
+            TWO.replace("[\"rl.steps=7\"]", "[\"evaluation.split=test\"]").replace("\"rl.steps=8\"", size);
+        assert!(load(&on_test_goals).is_ok());
     }
 }

@@ -1,5 +1,5 @@
-//! Held-out evaluations: episodes of the evaluated shop and, with a Shop-R1 format, completions at held-out
-//! steps.
+//! Held-out evaluations: episodes for held-out goals and, with a Shop-R1 format, completions at held-out steps of the
+//! evaluated shop.
 //!
 //! Metrics go to the record of the last step. Episodes and completions are saved as `episodes/step-….jsonl`
 //! and `completions/step-….jsonl`. An evaluation never changes weights.
@@ -13,12 +13,11 @@ use webshop_agent::Task;
 use webshop_evaluation::next_action::{
     NextActionScores, RewardConfig, ShopR1Reward, StepResult, score_steps, scores_of,
 };
-use webshop_evaluation::summarize;
 use webshop_lm::Sampler;
 use webshop_products::Seed;
 
+use crate::data::held_out::tally;
 use crate::data::single_steps::{Step, Steps};
-use crate::data::task_set::TaskId;
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
 use crate::metrics::record::{mean_entropy, record_evaluation, record_next_action};
@@ -47,12 +46,11 @@ pub(super) fn evaluate(
     let (config, step) = (&ex.config.evaluation, progress.state.step);
     let _span = tracing::debug_span!("evaluation", step).entered();
     let began = progress.clock.seconds();
-    let goals = ex.tasks.held_out(config.split.into(), config.episodes);
-    let task = |goal| Experiment::task(&ex.tasks, TaskId { shop: 0, goal }, EVALUATION_STEP + step, 0);
-    let tasks: Vec<Task> = goals.into_iter().map(task).collect();
+    let goals = ex.tasks.evaluation_goals(config);
+    let tasks: Vec<Task> = goals.iter().map(|goal| goal.task(EVALUATION_STEP + step)).collect();
     let episodes = ex.rollout_at(network, &tasks, (config.temperature, config.top_p), &|| ())?;
     progress.throughput.rolled_out(&episodes, progress.clock.seconds() - began);
-    let summary = summarize(&episodes, ex.tasks.shop().goals());
+    let summary = tally(&episodes, &goals).summary();
     let mut record = Record::new(phase, step);
     record_evaluation(&mut record, &summary);
     let trajectories: Vec<Trajectory> = episodes.iter().filter_map(Trajectory::from_episode).collect();

@@ -224,6 +224,7 @@ mod tests {
     fn a_curriculum_stage_without_goals_is_refused_before_any_work() {
         let mut config = Config::default();
         config.catalog.auxiliary_shops = 0;
+        config.catalog.train_on_source = true;
         let tasks = TaskSet::open(&config).unwrap();
         let n_requirements = |goal: &TaskId| tasks.shop_of(*goal).goals().get(goal.goal).n_requirements();
         let least = tasks.training().iter().map(n_requirements).min().unwrap();

@@ -16,6 +16,7 @@
 //!     for minibatch: gradient of `Loss::loss`; update
 //!     log; maybe evaluate; maybe save
 //! evaluate; baselines                                                                    `baselines`
+//! judge                                        test goals, shops of the run's seed       `judgement`
 //! ```
 //!
 //! [`Experiment`] holds what no step changes, [`Progress`] what has been done so far, and [`Trainer`] both
@@ -33,6 +34,7 @@ mod evaluator;
 mod experiment;
 mod forks;
 mod frozen;
+mod judgement;
 mod multi_turn;
 mod progress;
 mod reference;
@@ -74,6 +76,8 @@ const VALUE_STEP: u64 = 1 << 41;
 const MIXED_STEP: u64 = 1 << 42;
 /// First step coordinate of reference rollouts that are forked from states, one per reference.
 const FORK_STEP: u64 = 1 << 43;
+/// Step coordinate of the judgement.
+const JUDGEMENT_STEP: u64 = 1 << 44;
 
 /// The three evaluations that summarize a run; `None` until they are made.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -102,8 +106,9 @@ pub struct Evaluation {
     pub next_action: Option<NextActionScores>,
 }
 
-/// Runs the experiment of `config` in `run` on the CPU, from its last checkpoint if it has one. If `stop` is
-/// set, the run writes a checkpoint after the current step and returns [`TrainingError::Interrupted`].
+/// Runs the experiment of `config` in `run` on the CPU, from its last checkpoint if it has one, and judges it. If
+/// `stop` is set, the run writes a checkpoint after the current step and returns [`TrainingError::Interrupted`]; a
+/// judgement is made again when the run is resumed.
 pub fn train(
     config: &Config,
     run: &RunFolder,
@@ -134,6 +139,8 @@ pub fn train_on(
     if let Some(learned) = &trainer.progress.state.summary.learned {
         baselines::write_baselines(&experiment, learned)?;
     }
+    judgement::judge(&trainer)?;
+    // Written last: a run whose summary has its last evaluation is finished.
     write_json(&run.summary(), &trainer.progress.state.summary)?;
     Ok(trainer.progress.state.summary)
 }

@@ -1,7 +1,7 @@
 //! Rollouts that are whole episodes in the shop.
 
 use webshop_agent::{Episode, EpisodeExt, Task};
-use webshop_evaluation::summarize_of_shops;
+use webshop_evaluation::{Summary, Tally};
 
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::Trajectory;
@@ -52,7 +52,7 @@ impl TaskSource for MultiTurn<'_> {
             }
         }
         rollouts.count_tokens(progress, record);
-        record_rollout(record, &summarize_of_shops(&episodes), &rollouts.batch);
+        record_rollout(record, &self.summary(&episodes), &rollouts.batch);
         record_malformed(record, &episodes, self.ex.config.malformed_penalty());
         Ok(rollouts)
     }
@@ -80,6 +80,16 @@ impl MultiTurn<'_> {
             (0..n_samples as u64).map(move |sample| Experiment::task(&self.tasks, goal, at, sample))
         };
         goals.iter().flat_map(of_goal).collect()
+    }
+
+    /// The statistics of training episodes, whose coordinates name shops of the task set.
+    fn summary(&self, episodes: &[Episode]) -> Summary {
+        let mut tally = Tally::default();
+        for episode in episodes {
+            let shop = &self.tasks.shops()[episode.meta.coordinates.shop as usize];
+            tally.count(episode, shop.goals());
+        }
+        tally.summary()
     }
 
     fn reference_rollout(&self, episode: &Episode) -> ReferenceRollout {

@@ -88,7 +88,7 @@ mod tests {
 
     fn new_run(folder: &Path) -> RunFolder {
         let run = RunFolder::create(&folder.join("run"), &Config::default()).unwrap();
-        let mut writer = MetricsWriter::open(run.root(), "test", MetricsPosition::default()).unwrap();
+        let mut writer = MetricsWriter::open(run.root(), "validation", MetricsPosition::default()).unwrap();
         let records = [
             evaluated(Phase::WarmStart, 0, 0.1),
             evaluated(Phase::WarmStart, 10, 0.4),
@@ -119,6 +119,7 @@ mod tests {
             assert!(!html.contains(external), "the page must not use `{external}`");
         }
         assert!(!html.contains("policies without a model"), "there are no baselines yet");
+        assert!(!html.contains("Judgement"), "the run is not judged yet");
         let curve = fs::read_to_string(run.curve()).unwrap();
         assert!(curve.starts_with("<svg xmlns=") && curve.contains("prefers-color-scheme: dark"));
     }
@@ -127,7 +128,7 @@ mod tests {
     fn single_steps_have_charts_and_losses_without_v_star_do_not_mention_it() {
         let folder = tempfile::tempdir().unwrap();
         let run = new_run(folder.path());
-        let mut writer = MetricsWriter::open(run.root(), "test", MetricsPosition::default()).unwrap();
+        let mut writer = MetricsWriter::open(run.root(), "validation", MetricsPosition::default()).unwrap();
         let mut record = evaluated(Phase::Learn, 30, 0.9);
         record.set(Metric::EvalExactAction, 0.72).set(Metric::EvalReward, 717.0);
         writer.write(&record, &Timing::new(record.phase, record.step, 700.0)).unwrap();
@@ -151,10 +152,29 @@ mod tests {
     }
 
     #[test]
+    fn the_judgement_has_a_table_for_each_set_of_goals() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = new_run(folder.path());
+        let summary = serde_json::to_value(summarize_at_site(&[])).unwrap();
+        let learned = serde_json::json!({ "policy": "learned", "summary": summary, "difference": null });
+        let difference = serde_json::json!({ "mean": 0.125, "ci95": [0.0, 0.25], "p": 0.0625 });
+        let clone =
+            serde_json::json!({ "policy": "warm start", "summary": summary, "difference": difference });
+        let set = |name: &str, shops: u32| serde_json::json!({ "name": name, "shops": shops, "policies": [learned, clone] });
+        let judgement = serde_json::json!({ "sets": [set("test", 1), set("fresh", 5)] });
+        fs::write(run.judgement(), judgement.to_string()).unwrap();
+        let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
+        assert!(html.contains("<h3>0 test goals of the catalog</h3>"));
+        assert!(html.contains("<h3>0 goals of 5 fresh shops</h3>"));
+        assert_eq!(html.matches("<th>learned minus this, points</th>").count(), 2);
+        assert_eq!(html.matches("<td>+12.5 [+0.0, +25.0]</td>").count(), 2);
+    }
+
+    #[test]
     fn a_run_without_records_has_a_report() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::create(&folder.path().join("run"), &Config::default()).unwrap();
-        MetricsWriter::open(run.root(), "test", MetricsPosition::default()).unwrap();
+        MetricsWriter::open(run.root(), "validation", MetricsPosition::default()).unwrap();
         let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
         assert!(html.contains("No metrics recorded yet"));
         assert!(!run.curve().exists());

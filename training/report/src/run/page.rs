@@ -22,6 +22,8 @@ struct Page<'a> {
     tiles: Vec<Tile<'a>>,
     /// The final evaluations beside policies without a model, as an HTML table; `None` before the last one.
     baselines: Option<String>,
+    /// Titles of the sets of goals of the judgement, with HTML tables of all policies.
+    judgement: Vec<(String, String)>,
     /// The split that is evaluated.
     split: String,
     /// SVG drawings.
@@ -68,6 +70,7 @@ pub(super) fn page(results: &Results, command: &str) -> String {
         facts: facts(results),
         tiles: tiles(&evaluations),
         baselines: baselines(results, &evaluations),
+        judgement: results.judgement.sets.iter().map(|set| (set.title(), set.table().html())).collect(),
         charts: charts::all(results),
         goals: episodes(&evaluations),
         values: results.values.as_ref(),

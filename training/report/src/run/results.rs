@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use webshop_evaluation::Baseline;
+use webshop_evaluation::{Baseline, Judgement};
 use webshop_training::config::Config;
 use webshop_training::metrics::{Phase, Record, Timing, read_records, read_timings};
 use webshop_training::{Result, RunFolder, RunSummary, TrainingError, ValueTable, read_json};
@@ -17,6 +17,8 @@ pub(super) struct Results {
     pub(crate) summary: RunSummary,
     /// Policies without a model on the goals of the final evaluation; empty before it.
     pub(crate) baselines: Vec<Baseline>,
+    /// The judgement of the finished run; without sets before it.
+    pub(crate) judgement: Judgement,
     pub(crate) values: Option<ValueTable>,
     pub(crate) fingerprint: serde_json::Map<String, serde_json::Value>,
 }
@@ -32,6 +34,7 @@ impl Results {
             timings: read_timings(run.root())?,
             summary: read_if_exists(&run.summary())?.unwrap_or_default(),
             baselines: read_if_exists(&run.baselines())?.unwrap_or_default(),
+            judgement: read_if_exists(&run.judgement())?.unwrap_or_default(),
             values: read_if_exists(&run.value())?,
             fingerprint: read_if_exists(&run.fingerprint())?.unwrap_or_default(),
             config,

@@ -102,10 +102,10 @@ fn notes(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
     vec![
         format!(
             "{} arms with the seeds {}; the runs of a seed start from the same warm start{exceptions}. The last checkpoint, \
-             not the best one, is evaluated on {n_goals} goals of the {} split at temperature {}.",
+             not the best one, is evaluated on {n_goals} goals ({}) at temperature {}.",
             arms.len(),
             seeds.join(", "),
-            config.evaluation.split,
+            config.evaluation.goals_in_words(),
             config.evaluation.temperature
         ),
         format!(

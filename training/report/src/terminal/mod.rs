@@ -84,6 +84,17 @@ impl View {
         }
     }
 
+    /// The tables of the judgement, if a run was judged.
+    ///
+    /// # Errors
+    /// If its file cannot be read.
+    pub fn judgement(&self) -> Result<Option<String>> {
+        match &self.source {
+            Source::Run(run) => run.judgement(),
+            Source::Comparison(_) => Ok(None),
+        }
+    }
+
     /// The state as text of at most `height` lines of `width` characters.
     pub fn draw(&self, width: usize, height: usize, paint: Paint) -> String {
         match &self.source {

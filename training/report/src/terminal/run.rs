@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use webshop_evaluation::Judgement;
 use webshop_training::config::Config;
 use webshop_training::metrics::{Follower, Metric, Phase};
-use webshop_training::{Result, RunFolder};
+use webshop_training::{Result, RunFolder, read_json};
 
 use crate::run::wide_span;
 use crate::terminal::braille::plot;
@@ -48,19 +49,30 @@ pub(super) struct RunView {
     root: PathBuf,
     config: Config,
     follower: Follower,
-    summary: PathBuf,
+    run: RunFolder,
 }
 
 impl RunView {
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let (run, config) = RunFolder::open(folder)?;
         let follower = Follower::new(folder, &config.evaluation.split.to_string());
-        Ok(Self { root: folder.into(), config, follower, summary: run.summary() })
+        Ok(Self { root: folder.into(), config, follower, run })
     }
 
     pub(super) fn update(&mut self) -> Result<bool> {
         self.follower.update()?;
-        Ok(self.summary.exists())
+        Ok(self.run.summary().exists())
+    }
+
+    /// The tables of the judgement, if the run was judged.
+    pub(super) fn judgement(&self) -> Result<Option<String>> {
+        let path = self.run.judgement();
+        if !path.exists() {
+            return Ok(None);
+        }
+        let judgement: Judgement = read_json(&path)?;
+        let tables = judgement.sets.iter();
+        Ok(Some(tables.map(|set| format!("judgement, {}:\n{}", set.title(), set.table().text())).collect()))
     }
 
     /// Optimizer steps done in a phase, and its number of steps.
