@@ -13,8 +13,10 @@ use webshop_products::Seed;
 use crate::checkpoint;
 use crate::generation::sampler::Sampler;
 use crate::qwen2::cpu::kv_cache::KvCache;
-use crate::qwen2::tests::common::{Shape, assert_close, check_slope, ids, loss, scored, tiny};
-use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use crate::qwen2::tests::common::{
+    Shape, assert_close, check_slope, d_log_prob, ids, loss, output_gradients, scored, tiny,
+};
+use crate::qwen2::{HiddenGradient, LaneTokens, OutputGradients, PackedTokens, Qwen2, Qwen2Config};
 use webshop_kernels::levels;
 
 const SHAPES: [Shape; 4] =
@@ -126,6 +128,47 @@ fn gradients_match_finite_differences() {
         for ((name, var), gradient) in model.parameters().iter().zip(gradients(&model)) {
             check_slope(&format!("{shape:?} `{name}`"), var, &gradient, 4e-3, loss_now);
         }
+    }
+}
+
+#[test]
+fn gradients_through_hidden_states_match_finite_differences() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        let (scored, width) = (scored(), model.config().hidden_size);
+        let (tokens, positions) = (scored.tokens(), &scored.positions);
+        let pass = model.record(&tokens, positions, &scored.targets, Sampler::UNTEMPERED).unwrap();
+        let outputs = output_gradients(positions.len(), width);
+        let HiddenGradient { rows, values } = outputs.d_hidden.clone().unwrap();
+        let at: Vec<u32> = rows.iter().map(|&row| positions[row as usize]).collect();
+        let states = || model.hidden_states(&tokens, &at).unwrap();
+        assert_eq!(pass.hidden_states(&rows).unwrap(), states());
+        let loss_now = || {
+            let of_states = states().iter().zip(&values).map(|(h, d)| f64::from(h * d)).sum::<f64>();
+            f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap()) + of_states
+        };
+        let mut gradients = vec![Vec::new(); model.learnable().len()];
+        pass.backward_from(&outputs, |place, gradient| gradients[place] = gradient).unwrap();
+        for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
+            check_slope(&format!("{shape:?} `{name}`"), var, &gradient, 1e-3, loss_now);
+        }
+    }
+}
+
+#[test]
+fn gradients_of_hidden_states_that_were_not_scored_are_refused() {
+    let model = tiny(SHAPES[0]);
+    let scored = scored();
+    let pass =
+        model.record(&scored.tokens(), &scored.positions, &scored.targets, Sampler::UNTEMPERED).unwrap();
+    let (n, width) = (scored.positions.len(), model.config().hidden_size);
+    assert!(pass.hidden_states(&[n as u32]).is_err());
+    for (n_given, rows, n_values) in
+        [(n - 1, vec![0], width), (n, vec![n as u32], width), (n, vec![0, 1], width)]
+    {
+        let d_hidden = Some(HiddenGradient { rows, values: vec![0.1; n_values] });
+        let outputs = OutputGradients { d_log_prob: d_log_prob(n_given), d_hidden };
+        assert!(pass.backward_from(&outputs, |_, _| ()).is_err(), "{outputs:?}");
     }
 }
 
