@@ -6,7 +6,7 @@ use crate::config::{
     Config, Credit, CurriculumConfig, LossConfig, LossKind, PromptConfig, RlMode, SplitName, ValueConfig,
 };
 use crate::error::{Result, TrainingError};
-use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, Ppo};
+use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm};
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
@@ -164,8 +164,13 @@ impl Config {
                 clip_and_kl(clip, kl)?;
                 not_negative("rl.loss.min_std", min_std)
             }
-            LossConfig::DrGrpo(DrGrpo { clip, kl }) | LossConfig::Ppo(Ppo { clip, kl }) => {
-                clip_and_kl(clip, kl)
+            LossConfig::DrGrpo(DrGrpo { clip, kl }) => clip_and_kl(clip, kl),
+            LossConfig::Ppo(loss) => {
+                clip_and_kl(loss.clip, loss.kl)?;
+                share("rl.loss.gamma", loss.gamma)?;
+                share("rl.loss.gae_lambda", loss.gae_lambda)?;
+                not_negative("rl.loss.vf_coef", loss.vf_coef)?;
+                positive("rl.loss.value_lr", loss.value_lr)
             }
             LossConfig::Gigpo(loss) => {
                 clip_and_kl(loss.clip, loss.kl)?;
@@ -324,6 +329,10 @@ mod tests {
             (
                 "loss=grpo",
                 "configuration key `rl.group_size` must be 2 or more, since `grpo` compares rollouts of the same goal, not 1",
+            ),
+            (
+                "gae_lambda=1.5",
+                "unknown configuration key `gae_lambda` of the loss `apo`; it belongs to `ppo`: set `rl.loss.kind` first",
             ),
             (
                 "group_size=3",

@@ -24,7 +24,7 @@ pub(super) struct MultiTurn<'a> {
 
 impl TaskSource for MultiTurn<'_> {
     fn goals(&self, _optimizer_step: u64) -> Result<Vec<TaskId>> {
-        let mut goals = self.tasks.sample(self.ex.seed(), self.ex.config.value.goals);
+        let mut goals = self.tasks.sample(self.ex.seed(), self.ex.n_goals());
         goals.sort();
         Ok(goals)
     }
@@ -99,7 +99,8 @@ fn scored_turns(episode: &Episode, v_state: impl Fn(u64) -> Option<f64>) -> Vec<
     let turns = episode.turns.iter().zip(before).filter_map(|(turn, before)| {
         let n_tokens = turn.agent.tokens.as_ref()?.completion.ids.len();
         let state = before.observation.number();
-        Some(ScoredTurn { n_tokens, state, v_next: v_state(turn.after.observation.number()) })
+        let v_next = v_state(turn.after.observation.number());
+        Some(ScoredTurn { v_next, ..ScoredTurn::new(n_tokens, state) })
     });
     turns.collect()
 }

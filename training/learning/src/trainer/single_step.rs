@@ -49,11 +49,11 @@ pub(super) struct SingleStep<'a> {
 }
 
 impl TaskSource for SingleStep<'_> {
-    /// As many goals as `value.goals`, without those that have no first step.
+    /// As many goals as `value.goals`, or all if the loss needs no V*, without those that have no first step.
     fn goals(&self, optimizer_step: u64) -> Result<Vec<TaskId>> {
         let sampler = single_step_sampler(self.ex, 1.0, 1.0)?;
         let examples = examples_of(self.ex, &self.tasks);
-        let mut goals = sampled(examples.addresses().to_vec(), self.ex.seed(), self.ex.config.value.goals);
+        let mut goals = sampled(examples.addresses().to_vec(), self.ex.seed(), self.ex.n_goals());
         goals.sort();
         let drawn = examples.of(&sampler, &goals, 0, optimizer_step)?;
         Ok(drawn.steps.into_iter().map(|step| step.goal).collect())
