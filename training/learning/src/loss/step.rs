@@ -218,7 +218,8 @@ mod tests {
     use crate::config::{Method, OptimizerConfig};
     use crate::data::trajectory::MicroBatch;
     use crate::loss::terms::KlEstimator;
-    use crate::loss::{Apo, Clip, Grpo, KlTerm};
+    use crate::loss::{Apo, Clip, Grpo, KlTerm, Ppo, Segment};
+    use crate::model::critic::Critic;
     use crate::model::train_state::TrainState;
     use crate::optimizer::{StepOutcome, Stride};
 
@@ -286,6 +287,61 @@ mod tests {
                 // A step of .01 at most: an ε above the noise of the gradient keeps its sign from deciding.
                 assert!(apart < 1e-4, "{}, `{name}`: {apart}", loss_fn.name());
             }
+        }
+    }
+
+    /// A critic whose values are not 0.
+    fn critic(width: usize) -> ValueHead {
+        let mut critic = Critic::new(width, &OptimizerConfig::default()).unwrap();
+        let states: Vec<f32> = (0..width).map(|i| (i as f32).sin()).collect();
+        let target = ValueTarget { value_return: 1.0, share: 1.0 };
+        let error = critic.head().unwrap().squared_error(&states, &[target]);
+        critic.step(&error.gradient, 0.5).unwrap();
+        critic.head().unwrap()
+    }
+
+    /// The critic's error before and after one step of the policy, which has no advantages, and the gradient norm.
+    fn errors_around_a_step(choice: KernelChoice, coefficient: f64) -> ([f64; 2], f64) {
+        let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
+        let model = Qwen2::random(&config, Seed(1)).unwrap();
+        let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
+        let (method, optimizer) = (Method::Adamw, OptimizerConfig::default());
+        let mut train_state = TrainState::new(&model, &compute, method, &optimizer).unwrap();
+        let reference = Network::new(&model.frozen_copy().unwrap(), &compute).unwrap();
+        let batch: Vec<Trajectory> = (0..4).map(|salt| trajectory(salt, -3.5)).collect();
+        let segment = Segment { n_tokens: 4, advantage: 0.0, weight: 1.0 };
+        let target =
+            |returns: [f64; 2]| Target { returns: returns.into(), ..Target::new(vec![segment; 2], 0.25) };
+        let targets = [[0.0, 2.0], [1.0, 1.0], [3.0, 0.0], [0.5, 0.0]].map(target);
+        let scoring = Scoring { sampler: Sampler::UNTEMPERED, limit_tokens: 60 };
+        let (loss_fn, head) = (Ppo { kl: KlTerm::NONE, ..Ppo::default() }, critic(32));
+        let measure = |policy: &Network| {
+            let critic = Some(Criticized { head: &head, coefficient });
+            loss_gradient(policy, &reference, &loss_fn, &batch, &targets, critic, scoring).unwrap().unwrap()
+        };
+        let LossGradient { gradients, critic: before, .. } = measure(train_state.network());
+        let stride = Stride { lr: 1e-3, grad_clip: 0.0 };
+        let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, stride).unwrap() else {
+            panic!("the gradient is not finite");
+        };
+        let after = measure(train_state.network()).critic;
+        ([before, after].map(|error| error.unwrap().loss), grad_norm)
+    }
+
+    #[test]
+    fn the_error_of_the_critic_moves_the_policy_by_its_coefficient_on_both_backends() {
+        let both = [KernelChoice::Custom, KernelChoice::Reference];
+        let [cpu, device] = both.map(|choice| errors_around_a_step(choice, 1.0));
+        assert!(cpu.0[1] < cpu.0[0], "a step against the gradient reduces the error: {cpu:?}");
+        for (ours, theirs) in [(cpu.0[0], device.0[0]), (cpu.0[1], device.0[1]), (cpu.1, device.1)] {
+            assert!((ours - theirs).abs() < 1e-4 * theirs.abs(), "{cpu:?} against {device:?}");
+        }
+        let half = errors_around_a_step(KernelChoice::Custom, 0.5);
+        assert!((half.1 - 0.5 * cpu.1).abs() < 1e-4 * cpu.1, "{} of {}", half.1, cpu.1);
+        for choice in both {
+            let (errors, norm) = errors_around_a_step(choice, 0.0);
+            // Nothing else has a gradient; AdamW decays weights a little all the same.
+            assert!(norm == 0.0 && (errors[0] - errors[1]).abs() < 1e-3, "{choice:?}: {errors:?}, {norm}");
         }
     }
 

@@ -130,11 +130,11 @@ impl<'a> Experiment<'a> {
         self.config.loss().advantage_source() == AdvantageSource::Value
     }
 
-    /// The number of training goals that RL draws from. A loss that needs V* has a pool of them, because V* of each
-    /// goal costs rollouts, and so has the choice of goals by spread; other losses draw from all.
-    pub(super) fn n_goals(&self) -> usize {
+    /// The number of training goals that RL draws from; `None` for all. It is limited if V* of goals is estimated,
+    /// for the loss or to choose goals by spread, because that costs rollouts of each goal.
+    pub(super) fn goal_limit(&self) -> Option<usize> {
         let value = &self.config.value;
-        if self.needs_values() || value.keep_spread < 1.0 { value.goals } else { usize::MAX }
+        (self.needs_values() || value.keep_spread < 1.0).then_some(value.goals)
     }
 
     /// Whether the prompt format supports single steps.
@@ -253,6 +253,35 @@ mod tests {
     use super::*;
     use crate::config::CurriculumConfig;
     use crate::observer::Silent;
+    use crate::trainer::multi_turn::MultiTurn;
+    use crate::trainer::task_source::TaskSource;
+
+    #[test]
+    fn only_goals_whose_v_star_is_estimated_are_limited() {
+        let keys = |loss| {
+            let keys = format!(
+                "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300 value.goals=8 {loss}"
+            );
+            keys.split_whitespace().map(String::from).collect::<Vec<_>>()
+        };
+        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
+        for (loss, is_limited) in [
+            ("loss=apo", true),
+            ("loss=ppo", false),
+            ("loss=raft", false),
+            ("loss=raft keep_spread=0.5", true),
+        ] {
+            let config = Config::resolve("test", "", &keys(loss)).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
+            let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent).unwrap();
+            let n_training = ex.tasks.training().len();
+            let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
+            assert!(n_training > 8);
+            let expected = if is_limited { 8 } else { n_training };
+            assert_eq!(source.goals(0).unwrap().len(), expected, "{loss}");
+        }
+    }
 
     #[test]
     fn a_curriculum_stage_without_goals_is_refused_before_any_work() {

@@ -24,7 +24,10 @@ pub(super) struct MultiTurn<'a> {
 
 impl TaskSource for MultiTurn<'_> {
     fn goals(&self, _optimizer_step: u64) -> Result<Vec<TaskId>> {
-        let mut goals = self.tasks.sample(self.ex.seed(), self.ex.n_goals());
+        let mut goals = match self.ex.goal_limit() {
+            Some(limit) => self.tasks.sample(self.ex.seed(), limit),
+            None => self.tasks.training().to_vec(),
+        };
         goals.sort();
         Ok(goals)
     }
