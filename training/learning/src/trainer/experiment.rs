@@ -234,8 +234,12 @@ fn resume(
     let train_state = TrainState::resume(&policy.model, compute, method, &config.optimizer, &path)?;
     let mut critic = new_critic(config, &policy)?;
     if has_critic(config, state.step) {
-        let width = policy.model.config().hidden_size;
-        critic = Some(Critic::load(width, &config.optimizer, &checkpoint.join(CRITIC))?);
+        let (width, folder) = (policy.model.config().hidden_size, checkpoint.join(CRITIC));
+        if !folder.is_dir() {
+            let problem = "it is missing; the run learned without a critic, so start a new one";
+            return Err(TrainingError::bad_file(&folder, problem));
+        }
+        critic = Some(Critic::load(width, &config.optimizer, &folder)?);
     }
     Ok((state, policy, Weights { train_state, critic }))
 }
