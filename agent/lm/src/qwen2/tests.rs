@@ -143,14 +143,18 @@ fn gradients_through_hidden_states_match_finite_differences() {
         let at: Vec<u32> = rows.iter().map(|&row| positions[row as usize]).collect();
         let states = || model.hidden_states(&tokens, &at).unwrap();
         assert_eq!(pass.hidden_states(&rows).unwrap(), states());
+        // In f64, because the difference of two losses in f32 has few digits.
+        let sum = |outputs: &[f32], slopes: &[f32]| -> f64 {
+            outputs.iter().zip(slopes).map(|(x, slope)| f64::from(*x) * f64::from(*slope)).sum()
+        };
         let loss_now = || {
-            let of_states = states().iter().zip(&values).map(|(h, d)| f64::from(h * d)).sum::<f64>();
-            f64::from(loss(&score(&model)).to_scalar::<f32>().unwrap()) + of_states
+            let log_prob = score(&model).to_vec1::<f32>().unwrap();
+            sum(&log_prob, &outputs.d_log_prob) + sum(&states(), &values)
         };
         let mut gradients = vec![Vec::new(); model.learnable().len()];
         pass.backward_from(&outputs, |place, gradient| gradients[place] = gradient).unwrap();
         for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
-            check_slope(&format!("{shape:?} `{name}`"), var, &gradient, 1e-3, loss_now);
+            check_slope(&format!("{shape:?} `{name}`"), var, &gradient, 2e-3, loss_now);
         }
     }
 }
