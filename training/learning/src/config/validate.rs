@@ -170,7 +170,9 @@ impl Config {
                 share("rl.loss.gamma", loss.gamma)?;
                 share("rl.loss.gae_lambda", loss.gae_lambda)?;
                 not_negative("rl.loss.vf_coef", loss.vf_coef)?;
-                positive("rl.loss.value_lr", loss.value_lr)
+                positive("rl.loss.value_lr", loss.value_lr)?;
+                let by_turn = "`episode` with `ppo`, whose critic gives each turn an advantage without V*";
+                require(self.value.credit == Credit::Episode, "value.credit", "state", by_turn)
             }
             LossConfig::Gigpo(loss) => {
                 clip_and_kl(loss.clip, loss.kl)?;
@@ -360,6 +362,24 @@ mod tests {
         );
         let keys = [keys[0], keys[1], "loss=reinforce", "baseline=value"].map(String::from);
         assert!(Config::resolve("test", "", &keys).is_ok());
+    }
+
+    #[test]
+    fn parameters_of_the_critic_are_checked() {
+        for (given, problem) in [
+            ("gamma=1.5", "`rl.loss.gamma` must be from 0 to 1, not 1.5"),
+            ("gae_lambda=-1", "`rl.loss.gae_lambda` must be from 0 to 1, not -1"),
+            ("vf_coef=-1", "`rl.loss.vf_coef` must be 0 or a positive number, not -1"),
+            ("value_lr=0", "`rl.loss.value_lr` must be a positive number, not 0"),
+            (
+                "value.credit=state",
+                "`value.credit` must be `episode` with `ppo`, whose critic gives each turn an advantage without V*, \
+                 not state",
+            ),
+        ] {
+            let error = Config::resolve("test", "", &["loss=ppo", given].map(String::from)).unwrap_err();
+            assert_eq!(error.to_string(), format!("configuration key {problem}"));
+        }
     }
 
     #[test]
