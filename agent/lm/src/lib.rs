@@ -91,6 +91,7 @@ pub use crate::generation::{
     ThoughtStart, certainty_of_top_k,
 };
 pub use crate::qwen2::{
-    Decoder, KnownShape, KvCache, LaneTokens, Logits, PackedTokens, Pass, Qwen2, Qwen2Config, TokenStats,
+    Decoder, HiddenGradient, KnownShape, KvCache, LaneTokens, Logits, OutputGradients, PackedTokens, Pass,
+    Qwen2, Qwen2Config, TokenStats,
 };
 pub use crate::tokenizer::{BpeTokenizer, END_OF_TEXT, TextStream};

@@ -177,6 +177,9 @@ fn every_loss_learns_from_single_steps() {
         let norms: Vec<f64> =
             learned(&records(&keep)).iter().filter_map(|record| record.get(Metric::TrainGradNorm)).collect();
         assert!(norms.len() == 1 && norms[0] > 0.0, "{loss}: {norms:?}");
+        let all = records(&keep);
+        let value_loss = all.iter().find_map(|record| record.get(Metric::TrainValueLoss));
+        assert_eq!(value_loss.is_some_and(f64::is_finite), loss == LossKind::Ppo, "{loss}: {value_loss:?}");
     }
 }
 

@@ -148,13 +148,17 @@ fn every_loss_leaves_the_same_bytes_interrupted_or_not() {
         let whole = learned(&setting, 2, 0);
         // The third advance is a step of a loss without V*, and a rollout for the V* of the others, whose third step comes
         // after all of those.
-        let in_learning = usize::from(!setting.contains(&"rl.loss.kind=grpo"));
+        let without_v_star = ["rl.loss.kind=grpo", "rl.loss.kind=ppo"];
+        let in_learning = usize::from(!without_v_star.iter().any(|loss| setting.contains(loss)));
         for (n_threads, n_advances) in cases(&[(1, 3), (2, VALUE_EPISODES + 2)], &[in_learning]) {
             for ((name, found), (_, expected)) in learned(&setting, n_threads, n_advances).iter().zip(&whole)
             {
                 assert!(found == expected, "{setting:?} stopped after {n_advances}: `{name}` differs");
             }
         }
+        let has = |name: &str| whole.iter().any(|(of, bytes)| *of == name && !bytes.is_empty());
+        let is_ppo = setting.contains(&"rl.loss.kind=ppo");
+        assert_eq!(has("checkpoints/last/critic/value_head.safetensors"), is_ppo, "{setting:?}");
         let (name, weights) = &whole[7];
         assert_eq!(*name, "checkpoints/last/model/model.safetensors");
         assert!(seen.insert(weights.clone()), "{setting:?} learned what another setting did");

@@ -71,10 +71,17 @@ impl Run {
             "checkpoints/last/model/model.safetensors",
             "checkpoints/last/model/tokenizer.json",
             "checkpoints/last/optimizer.safetensors",
+            "checkpoints/last/critic/value_head.safetensors",
+            "checkpoints/last/critic/optimizer.safetensors",
         ];
-        let read = |name| match fs::read(self.folder.join(name)) {
-            // Losses without V* write none.
-            Err(error) if error.kind() == ErrorKind::NotFound && name == "value.json" => Vec::new(),
+        let read = |name: &'static str| match fs::read(self.folder.join(name)) {
+            // Losses without V* write no values, losses without a critic no critic.
+            Err(error)
+                if error.kind() == ErrorKind::NotFound
+                    && (name == "value.json" || name.contains("critic")) =>
+            {
+                Vec::new()
+            }
             read => read.expect(name),
         };
         names.map(|name| (name, read(name))).into()

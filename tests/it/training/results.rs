@@ -204,3 +204,40 @@ fn the_episodes_of_a_run_can_be_replayed() {
         assert_eq!((replayed.episodes, replayed.difference), (8, None), "{step}");
     }
 }
+
+#[test]
+fn ppo_learns_a_critic_and_estimates_no_v_star() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let config = toy(&["rl.loss.kind=ppo", "rl.minibatches=2", "rl.epochs=2"]);
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    let records = read_records(run.root(), "test").expect("metrics that read back");
+    let steps: Vec<&Record> =
+        records.iter().filter(|record| record.get(Metric::TrainValueLoss).is_some()).collect();
+    assert_eq!(steps.len() as u64, RL_STEPS, "every batch has a reward to learn from");
+    for record in &steps {
+        for metric in [
+            Metric::RolloutSuccessRate,
+            Metric::RolloutTaskScore,
+            Metric::TrainLoss,
+            Metric::TrainValueLoss,
+            Metric::TrainExplainedVariance,
+        ] {
+            assert!(record.get(metric).expect("measured").is_finite(), "{}", metric.name());
+        }
+        assert_eq!(record.get(Metric::ValueHitRate), None, "no V* is looked up");
+    }
+    // The critic is 0 before the first batch, so its values explain nothing there.
+    let explained = steps[0].get(Metric::TrainExplainedVariance).expect("measured");
+    assert!(explained.abs() < 1e-9, "{explained}");
+    assert_ne!(steps[1].get(Metric::TrainExplainedVariance), Some(0.0), "values follow the states");
+    assert!(!run.root().join("value.json").exists(), "no V* was estimated");
+    let checkpoint = run.root().join("checkpoints/last");
+    assert!(checkpoint.join("critic/value_head.safetensors").is_file());
+    let of_model = fs::read_dir(checkpoint.join("model")).expect("a model folder");
+    for file in of_model.map(|entry| entry.expect("an entry").path()) {
+        let bytes = fs::read(&file).expect("a file");
+        let is_in = bytes.windows(11).any(|part| part == b"value_head.");
+        assert!(!is_in, "`{}` contains the critic", file.display());
+    }
+}

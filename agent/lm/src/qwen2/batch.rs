@@ -70,6 +70,56 @@ impl TokenStats {
     }
 }
 
+/// The gradient of a loss with respect to the outputs of a recorded pass.
+#[derive(Clone, Debug)]
+pub struct OutputGradients {
+    /// With respect to each log-probability. `[N]`
+    pub d_log_prob: Vec<f32>,
+    /// With respect to final hidden states; `None` for a loss of the log-probabilities alone.
+    pub d_hidden: Option<HiddenGradient>,
+}
+
+/// The gradient of a loss with respect to final hidden states at scored positions.
+#[derive(Clone, Debug)]
+pub struct HiddenGradient {
+    /// Numbers of scored positions, 0..N. The gradients of a position that is named twice are added.
+    pub rows: Vec<u32>,
+    /// One row for each, concatenated. `[R, hidden]`
+    pub values: Vec<f32>,
+}
+
+impl OutputGradients {
+    /// Fails unless the sizes are those of a pass with `n_scored` positions over hidden states of this width.
+    pub(super) fn check(&self, n_scored: usize, width: usize) -> Result<(), LmError> {
+        let n_given = self.d_log_prob.len();
+        if n_given != n_scored {
+            return Err(LmError::Input(format!("{n_given} gradients for {n_scored} targets")));
+        }
+        let Some(HiddenGradient { rows, values }) = &self.d_hidden else { return Ok(()) };
+        if values.len() != rows.len() * width {
+            let (n_values, n_rows) = (values.len(), rows.len());
+            let reason = format!("{n_values} gradients for {n_rows} hidden states of width {width}");
+            return Err(LmError::Input(reason));
+        }
+        check_rows(rows, n_scored)
+    }
+}
+
+impl From<Vec<f32>> for OutputGradients {
+    /// The gradient of a loss of the log-probabilities alone.
+    fn from(d_log_prob: Vec<f32>) -> Self {
+        Self { d_log_prob, d_hidden: None }
+    }
+}
+
+/// Fails if one of `rows` is not the number of a scored position.
+pub(super) fn check_rows(rows: &[u32], n_scored: usize) -> Result<(), LmError> {
+    match rows.iter().find(|&&row| row as usize >= n_scored) {
+        Some(row) => Err(LmError::Input(format!("hidden state {row} of {n_scored} scored positions"))),
+        None => Ok(()),
+    }
+}
+
 /// New tokens of one lane.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneTokens<'a> {

@@ -34,7 +34,9 @@ use webshop_products::Seed;
 
 use crate::purpose;
 
-pub use crate::qwen2::batch::{LaneTokens, Logits, PackedTokens, TokenStats};
+pub use crate::qwen2::batch::{
+    HiddenGradient, LaneTokens, Logits, OutputGradients, PackedTokens, TokenStats,
+};
 pub use crate::qwen2::config::Qwen2Config;
 pub use crate::qwen2::cpu::decoder::Decoder;
 pub use crate::qwen2::cpu::kv_cache::KvCache;

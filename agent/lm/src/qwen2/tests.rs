@@ -13,8 +13,10 @@ use webshop_products::Seed;
 use crate::checkpoint;
 use crate::generation::sampler::Sampler;
 use crate::qwen2::cpu::kv_cache::KvCache;
-use crate::qwen2::tests::common::{Shape, assert_close, check_slope, ids, loss, scored, tiny};
-use crate::qwen2::{LaneTokens, PackedTokens, Qwen2, Qwen2Config};
+use crate::qwen2::tests::common::{
+    Shape, assert_close, check_slope, d_log_prob, ids, loss, output_gradients, scored, tiny,
+};
+use crate::qwen2::{HiddenGradient, LaneTokens, OutputGradients, PackedTokens, Qwen2, Qwen2Config};
 use webshop_kernels::levels;
 
 const SHAPES: [Shape; 4] =
@@ -126,6 +128,51 @@ fn gradients_match_finite_differences() {
         for ((name, var), gradient) in model.parameters().iter().zip(gradients(&model)) {
             check_slope(&format!("{shape:?} `{name}`"), var, &gradient, 4e-3, loss_now);
         }
+    }
+}
+
+#[test]
+fn gradients_through_hidden_states_match_finite_differences() {
+    for shape in SHAPES {
+        let model = tiny(shape);
+        let (scored, width) = (scored(), model.config().hidden_size);
+        let (tokens, positions) = (scored.tokens(), &scored.positions);
+        let pass = model.record(&tokens, positions, &scored.targets, Sampler::UNTEMPERED).unwrap();
+        let outputs = output_gradients(positions.len(), width);
+        let HiddenGradient { rows, values } = outputs.d_hidden.clone().unwrap();
+        let at: Vec<u32> = rows.iter().map(|&row| positions[row as usize]).collect();
+        let states = || model.hidden_states(&tokens, &at).unwrap();
+        assert_eq!(pass.hidden_states(&rows).unwrap(), states());
+        // In f64, because the difference of two losses in f32 has few digits.
+        let sum = |outputs: &[f32], slopes: &[f32]| -> f64 {
+            outputs.iter().zip(slopes).map(|(x, slope)| f64::from(*x) * f64::from(*slope)).sum()
+        };
+        let loss_now = || {
+            let log_prob = score(&model).to_vec1::<f32>().unwrap();
+            sum(&log_prob, &outputs.d_log_prob) + sum(&states(), &values)
+        };
+        let mut gradients = vec![Vec::new(); model.learnable().len()];
+        pass.backward_from(&outputs, |place, gradient| gradients[place] = gradient).unwrap();
+        for ((name, var), gradient) in model.parameters().iter().zip(gradients) {
+            check_slope(&format!("{shape:?} `{name}`"), var, &gradient, 2e-3, loss_now);
+        }
+    }
+}
+
+#[test]
+fn gradients_of_hidden_states_that_were_not_scored_are_refused() {
+    let model = tiny(SHAPES[0]);
+    let scored = scored();
+    let pass =
+        model.record(&scored.tokens(), &scored.positions, &scored.targets, Sampler::UNTEMPERED).unwrap();
+    let (n, width) = (scored.positions.len(), model.config().hidden_size);
+    assert!(pass.hidden_states(&[n as u32]).is_err());
+    for (n_given, rows, n_values) in
+        [(n - 1, vec![0], width), (n, vec![n as u32], width), (n, vec![0, 1], width)]
+    {
+        let d_hidden = Some(HiddenGradient { rows, values: vec![0.1; n_values] });
+        let outputs = OutputGradients { d_log_prob: d_log_prob(n_given), d_hidden };
+        assert!(pass.backward_from(&outputs, |_, _| ()).is_err(), "{outputs:?}");
     }
 }
 

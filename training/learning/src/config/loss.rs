@@ -80,6 +80,14 @@ impl LossConfig {
         }
     }
 
+    /// The parameters of the critic's learning; `None` for a loss without a critic.
+    pub(crate) fn with_critic(&self) -> Option<&Ppo> {
+        match self {
+            Self::Ppo(loss) => Some(loss),
+            _ => None,
+        }
+    }
+
     /// The loss itself; `beta1` is `value.beta1`.
     pub(crate) fn loss(self, beta1: f64) -> Box<dyn Loss> {
         match self {
@@ -131,7 +139,7 @@ pub enum LossKind {
     Gspo,
     /// GRPO with additional groups of turns at equal states.
     Gigpo,
-    /// PPO with V* as its value function.
+    /// PPO with a critic.
     Ppo,
 }
 

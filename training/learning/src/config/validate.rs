@@ -7,7 +7,7 @@ use crate::config::{
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
-use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, Ppo};
+use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm};
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
@@ -173,8 +173,15 @@ impl Config {
                 clip_and_kl(clip, kl)?;
                 not_negative("rl.loss.min_std", min_std)
             }
-            LossConfig::DrGrpo(DrGrpo { clip, kl }) | LossConfig::Ppo(Ppo { clip, kl }) => {
-                clip_and_kl(clip, kl)
+            LossConfig::DrGrpo(DrGrpo { clip, kl }) => clip_and_kl(clip, kl),
+            LossConfig::Ppo(loss) => {
+                clip_and_kl(loss.clip, loss.kl)?;
+                share("rl.loss.gamma", loss.gamma)?;
+                share("rl.loss.gae_lambda", loss.gae_lambda)?;
+                not_negative("rl.loss.vf_coef", loss.vf_coef)?;
+                positive("rl.loss.value_lr", loss.value_lr)?;
+                let by_turn = "`episode` with `ppo`, whose critic gives each turn an advantage without V*";
+                require(self.value.credit == Credit::Episode, "value.credit", "state", by_turn)
             }
             LossConfig::Gigpo(loss) => {
                 clip_and_kl(loss.clip, loss.kl)?;
@@ -346,6 +353,10 @@ mod tests {
                 "configuration key `rl.group_size` must be 2 or more, since `grpo` compares rollouts of the same goal, not 1",
             ),
             (
+                "gae_lambda=1.5",
+                "unknown configuration key `gae_lambda` of the loss `apo`; it belongs to `ppo`: set `rl.loss.kind` first",
+            ),
+            (
                 "group_size=3",
                 "configuration key `rl.group_size` must be a divisor of `rl.batch_episodes`, not 3",
             ),
@@ -371,6 +382,24 @@ mod tests {
         );
         let keys = [keys[0], keys[1], "loss=reinforce", "baseline=value"].map(String::from);
         assert!(Config::resolve("test", "", &keys).is_ok());
+    }
+
+    #[test]
+    fn parameters_of_the_critic_are_checked() {
+        for (given, problem) in [
+            ("gamma=1.5", "`rl.loss.gamma` must be from 0 to 1, not 1.5"),
+            ("gae_lambda=-1", "`rl.loss.gae_lambda` must be from 0 to 1, not -1"),
+            ("vf_coef=-1", "`rl.loss.vf_coef` must be 0 or a positive number, not -1"),
+            ("value_lr=0", "`rl.loss.value_lr` must be a positive number, not 0"),
+            (
+                "value.credit=state",
+                "`value.credit` must be `episode` with `ppo`, whose critic gives each turn an advantage without V*, \
+                 not state",
+            ),
+        ] {
+            let error = Config::resolve("test", "", &["loss=ppo", given].map(String::from)).unwrap_err();
+            assert_eq!(error.to_string(), format!("configuration key {problem}"));
+        }
     }
 
     #[test]

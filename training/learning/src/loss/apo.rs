@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn credit_by_state_has_a_square_for_each_run_of_turns() {
         let apo = Apo { beta2: 0.1 };
-        let turn = |(state, v_next)| ScoredTurn { n_tokens: 1, state, v_next };
+        let turn = |(state, v_next)| ScoredTurn { v_next, ..ScoredTurn::new(1, state) };
         let turns = [(0, Some(0.75)), (1, Some(0.75)), (2, None)].map(turn).into();
         let targets = targets_of(&apo, &[Scored { group: 0, reward: 1.0, v_star: 0.25, turns }]);
         let (loss, gradient) =

@@ -73,7 +73,7 @@ impl Loss for Gigpo {
                 let advantage = of_episode + self.step_weight * of_turn;
                 Segment { n_tokens: turn.n_tokens, advantage, weight: self.kl.weight_beside(advantage) }
             };
-            Target { segments: scored.turns.iter().enumerate().map(segment).collect(), share }
+            Target::new(scored.turns.iter().enumerate().map(segment).collect(), share)
         };
         Ok(Prepared::learn_or_no_signal(batch.iter().zip(&groups).map(target).collect()))
     }
@@ -108,7 +108,7 @@ mod tests {
     use crate::loss::tests::{CLIP, NO_KL, targets_of};
 
     fn episode(reward: f64, states: &[u64]) -> Scored {
-        let turns = states.iter().map(|&state| ScoredTurn { n_tokens: 1, state, v_next: None }).collect();
+        let turns = states.iter().map(|&state| ScoredTurn::new(1, state)).collect();
         Scored { group: 0, reward, v_star: 0.0, turns }
     }
 

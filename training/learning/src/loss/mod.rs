@@ -19,9 +19,9 @@
 //! | [`DrGrpo`] | r − mean of the group | token, clipped | summed | optional |
 //! | [`Gspo`] | z within the group | sequence, clipped | averaged | optional |
 //! | [`Gigpo`] | z within the group, and among its equal states | token, clipped | averaged | optional |
-//! | [`Ppo`] | r − V* | token, clipped | averaged | optional |
+//! | [`Ppo`] | generalized advantage estimate of a critic, by turn | token, clipped | averaged | optional |
 //!
-//! Losses that use V* support credit by state instead of by episode (`Scored::credits`). Symbols: lp — log
+//! The critic of [`Ppo`] is in `model/critic.rs`, and so is its squared error. Losses that use V* support credit by state instead of by episode (`Scored::credits`). Symbols: lp — log
 //! π(yₜ) of each sampled token `[T]`, differentiable; old — the same when it was sampled; ref — the same
 //! under the reference; A — `Segment::advantage`; w — `Segment::weight`; B — episodes in the batch. No file
 //! here steps, samples or logs.
@@ -91,6 +91,8 @@ pub enum AdvantageSource {
     Value,
     /// The rewards of all episodes for the same goal.
     Group,
+    /// The reward, and a critic's value of the state before each turn.
+    Critic,
 }
 
 /// A loss. Implementations hold their parameters and no state.
@@ -152,7 +154,7 @@ fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
         return Err(empty(loss));
     }
     for (index, scored) in batch.iter().enumerate() {
-        let values = scored.turns.iter().filter_map(|turn| turn.v_next);
+        let values = scored.turns.iter().flat_map(|turn| turn.v_next.into_iter().chain([turn.value]));
         if !values.chain([scored.reward, scored.v_star]).all(f64::is_finite) {
             let problem = format!("episode {index} has reward {} and V* {}", scored.reward, scored.v_star);
             return Err(TrainingError::InvalidBatch { loss, problem });
@@ -164,7 +166,7 @@ fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
 /// One target per episode, with one segment of weight 1 per credit.
 fn credited(loss: &'static str, batch: &[Scored]) -> Result<Vec<Target>> {
     let share = share_of(loss, batch)?;
-    Ok(batch.iter().map(|scored| Target { segments: scored.credits(), share }).collect())
+    Ok(batch.iter().map(|scored| Target::new(scored.credits(), share)).collect())
 }
 
 /// Targets with advantages against V*, one segment per credit. Segments with A = 0 get weight 0 unless there

@@ -1,14 +1,16 @@
 //! The gradient of a loss on one batch of rollouts, and the statistics of an update.
 //!
-//! Targets → log-probabilities under policy and reference → loss → gradient.
+//! Targets → log-probabilities under policy and reference → loss → gradient. The squared error of a critic's values
+//! adds its gradient at the hidden states.
 
 use candle_core::Tensor;
-use webshop_lm::Sampler;
+use webshop_lm::{HiddenGradient, OutputGradients, Sampler};
 
-use crate::data::trajectory::{MicroBatch, Trajectory};
+use crate::data::trajectory::Trajectory;
 use crate::error::Result;
 use crate::loss::{LogProbs, Loss, Target, TargetStatistics, Term, summed_loss};
-use crate::model::gradient::{Gradients, accumulate};
+use crate::model::critic::{HeadGradient, ValueHead, ValueTarget, first_tokens};
+use crate::model::gradient::{Gradients, Recorded, accumulate_outputs};
 use crate::model::network::Network;
 
 /// Measurements of an RL step; see the metrics of the same names.
@@ -64,6 +66,35 @@ pub(crate) struct Scoring {
     pub(crate) limit_tokens: usize,
 }
 
+/// A critic that learns beside the policy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Criticized<'c> {
+    /// Its weights.
+    pub(crate) head: &'c ValueHead,
+    /// Weight of its squared error in the gradient of the policy's weights.
+    pub(crate) coefficient: f64,
+}
+
+/// The gradient of one minibatch.
+#[derive(Debug)]
+pub(crate) struct LossGradient {
+    /// Of the policy's weights.
+    pub(crate) gradients: Gradients,
+    /// Of the critic's weights, if there is a critic.
+    pub(crate) critic: Option<CriticGradient>,
+    /// What was measured on the way.
+    pub(crate) statistics: UpdateStatistics,
+}
+
+/// The squared error of a critic's values on a minibatch, mean over turns, then over episodes.
+#[derive(Debug)]
+pub(crate) struct CriticGradient {
+    /// The error.
+    pub(crate) loss: f64,
+    /// Its gradient.
+    pub(crate) gradient: HeadGradient,
+}
+
 /// Sums over one micro-batch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
@@ -76,8 +107,8 @@ struct Sums {
     outside: [usize; 2],
 }
 
-/// Gradient of `loss` over `batch`, where `targets[i]` belongs to `batch[i]`. `None` if every target has
-/// weight 0.
+/// Gradient of `loss` over `batch`, where `targets[i]` belongs to `batch[i]`, and of the error of `critic` if there
+/// is one. `None` if every target has weight 0.
 ///
 /// Trajectories whose target has weight 0 are left out of the passes and of the statistics that passes
 /// measure. On the CPU backend a prompt that several completions share is computed once per micro-batch.
@@ -87,19 +118,18 @@ pub(crate) fn loss_gradient(
     loss: &dyn Loss,
     batch: &[Trajectory],
     targets: &[Target],
+    critic: Option<Criticized<'_>>,
     Scoring { sampler, limit_tokens }: Scoring,
-) -> Result<Option<(Gradients, UpdateStatistics)>> {
+) -> Result<Option<LossGradient>> {
     let pairs = batch.iter().zip(targets).filter(|(_, target)| target.has_weight());
     let (trained, of_trained): (Vec<Trajectory>, Vec<Target>) =
         pairs.map(|(trajectory, target)| (trajectory.clone(), target.clone())).unzip();
     if trained.is_empty() {
         return Ok(None);
     }
-    let packed = match policy {
-        Network::Cpu(_) => MicroBatch::pack_sharing(&trained, limit_tokens),
-        Network::Device(_) => MicroBatch::pack(&trained, limit_tokens),
-    };
-    let (gradients, sums) = accumulate(policy, &packed, sampler, |micro, stats| {
+    let packed = policy.pack(&trained, limit_tokens);
+    let (gradients, reports) = accumulate_outputs(policy, &packed, sampler, |micro, pass| {
+        let stats = pass.stats();
         let scored = reference.score(micro, sampler)?;
         let reference = scored.log_prob.detach();
         let of_members: Vec<_> = micro.members.iter().map(|&member| of_trained[member].clone()).collect();
@@ -110,11 +140,19 @@ pub(crate) fn loss_gradient(
         let term = summed_loss(loss, &of_members, &log_probs)?;
         let outside = [stats.n_outside, scored.n_outside];
         let sums = Sums { outside, ..measure(&term, &log_probs)? };
-        Ok((term.value, sums))
+        let mut outputs = OutputGradients::from(stats.d_log_prob(&term.value)?);
+        let error = critic.map(|critic| value_error(critic, pass, &of_members, &mut outputs)).transpose()?;
+        Ok((outputs, (sums, error)))
     })?;
+    let (sums, errors): (Vec<Sums>, Vec<Option<CriticGradient>>) = reports.into_iter().unzip();
+    let critic = errors.into_iter().flatten().reduce(|mut sum, error| {
+        sum.loss += error.loss;
+        sum.gradient.add(&error.gradient);
+        sum
+    });
     let n_tokens: usize = trained.iter().map(Trajectory::n_sampled).sum();
     let total = |field: fn(&Sums) -> f64| sums.iter().map(field).sum::<f64>();
-    let terms = UpdateStatistics {
+    let statistics = UpdateStatistics {
         loss: total(|sums| sums.loss),
         kl: total(|sums| sums.kl) / trained.len() as f64,
         kl_k3: total(|sums| sums.k3) / n_tokens as f64,
@@ -125,7 +163,30 @@ pub(crate) fn loss_gradient(
             .map(|count| count / n_tokens as f64),
         targets: TargetStatistics::of(targets),
     };
-    Ok(Some((gradients, terms)))
+    Ok(Some(LossGradient { gradients, critic, statistics }))
+}
+
+/// The squared error of a critic's values on a micro-batch; adds its gradient at the hidden states to `outputs`.
+/// `targets` are those of the members, with returns.
+fn value_error(
+    Criticized { head, coefficient }: Criticized<'_>,
+    pass: &Recorded<'_>,
+    targets: &[Target],
+    outputs: &mut OutputGradients,
+) -> Result<CriticGradient> {
+    let rows = first_tokens(targets.iter().flat_map(|target| target.segments.iter().map(|s| s.n_tokens)));
+    let of_target = |target: &Target| {
+        let share = target.share / target.returns.len() as f64;
+        let returns = target.returns.clone();
+        returns.into_iter().map(move |value_return| ValueTarget { value_return, share })
+    };
+    let turns: Vec<ValueTarget> = targets.iter().flat_map(of_target).collect();
+    let error = head.squared_error(&pass.hidden_states(&rows)?, &turns);
+    if coefficient > 0.0 {
+        let values = error.d_hidden.iter().map(|slope| coefficient as f32 * slope).collect();
+        outputs.d_hidden = Some(HiddenGradient { rows, values });
+    }
+    Ok(CriticGradient { loss: error.loss, gradient: error.gradient })
 }
 
 fn measure(loss: &Term, log_probs: &LogProbs) -> Result<Sums> {
@@ -155,8 +216,10 @@ mod tests {
 
     use super::*;
     use crate::config::{Method, OptimizerConfig};
+    use crate::data::trajectory::MicroBatch;
     use crate::loss::terms::KlEstimator;
-    use crate::loss::{Apo, Clip, Grpo, KlTerm};
+    use crate::loss::{Apo, Clip, Grpo, KlTerm, Ppo, Segment};
+    use crate::model::critic::Critic;
     use crate::model::train_state::TrainState;
     use crate::optimizer::{StepOutcome, Stride};
 
@@ -184,8 +247,8 @@ mod tests {
             .map(|advantage| Target::whole(8, advantage, f64::from(u8::from(advantage != 0.0)), 0.25))
             .into();
         let how = Scoring { sampler: Sampler::new(0.9, 0.7).unwrap(), limit_tokens: 60 };
-        let (gradients, terms) =
-            loss_gradient(train_state.network(), &reference, loss_fn, &batch, &targets, how)
+        let LossGradient { gradients, statistics, .. } =
+            loss_gradient(train_state.network(), &reference, loss_fn, &batch, &targets, None, how)
                 .unwrap()
                 .unwrap();
         let stride = Stride { lr: 1e-2, grad_clip: 0.5 };
@@ -193,7 +256,7 @@ mod tests {
             panic!("the gradient is not finite");
         };
         train_state.copy_to_host(&model).unwrap();
-        (terms, grad_norm, model)
+        (statistics, grad_norm, model)
     }
 
     #[test]
@@ -227,6 +290,61 @@ mod tests {
         }
     }
 
+    /// A critic whose values are not 0.
+    fn critic(width: usize) -> ValueHead {
+        let mut critic = Critic::new(width, &OptimizerConfig::default()).unwrap();
+        let states: Vec<f32> = (0..width).map(|i| (i as f32).sin()).collect();
+        let target = ValueTarget { value_return: 1.0, share: 1.0 };
+        let error = critic.head().unwrap().squared_error(&states, &[target]);
+        critic.step(&error.gradient, 0.5).unwrap();
+        critic.head().unwrap()
+    }
+
+    /// The critic's error before and after one step of the policy, which has no advantages, and the gradient norm.
+    fn errors_around_a_step(choice: KernelChoice, coefficient: f64) -> ([f64; 2], f64) {
+        let config = Qwen2Config { hidden_size: 32, num_hidden_layers: 2, ..Qwen2Config::small(50) };
+        let model = Qwen2::random(&config, Seed(1)).unwrap();
+        let compute = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), choice).unwrap();
+        let (method, optimizer) = (Method::Adamw, OptimizerConfig::default());
+        let mut train_state = TrainState::new(&model, &compute, method, &optimizer).unwrap();
+        let reference = Network::new(&model.frozen_copy().unwrap(), &compute).unwrap();
+        let batch: Vec<Trajectory> = (0..4).map(|salt| trajectory(salt, -3.5)).collect();
+        let segment = Segment { n_tokens: 4, advantage: 0.0, weight: 1.0 };
+        let target =
+            |returns: [f64; 2]| Target { returns: returns.into(), ..Target::new(vec![segment; 2], 0.25) };
+        let targets = [[0.0, 2.0], [1.0, 1.0], [3.0, 0.0], [0.5, 0.0]].map(target);
+        let scoring = Scoring { sampler: Sampler::UNTEMPERED, limit_tokens: 60 };
+        let (loss_fn, head) = (Ppo { kl: KlTerm::NONE, ..Ppo::default() }, critic(32));
+        let measure = |policy: &Network| {
+            let critic = Some(Criticized { head: &head, coefficient });
+            loss_gradient(policy, &reference, &loss_fn, &batch, &targets, critic, scoring).unwrap().unwrap()
+        };
+        let LossGradient { gradients, critic: before, .. } = measure(train_state.network());
+        let stride = Stride { lr: 1e-3, grad_clip: 0.0 };
+        let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, stride).unwrap() else {
+            panic!("the gradient is not finite");
+        };
+        let after = measure(train_state.network()).critic;
+        ([before, after].map(|error| error.unwrap().loss), grad_norm)
+    }
+
+    #[test]
+    fn the_error_of_the_critic_moves_the_policy_by_its_coefficient_on_both_backends() {
+        let both = [KernelChoice::Custom, KernelChoice::Reference];
+        let [cpu, device] = both.map(|choice| errors_around_a_step(choice, 1.0));
+        assert!(cpu.0[1] < cpu.0[0], "a step against the gradient reduces the error: {cpu:?}");
+        for (ours, theirs) in [(cpu.0[0], device.0[0]), (cpu.0[1], device.0[1]), (cpu.1, device.1)] {
+            assert!((ours - theirs).abs() < 1e-4 * theirs.abs(), "{cpu:?} against {device:?}");
+        }
+        let half = errors_around_a_step(KernelChoice::Custom, 0.5);
+        assert!((half.1 - 0.5 * cpu.1).abs() < 1e-4 * cpu.1, "{} of {}", half.1, cpu.1);
+        for choice in both {
+            let (errors, norm) = errors_around_a_step(choice, 0.0);
+            // Nothing else has a gradient; AdamW decays weights a little all the same.
+            assert!(norm == 0.0 && (errors[0] - errors[1]).abs() < 1e-3, "{choice:?}: {errors:?}, {norm}");
+        }
+    }
+
     #[test]
     fn gradients_of_another_backend_are_refused() {
         let model = Qwen2::random(&Qwen2Config::small(50), Seed(1)).unwrap();
@@ -235,8 +353,8 @@ mod tests {
             TrainState::new(&model, &compute, Method::Adamw, &OptimizerConfig::default()).unwrap()
         });
         let packed = MicroBatch::pack(&[trajectory(1, -1.0)], 100);
-        let (gradients, _) = accumulate(device.network(), &packed, Sampler::UNTEMPERED, |_, stats| {
-            Ok((stats.log_prob.sum_all()?, ()))
+        let (gradients, _) = accumulate_outputs(device.network(), &packed, Sampler::UNTEMPERED, |_, pass| {
+            Ok((vec![1.0; pass.stats().entropy.len()].into(), ()))
         })
         .unwrap();
         let error = cpu.step(gradients, Stride { lr: 0.1, grad_clip: 0.0 }).unwrap_err().to_string();

@@ -28,12 +28,21 @@ pub struct ScoredTurn {
     pub state: u64,
     /// V* of the state after the turn, if known; ignored for the last turn, which is followed by the reward.
     pub v_next: Option<f64>,
+    /// The critic's value of the state before the turn; 0 if the loss has no critic.
+    pub value: f64,
+}
+
+impl ScoredTurn {
+    /// A turn whose values are not known.
+    pub fn new(n_tokens: usize, state: u64) -> Self {
+        Self { n_tokens, state, v_next: None, value: 0.0 }
+    }
 }
 
 impl Scored {
     /// An episode of one turn with `n_tokens` sampled tokens.
     pub fn single_turn(group: usize, reward: f64, v_star: f64, n_tokens: usize) -> Self {
-        Self { group, reward, v_star, turns: vec![ScoredTurn { n_tokens, state: 0, v_next: None }] }
+        Self { group, reward, v_star, turns: vec![ScoredTurn::new(n_tokens, 0)] }
     }
 
     /// Sampled tokens of all turns.
@@ -85,12 +94,19 @@ pub struct Target {
     pub segments: Vec<Segment>,
     /// 1/B.
     pub share: f64,
+    /// With a critic: for each segment, which is a turn, the return that its value is trained on; else empty.
+    pub returns: Vec<f64>,
 }
 
 impl Target {
-    /// A target with one segment for the whole episode.
+    /// A target without a critic.
+    pub fn new(segments: Vec<Segment>, share: f64) -> Self {
+        Self { segments, share, returns: Vec::new() }
+    }
+
+    /// A target with one segment for the whole episode, without a critic.
     pub fn whole(n_tokens: usize, advantage: f64, weight: f64, share: f64) -> Self {
-        Self { segments: vec![Segment { n_tokens, advantage, weight }], share }
+        Self::new(vec![Segment { n_tokens, advantage, weight }], share)
     }
 
     /// Whether the episode can have a gradient: some segment has a weight other than 0.
@@ -151,7 +167,7 @@ mod tests {
 
     /// An episode of three turns, each starting in one of these states.
     fn episode(states: [u64; 3], v_next: [Option<f64>; 3]) -> Scored {
-        let turn = |(state, v_next)| ScoredTurn { n_tokens: 2, state, v_next };
+        let turn = |(state, v_next)| ScoredTurn { v_next, ..ScoredTurn::new(2, state) };
         Scored {
             group: 0,
             reward: 1.0,
@@ -201,7 +217,7 @@ mod tests {
     fn every_token_has_the_number_of_its_segment() {
         let segments =
             [(2, 0.5), (1, -1.0)].map(|(n_tokens, advantage)| Segment { n_tokens, advantage, weight: 3.0 });
-        let target = Target { segments: segments.into(), share: 1.0 };
+        let target = Target::new(segments.into(), 1.0);
         assert_eq!(target.per_token(|segment| segment.advantage), [0.5, 0.5, -1.0]);
         assert_eq!((target.n_tokens(), target.advantage(), target.weight()), (3, -0.5, 3.0));
     }

@@ -91,7 +91,7 @@ fn all() -> Vec<Box<dyn Loss>> {
         Box::new(DrGrpo { clip: CLIP, kl: k2 }),
         Box::new(Gspo { clip: CLIP, kl: NO_KL, min_std: 0.0 }),
         Box::new(Gigpo { clip: CLIP, kl: k3, min_std: 0.0, discount: 0.95, step_weight: 1.0 }),
-        Box::new(Ppo { clip: CLIP, kl: k2 }),
+        Box::new(Ppo { clip: CLIP, kl: k2, ..Ppo::default() }),
     ]
 }
 
@@ -110,8 +110,10 @@ const EPISODES: [Made; 8] = [
 
 fn batch() -> Vec<Scored> {
     let episode = |&(group, reward, v_star, turns): &Made| {
-        let turn =
-            |(at, &n_tokens)| ScoredTurn { n_tokens, state: at as u64 % 2, v_next: Some(0.1 * at as f64) };
+        let turn = |(at, &n_tokens)| {
+            let value = 0.1 * at as f64;
+            ScoredTurn { v_next: Some(value), value, ..ScoredTurn::new(n_tokens, at as u64 % 2) }
+        };
         Scored { group, reward, v_star, turns: turns.iter().enumerate().map(turn).collect() }
     };
     EPISODES.iter().map(episode).collect()
@@ -200,8 +202,9 @@ fn the_gradient_does_not_depend_on_the_order_of_the_batch() {
 
 #[test]
 fn rewards_equal_to_the_baseline_are_no_signal() {
-    // Every reward equals V* and the mean of its group.
-    let same: Vec<Scored> = (0..4).map(|i| Scored::single_turn(i / 2, 0.5, 0.5, 1)).collect();
+    // Every reward equals V*, the mean of its group and the critic's value.
+    let mut same: Vec<Scored> = (0..4).map(|i| Scored::single_turn(i / 2, 0.5, 0.5, 1)).collect();
+    same.iter_mut().for_each(|scored| scored.turns[0].value = 0.5);
     for loss_fn in all().iter().filter(|loss_fn| loss_fn.advantage_source() != AdvantageSource::Reward) {
         assert_eq!(loss_fn.prepare(&same).unwrap(), Prepared::NoSignal, "{}", loss_fn.name());
     }

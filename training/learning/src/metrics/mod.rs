@@ -86,7 +86,7 @@ metrics! {
     RolloutTypeAccuracy = "rollout/type_accuracy",
     /// Examples left out: goals without a demonstration, or prompts that leave no room for a completion.
     RolloutDroppedSteps = "rollout/dropped_steps",
-    /// The loss whose gradient was applied, before clipping.
+    /// The loss whose gradient was applied, before clipping; without the critic's error.
     TrainLoss = "train/loss",
     /// k1: mean over episodes of Σₜ (log π − log π_ref), in nats per episode; its expectation is the KL to
     /// the reference.
@@ -97,12 +97,17 @@ metrics! {
     TrainEntropy = "train/entropy",
     /// Global gradient norm before clipping.
     TrainGradNorm = "train/grad_norm",
-    /// Mean of A = r − V*.
+    /// Mean advantage of an episode, such as A = r − V*; the sum over its turns if they have advantages of their own.
     TrainAdvMean = "train/adv_mean",
     /// Standard deviation of A over the step's episodes.
     TrainAdvStd = "train/adv_std",
     /// (Σw)²/Σw² of the episodes' weights.
     TrainEffectiveSamples = "train/effective_samples",
+    /// With a critic: mean squared error of its values before each update, over turns, then over episodes.
+    TrainValueLoss = "train/value_loss",
+    /// With a critic: 1 − Var(R − V)/Var(R) over the step's turns, before the updates; absent if all returns
+    /// are equal.
+    TrainExplainedVariance = "train/explained_variance",
     /// Share of trained tokens whose gradient is 0 because of the clip.
     TrainClipfrac = "train/clipfrac",
     /// Mean over groups of two or more episodes of the standard deviation of their rewards.

@@ -7,12 +7,13 @@
 //! gradient as soon as it is finished: memory holds the sum and one gradient, and the sums have the same
 //! bits. On a device the sum stays there, and each pass adds to it.
 //!
-//! The loss is computed on the host from log-probabilities on both backends, a few numbers per token.
+//! The loss is computed on the host from log-probabilities on both backends, a few numbers per token, and from
+//! the hidden states that it asks for.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
-use webshop_lm::device::{DeviceModel, Parameters};
-use webshop_lm::{Qwen2, Sampler, TokenStats};
+use webshop_lm::device::{DeviceModel, DevicePass, Parameters};
+use webshop_lm::{OutputGradients, Pass, Qwen2, Sampler, TokenStats};
 
 use crate::data::trajectory::MicroBatch;
 use crate::error::{Result, TrainingError};
@@ -57,6 +58,30 @@ pub(crate) const WAVE: usize = 8;
 /// Number of values that one thread adds at a time.
 const PIECE: usize = 1 << 18;
 
+/// A recorded pass over a micro-batch.
+pub(crate) enum Recorded<'p> {
+    Cpu(&'p Pass<'p>),
+    Device(&'p DevicePass<'p>, &'p TokenStats),
+}
+
+impl Recorded<'_> {
+    /// The log-probabilities of its targets.
+    pub(crate) fn stats(&self) -> &TokenStats {
+        match self {
+            Self::Cpu(pass) => pass.stats(),
+            Self::Device(_, stats) => stats,
+        }
+    }
+
+    /// The final hidden states that predict the targets of these numbers, concatenated. `[R, D]`
+    pub(crate) fn hidden_states(&self, targets: &[u32]) -> Result<Vec<f32>> {
+        Ok(match self {
+            Self::Cpu(pass) => pass.hidden_states(targets)?,
+            Self::Device(pass, _) => pass.hidden_states(targets)?,
+        })
+    }
+}
+
 /// The gradient of `loss` summed over all micro-batches, with its report for each of them, in order.
 ///
 /// `loss` gets a micro-batch and the log-probabilities of its targets `[N]` under the distribution of
@@ -72,15 +97,41 @@ where
     F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)> + Sync,
     R: Send,
 {
+    accumulate_outputs(network, micro_batches, sampler, of_log_probs(loss))
+}
+
+/// As [`accumulate`], for a loss of log-probabilities and hidden states, whose gradient with respect to both
+/// `gradient` returns.
+pub(crate) fn accumulate_outputs<F, R>(
+    network: &Network,
+    micro_batches: &[MicroBatch],
+    sampler: Sampler,
+    gradient: F,
+) -> Result<(Gradients, Vec<R>)>
+where
+    F: Fn(&MicroBatch, &Recorded<'_>) -> Result<(OutputGradients, R)> + Sync,
+    R: Send,
+{
     match network {
         Network::Cpu(model) => {
-            let (total, reports) = on_cpu(model, micro_batches, sampler, loss)?;
+            let (total, reports) = on_cpu(model, micro_batches, sampler, gradient)?;
             Ok((Gradients::Cpu(total), reports))
         }
         Network::Device(model) => {
-            let (total, reports) = on_device(model, micro_batches, sampler, loss)?;
+            let (total, reports) = on_device(model, micro_batches, sampler, gradient)?;
             Ok((Gradients::Device(total), reports))
         }
+    }
+}
+
+/// The gradient of a loss of log-probabilities.
+fn of_log_probs<F, R>(loss: F) -> impl Fn(&MicroBatch, &Recorded<'_>) -> Result<(OutputGradients, R)> + Sync
+where
+    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)> + Sync,
+{
+    move |micro, pass| {
+        let (loss, report) = loss(micro, pass.stats())?;
+        Ok((pass.stats().d_log_prob(&loss)?.into(), report))
     }
 }
 
@@ -88,17 +139,17 @@ fn on_device<F, R>(
     model: &DeviceModel,
     micro_batches: &[MicroBatch],
     sampler: Sampler,
-    loss: F,
+    gradient: F,
 ) -> Result<(Parameters, Vec<R>)>
 where
-    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
+    F: Fn(&MicroBatch, &Recorded<'_>) -> Result<(OutputGradients, R)>,
 {
     let total = model.weights().zeros_like()?;
     let reports = micro_batches.iter().map(|micro| {
         let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets, sampler)?;
         let stats = pass.stats()?;
-        let (loss, report) = loss(micro, &stats)?;
-        pass.backward(&stats.d_log_prob(&loss)?, &total)?;
+        let (outputs, report) = gradient(micro, &Recorded::Device(&pass, &stats))?;
+        pass.backward_from(&outputs, &total)?;
         Ok(report)
     });
     let reports = reports.collect::<Result<_>>()?;
@@ -109,10 +160,10 @@ fn on_cpu<F, R>(
     model: &Qwen2,
     micro_batches: &[MicroBatch],
     sampler: Sampler,
-    loss: F,
+    gradient: F,
 ) -> Result<(Vec<Vec<f32>>, Vec<R>)>
 where
-    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)> + Sync,
+    F: Fn(&MicroBatch, &Recorded<'_>) -> Result<(OutputGradients, R)> + Sync,
     R: Send,
 {
     let mut total: Vec<Vec<f32>> =
@@ -120,7 +171,7 @@ where
     let mut reports = Vec::with_capacity(micro_batches.len());
     if model.is_wide() {
         for micro in micro_batches {
-            let report = one(model, micro, sampler, &loss, |place, gradient| {
+            let report = one(model, micro, sampler, &gradient, |place, gradient| {
                 let pieces = total[place].par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
                 pieces.for_each(|(sum, gradient)| add(sum, gradient));
             })?;
@@ -131,7 +182,7 @@ where
     for wave in micro_batches.chunks(WAVE) {
         let apart = |micro| {
             let mut gradients = vec![Vec::new(); total.len()];
-            let report = one(model, micro, sampler, &loss, |place, gradient| gradients[place] = gradient)?;
+            let report = one(model, micro, sampler, &gradient, |place, of| gradients[place] = of)?;
             Ok((gradients, report))
         };
         let parts: Vec<Result<(Vec<Vec<f32>>, R)>> = wave.par_iter().map(apart).collect();
@@ -155,15 +206,15 @@ fn one<F, R>(
     model: &Qwen2,
     micro: &MicroBatch,
     sampler: Sampler,
-    loss: &F,
+    gradient: &F,
     put: impl FnMut(usize, Vec<f32>),
 ) -> Result<R>
 where
-    F: Fn(&MicroBatch, &TokenStats) -> Result<(Tensor, R)>,
+    F: Fn(&MicroBatch, &Recorded<'_>) -> Result<(OutputGradients, R)>,
 {
     let pass = model.record(&micro.tokens(), &micro.positions, &micro.targets, sampler)?;
-    let (loss, report) = loss(micro, pass.stats())?;
-    pass.backward_each(&loss, put)?;
+    let (outputs, report) = gradient(micro, &Recorded::Cpu(&pass))?;
+    pass.backward_from(&outputs, put)?;
     Ok(report)
 }
 
@@ -199,7 +250,8 @@ mod tests {
             let config = Qwen2Config { hidden_size, num_hidden_layers: 1, ..Qwen2Config::small(50) };
             let model = Qwen2::random(&config, Seed(2)).unwrap();
             assert_eq!(model.is_wide(), hidden_size == 512);
-            let (total, reports) = on_cpu(&model, &micro_batches, Sampler::UNTEMPERED, loss).unwrap();
+            let (total, reports) =
+                on_cpu(&model, &micro_batches, Sampler::UNTEMPERED, of_log_probs(loss)).unwrap();
             assert_eq!(reports, (0..11).collect::<Vec<u32>>());
             let mut expected = vec![Vec::new(); total.len()];
             for micro in &micro_batches {
@@ -234,8 +286,8 @@ mod tests {
                 let log_probs = stats.log_prob.to_vec1::<f32>()?;
                 Ok((stats.log_prob.sqr()?.sum_all()?, log_probs))
             };
-            let [(apart, log_probs_apart), (together, log_probs_together)] =
-                [&apart, &together].map(|micros| on_cpu(&model, micros, Sampler::UNTEMPERED, loss).unwrap());
+            let [(apart, log_probs_apart), (together, log_probs_together)] = [&apart, &together]
+                .map(|micros| on_cpu(&model, micros, Sampler::UNTEMPERED, of_log_probs(loss)).unwrap());
             for (a, b) in log_probs_apart[0].iter().zip(&log_probs_together[0]) {
                 assert!((a - b).abs() < 1e-4, "{a} and {b}");
             }

@@ -10,7 +10,7 @@ use webshop_lm::device::{Compute, DeviceModel};
 use webshop_lm::{Engine, Qwen2, Sampler, TokenStats};
 
 use crate::config::ModelConfig;
-use crate::data::trajectory::MicroBatch;
+use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::{Result, TrainingError};
 use crate::setup::limits::{LANES, lanes_within};
 
@@ -48,6 +48,23 @@ impl Network {
             Self::Cpu(model) => model.score(&tokens, positions, targets, sampler)?,
             Self::Device(model) => model.score(&tokens, positions, targets, sampler)?,
         })
+    }
+
+    /// The final hidden states of a micro-batch at `positions`, concatenated, on the host. `[N, D]`
+    pub(crate) fn hidden_states(&self, micro: &MicroBatch, positions: &[u32]) -> Result<Vec<f32>> {
+        Ok(match self {
+            Self::Cpu(model) => model.hidden_states(&micro.tokens(), positions)?,
+            Self::Device(model) => model.hidden_states(&micro.tokens(), positions)?,
+        })
+    }
+
+    /// `batch` in micro-batches of at most `limit_tokens` tokens. On the CPU backend a prompt that several
+    /// completions share is stored once per micro-batch.
+    pub(crate) fn pack(&self, batch: &[Trajectory], limit_tokens: usize) -> Vec<MicroBatch> {
+        match self {
+            Self::Cpu(_) => MicroBatch::pack_sharing(batch, limit_tokens),
+            Self::Device(_) => MicroBatch::pack(batch, limit_tokens),
+        }
     }
 
     /// Number of episodes in parallel with contexts of `max_context` tokens: on a device, as many as fit into

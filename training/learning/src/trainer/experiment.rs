@@ -15,6 +15,7 @@ use crate::data::task_set::{TaskId, TaskSet};
 use crate::error::{Result, TrainingError};
 use crate::loss::AdvantageSource;
 use crate::metrics::MetricsWriter;
+use crate::model::critic::Critic;
 use crate::model::network;
 use crate::model::network::Network;
 use crate::model::policy::PolicyModel;
@@ -22,7 +23,7 @@ use crate::model::train_state::TrainState;
 use crate::observer::Observer;
 use crate::reward::malformed_turns;
 use crate::run::atomic::{read_json, write_json};
-use crate::run::checkpoint::names::{MODEL, OPTIMIZER};
+use crate::run::checkpoint::names::{CRITIC, MODEL, OPTIMIZER};
 use crate::run::folder::{RunFolder, step_name};
 use crate::setup::fingerprint::{Fingerprint, fingerprint};
 use crate::setup::limits::{lm_config, rollout_config};
@@ -45,13 +46,14 @@ pub(super) struct Experiment<'a> {
 }
 
 impl<'a> Experiment<'a> {
-    /// Opens a new run, or the one in `run` as its last checkpoint left it.
+    /// Opens a new run, or the one in `run` as its last checkpoint left it. The critic is that of the loss, if it
+    /// has one.
     pub(super) fn open(
         compute: &'a Compute,
         config: &'a Config,
         run: &'a RunFolder,
         observer: &'a dyn Observer,
-    ) -> Result<(Self, Progress, TrainState)> {
+    ) -> Result<(Self, Progress, Weights)> {
         network::check(&config.model, compute)?;
         let tasks = TaskSet::open(config)?;
         check_stages(&config.curriculum, &tasks)?;
@@ -60,13 +62,14 @@ impl<'a> Experiment<'a> {
         }
         let data = Some(Path::new(&config.shop_r1.data)).filter(|path| !path.as_os_str().is_empty());
         let recorded = data.map(RecordedSteps::read).transpose()?;
-        let (state, policy, train_state) = match run.last_checkpoint()? {
+        let (state, policy, weights) = match run.last_checkpoint()? {
             Some(folder) => resume(compute, config, &folder)?,
             None => {
                 let policy = PolicyModel::begin(config, &tasks)?;
                 let method = config.warm_start.optimizer;
                 let train_state = TrainState::new(&policy.model, compute, method, &config.optimizer)?;
-                (TrainerState::new(), policy, train_state)
+                let critic = new_critic(config, &policy)?;
+                (TrainerState::new(), policy, Weights { train_state, critic })
             }
         };
         // A run may be killed between writing a checkpoint and linking it.
@@ -77,7 +80,7 @@ impl<'a> Experiment<'a> {
         let metrics = MetricsWriter::open(run.root(), &split, state.metrics)?;
         let experiment = Self { config, compute, run, observer, tasks, recorded, policy };
         experiment.keep_fingerprint()?;
-        Ok((experiment, Progress::new(state, metrics), train_state))
+        Ok((experiment, Progress::new(state, metrics), weights))
     }
 
     /// Saves the fingerprint of a new run. Refuses to resume a run with another fingerprint.
@@ -125,6 +128,13 @@ impl<'a> Experiment<'a> {
     /// Whether the loss needs V*.
     pub(super) fn needs_values(&self) -> bool {
         self.config.loss().advantage_source() == AdvantageSource::Value
+    }
+
+    /// The number of training goals that RL draws from; `None` for all. It is limited if V* of goals is estimated,
+    /// for the loss or to choose goals by spread, because that costs rollouts of each goal.
+    pub(super) fn goal_limit(&self) -> Option<usize> {
+        let value = &self.config.value;
+        (self.needs_values() || value.keep_spread < 1.0).then_some(value.goals)
     }
 
     /// Whether the prompt format supports single steps.
@@ -197,19 +207,47 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// Trainer state, policy and optimizer of a checkpoint.
+/// What moves in a run, with its moments.
+pub(super) struct Weights {
+    pub(super) train_state: TrainState,
+    /// The critic, if the loss has one.
+    pub(super) critic: Option<Critic>,
+}
+
+/// A critic of value 0 for the loss, if it has one.
+fn new_critic(config: &Config, policy: &PolicyModel) -> Result<Option<Critic>> {
+    let new = |_| Critic::new(policy.model.config().hidden_size, &config.optimizer);
+    config.rl.loss.with_critic().map(new).transpose()
+}
+
+/// Trainer state, policy, critic and optimizers of a checkpoint.
 fn resume(
     compute: &Compute,
     config: &Config,
     checkpoint: &Path,
-) -> Result<(TrainerState, PolicyModel, TrainState)> {
+) -> Result<(TrainerState, PolicyModel, Weights)> {
     let state = TrainerState::read(checkpoint)?;
     let policy = PolicyModel::resume(config, &checkpoint.join(MODEL))?;
     let path = checkpoint.join(OPTIMIZER);
     let is_warm_start = state.step <= config.warm_start.all_steps();
     let method = if is_warm_start { config.warm_start.optimizer } else { config.rl.optimizer };
     let train_state = TrainState::resume(&policy.model, compute, method, &config.optimizer, &path)?;
-    Ok((state, policy, train_state))
+    let mut critic = new_critic(config, &policy)?;
+    if has_critic(config, state.step) {
+        let (width, folder) = (policy.model.config().hidden_size, checkpoint.join(CRITIC));
+        if !folder.is_dir() {
+            let problem = "it is missing; the run learned without a critic, so start a new one";
+            return Err(TrainingError::bad_file(&folder, problem));
+        }
+        critic = Some(Critic::load(width, &config.optimizer, &folder)?);
+    }
+    Ok((state, policy, Weights { train_state, critic }))
+}
+
+/// Whether the checkpoint after `step` optimizer steps has a critic: that of a warm start has none, so that runs with
+/// other losses can branch from it.
+pub(super) fn has_critic(config: &Config, step: u64) -> bool {
+    config.rl.loss.with_critic().is_some() && step > config.warm_start.all_steps()
 }
 
 #[cfg(test)]
@@ -219,6 +257,35 @@ mod tests {
     use super::*;
     use crate::config::CurriculumConfig;
     use crate::observer::Silent;
+    use crate::trainer::multi_turn::MultiTurn;
+    use crate::trainer::task_source::TaskSource;
+
+    #[test]
+    fn only_goals_whose_v_star_is_estimated_are_limited() {
+        let keys = |loss| {
+            let keys = format!(
+                "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300 value.goals=8 {loss}"
+            );
+            keys.split_whitespace().map(String::from).collect::<Vec<_>>()
+        };
+        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
+        for (loss, is_limited) in [
+            ("loss=apo", true),
+            ("loss=ppo", false),
+            ("loss=raft", false),
+            ("loss=raft keep_spread=0.5", true),
+        ] {
+            let config = Config::resolve("test", "", &keys(loss)).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
+            let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent).unwrap();
+            let n_training = ex.tasks.training().len();
+            let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
+            assert!(n_training > 8);
+            let expected = if is_limited { 8 } else { n_training };
+            assert_eq!(source.goals(0).unwrap().len(), expected, "{loss}");
+        }
+    }
 
     #[test]
     fn a_curriculum_stage_without_goals_is_refused_before_any_work() {

@@ -12,6 +12,7 @@
 //!     V*(x)  ← N reference rollouts, if the loss needs V* and it is not known
 //!     y      ← rollouts of the policy for x, with rewards r                              `task_source`
 //!     V*(s)  ← reference rollouts forked from states of y, with credit by state          `state_value`
+//!     V(s)   ← the critic's values of the states of y, if the loss has a critic
 //!     A      ← r − V*                          `Loss::prepare`
 //!     for minibatch: gradient of `Loss::loss`; update
 //!     log; maybe evaluate; maybe save
@@ -55,16 +56,18 @@ use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
 
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
+use crate::loss::step::CriticGradient;
 use crate::metrics::{Metric, Phase, Record};
+use crate::model::critic::Critic;
 use crate::model::gradient::Gradients;
 use crate::model::network::Network;
 use crate::model::train_state::TrainState;
 use crate::observer::Observer;
 use crate::optimizer::{StepOutcome, Stride};
 use crate::run::atomic::{write_atomically, write_json};
-use crate::run::checkpoint::names::{CONFIG, MODEL, OPTIMIZER};
+use crate::run::checkpoint::names::{CONFIG, CRITIC, MODEL, OPTIMIZER};
 use crate::run::folder::RunFolder;
-use crate::trainer::experiment::Experiment;
+use crate::trainer::experiment::{Experiment, Weights, has_critic};
 use crate::trainer::progress::Progress;
 use crate::trainer::reference::ReferencePolicy;
 
@@ -127,8 +130,8 @@ pub fn train_on(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<RunSummary> {
-    let (experiment, progress, train_state) = Experiment::open(compute, config, run, observer)?;
-    let mut trainer = Trainer { ex: &experiment, progress, train_state, stop };
+    let (experiment, progress, weights) = Experiment::open(compute, config, run, observer)?;
+    let mut trainer = Trainer::new(&experiment, progress, weights, stop);
     trainer.warm_up()?;
     rl::run(&mut trainer)?;
     if trainer.progress.state.summary.learned.is_none() {
@@ -154,8 +157,8 @@ pub fn warm_up(
     stop: &AtomicBool,
 ) -> Result<RunSummary> {
     let compute = cpu()?;
-    let (experiment, progress, train_state) = Experiment::open(&compute, config, run, observer)?;
-    let mut trainer = Trainer { ex: &experiment, progress, train_state, stop };
+    let (experiment, progress, weights) = Experiment::open(&compute, config, run, observer)?;
+    let mut trainer = Trainer::new(&experiment, progress, weights, stop);
     trainer.warm_up()?;
     write_json(&run.summary(), &trainer.progress.state.summary)?;
     Ok(trainer.progress.state.summary)
@@ -171,10 +174,17 @@ struct Trainer<'a> {
     ex: &'a Experiment<'a>,
     progress: Progress,
     train_state: TrainState,
+    /// The critic, if the loss has one.
+    critic: Option<Critic>,
     stop: &'a AtomicBool,
 }
 
-impl Trainer<'_> {
+impl<'a> Trainer<'a> {
+    fn new(ex: &'a Experiment<'a>, progress: Progress, weights: Weights, stop: &'a AtomicBool) -> Self {
+        let Weights { train_state, critic } = weights;
+        Self { ex, progress, train_state, critic, stop }
+    }
+
     /// The warm start with the evaluations before and after it.
     fn warm_up(&mut self) -> Result<()> {
         if self.progress.state.summary.random.is_none() {
@@ -194,11 +204,25 @@ impl Trainer<'_> {
         match self.train_state.step(gradients, Stride { lr, grad_clip })? {
             StepOutcome::Stepped { grad_norm, .. } => Ok(Some(grad_norm)),
             StepOutcome::NonFinite { parameter } => {
-                self.progress.state.skipped_non_finite += 1;
-                self.ex.observer.log(&format!("step skipped: the gradient of `{parameter}` is not finite"));
+                self.count_non_finite(&parameter);
                 Ok(None)
             }
         }
+    }
+
+    /// Applies the gradient of the critic, if there is one. A gradient that is not finite is skipped and counted.
+    fn update_critic(&mut self, gradient: Option<&CriticGradient>, lr: f64) -> Result<()> {
+        if let (Some(critic), Some(CriticGradient { gradient, .. })) = (&mut self.critic, gradient)
+            && let StepOutcome::NonFinite { parameter } = critic.step(gradient, lr)?
+        {
+            self.count_non_finite(&parameter);
+        }
+        Ok(())
+    }
+
+    fn count_non_finite(&mut self, parameter: &str) {
+        self.progress.state.skipped_non_finite += 1;
+        self.ex.observer.log(&format!("step skipped: the gradient of `{parameter}` is not finite"));
     }
 
     /// Records the gradient norm of an update, or the number of skipped updates so far.
@@ -258,12 +282,15 @@ impl Trainer<'_> {
 
     /// Writes a checkpoint.
     fn save(&mut self) -> Result<()> {
-        let Self { ex, progress, train_state, .. } = self;
+        let Self { ex, progress, train_state, critic, .. } = self;
         progress.prepare_to_save()?;
         let state = &progress.state;
         ex.run.save_checkpoint(state.step, state, |folder| {
             ex.save_policy(train_state, &folder.join(MODEL))?;
             write_atomically(&folder.join(CONFIG), ex.config.to_toml().as_bytes())?;
+            if let Some(critic) = critic.as_ref().filter(|_| has_critic(ex.config, state.step)) {
+                critic.save(&folder.join(CRITIC))?;
+            }
             train_state.save_moments(&folder.join(OPTIMIZER))
         })?;
         if state.is_best() {

@@ -24,7 +24,10 @@ pub(super) struct MultiTurn<'a> {
 
 impl TaskSource for MultiTurn<'_> {
     fn goals(&self, _optimizer_step: u64) -> Result<Vec<TaskId>> {
-        let mut goals = self.tasks.sample(self.ex.seed(), self.ex.config.value.goals);
+        let mut goals = match self.ex.goal_limit() {
+            Some(limit) => self.tasks.sample(self.ex.seed(), limit),
+            None => self.tasks.training().to_vec(),
+        };
         goals.sort();
         Ok(goals)
     }
@@ -109,7 +112,8 @@ fn scored_turns(episode: &Episode, v_state: impl Fn(u64) -> Option<f64>) -> Vec<
     let turns = episode.turns.iter().zip(before).filter_map(|(turn, before)| {
         let n_tokens = turn.agent.tokens.as_ref()?.completion.ids.len();
         let state = before.observation.number();
-        Some(ScoredTurn { n_tokens, state, v_next: v_state(turn.after.observation.number()) })
+        let v_next = v_state(turn.after.observation.number());
+        Some(ScoredTurn { v_next, ..ScoredTurn::new(n_tokens, state) })
     });
     turns.collect()
 }

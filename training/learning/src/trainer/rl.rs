@@ -9,11 +9,12 @@ use crate::data::demonstrations::cloning_gradient;
 use crate::data::task_set::TaskId;
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
-use crate::loss::step::{Scoring, UpdateStatistics, loss_gradient};
+use crate::loss::ppo::explained_variance;
+use crate::loss::step::{Criticized, LossGradient, Scoring, UpdateStatistics, loss_gradient};
 use crate::loss::{Loss, Prepared, Target};
 use crate::metrics::record::record_update;
 use crate::metrics::{Metric, Phase, Record};
-use crate::model::gradient::Gradients;
+use crate::model::critic::Critic;
 use crate::optimizer::Schedule;
 use crate::trainer::reference::{ReferencePolicy, last_refresh};
 use crate::trainer::task_source::{RolloutRequest, Rollouts};
@@ -44,7 +45,8 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
         }
         let goals = reference.draw_goals(step); // x
         reference.estimate_values(&goals, step, &mut rl.trainer.progress, &mut record)?; // V*(x)
-        let rollouts = rl.sample(&reference, &goals, &mut record)?; // y ~ π(·|x), r(x, y)
+        let mut rollouts = rl.sample(&reference, &goals, &mut record)?; // y ~ π(·|x), r(x, y)
+        rl.set_critic_values(&mut rollouts)?; // V(s)
         rl.learn(&reference, &rollouts, &mut record)?; // A = r − V*, θ ← θ − η ∇L
         rl.advance_curriculum(step, &mut record);
         rl.finish_step(&reference, &record, began)?;
@@ -108,6 +110,22 @@ impl<'a> Rl<'_, 'a> {
         reference.source().collect(&request, progress, record)
     }
 
+    /// Sets the critic's values of the states of `rollouts`, if the loss has a critic.
+    fn set_critic_values(&self, rollouts: &mut Rollouts) -> Result<()> {
+        let Some(critic) = &self.trainer.critic else { return Ok(()) };
+        let turns: Vec<Vec<usize>> = rollouts
+            .scored
+            .iter()
+            .map(|scored| scored.turns.iter().map(|turn| turn.n_tokens).collect())
+            .collect();
+        let (policy, limit_tokens) = (self.trainer.train_state.network(), self.config.micro_batch_tokens);
+        let values = critic.values(policy, &rollouts.batch, &turns, limit_tokens)?;
+        for (scored, values) in rollouts.scored.iter_mut().zip(values) {
+            scored.turns.iter_mut().zip(values).for_each(|(turn, value)| turn.value = value);
+        }
+        Ok(())
+    }
+
     /// The optimizer steps of one batch, or a counted skip if its rewards carry no signal.
     fn learn(
         &mut self,
@@ -123,24 +141,37 @@ impl<'a> Rl<'_, 'a> {
             return Ok(());
         };
         record.set(Metric::TrainLr, lr);
+        if self.trainer.critic.is_some()
+            && let Some(share) = explained_variance(&rollouts.scored, &targets)
+        {
+            record.set(Metric::TrainExplainedVariance, share);
+        }
         let began = self.trainer.progress.clock.seconds();
         let size = rollouts.batch.len().div_ceil(self.config.minibatches);
-        let (mut statistics, mut norms) = (Vec::new(), Vec::new());
+        let value_lr = self.config.loss.with_critic().map_or(0.0, |loss| loss.value_lr);
+        let (mut statistics, mut norms, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for epoch in 0..self.config.epochs {
             let minibatches = rollouts.batch.chunks(size).zip(targets.chunks(size));
             for (place, (batch, targets)) in minibatches.enumerate() {
                 let place = (epoch * self.config.minibatches + place) as u64;
-                let Some((gradients, measured)) = self.gradient(reference, batch, targets, place)? else {
+                let Some(of_loss) = self.gradient(reference, batch, targets, place)? else {
                     continue;
                 };
-                let norm = self.trainer.update(gradients, lr, self.grad_clip())?;
-                statistics.push(measured);
+                let norm = self.trainer.update(of_loss.gradients, lr, self.grad_clip())?;
+                if norm.is_some() {
+                    self.trainer.update_critic(of_loss.critic.as_ref(), value_lr)?;
+                }
+                errors.extend(of_loss.critic.map(|critic| critic.loss));
+                statistics.push(of_loss.statistics);
                 norms.extend(norm);
                 self.remember_norm(norm);
             }
         }
         if !statistics.is_empty() {
             record_update(record, &UpdateStatistics::mean(&statistics));
+        }
+        if !errors.is_empty() {
+            record.set(Metric::TrainValueLoss, errors.iter().sum::<f64>() / errors.len() as f64);
         }
         let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;
         self.trainer.record_update(record, (norms.len() == statistics.len()).then_some(mean));
@@ -166,14 +197,17 @@ impl<'a> Rl<'_, 'a> {
         batch: &[Trajectory],
         targets: &[Target],
         place: u64,
-    ) -> Result<Option<(Gradients, UpdateStatistics)>> {
+    ) -> Result<Option<LossGradient>> {
         let (policy, ex) = (self.trainer.train_state.network(), self.trainer.ex);
         let share = 1.0 / targets.len() as f64;
         let targets: Vec<Target> = targets.iter().map(|target| Target { share, ..target.clone() }).collect();
         let scoring = Scoring { sampler: ex.sampler()?, limit_tokens: self.config.micro_batch_tokens };
         let loss = self.loss.as_ref();
-        let Some((mut gradients, statistics)) =
-            loss_gradient(policy, reference.network(), loss, batch, &targets, scoring)?
+        let head = self.trainer.critic.as_ref().map(Critic::head).transpose()?;
+        let coefficient = self.config.loss.with_critic().map_or(0.0, |loss| loss.vf_coef);
+        let critic = head.as_ref().map(|head| Criticized { head, coefficient });
+        let Some(mut of_loss) =
+            loss_gradient(policy, reference.network(), loss, batch, &targets, critic, scoring)?
         else {
             return Ok(None);
         };
@@ -185,9 +219,9 @@ impl<'a> Rl<'_, 'a> {
             let demonstrations = sft::demonstrations(ex, at, n)?;
             let (cloning, _) =
                 cloning_gradient(policy, &demonstrations, 0.0, self.config.micro_batch_tokens)?;
-            gradients.mix(demonstrated, &cloning)?;
+            of_loss.gradients.mix(demonstrated, &cloning)?;
         }
-        Ok(Some((gradients, statistics)))
+        Ok(Some(of_loss))
     }
 
     /// The norm that gradients are clipped to: fixed, or a quantile of those so far

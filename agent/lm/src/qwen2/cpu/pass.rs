@@ -3,7 +3,7 @@
 //!
 //! [`Qwen2::record`] runs the model and keeps the activations in a [`Pass`]. The caller computes a loss from
 //! [`Pass::stats`] with candle; [`Pass::backward`] returns its gradient for each learnable parameter.
-//! [`Qwen2::score`] runs the same forward pass without keeping activations.
+//! [`Qwen2::score`] and [`Qwen2::hidden_states`] run the same forward pass without keeping activations.
 //!
 //! Only the scored positions go through the last feed-forward block and the head. Weights with the same input
 //! (q, k, v; gate, up) are multiplied as one matrix. With [`Qwen2::recomputing`], a pass keeps only the
@@ -18,7 +18,7 @@ use crate::ops::cpu::linear::Onto;
 use crate::ops::cpu::log_prob::Scores;
 use crate::ops::cpu::{attention, gather, linear, log_prob, rms_norm, swiglu};
 use crate::qwen2::Qwen2;
-use crate::qwen2::batch::{PackedTokens, TokenStats};
+use crate::qwen2::batch::{HiddenGradient, OutputGradients, PackedTokens, TokenStats, check_rows};
 use webshop_kernels::cpu::attention::Sequences;
 use webshop_kernels::cpu::rows::RowStats;
 
@@ -91,6 +91,12 @@ impl Qwen2 {
         let end = self.run(tokens, positions, |_| ())?;
         let head = self.parameter(self.head_name());
         token_stats(&log_prob::forward(&end.hidden, &head, targets, sampler)?)
+    }
+
+    /// The final hidden states, after the last norm, at `positions` of the packed tokens, concatenated.
+    /// `[N, hidden]`
+    pub fn hidden_states(&self, tokens: &PackedTokens, positions: &[u32]) -> Result<Vec<f32>, LmError> {
+        Ok(self.run(tokens, positions, |_| ())?.hidden.flatten_all()?.to_vec1()?)
     }
 
     /// As [`score`](Self::score), keeping the activations for [`Pass::backward`].
@@ -183,6 +189,14 @@ fn sequences<'a>(tokens: &PackedTokens<'a>) -> Sequences<'a> {
     Sequences { lengths: tokens.lengths, prefix_of: tokens.prefix_of }
 }
 
+/// `d_hidden` `[N, hidden]` plus the rows of `more`.
+fn with_rows(d_hidden: &Tensor, more: &HiddenGradient) -> Result<Tensor, LmError> {
+    let mut sum = d_hidden.flatten_all()?.to_vec1()?;
+    let rows = Tensor::from_slice(&more.values, (more.rows.len(), d_hidden.dim(1)?), d_hidden.device())?;
+    gather::backward(&more.rows, &rows, &mut sum)?;
+    Ok(Tensor::from_vec(sum, d_hidden.shape(), d_hidden.device())?)
+}
+
 /// The scores of an operation as [`TokenStats`].
 fn token_stats(scores: &Scores) -> Result<TokenStats, LmError> {
     TokenStats::new(
@@ -198,6 +212,13 @@ impl Pass<'_> {
         &self.stats
     }
 
+    /// The final hidden states, after the last norm, at the scored positions of these numbers, concatenated.
+    /// `[R, hidden]`
+    pub fn hidden_states(&self, rows: &[u32]) -> Result<Vec<f32>, LmError> {
+        check_rows(rows, self.targets.len())?;
+        Ok(gather::forward(&self.end.hidden, rows)?.flatten_all()?.to_vec1()?)
+    }
+
     /// The gradients of `loss`, a scalar computed from the log-probabilities of [`stats`](Self::stats), with
     /// respect to each learnable parameter, flat, in the order of [`Qwen2::learnable`].
     pub fn backward(&self, loss: &Tensor) -> Result<Vec<Vec<f32>>, LmError> {
@@ -209,8 +230,17 @@ impl Pass<'_> {
     /// As [`backward`](Self::backward), but calls `put` with the index in [`Qwen2::learnable`] and the
     /// gradient as soon as it is finished, so that a caller that sums gradients need not hold a second set.
     pub fn backward_each(&self, loss: &Tensor, put: impl FnMut(usize, Vec<f32>)) -> Result<(), LmError> {
-        let d_log_prob = self.stats.d_log_prob(loss)?;
+        self.backward_from(&self.stats.d_log_prob(loss)?.into(), put)
+    }
+
+    /// As [`backward_each`](Self::backward_each), from the gradient of the loss with respect to the outputs.
+    pub fn backward_from(
+        &self,
+        outputs: &OutputGradients,
+        put: impl FnMut(usize, Vec<f32>),
+    ) -> Result<(), LmError> {
         let model = self.model;
+        outputs.check(self.targets.len(), model.config.hidden_size)?;
         let mut gradients = Gradients { model, put };
         let head = model.parameter(model.head_name());
         let scored = (&self.row_stats[..], self.sampler);
@@ -218,7 +248,11 @@ impl Pass<'_> {
         let mut d_head = zeros(model.head_name());
         let (hidden, targets) = (&self.end.hidden, &self.targets);
         let d_hidden =
-            log_prob::backward(hidden, &head, targets, scored, &d_log_prob, d_head.as_deref_mut())?;
+            log_prob::backward(hidden, &head, targets, scored, &outputs.d_log_prob, d_head.as_deref_mut())?;
+        let d_hidden = match &outputs.d_hidden {
+            Some(more) => with_rows(&d_hidden, more)?,
+            None => d_hidden,
+        };
         let norm = model.parameter("model.norm.weight");
         let (mut d_x, d_norm) = rms_norm::backward(&self.end.x, &norm, model.eps(), &d_hidden, None)?;
         gradients.put("model.norm.weight", d_norm)?;

@@ -15,15 +15,17 @@ use crate::ops::gpu::attention::Sequence;
 use crate::ops::gpu::log_prob::Scored;
 use crate::ops::gpu::rows::Placement;
 use crate::ops::gpu::{linear, log_prob, rms_norm, rope, rows, swiglu};
+use crate::qwen2::batch::check_rows;
 use crate::qwen2::gpu::parameters::Layer;
 use crate::qwen2::gpu::{DeviceModel, Parameters};
-use crate::qwen2::{PackedTokens, TokenStats};
+use crate::qwen2::{OutputGradients, PackedTokens, TokenStats};
 
 /// A forward pass with the activations that its gradient needs.
 #[derive(Debug)]
 pub struct DevicePass<'m> {
     model: &'m DeviceModel,
     batch: Batch,
+    targets: Targets,
     /// Input of each layer. `[T, hidden]`
     inputs: Vec<Tensor>,
     /// The residual stream at the scored positions, before and after the last norm. `[N, hidden]`
@@ -32,7 +34,7 @@ pub struct DevicePass<'m> {
     scored: Scored,
 }
 
-/// The inputs of a pass, on the device.
+/// The tokens of a pass and the positions it scores, on the device.
 #[derive(Debug)]
 struct Batch {
     lengths: Vec<usize>,
@@ -40,7 +42,12 @@ struct Batch {
     /// Position of each token in its sequence. `[T]`
     places: Tensor,
     scored_rows: Placement,
-    targets: Tensor,
+}
+
+/// The tokens whose log-probabilities a pass computes, one for each scored position, on the device.
+#[derive(Debug)]
+struct Targets {
+    ids: Tensor,
     sampler: Sampler,
 }
 
@@ -67,9 +74,11 @@ impl DeviceModel {
         sampler: Sampler,
     ) -> Result<DevicePass<'_>, LmError> {
         let mut inputs = Vec::with_capacity(self.config().num_hidden_layers);
-        let batch = self.batch(tokens, positions, targets, sampler)?;
-        let (x, hidden, scored) = self.forward(&batch, |x| inputs.push(x.clone()))?;
-        Ok(DevicePass { model: self, batch, inputs, x, hidden, scored })
+        let targets = self.targets(targets, positions.len(), sampler)?;
+        let batch = self.batch(tokens, positions)?;
+        let (x, hidden) = self.forward(&batch, |x| inputs.push(x.clone()))?;
+        let scored = self.log_prob(&hidden, &targets)?;
+        Ok(DevicePass { model: self, batch, targets, inputs, x, hidden, scored })
     }
 
     /// As [`Qwen2::score`](crate::Qwen2::score): the results only, on the host. Waits for the device.
@@ -80,18 +89,27 @@ impl DeviceModel {
         targets: &[u32],
         sampler: Sampler,
     ) -> Result<TokenStats, LmError> {
-        let (_, _, scored) = self.forward(&self.batch(tokens, positions, targets, sampler)?, |_| ())?;
-        to_host(&scored)
+        let targets = self.targets(targets, positions.len(), sampler)?;
+        let (_, hidden) = self.forward(&self.batch(tokens, positions)?, |_| ())?;
+        to_host(&self.log_prob(&hidden, &targets)?)
     }
 
-    fn batch(
-        &self,
-        tokens: &PackedTokens,
-        positions: &[u32],
-        targets: &[u32],
-        sampler: Sampler,
-    ) -> Result<Batch, LmError> {
+    /// As [`Qwen2::hidden_states`](crate::Qwen2::hidden_states), on the host. Waits for the device.
+    pub fn hidden_states(&self, tokens: &PackedTokens, positions: &[u32]) -> Result<Vec<f32>, LmError> {
+        let (_, hidden) = self.forward(&self.batch(tokens, positions)?, |_| ())?;
+        rows_to_host(&hidden)
+    }
+
+    fn targets(&self, ids: &[u32], n_positions: usize, sampler: Sampler) -> Result<Targets, LmError> {
         sampler.check_scoring()?;
+        if ids.len() != n_positions {
+            return Err(LmError::Input(format!("{n_positions} positions with {} targets", ids.len())));
+        }
+        self.config().check_ids(ids)?;
+        Ok(Targets { ids: self.tensor(ids)?, sampler })
+    }
+
+    fn batch(&self, tokens: &PackedTokens, positions: &[u32]) -> Result<Batch, LmError> {
         let refuse = |reason: String| Err(LmError::Input(reason));
         tokens.check(self.config())?;
         if !tokens.prefix_of.is_empty() {
@@ -104,10 +122,6 @@ impl DeviceModel {
         if let Some(position) = positions.iter().find(|&&position| position as usize >= tokens.ids.len()) {
             return refuse(format!("position {position} of {} tokens", tokens.ids.len()));
         }
-        if positions.len() != targets.len() {
-            return refuse(format!("{} positions with {} targets", positions.len(), targets.len()));
-        }
-        self.config().check_ids(targets)?;
         let places: Vec<u32> = tokens.lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let device = &self.compute().device;
         Ok(Batch {
@@ -115,16 +129,11 @@ impl DeviceModel {
             ids: Placement::new(tokens.ids, device)?,
             places: self.tensor(&places)?,
             scored_rows: Placement::new(positions, device)?,
-            targets: self.tensor(targets)?,
-            sampler,
         })
     }
 
-    fn forward(
-        &self,
-        batch: &Batch,
-        mut keep: impl FnMut(&Tensor),
-    ) -> Result<(Tensor, Tensor, Scored), LmError> {
+    /// The residual stream at the scored positions, before and after the last norm. `[N, hidden]`
+    fn forward(&self, batch: &Batch, mut keep: impl FnMut(&Tensor)) -> Result<(Tensor, Tensor), LmError> {
         let (kernels, weights) = (self.kernels(), self.weights());
         let mut x = rows::gather(kernels, weights.embedding(), batch.ids.ids())?; // [T, hidden]
         for idx in 0..self.config().num_hidden_layers {
@@ -133,7 +142,7 @@ impl DeviceModel {
             let activations = self.activations(&layer, &x, batch)?;
             x = (activations.middle + linear::forward(&activations.activated, layer.down_proj)?)?;
         }
-        let x = if batch.targets.elem_count() == 0 {
+        let x = if batch.scored_rows.ids().elem_count() == 0 {
             x.narrow(0, 0, 0)?
         } else {
             rows::gather(kernels, &x, batch.scored_rows.ids())? // [N, hidden]
@@ -143,9 +152,12 @@ impl DeviceModel {
         } else {
             rms_norm::forward(kernels, &x, weights.norm(), self.eps())?
         };
-        let head = (&hidden, weights.head());
-        let scored = log_prob::forward(kernels, head, &batch.targets, batch.sampler)?;
-        Ok((x, hidden, scored))
+        Ok((x, hidden))
+    }
+
+    fn log_prob(&self, hidden: &Tensor, targets: &Targets) -> Result<Scored, LmError> {
+        let head = (hidden, self.weights().head());
+        Ok(log_prob::forward(self.kernels(), head, &targets.ids, targets.sampler)?)
     }
 
     fn activations(&self, layer: &Layer, x: &Tensor, batch: &Batch) -> Result<Activations, LmError> {
@@ -188,6 +200,11 @@ impl DeviceModel {
     }
 }
 
+/// Copies rows to the host as f32. Waits for the device.
+fn rows_to_host(rows: &Tensor) -> Result<Vec<f32>, LmError> {
+    Ok(rows.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?)
+}
+
 /// Copies the results to the host. Waits for the device.
 fn to_host(scored: &Scored) -> Result<TokenStats, LmError> {
     let read = |x: &Tensor| x.to_vec1::<f32>();
@@ -217,23 +234,35 @@ impl DevicePass<'_> {
         &self.scored.outside
     }
 
+    /// As [`Pass::hidden_states`](crate::Pass::hidden_states), on the host. Waits for the device.
+    pub fn hidden_states(&self, rows: &[u32]) -> Result<Vec<f32>, LmError> {
+        check_rows(rows, self.n_scored())?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = self.model.tensor(rows)?;
+        rows_to_host(&rows::gather(self.model.kernels(), &self.hidden, &rows)?)
+    }
+
+    fn n_scored(&self) -> usize {
+        self.targets.ids.elem_count()
+    }
+
     /// Adds to `gradients` those of a loss with the gradient `d_log_prob` with respect to the
     /// log-probabilities.
     pub fn backward(&self, d_log_prob: &[f32], gradients: &Parameters) -> Result<(), LmError> {
+        self.backward_from(&d_log_prob.to_vec().into(), gradients)
+    }
+
+    /// As [`backward`](Self::backward), from the gradient of the loss with respect to the outputs.
+    pub fn backward_from(&self, outputs: &OutputGradients, gradients: &Parameters) -> Result<(), LmError> {
         let model = self.model;
         let (kernels, weights, device) = (model.kernels(), model.weights(), &model.compute().device);
-        if d_log_prob.len() != self.batch.targets.elem_count() {
-            let reason =
-                format!("{} gradients for {} targets", d_log_prob.len(), self.batch.targets.elem_count());
-            return Err(LmError::Input(reason));
-        }
-        if d_log_prob.is_empty() {
+        outputs.check(self.n_scored(), model.config().hidden_size)?;
+        if self.n_scored() == 0 {
             return Ok(());
         }
-        let d_log_prob = Tensor::from_slice(d_log_prob, d_log_prob.len(), device)?;
-        let head = (&self.hidden, weights.head());
-        let (targets, d_head) = (&self.batch.targets, gradients.head());
-        let d_hidden = log_prob::backward(kernels, head, targets, &self.scored, &d_log_prob, d_head)?;
+        let d_hidden = self.d_hidden(outputs, gradients)?;
         let around = (&d_hidden, &self.x.zeros_like()?);
         let d_rows =
             rms_norm::backward(kernels, &self.x, weights.norm(), model.eps(), around, gradients.norm())?;
@@ -245,6 +274,24 @@ impl DevicePass<'_> {
             d_x = self.layer_backward(&weights.layer(idx), &gradients.layer(idx), x, &d_x)?;
         }
         Ok(rows::scatter(kernels, &d_x, &self.batch.ids, gradients.embedding())?)
+    }
+
+    /// The gradient of the final hidden states; adds that of the head. `[N, hidden]`
+    fn d_hidden(&self, outputs: &OutputGradients, gradients: &Parameters) -> Result<Tensor, LmError> {
+        let model = self.model;
+        let (kernels, weights, device) = (model.kernels(), model.weights(), &model.compute().device);
+        let d_log_prob = Tensor::from_slice(&outputs.d_log_prob, self.n_scored(), device)?;
+        let head = (&self.hidden, weights.head());
+        let (targets, d_head) = (&self.targets.ids, gradients.head());
+        let d_hidden = log_prob::backward(kernels, head, targets, &self.scored, &d_log_prob, d_head)?;
+        let Some(more) = outputs.d_hidden.as_ref().filter(|more| !more.rows.is_empty()) else {
+            return Ok(d_hidden);
+        };
+        let dtype = d_hidden.dtype();
+        let rows = Tensor::from_slice(&more.values, (more.rows.len(), d_hidden.dim(1)?), device)?;
+        let sums = d_hidden.to_dtype(DType::F32)?;
+        rows::scatter(kernels, &rows.to_dtype(dtype)?, &Placement::new(&more.rows, device)?, &sums)?;
+        Ok(sums.to_dtype(dtype)?)
     }
 
     /// The gradient of a layer's input from that of its output; recomputes the layer. `[T, hidden]`

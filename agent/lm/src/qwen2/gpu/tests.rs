@@ -14,7 +14,7 @@ use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::qwen2::gpu::{DeviceCache, DeviceModel, Parameters};
 use crate::qwen2::tests::common::{
     Shape, assert_close, check_invalid_decoding, check_invalid_scoring, check_lanes, d_log_prob, ids, loss,
-    scored, tiny,
+    output_gradients, scored, tiny,
 };
 use crate::qwen2::{LaneTokens, Qwen2, Qwen2Config, TokenStats};
 use webshop_kernels::gpu::emulated;
@@ -113,15 +113,43 @@ fn log_probabilities_and_gradients_equal_the_cpu_backend() {
 
             let gradients = device.weights().zeros_like().unwrap();
             pass.backward(&d_log_prob(targets.len()), &gradients).unwrap();
-            for ((name, gradient), expected) in gradients.split(model.config()).unwrap().iter().zip(&expected)
-            {
-                let ours = gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-                let norm = |x: &[f32]| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
-                let difference: Vec<f32> = ours.iter().zip(expected).map(|(a, b)| a - b).collect();
-                let error = norm(&difference) / norm(expected);
-                assert!(error < 1e-4, "{what} `{name}`: relative error {error:e}");
-            }
+            assert_equal_gradients(&gradients, &expected, &model, &what);
         }
+    }
+}
+
+#[track_caller]
+fn assert_equal_gradients(gradients: &Parameters, expected: &[Vec<f32>], model: &Qwen2, what: &str) {
+    for ((name, gradient), expected) in gradients.split(model.config()).unwrap().iter().zip(expected) {
+        let ours = gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let norm = |x: &[f32]| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        let difference: Vec<f32> = ours.iter().zip(expected).map(|(a, b)| a - b).collect();
+        let error = norm(&difference) / norm(expected);
+        assert!(error < 1e-4, "{what} `{name}`: relative error {error:e}");
+    }
+}
+
+#[test]
+fn hidden_states_and_gradients_through_them_equal_the_cpu_backend() {
+    let model = tiny(SHAPES[1]);
+    let scored = scored();
+    let (tokens, positions, targets) = (scored.tokens(), &scored.positions, &scored.targets);
+    let theirs = model.record(&tokens, positions, targets, Sampler::UNTEMPERED).unwrap();
+    let outputs = output_gradients(targets.len(), model.config().hidden_size);
+    let rows = &outputs.d_hidden.as_ref().unwrap().rows;
+    let mut expected = vec![Vec::new(); model.learnable().len()];
+    theirs.backward_from(&outputs, |place, gradient| expected[place] = gradient).unwrap();
+    for device in both(&model) {
+        let what = format!("{:?}", device.kernels());
+        let pass = device.record(&tokens, positions, targets, Sampler::UNTEMPERED).unwrap();
+        let of_rows = pass.hidden_states(rows).unwrap();
+        assert_close(&of_rows, &theirs.hidden_states(rows).unwrap(), 1e-5, &what);
+        let of_all = device.hidden_states(&tokens, positions).unwrap();
+        assert_close(&of_all, &model.hidden_states(&tokens, positions).unwrap(), 1e-5, &what);
+        assert!(pass.hidden_states(&[targets.len() as u32]).is_err());
+        let gradients = device.weights().zeros_like().unwrap();
+        pass.backward_from(&outputs, &gradients).unwrap();
+        assert_equal_gradients(&gradients, &expected, &model, &what);
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) const MODEL: &str = "model";
 pub(crate) const CONFIG: &str = "config.toml";
 /// The optimizer state in a checkpoint.
 pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
+/// Folder of the critic in a checkpoint of a loss that has one.
+pub(crate) const CRITIC: &str = "critic";
 
 /// A link among the checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
