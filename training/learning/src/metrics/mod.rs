@@ -97,7 +97,7 @@ metrics! {
     TrainEntropy = "train/entropy",
     /// Global gradient norm before clipping.
     TrainGradNorm = "train/grad_norm",
-    /// Mean advantage of an episode, such as A = r − V*; the sum over its turns if they have advantages of their own.
+    /// Mean of A = r − V*; with advantages by turn, of their sums.
     TrainAdvMean = "train/adv_mean",
     /// Standard deviation of A over the step's episodes.
     TrainAdvStd = "train/adv_std",
@@ -342,6 +342,9 @@ mod tests {
         let names: std::collections::BTreeSet<_> = Metric::ALL.iter().map(|metric| metric.name()).collect();
         assert_eq!(names.len(), Metric::ALL.len());
         assert_eq!(Metric::EvalSuccessRate.tag("test"), "eval/test/success_rate");
-        assert_eq!(Metric::TrainAdvMean.meaning().trim(), "Mean of A = r − V*.");
+        assert_eq!(
+            Metric::TrainAdvMean.meaning().trim(),
+            "Mean of A = r − V*; with advantages by turn, of their sums."
+        );
     }
 }

@@ -237,7 +237,7 @@ mod tests {
             let hidden = states(5, width);
             assert_eq!(critic.head().unwrap().values(&hidden), [0.0; 5], "no value before a reward");
             let target = ValueTarget { value_return: 0.7, share: 0.2 };
-            for _ in 0..200 {
+            for _ in 0..500 {
                 let error = critic.head().unwrap().squared_error(&hidden, &[target; 5]);
                 critic.step(&error.gradient, 0.02).unwrap();
             }
