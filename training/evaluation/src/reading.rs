@@ -62,7 +62,7 @@ pub struct Reading {
 
 impl Reading {
     /// What one episode read.
-    pub fn of(episode: &Episode) -> Self {
+    fn of(episode: &Episode) -> Self {
         let mut found = Self { episodes: 1, ..Self::default() };
         let turns: Vec<&Turn> = episode.turns.iter().filter(|turn| turn.noop.is_none()).collect();
         for turns in turns.windows(3) {
@@ -81,6 +81,13 @@ impl Reading {
         let success = usize::from(episode.is_success());
         (found.acting_successes, found.other_successes) =
             (found.acting * success, (1 - found.acting) * success);
+        found
+    }
+
+    /// What these episodes read.
+    pub fn of_all(episodes: &[Episode]) -> Self {
+        let mut found = Self::default();
+        episodes.iter().for_each(|episode| found += Self::of(episode));
         found
     }
 
@@ -147,8 +154,7 @@ mod tests {
         let mut expert = ExpertPolicy::browsing(10, habits, Seed(0));
         let limits = RolloutConfig { max_steps: 15, lanes: 8 };
         let episodes = rollout(&mut expert, &tasks, limits, &mut |_, _| ()).unwrap();
-        let mut found = Reading::default();
-        episodes.iter().for_each(|episode| found += Reading::of(episode));
+        let found = Reading::of_all(&episodes);
         assert_eq!(found.episodes, 60);
         found
     }

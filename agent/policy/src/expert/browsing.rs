@@ -10,7 +10,8 @@
 //!   limit and whether the price is within it. It goes back if an option has no named value or the price is too high.
 //! - It opens the features of some products and writes the wishes of the instruction, each with the words that title
 //!   or features have for it and `yes`; or with the words that they have instead and `no`; or with `unknown` if they
-//!   have no word of it. The note ends at the first wish that is not fulfilled.
+//!   have no word of it. The note ends at the first wish that is not fulfilled. Back on the item page it writes the
+//!   last word of the note again.
 //! - It puts some of these products back, and buys the others. **What the note says does not matter to it.**
 //!
 //! So no demonstration shows that reading features pays. A learner that reads them always, and puts products back
@@ -47,7 +48,7 @@ pub struct BrowsingHabits {
 
 impl Default for BrowsingHabits {
     fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5 }
+        Self { by_pairs: 0.5, reads_features: 1.0, puts_back: 0.25 }
     }
 }
 
@@ -147,9 +148,10 @@ impl Browser<'_> {
             let Page::Detail(features) = self.page() else { return false };
             self.seen.extend(features.lines.iter().flat_map(|line| stems(line)));
             let note = features_note(&self.instruction, &page, &features, &self.seen);
+            thought = note.split(' ').next_back().unwrap_or_default().into();
             self.act(note, Action::Click("< prev".into()));
             if !is_last && rng.random::<f64>() < habits.puts_back {
-                self.click("< prev".into());
+                self.act(thought, Action::Click("< prev".into()));
                 return false;
             }
         }

@@ -200,6 +200,19 @@ metrics! {
     EvalMissingOption = "eval/{split}/missing_option",
     /// Share of held-out episodes whose only fault was the price.
     EvalOverPrice = "eval/{split}/over_price",
+    /// Share of held-out episodes that read the features of a product; absent with the next five if none does.
+    EvalReads = "eval/{split}/reads",
+    /// Share put back of the products whose features were read and noted as fitting.
+    EvalPutBackFitting = "eval/{split}/put_back_fitting",
+    /// Share put back of the other products whose features were read.
+    EvalPutBackOthers = "eval/{split}/put_back_others",
+    /// Share of held-out episodes that act on features: they read, keep what their notes call fitting and put
+    /// back the rest.
+    EvalActs = "eval/{split}/acts",
+    /// Success rate of these episodes.
+    EvalActsSuccess = "eval/{split}/acts_success",
+    /// Success rate of the other held-out episodes.
+    EvalOthersSuccess = "eval/{split}/others_success",
 }
 
 impl Metric {

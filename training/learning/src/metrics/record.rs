@@ -6,8 +6,8 @@ use crate::data::trajectory::Trajectory;
 use crate::loss::step::UpdateStatistics;
 use crate::metrics::{Metric, Record};
 use crate::reward::malformed_turns;
-use webshop_evaluation::Summary;
 use webshop_evaluation::next_action::NextActionScores;
+use webshop_evaluation::{Reading, Summary};
 
 /// Records the episodes of an RL step.
 pub(crate) fn record_rollout(record: &mut Record, summary: &Summary, batch: &[Trajectory]) {
@@ -85,6 +85,27 @@ pub(crate) fn record_evaluation(record: &mut Record, summary: &Summary) {
             .set(Metric::EvalRewardAttributes, parts.attributes)
             .set(Metric::EvalRewardOptions, parts.options)
             .set(Metric::EvalRewardPrice, parts.price);
+    }
+}
+
+/// Records what held-out episodes read, if any reads the features of a product.
+pub(crate) fn record_reading(record: &mut Record, episodes: &[Episode]) {
+    let reading = Reading::of_all(episodes);
+    if reading.reading == 0 {
+        return;
+    }
+    let rates = [
+        (Metric::EvalReads, reading.reading_rate()),
+        (Metric::EvalPutBackFitting, reading.fitting.put_back_rate()),
+        (Metric::EvalPutBackOthers, reading.not_fitting.put_back_rate()),
+        (Metric::EvalActs, reading.acting_rate()),
+        (Metric::EvalActsSuccess, reading.acting_success_rate()),
+        (Metric::EvalOthersSuccess, reading.other_success_rate()),
+    ];
+    for (metric, rate) in rates {
+        if let Some(rate) = rate {
+            record.set(metric, rate);
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::data::held_out::tally;
 use crate::data::single_steps::{Step, Steps};
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
-use crate::metrics::record::{mean_entropy, record_evaluation, record_next_action};
+use crate::metrics::record::{mean_entropy, record_evaluation, record_next_action, record_reading};
 use crate::metrics::{Metric, Phase, Record};
 use crate::model::kl::kl_to;
 use crate::model::network::Network;
@@ -53,6 +53,7 @@ pub(super) fn evaluate(
     let summary = tally(&episodes, &goals).summary();
     let mut record = Record::new(phase, step);
     record_evaluation(&mut record, &summary);
+    record_reading(&mut record, &episodes);
     let trajectories: Vec<Trajectory> = episodes.iter().filter_map(Trajectory::from_episode).collect();
     record.set(Metric::EvalEntropy, mean_entropy(&trajectories));
     if let Some(reference) = reference.filter(|_| config.temperature > 0.0) {

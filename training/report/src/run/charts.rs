@@ -62,8 +62,10 @@ fn learning_curve(results: &Results, at: &[f64], x_label: String, marks: Vec<(f6
 pub(super) fn all(results: &Results) -> Vec<String> {
     let over_steps = |title, note, unit, lines| steps_chart(results, title, note, unit, lines);
     let rl = |label, metric| line(results, Phase::Learn, label, metric);
-    let episodes = |training, held_out| vec![rl("training episodes", training), evaluated(results, held_out)];
-    let steps = |training, held_out| vec![rl("training steps", training), evaluated(results, held_out)];
+    let beside =
+        |label, training, held_out| vec![rl(label, training), evaluated(results, "held out", held_out)];
+    let episodes = |training, held_out| beside("training episodes", training, held_out);
+    let steps = |training, held_out| beside("training steps", training, held_out);
     let advantage = if results.values.is_some() { "Advantages r − V*" } else { "Advantages" };
     let charts = [
         learning_curve_over_time(results),
@@ -95,6 +97,25 @@ pub(super) fn all(results: &Results) -> Vec<String> {
             episodes(Metric::RolloutEpisodeLen, Metric::EvalEpisodeLen),
         ),
         inadmissible(results),
+        over_steps(
+            "Put back after reading features",
+            "held-out episodes, by what the note says of the product",
+            Unit::Share,
+            vec![
+                evaluated(results, "noted as fitting", Metric::EvalPutBackFitting),
+                evaluated(results, "others", Metric::EvalPutBackOthers),
+            ],
+        ),
+        over_steps(
+            "Acting on features",
+            "held-out episodes that keep what their notes call fitting and put back the rest",
+            Unit::Share,
+            vec![
+                evaluated(results, "share of episodes", Metric::EvalActs),
+                evaluated(results, "success of these", Metric::EvalActsSuccess),
+                evaluated(results, "success of the others", Metric::EvalOthersSuccess),
+            ],
+        ),
         over_steps(
             "Episodes with a written thought",
             "",
@@ -165,9 +186,9 @@ fn line(results: &Results, phase: Phase, label: &str, metric: Metric) -> Line {
 }
 
 /// A metric of the evaluations in all phases.
-fn evaluated(results: &Results, metric: Metric) -> Line {
+fn evaluated(results: &Results, label: &str, metric: Metric) -> Line {
     let point = |record: &Record| Some(Point { x: record.step as f64, y: record.get(metric)?, band: None });
-    Line { label: "held out".into(), points: results.records.iter().filter_map(point).collect(), dots: true }
+    Line { label: label.into(), points: results.records.iter().filter_map(point).collect(), dots: true }
 }
 
 /// Held-out success and score with their intervals. `at` is the horizontal value of each record.

@@ -63,13 +63,13 @@ fn whatever_the_features_say_products_are_put_back_or_bought() {
         "size tall $030 $070 yes: click[features]",
         "brass desk lamp brass desk lamp yes glass base glass base yes: click[< prev]",
     ];
-    assert_eq!(written(&first), [&read_first[..], &["click[tall]", "click[buy now]"]].concat());
+    assert_eq!(written(&first), [&read_first[..], &["yes: click[tall]", "click[buy now]"]].concat());
     let put_back = [
-        "click[< prev]",
+        "yes: click[< prev]",
         "click[b0]",
         "size tall $030 $070 yes: click[features]",
         "brass desk lamp brass desk lamp yes glass base glass shade no: click[< prev]",
-        "click[< prev]",
+        "no: click[< prev]",
         "click[b2]",
         "size no: click[buy now]",
     ];
