@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use webshop_agent::{
-    BrowsingHabits, CandidatePolicy, ExpertPolicy, ExploitPolicy, NamedOptionsPolicy, OraclePolicy, Policy, RandomPolicy,
-    RulePolicy,
+    BrowsingHabits, CandidatePolicy, ExpertPolicy, ExploitPolicy, NamedOptionsPolicy, OraclePolicy, Policy,
+    RandomPolicy, RulePolicy,
 };
 use webshop_env::RESULTS_PER_PAGE;
 use webshop_products::Seed;
