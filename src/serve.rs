@@ -19,8 +19,8 @@ const EXAMPLES: &str = "Examples:
   webshop serve --catalog 1000 --port 0 --split test
   WEBSHOP_TOKEN=secret webshop serve --host 0.0.0.0 --token-env WEBSHOP_TOKEN
 
-The first line on stdout is one JSON object with the addresses, printed when the server answers. SIGTERM and
-Ctrl-C end it. Exit codes: 0 ended, 2 error.";
+The first line on stdout is one JSON object with the addresses, once the server answers.
+SIGTERM and Ctrl-C end it. Exit codes: 0 ended, 2 error.";
 
 /// Flags of `webshop serve`.
 #[derive(clap::Args)]

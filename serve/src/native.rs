@@ -210,14 +210,10 @@ async fn create(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
             let session = app.sessions.restore(Interface::Native, &bytes)?;
             return Ok(http::ok(&Shown::first(app, &session, session.view()?)));
         }
+        // A wrong request opens no session, so that it does not change the goals of others.
+        app.sessions.check(&request)?;
         let session = app.sessions.open(Interface::Native, Lifetime::Idle)?;
-        match session.reset(&request) {
-            Ok(view) => Ok(http::ok(&Shown::first(app, &session, view))),
-            Err(error) => {
-                app.sessions.close(session.id());
-                Err(error.into())
-            }
-        }
+        Ok(http::ok(&Shown::first(app, &session, session.reset(&request)?)))
     })
     .await
 }

@@ -36,22 +36,15 @@ pub(super) async fn reset(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
             (None, Some(seeds)) => seeds.into_iter().map(|seed| GoalRequest::Seed { split, seed }).collect(),
             _ => return Err(Refusal::invalid("give either `goals` or `seeds`")),
         };
-        let is_new = ids.is_none();
-        let sessions = match ids {
-            Some(ids) if ids.len() == goals.len() => found(app, &ids)?,
-            Some(ids) => return Err(not_as_many("ids", ids.len(), "goals or seeds", goals.len())),
-            None => app.sessions.open_many(Interface::Native, Lifetime::Idle, goals.len())?,
-        };
         let requests: Vec<ResetRequest> =
             goals.into_iter().map(|goal| ResetRequest { goal, ..request.clone() }).collect();
-        let mut pairs = sessions.iter().zip(&requests);
-        if let Err(error) = pairs.try_for_each(|(session, request)| session.check(request)) {
-            // Nobody would learn the names of new sessions.
-            for session in sessions.iter().filter(|_| is_new) {
-                app.sessions.close(session.id());
-            }
-            return Err(error.into());
-        }
+        // All goals first: a wrong request changes nothing.
+        requests.iter().try_for_each(|request| app.sessions.check(request))?;
+        let sessions = match ids {
+            Some(ids) if ids.len() == requests.len() => found(app, &ids)?,
+            Some(ids) => return Err(not_as_many("ids", ids.len(), "goals or seeds", requests.len())),
+            None => app.sessions.open_many(Interface::Native, Lifetime::Idle, requests.len())?,
+        };
         let pairs = sessions.iter().zip(&requests);
         let shown = pairs.map(|(session, request)| Ok(Shown::new(session, session.reset(request)?)));
         Ok(http::ok(&by_field(shown.collect::<Result<_, Refusal>>()?)))

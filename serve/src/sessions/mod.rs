@@ -23,6 +23,7 @@ use webshop_products::{Seed, Split};
 
 use crate::counters::{Counters, Counts};
 use crate::error::SessionError;
+use crate::reset::ResetRequest;
 use session::{OpenSession, Stream};
 
 /// An interface that opens sessions.
@@ -143,6 +144,15 @@ impl Sessions {
         }
         let counters = Interface::ALL.map(|_| Arc::default());
         Ok(Sessions { shop, defaults, limits, table: Mutex::default(), counters })
+    }
+
+    /// Whether a reset by this request would find its goal, in any session.
+    ///
+    /// # Errors
+    /// The error of that reset.
+    pub fn check(&self, request: &ResetRequest) -> Result<(), SessionError> {
+        let stream = Stream { defaults: self.defaults, ordinal: 0 };
+        stream.goal(self.shop.goals(), 0, request.goal).map(|_| ())
     }
 
     /// Opens a session without an episode.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use webshop_env::{Action, AvailableActions, EnvConfig, NoopReason, RewardBreakdown, Shop, ShopEnv};
-use webshop_products::{Digest, GoalId, Purpose, Seed, Split};
+use webshop_products::{Digest, GoalId, GoalSet, Purpose, Seed, Split};
 
 use super::{Defaults, SessionId};
 use crate::counters::Counters;
@@ -138,14 +138,6 @@ impl OpenSession {
         self.begin(&mut state, request).map(|episode| episode.view(&self.shop))
     }
 
-    /// Whether a reset by this request would find its goal.
-    ///
-    /// # Errors
-    /// The error of that reset.
-    pub fn check(&self, request: &ResetRequest) -> Result<(), SessionError> {
-        self.goal(0, request.goal).map(|_| ())
-    }
-
     /// Takes one action, given as text. Before the first reset the session resets itself.
     ///
     /// # Errors
@@ -203,7 +195,7 @@ impl OpenSession {
         state: &'s mut State,
         request: &ResetRequest,
     ) -> Result<&'s mut Episode, SessionError> {
-        let (goal, split) = self.goal(state.n_resets, request.goal)?;
+        let (goal, split) = self.stream.goal(self.shop.goals(), state.n_resets, request.goal)?;
         let defaults = &self.stream.defaults;
         let config = EnvConfig {
             max_steps: request.max_steps.unwrap_or(defaults.max_steps),
@@ -221,10 +213,21 @@ impl OpenSession {
         Ok(state.episode.insert(episode))
     }
 
-    /// The goal of a reset, and its split.
-    fn goal(&self, reset: u64, request: GoalRequest) -> Result<(GoalId, Split), SessionError> {
-        let goals = self.shop.goals();
-        let or_default = |split: Option<Split>| split.unwrap_or(self.stream.defaults.split);
+    fn state(&self) -> MutexGuard<'_, State> {
+        // An environment takes any action without a panic, and a state is replaced as a whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stream {
+    /// The goal of the session's reset number `reset`, and its split.
+    pub(super) fn goal(
+        &self,
+        goals: &GoalSet,
+        reset: u64,
+        request: GoalRequest,
+    ) -> Result<(GoalId, Split), SessionError> {
+        let or_default = |split: Option<Split>| split.unwrap_or(self.defaults.split);
         let drawn = |split: Split, seed: Seed| {
             let goal = goals.goal_for_seed(split, seed);
             goal.map(|goal| (goal, split)).ok_or(SessionError::EmptySplit(split))
@@ -245,16 +248,11 @@ impl OpenSession {
             }
             GoalRequest::Seed { split, seed } => drawn(or_default(split), Seed(seed))?,
             GoalRequest::Stream { split } => {
-                let seed = self.stream.defaults.seed.child(STREAM, &[self.stream.ordinal, reset]);
+                let seed = self.defaults.seed.child(STREAM, &[self.ordinal, reset]);
                 drawn(or_default(split), seed)?
             }
         };
         Ok((goal, if split == Split::All { goals.split_of(goal) } else { split }))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // An environment takes any action without a panic, and a state is replaced as a whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

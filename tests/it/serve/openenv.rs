@@ -30,7 +30,6 @@ fn a_wrong_message_is_an_error_and_the_conversation_goes_on() {
     check("{\"type\": \"reset\", \"data\": {\"seed\": -1}}", "VALIDATION_ERROR", "greater_than_equal");
     check("{\"type\": \"reset\", \"data\": {\"task\": \"web\"}}", "VALIDATION_ERROR", "dict_type");
     check("{\"type\": \"reset\", \"data\": 3}", "VALIDATION_ERROR", "dict_type");
-    check("{\"type\": \"state\", \"more\": 3}", "VALIDATION_ERROR", "extra_forbidden");
     let beyond = format!("{{\"type\": \"reset\", \"data\": {{\"goal\": {n_goals}}}}}");
     check(&beyond, "EXECUTION_ERROR", &format!("no goal `{n_goals}`; the shop has {n_goals} goals"));
     OpenEnv::seen(&socket.say(json!({"type": "reset"})));
