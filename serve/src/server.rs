@@ -25,8 +25,8 @@ use crate::http::Routes;
 use crate::sessions::{Defaults, Limits, Sessions};
 use crate::{agentgym, detail, metrics, native, openapi, openenv, site};
 
-/// The longest time for what is under way when the server stops.
-const GRACE: Duration = Duration::from_secs(2);
+/// The longest time for what is under way when the server stops. The process ends within two seconds.
+const GRACE: Duration = Duration::from_millis(1750);
 
 /// Parts of the idle time after which idle sessions are looked for; a session is dropped at most one part late.
 const IDLE_INTERVALS: u32 = 8;
