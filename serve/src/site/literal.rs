@@ -114,7 +114,28 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use webshop_pycompat::{UnicodeAge, json_dict, repr_dict};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_dictionary_is_read_back(expected in prop::collection::vec(any::<(String, String)>(), 0..4)) {
+            let borrowed = || expected.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            for text in [repr_dict(borrowed(), UnicodeAge::V12_1), json_dict(borrowed())] {
+                prop_assert_eq!(pairs(&text), Some(expected.clone()));
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[\\[{]['\"a\\\\ux0:, \\]}]{0,12}", other: String) {
+            for text in [text, other] {
+                let (list, dictionary) = (texts(&text), pairs(&text));
+                prop_assert!(list.is_none() || dictionary.is_none());
+            }
+        }
+    }
 
     #[test]
     fn what_python_and_json_print_is_read_back() {
