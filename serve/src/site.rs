@@ -93,7 +93,10 @@ async fn page(
 /// The goal of a session's name.
 fn goal_of(sessions: &Sessions, name: &str) -> Result<GoalId, SessionError> {
     let goals = sessions.shop().goals();
-    let fixed = name.strip_prefix("fixed_").and_then(|number| number.parse::<u64>().ok());
+    let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // A number beyond 64 bits is beyond all goals as well.
+    let fixed =
+        name.strip_prefix("fixed_").filter(is_number).map(|number| number.parse().unwrap_or(u64::MAX));
     if let Some(goal) = fixed {
         let n_goals = goals.goals().len();
         let id = u32::try_from(goal).ok().filter(|&id| (id as usize) < n_goals);

@@ -121,6 +121,7 @@ fn addresses_that_name_nothing_are_not_found() {
     let asin = goal.asin.as_str();
     for path in [
         format!("/fixed_{}", SHOP.goals().goals().len()),
+        format!("/fixed_{}0", u64::MAX),
         "/search_results/a/b/0".into(),
         "/search_results/a/b/x".into(),
         "/item_page/a/B000000000/b/1/%7B%7D".into(),
