@@ -71,6 +71,7 @@ pub use search::bm25::{B, Collection, K1, SearchExplanation, TermScore};
 pub use search::index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
 pub use search::porter::stem;
 pub use search_statistics::SearchStatistics;
+pub use session::address::{Address, Choice, Listing};
 pub use session::envelope::SnapshotError;
 pub use session::{Outcome, RESULTS_PER_PAGE, Session, Transition, Walk};
 pub use shop::{EnvError, Shop, ShopConfig};

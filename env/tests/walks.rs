@@ -107,6 +107,18 @@ fn a_session_survives_json_on_every_page() {
 }
 
 #[test]
+fn an_address_holds_the_page() {
+    for shop in SHOPS.iter() {
+        walk(shop, |session, page| {
+            let there = Session::at(&session.name(), session.goal(), session.address());
+            assert_eq!(there.page(shop).text(), page.text());
+            assert_eq!(there.address(), session.address());
+            assert_eq!(there.steps(), 0);
+        });
+    }
+}
+
+#[test]
 fn lanes_do_not_depend_on_threads() {
     let shop = &SHOPS[0];
     let goals: Vec<GoalId> = (0..200).map(GoalId).collect();

@@ -18,6 +18,7 @@ mod validate;
 mod convert;
 mod prompts;
 mod remote;
+mod serve;
 mod site;
 mod transformers;
 

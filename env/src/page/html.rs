@@ -2,7 +2,7 @@
 //!
 //! The markup is this shop's, but what agents read is the original's: the visible texts and their order,
 //! the classes `btn` and `product-link`, radio inputs with name and value, and the ids
-//! `search_input` and `instruction-text`. [`crate::read_html`] recovers the texts and the available
+//! `search_input`, `instruction-text` and `reward`. [`crate::read_html`] recovers the texts and the available
 //! actions from it.
 //!
 //! Between two tags the templates break the line, never put a lone space: a space alone would be

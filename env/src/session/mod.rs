@@ -9,6 +9,7 @@
 //! Every action is accepted: one without a meaning on the page is a no-op. Search results are not part of a
 //! session, because they follow from the query; [`crate::ShopEnv`] caches them. There is no step limit here.
 
+pub(crate) mod address;
 pub(crate) mod envelope;
 mod page_of;
 mod results;

@@ -76,6 +76,11 @@ impl Seed {
         }
         ChaCha8Rng::from_seed(key.finalize().into())
     }
+
+    /// Another seed, drawn at (`purpose`, `coords`), for something that is addressed by a seed of its own.
+    pub fn child(self, purpose: Purpose, coords: &[u64]) -> Self {
+        Self(self.rng(purpose, coords).next_u64())
+    }
 }
 
 /// A number below `n`, from one 64-bit word; 0 if `n` is 0.

@@ -5,10 +5,12 @@ use toml::{Table, Value};
 use super::source::{production_files, production_tokens};
 use super::{CRATES, Crate, read, root};
 
-/// Libraries that few crates may use in their own code: HTTP is for one, tensors are for those that compute.
-const CONFINED: [(&str, &[&str]); 3] = [
+/// Libraries that few crates may use in their own code: HTTP is for one on each side, tensors are for those that
+/// compute.
+const CONFINED: [(&str, &[&str]); 4] = [
     ("reqwest", &["webshop-remote"]),
-    ("tokio", &["webshop-remote"]),
+    ("axum", &["webshop-serve"]),
+    ("tokio", &["webshop-remote", "webshop-serve"]),
     ("candle-core", &["webshop-kernels", "webshop-lm", "webshop-agent", "webshop-training"]),
 ];
 

@@ -20,7 +20,7 @@ struct Crate {
 }
 
 /// The crates from the ground up. Each may use those before it at most, in tests and benches too.
-const CRATES: [Crate; 11] = [
+const CRATES: [Crate; 12] = [
     Crate { name: "webshop-pycompat", folder: "products/pycompat", uses: &[] },
     Crate { name: "webshop-products", folder: "products/catalog", uses: &["webshop-pycompat"] },
     Crate { name: "webshop-env", folder: "env", uses: &["webshop-pycompat", "webshop-products"] },
@@ -39,6 +39,11 @@ const CRATES: [Crate; 11] = [
         name: "webshop-remote",
         folder: "agent/remote",
         uses: &["webshop-pycompat", "webshop-products", "webshop-env", "webshop-lm", "webshop-agent"],
+    },
+    Crate {
+        name: "webshop-serve",
+        folder: "serve",
+        uses: &["webshop-pycompat", "webshop-products", "webshop-env", "webshop-agent"],
     },
     Crate {
         name: "webshop-evaluation",
@@ -79,6 +84,7 @@ const CRATES: [Crate; 11] = [
             "webshop-lm",
             "webshop-agent",
             "webshop-remote",
+            "webshop-serve",
             "webshop-evaluation",
             "webshop-training",
             "webshop-report",

@@ -1,5 +1,6 @@
 //! What several modules share: the built binary, shops, small experiments, servers and recordings.
 
+pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod corner_shop;
 pub(crate) mod experiment;

@@ -8,7 +8,10 @@ use crate::goal::split::{Split, Splits};
 use crate::goal::split_rule::SplitRule;
 use crate::goal::{Goal, GoalId, GoalKind};
 use crate::raw::RawData;
-use crate::seed::Seed;
+use crate::seed::{Purpose, Seed, below};
+
+/// The draw of [`GoalSet::goal_for_seed`].
+const GOAL_FOR_SEED: Purpose = Purpose::new("goal-for-seed");
 
 /// The goals of a catalog, split into training, validation and test.
 #[derive(Clone, Debug)]
@@ -82,6 +85,21 @@ impl GoalSet {
     /// disjoint by product and by family.
     pub fn split(&self, split: Split) -> &[GoalId] {
         self.splits.get(split)
+    }
+
+    /// The goal that `seed` draws uniformly from a split; `None` if the split has no goals. A server and a
+    /// binding that take a seed for a reset both draw with this function, so they agree.
+    pub fn goal_for_seed(&self, split: Split, seed: Seed) -> Option<GoalId> {
+        let goals = self.split(split);
+        goals.get(below(&mut seed.rng(GOAL_FOR_SEED, &[]), goals.len())).copied()
+    }
+
+    /// The first of training, validation and test that has this goal, else [`Split::All`]. Under a rule whose
+    /// splits overlap the goal may be in a later one too.
+    pub fn split_of(&self, goal: GoalId) -> Split {
+        let named = [Split::Train, Split::Validation, Split::Test];
+        let has = |split: &Split| self.split(*split).binary_search(&goal).is_ok();
+        named.into_iter().find(has).unwrap_or(Split::All)
     }
 
     /// SHA-256 in hexadecimal over the catalog with its prices, the goals and their split.

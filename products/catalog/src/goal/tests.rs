@@ -1,9 +1,11 @@
 use crate::catalog::Catalog;
 use crate::error::DataError;
 use crate::goal::set::GoalSet;
+use crate::goal::split::Split;
 use crate::goal::{Goal, GoalId, GoalKind, GoalStyle, WantedOption};
 use crate::raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption};
 use crate::seed::Seed;
+use std::collections::BTreeSet;
 
 fn value(text: &str) -> RawOption {
     RawOption { value: text.into(), image: None }
@@ -139,4 +141,23 @@ fn the_fingerprint_changes_with_whatever_a_result_depends_on() {
     let mut renamed = data();
     renamed.items[0].full_description = "bright".into();
     assert_ne!(first, fingerprint(&renamed, 0));
+}
+
+#[test]
+fn a_seed_draws_one_goal_of_a_split() {
+    let data = crate::generate(Seed(0), 40);
+    let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+    let splits = [Split::Train, Split::Validation, Split::Test];
+    for split in splits {
+        let drawn: BTreeSet<GoalId> =
+            (0..2000).filter_map(|seed| goals.goal_for_seed(split, Seed(seed))).collect();
+        assert_eq!(drawn.into_iter().collect::<Vec<_>>(), goals.split(split), "all of {split}, and no other");
+        assert!(goals.split(split).iter().all(|&goal| goals.split_of(goal) == split));
+    }
+    // Recorded once; a change here gives other goals to everybody who names goals by seeds.
+    let first: Vec<u32> = (0..4).map(|seed| goals.goal_for_seed(Split::All, Seed(seed)).unwrap().0).collect();
+    assert_eq!(first, [181, 17, 160, 37]);
+    let empty = GoalSet::numbered(&catalog, Vec::new());
+    assert_eq!(empty.goal_for_seed(Split::Train, Seed(0)), None);
 }

@@ -1,0 +1,90 @@
+//! What happens to every request: the token is checked, the answer names the environment, and a line is logged.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use serde_json::json;
+use tokio::time::Instant;
+use webshop_env::ENVIRONMENT_ID;
+
+use crate::app::App;
+use crate::http;
+
+/// The header that names the environment on every answer.
+const ENVIRONMENT_HEADER: &str = "webshop-environment";
+
+/// The address that needs no token.
+const OPEN_PATH: &str = "/health";
+
+/// Checks the token, runs the handler, counts and logs.
+pub(crate) async fn attend(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let begin = Instant::now();
+    let mut response = match is_allowed(app.token.as_deref(), &request) {
+        true => next.run(request).await,
+        false => unauthorized(),
+    };
+    let environment = HeaderValue::from_static(ENVIRONMENT_ID);
+    response.headers_mut().insert(ENVIRONMENT_HEADER, environment);
+    app.responses.count(response.status().as_u16());
+    log(&method, &path, response.status(), begin);
+    response
+}
+
+/// The time is for a person who reads the log; no answer has it.
+fn log(method: &Method, path: &str, status: StatusCode, begin: Instant) {
+    let (status, micros) = (status.as_u16(), begin.elapsed().as_micros());
+    tracing::info!(target: "webshop_serve::access", %method, path, status, micros);
+}
+
+/// Whether the request has the token, if one is asked for.
+fn is_allowed(token: Option<&str>, request: &Request) -> bool {
+    let Some(token) = token.filter(|_| request.uri().path() != OPEN_PATH) else { return true };
+    let given = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+    let is_scheme = |scheme: &[u8]| scheme.eq_ignore_ascii_case(b"bearer ");
+    given
+        .split_at_checked(7)
+        .is_some_and(|(scheme, given)| is_scheme(scheme) && equal(given, token.as_bytes()))
+}
+
+/// Compares in a time that depends on the lengths only.
+fn equal(one: &[u8], other: &[u8]) -> bool {
+    let differing = one.iter().zip(other).fold(0, |differing, (one, other)| differing | (one ^ other));
+    one.len() == other.len() && differing == 0
+}
+
+fn unauthorized() -> Response {
+    let message = "this server asks for a bearer token: send `Authorization: Bearer TOKEN`";
+    let body = json!({"error": {"code": "unauthorized", "message": message}});
+    let mut response = http::json(StatusCode::UNAUTHORIZED, &body);
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    #[test]
+    fn a_token_is_asked_for_everywhere_but_at_the_health() {
+        let allowed = |token, path: &str, given: Option<&str>| {
+            let request = Request::builder().uri(path);
+            let request =
+                given.into_iter().fold(request, |request, text| request.header("authorization", text));
+            is_allowed(token, &request.body(Body::empty()).expect("a request"))
+        };
+        assert!(allowed(None, "/step", None) && allowed(Some("s3cret"), "/health", None));
+        assert!(allowed(Some("s3cret"), "/step", Some("Bearer s3cret")));
+        assert!(allowed(Some("s3cret"), "/step", Some("bearer s3cret")));
+        for given in
+            ["", "Bearer ", "Bearer s3cre", "Bearer s3crets", "Bearer s3creT", "Basic s3cret", "s3cret"]
+        {
+            assert!(!allowed(Some("s3cret"), "/step", Some(given)), "{given}");
+        }
+        assert!(!allowed(Some("s3cret"), "/step", None));
+    }
+}

@@ -1,0 +1,40 @@
+//! What every handler shares: the sessions, and the state of the server.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::spawn_blocking;
+
+use crate::counters::ResponseCounts;
+use crate::sessions::Sessions;
+
+/// Up to this number of products a search takes less time than handing it to another thread is worth.
+const MAX_INLINE_PRODUCTS: usize = 100_000;
+
+/// The state that every handler shares.
+pub(crate) struct App {
+    pub(crate) sessions: Sessions,
+    pub(crate) responses: ResponseCounts,
+    /// The largest body or message in bytes.
+    pub(crate) max_body: usize,
+    /// What a client must send as a bearer token, if anything.
+    pub(crate) token: Option<String>,
+    /// Becomes true when the server stops.
+    pub(crate) stopping: watch::Receiver<bool>,
+    /// A copy is kept by every open WebSocket, so that the server sees when the last one is closed.
+    pub(crate) open_socket: mpsc::Sender<Infallible>,
+}
+
+impl App {
+    /// Runs `work`, on this thread unless a search may take long.
+    pub(crate) async fn run<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&App) -> T + Send + 'static,
+    ) -> T {
+        if self.sessions.shop().catalog().len() <= MAX_INLINE_PRODUCTS {
+            return work(&self);
+        }
+        spawn_blocking(move || work(&self)).await.expect("no handler panics, and none is cancelled")
+    }
+}

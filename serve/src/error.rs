@@ -1,0 +1,76 @@
+//! Errors of sessions and of the server.
+
+use std::net::SocketAddr;
+
+use webshop_env::SnapshotError;
+use webshop_products::Split;
+
+/// A request about sessions that cannot be met.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// Every session is in use.
+    #[error("all {limit} sessions are in use; close some, or start the server with more `--max-sessions`")]
+    Full {
+        /// The sessions in use.
+        active: usize,
+        /// The largest number of sessions.
+        limit: usize,
+    },
+    /// The shop has no such goal.
+    #[error("there is no goal `{goal}`; the shop has {n_goals} goals, from 0")]
+    NoSuchGoal {
+        /// The number asked for.
+        goal: u64,
+        /// The number of goals.
+        n_goals: usize,
+    },
+    /// The split has no goal at this index.
+    #[error("there is no goal at index `{index}` of the split `{split}`, which has {n_goals} goals, from 0")]
+    NoSuchIndex {
+        /// The split.
+        split: Split,
+        /// The index asked for.
+        index: u64,
+        /// The number of goals in the split.
+        n_goals: usize,
+    },
+    /// The split has no goals to draw from.
+    #[error("the split `{0}` has no goals")]
+    EmptySplit(Split),
+    /// No session has this name: it never had, was closed, or was idle for too long.
+    #[error("there is no session `{0}`; it may have been closed, or idle for too long")]
+    NoSuchSession(String),
+    /// Another connection is attached to the session.
+    #[error("session `{0}` already has a connection")]
+    Attached(String),
+    /// The bytes are not a snapshot of an environment of this shop.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+}
+
+/// A server that cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The name of the host has no address.
+    #[error("the host `{host}` cannot be resolved")]
+    Host {
+        /// The host as given.
+        host: String,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The port cannot be opened.
+    #[error("cannot listen on `{address}`; give another port with `--port`, or 0 for a free one")]
+    Port {
+        /// The address.
+        address: SocketAddr,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The shop cannot be served.
+    #[error("the shop cannot be served")]
+    Shop(#[from] SessionError),
+    /// Threads, signals or sockets failed.
+    #[error("the server cannot run")]
+    Runtime(#[from] std::io::Error),
+}

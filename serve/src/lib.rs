@@ -1,0 +1,44 @@
+//! The shop as a server: one table of sessions behind several interfaces.
+//!
+//! [`Sessions`] is the table, without a network: it resets, steps, forks, stores and drops sessions. A [`Server`]
+//! puts interfaces before it on one port, one module each: our own REST interface at `/api/v1`, OpenEnv's
+//! WebSocket and HTTP addresses, AgentGym's addresses below `/agentgym`, and the pages of the original's site.
+//! All take a goal, or a seed that draws one, and show the same texts, actions and rewards as a local session.
+//!
+//! Nothing that a session shows depends on other sessions, on threads or on time, with one exception: a reset
+//! that names neither goal nor seed draws by the session's number, which counts the sessions opened before.
+//!
+//! No model runs here, nothing is trained, and the server does not encrypt.
+
+#![forbid(unsafe_code)]
+
+mod counters;
+mod error;
+mod fields;
+mod reset;
+
+mod sessions;
+
+mod app;
+mod detail;
+mod http;
+mod socket;
+
+mod tools;
+
+mod agentgym;
+mod native;
+mod openenv;
+mod site;
+
+mod access;
+mod metrics;
+mod openapi;
+mod server;
+
+pub use counters::{Counts, Ends};
+pub use error::{ServeError, SessionError};
+pub use reset::{GoalRequest, ResetRequest};
+pub use server::{Port, Ready, ServeConfig, Server, Stop};
+pub use sessions::session::{LastAction, OpenSession, SessionView};
+pub use sessions::{Defaults, Interface, Lifetime, Limits, SessionId, Sessions};

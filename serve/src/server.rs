@@ -1,0 +1,275 @@
+//! The server: one port, all interfaces, and an orderly end.
+
+use std::future::pending;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::serve::ListenerExt;
+use serde::Serialize;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use webshop_env::{ENVIRONMENT_ID, Shop};
+
+use crate::access;
+use crate::app::App;
+use crate::error::ServeError;
+use crate::http::Routes;
+use crate::sessions::{Defaults, Limits, Sessions};
+use crate::{agentgym, detail, metrics, native, openapi, openenv, site};
+
+/// The longest time for what is under way when the server stops. The process ends within two seconds.
+const GRACE: Duration = Duration::from_millis(1750);
+
+/// Parts of the idle time after which idle sessions are looked for; a session is dropped at most one part late.
+const IDLE_INTERVALS: u32 = 8;
+
+/// What a server serves, and to whom.
+#[derive(Clone, Debug)]
+pub struct ServeConfig {
+    /// What a reset takes if its request does not say.
+    pub defaults: Defaults,
+    /// The largest number of sessions.
+    pub max_sessions: usize,
+    /// The time after which an unused session is dropped; at least a millisecond.
+    pub idle: Duration,
+    /// The largest body or message in bytes.
+    pub max_body: usize,
+    /// The bearer token that clients must send, if any.
+    pub token: Option<String>,
+    /// The number of threads that serve requests; at least 1.
+    pub threads: usize,
+}
+
+/// When a server ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// With SIGTERM or SIGINT.
+    OnSignal,
+    /// Never.
+    Never,
+}
+
+/// Where a server that is ready answers; the first line that `webshop serve` prints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ready {
+    /// The address of the server.
+    pub url: String,
+    /// The port.
+    pub port: u16,
+    /// The number of the process.
+    pub pid: u32,
+    /// The version of the environment.
+    pub environment: &'static str,
+    /// The address for OpenEnv's clients.
+    pub openenv: String,
+    /// The address for MCP clients; `None`, because they are not served.
+    pub mcp: Option<String>,
+    /// The address for AgentGym's client.
+    pub agentgym: String,
+    /// The address for OpenAI's clients; `None`, because no model is served.
+    pub openai: Option<String>,
+    /// The address of the site.
+    pub site: String,
+}
+
+/// An open port, at which nothing is answered yet.
+#[derive(Debug)]
+pub struct Port {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Port {
+    /// Opens a port of the first address of `host`; 0 for a free one.
+    ///
+    /// # Errors
+    /// If the host has no address, or the port is taken.
+    pub fn open(host: &str, port: u16) -> Result<Port, ServeError> {
+        let unknown = |source| ServeError::Host { host: host.to_owned(), source };
+        let mut addresses = (host, port).to_socket_addrs().map_err(unknown)?;
+        let address = addresses.next().ok_or_else(|| unknown(io::Error::other("no address")))?;
+        let refused = |source| ServeError::Port { address, source };
+        let listener = TcpListener::bind(address).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Port { listener, address })
+    }
+
+    /// The address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// A server with an open port.
+pub struct Server {
+    port: Port,
+    app: Arc<App>,
+    stop: watch::Sender<bool>,
+    sockets: mpsc::Receiver<std::convert::Infallible>,
+    config: ServeConfig,
+}
+
+impl Server {
+    /// A server of `shop` at `port`. Connections are answered once it runs.
+    ///
+    /// # Errors
+    /// If the default split has no goals.
+    pub fn new(port: Port, shop: Arc<Shop>, config: ServeConfig) -> Result<Server, ServeError> {
+        let limits = Limits { max_sessions: config.max_sessions, idle_intervals: IDLE_INTERVALS };
+        let sessions = Sessions::new(shop, config.defaults, limits)?;
+        let (stop, stopping) = watch::channel(false);
+        let (open_socket, sockets) = mpsc::channel(1);
+        let app = App {
+            sessions,
+            responses: Default::default(),
+            max_body: config.max_body,
+            token: config.token.clone(),
+            stopping,
+            open_socket,
+        };
+        Ok(Server { port, app: Arc::new(app), stop, sockets, config })
+    }
+
+    /// Where it answers.
+    pub fn ready(&self) -> Ready {
+        let url = format!("http://{}", self.port.address);
+        Ready {
+            port: self.port.address.port(),
+            pid: std::process::id(),
+            environment: ENVIRONMENT_ID,
+            openenv: url.clone(),
+            mcp: None,
+            agentgym: format!("{url}/agentgym"),
+            openai: None,
+            site: format!("{url}/"),
+            url,
+        }
+    }
+
+    /// Serves until the end; calls `begun` once signals are heeded and requests are answered.
+    ///
+    /// # Errors
+    /// If threads or sockets fail, or `begun` does.
+    pub fn run(self, stop: Stop, begun: impl FnOnce() -> io::Result<()>) -> Result<(), ServeError> {
+        let runtime: Runtime =
+            Builder::new_multi_thread().worker_threads(self.config.threads.max(1)).enable_all().build()?;
+        let outcome = runtime.block_on(self.serve(stop, begun));
+        // Searches that still run in a large catalog are of no use to anybody.
+        runtime.shutdown_background();
+        Ok(outcome?)
+    }
+
+    async fn serve(self, stop: Stop, begun: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let Server { port, app, stop: stopper, mut sockets, config } = self;
+        port.listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(port.listener)?.tap_io(|stream| {
+            // Replies are small and awaited. A connection that refuses the option is only slower.
+            let _ = stream.set_nodelay(true);
+        });
+        let signal = Signals::new(stop)?;
+        let mut stopping = app.stopping.clone();
+        let router = router(&app);
+        let idle = tokio::spawn(pass_time(Arc::clone(&app), config.idle));
+        let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
+            // An error would mean that the server is gone already.
+            let _ = stopping.wait_for(|stops| *stops).await;
+        });
+        let serving = tokio::spawn(serving.into_future());
+        begun()?;
+        signal.received().await;
+        tracing::info!("the server stops");
+        idle.abort();
+        stopper.send_replace(true);
+        // From here on only the sockets keep senders.
+        drop(app);
+        let end = async {
+            let served = serving.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+            sockets.recv().await;
+            served
+        };
+        timeout(GRACE, end).await.unwrap_or(Ok(()))
+    }
+}
+
+/// The signals that end the server.
+#[cfg(unix)]
+struct Signals(Option<[tokio::signal::unix::Signal; 2]>);
+
+#[cfg(unix)]
+impl Signals {
+    /// From here on the signals are heeded.
+    fn new(stop: Stop) -> io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals(match stop {
+            Stop::OnSignal => Some([signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?]),
+            Stop::Never => None,
+        }))
+    }
+
+    async fn received(self) {
+        match self.0 {
+            Some([mut terminate, mut interrupt]) => {
+                tokio::select! { _ = terminate.recv() => {} _ = interrupt.recv() => {} }
+            }
+            None => pending().await,
+        }
+    }
+}
+
+/// The signal that ends the server: Ctrl-C.
+#[cfg(not(unix))]
+struct Signals(Stop);
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new(stop: Stop) -> io::Result<Signals> {
+        Ok(Signals(stop))
+    }
+
+    async fn received(self) {
+        // Without a console there is no Ctrl-C, and the server runs until it is killed.
+        if self.0 == Stop::Never || tokio::signal::ctrl_c().await.is_err() {
+            pending::<()>().await;
+        }
+    }
+}
+
+/// Drops idle sessions.
+async fn pass_time(app: Arc<App>, idle: Duration) {
+    let mut intervals = interval((idle / IDLE_INTERVALS).max(Duration::from_millis(1)));
+    intervals.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first tick is immediate.
+    intervals.tick().await;
+    loop {
+        intervals.tick().await;
+        app.sessions.pass_time();
+    }
+}
+
+/// The routes of all interfaces.
+pub(crate) fn routes() -> Routes {
+    native::routes()
+        .and(openenv::routes())
+        .and(agentgym::routes())
+        .and(metrics::routes())
+        .and(openapi::routes())
+        .and(site::routes())
+}
+
+fn router(app: &Arc<App>) -> Router {
+    let fallback = async || -> Response { detail::text(StatusCode::NOT_FOUND, "Not Found") };
+    routes()
+        .router
+        .fallback(fallback)
+        .layer(DefaultBodyLimit::max(app.max_body))
+        .layer(from_fn_with_state(Arc::clone(app), access::attend))
+        .with_state(Arc::clone(app))
+}

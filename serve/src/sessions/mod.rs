@@ -1,0 +1,339 @@
+//! The table of sessions: opening, finding, forking and closing them, a limit on their number, and the idle ones.
+//!
+//! A session belongs to the [`Interface`] that opened it. It has a number, counted over all interfaces and never
+//! used twice; both together are its [`SessionId`]. An [`OpenSession`] is a shared handle to one. Each
+//! session has a lock of its own, so that requests to one session are served one after the other and do not wait
+//! for those to other sessions.
+//!
+//! The table has no clock: its owner calls [`Sessions::pass_time`] at regular intervals, and a session that was
+//! not found for [`Limits::idle_intervals`] of them is dropped. Sessions that live as long as a connection are
+//! not.
+//!
+//! There is no network here, and no text of a protocol.
+
+pub(crate) mod session;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use webshop_env::{ObservationMode, Shop, ShopEnv};
+use webshop_products::{Seed, Split};
+
+use crate::counters::{Counters, Counts};
+use crate::error::SessionError;
+use crate::reset::ResetRequest;
+use session::{OpenSession, Stream};
+
+/// An interface that opens sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Interface {
+    /// Our own REST interface.
+    Native,
+    /// OpenEnv.
+    OpenEnv,
+    /// AgentGym.
+    AgentGym,
+}
+
+impl Interface {
+    /// All of them.
+    pub const ALL: [Interface; 3] = [Interface::Native, Interface::OpenEnv, Interface::AgentGym];
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Interface::Native => "native",
+            Interface::OpenEnv => "openenv",
+            Interface::AgentGym => "agentgym",
+        }
+    }
+}
+
+/// The name of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId {
+    /// The interface it belongs to.
+    pub interface: Interface,
+    /// Its number, from 0, over all interfaces.
+    pub ordinal: u64,
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ordinal.fmt(f)
+    }
+}
+
+/// How long a session lives if nobody closes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// As long as the connection that opened it, which closes it.
+    Connection,
+    /// Until it was idle for too long.
+    Idle,
+}
+
+/// What a reset takes if its request does not say.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// The split that goals are drawn from.
+    pub split: Split,
+    /// Actions after which an episode is truncated.
+    pub max_steps: u32,
+    /// The form of observations.
+    pub observation: ObservationMode,
+    /// The seed of the streams of goals.
+    pub seed: Seed,
+}
+
+/// How many sessions there may be, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest number of sessions, over all interfaces.
+    pub max_sessions: usize,
+    /// Calls of [`Sessions::pass_time`] after which a session that was not used is dropped.
+    pub idle_intervals: u32,
+}
+
+/// All sessions of a server.
+#[derive(Debug)]
+pub struct Sessions {
+    shop: Arc<Shop>,
+    defaults: Defaults,
+    limits: Limits,
+    table: Mutex<Table>,
+    counters: [Arc<Counters>; Interface::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    entries: BTreeMap<SessionId, Entry>,
+    next_ordinal: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    session: OpenSession,
+    lifetime: Lifetime,
+    /// Whether a connection uses the session without owning it.
+    attached: Arc<AtomicBool>,
+    /// Intervals since the session was last used.
+    idle: AtomicU32,
+}
+
+/// The use of a session by a connection that does not own it; dropping it ends the use.
+#[derive(Debug)]
+pub(crate) struct Attachment(Arc<AtomicBool>);
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Sessions {
+    /// An empty table over a shop.
+    ///
+    /// # Errors
+    /// [`SessionError::EmptySplit`] if the default split has no goals.
+    pub fn new(shop: Arc<Shop>, defaults: Defaults, limits: Limits) -> Result<Sessions, SessionError> {
+        if shop.goals().split(defaults.split).is_empty() {
+            return Err(SessionError::EmptySplit(defaults.split));
+        }
+        let counters = Interface::ALL.map(|_| Arc::default());
+        Ok(Sessions { shop, defaults, limits, table: Mutex::default(), counters })
+    }
+
+    /// Whether a reset by this request would find its goal, in any session.
+    ///
+    /// # Errors
+    /// The error of that reset.
+    pub fn check(&self, request: &ResetRequest) -> Result<(), SessionError> {
+        let stream = Stream { defaults: self.defaults, ordinal: 0 };
+        stream.goal(self.shop.goals(), 0, request.goal).map(|_| ())
+    }
+
+    /// Opens a session without an episode.
+    ///
+    /// # Errors
+    /// [`SessionError::Full`].
+    pub fn open(&self, interface: Interface, lifetime: Lifetime) -> Result<OpenSession, SessionError> {
+        let mut table = self.table();
+        self.check_room(&table, interface, 1)?;
+        Ok(self.add(&mut table, interface, lifetime, |session| session))
+    }
+
+    /// Opens `n` sessions without episodes, or none.
+    ///
+    /// # Errors
+    /// [`SessionError::Full`].
+    pub fn open_many(
+        &self,
+        interface: Interface,
+        lifetime: Lifetime,
+        n: usize,
+    ) -> Result<Vec<OpenSession>, SessionError> {
+        let mut table = self.table();
+        self.check_room(&table, interface, n)?;
+        Ok((0..n).map(|_| self.add(&mut table, interface, lifetime, |session| session)).collect())
+    }
+
+    /// Opens a session in the state of a snapshot.
+    ///
+    /// # Errors
+    /// [`SessionError::Snapshot`] or [`SessionError::Full`].
+    pub fn restore(&self, interface: Interface, snapshot: &[u8]) -> Result<OpenSession, SessionError> {
+        let env = ShopEnv::restore(Arc::clone(&self.shop), snapshot)?;
+        let mut table = self.table();
+        self.check_room(&table, interface, 1)?;
+        Ok(self.add(&mut table, interface, Lifetime::Idle, |session| session.with_env(env)))
+    }
+
+    /// Opens `n` copies of a session, or none. A copy has the episode of the original and a stream of its own.
+    ///
+    /// # Errors
+    /// [`SessionError::Full`].
+    pub fn fork(&self, session: &OpenSession, n: usize) -> Result<Vec<OpenSession>, SessionError> {
+        let interface = session.id().interface;
+        let mut table = self.table();
+        self.check_room(&table, interface, n)?;
+        let copy = |_| self.add(&mut table, interface, Lifetime::Idle, |empty| session.copied_into(empty));
+        Ok((0..n).map(copy).collect())
+    }
+
+    /// The session with this number at an interface. It counts as used.
+    ///
+    /// # Errors
+    /// [`SessionError::NoSuchSession`].
+    pub fn find(&self, interface: Interface, ordinal: u64) -> Result<OpenSession, SessionError> {
+        let table = self.table();
+        let id = SessionId { interface, ordinal };
+        let entry = table.entries.get(&id).ok_or_else(|| SessionError::NoSuchSession(id.to_string()))?;
+        entry.idle.store(0, Ordering::Relaxed);
+        Ok(entry.session.clone())
+    }
+
+    /// As [`Sessions::find`], with the name as a client gave it.
+    ///
+    /// # Errors
+    /// [`SessionError::NoSuchSession`].
+    pub fn find_named(&self, interface: Interface, name: &str) -> Result<OpenSession, SessionError> {
+        let no_such = || SessionError::NoSuchSession(name.to_owned());
+        let ordinal: u64 = name.parse().map_err(|_| no_such())?;
+        // One session has one name: numbers also parse with signs and leading zeros.
+        if ordinal.to_string() != name {
+            return Err(no_such());
+        }
+        self.find(interface, ordinal)
+    }
+
+    /// Attaches a connection to a session that it does not own; the session is not idle meanwhile.
+    ///
+    /// # Errors
+    /// [`SessionError::Attached`] if another connection is, or [`SessionError::NoSuchSession`].
+    pub(crate) fn attach(
+        &self,
+        interface: Interface,
+        name: &str,
+    ) -> Result<(OpenSession, Attachment), SessionError> {
+        let session = self.find_named(interface, name)?;
+        let table = self.table();
+        let entry = table.entries.get(&session.id());
+        let attached = &entry.ok_or_else(|| SessionError::NoSuchSession(name.to_owned()))?.attached;
+        if attached.swap(true, Ordering::Acquire) {
+            return Err(SessionError::Attached(name.to_owned()));
+        }
+        Ok((session, Attachment(Arc::clone(attached))))
+    }
+
+    /// Closes a session; whether there was one.
+    pub fn close(&self, id: SessionId) -> bool {
+        self.table().entries.remove(&id).is_some()
+    }
+
+    /// The numbers of an interface's sessions, ascending.
+    pub fn ordinals(&self, interface: Interface) -> Vec<u64> {
+        let table = self.table();
+        table.entries.keys().filter(|id| id.interface == interface).map(|id| id.ordinal).collect()
+    }
+
+    /// The number of sessions.
+    pub fn len(&self) -> usize {
+        self.table().entries.len()
+    }
+
+    /// Whether there is no session.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Counts an interval of time, and drops the sessions that were idle for too many.
+    pub fn pass_time(&self) {
+        let limit = self.limits.idle_intervals;
+        self.table().entries.retain(|_, entry| {
+            let is_used = entry.lifetime == Lifetime::Connection || entry.attached.load(Ordering::Acquire);
+            if is_used {
+                entry.idle.store(0, Ordering::Relaxed);
+            }
+            is_used || entry.idle.fetch_add(1, Ordering::Relaxed) < limit
+        });
+    }
+
+    /// The shop.
+    pub fn shop(&self) -> &Arc<Shop> {
+        &self.shop
+    }
+
+    /// What a reset takes if its request does not say.
+    pub fn defaults(&self) -> &Defaults {
+        &self.defaults
+    }
+
+    /// The largest number of sessions.
+    pub fn max_sessions(&self) -> usize {
+        self.limits.max_sessions
+    }
+
+    /// What the sessions of an interface did.
+    pub fn counts(&self, interface: Interface) -> Counts {
+        self.counters[interface as usize].counts()
+    }
+
+    fn check_room(&self, table: &Table, interface: Interface, n: usize) -> Result<(), SessionError> {
+        let (active, limit) = (table.entries.len(), self.limits.max_sessions);
+        if limit.saturating_sub(active) < n {
+            self.counters[interface as usize].refused();
+            return Err(SessionError::Full { active, limit });
+        }
+        Ok(())
+    }
+
+    /// Adds the session that `fill` makes of an empty one.
+    fn add(
+        &self,
+        table: &mut Table,
+        interface: Interface,
+        lifetime: Lifetime,
+        fill: impl FnOnce(OpenSession) -> OpenSession,
+    ) -> OpenSession {
+        let id = SessionId { interface, ordinal: table.next_ordinal };
+        table.next_ordinal += 1;
+        let counters = Arc::clone(&self.counters[interface as usize]);
+        counters.opened(1);
+        let stream = Stream { defaults: self.defaults, ordinal: id.ordinal };
+        let session = fill(OpenSession::new(id, Arc::clone(&self.shop), stream, counters));
+        let (attached, idle) = (Arc::default(), AtomicU32::new(0));
+        table.entries.insert(id, Entry { session: session.clone(), lifetime, attached, idle });
+        session
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // The table is consistent between any two statements that could panic.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! One session: its episode, its stream of goals, and what it shows.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use webshop_env::{Action, AvailableActions, EnvConfig, NoopReason, RewardBreakdown, Shop, ShopEnv};
+use webshop_products::{Digest, GoalId, GoalSet, Purpose, Seed, Split};
+
+use super::{Defaults, SessionId};
+use crate::counters::Counters;
+use crate::error::SessionError;
+use crate::reset::{GoalRequest, ResetRequest};
+
+/// The goals of resets that name neither goal nor seed, addressed by the session and the reset.
+const STREAM: Purpose = Purpose::new("session-goals");
+
+/// A shared handle to a session. Requests through all handles are served one after the other.
+#[derive(Clone, Debug)]
+pub struct OpenSession {
+    id: SessionId,
+    shop: Arc<Shop>,
+    stream: Stream,
+    counters: Arc<Counters>,
+    state: Arc<Mutex<State>>,
+}
+
+/// Where the goals of a session come from if its resets do not say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
+    pub(crate) defaults: Defaults,
+    /// The session's number.
+    pub(crate) ordinal: u64,
+}
+
+/// The state of a session.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// `None` before the first reset.
+    episode: Option<Episode>,
+    /// The number of resets.
+    n_resets: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Episode {
+    env: ShopEnv,
+    episode_id: Option<String>,
+    split: Split,
+    seed: Option<u64>,
+    last: Option<LastAction>,
+}
+
+/// The result of the last action of an episode.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LastAction {
+    /// The reward of a purchase, 0 to 1; 0 for every other action.
+    pub reward: f64,
+    /// Why the action did nothing.
+    pub noop: Option<NoopReason>,
+    /// How the reward came about; `None` without a purchase.
+    pub breakdown: Option<RewardBreakdown>,
+}
+
+/// What a session shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionView {
+    /// The goal.
+    pub goal: GoalId,
+    /// The split that the goal was drawn from; for a goal given by its number, the first that has it.
+    pub split: Split,
+    /// The seed that drew the goal.
+    pub seed: Option<u64>,
+    /// The name that the client gave the episode.
+    pub episode_id: Option<String>,
+    /// The goal's instruction.
+    pub instruction: Arc<str>,
+    /// The page in the session's observation mode.
+    pub observation: String,
+    /// The available actions.
+    pub available_actions: AvailableActions,
+    /// The page's address in the original, with the goal's number as the session's name.
+    pub url: String,
+    /// The number of actions taken.
+    pub step: u32,
+    /// The result of the last action; `None` after a reset.
+    pub last: Option<LastAction>,
+    /// Whether the episode ended by a purchase.
+    pub terminated: bool,
+    /// Whether the step limit ended the episode.
+    pub truncated: bool,
+    /// The digest of the state.
+    pub digest: Digest,
+}
+
+impl SessionView {
+    /// Whether the episode is over.
+    pub fn is_done(&self) -> bool {
+        self.terminated || self.truncated
+    }
+
+    /// The reward of the last action; 0 after a reset.
+    pub fn reward(&self) -> f64 {
+        self.last.map_or(0.0, |last| last.reward)
+    }
+}
+
+impl OpenSession {
+    /// A session without an episode.
+    pub(super) fn new(id: SessionId, shop: Arc<Shop>, stream: Stream, counters: Arc<Counters>) -> Self {
+        OpenSession { id, shop, stream, counters, state: Arc::default() }
+    }
+
+    /// This session, which is empty, in the state of `env`.
+    pub(super) fn with_env(self, env: ShopEnv) -> Self {
+        let split = self.shop.goals().split_of(env.session().goal());
+        let episode = Episode { env, episode_id: None, split, seed: None, last: None };
+        *self.state() = State { episode: Some(episode), n_resets: 0 };
+        self
+    }
+
+    /// `empty` with the episode of this session.
+    pub(super) fn copied_into(&self, empty: OpenSession) -> OpenSession {
+        let episode = self.state().episode.clone();
+        *empty.state() = State { episode, n_resets: 0 };
+        empty
+    }
+
+    /// The session's name.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Begins an episode.
+    ///
+    /// # Errors
+    /// If there is no such goal; the session is unchanged then.
+    pub fn reset(&self, request: &ResetRequest) -> Result<SessionView, SessionError> {
+        let mut state = self.state();
+        self.begin(&mut state, request).map(|episode| episode.view(&self.shop))
+    }
+
+    /// Takes one action, given as text. Before the first reset the session resets itself.
+    ///
+    /// # Errors
+    /// If the session must reset itself and its split has no goals.
+    pub fn step(&self, action: &str) -> Result<SessionView, SessionError> {
+        let action = Action::parse(action, self.shop.config().compat);
+        let mut state = self.state();
+        let episode = self.current(&mut state)?;
+        let was_over = episode.env.is_over();
+        let step = episode.env.step(&action);
+        let (reward, breakdown) = (step.reward, step.info.breakdown);
+        episode.last = Some(LastAction { reward, noop: step.info.noop, breakdown });
+        let ended = !was_over && (step.terminated || step.truncated);
+        self.counters.step(ended, step.terminated);
+        Ok(episode.view(&self.shop))
+    }
+
+    /// What the session shows. Before the first reset the session resets itself.
+    ///
+    /// # Errors
+    /// As [`OpenSession::step`].
+    pub fn view(&self) -> Result<SessionView, SessionError> {
+        let mut state = self.state();
+        Ok(self.current(&mut state)?.view(&self.shop))
+    }
+
+    /// The HTML document of the page. Before the first reset the session resets itself.
+    ///
+    /// # Errors
+    /// As [`OpenSession::step`].
+    pub fn html(&self) -> Result<String, SessionError> {
+        let mut state = self.state();
+        Ok(self.current(&mut state)?.env.page().html())
+    }
+
+    /// The episode as bytes, for [`super::Sessions::restore`]. Before the first reset the session resets itself.
+    ///
+    /// # Errors
+    /// As [`OpenSession::step`].
+    pub fn snapshot(&self) -> Result<Vec<u8>, SessionError> {
+        let mut state = self.state();
+        Ok(self.current(&mut state)?.env.snapshot())
+    }
+
+    /// The current episode, which begins now if there is none.
+    fn current<'s>(&self, state: &'s mut State) -> Result<&'s mut Episode, SessionError> {
+        if state.episode.is_none() {
+            self.begin(state, &ResetRequest::new(GoalRequest::Stream { split: None }))?;
+        }
+        Ok(state.episode.as_mut().expect("an episode has begun"))
+    }
+
+    fn begin<'s>(
+        &self,
+        state: &'s mut State,
+        request: &ResetRequest,
+    ) -> Result<&'s mut Episode, SessionError> {
+        let (goal, split) = self.stream.goal(self.shop.goals(), state.n_resets, request.goal)?;
+        let defaults = &self.stream.defaults;
+        let config = EnvConfig {
+            max_steps: request.max_steps.unwrap_or(defaults.max_steps),
+            observation: request.observation.unwrap_or(defaults.observation),
+        };
+        let mut env = ShopEnv::new(Arc::clone(&self.shop), config);
+        env.reset(goal);
+        let seed = match request.goal {
+            GoalRequest::Seed { seed, .. } => Some(seed),
+            _ => None,
+        };
+        state.n_resets += 1;
+        self.counters.reset();
+        let episode = Episode { env, episode_id: request.episode_id.clone(), split, seed, last: None };
+        Ok(state.episode.insert(episode))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // An environment takes any action without a panic, and a state is replaced as a whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stream {
+    /// The goal of the session's reset number `reset`, and its split.
+    pub(super) fn goal(
+        &self,
+        goals: &GoalSet,
+        reset: u64,
+        request: GoalRequest,
+    ) -> Result<(GoalId, Split), SessionError> {
+        let or_default = |split: Option<Split>| split.unwrap_or(self.defaults.split);
+        let drawn = |split: Split, seed: Seed| {
+            let goal = goals.goal_for_seed(split, seed);
+            goal.map(|goal| (goal, split)).ok_or(SessionError::EmptySplit(split))
+        };
+        let (goal, split) = match request {
+            GoalRequest::Goal(goal) => {
+                let n_goals = goals.goals().len();
+                let id = u32::try_from(goal).ok().filter(|&id| (id as usize) < n_goals).map(GoalId);
+                let id = id.ok_or(SessionError::NoSuchGoal { goal, n_goals })?;
+                (id, Split::All)
+            }
+            GoalRequest::Index { split, index } => {
+                let split = or_default(split);
+                let ids = goals.split(split);
+                let id = usize::try_from(index).ok().and_then(|index| ids.get(index)).copied();
+                let no_such = SessionError::NoSuchIndex { split, index, n_goals: ids.len() };
+                (id.ok_or(no_such)?, split)
+            }
+            GoalRequest::Seed { split, seed } => drawn(or_default(split), Seed(seed))?,
+            GoalRequest::Stream { split } => {
+                let seed = self.defaults.seed.child(STREAM, &[self.ordinal, reset]);
+                drawn(or_default(split), seed)?
+            }
+        };
+        Ok((goal, if split == Split::All { goals.split_of(goal) } else { split }))
+    }
+}
+
+impl Episode {
+    fn view(&self, shop: &Shop) -> SessionView {
+        let (env, session) = (&self.env, self.env.session());
+        let observation = env.observation();
+        SessionView {
+            goal: session.goal(),
+            split: self.split,
+            seed: self.seed,
+            episode_id: self.episode_id.clone(),
+            instruction: shop.goals().get(session.goal()).instruction.clone(),
+            observation: observation.content(),
+            available_actions: observation.available_actions(),
+            url: env.page().url(&session.name()),
+            step: session.steps(),
+            last: self.last,
+            terminated: env.is_terminated(),
+            truncated: env.is_truncated(),
+            digest: session.digest(),
+        }
+    }
+}

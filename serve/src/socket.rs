@@ -1,0 +1,136 @@
+//! Conversations over a WebSocket: one reply for each message, pings, and an orderly end.
+//!
+//! A protocol is a function from a message to a [`Reply`]. The server pings every [`PING_EVERY`] and gives up
+//! after two pings without a sign of life. A message that is too large closes with 1009, the end of the server
+//! with 1001.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::response::Response;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::app::App;
+
+/// The time between two pings.
+const PING_EVERY: Duration = Duration::from_secs(20);
+
+/// Pings without a sign of life after which a connection is given up.
+const MAX_UNANSWERED: u32 = 2;
+
+/// The longest wait for the other side to close, once this one has.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// What a message is answered by.
+pub(crate) enum Reply {
+    /// A text.
+    Text(String),
+    /// A text, and the end of the conversation.
+    Last(String),
+    /// The end of the conversation.
+    End,
+}
+
+/// A protocol: the replies to the messages of one connection.
+pub(crate) type Protocol = Arc<dyn Fn(&App, &str) -> Reply + Send + Sync>;
+
+/// Opens a WebSocket and converses. `begin` gives the protocol, or the text that refuses the connection.
+pub(crate) fn open(
+    app: Arc<App>,
+    upgrade: WebSocketUpgrade,
+    begin: impl FnOnce(&Arc<App>) -> Result<Protocol, String> + Send + 'static,
+) -> Response {
+    let upgrade = upgrade.max_message_size(app.max_body).max_frame_size(app.max_body);
+    upgrade.on_upgrade(async move |mut socket| {
+        let _open = app.open_socket.clone();
+        let (code, reason) = match begin(&app) {
+            Ok(protocol) => converse(&app, &mut socket, &protocol).await,
+            Err(refusal) => {
+                // A client that is gone already needs no refusal.
+                let _ = socket.send(Message::text(refusal)).await;
+                (close_code::AGAIN, "refused")
+            }
+        };
+        close(socket, code, reason).await;
+    })
+}
+
+/// What happens to a connection.
+enum Event {
+    Received(Option<Result<Message, axum::Error>>),
+    PingIsDue,
+    Stops,
+}
+
+/// Waits until the server stops.
+async fn stops(stopping: &mut watch::Receiver<bool>) {
+    // An error would mean that the server is gone already.
+    let _ = stopping.wait_for(|stops| *stops).await;
+}
+
+/// Answers messages until one side ends, and returns why.
+async fn converse(app: &Arc<App>, socket: &mut WebSocket, protocol: &Protocol) -> (u16, &'static str) {
+    let mut stopping = app.stopping.clone();
+    let mut pings = interval(PING_EVERY);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first tick is immediate.
+    pings.tick().await;
+    let mut unanswered = 0;
+    loop {
+        let event = tokio::select! {
+            message = socket.recv() => Event::Received(message),
+            _ = pings.tick() => Event::PingIsDue,
+            _ = stops(&mut stopping) => Event::Stops,
+        };
+        let message = match event {
+            Event::Received(message) => message,
+            Event::Stops => return (close_code::AWAY, "the server stops"),
+            Event::PingIsDue => {
+                let is_gone = unanswered == MAX_UNANSWERED;
+                if is_gone || socket.send(Message::Ping(Default::default())).await.is_err() {
+                    return (close_code::POLICY, "no answer to pings");
+                }
+                unanswered += 1;
+                continue;
+            }
+        };
+        unanswered = 0;
+        let text = match message {
+            None | Some(Ok(Message::Close(_))) => return (close_code::NORMAL, ""),
+            Some(Err(error)) => return of_error(&error),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+            Some(Ok(Message::Text(text))) => text.to_string(),
+            // No protocol here has binary messages; what is not text is not JSON either.
+            Some(Ok(Message::Binary(bytes))) => String::from_utf8_lossy(&bytes).into_owned(),
+        };
+        let answer = Arc::clone(protocol);
+        let reply = Arc::clone(app).run(move |app| answer(app, &text)).await;
+        let (text, is_last) = match reply {
+            Reply::Text(text) => (text, false),
+            Reply::Last(text) => (text, true),
+            Reply::End => return (close_code::NORMAL, ""),
+        };
+        if socket.send(Message::text(text)).await.is_err() || is_last {
+            return (close_code::NORMAL, "");
+        }
+    }
+}
+
+/// The close code of a failed receipt. The library does not tell a message that is too large by a type.
+fn of_error(error: &axum::Error) -> (u16, &'static str) {
+    match error.to_string().contains("too long") {
+        true => (close_code::SIZE, "the message is too large"),
+        false => (close_code::PROTOCOL, "not a WebSocket message"),
+    }
+}
+
+/// Closes, and waits a little for the other side to do so, so that it reads the last message.
+async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    if socket.send(Message::Close(Some(frame))).await.is_ok() {
+        // After that the connection is dropped, whatever the other side does.
+        let _ = timeout(CLOSING, async { while let Some(Ok(_)) = socket.recv().await {} }).await;
+    }
+}

@@ -1,0 +1,138 @@
+//! `webshop serve`: serves the shop on a port until it is asked to stop.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use webshop_env::ObservationMode;
+use webshop_products::Seed;
+use webshop_serve::{Defaults, Port, ServeConfig, Server, Stop};
+
+use crate::args::server::seconds;
+use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
+
+/// Printed below the flags.
+const EXAMPLES: &str = "Examples:
+  webshop serve
+  webshop serve --catalog 1000 --port 0 --split test
+  WEBSHOP_TOKEN=secret webshop serve --host 0.0.0.0 --token-env WEBSHOP_TOKEN
+
+The first line on stdout is one JSON object with the addresses, once the server answers.
+SIGTERM and Ctrl-C end it. Exit codes: 0 ended, 2 error.";
+
+/// Flags of `webshop serve`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    shop: RuledShopArgs,
+    #[command(flatten)]
+    split_rule: SplitRuleArgs,
+    /// Split from which a seed, or a reset that names no goal, draws the goal
+    #[arg(long, value_enum, default_value = "train")]
+    split: SplitArg,
+    /// Seed of the goals of resets that name neither goal nor seed
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// Actions after which an episode without a purchase is truncated, unless its reset says otherwise
+    #[arg(long, default_value_t = 15, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_steps: u32,
+    /// Form of observations, unless a reset says otherwise
+    #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
+    observation: ObservationArg,
+    /// Address to listen on; any address but this machine's own lets others use the server
+    #[arg(long, default_value = "127.0.0.1", value_name = "HOST")]
+    host: String,
+    /// Port to listen on; 0 for a free one
+    #[arg(long, default_value_t = 8000, value_name = "N")]
+    port: u16,
+    /// Largest number of sessions, over all interfaces
+    #[arg(long, default_value_t = 4096, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_sessions: u32,
+    /// Seconds after which a session that nobody uses is dropped; one on a WebSocket lives as long as that
+    #[arg(long, default_value = "1800", value_parser = seconds, value_name = "S")]
+    idle_seconds: Duration,
+    /// Largest body of a request, or message of a WebSocket, in bytes
+    #[arg(long, default_value_t = 4 << 20, value_name = "BYTES")]
+    max_body: usize,
+    /// Environment variable that holds a bearer token, which is then asked for everywhere but at `/health`
+    #[arg(long, value_name = "VAR")]
+    token_env: Option<String>,
+}
+
+/// [`ObservationMode`] as a flag.
+#[derive(clap::ValueEnum, Clone, Copy)]
+#[value(rename_all = "snake_case")]
+enum ObservationArg {
+    /// The visible text on one line
+    Text,
+    /// The visible text, one piece a line, with clickable pieces marked
+    TextRich,
+    /// The HTML document
+    Html,
+    /// The URL
+    Url,
+    /// The page's fields as JSON
+    Json,
+}
+
+impl From<ObservationArg> for ObservationMode {
+    fn from(mode: ObservationArg) -> ObservationMode {
+        match mode {
+            ObservationArg::Text => ObservationMode::Text,
+            ObservationArg::TextRich => ObservationMode::TextRich,
+            ObservationArg::Html => ObservationMode::Html,
+            ObservationArg::Url => ObservationMode::Url,
+            ObservationArg::Json => ObservationMode::Json,
+        }
+    }
+}
+
+/// Serves until a signal.
+pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
+    ensure!(!args.idle_seconds.is_zero(), "`--idle-seconds` must be above 0");
+    let token = args.token_env.as_deref().map(token).transpose()?;
+    // The port first: a catalog may take minutes to load.
+    let port = Port::open(&args.host, args.port)?;
+    if !port.address().ip().is_loopback() && token.is_none() {
+        let address = port.address();
+        tracing::warn!("anybody who reaches `{address}` can use the server; `--token-env` asks for a token");
+    }
+    let config = ServeConfig {
+        defaults: Defaults {
+            split: args.split.into(),
+            max_steps: args.max_steps,
+            observation: args.observation.into(),
+            seed: Seed(args.seed),
+        },
+        max_sessions: args.max_sessions as usize,
+        idle: args.idle_seconds,
+        max_body: args.max_body,
+        token,
+        threads: rayon::current_num_threads(),
+    };
+    let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
+    let server = Server::new(port, shop, config)?;
+    let ready = serde_json::to_string(&server.ready())?;
+    server.run(Stop::OnSignal, || {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{ready}")?;
+        out.flush()
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The token of an environment variable. It has no flag, because lists of processes show flags.
+fn token(variable: &str) -> anyhow::Result<String> {
+    match std::env::var(variable) {
+        Ok(token) if !token.is_empty() => Ok(token),
+        Ok(_) | Err(std::env::VarError::NotPresent) => {
+            bail!("the environment variable `{variable}` of `--token-env` holds no token")
+        }
+        Err(std::env::VarError::NotUnicode(_)) => {
+            bail!("the token in the environment variable `{variable}` is not valid UTF-8")
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `webshop serve`: the first line, the log, the end, and refusals.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::process::{Child, Command};
+
+use serde_json::{Value, json};
+use webshop_env::ENVIRONMENT_ID;
+
+use crate::common::client::Served;
+use crate::common::command::{CORNER_SHOP, command, refusal, temporary};
+
+/// A running `webshop serve` and the object of its first line.
+struct Running {
+    child: Child,
+    stdout: BufReader<std::process::ChildStdout>,
+    ready: Value,
+    server: Served,
+}
+
+fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
+    let args = [&["serve", "--port", "0", "--catalog", CORNER_SHOP], args].concat();
+    let mut child = command(&args).envs(environment.iter().copied()).spawn().expect("the binary starts");
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a first line");
+    let ready: Value = serde_json::from_str(&line).expect("one JSON object");
+    let address = ready["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
+    Running { child, stdout, server: Served { address: address.to_owned() }, ready }
+}
+
+impl Running {
+    /// Sends a signal; the exit code, the rest of stdout, and stderr.
+    fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("a shell's tool").success());
+        let (mut rest, mut log) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut rest).expect("text");
+        self.child.stderr.take().expect("piped").read_to_string(&mut log).expect("text");
+        (self.child.wait().expect("it ends").code(), rest, log)
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn the_first_line_is_one_object_and_a_signal_ends_in_order() {
+    for signal in ["-TERM", "-INT"] {
+        let running = start(&[], &[]);
+        let (ready, url) = (&running.ready, running.ready["url"].as_str().expect("an address"));
+        assert_eq!(
+            (&ready["pid"], &ready["environment"]),
+            (&running.child.id().into(), &ENVIRONMENT_ID.into())
+        );
+        assert_eq!(url, format!("http://127.0.0.1:{}", ready["port"]));
+        assert_eq!((&ready["openenv"], &ready["openai"]), (&url.into(), &Value::Null));
+        assert_eq!(
+            (&ready["agentgym"], &ready["site"]),
+            (&format!("{url}/agentgym").into(), &format!("{url}/").into())
+        );
+        assert_eq!(running.server.get("/health").json(), json!({"status": "healthy"}));
+        let mut socket = running.server.socket("/ws");
+        socket.say(json!({"type": "reset"}));
+        let (code, rest, log) = running.end(signal);
+        assert_eq!((code, rest.as_str()), (Some(0), ""), "{log}");
+        assert_eq!(socket.closed(), Some(1001));
+        assert!(log.contains("path=\"/health\" status=200"), "{log}");
+        assert!(!log.contains("WARN"), "{log}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn beyond_this_machine_a_token_is_missed() {
+    let running = start(&["--host", "0.0.0.0"], &[]);
+    let (code, _, log) = running.end("-TERM");
+    assert_eq!(code, Some(0));
+    assert_eq!(log.matches("WARN").count(), 1, "{log}");
+    assert!(log.contains("`--token-env` asks for a token"), "{log}");
+    let running = start(&["--host", "0.0.0.0", "--token-env", "SHOP_TOKEN"], &[("SHOP_TOKEN", "s3cret")]);
+    assert_eq!(running.server.get("/api/v1/info").status, 401);
+    let (_, _, log) = running.end("-TERM");
+    assert!(!log.contains("WARN") && !log.contains("s3cret"), "{log}");
+}
+
+#[test]
+#[cfg(unix)]
+fn flags_are_the_defaults_of_resets() {
+    let flags =
+        ["--split", "all", "--max-steps", "1", "--observation", "url", "--max-sessions", "3", "--seed", "4"];
+    let running = start(&flags, &[]);
+    let info = running.server.get("/api/v1/info").json();
+    assert_eq!((&info["split"], &info["max_steps"]), (&"all".into(), &1.into()));
+    assert_eq!((&info["max_sessions"], &info["seed"]), (&3.into(), &4.into()));
+    let session = running.server.post("/api/v1/sessions", &json!({"goal": 0})).json();
+    assert_eq!(session["observation"], "http://127.0.0.1:3000/0");
+    let step = running.server.post("/api/v1/sessions/0/step", &json!({"action": "x"})).json();
+    assert_eq!(step["truncated"], true);
+    running.end("-TERM");
+}
+
+#[test]
+fn a_server_that_cannot_run_says_why() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let dir = temporary();
+    let message =
+        |args: &[&str]| refusal(dir.path(), &[&["serve", "--catalog", CORNER_SHOP], args].concat(), "");
+    let of_port = message(&["--port", &port]);
+    assert!(
+        of_port.contains(&format!("cannot listen on `127.0.0.1:{port}`; give another port")),
+        "{of_port}"
+    );
+    let of_host = message(&["--port", "0", "--host", "no such host"]);
+    assert!(of_host.contains("the host `no such host` cannot be resolved"), "{of_host}");
+    let of_token = message(&["--port", "0", "--token-env", "NO_SUCH_VARIABLE"]);
+    assert!(of_token.contains("`NO_SUCH_VARIABLE` of `--token-env` holds no token"), "{of_token}");
+    let of_idle = message(&["--port", "0", "--idle-seconds", "0"]);
+    assert!(of_idle.contains("`--idle-seconds` must be above 0"), "{of_idle}");
+}

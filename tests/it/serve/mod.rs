@@ -1,0 +1,10 @@
+//! The server: every interface shows the same shop as a local session, and refuses in its own form.
+
+mod agentgym;
+mod command;
+mod interfaces;
+mod limits;
+mod native;
+mod openenv;
+mod players;
+mod site;
