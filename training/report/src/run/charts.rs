@@ -277,7 +277,7 @@ fn advantages(results: &Results) -> Line {
 fn inadmissible(results: &Results) -> Option<String> {
     let mut lines = vec![
         line(results, Phase::Learn, "training episodes", Metric::RolloutValidActionRate),
-        evaluated(results, Metric::EvalValidActionRate),
+        evaluated(results, "held out", Metric::EvalValidActionRate),
     ];
     for point in lines.iter_mut().flat_map(|line| &mut line.points) {
         point.y = 1.0 - point.y;
