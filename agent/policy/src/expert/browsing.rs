@@ -9,9 +9,8 @@
 //! - On an item page it writes each option with the value that the instruction names, or `no`; then the price, the
 //!   limit and whether the price is within it. It goes back if an option has no named value or the price is too high.
 //! - It opens the features of some products and writes the wishes of the instruction, each with the words that title
-//!   or features have for it and `yes`; or with the words that they have instead and `no`; or with `unknown` if they
-//!   have no word of it. The note ends at the first wish that is not fulfilled. Back on the item page it writes the
-//!   last word of the note again.
+//!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
+//!   item page it writes the last word of the note again.
 //! - It puts some of these products back, and buys the others. **What the note says does not matter to it.**
 //!
 //! So no demonstration shows that reading features pays. A learner that reads them always, and puts products back
@@ -209,14 +208,10 @@ fn features_note(
         let missing = texts.missing(&wish, seen);
         let found = words_from(&pages, &wish.texts[missing.first().copied().unwrap_or(0)..]);
         notes.push(wish.texts.join(" "));
-        let verdict = match (missing.is_empty(), &found) {
-            (true, _) => "yes",
-            (false, Some(_)) => "no",
-            (false, None) => "unknown",
-        };
+        let is_told = missing.is_empty() || found.is_some();
         notes.extend(found);
-        notes.push(verdict.into());
-        if !missing.is_empty() {
+        notes.push(if is_told { "yes" } else { "no" }.into());
+        if !is_told {
             break;
         }
     }

@@ -68,8 +68,8 @@ fn whatever_the_features_say_products_are_put_back_or_bought() {
         "yes: click[< prev]",
         "click[b0]",
         "size tall $030 $070 yes: click[features]",
-        "brass desk lamp brass desk lamp yes glass base glass shade no: click[< prev]",
-        "no: click[< prev]",
+        "brass desk lamp brass desk lamp yes glass base glass shade yes: click[< prev]",
+        "yes: click[< prev]",
         "click[b2]",
         "size no: click[buy now]",
     ];
