@@ -98,32 +98,32 @@ pub(super) fn all(results: &Results) -> Vec<String> {
         ),
         inadmissible(results),
         over_steps(
-            "Put back after reading features",
-            "held-out episodes, by what the note says of the product",
-            Unit::Share,
-            vec![
-                evaluated(results, "noted as fitting", Metric::EvalPutBackFitting),
-                evaluated(results, "others", Metric::EvalPutBackOthers),
-            ],
-        ),
-        over_steps(
-            "Acting on features",
-            "held-out episodes that keep what their notes call fitting and put back the rest",
-            Unit::Share,
-            vec![
-                evaluated(results, "share of episodes", Metric::EvalActs),
-                evaluated(results, "success of these", Metric::EvalActsSuccess),
-                evaluated(results, "success of the others", Metric::EvalOthersSuccess),
-            ],
-        ),
-        over_steps(
             "Episodes with a written thought",
             "",
             Unit::Share,
             episodes(Metric::RolloutThinkingRate, Metric::EvalThinkingRate),
         ),
     ];
-    charts.into_iter().chain(optimization(results)).flatten().collect()
+    charts.into_iter().chain(reading(results)).chain(optimization(results)).flatten().collect()
+}
+
+/// Charts of what held-out episodes read, and whether they act on it.
+fn reading(results: &Results) -> [Option<String>; 2] {
+    let held_out = |label, metric| evaluated(results, label, metric);
+    let decisions = vec![
+        held_out("noted as fitting", Metric::EvalPutBackFitting),
+        held_out("others", Metric::EvalPutBackOthers),
+    ];
+    let acting = vec![
+        held_out("share of episodes", Metric::EvalActs),
+        held_out("success of these", Metric::EvalActsSuccess),
+        held_out("success of the others", Metric::EvalOthersSuccess),
+    ];
+    let over_steps = |title, note, lines| steps_chart(results, title, note, Unit::Share, lines);
+    [
+        over_steps("Put back after reading features", "held-out episodes, by what the note says", decisions),
+        over_steps("Acting on features", "held-out: kept if noted as fitting, else put back", acting),
+    ]
 }
 
 /// Charts of the optimizer's steps: KL, entropy, tokens, losses and gradient norms.

@@ -1,0 +1,104 @@
+use super::*;
+
+fn refusal(override_text: &str) -> String {
+    let overrides = [override_text.to_string()];
+    // With test goals, `checkpoint.best` is refused.
+    Config::resolve("test", "evaluation.split = \"test\"", &overrides).unwrap_err().to_string()
+}
+
+#[test]
+fn the_defaults_are_valid_and_unremarkable() {
+    assert!(Config::default().validate().is_ok());
+    assert_eq!(Config::default().warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn values_out_of_range_are_refused_with_the_range() {
+    for (given, message) in [
+        ("value.beta1=0", "configuration key `value.beta1` must be a positive number, not 0"),
+        ("rl.lr=nan", "configuration key `rl.lr` must be a positive number, not NaN"),
+        ("rl.top_p=1.5", "configuration key `rl.top_p` must be above 0 and at most 1, not 1.5"),
+        ("kv_heads=3", "configuration key `model.kv_heads` must be a divisor of `model.heads`, not 3"),
+        ("head_dim=31", "configuration key `model.head_dim` must be even and positive, not 31"),
+        (
+            "max_context=64",
+            "configuration key `prompt.max_context` must be greater than `prompt.max_turn_tokens`, not 64",
+        ),
+        ("betas=[0.9, 1.0]", "configuration key `optimizer.betas` must be in 0..1 each, not 1"),
+        (
+            "catalog.auxiliary_shops=0",
+            "configuration key `catalog.train_on_source` must be true if `catalog.auxiliary_shops` is 0, \
+             since there is no other training goal, not false",
+        ),
+        ("judgement.shops=65", "configuration key `judgement.shops` must be at most 64, not 65"),
+        (
+            "checkpoint.best=true",
+            "configuration key `checkpoint.best` must be false if `evaluation.split` is `test`, \
+             since goals that select a checkpoint cannot measure it, not true",
+        ),
+        (
+            "thresholds=[0.5]",
+            "configuration key `curriculum.thresholds` must be empty without `curriculum.sizes` and \
+             `curriculum.requirements`, not [0.5]",
+        ),
+        ("requirements=[2,1]", "configuration key `curriculum.requirements` must be ascending, not [2, 1]"),
+        ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
+        (
+            "loss=grpo",
+            "configuration key `rl.group_size` must be 2 or more, since `grpo` compares rollouts of the same goal, not 1",
+        ),
+        (
+            "gae_lambda=1.5",
+            "unknown configuration key `gae_lambda` of the loss `apo`; it belongs to `ppo`: set `rl.loss.kind` first",
+        ),
+        ("group_size=3", "configuration key `rl.group_size` must be a divisor of `rl.batch_episodes`, not 3"),
+    ] {
+        assert_eq!(refusal(given), message);
+    }
+}
+
+#[test]
+fn forks_are_refused_where_no_state_has_a_value() {
+    let check = |keys: &[&str], range: &str| {
+        let keys: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
+        let error = Config::resolve("test", "", &keys).unwrap_err().to_string();
+        assert_eq!(error, format!("configuration key `value.forks` must be {range}, not 2"));
+    };
+    check(&["forks=2"], "0 without `value.credit = \"state\"`");
+    let keys = ["value.credit=state", "forks=2"];
+    check(&[&keys[..], &["state_samples=3"]].concat(), "0, or at least `value.state_samples`");
+    check(&[&keys[..], &["loss=raft"]].concat(), "0 with `raft`, which does not use V* here");
+    check(
+        &[&keys[..], &["loss=reinforce", "baseline=batch"]].concat(),
+        "0 with `reinforce`, which does not use V* here",
+    );
+    let keys = [keys[0], keys[1], "loss=reinforce", "baseline=value"].map(String::from);
+    assert!(Config::resolve("test", "", &keys).is_ok());
+}
+
+#[test]
+fn parameters_of_the_critic_are_checked() {
+    for (given, problem) in [
+        ("gamma=1.5", "`rl.loss.gamma` must be from 0 to 1, not 1.5"),
+        ("gae_lambda=-1", "`rl.loss.gae_lambda` must be from 0 to 1, not -1"),
+        ("vf_coef=-1", "`rl.loss.vf_coef` must be 0 or a positive number, not -1"),
+        ("value_lr=0", "`rl.loss.value_lr` must be a positive number, not 0"),
+        (
+            "value.credit=state",
+            "`value.credit` must be `episode` with `ppo`, whose critic gives each turn an advantage without V*, \
+             not state",
+        ),
+    ] {
+        let error = Config::resolve("test", "", &["loss=ppo", given].map(String::from)).unwrap_err();
+        assert_eq!(error.to_string(), format!("configuration key {problem}"));
+    }
+}
+
+#[test]
+fn a_small_wsft_batch_is_warned_about() {
+    let overrides = ["loss=wsft", "rl.batch_episodes=2", "rl.temperature=0.9"].map(String::from);
+    let config = Config::resolve("test", "", &overrides).unwrap();
+    let warnings = config.warnings();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("= 2"));
+}
