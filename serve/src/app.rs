@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
@@ -16,6 +17,8 @@ const MAX_INLINE_PRODUCTS: usize = 100_000;
 pub(crate) struct App {
     pub(crate) sessions: Sessions,
     pub(crate) responses: ResponseCounts,
+    /// The number of goals that people were given at the entrance.
+    pub(crate) goals_given: AtomicU64,
     /// The largest body or message in bytes.
     pub(crate) max_body: usize,
     /// What a client must send as a bearer token, if anything.

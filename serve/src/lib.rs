@@ -29,6 +29,7 @@ mod tools;
 mod agentgym;
 mod native;
 mod openenv;
+mod picture;
 mod site;
 
 mod access;

@@ -130,6 +130,7 @@ impl Server {
         let app = App {
             sessions,
             responses: Default::default(),
+            goals_given: Default::default(),
             max_body: config.max_body,
             token: config.token.clone(),
             stopping,

@@ -2,21 +2,26 @@
 //!
 //! As in the original, an address alone makes a page, so that going back, reloading and bookmarks work; the
 //! server keeps nothing. [`path`] reads and writes addresses. A form leads to the address of the next page with
-//! status 303, whether it was sent by POST, as the original's, or by GET, as those of `env`'s templates.
+//! status 303, whether it was sent by POST, as those of the pages, or by GET, as the links to products.
+//! [`view`] writes the pages, [`entrance`] the one from which a person begins.
 //!
 //! The session `fixed_N` has goal N. Any other name has the goal that the name draws, always the same one.
 //! There is no step limit.
 
+mod assets;
+mod document;
+mod entrance;
 mod literal;
 mod path;
+mod view;
 
 use std::sync::Arc;
 
 use axum::Form;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
-use axum::http::{Method, StatusCode};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::http::Method;
+use axum::response::{IntoResponse, Redirect, Response};
 use webshop_env::{Action, Address, Session, Shop};
 use webshop_products::{Digest, GoalId, Purpose};
 
@@ -28,15 +33,10 @@ use crate::sessions::Sessions;
 /// The goal that a session's name draws.
 const SITE: Purpose = Purpose::new("site-goals");
 
-/// The session that the original's entrance leads to.
-const FIRST_SESSION: &str = "/abc";
-
 /// The routes of the site.
 pub(crate) fn routes() -> Routes {
-    let routes = Routes::default()
-        .get("/", async || Redirect::to(FIRST_SESSION))
-        .get("/web", async || Redirect::to("/"));
-    routes
+    entrance::routes()
+        .and(assets::routes())
         .and(at("/{session}", path::search))
         .and(at("/search_results/{session}/{keywords}/{page}", path::results))
         .and(at("/item_page/{session}/{asin}/{keywords}/{page}/{options}", path::item))
@@ -74,16 +74,15 @@ async fn page(
         let (name, rest) = segments.split_first().expect("every route of the site has a session");
         let goal = match goal_of(&app.sessions, name) {
             Ok(goal) => goal,
-            Err(error) => return (StatusCode::NOT_FOUND, format!("{error}\n")).into_response(),
+            Err(error) => return document::missing(&error.to_string()),
         };
         let Some(address) = read(shop, rest) else {
-            let message = "the shop has no page at this address\n";
-            return (StatusCode::NOT_FOUND, message).into_response();
+            return document::missing("the shop has no page at this address");
         };
         let session = Session::at(name, goal, address);
         let next = next(shop, &session, &fields);
         if next.is_none() && method != Method::POST {
-            return Html(session.page(shop).html()).into_response();
+            return view::page(shop, &session);
         }
         Redirect::to(&path::write(shop, name, &next.unwrap_or(session).address())).into_response()
     })
@@ -92,19 +91,22 @@ async fn page(
 
 /// The goal of a session's name.
 fn goal_of(sessions: &Sessions, name: &str) -> Result<GoalId, SessionError> {
-    let goals = sessions.shop().goals();
     let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // A number beyond 64 bits is beyond all goals as well.
-    let fixed =
-        name.strip_prefix("fixed_").filter(is_number).map(|number| number.parse().unwrap_or(u64::MAX));
-    if let Some(goal) = fixed {
-        let n_goals = goals.goals().len();
-        let id = u32::try_from(goal).ok().filter(|&id| (id as usize) < n_goals);
-        return id.map(GoalId).ok_or(SessionError::NoSuchGoal { goal, n_goals });
+    if let Some(number) = name.strip_prefix("fixed_").filter(is_number) {
+        return numbered(sessions, number);
     }
+    let goals = sessions.shop().goals();
     let defaults = sessions.defaults();
     let seed = defaults.seed.child(SITE, &[Digest::of(name.as_bytes()).number()]);
     goals.goal_for_seed(defaults.split, seed).ok_or(SessionError::EmptySplit(defaults.split))
+}
+
+/// The goal with a number. One that is no number, or beyond 64 bits, is beyond all goals as well.
+fn numbered(sessions: &Sessions, number: &str) -> Result<GoalId, SessionError> {
+    let goal = number.parse().unwrap_or(u64::MAX);
+    let n_goals = sessions.shop().goals().goals().len();
+    let id = u32::try_from(goal).ok().filter(|&id| (id as usize) < n_goals);
+    id.map(GoalId).ok_or(SessionError::NoSuchGoal { goal, n_goals })
 }
 
 /// The session after a form: its chosen values, then its search or its click. `None` if it has none of these.

@@ -6,5 +6,6 @@ mod interfaces;
 mod limits;
 mod native;
 mod openenv;
+mod pages;
 mod players;
 mod site;
