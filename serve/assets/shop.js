@@ -13,3 +13,10 @@ for (const form of document.querySelectorAll("form.item")) {
     form.querySelector("img.picture").src = page.querySelector("img.picture").getAttribute("src");
   });
 }
+// On an episode, the arrow keys follow the links to the step before and after.
+const links = { ArrowLeft: ".steps a[rel=prev]", ArrowRight: ".steps a[rel=next]" };
+addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !(event.key in links)) return;
+  if (event.target.closest("input, select, textarea")) return;
+  document.querySelector(links[event.key])?.click();
+});

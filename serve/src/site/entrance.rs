@@ -13,8 +13,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use webshop_products::{Goal, GoalId, Purpose, Split};
 
-use super::document;
+use super::goal;
 use crate::app::App;
+use crate::document;
 use crate::error::SessionError;
 use crate::http::Routes;
 use crate::sessions::Sessions;
@@ -31,6 +32,8 @@ struct EntranceView<'a> {
     problem: Option<String>,
     split: Split,
     n_drawn: usize,
+    n_recorded: usize,
+    is_recording: bool,
     /// The last goal's number.
     last: usize,
     goals: Vec<&'a Goal>,
@@ -58,20 +61,20 @@ struct Chosen {
 }
 
 async fn show(State(app): State<Arc<App>>, Query(listed): Query<Listed>) -> Response {
-    document::ok(&view(&app.sessions, listed.from, None))
+    document::ok(&view(&app, listed.from, None))
 }
 
 async fn begin(State(app): State<Arc<App>>, Form(chosen): Form<Chosen>) -> Response {
     let sessions = &app.sessions;
     let given = match chosen.goal.trim() {
         "" => given(sessions, app.goals_given.fetch_add(1, Ordering::Relaxed)),
-        text => super::numbered(sessions, text),
+        text => goal::numbered(sessions, text),
     };
     match given {
         Ok(GoalId(goal)) => Redirect::to(&format!("/fixed_{goal}")).into_response(),
         Err(error) => {
             let problem = Some(error.to_string());
-            document::with_status(StatusCode::NOT_FOUND, &view(sessions, 0, problem))
+            document::with_status(StatusCode::NOT_FOUND, &view(&app, 0, problem))
         }
     }
 }
@@ -83,7 +86,8 @@ fn given(sessions: &Sessions, n: u64) -> Result<GoalId, SessionError> {
     goal.ok_or(SessionError::EmptySplit(defaults.split))
 }
 
-fn view(sessions: &Sessions, from: usize, problem: Option<String>) -> EntranceView<'_> {
+fn view(app: &App, from: usize, problem: Option<String>) -> EntranceView<'_> {
+    let sessions = &app.sessions;
     let (goals, split) = (sessions.shop().goals(), sessions.defaults().split);
     let drawn = goals.split(split);
     let n_drawn = drawn.len();
@@ -94,6 +98,8 @@ fn view(sessions: &Sessions, from: usize, problem: Option<String>) -> EntranceVi
         split,
         n_drawn,
         last: goals.goals().len() - 1,
+        n_recorded: app.recordings.len(),
+        is_recording: app.recorder.is_some(),
         goals: drawn[from..end].iter().map(|id| goals.get(*id)).collect(),
         before: (from > 0).then(|| from.saturating_sub(LISTED)),
         after: (end < n_drawn).then_some(end),

@@ -8,17 +8,16 @@
 
 use askama::Template;
 use axum::response::Response;
-use webshop_env::{
-    DetailPage, DonePage, ItemPage, Page, ResultsPage, RewardExplanation, SearchPage, Session, Shop,
-};
-use webshop_products::{Goal, Product, ProductId, Selection};
+use webshop_env::{DetailPage, DonePage, ItemPage, Page, ResultsPage, RewardExplanation, SearchPage, Shop};
+use webshop_products::{Goal, GoalId, Product, ProductId, Selection};
 
-use super::document;
+use crate::document;
 use crate::picture;
 
 #[derive(Template)]
 #[template(path = "search.html")]
 struct SearchView<'a> {
+    is_live: bool,
     page: &'a SearchPage,
 }
 
@@ -31,6 +30,7 @@ struct ResultsView<'a> {
 #[derive(Template)]
 #[template(path = "item.html")]
 struct ItemView<'a> {
+    is_live: bool,
     page: &'a ItemPage,
     color: &'a str,
 }
@@ -70,19 +70,28 @@ struct Part {
     is_met: bool,
 }
 
-/// The current page of a session.
-pub(super) fn page(shop: &Shop, session: &Session) -> Response {
-    match &session.page(shop) {
-        Page::Search(page) => document::ok(&SearchView { page }),
+/// A page of the session called `name`.
+pub(super) fn page(shop: &Shop, name: &str, goal: GoalId, page: &Page) -> Response {
+    document(shop, name, goal, page, true)
+}
+
+/// As [`page`], to look at only: no script runs, and nothing takes the focus.
+pub(crate) fn still(shop: &Shop, name: &str, goal: GoalId, page: &Page) -> Response {
+    document(shop, name, goal, page, false)
+}
+
+fn document(shop: &Shop, name: &str, goal: GoalId, page: &Page, is_live: bool) -> Response {
+    match page {
+        Page::Search(page) => document::ok(&SearchView { is_live, page }),
         Page::Results(page) => document::ok(&ResultsView { page }),
-        Page::Item(page) => document::ok(&ItemView { page, color: color_of(&page.selection) }),
+        Page::Item(page) => document::ok(&ItemView { is_live, page, color: color_of(&page.selection) }),
         Page::Detail(page) => document::ok(&DetailView { page, color: color_of(&page.selection) }),
-        Page::Done(page) => done(shop, session, page),
+        Page::Done(page) => done(shop, name, goal, page),
     }
 }
 
-fn done(shop: &Shop, session: &Session, page: &DonePage) -> Response {
-    let goal = shop.goals().get(session.goal());
+fn done(shop: &Shop, session: &str, goal: GoalId, page: &DonePage) -> Response {
+    let goal = shop.goals().get(goal);
     let (wanted, bought) = (shop.catalog().get(goal.product), shop.catalog().get(page.product));
     let explanation = shop.explain_reward(goal, page.product, &page.selection);
     let asked = goal.options.iter().map(|option| named(option.name.as_deref(), &option.value)).collect();
@@ -93,7 +102,6 @@ fn done(shop: &Shop, session: &Session, page: &DonePage) -> Response {
         Side { heading: "Bought", product: bought, choices: chosen, color: color_of(&page.selection) },
     ];
     let parts = parts(goal, bought, &explanation);
-    let session = &session.name();
     document::ok(&DoneView { page, session, goal, explanation: &explanation, sides, parts })
 }
 

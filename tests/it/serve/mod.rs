@@ -8,4 +8,6 @@ mod native;
 mod openenv;
 mod pages;
 mod players;
+mod record;
+mod replay;
 mod site;

@@ -23,17 +23,17 @@ struct MissingView<'a> {
 }
 
 /// A document with status 200.
-pub(super) fn ok(view: &impl Template) -> Response {
+pub(crate) fn ok(view: &impl Template) -> Response {
     with_status(StatusCode::OK, view)
 }
 
 /// A document that says why there is no page, with status 404.
-pub(super) fn missing(message: &str) -> Response {
+pub(crate) fn missing(message: &str) -> Response {
     with_status(StatusCode::NOT_FOUND, &MissingView { message })
 }
 
 /// A document.
-pub(super) fn with_status(status: StatusCode, view: &impl Template) -> Response {
+pub(crate) fn with_status(status: StatusCode, view: &impl Template) -> Response {
     let document = view.render().expect("the templates only print texts and numbers, into memory");
     (status, HEADERS, Html(document)).into_response()
 }
