@@ -3,6 +3,7 @@
 //! [`Sessions`] is the table, without a network: it resets, steps, forks, stores and drops sessions. A [`Server`]
 //! puts interfaces before it on one port, one module each: our own REST interface at `/api/v1`, OpenEnv's
 //! WebSocket and HTTP addresses, AgentGym's addresses below `/agentgym`, and the pages of the original's site.
+//! [`Recordings`] are episodes that people look at step by step.
 //! All take a goal, or a seed that draws one, and show the same texts, actions and rewards as a local session.
 //!
 //! Nothing that a session shows depends on other sessions, on threads or on time, with one exception: a reset
@@ -21,6 +22,7 @@ mod sessions;
 
 mod app;
 mod detail;
+mod document;
 mod http;
 mod socket;
 
@@ -29,6 +31,8 @@ mod tools;
 mod agentgym;
 mod native;
 mod openenv;
+mod picture;
+mod replay;
 mod site;
 
 mod access;
@@ -38,6 +42,7 @@ mod server;
 
 pub use counters::{Counts, Ends};
 pub use error::{ServeError, SessionError};
+pub use replay::recordings::{Recordings, RecordingsError};
 pub use reset::{GoalRequest, ResetRequest};
 pub use server::{Port, Ready, ServeConfig, Server, Stop};
 pub use sessions::session::{LastAction, OpenSession, SessionView};

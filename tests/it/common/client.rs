@@ -70,9 +70,14 @@ pub(crate) fn config() -> ServeConfig {
 
 /// A server of [`SHOP`] until the tests end.
 pub(crate) fn served(config: ServeConfig) -> Served {
+    served_with(config, |server| server)
+}
+
+/// As [`served`], after `prepare`.
+pub(crate) fn served_with(config: ServeConfig, prepare: impl FnOnce(Server) -> Server) -> Served {
     let port = Port::open("127.0.0.1", 0).expect("a free port");
     let address = port.address().to_string();
-    let server = Server::new(port, SHOP.clone(), config).expect("goals to train on");
+    let server = prepare(Server::new(port, SHOP.clone(), config).expect("goals to train on"));
     thread::spawn(move || server.run(Stop::Never, || Ok(())).expect("it runs"));
     Served { address }
 }

@@ -6,5 +6,8 @@ mod interfaces;
 mod limits;
 mod native;
 mod openenv;
+mod pages;
 mod players;
+mod record;
+mod replay;
 mod site;
