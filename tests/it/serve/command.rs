@@ -30,6 +30,15 @@ fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
     Running { child, stdout, server: Served { address: address.to_owned() }, ready }
 }
 
+/// A test that fails leaves no server behind, which would hold what it inherited.
+impl Drop for Running {
+    fn drop(&mut self) {
+        // An error means that it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Running {
     /// Sends a signal; the exit code, the rest of stdout, and stderr.
     fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
