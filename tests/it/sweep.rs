@@ -22,7 +22,7 @@ const TWO: &str = r#"
     base = "base.toml"
     seeds = [0, 1]
     baseline = "apo"
-    set = ["warm_start.steps=35", "rl.steps=3", "rl.batch_episodes=16"]
+    set = ["warm_start.steps=35", "rl.steps=3", "rl.batch_episodes=16", "judgement.episodes=6", "judgement.shops=1"]
 
     [[arm]]
     name = "apo"
@@ -251,18 +251,19 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
 fn a_report_shows_the_measured_rates() {
     let root = REFERENCE.folder.root();
     let table = fs::read_to_string(root.join("table.md")).expect("the tables");
-    let rows: Vec<Vec<&str>> = table
-        .lines()
-        .filter(|line| line.starts_with("| apo |") || line.starts_with("| wsft |"))
-        .map(|line| line.trim_matches(['|', ' ']).split(" | ").collect())
-        .collect();
-    assert_eq!(rows.len(), 4, "two arms in two tables: {table}");
+    let rows = |section: &str| -> Vec<Vec<&str>> {
+        let (_, section) = table.split_once(section).unwrap_or_else(|| panic!("no {section}: {table}"));
+        let lines = section.lines().skip(4).take_while(|line| line.starts_with('|'));
+        lines.map(|line| line.trim_matches(['|', ' ']).split(" | ").collect()).collect()
+    };
+    let (results, failures) = (rows("## Held-out goals"), rows("## Outcomes of held-out episodes"));
+    assert_eq!([results.len(), failures.len()], [2, 2], "two arms in two tables: {table}");
     // Success, then the four ways to fail: all episodes end in one of five ways.
-    for row in &rows[2..] {
+    for row in &failures {
         let shares: Vec<f64> = row[1..].iter().map(|share| share.parse().expect("a number")).collect();
         assert!((shares.iter().sum::<f64>() - 100.0).abs() < 0.3, "{shares:?}");
     }
-    assert_eq!((rows[0][3], rows[0].len()), ("baseline", 11));
+    assert_eq!((results[0][3], results[0].len()), ("baseline", 11));
     // The table has the success rates of the runs' own evaluations.
     let success = |arm: &str| {
         let of_run = |seed| {
@@ -273,7 +274,21 @@ fn a_report_shows_the_measured_rates() {
         };
         format!("{:.1} ", 50.0 * (of_run(0) + of_run(1)))
     };
-    assert!(rows[0][1].starts_with(&success("apo")) && rows[1][1].starts_with(&success("wsft")), "{rows:?}");
+    assert!(
+        results[0][1].starts_with(&success("apo")) && results[1][1].starts_with(&success("wsft")),
+        "{results:?}"
+    );
+    // Every run was judged on test goals and on goals of a shop of its own: two policies of each arm, two of their warm
+    // start, eight without a model.
+    for set in ["## Judgement on 6 test goals of the catalog", "## Judgement on 6 goals of a fresh shop"] {
+        let judged = rows(set);
+        let names: Vec<&str> = judged.iter().map(|row| row[0]).collect();
+        assert_eq!(
+            names[..6],
+            ["apo", "apo (greedy)", "wsft", "wsft (greedy)", "warm start", "warm start (greedy)"]
+        );
+        assert_eq!((names.len(), names[13], judged[13][2]), (14, "oracle", "100.0, 100.0"));
+    }
 }
 
 #[test]

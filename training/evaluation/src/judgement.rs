@@ -34,6 +34,7 @@ impl JudgedSet {
     pub fn title(&self) -> String {
         let n_goals = self.policies.first().map_or(0, |judged| judged.summary.episodes);
         match self.name.as_str() {
+            "fresh" if self.shops == 1 => format!("{n_goals} goals of a fresh shop"),
             "fresh" => format!("{n_goals} goals of {} fresh shops", self.shops),
             _ => format!("{n_goals} test goals of the catalog"),
         }

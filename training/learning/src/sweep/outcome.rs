@@ -14,8 +14,8 @@ use crate::run::folder::{RunFolder, step_name};
 use crate::setup::fingerprint::Fingerprint;
 use crate::sweep::plan::Comparison;
 use crate::sweep::run::{ComparisonFolder, summary};
-use webshop_evaluation::Summary;
 use webshop_evaluation::next_action::StepResult;
+use webshop_evaluation::{Judgement, Summary};
 
 /// The folder of the weights at the end of the warm start, in a run's folder.
 const REFERENCE: &str = "reference";
@@ -36,6 +36,8 @@ pub struct RunOutcome {
     pub episodes: Vec<EpisodeOutcome>,
     /// Results of its completions at held-out steps, if they are evaluated.
     pub step_results: Vec<StepResult>,
+    /// How it was judged when it was over; `None` with `judgement.episodes = 0`.
+    pub judgement: Option<Judgement>,
     /// All records with their timings.
     pub records: Vec<(Record, Timing)>,
     /// Versions and digests that the run depends on.
@@ -70,7 +72,7 @@ pub fn read_outcomes(comparison: &Comparison, folder: &ComparisonFolder) -> Resu
 
 impl RunOutcome {
     fn read(root: &Path, split: &str) -> Result<Self> {
-        let (run, _) = RunFolder::open(root)?;
+        let (run, config) = RunFolder::open(root)?;
         let Some(learned) = summary(&run)?.and_then(|summary| summary.learned) else {
             return Err(TrainingError::bad_file(root, "the run has not come to its end"));
         };
@@ -80,6 +82,10 @@ impl RunOutcome {
             summary: learned.summary,
             episodes: read_episodes(&run.episodes().join(&file))?,
             step_results: if learned.next_action.is_some() { read_lines(&completions)? } else { Vec::new() },
+            judgement: match config.judgement.episodes {
+                0 => None,
+                _ => Some(read_json(&run.judgement())?),
+            },
             records: read_records(root, split)?.into_iter().zip(read_timings(root)?).collect(),
             fingerprint: read_json(&run.fingerprint())?,
             reference: digest(&root.join(REFERENCE))?,

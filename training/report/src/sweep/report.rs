@@ -22,8 +22,8 @@ use webshop_training::{Result, write_atomically};
 
 use crate::html::standalone;
 use crate::sweep::drawings::{self, Drawing};
-use crate::sweep::next_action;
 use crate::sweep::table::{failures_table, figures, results_table, seconds_table};
+use crate::sweep::{judged, next_action};
 
 /// The note of the last section.
 const SECONDS_NOTE: &str = "Seconds since the end of the warm start, evaluations and V* estimation included; V* counts \
@@ -37,7 +37,7 @@ struct Page<'a> {
     title: &'a str,
     notes: &'a [String],
     /// The tables with their titles.
-    tables: &'a [(&'static str, Table)],
+    tables: &'a [(String, Table)],
     curves: &'a [Drawing],
     reproduction: &'a str,
     /// The sections that depend on the machine.
@@ -56,10 +56,11 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     let next_actions = next_action::next_action_rows(&arms, comparison.baseline);
     let drawings = drawings::reproducible(comparison, &arms, &figures, &next_actions);
     let seconds = drawings::over_seconds(comparison, &arms);
-    let mut tables = vec![("Results", results_table(comparison, &arms, &figures))];
+    let mut tables = judged::tables(&arms, comparison.baseline);
+    tables.push(("Held-out goals".into(), results_table(comparison, &arms, &figures)));
     let of_steps = next_action::table(&next_actions, comparison.baseline);
-    tables.extend(of_steps.map(|table| ("Next actions at held-out steps", table)));
-    tables.push(("Outcomes of held-out episodes", failures_table(&arms, &figures)));
+    tables.extend(of_steps.map(|table| ("Next actions at held-out steps".into(), table)));
+    tables.push(("Outcomes of held-out episodes".into(), failures_table(&arms, &figures)));
     let times = seconds_table(&arms);
     let save = |name: &str, text: &str| write_atomically(&folder.root().join(name), text.as_bytes());
     for drawing in drawings.iter().chain(&seconds) {
