@@ -1,5 +1,7 @@
 //! `webshop serve`: serves the shop on a port until it is asked to stop.
 
+mod model;
+
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use webshop_env::ObservationMode;
 use webshop_products::Seed;
 use webshop_serve::{Defaults, Port, ServeConfig, Server, Stop};
 
+use self::model::ModelArgs;
 use crate::args::server::seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 
@@ -17,6 +20,7 @@ use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 const EXAMPLES: &str = "Examples:
   webshop serve
   webshop serve --catalog 1000 --port 0 --split test
+  webshop serve --model runs/first --lanes 32
   WEBSHOP_TOKEN=secret webshop serve --host 0.0.0.0 --token-env WEBSHOP_TOKEN
 
 The first line on stdout is one JSON object with the addresses, once the server answers.
@@ -33,7 +37,7 @@ pub(crate) struct ServeArgs {
     /// Split from which a seed, or a reset that names no goal, draws the goal
     #[arg(long, value_enum, default_value = "train")]
     split: SplitArg,
-    /// Seed of the goals of resets that name neither goal nor seed
+    /// Seed of the goals of resets that name neither goal nor seed, and of completions that name no seed
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
     /// Actions after which an episode without a purchase is truncated, unless its reset says otherwise
@@ -60,6 +64,9 @@ pub(crate) struct ServeArgs {
     /// Environment variable that holds a bearer token, which is then asked for everywhere but at `/health`
     #[arg(long, value_name = "VAR")]
     token_env: Option<String>,
+    // Last, because its heading would apply to the flags after it.
+    #[command(flatten)]
+    model: ModelArgs,
 }
 
 /// [`ObservationMode`] as a flag.
@@ -115,6 +122,10 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     };
     let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
     let server = Server::new(port, shop, config)?;
+    let server = match args.model.load(Seed(args.seed))? {
+        Some(model) => server.with_model(model)?,
+        None => server,
+    };
     let ready = serde_json::to_string(&server.ready())?;
     server.run(Stop::OnSignal, || {
         let mut out = std::io::stdout().lock();

@@ -1,4 +1,4 @@
-//! What every handler shares: the sessions, and the state of the server.
+//! What every handler shares: the sessions, the model, and the state of the server.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use crate::counters::ResponseCounts;
+use crate::model::Model;
 use crate::sessions::Sessions;
 
 /// Up to this number of products a search takes less time than handing it to another thread is worth.
@@ -15,6 +16,8 @@ const MAX_INLINE_PRODUCTS: usize = 100_000;
 /// The state that every handler shares.
 pub(crate) struct App {
     pub(crate) sessions: Sessions,
+    /// The served language model, if there is one.
+    pub(crate) model: Option<Arc<Model>>,
     pub(crate) responses: ResponseCounts,
     /// The largest body or message in bytes.
     pub(crate) max_body: usize,

@@ -22,8 +22,9 @@ use crate::access;
 use crate::app::App;
 use crate::error::ServeError;
 use crate::http::Routes;
+use crate::model::{Model, ModelConfig};
 use crate::sessions::{Defaults, Limits, Sessions};
-use crate::{agentgym, detail, metrics, native, openapi, openenv, site};
+use crate::{agentgym, detail, metrics, native, openai, openapi, openenv, site};
 
 /// The longest time for what is under way when the server stops. The process ends within two seconds.
 const GRACE: Duration = Duration::from_millis(1750);
@@ -74,7 +75,7 @@ pub struct Ready {
     pub mcp: Option<String>,
     /// The address for AgentGym's client.
     pub agentgym: String,
-    /// The address for OpenAI's clients; `None`, because no model is served.
+    /// The address for OpenAI's clients; `None` if no model is served.
     pub openai: Option<String>,
     /// The address of the site.
     pub site: String,
@@ -129,6 +130,7 @@ impl Server {
         let (open_socket, sockets) = mpsc::channel(1);
         let app = App {
             sessions,
+            model: None,
             responses: Default::default(),
             max_body: config.max_body,
             token: config.token.clone(),
@@ -136,6 +138,17 @@ impl Server {
             open_socket,
         };
         Ok(Server { port, app: Arc::new(app), stop, sockets, config })
+    }
+
+    /// The same server with a language model at OpenAI's addresses.
+    ///
+    /// # Errors
+    /// If the caches of the model do not fit into the device's memory, its tokenizer lacks a special token of its
+    /// prompt format, or its thread cannot be started.
+    pub fn with_model(mut self, model: ModelConfig) -> Result<Server, ServeError> {
+        let app = Arc::get_mut(&mut self.app).expect("nothing shares the state of a server that does not run");
+        app.model = Some(Arc::new(Model::start(model)?));
+        Ok(self)
     }
 
     /// Where it answers.
@@ -148,7 +161,7 @@ impl Server {
             openenv: url.clone(),
             mcp: None,
             agentgym: format!("{url}/agentgym"),
-            openai: None,
+            openai: self.app.model.as_ref().map(|_| format!("{url}/v1")),
             site: format!("{url}/"),
             url,
         }
@@ -259,6 +272,7 @@ pub(crate) fn routes() -> Routes {
     native::routes()
         .and(openenv::routes())
         .and(agentgym::routes())
+        .and(openai::routes())
         .and(metrics::routes())
         .and(openapi::routes())
         .and(site::routes())

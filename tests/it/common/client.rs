@@ -11,7 +11,7 @@ use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 use webshop_env::{ObservationMode, Shop};
 use webshop_products::{Seed, Split};
-use webshop_serve::{Defaults, Port, ServeConfig, Server, Stop};
+use webshop_serve::{Defaults, ModelConfig, Port, ServeConfig, Server, Stop};
 use webshop_training::config::CatalogConfig;
 use webshop_training::open_shop;
 
@@ -70,9 +70,18 @@ pub(crate) fn config() -> ServeConfig {
 
 /// A server of [`SHOP`] until the tests end.
 pub(crate) fn served(config: ServeConfig) -> Served {
+    run(config, |server| server)
+}
+
+/// A server of [`SHOP`] and of a language model until the tests end.
+pub(crate) fn served_with(model: ModelConfig) -> Served {
+    run(config(), |server| server.with_model(model).expect("a model that can be served"))
+}
+
+fn run(config: ServeConfig, complete: impl FnOnce(Server) -> Server) -> Served {
     let port = Port::open("127.0.0.1", 0).expect("a free port");
     let address = port.address().to_string();
-    let server = Server::new(port, SHOP.clone(), config).expect("goals to train on");
+    let server = complete(Server::new(port, SHOP.clone(), config).expect("goals to train on"));
     thread::spawn(move || server.run(Stop::Never, || Ok(())).expect("it runs"));
     Served { address }
 }
@@ -93,7 +102,11 @@ impl Served {
         let reply = String::from_utf8(reply).expect("text");
         let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {reply}"));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        Reply { status, head: head.to_owned(), body: body.to_owned() }
+        let mut reply = Reply { status, head: head.to_owned(), body: body.to_owned() };
+        if reply.header("transfer-encoding") == Some("chunked") {
+            reply.body = dechunked(body);
+        }
+        reply
     }
 
     pub(crate) fn get(&self, path: &str) -> Reply {
@@ -121,6 +134,17 @@ impl Served {
         }
         Socket(socket)
     }
+}
+
+/// The body that was sent in chunks.
+fn dechunked(mut body: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let (chunk, rest) = rest.split_at(usize::from_str_radix(size, 16).expect("a size"));
+        whole.push_str(chunk);
+        body = rest.strip_prefix("\r\n").expect("the end of a chunk");
+    }
+    whole
 }
 
 fn encoded(text: &str) -> String {

@@ -11,14 +11,14 @@ use crate::common::client::Served;
 use crate::common::command::{CORNER_SHOP, command, refusal, temporary};
 
 /// A running `webshop serve` and the object of its first line.
-struct Running {
+pub(super) struct Running {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
-    ready: Value,
+    pub(super) ready: Value,
     server: Served,
 }
 
-fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
+pub(super) fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
     let args = [&["serve", "--port", "0", "--catalog", CORNER_SHOP], args].concat();
     let mut child = command(&args).envs(environment.iter().copied()).spawn().expect("the binary starts");
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
@@ -31,7 +31,7 @@ fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
 
 impl Running {
     /// Sends a signal; the exit code, the rest of stdout, and stderr.
-    fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
+    pub(super) fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().expect("a shell's tool").success());
         let (mut rest, mut log) = (String::new(), String::new());
