@@ -13,6 +13,7 @@ mod errors;
 mod jsonl;
 mod output;
 mod progress;
+mod recorded_shops;
 mod result_file;
 
 mod catalog;

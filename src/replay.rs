@@ -1,6 +1,5 @@
 //! `webshop replay`: replays recorded episodes and compares every turn.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -9,10 +8,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use webshop_env::{Replay, Shop, replay_in};
+use webshop_env::{Replay, replay_in};
 
 use crate::args::shop::RuledShopArgs;
 use crate::output::outln;
+use crate::recorded_shops::RecordedShops;
 
 /// Flags of `webshop replay`.
 #[derive(clap::Args)]
@@ -45,16 +45,8 @@ struct Report<'a> {
 pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let file = File::open(&args.file).with_context(|| format!("cannot open `{}`", args.file.display()))?;
     let shop = Arc::new(args.shop.open()?);
-    let mut generated = BTreeMap::new();
-    let replay = replay_in(BufReader::new(file), |generator| {
-        let Some(of) = generator else { return Ok(Arc::clone(&shop)) };
-        if let Some(opened) = generated.get(&of) {
-            return Ok(Arc::clone(opened));
-        }
-        let opened = Arc::new(Shop::generated(of)?);
-        generated.insert(of, Arc::clone(&opened));
-        Ok(opened)
-    });
+    let mut shops = RecordedShops::new(Arc::clone(&shop));
+    let replay = replay_in(BufReader::new(file), |generator| shops.of(generator));
     let replay = replay.with_context(|| format!("cannot replay `{}`", args.file.display()))?;
     let goal_fingerprint = shop.goals().fingerprint();
     if args.json {

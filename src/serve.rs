@@ -2,25 +2,30 @@
 
 mod model;
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
-use webshop_env::ObservationMode;
+use anyhow::{Context, bail, ensure};
+use webshop_agent::EpisodeFile;
+use webshop_env::{ObservationMode, Shop};
 use webshop_products::Seed;
-use webshop_serve::{Defaults, Port, ServeConfig, Server, Stop};
+use webshop_serve::{Defaults, Port, Recordings, ServeConfig, Server, Stop};
 
 use self::model::ModelArgs;
 use crate::args::server::seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
+use crate::recorded_shops::RecordedShops;
 
 /// Printed below the flags.
 const EXAMPLES: &str = "Examples:
   webshop serve
   webshop serve --catalog 1000 --port 0 --split test
   webshop serve --model runs/first --lanes 32
+  webshop serve --replay episodes.jsonl
   WEBSHOP_TOKEN=secret webshop serve --host 0.0.0.0 --token-env WEBSHOP_TOKEN
 
 The first line on stdout is one JSON object with the addresses, once the server answers.
@@ -64,6 +69,13 @@ pub(crate) struct ServeArgs {
     /// Environment variable that holds a bearer token, which is then asked for everywhere but at `/health`
     #[arg(long, value_name = "VAR")]
     token_env: Option<String>,
+    /// Recorded episodes of this shop to show at `/replay`: a file of `webshop rollout --out`, or one under
+    /// `episodes/` of a run folder. May be repeated
+    #[arg(long, value_name = "FILE.jsonl")]
+    replay: Vec<PathBuf>,
+    /// File to create, to which the episodes of people who buy something on the site are written, policy `human`
+    #[arg(long, value_name = "FILE.jsonl")]
+    record: Option<PathBuf>,
     // Last, because its heading would apply to the flags after it.
     #[command(flatten)]
     model: ModelArgs,
@@ -121,11 +133,14 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         threads: rayon::current_num_threads(),
     };
     let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
-    let server = Server::new(port, shop, config)?;
-    let server = match args.model.load(Seed(args.seed))? {
-        Some(model) => server.with_model(model)?,
-        None => server,
-    };
+    let recordings = recordings(&args.replay, &shop)?;
+    let mut server = Server::new(port, shop, config)?.showing(recordings);
+    if let Some(path) = &args.record {
+        server = server.recording(EpisodeFile::create(path)?);
+    }
+    if let Some(model) = args.model.load(Seed(args.seed))? {
+        server = server.serving(model)?;
+    }
     let ready = serde_json::to_string(&server.ready())?;
     server.run(Stop::OnSignal, || {
         let mut out = std::io::stdout().lock();
@@ -133,6 +148,18 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         out.flush()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The episodes of files, all of which are replayed in their shops.
+fn recordings(files: &[PathBuf], shop: &Arc<Shop>) -> anyhow::Result<Recordings> {
+    let mut shops = RecordedShops::new(Arc::clone(shop));
+    let mut recordings = Recordings::default();
+    for path in files {
+        let file = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
+        let read = recordings.read(BufReader::new(file), |generator| shops.of(generator));
+        read.with_context(|| format!("cannot show the episodes of `{}`", path.display()))?;
+    }
+    Ok(recordings)
 }
 
 /// The token of an environment variable. It has no flag, because lists of processes show flags.

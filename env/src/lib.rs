@@ -56,6 +56,7 @@ pub use original::trace::{
 };
 pub use page::available_actions::AvailableActions;
 pub use page::foreign::{ForeignPage, Link, Links, Method, read_html};
+pub use page::html::HtmlText;
 pub use page::{
     Detail, DetailPage, DonePage, ItemPage, Node, NodeKind, OptionLabel, OptionList, Page, ResultItem,
     ResultsPage, SearchPage,

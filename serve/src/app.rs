@@ -2,13 +2,16 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use crate::counters::ResponseCounts;
 use crate::model::Model;
+use crate::replay::recordings::Recordings;
 use crate::sessions::Sessions;
+use crate::site::recorder::Recorder;
 
 /// Up to this number of products a search takes less time than handing it to another thread is worth.
 const MAX_INLINE_PRODUCTS: usize = 100_000;
@@ -19,6 +22,12 @@ pub(crate) struct App {
     /// The served language model, if there is one.
     pub(crate) model: Option<Arc<Model>>,
     pub(crate) responses: ResponseCounts,
+    /// The number of goals that people were given at the entrance.
+    pub(crate) goals_given: AtomicU64,
+    /// The recorded episodes that are shown.
+    pub(crate) recordings: Recordings,
+    /// Writes the episodes of people who shop on the site.
+    pub(crate) recorder: Option<Recorder>,
     /// The largest body or message in bytes.
     pub(crate) max_body: usize,
     /// What a client must send as a bearer token, if anything.

@@ -3,12 +3,13 @@
 //! [`Sessions`] is the table, without a network: it resets, steps, forks, stores and drops sessions. A [`Server`]
 //! puts interfaces before it on one port, one module each: our own REST interface at `/api/v1`, OpenEnv's
 //! WebSocket and HTTP addresses, AgentGym's addresses below `/agentgym`, and the pages of the original's site.
+//! [`Recordings`] are episodes that people look at step by step.
 //! All take a goal, or a seed that draws one, and show the same texts, actions and rewards as a local session.
 //!
 //! Nothing that a session shows depends on other sessions, on threads or on time, with one exception: a reset
 //! that names neither goal nor seed draws by the session's number, which counts the sessions opened before.
 //!
-//! A language model may be served beside the shop: [`Server::with_model`] adds OpenAI's addresses at `/v1`. It does
+//! A language model may be served beside the shop: [`Server::serving`] adds OpenAI's addresses at `/v1`. It does
 //! not know the shop.
 //!
 //! Nothing is trained, and the server does not encrypt.
@@ -26,6 +27,7 @@ mod model;
 
 mod app;
 mod detail;
+mod document;
 mod http;
 mod socket;
 
@@ -35,6 +37,8 @@ mod agentgym;
 mod native;
 mod openai;
 mod openenv;
+mod picture;
+mod replay;
 mod site;
 
 mod access;
@@ -45,6 +49,7 @@ mod server;
 pub use counters::{Counts, Ends};
 pub use error::{ServeError, SessionError};
 pub use model::ModelConfig;
+pub use replay::recordings::{Recordings, RecordingsError};
 pub use reset::{GoalRequest, ResetRequest};
 pub use server::{Port, Ready, ServeConfig, Server, Stop};
 pub use sessions::session::{LastAction, OpenSession, SessionView};

@@ -44,7 +44,8 @@ async fn models(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn model(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response, ApiError> {
-    Ok(http::ok(&document(&named(&app, &id)?)))
+    let model = named(&app, &id)?;
+    Ok(http::ok(&document(&model)))
 }
 
 /// A model in the list; `max_model_len` is vLLM's.
@@ -74,7 +75,9 @@ async fn text_completion(State(app): State<Arc<App>>, body: Bytes) -> Result<Res
 }
 
 /// Runs `work` on another thread: a long prompt takes long to encode.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
     spawn_blocking(work).await.expect("no handler panics, and none is cancelled")
 }
 

@@ -16,6 +16,7 @@ use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
+use webshop_agent::EpisodeFile;
 use webshop_env::{ENVIRONMENT_ID, Shop};
 
 use crate::access;
@@ -23,8 +24,10 @@ use crate::app::App;
 use crate::error::ServeError;
 use crate::http::Routes;
 use crate::model::{Model, ModelConfig};
+use crate::replay::recordings::Recordings;
 use crate::sessions::{Defaults, Limits, Sessions};
-use crate::{agentgym, detail, metrics, native, openai, openapi, openenv, site};
+use crate::site::recorder::Recorder;
+use crate::{agentgym, detail, metrics, native, openai, openapi, openenv, replay, site};
 
 /// The longest time for what is under way when the server stops. The process ends within two seconds.
 const GRACE: Duration = Duration::from_millis(1750);
@@ -112,7 +115,7 @@ impl Port {
 /// A server with an open port.
 pub struct Server {
     port: Port,
-    app: Arc<App>,
+    app: App,
     stop: watch::Sender<bool>,
     sockets: mpsc::Receiver<std::convert::Infallible>,
     config: ServeConfig,
@@ -132,22 +135,36 @@ impl Server {
             sessions,
             model: None,
             responses: Default::default(),
+            goals_given: Default::default(),
+            recordings: Recordings::default(),
+            recorder: None,
             max_body: config.max_body,
             token: config.token.clone(),
             stopping,
             open_socket,
         };
-        Ok(Server { port, app: Arc::new(app), stop, sockets, config })
+        Ok(Server { port, app, stop, sockets, config })
     }
 
-    /// The same server with a language model at OpenAI's addresses.
+    /// The server, which shows these episodes at `/replay`.
+    pub fn showing(mut self, recordings: Recordings) -> Server {
+        self.app.recordings = recordings;
+        self
+    }
+
+    /// The server, which appends the episodes of people who shop on the site to a file.
+    pub fn recording(mut self, file: EpisodeFile) -> Server {
+        self.app.recorder = Some(Recorder::new(file, self.config.defaults.observation));
+        self
+    }
+
+    /// The server, which serves a language model at OpenAI's addresses.
     ///
     /// # Errors
     /// If the caches of the model do not fit into the device's memory, its tokenizer lacks a special token of its
     /// prompt format, or its thread cannot be started.
-    pub fn with_model(mut self, model: ModelConfig) -> Result<Server, ServeError> {
-        let app = Arc::get_mut(&mut self.app).expect("nothing shares the state of a server that does not run");
-        app.model = Some(Arc::new(Model::start(model)?));
+    pub fn serving(mut self, model: ModelConfig) -> Result<Server, ServeError> {
+        self.app.model = Some(Arc::new(Model::start(model)?));
         Ok(self)
     }
 
@@ -182,6 +199,7 @@ impl Server {
 
     async fn serve(self, stop: Stop, begun: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let Server { port, app, stop: stopper, mut sockets, config } = self;
+        let app = Arc::new(app);
         port.listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(port.listener)?.tap_io(|stream| {
             // Replies are small and awaited. A connection that refuses the option is only slower.
@@ -275,6 +293,7 @@ pub(crate) fn routes() -> Routes {
         .and(openai::routes())
         .and(metrics::routes())
         .and(openapi::routes())
+        .and(replay::routes())
         .and(site::routes())
 }
 

@@ -2,41 +2,39 @@
 //!
 //! As in the original, an address alone makes a page, so that going back, reloading and bookmarks work; the
 //! server keeps nothing. [`path`] reads and writes addresses. A form leads to the address of the next page with
-//! status 303, whether it was sent by POST, as the original's, or by GET, as those of `env`'s templates.
+//! status 303, whether it was sent by POST, as those of the pages, or by GET, as the links to products.
+//! [`view`] writes the pages, [`entrance`] the one from which a person begins.
+//!
+//! A [`recorder`] may follow what visitors do.
 //!
 //! The session `fixed_N` has goal N. Any other name has the goal that the name draws, always the same one.
 //! There is no step limit.
 
+mod assets;
+mod entrance;
+mod goal;
 mod literal;
 mod path;
+pub(crate) mod recorder;
+pub(crate) mod view;
 
 use std::sync::Arc;
 
 use axum::Form;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
-use axum::http::{Method, StatusCode};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::http::{HeaderMap, Method, header};
+use axum::response::{IntoResponse, Redirect, Response};
 use webshop_env::{Action, Address, Session, Shop};
-use webshop_products::{Digest, GoalId, Purpose};
 
 use crate::app::App;
-use crate::error::SessionError;
+use crate::document;
 use crate::http::Routes;
-use crate::sessions::Sessions;
-
-/// The goal that a session's name draws.
-const SITE: Purpose = Purpose::new("site-goals");
-
-/// The session that the original's entrance leads to.
-const FIRST_SESSION: &str = "/abc";
 
 /// The routes of the site.
 pub(crate) fn routes() -> Routes {
-    let routes = Routes::default()
-        .get("/", async || Redirect::to(FIRST_SESSION))
-        .get("/web", async || Redirect::to("/"));
-    routes
+    entrance::routes()
+        .and(assets::routes())
         .and(at("/{session}", path::search))
         .and(at("/search_results/{session}/{keywords}/{page}", path::results))
         .and(at("/item_page/{session}/{asin}/{keywords}/{page}/{options}", path::item))
@@ -52,8 +50,8 @@ type Fields = Vec<(String, String)>;
 
 /// A page by GET and by POST.
 fn at(path: &'static str, read: Reader) -> Routes {
-    let handler = async move |State(app), method, Path(segments), fields| {
-        page(app, method, segments, fields, read).await
+    let handler = async move |State(app), method, Path(segments), headers, fields| {
+        page(app, method, segments, headers, fields, read).await
     };
     Routes::default().get(path, handler).post(path, handler)
 }
@@ -62,6 +60,7 @@ async fn page(
     app: Arc<App>,
     method: Method,
     segments: Vec<String>,
+    headers: HeaderMap,
     fields: Result<Form<Fields>, FormRejection>,
     read: Reader,
 ) -> Response {
@@ -72,43 +71,37 @@ async fn page(
     app.run(move |app| {
         let shop = app.sessions.shop();
         let (name, rest) = segments.split_first().expect("every route of the site has a session");
-        let goal = match goal_of(&app.sessions, name) {
+        let goal = match goal::of_name(&app.sessions, name) {
             Ok(goal) => goal,
-            Err(error) => return (StatusCode::NOT_FOUND, format!("{error}\n")).into_response(),
+            Err(error) => return document::missing(&error.to_string()),
         };
         let Some(address) = read(shop, rest) else {
-            let message = "the shop has no page at this address\n";
-            return (StatusCode::NOT_FOUND, message).into_response();
+            return document::missing("the shop has no page at this address");
         };
         let session = Session::at(name, goal, address);
-        let next = next(shop, &session, &fields);
-        if next.is_none() && method != Method::POST {
-            return Html(session.page(shop).html()).into_response();
+        match taken(shop, &session, &fields) {
+            Some(taken) => {
+                let mut response = leads_to(shop, &taken.next);
+                record(app, &headers, &session, &taken, &mut response);
+                response
+            }
+            None if method == Method::POST => leads_to(shop, &session),
+            None => view::page(shop, name, goal, &session.page(shop)),
         }
-        Redirect::to(&path::write(shop, name, &next.unwrap_or(session).address())).into_response()
     })
     .await
 }
 
-/// The goal of a session's name.
-fn goal_of(sessions: &Sessions, name: &str) -> Result<GoalId, SessionError> {
-    let goals = sessions.shop().goals();
-    let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // A number beyond 64 bits is beyond all goals as well.
-    let fixed =
-        name.strip_prefix("fixed_").filter(is_number).map(|number| number.parse().unwrap_or(u64::MAX));
-    if let Some(goal) = fixed {
-        let n_goals = goals.goals().len();
-        let id = u32::try_from(goal).ok().filter(|&id| (id as usize) < n_goals);
-        return id.map(GoalId).ok_or(SessionError::NoSuchGoal { goal, n_goals });
-    }
-    let defaults = sessions.defaults();
-    let seed = defaults.seed.child(SITE, &[Digest::of(name.as_bytes()).number()]);
-    goals.goal_for_seed(defaults.split, seed).ok_or(SessionError::EmptySplit(defaults.split))
+/// What a form does.
+struct Taken {
+    /// Its chosen values that were not selected, then its search or its click.
+    actions: Vec<Action>,
+    /// The session afterwards.
+    next: Session,
 }
 
-/// The session after a form: its chosen values, then its search or its click. `None` if it has none of these.
-fn next(shop: &Shop, session: &Session, fields: &Fields) -> Option<Session> {
+/// What a form does; `None` if it has no search, no click and no other values than are selected.
+fn taken(shop: &Shop, session: &Session, fields: &Fields) -> Option<Taken> {
     let named =
         |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     let words = named("search_query").or_else(|| named("search"));
@@ -117,21 +110,46 @@ fn next(shop: &Shop, session: &Session, fields: &Fields) -> Option<Session> {
         (None, Some(label)) => Some(Action::Click(label.to_lowercase())),
         (None, None) => None,
     };
-    let chosen = with_choices(shop, session, fields);
-    let Some(action) = action else { return chosen };
-    let mut next = chosen.unwrap_or_else(|| session.clone());
-    next.act(shop, &action);
-    Some(next)
+    let mut taken = with_choices(shop, session, fields);
+    if let Some(action) = action {
+        taken.next.act(shop, &action);
+        taken.actions.push(action);
+    }
+    (!taken.actions.is_empty()).then_some(taken)
 }
 
-/// The session on an item page with the option values of the form; `None` if it has no other than are selected.
-fn with_choices(shop: &Shop, session: &Session, fields: &Fields) -> Option<Session> {
-    let Address::Item(listing, mut choice) = session.address() else { return None };
+/// The choice of a form's option values on an item page; nothing elsewhere.
+fn with_choices(shop: &Shop, session: &Session, fields: &Fields) -> Taken {
+    let mut actions = Vec::new();
+    let Address::Item(listing, mut choice) = session.address() else {
+        return Taken { actions, next: session.clone() };
+    };
     let product = shop.catalog().get(choice.product);
-    let offered = fields.iter().filter(|(name, value)| path::is_offered(product, name, value));
-    for (name, value) in offered {
-        choice.selection.choose(name, value);
+    for (name, value) in fields.iter().filter(|(name, value)| path::is_offered(product, name, value)) {
+        if choice.selection.get(name) != Some(value.as_str()) {
+            choice.selection.choose(name, value);
+            actions.push(Action::Click(value.clone()));
+        }
     }
-    let is_other = choice.selection != *session.selection();
-    is_other.then(|| Session::at(&session.name(), session.goal(), Address::Item(listing, choice)))
+    let next = Session::at(&session.name(), session.goal(), Address::Item(listing, choice));
+    Taken { actions, next }
+}
+
+/// A redirection to a page.
+fn leads_to(shop: &Shop, session: &Session) -> Response {
+    Redirect::to(&path::write(shop, &session.name(), &session.address())).into_response()
+}
+
+/// Records what a visitor did on the page of `before`, if visitors are recorded; the visitor's cookie is set.
+fn record(app: &App, headers: &HeaderMap, before: &Session, taken: &Taken, response: &mut Response) {
+    let Some(recorder) = &app.recorder else { return };
+    let (visitor, cookie) = recorder.visitor(headers);
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    let written = recorder.follow(app.sessions.shop(), visitor, before, &taken.actions, &taken.next);
+    if let Err(error) = written {
+        // The visitor's purchase stands.
+        tracing::error!("an episode is lost: {error}");
+    }
 }

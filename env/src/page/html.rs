@@ -8,9 +8,7 @@
 //! Between two tags the templates break the line, never put a lone space: a space alone would be
 //! a visible text. Documents are whole in themselves and fetch nothing.
 
-use crate::page::{
-    DetailPage, DonePage, ItemPage, Page, ResultsPage, SearchPage, TARGET_FIELDS, UNKNOWN_FIELDS,
-};
+use crate::page::{DetailPage, DonePage, ItemPage, Page, ResultsPage, SearchPage};
 use askama::Template;
 use askama::filters::Escaper;
 use std::fmt::{self, Write};
@@ -43,8 +41,6 @@ struct DetailView<'a> {
 #[template(path = "done.html")]
 struct DoneView<'a> {
     page: &'a DonePage,
-    unknown: &'a [&'a str],
-    target: &'a [&'a str],
 }
 
 impl Page {
@@ -55,15 +51,15 @@ impl Page {
             Page::Results(page) => ResultsView { page }.render(),
             Page::Item(page) => ItemView { page }.render(),
             Page::Detail(page) => DetailView { page }.render(),
-            Page::Done(page) => DoneView { page, unknown: &UNKNOWN_FIELDS, target: &TARGET_FIELDS }.render(),
+            Page::Done(page) => DoneView { page }.render(),
         };
         document.expect("the templates only print strings and numbers, into memory")
     }
 }
 
-/// Text such that a browser reads back every character, the carriage return included.
-#[derive(Clone, Copy)]
-struct HtmlText;
+/// The escaper of templates: text such that a browser reads back every character, the carriage return included.
+#[derive(Clone, Copy, Debug)]
+pub struct HtmlText;
 
 impl Escaper for HtmlText {
     fn write_escaped_str<W: Write>(&self, mut dest: W, string: &str) -> fmt::Result {

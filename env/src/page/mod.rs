@@ -10,7 +10,7 @@
 use webshop_pycompat::json_dict;
 pub(crate) mod available_actions;
 pub(crate) mod foreign;
-mod html;
+pub(crate) mod html;
 pub(crate) mod text;
 mod url;
 
@@ -320,6 +320,22 @@ impl ItemPage {
 }
 
 impl DonePage {
+    /// Headings of the last page whose value is always `None`.
+    pub const UNKNOWN_FIELDS: [&str; 4] = ["attrs", "category", "query", "product category"];
+
+    /// The headings of an empty table on the last page, with the original's spelling.
+    pub const TARGET_FIELDS: [&str; 9] = [
+        "Target",
+        "asin",
+        "options",
+        "attrs",
+        "price upper",
+        "instuction text",
+        "category",
+        "product category",
+        "query",
+    ];
+
     /// The selected values as the page shows them: JSON in the order of names, escaped for a script.
     pub fn options_text(&self) -> String {
         let mut chosen: Vec<(&str, &str)> = self.selection.iter().collect();
@@ -345,11 +361,11 @@ impl DonePage {
             nodes.text(text);
         }
         nodes.text(self.options_text());
-        for name in UNKNOWN_FIELDS {
+        for name in DonePage::UNKNOWN_FIELDS {
             nodes.text(name);
             nodes.text("None");
         }
-        for name in TARGET_FIELDS {
+        for name in DonePage::TARGET_FIELDS {
             nodes.text(name);
         }
         for text in ["Goal ", "None", "Reward", "Your score (min 0.0, max 1.0)"] {
@@ -360,19 +376,3 @@ impl DonePage {
         nodes.text("None");
     }
 }
-
-/// Headings of the last page whose value is always `None`.
-pub(crate) const UNKNOWN_FIELDS: [&str; 4] = ["attrs", "category", "query", "product category"];
-
-/// The headings of an empty table on the last page, with the original's spelling.
-pub(crate) const TARGET_FIELDS: [&str; 9] = [
-    "Target",
-    "asin",
-    "options",
-    "attrs",
-    "price upper",
-    "instuction text",
-    "category",
-    "product category",
-    "query",
-];

@@ -11,7 +11,7 @@ use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 use webshop_env::{ObservationMode, Shop};
 use webshop_products::{Seed, Split};
-use webshop_serve::{Defaults, ModelConfig, Port, ServeConfig, Server, Stop};
+use webshop_serve::{Defaults, Port, ServeConfig, Server, Stop};
 use webshop_training::config::CatalogConfig;
 use webshop_training::open_shop;
 
@@ -70,18 +70,14 @@ pub(crate) fn config() -> ServeConfig {
 
 /// A server of [`SHOP`] until the tests end.
 pub(crate) fn served(config: ServeConfig) -> Served {
-    run(config, |server| server)
+    served_with(config, |server| server)
 }
 
-/// A server of [`SHOP`] and of a language model until the tests end.
-pub(crate) fn served_with(model: ModelConfig) -> Served {
-    run(config(), |server| server.with_model(model).expect("a model that can be served"))
-}
-
-fn run(config: ServeConfig, complete: impl FnOnce(Server) -> Server) -> Served {
+/// As [`served`], after `prepare`.
+pub(crate) fn served_with(config: ServeConfig, prepare: impl FnOnce(Server) -> Server) -> Served {
     let port = Port::open("127.0.0.1", 0).expect("a free port");
     let address = port.address().to_string();
-    let server = complete(Server::new(port, SHOP.clone(), config).expect("goals to train on"));
+    let server = prepare(Server::new(port, SHOP.clone(), config).expect("goals to train on"));
     thread::spawn(move || server.run(Stop::Never, || Ok(())).expect("it runs"));
     Served { address }
 }

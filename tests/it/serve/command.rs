@@ -1,14 +1,15 @@
 //! `webshop serve`: the first line, the log, the end, and refusals.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::process::{Child, Command};
 
 use serde_json::{Value, json};
-use webshop_env::ENVIRONMENT_ID;
+use webshop_env::{ENVIRONMENT_ID, read_html};
 
-use crate::common::client::Served;
-use crate::common::command::{CORNER_SHOP, command, refusal, temporary};
+use crate::common::client::{Reply, Served};
+use crate::common::command::{CORNER_SHOP, answer, command, refusal, temporary};
 
 /// A running `webshop serve` and the object of its first line.
 pub(super) struct Running {
@@ -27,6 +28,15 @@ pub(super) fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
     let ready: Value = serde_json::from_str(&line).expect("one JSON object");
     let address = ready["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
     Running { child, stdout, server: Served { address: address.to_owned() }, ready }
+}
+
+/// A test that fails leaves no server behind, which would hold what it inherited.
+impl Drop for Running {
+    fn drop(&mut self) {
+        // An error means that it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Running {
@@ -116,4 +126,39 @@ fn a_server_that_cannot_run_says_why() {
     assert!(of_token.contains("`NO_SUCH_VARIABLE` of `--token-env` holds no token"), "{of_token}");
     let of_idle = message(&["--port", "0", "--idle-seconds", "0"]);
     assert!(of_idle.contains("`--idle-seconds` must be above 0"), "{of_idle}");
+    let of_replay = message(&["--port", "0", "--replay", "missing.jsonl"]);
+    assert!(of_replay.contains("cannot open `missing.jsonl`"), "{of_replay}");
+    let bad = dir.path().join("bad.jsonl");
+    fs::write(&bad, "\n{}\n").expect("a file");
+    let bad = bad.to_str().expect("text");
+    let of_line = message(&["--port", "0", "--replay", bad]);
+    assert!(of_line.contains("cannot show the episodes of `DIR/bad.jsonl`: line 2: "), "{of_line}");
+    let of_record = message(&["--port", "0", "--record", bad]);
+    assert!(of_record.contains("cannot write `DIR/bad.jsonl`: the file exists"), "{of_record}");
+}
+
+#[test]
+#[cfg(unix)]
+fn recorded_people_are_replayed_and_shown() {
+    let dir = temporary();
+    let file = dir.path().join("people.jsonl");
+    let path = file.to_str().expect("text");
+    let running = start(&["--record", path], &[]);
+    let next = |reply: &Reply| reply.header("location").expect("an address").to_owned();
+    let start_page = read_html(&running.server.get("/fixed_0").body);
+    let words = start_page.instruction().expect("an instruction");
+    let found = running.server.form("/fixed_0", &[("search_query", words)]);
+    let cookie = found.header("set-cookie").expect("a cookie").split(';').next().expect("a pair").to_owned();
+    let product = running.server.get(&next(&found)).body;
+    let asin =
+        product.split("href=\"?click=").nth(1).and_then(|rest| rest.split('"').next()).expect("a product");
+    let follow = |path: &str| next(&running.server.send("GET", path, &format!("Cookie: {cookie}\r\n"), ""));
+    let item = follow(&format!("{}?click={asin}", next(&found)));
+    assert!(follow(&format!("{item}?click=buy+now")).starts_with("/done/fixed_0/"));
+    running.end("-TERM");
+    let replayed = answer(&["replay", path, "--catalog", CORNER_SHOP]);
+    assert!(replayed.contains("1 episodes, 3 turns: no difference"), "{replayed}");
+    let running = start(&["--replay", path], &[]);
+    assert!(running.server.get("/replay").body.contains("<td>human</td>"));
+    running.end("-TERM");
 }

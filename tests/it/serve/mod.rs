@@ -7,5 +7,8 @@ mod limits;
 mod native;
 mod openai;
 mod openenv;
+mod pages;
 mod players;
+mod record;
+mod replay;
 mod site;

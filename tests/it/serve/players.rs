@@ -210,6 +210,9 @@ impl Player for AgentGym<'_> {
     }
 }
 
+/// The last words of the observation after a purchase.
+const END_OF_LAST_PAGE: &str = "Reward Details [SEP] None";
+
 /// The original's site, by forms that are posted to the address of the current page. It has no step limit.
 pub(super) struct Site<'a> {
     server: &'a Served,
@@ -230,7 +233,9 @@ impl<'a> Site<'a> {
         // The reward is of the purchase, and not of what is clicked afterwards.
         let reward = score.filter(|_| !self.is_over).unwrap_or_default();
         self.is_over = score.is_some();
-        Seen { text: page.text(), actions: page.available_actions, reward, done: self.is_over }
+        // The last page says more than an agent reads there.
+        let text = page.text().split_inclusive(END_OF_LAST_PAGE).next().unwrap_or_default().to_owned();
+        Seen { text, actions: page.available_actions, reward, done: self.is_over }
     }
 }
 

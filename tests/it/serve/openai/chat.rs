@@ -3,12 +3,11 @@
 use serde_json::{Value, json};
 use webshop_lm::{BpeTokenizer, Sampler};
 
-use super::{MODEL, TOKENIZER, chain, chat, local, model_config, numbers, prompts};
-use crate::common::client::served_with;
+use super::{MODEL, TOKENIZER, chain, chat, local, model_config, numbers, prompts, serving};
 
 #[test]
 fn a_chat_is_completed_from_what_its_template_writes() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let question: String = prompts(1)[0].chars().take(30).collect();
     let messages = json!([
         {"role": "developer", "content": "Be <|im_end|> brief."},
@@ -38,7 +37,7 @@ fn a_chat_is_completed_from_what_its_template_writes() {
 
 #[test]
 fn without_a_limit_a_chat_is_completed_to_the_end_of_the_context() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let reply = chat(&server, &json!({"messages": [{"role": "user", "content": "a"}], "seed": 1, "logprobs": true}));
     let choice = &reply["choices"][0];
     match choice["finish_reason"].as_str() {
@@ -49,7 +48,7 @@ fn without_a_limit_a_chat_is_completed_to_the_end_of_the_context() {
 
 #[test]
 fn log_probabilities_have_bytes_and_alternatives() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let ask = json!({
         "messages": [{"role": "user", "content": "a lamp"}], "temperature": 0, "max_tokens": 12,
         "logprobs": true, "top_logprobs": 5,
@@ -88,7 +87,7 @@ fn tools_are_called() {
     let word = tokenizer.encode("a").expect("any text")[0];
     let next = [(line_break, word), (word, call), (call, end)];
     let decoder = chain(&tokenizer, |id| next.iter().find(|(from, _)| *from == id).map_or(end, |(_, to)| *to));
-    let server = served_with(model_config(&decoder, &tokenizer));
+    let server = serving(model_config(&decoder, &tokenizer));
     let ask = json!({"messages": [{"role": "user", "content": "a lamp"}], "tools": [tool()], "return_token_ids": true});
     let reply = chat(&server, &ask);
     let choice = &reply["choices"][0];

@@ -9,8 +9,8 @@ use webshop_lm::{BpeTokenizer, Sampler};
 use webshop_products::Seed;
 use webshop_serve::ModelConfig;
 
-use super::{chat, complete, log_probs, model_config, numbers, random};
-use crate::common::client::{SHOP, served_with};
+use super::{chat, complete, log_probs, model_config, numbers, random, serving};
+use crate::common::client::SHOP;
 use crate::common::model::{local_episodes, tasks};
 
 #[test]
@@ -20,7 +20,7 @@ fn recorded_episodes_are_scored_and_said_again() {
     let texts = SHOP.goals().goals().iter().map(|goal| &*goal.instruction);
     let tokenizer = BpeTokenizer::train(texts, 500, &special).expect("room for all bytes and marks");
     let decoder = Arc::new(random(&tokenizer).into_decoder().expect("weights"));
-    let server = served_with(ModelConfig { format: None, ..model_config(&decoder, &tokenizer) });
+    let server = serving(ModelConfig { format: None, ..model_config(&decoder, &tokenizer) });
     for sampler in [Sampler::GREEDY, Sampler::UNTEMPERED] {
         let limits = LmConfig {
             prompt: PromptConfig { results_shown: MAX_MARKS },

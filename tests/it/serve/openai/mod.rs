@@ -20,7 +20,7 @@ use webshop_lm::{
 use webshop_products::Seed;
 use webshop_serve::ModelConfig;
 
-use crate::common::client::{SHOP, Served};
+use crate::common::client::{SHOP, Served, config, served_with};
 
 /// Tokens of a context.
 const CONTEXT: usize = 192;
@@ -39,6 +39,11 @@ static TOKENIZER: LazyLock<BpeTokenizer> = LazyLock::new(|| {
 
 /// A model with random weights.
 static MODEL: LazyLock<Arc<Decoder>> = LazyLock::new(|| Arc::new(random(&TOKENIZER).into_decoder().expect("weights")));
+
+/// A server of the shop and of a language model.
+fn serving(model: ModelConfig) -> Served {
+    served_with(config(), |server| server.serving(model).expect("a model that can be served"))
+}
 
 fn random(tokenizer: &BpeTokenizer) -> Qwen2 {
     let shape = Qwen2Config {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use webshop_lm::Qwen2;
 
-use super::{CONTEXT, MODEL, TOKENIZER, chain, complete, model_config, with};
-use crate::common::client::{Reply, Served, config, served, served_with};
+use super::{CONTEXT, MODEL, TOKENIZER, chain, complete, model_config, serving, with};
+use crate::common::client::{Reply, Served, config, served};
 
 /// Asserts that a reply is an error with this status, type, parameter, code and part of the message.
 fn check(reply: &Reply, status: u16, [kind, param, code]: [&str; 3], part: &str) {
@@ -25,7 +25,7 @@ const INVALID: &str = "invalid_request_error";
 
 #[test]
 fn wrong_fields_are_named() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let chat = json!({"model": "webshop", "messages": [{"role": "user", "content": "a"}]});
     let text = json!({"model": "webshop", "prompt": "a"});
     for (base, path, more, param, part) in [
@@ -67,7 +67,7 @@ fn wrong_fields_are_named() {
 
 #[test]
 fn a_prompt_without_room_for_a_completion_is_too_long() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let prompt = |n_tokens: usize| json!({"model": "webshop", "prompt": vec![7; n_tokens], "max_tokens": 50, "seed": 1});
     let kinds = [INVALID, "prompt", "context_length_exceeded"];
     for n_tokens in [CONTEXT, CONTEXT + 1, 10 * CONTEXT] {
@@ -90,7 +90,7 @@ fn a_prompt_without_room_for_a_completion_is_too_long() {
 
 #[test]
 fn models_are_listed_and_others_not_found() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let list = server.get("/v1/models").json();
     let model = &list["data"][0];
     assert_eq!((&list["object"], &model["id"], &model["object"]), (&"list".into(), &"webshop".into(), &"model".into()));
@@ -122,7 +122,7 @@ fn a_full_queue_refuses_and_asks_to_try_again() {
     // A model that never ends, one lane, and one place in the queue.
     let endless = chain(&TOKENIZER, |id| id);
     let model = model_config(&endless, &TOKENIZER);
-    let server = served_with(webshop_serve::ModelConfig { lanes: 1, max_waiting: 1, ..model });
+    let server = serving(webshop_serve::ModelConfig { lanes: 1, max_waiting: 1, ..model });
     let request = json!({"model": "webshop", "prompt": "a", "max_tokens": 30000});
     let mut open = Vec::new();
     let refused = loop {
@@ -157,7 +157,7 @@ fn a_model_that_fails_says_so_and_goes_on() {
         }
     }
     let decoder = Arc::new(broken.into_decoder().expect("weights"));
-    let server = served_with(model_config(&decoder, &TOKENIZER));
+    let server = serving(model_config(&decoder, &TOKENIZER));
     let request = json!({"model": "webshop", "prompt": "a"});
     for _ in 0..2 {
         check(&server.post("/v1/completions", &request), 500, ["server_error", "", ""], "the model failed");

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{MODEL, TOKENIZER, model_config, prompts, with};
-use crate::common::client::{Reply, Served, served_with};
+use super::{MODEL, TOKENIZER, model_config, prompts, serving, with};
+use crate::common::client::{Reply, Served};
 
 /// The documents of a streamed reply, which ends in order.
 pub(super) fn events(reply: &Reply) -> Vec<Value> {
@@ -39,7 +39,7 @@ fn listed(events: &[Value], path: &str) -> Vec<Value> {
 
 #[test]
 fn the_pieces_of_a_text_join_to_the_whole() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     for (seed, prompt) in prompts(5).iter().enumerate() {
         for more in [
             json!({"max_tokens": 50}),
@@ -68,7 +68,7 @@ fn the_pieces_of_a_text_join_to_the_whole() {
 
 #[test]
 fn the_pieces_of_a_chat_join_to_the_whole() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let mut n_pieces = 0;
     for more in [json!({}), json!({"logprobs": true, "top_logprobs": 2, "return_token_ids": true}), json!({"stop": "a"})] {
         let messages = json!([{"role": "user", "content": prompts(1)[0].chars().take(40).collect::<String>()}]);

@@ -5,12 +5,11 @@ use std::thread;
 use serde_json::{Value, json};
 use webshop_lm::{Sampler, StopReason};
 
-use super::{MODEL, TOKENIZER, complete, local, log_probs, model_config, numbers, prompts};
-use crate::common::client::served_with;
+use super::{MODEL, TOKENIZER, complete, local, log_probs, model_config, numbers, prompts, serving};
 
 #[test]
 fn greedy_completions_are_the_generators_token_for_token() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let mut n_stopped = 0;
     for prompt in prompts(12) {
         let prompt_ids = TOKENIZER.encode(&prompt).expect("any text");
@@ -41,7 +40,7 @@ fn greedy_completions_are_the_generators_token_for_token() {
 
 #[test]
 fn scored_log_probabilities_are_the_recorded_ones() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     for (seed, prompt) in prompts(6).iter().enumerate() {
         for (temperature, top_p) in [(1.0, 1.0), (0.7, 1.0), (1.0, 0.9)] {
             let prompt_ids = TOKENIZER.encode(prompt).expect("any text");
@@ -68,7 +67,7 @@ fn scored_log_probabilities_are_the_recorded_ones() {
 
 #[test]
 fn an_echo_continues_what_it_scores() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let prompt = &prompts(1)[0];
     let prompt_ids = TOKENIZER.encode(prompt).expect("any text");
     let ask = json!({"prompt": prompt, "temperature": 0, "max_tokens": 9, "echo": true});
@@ -112,12 +111,12 @@ fn a_seed_gives_the_same_text_whatever_else_is_generated() {
     let alone: Vec<Value> = requests
         .iter()
         .map(|request| {
-            let server = served_with(model_config(&MODEL, &TOKENIZER));
+            let server = serving(model_config(&MODEL, &TOKENIZER));
             complete(&server, request)["choices"].clone()
         })
         .collect();
     for lanes in [1, 3, 8] {
-        let server = served_with(webshop_serve::ModelConfig { lanes, ..model_config(&MODEL, &TOKENIZER) });
+        let server = serving(webshop_serve::ModelConfig { lanes, ..model_config(&MODEL, &TOKENIZER) });
         // Twice, so that lanes hold the tokens of other requests.
         for _ in 0..2 {
             let beside: Vec<Value> = thread::scope(|scope| {
@@ -136,7 +135,7 @@ fn a_seed_gives_the_same_text_whatever_else_is_generated() {
 #[test]
 fn without_a_seed_the_number_of_the_request_draws() {
     let texts = || -> Vec<Value> {
-        let server = served_with(model_config(&MODEL, &TOKENIZER));
+        let server = serving(model_config(&MODEL, &TOKENIZER));
         let ask = || complete(&server, &json!({"prompt": "a lamp", "max_tokens": 30}))["choices"][0]["text"].clone();
         (0..3).map(|_| ask()).collect()
     };
@@ -147,7 +146,7 @@ fn without_a_seed_the_number_of_the_request_draws() {
 
 #[test]
 fn a_stop_text_ends_the_completion() {
-    let server = served_with(model_config(&MODEL, &TOKENIZER));
+    let server = serving(model_config(&MODEL, &TOKENIZER));
     let prompt = &prompts(1)[0];
     let ask = json!({"prompt": prompt, "seed": 4, "max_tokens": 60});
     let whole = complete(&server, &ask)["choices"][0]["text"].as_str().expect("a text").to_owned();

@@ -302,6 +302,7 @@ impl Default for PromptConfig {
 
 impl Default for WarmStartConfig {
     fn default() -> Self {
+        let BrowsingHabits { by_pairs, reads_features, puts_back } = BrowsingHabits::default();
         Self {
             copy_task_steps: 900,
             steps: 1500,
@@ -312,9 +313,9 @@ impl Default for WarmStartConfig {
             demonstrations: DemonstrationKind::Browsing,
             only_successful: false,
             page_weight: 0.0,
-            by_pairs: 0.5,
-            reads_features: 1.0,
-            puts_back: 0.25,
+            by_pairs,
+            reads_features,
+            puts_back,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

@@ -207,24 +207,56 @@ pub(crate) fn cloning_gradient(
             .flat_map(|(own, predicted)| own.sampled.iter().zip(&predicted.sampled))
             .filter_map(|(&own, &predicted)| predicted.then_some(own))
             .collect();
-        let per_token = |page_weight: f64| -> Result<Tensor> {
-            let weights = is_agents.iter().map(|&own| if own { scale } else { page_weight * scale } as f32);
-            Ok(Tensor::from_iter(weights, stats.log_prob.device())?)
+        let weighted = |page_weight: f64| -> Result<Tensor> {
+            let weights = is_agents.iter().map(|&own| if own { 1.0 } else { page_weight as f32 });
+            let weights = Tensor::from_iter(weights, stats.log_prob.device())?;
+            Ok(((&stats.log_prob * weights)?.sum_all()? * scale)?)
         };
-        let loss = (&stats.log_prob * per_token(page_weight)?)?.sum_all()?;
-        let value = (&stats.log_prob * per_token(0.0)?)?.sum_all()?;
-        Ok((loss, f64::from(value.to_scalar::<f32>()?)))
+        let value = weighted(0.0)?.to_scalar::<f32>()?;
+        Ok((weighted(page_weight)?, f64::from(value)))
     })?;
     Ok((gradients, shares.iter().sum()))
 }
 
 #[cfg(test)]
 mod tests {
+    use webshop_lm::{Qwen2, Qwen2Config};
+
     use super::*;
     use crate::config::{Config, Preset};
     use crate::setup::limits::prompt_config;
     use crate::setup::open_shop::open_shop;
     use crate::setup::tokenizer::train_tokenizer;
+
+    #[test]
+    fn the_gradient_of_pages_is_added_with_their_weight() {
+        let qwen = Qwen2Config { num_hidden_layers: 1, ..Qwen2Config::small(50) };
+        let network = Network::Cpu(Qwen2::random(&qwen, Seed(2)).unwrap().into());
+        let batch: Vec<Trajectory> = (0..3)
+            .map(|salt| {
+                let mut trajectory = Trajectory::new();
+                trajectory.push_observation(&[1 + salt, 7, 9]);
+                trajectory.push_completion(&[4, 2 + salt], &[0.0; 2]);
+                trajectory.push_observation(&[11, 3]);
+                trajectory
+            })
+            .collect();
+        let gradient = |page_weight| {
+            let (gradients, value) = cloning_gradient(&network, &batch, page_weight, 12).unwrap();
+            let Gradients::Cpu(gradients) = gradients else { panic!("the network is on the CPU") };
+            (gradients.concat(), value)
+        };
+        let [(none, value), (half, of_half), (whole, of_whole)] = [0.0, 0.5, 1.0].map(gradient);
+        assert!((value - of_half).abs() < 1e-6 && (value - of_whole).abs() < 1e-6, "pages are in no metric");
+        let norm = |values: &[f32]| values.iter().map(|value| value * value).sum::<f32>().sqrt();
+        let minus = |one: &[f32], other: &[f32]| -> Vec<f32> {
+            one.iter().zip(other).map(|(one, other)| one - other).collect()
+        };
+        let (pages, of_half) = (minus(&whole, &none), minus(&half, &none));
+        assert!(norm(&pages) > 0.1 * norm(&none), "pages have a gradient");
+        let twice: Vec<f32> = of_half.iter().map(|value| 2.0 * value).collect();
+        assert!(norm(&minus(&pages, &twice)) < 1e-4 * norm(&pages), "it is proportional to the weight");
+    }
 
     #[test]
     fn filtered_cloning_keeps_successful_demonstrations() {

@@ -130,7 +130,7 @@ impl<'a> Experiment<'a> {
         self.config.loss().advantage_source() == AdvantageSource::Value
     }
 
-    /// The number of training goals that RL draws from; `None` for all. It is limited if V* of goals is estimated,
+    /// The number of training goals that RL on whole episodes draws from; `None` for all. It is limited if V* of goals is estimated,
     /// for the loss or to choose goals by spread, because that costs rollouts of each goal.
     pub(super) fn goal_limit(&self) -> Option<usize> {
         let value = &self.config.value;

@@ -49,18 +49,11 @@ pub(super) struct SingleStep<'a> {
 }
 
 impl TaskSource for SingleStep<'_> {
-    /// All goals; or, if V* of goals is estimated, as many as `value.goals` without those that have no first
-    /// step. To look for the first step of every goal would take minutes: of all goals, those without a step are
-    /// left out when they are drawn.
+    /// As many goals as `value.goals`, without those that have no first step.
     fn goals(&self, optimizer_step: u64) -> Result<Vec<TaskId>> {
-        let examples = examples_of(self.ex, &self.tasks);
-        let Some(limit) = self.ex.goal_limit() else {
-            let mut all = examples.addresses().to_vec();
-            all.sort();
-            return Ok(all);
-        };
         let sampler = single_step_sampler(self.ex, 1.0, 1.0)?;
-        let mut goals = sampled(examples.addresses().to_vec(), self.ex.seed(), limit);
+        let examples = examples_of(self.ex, &self.tasks);
+        let mut goals = sampled(examples.addresses().to_vec(), self.ex.seed(), self.ex.config.value.goals);
         goals.sort();
         let drawn = examples.of(&sampler, &goals, 0, optimizer_step)?;
         Ok(drawn.steps.into_iter().map(|step| step.goal).collect())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::engine::Engine;
+use crate::qwen2::batch::Logits;
 use crate::qwen2::tests::common::{check_invalid_decoding, check_invalid_scoring, check_lanes};
 
 #[test]

@@ -1,0 +1,107 @@
+//! `/replay`: recorded episodes to look at, step by step.
+//!
+//! `/replay` lists the [`Recordings`](recordings::Recordings), `/replay/N?step=K` shows the page of an episode after K turns beside what the
+//! agent read and did there, `/replay/N/page/K` is that page alone, and `/replay/N.json` the episode as recorded.
+//! Pages come from replaying the actions, not from the file.
+
+mod episode;
+mod list;
+pub(crate) mod recordings;
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use serde::Deserialize;
+use webshop_agent::Episode;
+
+use crate::app::App;
+use crate::http::{self, Routes};
+use crate::{document, site};
+use recordings::Recording;
+
+/// The routes of recorded episodes.
+pub(crate) fn routes() -> Routes {
+    Routes::default()
+        .get("/replay", index)
+        .get("/replay/{number}", show)
+        .get("/replay/{number}/page/{step}", page)
+}
+
+async fn index(State(app): State<Arc<App>>, Query(filter): Query<list::Filter>) -> Response {
+    document::ok(&list::list(&app.recordings, filter))
+}
+
+/// The query of an episode's address.
+#[derive(Deserialize)]
+struct Place {
+    /// The number of turns before the page.
+    #[serde(default)]
+    step: usize,
+}
+
+async fn show(
+    State(app): State<Arc<App>>,
+    Path(number): Path<String>,
+    Query(Place { step }): Query<Place>,
+) -> Response {
+    if let Some(number) = number.strip_suffix(".json") {
+        return match find(&app, number, 0) {
+            Ok((_, recording)) => http::ok(&recording.episode),
+            Err(missing) => missing.into(),
+        };
+    }
+    app.run(move |app| match find(app, &number, step) {
+        Ok((number, recording)) => {
+            document::ok(&episode::view(recording, number, app.recordings.len(), step))
+        }
+        Err(missing) => missing.into(),
+    })
+    .await
+}
+
+async fn page(State(app): State<Arc<App>>, Path((number, step)): Path<(String, usize)>) -> Response {
+    app.run(move |app| match find(app, &number, step) {
+        Ok((_, recording)) => {
+            let (shop, goal) = (&recording.shop, recording.episode.goal);
+            let env = episode::after(recording, step);
+            site::view::still(shop, &format!("fixed_{}", goal.0), goal, env.page())
+        }
+        Err(missing) => missing.into(),
+    })
+    .await
+}
+
+/// Why there is nothing at an address.
+struct Missing(String);
+
+impl From<Missing> for Response {
+    fn from(missing: Missing) -> Response {
+        document::missing(&missing.0)
+    }
+}
+
+/// The episode that an address names, which has at least `step` turns.
+fn find<'a>(app: &'a App, number: &str, step: usize) -> Result<(usize, &'a Recording), Missing> {
+    let n_recorded = app.recordings.len();
+    let found = number.parse().ok().and_then(|at| app.recordings.get(at).map(|recording| (at, recording)));
+    let (at, recording) = found
+        .ok_or_else(|| Missing(format!("there is no recorded episode `{number}`; there are {n_recorded}")))?;
+    match recording.episode.turns.len() {
+        n_turns if step > n_turns => {
+            Err(Missing(format!("episode {at} has no step `{step}`; its last is {n_turns}")))
+        }
+        _ => Ok((at, recording)),
+    }
+}
+
+/// How an episode ended, in a word or two.
+fn end_of(episode: &Episode) -> &'static str {
+    let gave_up = episode.turns.last().is_some_and(|turn| turn.agent.terminates);
+    match (episode.terminated, gave_up, episode.truncated) {
+        (true, _, _) => "bought",
+        (_, true, _) => "ended without a purchase",
+        (_, _, true) => "cut off",
+        _ => "not ended",
+    }
+}

@@ -1,0 +1,68 @@
+//! `/assets/…` and `/pictures/…`: the files that pages use, all of them in the binary.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::http::Routes;
+use crate::picture;
+
+const SVG: &str = "image/svg+xml";
+
+/// Name, type and content of each file.
+const FILES: [(&str, &str, &str); 3] = [
+    ("shop.css", "text/css; charset=utf-8", include_str!("../../assets/shop.css")),
+    ("shop.js", "text/javascript; charset=utf-8", include_str!("../../assets/shop.js")),
+    ("icon.svg", SVG, include_str!("../../assets/icon.svg")),
+];
+
+/// The routes of files and pictures.
+pub(super) fn routes() -> Routes {
+    Routes::default().get("/assets/{name}", asset).get("/pictures/{name}", drawing)
+}
+
+async fn asset(Path(name): Path<String>) -> Response {
+    match FILES.iter().find(|(known, ..)| *known == name) {
+        Some((_, media_type, content)) => file(media_type, *content),
+        None => missing(&format!("there is no file `{name}`")),
+    }
+}
+
+/// The query of a picture.
+#[derive(Deserialize)]
+struct Look {
+    #[serde(default)]
+    color: String,
+}
+
+/// The picture of the product `name.svg`.
+async fn drawing(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Query(look): Query<Look>,
+) -> Response {
+    let catalog = app.sessions.shop().catalog();
+    let asin = name.strip_suffix(".svg");
+    match asin.and_then(|asin| catalog.find(asin)) {
+        Some(product) => file(SVG, picture::svg(catalog.get(product), Some(&look.color))),
+        None => missing(&format!("there is no product `{}`", asin.unwrap_or(&name))),
+    }
+}
+
+/// A file that browsers may keep for some minutes.
+fn file(media_type: &'static str, content: impl Into<String>) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(media_type)),
+        (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    (headers, content.into()).into_response()
+}
+
+fn missing(message: &str) -> Response {
+    (StatusCode::NOT_FOUND, format!("{message}\n")).into_response()
+}

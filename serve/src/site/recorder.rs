@@ -1,0 +1,188 @@
+//! Episodes of people who shop on the site, written to a file as those of a rollout are.
+//!
+//! The site keeps nothing: an address makes a page. A [`Recorder`] follows a visitor's actions from the search bar
+//! on in an environment of its own, and writes the episode when something is bought. Going back in the browser
+//! takes back the actions since that page, because an agent has no such action. Each visitor, known by a cookie, is
+//! recorded once for each session, since after the purchase the goal's solution has been seen.
+//!
+//! Not recorded is who begins at an address in the middle, and who buys nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use webshop_agent::{AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, ModelTurn};
+use webshop_env::{Action, Address, EnvConfig, ObservationMode, Session, Shop, ShopEnv};
+use webshop_products::GoalId;
+
+/// The policy of the episodes.
+const POLICY: &str = "human";
+
+/// The name of the cookie with a visitor's number.
+const COOKIE: &str = "webshop-visitor";
+
+/// The largest number of visits that are followed; the oldest make room.
+const MAX_VISITS: usize = 4096;
+
+/// The number of a visitor of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Visitor(u64);
+
+/// Follows visitors and writes their episodes.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: EpisodeFile,
+    /// The form of observations of the episodes.
+    observation: ObservationMode,
+    n_visitors: u64,
+    /// The number of episodes written for each goal.
+    n_written: BTreeMap<GoalId, u64>,
+    visits: BTreeMap<(Visitor, String), Visit>,
+}
+
+/// A visitor's way through a session.
+#[derive(Debug)]
+enum Visit {
+    /// The environment after each action from the search bar on, and the actions between.
+    UnderWay { states: Vec<ShopEnv>, actions: Vec<Action> },
+    /// The episode is written.
+    Over,
+}
+
+impl Recorder {
+    /// A recorder that writes to a file.
+    pub(crate) fn new(file: EpisodeFile, observation: ObservationMode) -> Recorder {
+        let (n_written, visits) = (BTreeMap::new(), BTreeMap::new());
+        Recorder { state: Mutex::new(State { file, observation, n_visitors: 0, n_written, visits }) }
+    }
+
+    /// The visitor whom the cookie of a request names, or a new one with the cookie to set.
+    pub(crate) fn visitor(&self, headers: &HeaderMap) -> (Visitor, Option<HeaderValue>) {
+        // Numbers of another process would be those of other visitors.
+        let process = std::process::id();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = cookie(headers, process).filter(|visitor| visitor.0 < state.n_visitors) {
+            return (known, None);
+        }
+        let visitor = Visitor(state.n_visitors);
+        state.n_visitors += 1;
+        let text = format!("{COOKIE}={process}-{}; Path=/; HttpOnly; SameSite=Lax", visitor.0);
+        (visitor, Some(HeaderValue::from_str(&text).expect("digits and constants")))
+    }
+
+    /// Takes the actions of a request: `before` is the page that it came from, `after` the one that it leads to.
+    ///
+    /// # Errors
+    /// If an episode cannot be written.
+    pub(crate) fn follow(
+        &self,
+        shop: &Arc<Shop>,
+        visitor: Visitor,
+        before: &Session,
+        actions: &[Action],
+        after: &Session,
+    ) -> Result<(), AgentError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (visitor, before.name());
+        let config = EnvConfig { max_steps: u32::MAX, observation: state.observation };
+        let mut visit = match state.visits.remove(&key) {
+            Some(visit) => visit,
+            None if before.address() == Address::Search => Visit::begin(shop, config, before.goal()),
+            None => return Ok(()),
+        };
+        if !visit.take(before, actions, after) {
+            return Ok(());
+        }
+        let mut written = Ok(());
+        if let Visit::UnderWay { states, actions } = &visit
+            && states.last().is_some_and(ShopEnv::is_terminated)
+        {
+            let episode = episode(shop, config, before.goal(), actions, state.count(before.goal()));
+            written = state.file.append(&episode);
+            visit = Visit::Over;
+        }
+        if state.visits.len() >= MAX_VISITS {
+            state.visits.pop_first();
+        }
+        state.visits.insert(key, visit);
+        written
+    }
+}
+
+impl State {
+    /// The number of episodes written for a goal before this one.
+    fn count(&mut self, goal: GoalId) -> u64 {
+        let written = self.n_written.entry(goal).or_default();
+        *written += 1;
+        *written - 1
+    }
+}
+
+impl Visit {
+    fn begin(shop: &Arc<Shop>, config: EnvConfig, goal: GoalId) -> Visit {
+        let mut env = ShopEnv::new(Arc::clone(shop), config);
+        env.reset(goal);
+        Visit::UnderWay { states: vec![env], actions: Vec::new() }
+    }
+
+    /// Takes actions from the page `before`; whether the way is still known.
+    fn take(&mut self, before: &Session, new: &[Action], after: &Session) -> bool {
+        let Visit::UnderWay { states, actions } = self else { return true };
+        let Some(at) = states.iter().rposition(|env| env.session().address() == before.address()) else {
+            return false;
+        };
+        states.truncate(at + 1);
+        actions.truncate(at);
+        for action in new {
+            let mut env = states[states.len() - 1].clone();
+            env.step(action);
+            states.push(env);
+            actions.push(action.clone());
+        }
+        // Two options may offer the same value, of which a click chooses one.
+        states[states.len() - 1].session().address() == after.address()
+    }
+}
+
+/// The episode of a person's actions; `sample` is the number of episodes for the goal before it.
+fn episode(shop: &Arc<Shop>, config: EnvConfig, goal: GoalId, actions: &[Action], sample: u64) -> Episode {
+    let mut env = ShopEnv::new(Arc::clone(shop), config);
+    env.reset(goal);
+    let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal, sample };
+    let mut episode = Episode::new(&env, EpisodeMeta::new(shop, coordinates, POLICY, None));
+    for action in actions {
+        let step = env.step(action);
+        episode.push(&env, action.clone(), &step, ModelTurn::default());
+    }
+    episode
+}
+
+/// The visitor of this process whom a cookie names.
+fn cookie(headers: &HeaderMap, process: u32) -> Option<Visitor> {
+    let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let (_, value) = pairs.find(|(name, _)| *name == COOKIE)?;
+    let (of, number) = value.split_once('-')?;
+    (of == process.to_string()).then(|| number.parse().ok().map(Visitor)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_names_a_visitor_of_the_same_process() {
+        let headers = |text: &str| {
+            HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(text).expect("a header"))])
+        };
+        assert_eq!(cookie(&headers("a=b; webshop-visitor=7-3"), 7), Some(Visitor(3)));
+        for other in ["webshop-visitor=8-3", "webshop-visitor=7", "webshop-visitor=7-x", "visitor=7-3", ""] {
+            assert_eq!(cookie(&headers(other), 7), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `--record`: who shops on the site makes episodes of the same form as a rollout.
+
+use std::fs;
+use std::path::Path;
+
+use webshop_agent::{EpisodeFile, OraclePolicy, read_episode};
+use webshop_env::Action;
+
+use crate::common::client::{Reply, SHOP, Served, config, served_with};
+use crate::common::command::temporary;
+use crate::common::model::{local_episodes, tasks};
+
+/// A browser with its cookie.
+struct Browser<'a> {
+    server: &'a Served,
+    cookie: String,
+}
+
+impl Browser<'_> {
+    /// Sends a form from a page; the address of the next one.
+    fn send(&mut self, path: &str, name: &str, value: &str) -> String {
+        let headers = format!("Content-Type: application/x-www-form-urlencoded\r\n{}", self.cookie);
+        let body = format!("{name}={}", value.replace('%', "%25").replace('+', "%2B").replace('&', "%26"));
+        self.follow(self.server.send("POST", path, &headers, &body))
+    }
+
+    fn follow(&mut self, reply: Reply) -> String {
+        if let Some(set) = reply.header("set-cookie") {
+            assert!(set.ends_with("; Path=/; HttpOnly; SameSite=Lax"), "{set}");
+            self.cookie = format!("Cookie: {}\r\n", set.split(';').next().expect("a pair"));
+        }
+        reply.header("location").expect("an address").to_owned()
+    }
+
+    fn take(&mut self, path: &str, action: &Action) -> String {
+        match action {
+            Action::Search(words) => self.send(path, "search_query", words),
+            Action::Click(label) => self.send(path, "click", label),
+            Action::Noop(_) => panic!("an oracle acts"),
+        }
+    }
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    fs::read_to_string(path).expect("a text").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_purchase_on_the_site_is_an_episode_without_what_was_taken_back() {
+    let dir = temporary();
+    let path = dir.path().join("people.jsonl");
+    let file = EpisodeFile::create(&path).expect("a new file");
+    let server = served_with(config(), |server| server.recording(file));
+    assert!(server.get("/").body.contains("This server records what you do"));
+    let expected = local_episodes(&tasks(&SHOP, 8), &mut OraclePolicy);
+    for (n_written, episode) in expected.iter().enumerate() {
+        let mut browser = Browser { server: &server, cookie: String::new() };
+        let actions: Vec<Action> = episode.turns.iter().map(|turn| turn.action.clone()).collect();
+        let start = format!("/fixed_{}", episode.goal.0);
+        // A search that is taken back, and the way of the oracle.
+        browser.send(&start, "search_query", "nothing of the kind");
+        let way = actions.iter().fold(start.clone(), |path, action| browser.take(&path, action));
+        assert!(way.starts_with("/done/"), "{way}");
+        let written = lines(&path);
+        assert_eq!(written.len(), n_written + 1);
+        let recorded = read_episode(&written[n_written], n_written + 1, &SHOP).expect("it can be replayed");
+        let taken: Vec<Action> = recorded.turns.iter().map(|turn| turn.action.clone()).collect();
+        assert_eq!((taken, recorded.reward), (actions.clone(), episode.reward));
+        assert_eq!((&*recorded.meta.policy, recorded.terminated), ("human", true));
+        // Who has seen the reward is not recorded again for this session.
+        actions.iter().fold(start, |path, action| browser.take(&path, action));
+        assert_eq!(lines(&path).len(), n_written + 1);
+    }
+}
+
+#[test]
+fn choices_are_clicks_and_visitors_are_apart() {
+    let dir = temporary();
+    let path = dir.path().join("people.jsonl");
+    let file = EpisodeFile::create(&path).expect("a new file");
+    let server = served_with(config(), |server| server.recording(file));
+    let product = SHOP.catalog().products().iter().find(|product| product.options.len() == 1);
+    let product = product.expect("a product with an option");
+    let (option, value) = (&*product.options[0].name, &*product.options[0].values[0].text);
+    let mut browsers = [(); 2].map(|()| Browser { server: &server, cookie: String::new() });
+    let pages = browsers.each_mut().map(|browser| {
+        let results = browser.send("/fixed_0", "search_query", &product.title);
+        browser.send(&results, "click", &product.id.as_str().to_lowercase())
+    });
+    assert_ne!(browsers[0].cookie, browsers[1].cookie);
+    let chosen = browsers[0].send(&pages[0], option, value);
+    browsers[0].send(&chosen, "click", "buy now");
+    browsers[1].send(&pages[1], "click", "buy now");
+    // Who begins in the middle has no episode.
+    Browser { server: &server, cookie: String::new() }.send(&pages[0], "click", "buy now");
+    let episodes = lines(&path).into_iter().zip(1..);
+    let episodes: Vec<_> =
+        episodes.map(|(line, number)| read_episode(&line, number, &SHOP).expect("an episode")).collect();
+    let clicks = |number: usize| -> Vec<String> {
+        episodes[number].turns.iter().skip(2).map(|turn| turn.action.to_string()).collect()
+    };
+    assert_eq!(episodes.len(), 2);
+    assert_eq!(clicks(0), [format!("click[{value}]"), "click[buy now]".to_owned()]);
+    assert_eq!(clicks(1), ["click[buy now]"]);
+    assert_eq!(episodes.iter().map(|episode| episode.meta.coordinates.sample).collect::<Vec<_>>(), [0, 1]);
+}
