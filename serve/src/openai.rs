@@ -110,7 +110,8 @@ fn named(app: &App, name: &str) -> Result<Arc<Model>, ApiError> {
             Err(ApiError::no_such_model(message))
         }
         None => {
-            let message = format!("The model `{name}` does not exist; the server was started without `--model`.");
+            let message =
+                format!("The model `{name}` does not exist; the server was started without `--model`.");
             Err(ApiError::no_such_model(message))
         }
     }

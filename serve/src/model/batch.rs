@@ -173,7 +173,8 @@ impl Batch {
 
     /// The tokens that each lane takes in the next step.
     fn parts(&self) -> Vec<Part> {
-        let running = self.lanes.iter().enumerate().filter_map(|(idx, lane)| Some((idx, lane, lane.job.as_ref()?)));
+        let running =
+            self.lanes.iter().enumerate().filter_map(|(idx, lane)| Some((idx, lane, lane.job.as_ref()?)));
         let part = |(lane_idx, lane, job): (usize, &Lane, &Job)| {
             let start = self.cache.len(lane_idx);
             let n_tokens = if job.scores_prompt { SCORED_PART } else { PROMPT_PART };

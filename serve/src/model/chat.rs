@@ -75,7 +75,7 @@ impl ChatLayout {
             ChatLayout::Compact { turn, end } => {
                 let mut ids = Vec::new();
                 for Message { role, content, .. } in messages {
-                    let content = tokenizer.encode(&format!(" {}", content.trim()))?;
+                    let content = compact_ids(tokenizer, content.trim())?;
                     match role {
                         Role::Assistant => ids.extend([&[*turn], &content[..], &[*end]].concat()),
                         Role::System | Role::User | Role::Tool => ids.extend(content),
@@ -85,6 +85,15 @@ impl ChatLayout {
                 Ok(ids)
             }
         }
+    }
+}
+
+/// The tokens of a text as training prompts have them: words begin with a space, special tokens do not.
+fn compact_ids(tokenizer: &BpeTokenizer, text: &str) -> Result<Vec<u32>, LmError> {
+    let ids = tokenizer.encode(text)?;
+    match ids.first() {
+        Some(first) if !tokenizer.is_special(*first) => tokenizer.encode(&format!(" {text}")),
+        _ => Ok(ids),
     }
 }
 

@@ -38,7 +38,8 @@ fn a_chat_is_completed_from_what_its_template_writes() {
 #[test]
 fn without_a_limit_a_chat_is_completed_to_the_end_of_the_context() {
     let server = serving(model_config(&MODEL, &TOKENIZER));
-    let reply = chat(&server, &json!({"messages": [{"role": "user", "content": "a"}], "seed": 1, "logprobs": true}));
+    let reply =
+        chat(&server, &json!({"messages": [{"role": "user", "content": "a"}], "seed": 1, "logprobs": true}));
     let choice = &reply["choices"][0];
     match choice["finish_reason"].as_str() {
         Some("length") => assert_eq!(reply["usage"]["total_tokens"], super::CONTEXT),
@@ -74,7 +75,8 @@ const CALL: &str = r#"<tool_call>{"name":"search","arguments":{"query":"lamp"}}<
 
 /// A tool as requests describe it.
 fn tool() -> Value {
-    let parameters = json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
+    let parameters =
+        json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
     json!({"type": "function", "function": {"name": "search", "parameters": parameters}})
 }
 
@@ -84,9 +86,10 @@ fn tools_are_called() {
     let tokenizer = BpeTokenizer::train(["a lamp"], 300, &[CALL]).expect("room for all bytes");
     let [call, end] = [CALL, "<|im_end|>"].map(|token| tokenizer.special_id(token).expect("a special token"));
     let line_break = *tokenizer.encode("x\n").expect("any text").last().expect("two tokens");
-    let word = tokenizer.encode("a").expect("any text")[0];
+    let word = *tokenizer.encode("a").expect("any text").last().expect("a token");
     let next = [(line_break, word), (word, call), (call, end)];
-    let decoder = chain(&tokenizer, |id| next.iter().find(|(from, _)| *from == id).map_or(end, |(_, to)| *to));
+    let decoder =
+        chain(&tokenizer, |id| next.iter().find(|(from, _)| *from == id).map_or(end, |(_, to)| *to));
     let server = serving(model_config(&decoder, &tokenizer));
     let ask = json!({"messages": [{"role": "user", "content": "a lamp"}], "tools": [tool()], "return_token_ids": true});
     let reply = chat(&server, &ask);
@@ -97,7 +100,10 @@ fn tools_are_called() {
     let made = json!([{"id": "call_0", "type": "function", "function": function}]);
     assert_eq!(choice["message"], json!({"role": "assistant", "content": "a", "tool_calls": made}));
     let prompt = tokenizer.decode(&numbers(&reply["prompt_token_ids"]));
-    assert!(prompt.starts_with("<|im_start|>system\n[{\"type\": \"function\", \"function\": {\"name\": \"search\""));
+    assert!(
+        prompt
+            .starts_with("<|im_start|>system\n[{\"type\": \"function\", \"function\": {\"name\": \"search\"")
+    );
     // The call and its result are part of the next prompt, as the template writes them.
     let result = json!({"role": "tool", "tool_call_id": "call_0", "content": "a page"});
     let messages = json!([{"role": "user", "content": "a lamp"}, choice["message"], result]);
@@ -113,14 +119,20 @@ fn tools_are_called() {
     let mut made = made;
     made[0]["index"] = 0.into();
     made[0]["id"] = "call_2".into();
-    assert_eq!(deltas, [
-        &json!({"role": "assistant", "content": ""}),
-        &json!({"content": "a", "tool_calls": made}),
-        &json!({}),
-    ]);
+    assert_eq!(
+        deltas,
+        [
+            &json!({"role": "assistant", "content": ""}),
+            &json!({"content": "a", "tool_calls": made}),
+            &json!({}),
+        ]
+    );
     assert_eq!(events[2]["choices"][0]["finish_reason"], "tool_calls");
     // Without tools, or if they may not be called, it is text.
     let reply = chat(&server, &super::with(ask, &json!({"tool_choice": "none"})));
     let choice = &reply["choices"][0];
-    assert_eq!((&choice["message"]["content"], &choice["finish_reason"]), (&format!("a{CALL}").into(), &"stop".into()));
+    assert_eq!(
+        (&choice["message"]["content"], &choice["finish_reason"]),
+        (&format!("a{CALL}").into(), &"stop".into())
+    );
 }

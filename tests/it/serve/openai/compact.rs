@@ -29,11 +29,11 @@ fn recorded_episodes_are_scored_and_said_again() {
             max_turn_tokens: 12,
             constrained: false,
         };
-        let mut policy =
-            LmPolicy::compact(decoder.clone(), &tokenizer, limits, Seed(1)).expect("a policy");
+        let mut policy = LmPolicy::compact(decoder.clone(), &tokenizer, limits, Seed(1)).expect("a policy");
         let mut n_turns = 0;
         for episode in local_episodes(&tasks(&SHOP, 6), &mut policy) {
-            let turns: Vec<&TurnTokens> = episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref()).collect();
+            let turns: Vec<&TurnTokens> =
+                episode.turns.iter().filter_map(|turn| turn.agent.tokens.as_ref()).collect();
             n_turns += turns.len();
             // The log-probabilities of the last turn, with all before it as the prompt.
             let mut ids: Vec<u32> = Vec::new();
@@ -72,7 +72,10 @@ fn recorded_episodes_are_scored_and_said_again() {
     ]);
     let ask = json!({"messages": messages, "max_tokens": 1, "return_token_ids": true});
     let prompt = "a lamp<|im_start|> click[<|1|>]<|im_end|><|2|> lamp<|im_start|>";
-    assert_eq!(numbers(&chat(&server, &ask)["prompt_token_ids"]), tokenizer.encode(prompt).expect("any text"));
+    assert_eq!(
+        numbers(&chat(&server, &ask)["prompt_token_ids"]),
+        tokenizer.encode(prompt).expect("any text")
+    );
     let tool = json!({"type": "function", "function": {"name": "search"}});
     let ask = json!({"model": "webshop", "messages": messages, "tools": [tool]});
     let refused = server.post("/v1/chat/completions", &ask);

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use webshop_agent::{ChatFormat, PromptFormat};
 use webshop_lm::chat::ChatTemplate;
 use webshop_lm::{
-    BpeTokenizer, Completion, Context, Decoder, Generator, GeneratorConfig, Qwen2, Qwen2Config, Request, Sampler,
-    SamplingCoordinates,
+    BpeTokenizer, Completion, Context, Decoder, Generator, GeneratorConfig, Qwen2, Qwen2Config, Request,
+    Sampler, SamplingCoordinates,
 };
 use webshop_products::Seed;
 use webshop_serve::ModelConfig;
@@ -38,7 +38,8 @@ static TOKENIZER: LazyLock<BpeTokenizer> = LazyLock::new(|| {
 });
 
 /// A model with random weights.
-static MODEL: LazyLock<Arc<Decoder>> = LazyLock::new(|| Arc::new(random(&TOKENIZER).into_decoder().expect("weights")));
+static MODEL: LazyLock<Arc<Decoder>> =
+    LazyLock::new(|| Arc::new(random(&TOKENIZER).into_decoder().expect("weights")));
 
 /// A server of the shop and of a language model.
 fn serving(model: ModelConfig) -> Served {
@@ -85,7 +86,9 @@ fn chain(tokenizer: &BpeTokenizer, next: impl Fn(u32) -> u32) -> Arc<Decoder> {
         let changed = match name.as_str() {
             "model.embed_tokens.weight" => matrix(&embedding),
             "lm_head.weight" => matrix(&head),
-            name if name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") => weight.zeros_like(),
+            name if name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") => {
+                weight.zeros_like()
+            }
             _ => continue,
         };
         weight.set(&changed.expect("a tensor")).expect("the shape of the weight");

@@ -44,17 +44,51 @@ fn wrong_fields_are_named() {
         (&text, "completions", json!({"prompt": [1, 100000]}), "prompt", "the token id `100000`"),
         (&text, "completions", json!({"model": 3}), "model", "valid string"),
         (&text, "completions", json!({"stream": 1}), "stream", "valid boolean"),
-        (&text, "completions", json!({"stream_options": {"include_usage": 1}}), "stream_options.include_usage", "boolean"),
+        (
+            &text,
+            "completions",
+            json!({"stream_options": {"include_usage": 1}}),
+            "stream_options.include_usage",
+            "boolean",
+        ),
         (&chat, "chat/completions", json!({"messages": []}), "messages", "at least one message"),
-        (&chat, "chat/completions", json!({"messages": [{"content": "a"}]}), "messages[0].role", "Field required"),
-        (&chat, "chat/completions", json!({"messages": [{"role": "cook", "content": "a"}]}), "messages[0].role", "`user`"),
-        (&chat, "chat/completions", json!({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
-            "messages[0].content", "list of text parts"),
-        (&chat, "chat/completions", json!({"messages": [{"role": "assistant", "tool_calls": [{"id": "x"}]}]}),
-            "messages[0].tool_calls", "arguments"),
+        (
+            &chat,
+            "chat/completions",
+            json!({"messages": [{"content": "a"}]}),
+            "messages[0].role",
+            "Field required",
+        ),
+        (
+            &chat,
+            "chat/completions",
+            json!({"messages": [{"role": "cook", "content": "a"}]}),
+            "messages[0].role",
+            "`user`",
+        ),
+        (
+            &chat,
+            "chat/completions",
+            json!({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
+            "messages[0].content",
+            "list of text parts",
+        ),
+        (
+            &chat,
+            "chat/completions",
+            json!({"messages": [{"role": "assistant", "tool_calls": [{"id": "x"}]}]}),
+            "messages[0].tool_calls",
+            "arguments",
+        ),
         (&chat, "chat/completions", json!({"top_logprobs": 2}), "top_logprobs", "`logprobs` be true"),
         (&chat, "chat/completions", json!({"tools": [{"type": "function"}]}), "tools", "a `function`"),
-        (&chat, "chat/completions", json!({"tools": [], "tool_choice": "required"}), "tool_choice", "cannot be forced"),
+        (
+            &chat,
+            "chat/completions",
+            json!({"tools": [], "tool_choice": "required"}),
+            "tool_choice",
+            "cannot be forced",
+        ),
     ] {
         let reply = server.post(&format!("/v1/{path}"), &with(base.clone(), &more));
         check(&reply, 400, [INVALID, param, ""], part);
@@ -73,7 +107,8 @@ fn a_prompt_without_room_for_a_completion_is_too_long() {
     for n_tokens in [CONTEXT, CONTEXT + 1, 10 * CONTEXT] {
         let reply = server.post("/v1/completions", &prompt(n_tokens));
         check(&reply, 400, kinds, &format!("the prompt has {n_tokens} tokens"));
-        let begin = format!("{{\"error\":{{\"message\":\"This model's maximum context length is {CONTEXT} tokens.");
+        let begin =
+            format!("{{\"error\":{{\"message\":\"This model's maximum context length is {CONTEXT} tokens.");
         assert!(reply.body.starts_with(&begin), "{reply:?}");
     }
     // One token fits; the largest number is a limit and not a demand.
@@ -82,7 +117,12 @@ fn a_prompt_without_room_for_a_completion_is_too_long() {
     // A score needs no room.
     let score = json!({"echo": true, "max_tokens": 0, "logprobs": 0});
     complete(&server, &with(prompt(CONTEXT), &score));
-    check(&server.post("/v1/completions", &with(prompt(CONTEXT + 1), &score)), 400, kinds, "maximum context length");
+    check(
+        &server.post("/v1/completions", &with(prompt(CONTEXT + 1), &score)),
+        400,
+        kinds,
+        "maximum context length",
+    );
     let messages = json!([{"role": "user", "content": "word ".repeat(CONTEXT)}]);
     let reply = server.post("/v1/chat/completions", &json!({"model": "webshop", "messages": messages}));
     check(&reply, 400, [INVALID, "messages", "context_length_exceeded"], "maximum context length");
@@ -93,12 +133,19 @@ fn models_are_listed_and_others_not_found() {
     let server = serving(model_config(&MODEL, &TOKENIZER));
     let list = server.get("/v1/models").json();
     let model = &list["data"][0];
-    assert_eq!((&list["object"], &model["id"], &model["object"]), (&"list".into(), &"webshop".into(), &"model".into()));
+    assert_eq!(
+        (&list["object"], &model["id"], &model["object"]),
+        (&"list".into(), &"webshop".into(), &"model".into())
+    );
     assert_eq!(model["max_model_len"], CONTEXT);
     assert_eq!(server.get("/v1/models/webshop").json(), *model);
-    let not_found = |reply: Reply, part: &str| check(&reply, 404, [INVALID, "model", "model_not_found"], part);
+    let not_found =
+        |reply: Reply, part: &str| check(&reply, 404, [INVALID, "model", "model_not_found"], part);
     not_found(server.get("/v1/models/gpt"), "The model `gpt` does not exist");
-    not_found(server.post("/v1/completions", &json!({"model": "gpt", "prompt": "a"})), "this server has `webshop`");
+    not_found(
+        server.post("/v1/completions", &json!({"model": "gpt", "prompt": "a"})),
+        "this server has `webshop`",
+    );
     let none = served(config());
     assert_eq!(none.get("/v1/models").json(), json!({"object": "list", "data": []}));
     let request = json!({"model": "webshop", "messages": [{"role": "user", "content": "a"}]});
@@ -110,7 +157,8 @@ fn open_stream(server: &Served, request: &Value) -> (u16, TcpStream) {
     let mut stream = TcpStream::connect(&server.address).expect("the server listens");
     let (body, host) = (with(request.clone(), &json!({"stream": true})).to_string(), &server.address);
     let n_bytes = body.len();
-    let head = format!("POST /v1/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {n_bytes}\r\n\r\n{body}");
+    let head =
+        format!("POST /v1/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {n_bytes}\r\n\r\n{body}");
     stream.write_all(head.as_bytes()).expect("an open connection");
     let mut line = String::new();
     BufReader::new(stream.try_clone().expect("a second handle")).read_line(&mut line).expect("a status line");

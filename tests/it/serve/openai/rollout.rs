@@ -11,7 +11,8 @@ use crate::serve::command::start;
 /// Pages, prompts, completions and rewards of each episode, in the order of the goals.
 fn episodes(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).expect("a written file");
-    let mut episodes: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let mut episodes: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     episodes.sort_by_key(|episode| episode["coordinates"]["goal"].as_u64());
     for episode in &mut episodes {
         let record = episode.as_object_mut().expect("an object");
@@ -29,7 +30,18 @@ fn episodes(file: &Path) -> Vec<Value> {
 fn a_remote_rollout_is_a_local_one() {
     let dir = temporary();
     let [model, here, there] = ["model", "here.jsonl", "there.jsonl"].map(|name| dir.path().join(name));
-    answer(&["model", "new", "--shape", "tiny", "--layers", "1", "--catalog", CORNER_SHOP, "--out", path(&model)]);
+    answer(&[
+        "model",
+        "new",
+        "--shape",
+        "tiny",
+        "--layers",
+        "1",
+        "--catalog",
+        CORNER_SHOP,
+        "--out",
+        path(&model),
+    ]);
     let running = start(&["--model", path(&model), "--model-name", "tiny", "--max-context", "4096"], &[]);
     let openai = running.ready["openai"].as_str().expect("an address");
     assert_eq!(openai, format!("{}/v1", running.ready["url"].as_str().expect("an address")));
@@ -43,7 +55,10 @@ fn a_remote_rollout_is_a_local_one() {
         answer(&[&remote[..], &common, &[path(&there)]].concat());
         let [here_episodes, there_episodes] = [&here, &there].map(|file| episodes(file));
         assert_eq!(there_episodes, here_episodes, "{format}");
-        let n_turns = here_episodes.iter().filter_map(|episode| Some(episode["turns"].as_array()?.len())).sum::<usize>();
+        let n_turns = here_episodes
+            .iter()
+            .filter_map(|episode| Some(episode["turns"].as_array()?.len()))
+            .sum::<usize>();
         assert!(n_turns >= 6, "{format}: {n_turns} turns");
         for file in [&here, &there] {
             fs::remove_file(file).expect("a file");

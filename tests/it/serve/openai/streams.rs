@@ -8,7 +8,8 @@ use crate::common::client::{Reply, Served};
 /// The documents of a streamed reply, which ends in order.
 pub(super) fn events(reply: &Reply) -> Vec<Value> {
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/event-stream")), "{reply:?}");
-    let mut data: Vec<&str> = reply.body.split("\n\n").filter_map(|event| event.strip_prefix("data: ")).collect();
+    let mut data: Vec<&str> =
+        reply.body.split("\n\n").filter_map(|event| event.strip_prefix("data: ")).collect();
     assert_eq!(data.pop(), Some("[DONE]"), "{reply:?}");
     data.into_iter().map(|data| serde_json::from_str(data).expect("JSON")).collect()
 }
@@ -51,7 +52,11 @@ fn the_pieces_of_a_text_join_to_the_whole() {
             let request = with(json!({"model": "webshop", "prompt": prompt, "seed": seed}), &more);
             let (whole, events) = both(&server, "/v1/completions", &request);
             let choice = &whole["choices"][0];
-            assert_eq!(joined(&events, "/choices/0/text"), choice["text"].as_str().expect("a text"), "{more}");
+            assert_eq!(
+                joined(&events, "/choices/0/text"),
+                choice["text"].as_str().expect("a text"),
+                "{more}"
+            );
             let (last, pieces) = events.split_last().expect("an end");
             assert_eq!(last["choices"][0]["finish_reason"], choice["finish_reason"]);
             assert!(pieces.iter().all(|event| event["choices"][0]["finish_reason"].is_null()));
@@ -70,15 +75,26 @@ fn the_pieces_of_a_text_join_to_the_whole() {
 fn the_pieces_of_a_chat_join_to_the_whole() {
     let server = serving(model_config(&MODEL, &TOKENIZER));
     let mut n_pieces = 0;
-    for more in [json!({}), json!({"logprobs": true, "top_logprobs": 2, "return_token_ids": true}), json!({"stop": "a"})] {
-        let messages = json!([{"role": "user", "content": prompts(1)[0].chars().take(40).collect::<String>()}]);
+    for more in [
+        json!({}),
+        json!({"logprobs": true, "top_logprobs": 2, "return_token_ids": true}),
+        json!({"stop": "a"}),
+    ] {
+        let messages =
+            json!([{"role": "user", "content": prompts(1)[0].chars().take(40).collect::<String>()}]);
         let request = json!({"model": "webshop", "messages": messages, "seed": 9, "max_tokens": 60});
         let (whole, events) = both(&server, "/v1/chat/completions", &with(request, &more));
         let (choice, first) = (&whole["choices"][0], &events[0]["choices"][0]);
         assert_eq!(first["delta"], json!({"role": "assistant", "content": ""}));
         assert_eq!(first["prompt_token_ids"], whole["prompt_token_ids"]);
-        assert_eq!(joined(&events, "/choices/0/delta/content"), choice["message"]["content"].as_str().expect("a text"));
-        assert_eq!(joined(&events, "/choices/0/finish_reason"), choice["finish_reason"].as_str().expect("a reason"));
+        assert_eq!(
+            joined(&events, "/choices/0/delta/content"),
+            choice["message"]["content"].as_str().expect("a text")
+        );
+        assert_eq!(
+            joined(&events, "/choices/0/finish_reason"),
+            choice["finish_reason"].as_str().expect("a reason")
+        );
         let logprobs = choice["logprobs"]["content"].as_array().cloned().unwrap_or_default();
         assert_eq!(listed(&events, "/choices/0/logprobs/content"), logprobs);
         n_pieces += events.len();

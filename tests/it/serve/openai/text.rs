@@ -60,7 +60,10 @@ fn scored_log_probabilities_are_the_recorded_ones() {
             assert_eq!(scores[prompt_ids.len()..], recorded.log_probs);
             assert!(scores[0].is_nan() && scores[1..].iter().all(|score| *score <= 0.0));
             assert_eq!(scores.len(), ids.len());
-            assert_eq!((&scored["text"], &scored["finish_reason"]), (&TOKENIZER.decode(&ids).into(), &"length".into()));
+            assert_eq!(
+                (&scored["text"], &scored["finish_reason"]),
+                (&TOKENIZER.decode(&ids).into(), &"length".into())
+            );
         }
     }
 }
@@ -77,10 +80,11 @@ fn an_echo_continues_what_it_scores() {
     assert_eq!(plain["choices"][0]["logprobs"], Value::Null);
     assert_eq!(plain["usage"], scored["usage"]);
     let logprobs = &scored["choices"][0]["logprobs"];
-    let texts: Vec<&str> = logprobs["tokens"].as_array().expect("tokens").iter().filter_map(Value::as_str).collect();
+    let texts: Vec<&str> =
+        logprobs["tokens"].as_array().expect("tokens").iter().filter_map(Value::as_str).collect();
     let n_said = local(&prompt_ids, Sampler::GREEDY, 0, 9).ids.len();
     assert_eq!(texts.len(), prompt_ids.len() + n_said);
-    let mut offset = 0;
+    let (mut offset, mut n_whole) = (0, 0);
     for (at, text) in texts.iter().enumerate() {
         assert_eq!(logprobs["text_offset"][at], offset);
         offset += text.chars().count();
@@ -89,12 +93,18 @@ fn an_echo_continues_what_it_scores() {
             continue;
         }
         let top = logprobs["top_logprobs"][at].as_object().expect("the most probable tokens");
+        // Tokens that are parts of a character are written alike.
+        if top.contains_key("\u{fffd}") || text.contains(char::REPLACEMENT_CHARACTER) {
+            continue;
+        }
+        n_whole += 1;
         assert!((3..=4).contains(&top.len()), "{top:?}");
         assert_eq!(top[*text], logprobs["token_logprobs"][at]);
         let best = top.values().filter_map(Value::as_f64).fold(f64::MIN, f64::max);
         // At temperature 0 the completion has the most probable token, under the model's own distribution.
         assert!(at < prompt_ids.len() || (top[*text] == best && best < 0.0), "{top:?}");
     }
+    assert!(n_whole > 10, "{n_whole} tokens with whole characters");
     assert!(texts.concat().starts_with(prompt.as_str()));
 }
 
@@ -121,7 +131,8 @@ fn a_seed_gives_the_same_text_whatever_else_is_generated() {
         for _ in 0..2 {
             let beside: Vec<Value> = thread::scope(|scope| {
                 let ask = |request| complete(&server, request)["choices"].clone();
-                let threads: Vec<_> = requests.iter().map(|request| scope.spawn(move || ask(request))).collect();
+                let threads: Vec<_> =
+                    requests.iter().map(|request| scope.spawn(move || ask(request))).collect();
                 threads.into_iter().map(|thread| thread.join().expect("a reply")).collect()
             });
             assert_eq!(beside, alone, "{lanes} lanes");
@@ -136,7 +147,9 @@ fn a_seed_gives_the_same_text_whatever_else_is_generated() {
 fn without_a_seed_the_number_of_the_request_draws() {
     let texts = || -> Vec<Value> {
         let server = serving(model_config(&MODEL, &TOKENIZER));
-        let ask = || complete(&server, &json!({"prompt": "a lamp", "max_tokens": 30}))["choices"][0]["text"].clone();
+        let ask = || {
+            complete(&server, &json!({"prompt": "a lamp", "max_tokens": 30}))["choices"][0]["text"].clone()
+        };
         (0..3).map(|_| ask()).collect()
     };
     let first = texts();
@@ -150,9 +163,9 @@ fn a_stop_text_ends_the_completion() {
     let prompt = &prompts(1)[0];
     let ask = json!({"prompt": prompt, "seed": 4, "max_tokens": 60});
     let whole = complete(&server, &ask)["choices"][0]["text"].as_str().expect("a text").to_owned();
-    let middle: Vec<char> = whole.chars().skip(12).take(3).collect();
-    let stop: String = middle.iter().collect();
-    assert!(!stop.contains(char::REPLACEMENT_CHARACTER), "{whole:?}");
+    let text: Vec<char> = whole.chars().collect();
+    let is_whole = |part: &&[char]| !part.contains(&char::REPLACEMENT_CHARACTER);
+    let stop: String = text[12..].windows(3).find(is_whole).expect("three whole characters").iter().collect();
     let stopped = complete(&server, &super::with(ask.clone(), &json!({"stop": stop})));
     let at = whole.find(&stop).expect("a part of the text");
     assert_eq!(stopped["choices"][0]["text"], whole[..at]);

@@ -301,8 +301,7 @@ fn new_tokens(cache: &KvCache, lanes: &[LaneTokens], after: LogitsAfter) -> Vec<
         let (lane, start, len) = (tokens.lane, cache.len(tokens.lane), tokens.ids.len());
         let ids = tokens.ids.iter().enumerate();
         let has_logits = move |i| after == LogitsAfter::EveryToken || i + 1 == len;
-        let token =
-            move |(i, &id)| NewToken { id, lane, position: start + i, has_logits: has_logits(i) };
+        let token = move |(i, &id)| NewToken { id, lane, position: start + i, has_logits: has_logits(i) };
         ids.map(token).collect::<Vec<_>>()
     };
     lanes.iter().flat_map(of_lane).collect()

@@ -191,7 +191,11 @@ impl<'a> ChatEncoder<'a> {
     /// The tokens of the completion `text` and its end. `free` is the part of it that is not fixed by the
     /// format.
     pub(super) fn encode_completion(&self, text: &str, free: &str) -> Result<Vec<u32>, AgentError> {
-        let ids = if self.tokenizer.spells_special(free) { self.tokenizer.encode_text(text) } else { self.tokenizer.encode(text) };
+        let ids = if self.tokenizer.spells_special(free) {
+            self.tokenizer.encode_text(text)
+        } else {
+            self.tokenizer.encode(text)
+        };
         let mut ids = ids?;
         ids.extend(self.format.stop_ids.first());
         Ok(ids)
