@@ -137,7 +137,6 @@ impl EngineCache {
     ///
     /// # Panics
     /// If there is no such lane.
-    #[expect(clippy::len_without_is_empty, reason = "a lane may be empty; a cache has no length of its own")]
     pub fn len(&self, lane: usize) -> usize {
         match self {
             Self::Cpu(cache) => cache.len(lane),
