@@ -84,8 +84,8 @@ enum Verb {
     Validate(validate::ValidateArgs),
     /// Compare two evaluation results, or train and compare several losses over several seeds
     Compare(compare::CompareArgs),
-    /// Serve the shop on a port: REST, OpenEnv, AgentGym, and the original's web site
-    Serve(serve::ServeArgs),
+    /// Serve the shop on a port: REST, OpenEnv, AgentGym, and the original's web site; and a model, as OpenAI's
+    Serve(Box<serve::ServeArgs>),
     /// Complete an episode yourself, in the terminal
     Play(play::PlayArgs),
     /// Run the shop's search engine on a query, with the BM25 terms of each score if wanted
@@ -137,7 +137,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Convert(args) => convert::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Compare(args) => compare::run(args),
-        Verb::Serve(args) => serve::run(args),
+        Verb::Serve(args) => serve::run(*args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),

@@ -1,5 +1,7 @@
 //! `webshop serve`: serves the shop on a port until it is asked to stop.
 
+mod model;
+
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use webshop_env::{ObservationMode, Shop};
 use webshop_products::Seed;
 use webshop_serve::{Defaults, Port, Recordings, ServeConfig, Server, Stop};
 
+use self::model::ModelArgs;
 use crate::args::server::seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 use crate::recorded_shops::RecordedShops;
@@ -21,6 +24,7 @@ use crate::recorded_shops::RecordedShops;
 const EXAMPLES: &str = "Examples:
   webshop serve
   webshop serve --catalog 1000 --port 0 --split test
+  webshop serve --model runs/first --lanes 32
   webshop serve --replay episodes.jsonl
   WEBSHOP_TOKEN=secret webshop serve --host 0.0.0.0 --token-env WEBSHOP_TOKEN
 
@@ -38,7 +42,7 @@ pub(crate) struct ServeArgs {
     /// Split from which a seed, or a reset that names no goal, draws the goal
     #[arg(long, value_enum, default_value = "train")]
     split: SplitArg,
-    /// Seed of the goals of resets that name neither goal nor seed
+    /// Seed of the goals of resets that name neither goal nor seed, and of completions that name no seed
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
     /// Actions after which an episode without a purchase is truncated, unless its reset says otherwise
@@ -72,6 +76,9 @@ pub(crate) struct ServeArgs {
     /// File to create, to which the episodes of people who buy something on the site are written, policy `human`
     #[arg(long, value_name = "FILE.jsonl")]
     record: Option<PathBuf>,
+    // Last, because its heading would apply to the flags after it.
+    #[command(flatten)]
+    model: ModelArgs,
 }
 
 /// [`ObservationMode`] as a flag.
@@ -130,6 +137,9 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let mut server = Server::new(port, shop, config)?.showing(recordings);
     if let Some(path) = &args.record {
         server = server.recording(EpisodeFile::create(path)?);
+    }
+    if let Some(model) = args.model.load(Seed(args.seed))? {
+        server = server.serving(model)?;
     }
     let ready = serde_json::to_string(&server.ready())?;
     server.run(Stop::OnSignal, || {

@@ -1,4 +1,4 @@
-//! What every handler shares: the sessions, and the state of the server.
+//! What every handler shares: the sessions, the model, and the state of the server.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use crate::counters::ResponseCounts;
+use crate::model::Model;
 use crate::replay::recordings::Recordings;
 use crate::sessions::Sessions;
 use crate::site::recorder::Recorder;
@@ -18,6 +19,8 @@ const MAX_INLINE_PRODUCTS: usize = 100_000;
 /// The state that every handler shares.
 pub(crate) struct App {
     pub(crate) sessions: Sessions,
+    /// The served language model, if there is one.
+    pub(crate) model: Option<Arc<Model>>,
     pub(crate) responses: ResponseCounts,
     /// The number of goals that people were given at the entrance.
     pub(crate) goals_given: AtomicU64,

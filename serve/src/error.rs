@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use webshop_env::SnapshotError;
+use webshop_lm::LmError;
 use webshop_products::Split;
 
 /// A request about sessions that cannot be met.
@@ -70,6 +71,9 @@ pub enum ServeError {
     /// The shop cannot be served.
     #[error("the shop cannot be served")]
     Shop(#[from] SessionError),
+    /// The model cannot be served.
+    #[error("the model cannot be served")]
+    Model(#[from] LmError),
     /// Threads, signals or sockets failed.
     #[error("the server cannot run")]
     Runtime(#[from] std::io::Error),

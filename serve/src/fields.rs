@@ -156,6 +156,36 @@ impl<'a> Fields<'a> {
         None
     }
 
+    /// A whole number of at most 64 bits, with or without a sign.
+    pub(crate) fn integer(&mut self, name: &str) -> Option<i128> {
+        let limits = i128::from(i64::MIN)..=i128::from(u64::MAX);
+        let found = number(self.value(name)?).filter(|number| limits.contains(number));
+        if found.is_none() {
+            self.refuse(name, FieldError::new("int_type", "Input should be a valid integer of 64 bits"));
+        }
+        found
+    }
+
+    /// A number from 0 to `limit`.
+    pub(crate) fn float(&mut self, name: &str, limit: f64) -> Option<f64> {
+        let error = match self.value(name)?.as_f64() {
+            Some(number) if (0.0..=limit).contains(&number) => return Some(number),
+            Some(_) => FieldError::new("less_than_equal", format!("Input should be from 0 to {limit}")),
+            None => FieldError::new("float_type", "Input should be a valid number"),
+        };
+        self.refuse(name, error);
+        None
+    }
+
+    /// A truth value.
+    pub(crate) fn boolean(&mut self, name: &str) -> Option<bool> {
+        let found = self.value(name)?.as_bool();
+        if found.is_none() {
+            self.refuse(name, FieldError::new("bool_type", "Input should be a valid boolean"));
+        }
+        found
+    }
+
     /// An object.
     pub(crate) fn object(&mut self, name: &str) -> Option<&'a Map<String, Value>> {
         let value = self.value(name)?;

@@ -9,7 +9,10 @@
 //! Nothing that a session shows depends on other sessions, on threads or on time, with one exception: a reset
 //! that names neither goal nor seed draws by the session's number, which counts the sessions opened before.
 //!
-//! No model runs here, nothing is trained, and the server does not encrypt.
+//! A language model may be served beside the shop: [`Server::serving`] adds OpenAI's addresses at `/v1`. It does
+//! not know the shop.
+//!
+//! Nothing is trained, and the server does not encrypt.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +22,8 @@ mod fields;
 mod reset;
 
 mod sessions;
+
+mod model;
 
 mod app;
 mod detail;
@@ -30,6 +35,7 @@ mod tools;
 
 mod agentgym;
 mod native;
+mod openai;
 mod openenv;
 mod picture;
 mod replay;
@@ -42,6 +48,7 @@ mod server;
 
 pub use counters::{Counts, Ends};
 pub use error::{ServeError, SessionError};
+pub use model::ModelConfig;
 pub use replay::recordings::{Recordings, RecordingsError};
 pub use reset::{GoalRequest, ResetRequest};
 pub use server::{Port, Ready, ServeConfig, Server, Stop};

@@ -23,10 +23,11 @@ use crate::access;
 use crate::app::App;
 use crate::error::ServeError;
 use crate::http::Routes;
+use crate::model::{Model, ModelConfig};
 use crate::replay::recordings::Recordings;
 use crate::sessions::{Defaults, Limits, Sessions};
 use crate::site::recorder::Recorder;
-use crate::{agentgym, detail, metrics, native, openapi, openenv, replay, site};
+use crate::{agentgym, detail, metrics, native, openai, openapi, openenv, replay, site};
 
 /// The longest time for what is under way when the server stops. The process ends within two seconds.
 const GRACE: Duration = Duration::from_millis(1750);
@@ -77,7 +78,7 @@ pub struct Ready {
     pub mcp: Option<String>,
     /// The address for AgentGym's client.
     pub agentgym: String,
-    /// The address for OpenAI's clients; `None`, because no model is served.
+    /// The address for OpenAI's clients; `None` if no model is served.
     pub openai: Option<String>,
     /// The address of the site.
     pub site: String,
@@ -132,6 +133,7 @@ impl Server {
         let (open_socket, sockets) = mpsc::channel(1);
         let app = App {
             sessions,
+            model: None,
             responses: Default::default(),
             goals_given: Default::default(),
             recordings: Recordings::default(),
@@ -156,6 +158,16 @@ impl Server {
         self
     }
 
+    /// The server, which serves a language model at OpenAI's addresses.
+    ///
+    /// # Errors
+    /// If the caches of the model do not fit into the device's memory, its tokenizer lacks a special token of its
+    /// prompt format, or its thread cannot be started.
+    pub fn serving(mut self, model: ModelConfig) -> Result<Server, ServeError> {
+        self.app.model = Some(Arc::new(Model::start(model)?));
+        Ok(self)
+    }
+
     /// Where it answers.
     pub fn ready(&self) -> Ready {
         let url = format!("http://{}", self.port.address);
@@ -166,7 +178,7 @@ impl Server {
             openenv: url.clone(),
             mcp: None,
             agentgym: format!("{url}/agentgym"),
-            openai: None,
+            openai: self.app.model.as_ref().map(|_| format!("{url}/v1")),
             site: format!("{url}/"),
             url,
         }
@@ -278,6 +290,7 @@ pub(crate) fn routes() -> Routes {
     native::routes()
         .and(openenv::routes())
         .and(agentgym::routes())
+        .and(openai::routes())
         .and(metrics::routes())
         .and(openapi::routes())
         .and(replay::routes())

@@ -63,7 +63,9 @@ impl Engine {
     }
 
     /// An empty cache of `lanes` lanes of at most `capacity` tokens.
-    pub(crate) fn cache(&self, lanes: usize, capacity: usize) -> Result<EngineCache, LmError> {
+    ///
+    /// Fails if it does not fit into the memory of the device.
+    pub fn cache(&self, lanes: usize, capacity: usize) -> Result<EngineCache, LmError> {
         Ok(match self {
             Self::Cpu(decoder) => EngineCache::Cpu(KvCache::new(decoder.config(), lanes, capacity)),
             Self::Device(model) => EngineCache::Device(DeviceCache::new(model, lanes, capacity)?),
@@ -71,12 +73,28 @@ impl Engine {
     }
 
     /// Appends new tokens to each lane and returns the logits after its last token; see [`Decoder::decode`].
-    pub(crate) fn decode(&self, cache: &mut EngineCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
+    pub fn decode(&self, cache: &mut EngineCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
         match (self, cache) {
             (Self::Cpu(decoder), EngineCache::Cpu(cache)) => decoder.decode(cache, lanes),
             (Self::Device(model), EngineCache::Device(cache)) => model.decode(cache, lanes),
             _ => Err(LmError::Input("the cache belongs to the other backend".to_owned())),
         }
+    }
+
+    /// As [`decode`](Self::decode), with logits after every new token; see [`Decoder::decode_each`]. The GPU
+    /// backend runs token by token, which is slow.
+    pub fn decode_each(&self, cache: &mut EngineCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
+        if let (Self::Cpu(decoder), EngineCache::Cpu(cache)) = (self, &mut *cache) {
+            return decoder.decode_each(cache, lanes);
+        }
+        let mut values = Vec::new();
+        for LaneTokens { lane, ids } in lanes {
+            for id in ids.chunks(1) {
+                let logits = self.decode(cache, &[LaneTokens { lane: *lane, ids: id }])?;
+                values.extend_from_slice(logits.row(0));
+            }
+        }
+        Ok(Logits::new(values, self.config().vocab_size))
     }
 
     /// As [`decode`](Self::decode), but samples a token for each lane on the device. On the CPU backend it
@@ -99,14 +117,16 @@ impl Engine {
 
 /// The KV cache of an engine.
 #[derive(Debug)]
-pub(crate) enum EngineCache {
+pub enum EngineCache {
+    /// Of the CPU backend.
     Cpu(KvCache),
+    /// Of the GPU backend.
     Device(DeviceCache),
 }
 
 impl EngineCache {
     /// Maximum number of tokens of a lane.
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         match self {
             Self::Cpu(cache) => cache.capacity(),
             Self::Device(cache) => cache.capacity(),
@@ -114,7 +134,10 @@ impl EngineCache {
     }
 
     /// Number of tokens in a lane.
-    pub(crate) fn len(&self, lane: usize) -> usize {
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn len(&self, lane: usize) -> usize {
         match self {
             Self::Cpu(cache) => cache.len(lane),
             Self::Device(cache) => cache.len(lane),
@@ -122,7 +145,10 @@ impl EngineCache {
     }
 
     /// Drops the tokens of a lane from `len` on.
-    pub(crate) fn truncate_lane(&mut self, lane: usize, len: usize) {
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn truncate_lane(&mut self, lane: usize, len: usize) {
         match self {
             Self::Cpu(cache) => cache.truncate_lane(lane, len),
             Self::Device(cache) => cache.truncate_lane(lane, len),

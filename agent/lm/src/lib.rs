@@ -83,7 +83,7 @@ pub mod device;
 mod engine;
 mod generation;
 
-pub use crate::engine::Engine;
+pub use crate::engine::{Engine, EngineCache};
 pub use crate::error::LmError;
 pub use crate::generation::{
     Allowed, Budget, Certainty, CertaintyKind, Completion, Constraint, ConstraintState, Context, Draw,

@@ -43,7 +43,7 @@ const CRATES: [Crate; 12] = [
     Crate {
         name: "webshop-serve",
         folder: "serve",
-        uses: &["webshop-pycompat", "webshop-products", "webshop-env", "webshop-agent"],
+        uses: &["webshop-pycompat", "webshop-products", "webshop-env", "webshop-lm", "webshop-agent"],
     },
     Crate {
         name: "webshop-evaluation",

@@ -98,7 +98,11 @@ impl Served {
         let reply = String::from_utf8(reply).expect("text");
         let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {reply}"));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        Reply { status, head: head.to_owned(), body: body.to_owned() }
+        let mut reply = Reply { status, head: head.to_owned(), body: body.to_owned() };
+        if reply.header("transfer-encoding") == Some("chunked") {
+            reply.body = dechunked(body);
+        }
+        reply
     }
 
     pub(crate) fn get(&self, path: &str) -> Reply {
@@ -126,6 +130,17 @@ impl Served {
         }
         Socket(socket)
     }
+}
+
+/// The body that was sent in chunks.
+fn dechunked(mut body: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let (chunk, rest) = rest.split_at(usize::from_str_radix(size, 16).expect("a size"));
+        whole.push_str(chunk);
+        body = rest.strip_prefix("\r\n").expect("the end of a chunk");
+    }
+    whole
 }
 
 fn encoded(text: &str) -> String {

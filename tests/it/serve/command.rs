@@ -12,14 +12,14 @@ use crate::common::client::{Reply, Served};
 use crate::common::command::{CORNER_SHOP, answer, command, refusal, temporary};
 
 /// A running `webshop serve` and the object of its first line.
-struct Running {
+pub(super) struct Running {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
-    ready: Value,
+    pub(super) ready: Value,
     server: Served,
 }
 
-fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
+pub(super) fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
     let args = [&["serve", "--port", "0", "--catalog", CORNER_SHOP], args].concat();
     let mut child = command(&args).envs(environment.iter().copied()).spawn().expect("the binary starts");
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
@@ -41,7 +41,7 @@ impl Drop for Running {
 
 impl Running {
     /// Sends a signal; the exit code, the rest of stdout, and stderr.
-    fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
+    pub(super) fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().expect("a shell's tool").success());
         let (mut rest, mut log) = (String::new(), String::new());

@@ -5,6 +5,7 @@ mod command;
 mod interfaces;
 mod limits;
 mod native;
+mod openai;
 mod openenv;
 mod pages;
 mod players;

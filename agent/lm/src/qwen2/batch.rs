@@ -129,7 +129,7 @@ pub struct LaneTokens<'a> {
     pub ids: &'a [u32],
 }
 
-/// Unnormalized log-probabilities of all tokens, one row for each lane.
+/// Unnormalized log-probabilities of all tokens, one row for each lane, or for each new token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logits {
     values: Vec<f32>,
@@ -138,14 +138,14 @@ pub struct Logits {
 
 impl Logits {
     /// Rows of `vocab_size` values, concatenated.
-    pub(super) fn new(values: Vec<f32>, vocab_size: usize) -> Self {
+    pub(crate) fn new(values: Vec<f32>, vocab_size: usize) -> Self {
         Self { values, vocab_size }
     }
 
-    /// The row of the `i`-th lane of the call. `[V]`
+    /// The row of the `i`-th lane or token of the call. `[V]`
     ///
     /// # Panics
-    /// If `i` is not less than the number of lanes.
+    /// If `i` is not less than the number of rows.
     pub fn row(&self, i: usize) -> &[f32] {
         &self.values[i * self.vocab_size..(i + 1) * self.vocab_size]
     }
@@ -155,7 +155,7 @@ impl Logits {
         self.values.par_chunks_exact(self.vocab_size)
     }
 
-    /// The rows in the order of the lanes of the call.
+    /// The rows in the order of the lanes or tokens of the call.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.vocab_size)
     }

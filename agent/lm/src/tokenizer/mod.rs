@@ -25,6 +25,7 @@
 //!
 //! Only byte-level BPE is supported; SentencePiece files are refused.
 
+mod bytes;
 mod qwen;
 mod spaces;
 mod stream;
@@ -104,6 +105,8 @@ pub struct BpeTokenizer {
     untrusted: Tokenizer,
     /// Ascending.
     special_ids: Vec<u32>,
+    /// The special tokens as text, none empty, in the order of their ids.
+    special_texts: Vec<String>,
     /// One more than the highest id; a vocabulary may have gaps.
     n_ids: usize,
 }
@@ -274,6 +277,24 @@ impl BpeTokenizer {
         &self.special_ids
     }
 
+    /// Whether `text` spells out a special token.
+    pub fn spells_special(&self, text: &str) -> bool {
+        self.special_texts.iter().any(|special| text.contains(special.as_str()))
+    }
+
+    /// `text` with a space after the first character of each special token that it spells out, so that
+    /// [`encode`](Self::encode) yields none. Tokens of a single character are kept.
+    pub fn without_specials(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for special in self.special_texts.iter().filter(|special| special.chars().count() > 1) {
+            if text.contains(special.as_str()) {
+                let (first, rest) = special.split_at(special.chars().next().map_or(0, char::len_utf8));
+                text = text.replace(special.as_str(), &format!("{first} {rest}"));
+            }
+        }
+        text
+    }
+
     /// One more than the highest id.
     pub fn vocab_size(&self) -> usize {
         self.n_ids
@@ -285,11 +306,13 @@ impl BpeTokenizer {
         trusted.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
         let mut special_ids: Vec<u32> = trusted.get_added_tokens_decoder().keys().copied().collect();
         special_ids.sort_unstable();
+        let specials = special_ids.iter().filter_map(|id| trusted.id_to_token(*id));
+        let special_texts = specials.filter(|special| !special.is_empty()).collect();
         let mut untrusted = Tokenizer::new(trusted.get_model().clone());
         untrusted.with_normalizer(trusted.get_normalizer().cloned()).map_err(failed)?;
         untrusted.with_pre_tokenizer(trusted.get_pre_tokenizer().cloned());
         let n_ids = trusted.get_vocab(true).into_values().max().map_or(0, |highest| highest as usize + 1);
-        Ok(Self { trusted, untrusted, special_ids, n_ids })
+        Ok(Self { trusted, untrusted, special_ids, special_texts, n_ids })
     }
 }
 

@@ -1,23 +1,25 @@
 //! Decoding of ids one by one, while they are sampled.
 
+use std::ops::Deref;
+
 use crate::tokenizer::BpeTokenizer;
 
 /// Decodes tokens that arrive one by one.
 ///
 /// Text is returned as soon as no later token can change it: only complete characters, and white space
 /// together with the text after it. All returned texts, with the last one of [`TextStream::finish`],
-/// concatenate to the decoded text of all ids.
+/// concatenate to the decoded text of all ids. `T` is a reference to the tokenizer, or shares it.
 #[derive(Clone, Debug)]
-pub struct TextStream<'t> {
-    tokenizer: &'t BpeTokenizer,
+pub struct TextStream<T> {
+    tokenizer: T,
     ids: Vec<u32>,
     /// Bytes of the decoded text returned so far.
     n_returned: usize,
 }
 
-impl<'t> TextStream<'t> {
+impl<T: Deref<Target = BpeTokenizer>> TextStream<T> {
     /// A stream without tokens.
-    pub fn new(tokenizer: &'t BpeTokenizer) -> Self {
+    pub fn new(tokenizer: T) -> Self {
         Self { tokenizer, ids: Vec::new(), n_returned: 0 }
     }
 
@@ -30,8 +32,8 @@ impl<'t> TextStream<'t> {
         self.advance(finished)
     }
 
-    /// Returns the rest of the text.
-    pub fn finish(mut self) -> String {
+    /// Returns the rest of the text, once no token follows.
+    pub fn finish(&mut self) -> String {
         let text = self.tokenizer.decode(&self.ids);
         self.advance(&text)
     }

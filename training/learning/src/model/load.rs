@@ -62,11 +62,16 @@ pub struct GenerationOptions {
 /// A model on its device, ready to run as a policy.
 #[derive(Debug)]
 pub struct LoadedPolicy {
-    engine: Engine,
-    tokenizer: BpeTokenizer,
-    config: LmConfig,
-    format: Option<ChatFormat>,
-    fingerprint: Arc<str>,
+    /// The weights.
+    pub engine: Engine,
+    /// The tokenizer of the checkpoint.
+    pub tokenizer: BpeTokenizer,
+    /// Limits and sampling.
+    pub config: LmConfig,
+    /// The chat template and stop tokens; `None` in the prompt format `compact`.
+    pub format: Option<ChatFormat>,
+    /// The fingerprint of the weights.
+    pub fingerprint: Arc<str>,
 }
 
 impl TrainedModel {

@@ -142,6 +142,31 @@ impl Sampler {
         Ok(place.map_or(f32::NEG_INFINITY, |place| distribution.log_prob(place) as f32))
     }
 
+    /// The `n` most probable tokens of the distribution over all tokens with their log-probabilities, in
+    /// descending order, ties by the lower id; fewer if only fewer can be drawn.
+    ///
+    /// ```
+    /// use webshop_lm::Sampler;
+    /// // Odds 1 : 2 : 1.
+    /// let top = Sampler::UNTEMPERED.top(&[0.0, 2f32.ln(), 0.0], 2)?;
+    /// assert_eq!((top[0].0, top[1].0), (1, 0));
+    /// assert!((top[0].1 - 0.5f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), webshop_lm::LmError>(())
+    /// ```
+    pub fn top(&self, logits: &[f32], n: usize) -> Result<Vec<(u32, f32)>, LmError> {
+        let distribution = self.distribution(logits, Allowed::AllBut(&[]))?;
+        let weights = &distribution.weights;
+        let mut places: Vec<usize> = (0..weights.len()).filter(|&place| weights[place] > 0.0).collect();
+        let by_rank = |a: &usize, b: &usize| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b));
+        if n < places.len() {
+            places.select_nth_unstable_by(n, by_rank);
+            places.truncate(n);
+        }
+        places.sort_unstable_by(by_rank);
+        let scored = |place| (distribution.id_of(place), distribution.log_prob(place) as f32);
+        Ok(places.into_iter().map(scored).collect())
+    }
+
     fn distribution<'a>(&self, logits: &[f32], allowed: Allowed<'a>) -> Result<Distribution<'a>, LmError> {
         let scores = scores(logits, allowed)?;
         let (best, highest) = scores

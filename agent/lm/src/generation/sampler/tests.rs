@@ -34,6 +34,23 @@ fn temperature_sharpens_and_flattens() {
 }
 
 #[test]
+fn the_top_tokens_are_those_of_the_nucleus_in_order() {
+    let logits = [0.4f32, 0.1, 0.4, 0.1].map(f32::ln);
+    let check = |sampler: Sampler, n, expected: &[u32]| {
+        let top = sampler.top(&logits, n).unwrap();
+        assert_eq!(top.iter().map(|(id, _)| *id).collect::<Vec<_>>(), expected, "{sampler:?} {n}");
+        for (id, log_prob) in top {
+            assert_eq!(log_prob, sampler.log_prob(&logits, ALL, id).unwrap());
+        }
+    };
+    check(Sampler::UNTEMPERED, 3, &[0, 2, 1]);
+    check(Sampler::UNTEMPERED, 9, &[0, 2, 1, 3]);
+    check(sampler(0.7, 0.75), 4, &[0, 2]);
+    check(Sampler::UNTEMPERED, 0, &[]);
+    check(Sampler::GREEDY, 2, &[0]);
+}
+
+#[test]
 fn the_nucleus_is_the_smallest_set_with_top_p() {
     check(sampler(1.0, 0.35), ALL, [1.0, 0.0, 0.0, 0.0]);
     check(sampler(1.0, 0.65), ALL, [4.0 / 7.0, 0.0, 3.0 / 7.0, 0.0]);

@@ -4,6 +4,7 @@
 //! A [`Decoder`] is an immutable snapshot of a model's weights, packed in the order in which the inner loops
 //! read them. [`Decoder::decode`] appends any number of new tokens to each of several lanes of a [`KvCache`],
 //! whole prompts or single tokens, and returns the [`Logits`] after each lane's last token.
+//! [`Decoder::decode_each`] returns those after every token, which scores given tokens.
 //!
 //! Logits agree with the training pass to about 1e-6. The bits of a lane's logits do not depend on the other
 //! lanes, on the number of threads, or on the chunks in which its tokens are appended. Tokens go through the
@@ -63,8 +64,15 @@ struct NewToken {
     id: u32,
     lane: usize,
     position: usize,
-    /// Whether it is the last new token of its lane, after which logits are computed.
-    is_last: bool,
+    /// Whether logits are computed after it.
+    has_logits: bool,
+}
+
+/// The new tokens after which logits are computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LogitsAfter {
+    LastTokens,
+    EveryToken,
 }
 
 /// Activations of the M tokens of a chunk.
@@ -137,13 +145,28 @@ impl Decoder {
     /// Fails if a lane is given twice or without tokens, an id is outside the vocabulary, or a lane has no
     /// room; the cache is then unchanged.
     pub fn decode(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
+        self.decode_with(cache, lanes, LogitsAfter::LastTokens)
+    }
+
+    /// As [`decode`](Self::decode), with logits after every new token: those of the first lane in the order of
+    /// its tokens, then those of the next. The row of a lane's last token has the bits that `decode` returns.
+    pub fn decode_each(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Result<Logits, LmError> {
+        self.decode_with(cache, lanes, LogitsAfter::EveryToken)
+    }
+
+    fn decode_with(
+        &self,
+        cache: &mut KvCache,
+        lanes: &[LaneTokens],
+        after: LogitsAfter,
+    ) -> Result<Logits, LmError> {
         lanes::check(&self.config, lanes, cache.lanes(), |lane, n_new| {
             cache.check(&self.config, lane, n_new)
         })?;
         Ok(match self.threads() {
-            Threads::One => self.read(cache, lanes),
+            Threads::One => self.read(cache, lanes, after),
             // Enters the thread pool once instead of with every product.
-            Threads::All => rayon::scope(|_| self.read(cache, lanes)),
+            Threads::All => rayon::scope(|_| self.read(cache, lanes, after)),
         })
     }
 
@@ -151,25 +174,26 @@ impl Decoder {
         Threads::for_width(self.config.hidden_size)
     }
 
-    fn read(&self, cache: &mut KvCache, lanes: &[LaneTokens]) -> Logits {
+    fn read(&self, cache: &mut KvCache, lanes: &[LaneTokens], after: LogitsAfter) -> Logits {
         let hidden = self.config.hidden_size;
-        let tokens = new_tokens(cache, lanes);
-        let mut last = Vec::with_capacity(lanes.len() * hidden); // [lanes, hidden]
+        let tokens = new_tokens(cache, lanes, after);
+        let n_rows = tokens.iter().filter(|token| token.has_logits).count();
+        let mut read = Vec::with_capacity(n_rows * hidden); // [rows, hidden]
         for tokens in tokens.chunks(CHUNK) {
             let x = self.run(cache, tokens);
             for (token, x) in tokens.iter().zip(x.chunks_exact(hidden)) {
-                if token.is_last {
-                    last.extend_from_slice(x);
+                if token.has_logits {
+                    read.extend_from_slice(x);
                 }
             }
         }
         for lane in lanes {
             cache.advance(lane.lane, lane.ids.len());
         }
-        let mut normed = vec![0.0; last.len()];
-        rms_norm(&last, &self.norm, self.eps(), &mut normed);
+        let mut normed = vec![0.0; read.len()];
+        rms_norm(&read, &self.norm, self.eps(), &mut normed);
         let vocab_size = self.config.vocab_size;
-        let mut values = vec![0.0; lanes.len() * vocab_size];
+        let mut values = vec![0.0; n_rows * vocab_size];
         multiply(&normed, &self.head, Store::Set, &mut values);
         Logits::new(values, vocab_size)
     }
@@ -272,11 +296,12 @@ impl Layer {
 }
 
 /// The new tokens of all lanes, in order.
-fn new_tokens(cache: &KvCache, lanes: &[LaneTokens]) -> Vec<NewToken> {
+fn new_tokens(cache: &KvCache, lanes: &[LaneTokens], after: LogitsAfter) -> Vec<NewToken> {
     let of_lane = |tokens: &LaneTokens| {
         let (lane, start, len) = (tokens.lane, cache.len(tokens.lane), tokens.ids.len());
         let ids = tokens.ids.iter().enumerate();
-        let token = move |(i, &id)| NewToken { id, lane, position: start + i, is_last: i + 1 == len };
+        let has_logits = move |i| after == LogitsAfter::EveryToken || i + 1 == len;
+        let token = move |(i, &id)| NewToken { id, lane, position: start + i, has_logits: has_logits(i) };
         ids.map(token).collect::<Vec<_>>()
     };
     lanes.iter().flat_map(of_lane).collect()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::engine::Engine;
+use crate::qwen2::batch::Logits;
 use crate::qwen2::tests::common::{check_invalid_decoding, check_invalid_scoring, check_lanes};
 
 #[test]
@@ -47,6 +48,28 @@ fn logits_do_not_depend_on_other_lanes() {
                     assert_eq!(logits.row(0), together.row(lane), "lane {lane}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn logits_after_every_token_are_those_of_single_steps() {
+    for model in [tiny(SHAPES[1]), wide()] {
+        let decoder = model.decoder().unwrap();
+        let ids = ids(300, 4);
+        let mut cache = KvCache::new(model.config(), 2, 300);
+        let (first, rest) = ids.split_at(3);
+        decoder.decode(&mut cache, &[LaneTokens { lane: 1, ids: first }]).unwrap();
+        let lanes = [LaneTokens { lane: 1, ids: &rest[..40] }, LaneTokens { lane: 0, ids: &ids[..2] }];
+        let each = decoder.decode_each(&mut cache, &lanes).unwrap();
+        assert_eq!(each.rows().len(), 42);
+        let mut alone = KvCache::new(model.config(), 1, 300);
+        let steps: Vec<Logits> = ids[..43]
+            .chunks(1)
+            .map(|id| decoder.decode(&mut alone, &[LaneTokens { lane: 0, ids: id }]).unwrap())
+            .collect();
+        for (row, step) in steps[3..].iter().chain(&steps[..2]).enumerate() {
+            assert_eq!(each.row(row), step.row(0), "row {row}");
         }
     }
 }

@@ -85,8 +85,6 @@ pub(super) struct ChatEncoder<'a> {
     tokenizer: &'a BpeTokenizer,
     format: &'a ChatFormat,
     stamp: PromptStamp,
-    /// The special tokens as text, none empty.
-    specials: Vec<String>,
     grammar: Option<ActionGrammar>,
     /// The most tokens of a rebuilt prompt that leave room for a completion of the greatest length.
     longest_prompt: usize,
@@ -112,12 +110,10 @@ impl<'a> ChatEncoder<'a> {
         let Some(&stop_id) = format.stop_ids.first() else {
             return Err(LmError::Tokenizer("the checkpoint has no stop token".into()).into());
         };
-        let specials = tokenizer.special_ids().iter().filter_map(|id| tokenizer.token(*id));
         let mut encoder = Self {
             tokenizer,
             format,
             stamp: PromptStamp::new(format.prompt_format, format.version()?),
-            specials: specials.filter(|token| !token.is_empty()).collect(),
             grammar: None,
             longest_prompt: config.max_context.saturating_sub(config.max_turn_tokens),
             lanes: Vec::new(),
@@ -195,8 +191,11 @@ impl<'a> ChatEncoder<'a> {
     /// The tokens of the completion `text` and its end. `free` is the part of it that is not fixed by the
     /// format.
     pub(super) fn encode_completion(&self, text: &str, free: &str) -> Result<Vec<u32>, AgentError> {
-        let has_special = self.specials.iter().any(|special| free.contains(special));
-        let ids = if has_special { self.tokenizer.encode_text(text) } else { self.tokenizer.encode(text) };
+        let ids = if self.tokenizer.spells_special(free) {
+            self.tokenizer.encode_text(text)
+        } else {
+            self.tokenizer.encode(text)
+        };
         let mut ids = ids?;
         ids.extend(self.format.stop_ids.first());
         Ok(ids)
@@ -204,7 +203,7 @@ impl<'a> ChatEncoder<'a> {
 
     pub(super) fn render(&self, messages: &[Message]) -> Result<String, AgentError> {
         let messages = messages.iter().map(|message| {
-            let content = self.without_specials(&message.content);
+            let content = self.tokenizer.without_specials(&message.content);
             Message { content, ..message.clone() }.to_template()
         });
         Ok(self.format.template.render(&TemplateInput {
@@ -213,18 +212,6 @@ impl<'a> ChatEncoder<'a> {
             add_generation_prompt: true,
             ..TemplateInput::default()
         })?)
-    }
-
-    /// `text` with a space in each special token.
-    fn without_specials(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for special in self.specials.iter().filter(|special| special.chars().count() > 1) {
-            if text.contains(special.as_str()) {
-                let (first, rest) = special.split_at(special.chars().next().map_or(0, char::len_utf8));
-                text = text.replace(special.as_str(), &format!("{first} {rest}"));
-            }
-        }
-        text
     }
 
     /// Checks, with a completion that has a thought, that the template leaves earlier turns unchanged.
