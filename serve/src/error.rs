@@ -70,6 +70,12 @@ pub enum ServeError {
     /// The shop cannot be served.
     #[error("the shop cannot be served")]
     Shop(#[from] SessionError),
+    /// The MCP client does not begin as the protocol says.
+    #[error("the MCP client did not begin as the protocol says: {reason}")]
+    Client {
+        /// What it did.
+        reason: String,
+    },
     /// Threads, signals or sockets failed.
     #[error("the server cannot run")]
     Runtime(#[from] std::io::Error),

@@ -11,7 +11,7 @@ use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 use webshop_env::{ObservationMode, Shop};
 use webshop_products::{Seed, Split};
-use webshop_serve::{Defaults, Port, ServeConfig, Server, Stop};
+use webshop_serve::{Allowed, Defaults, Port, ServeConfig, Server, Stop};
 use webshop_training::config::CatalogConfig;
 use webshop_training::open_shop;
 
@@ -64,6 +64,7 @@ pub(crate) fn config() -> ServeConfig {
         idle: Duration::from_secs(3600),
         max_body: 4 << 20,
         token: None,
+        allowed: Allowed::default(),
         threads: 2,
     }
 }
