@@ -40,15 +40,32 @@ pub(super) struct Shared {
     pub(super) names: Names,
 }
 
-/// Takes the error of a request that is refused because all sessions are in use. A request has it among its
-/// extensions.
-#[derive(Clone, Default)]
-pub(super) struct Fullness(Arc<OnceLock<SessionError>>);
+/// Why a request gets no session.
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    /// All are in use.
+    Full(SessionError),
+    /// The address is wrong.
+    Address,
+}
 
-impl Fullness {
-    /// The error, if there was one.
-    pub(super) fn error(&self) -> Option<SessionError> {
+/// Takes the refusal of a request, which has it among its extensions.
+#[derive(Clone, Default)]
+pub(super) struct Outcome(Arc<OnceLock<Refusal>>);
+
+impl Outcome {
+    /// The refusal, if there was one.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
         self.0.get().cloned()
+    }
+
+    /// Notes why the request of this context is refused. One over standard input has no status to tell.
+    fn note(context: &RequestContext<RoleServer>, refusal: Refusal) {
+        let parts = context.extensions.get::<Parts>();
+        if let Some(outcome) = parts.and_then(|parts| parts.extensions.get::<Outcome>()) {
+            // A request is refused once.
+            let _ = outcome.0.set(refusal);
+        }
     }
 }
 
@@ -104,7 +121,7 @@ impl Handler {
         let Task { name, reset, tools } = task(context)?;
         let Some(name) = name else { return Ok((None, tools)) };
         let named = self.shared.names.open(&self.shared.sessions, &name, &reset);
-        Ok((Some(named.map_err(|error| refusal(context, error))?), tools))
+        Ok((Some(named.map_err(|error| refused(context, error))?), tools))
     }
 }
 
@@ -112,21 +129,20 @@ impl Handler {
 fn task(context: &RequestContext<RoleServer>) -> Result<Task, ErrorData> {
     let parts =
         context.extensions.get::<Parts>().expect("a handler without a session serves requests over HTTP");
-    Task::of(&parts.uri).map_err(|message| ErrorData::invalid_params(message, None))
+    Task::of(&parts.uri).map_err(|message| {
+        Outcome::note(context, Refusal::Address);
+        ErrorData::invalid_params(message, None)
+    })
 }
 
-/// The error of a request that finds no session. If all are in use, the request remembers it.
-fn refusal(context: &RequestContext<RoleServer>, error: NameError) -> ErrorData {
+/// The error of a request that finds no session.
+fn refused(context: &RequestContext<RoleServer>, error: NameError) -> ErrorData {
     let message = error.to_string();
     let NameError::Session(error @ SessionError::Full { active, limit }) = error else {
+        Outcome::note(context, Refusal::Address);
         return ErrorData::invalid_params(message, None);
     };
-    if let Some(fullness) =
-        context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Fullness>())
-    {
-        // A request is refused once.
-        let _ = fullness.0.set(error);
-    }
+    Outcome::note(context, Refusal::Full(error));
     ErrorData::new(SERVER_ERROR, message, Some(json!({"active_sessions": active, "max_sessions": limit})))
 }
 
@@ -169,11 +185,11 @@ impl ServerHandler for Handler {
             Some(session) => session,
             None => {
                 let begun = self.begin(&task(&context)?.reset, tools);
-                begun.map_err(|error| refusal(&context, error.into()))?;
+                begun.map_err(|error| refused(&context, error.into()))?;
                 self.session(&context)?.0.expect("the client's own session has begun")
             }
         };
-        let view = session.view().map_err(|error| refusal(&context, error.into()))?;
+        let view = session.view().map_err(|error| refused(&context, error.into()))?;
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?.with_instructions(instructions(&view, tools));
         result.meta = Some(meta(&self.shared.sessions, &view));
@@ -185,7 +201,7 @@ impl ServerHandler for Handler {
         let mut info = self.get_info();
         match session {
             Some(session) => {
-                let view = session.view().map_err(|error| refusal(&context, error.into()))?;
+                let view = session.view().map_err(|error| refused(&context, error.into()))?;
                 info.instructions = Some(instructions(&view, tools));
                 info.meta = Some(meta(&self.shared.sessions, &view));
             }
@@ -223,7 +239,7 @@ impl ServerHandler for Handler {
             Err(ToolError::Arguments(message)) => {
                 Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into())
             }
-            Err(ToolError::Session(error)) => Err(refusal(&context, error.into())),
+            Err(ToolError::Session(error)) => Err(refused(&context, error.into())),
             Err(error @ ToolError::NoSuchTool { .. }) => {
                 Err(ErrorData::invalid_params(error.message(), None))
             }

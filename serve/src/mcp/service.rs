@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::allowed::Allowed;
-use super::handler::{Fullness, Handler, Shared};
+use super::handler::{Handler, Outcome, Refusal, Shared};
 use super::task::Task;
 use crate::error::SessionError;
 use crate::sessions::Sessions;
@@ -65,10 +65,16 @@ impl McpService {
         if request.method() == Method::DELETE {
             return Ok(self.end(request).await);
         }
-        let fullness = Fullness::default();
-        request.extensions_mut().insert(fullness.clone());
-        let response = self.service.handle(request).await;
-        fullness.error().map_or_else(|| Ok(response.map(Body::new)), Err)
+        let outcome = Outcome::default();
+        request.extensions_mut().insert(outcome.clone());
+        let mut response = self.service.handle(request).await;
+        match outcome.refusal() {
+            Some(Refusal::Full(error)) => return Err(error),
+            // A client whose address is wrong has no session, and does not end one.
+            Some(Refusal::Address) => drop(response.headers_mut().remove(SESSION_HEADER)),
+            None => {}
+        }
+        Ok(response.map(Body::new))
     }
 
     /// Ends the session of the protocol, the one that the address names, or both.

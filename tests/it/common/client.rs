@@ -86,9 +86,14 @@ pub(crate) fn served_with(config: ServeConfig, prepare: impl FnOnce(Server) -> S
 impl Served {
     /// Sends a request with a body of this type, and reads the response.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
+        self.send_to(&self.address, method, path, headers, body)
+    }
+
+    /// As [`Served::send`], with another name of the host.
+    pub(crate) fn send_to(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> Reply {
         let mut stream = TcpStream::connect(&self.address).expect("the server listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
-        let (host, n_bytes) = (&self.address, body.len());
+        let n_bytes = body.len();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {n_bytes}\r\n{headers}\r\n{body}"
         );

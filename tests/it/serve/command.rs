@@ -67,6 +67,7 @@ fn the_first_line_is_one_object_and_a_signal_ends_in_order() {
             (&ready["agentgym"], &ready["site"]),
             (&format!("{url}/agentgym").into(), &format!("{url}/").into())
         );
+        assert_eq!(ready["mcp"], format!("{url}/mcp"));
         assert_eq!(running.server.get("/health").json(), json!({"status": "healthy"}));
         let mut socket = running.server.socket("/ws");
         socket.say(json!({"type": "reset"}));
