@@ -14,8 +14,8 @@ const EXAMPLES: &str = "Examples:
   webshop mcp --goal 3
   webshop mcp --catalog 1000 --split test --seed 7 --tools agentgym
 
-An MCP client starts this command and speaks with it over its standard input and output. For many sessions, or over
-HTTP, see `webshop serve`. Exit codes: 0 the client closed standard input, 2 error.";
+An MCP client starts this command and speaks with it over its standard input and output. Many
+sessions, and HTTP, are with `webshop serve`. Exit codes: 0 the client closed standard input, 2 error.";
 
 /// Flags of `webshop mcp`.
 #[derive(clap::Args)]

@@ -20,7 +20,7 @@ pub(crate) static SHOP: LazyLock<Arc<Shop>> =
     LazyLock::new(|| Arc::new(open_shop(&CatalogConfig::default()).expect("the embedded shop opens")));
 
 /// The longest wait for a reply; a test that waits longer fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server.
 pub(crate) struct Served {

@@ -1,11 +1,14 @@
 //! A small client of MCP over HTTP, up to the protocol of 2025-11-25.
 
+use std::io::Write;
+use std::net::TcpStream;
+
 use serde_json::{Value, json};
 
-use crate::common::client::{Reply, Served};
+use crate::common::client::{PATIENCE, Reply, Served};
 
 /// What a client of MCP always sends.
-pub(super) const HEADERS: &str =
+pub(in crate::serve) const HEADERS: &str =
     "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
 
 /// A session of the protocol.
@@ -18,7 +21,7 @@ pub(in crate::serve) struct Mcp<'a> {
 }
 
 /// The request that begins a session.
-pub(super) fn initialize() -> Value {
+pub(in crate::serve) fn initialize() -> Value {
     let client = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
@@ -62,6 +65,17 @@ impl<'a> Mcp<'a> {
     /// The response to a call of a tool.
     pub(in crate::serve) fn call(&self, name: &str, arguments: &Value) -> Value {
         self.ask("tools/call", json!({"name": name, "arguments": arguments}))
+    }
+
+    /// Opens the session's stream of events.
+    pub(in crate::serve) fn listen(&self) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.server.address).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+        let (path, host, id) = (&self.path, &self.server.address, &self.id);
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n");
+        let request = format!("{head}Connection: close\r\nMcp-Session-Id: {id}\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("a request");
+        stream
     }
 
     /// Sends a request to the session's address that asks for its end.
