@@ -59,7 +59,7 @@ impl Outcome {
         self.0.get().cloned()
     }
 
-    /// Notes why the request of this context is refused. One over standard input has no status to tell.
+    /// Notes why the request of this context is refused. One over standard input has no HTTP status that depends on it.
     fn note(context: &RequestContext<RoleServer>, refusal: Refusal) {
         let parts = context.extensions.get::<Parts>();
         if let Some(outcome) = parts.and_then(|parts| parts.extensions.get::<Outcome>()) {

@@ -74,7 +74,7 @@ impl fmt::Display for SessionId {
 /// How long a session lives if nobody closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// As long as the connection that opened it, which closes it.
+    /// As long as the connection, or the session of a protocol, that opened it and closes it.
     Connection,
     /// Until it was idle for too long.
     Idle,
