@@ -22,6 +22,7 @@ mod convert;
 mod doctor;
 mod eval;
 mod explain;
+mod mcp;
 mod model;
 mod play;
 mod replay;
@@ -51,6 +52,10 @@ const EXAMPLES: &str = "Examples:
   webshop eval --checkpoint runs/first           evaluate it on test goals
 
 `webshop VERB --help` lists the flags of a verb. Set RUST_LOG=debug for more log messages.";
+
+/// What is logged unless `RUST_LOG` says otherwise. rmcp logs every message of a client, and every error that it is sent
+/// as one of the server's.
+const LOG: &str = "info,rmcp=off";
 
 /// A deterministic WebShop environment, and language-model agents trained in it with A*-PO
 #[derive(Parser)]
@@ -84,8 +89,10 @@ enum Verb {
     Validate(validate::ValidateArgs),
     /// Compare two evaluation results, or train and compare several losses over several seeds
     Compare(compare::CompareArgs),
-    /// Serve the shop on a port: REST, OpenEnv, AgentGym, and the original's web site; and a model, as OpenAI's
+    /// Serve the shop on a port: REST, OpenEnv, AgentGym, MCP, and the original's web site; and a model, as OpenAI's
     Serve(Box<serve::ServeArgs>),
+    /// Serve one episode to an MCP client over standard input and output
+    Mcp(mcp::McpArgs),
     /// Complete an episode yourself, in the terminal
     Play(play::PlayArgs),
     /// Run the shop's search engine on a query, with the BM25 terms of each score if wanted
@@ -108,7 +115,7 @@ enum Verb {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG)))
         .with_writer(std::io::stderr)
         .without_time()
         .with_target(false)
@@ -138,6 +145,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Validate(args) => validate::run(args),
         Verb::Compare(args) => compare::run(args),
         Verb::Serve(args) => serve::run(*args),
+        Verb::Mcp(args) => mcp::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),
         Verb::Explain(args) => explain::run(args),

@@ -11,11 +11,14 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use webshop_agent::EpisodeFile;
-use webshop_env::{ObservationMode, Shop};
+use webshop_env::Shop;
 use webshop_products::Seed;
-use webshop_serve::{Defaults, Port, Recordings, ServeConfig, Server, Stop};
+use webshop_serve::{
+    Allowed, AllowedHost, AllowedOrigin, Defaults, Port, Recordings, ServeConfig, Server, Stop,
+};
 
 use self::model::ModelArgs;
+use crate::args::observation::ObservationArg;
 use crate::args::server::seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 use crate::recorded_shops::RecordedShops;
@@ -69,6 +72,12 @@ pub(crate) struct ServeArgs {
     /// Environment variable that holds a bearer token, which is then asked for everywhere but at `/health`
     #[arg(long, value_name = "VAR")]
     token_env: Option<String>,
+    /// Host by which MCP clients may call this server, beside this machine and `--host`. May be repeated
+    #[arg(long, value_name = "HOST[:PORT]")]
+    allow_host: Vec<AllowedHost>,
+    /// Origin of web pages that may send MCP requests, beside those of this machine. May be repeated
+    #[arg(long, value_name = "URL")]
+    allow_origin: Vec<AllowedOrigin>,
     /// Recorded episodes of this shop to show at `/replay`: a file of `webshop rollout --out`, or one under
     /// `episodes/` of a run folder. May be repeated
     #[arg(long, value_name = "FILE.jsonl")]
@@ -79,34 +88,6 @@ pub(crate) struct ServeArgs {
     // Last, because its heading would apply to the flags after it.
     #[command(flatten)]
     model: ModelArgs,
-}
-
-/// [`ObservationMode`] as a flag.
-#[derive(clap::ValueEnum, Clone, Copy)]
-#[value(rename_all = "snake_case")]
-enum ObservationArg {
-    /// The visible text on one line
-    Text,
-    /// The visible text, one piece a line, with clickable pieces marked
-    TextRich,
-    /// The HTML document
-    Html,
-    /// The URL
-    Url,
-    /// The page's fields as JSON
-    Json,
-}
-
-impl From<ObservationArg> for ObservationMode {
-    fn from(mode: ObservationArg) -> ObservationMode {
-        match mode {
-            ObservationArg::Text => ObservationMode::Text,
-            ObservationArg::TextRich => ObservationMode::TextRich,
-            ObservationArg::Html => ObservationMode::Html,
-            ObservationArg::Url => ObservationMode::Url,
-            ObservationArg::Json => ObservationMode::Json,
-        }
-    }
 }
 
 /// Serves until a signal.
@@ -130,6 +111,7 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         idle: args.idle_seconds,
         max_body: args.max_body,
         token,
+        allowed: Allowed { hosts: hosts(&args.host, args.allow_host), origins: args.allow_origin },
         threads: rayon::current_num_threads(),
     };
     let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
@@ -148,6 +130,13 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         out.flush()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The hosts that are allowed: those of the flags, and the one that the server listens on.
+fn hosts(own: &str, mut allowed: Vec<AllowedHost>) -> Vec<AllowedHost> {
+    // An IPv6 address, which has no brackets here, is for `--allow-host`.
+    allowed.extend(own.parse());
+    allowed
 }
 
 /// The episodes of files, all of which are replayed in their shops.

@@ -6,18 +6,21 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{RawQuery, State};
+use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::detail;
 use crate::error::SessionError;
-use crate::fields::Fields;
+use crate::fields::{Fields, object_of_query};
 use crate::http::{self, Routes};
 use crate::reset::{GoalRequest, ResetRequest};
 use crate::sessions::session::OpenSession;
 use crate::sessions::{Interface, Lifetime};
+
+/// Names and values of a query.
+type Pairs = Vec<(String, String)>;
 
 /// The routes of this interface.
 pub(crate) fn routes() -> Routes {
@@ -83,19 +86,19 @@ async fn close(State(app): State<Arc<App>>, body: Bytes) -> Response {
         .await
 }
 
-async fn available_actions(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+async fn available_actions(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
     on_session_of_query(app, query, |session| Ok(json!(session.view()?.available_actions))).await
 }
 
-async fn observation(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+async fn observation(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
     on_session_of_query(app, query, |session| Ok(session.view()?.observation.into())).await
 }
 
-async fn instruction_text(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+async fn instruction_text(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
     on_session_of_query(app, query, |session| Ok(json!(session.view()?.instruction))).await
 }
 
-async fn state(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+async fn state(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
     on_session_of_query(app, query, |session| {
         let (view, html) = (session.view()?, session.html()?);
         Ok(json!({"url": view.url, "html": html, "instruction_text": view.instruction}))
@@ -120,16 +123,10 @@ async fn on_session_of_body<T: Send + 'static>(
 /// As [`on_session_of_body`], with `env_idx` in the query.
 async fn on_session_of_query(
     app: Arc<App>,
-    query: Option<String>,
+    query: Pairs,
     work: impl FnOnce(&OpenSession) -> Result<Value, SessionError> + Send + 'static,
 ) -> Response {
-    let mut named = Map::new();
-    let query = query.unwrap_or_default();
-    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-        // Text that is no number is left for the error to show.
-        let number = value.parse::<u64>().map(Value::from);
-        named.insert(name.to_owned(), number.unwrap_or_else(|_| value.into()));
-    }
+    let named = object_of_query(query);
     let mut fields = Fields::new(&named);
     let ordinal = env_idx(&mut fields);
     match fields.finish(ordinal) {

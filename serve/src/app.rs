@@ -5,20 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::spawn_blocking;
 
+use crate::blocking;
 use crate::counters::ResponseCounts;
+use crate::mcp::service::McpService;
 use crate::model::Model;
 use crate::replay::recordings::Recordings;
 use crate::sessions::Sessions;
 use crate::site::recorder::Recorder;
 
-/// Up to this number of products a search takes less time than handing it to another thread is worth.
-const MAX_INLINE_PRODUCTS: usize = 100_000;
-
 /// The state that every handler shares.
 pub(crate) struct App {
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) mcp: McpService,
     /// The served language model, if there is one.
     pub(crate) model: Option<Arc<Model>>,
     pub(crate) responses: ResponseCounts,
@@ -44,9 +43,7 @@ impl App {
         self: Arc<Self>,
         work: impl FnOnce(&App) -> T + Send + 'static,
     ) -> T {
-        if self.sessions.shop().catalog().len() <= MAX_INLINE_PRODUCTS {
-            return work(&self);
-        }
-        spawn_blocking(move || work(&self)).await.expect("no handler panics, and none is cancelled")
+        let shop = Arc::clone(self.sessions.shop());
+        blocking::run(&shop, move || work(&self)).await
     }
 }

@@ -74,6 +74,12 @@ pub enum ServeError {
     /// The model cannot be served.
     #[error("the model cannot be served")]
     Model(#[from] LmError),
+    /// The MCP client does not begin as the protocol says.
+    #[error("the MCP client did not begin as the protocol says: {reason}")]
+    Client {
+        /// What it did.
+        reason: String,
+    },
     /// Threads, signals or sockets failed.
     #[error("the server cannot run")]
     Runtime(#[from] std::io::Error),

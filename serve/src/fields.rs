@@ -37,6 +37,19 @@ impl FieldError {
     }
 }
 
+/// Errors as one text, which names each wrong field.
+pub(crate) fn messages(errors: &[FieldError]) -> String {
+    let named = |error: &FieldError| format!("`{}`: {}", error.place(), error.message);
+    errors.iter().map(named).collect::<Vec<_>>().join("; ")
+}
+
+/// The pairs of a query as an object: a value that is a number becomes one. Any other text is left for the error
+/// to show.
+pub(crate) fn object_of_query(pairs: Vec<(String, String)>) -> Map<String, Value> {
+    let read = |value: String| value.parse::<u64>().map(Value::from).unwrap_or_else(|_| value.into());
+    pairs.into_iter().map(|(name, value)| (name, read(value))).collect()
+}
+
 /// The fields of an object that is being read. A field that is null counts as absent.
 pub(crate) struct Fields<'a> {
     map: &'a Map<String, Value>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use serde::Serialize;
@@ -55,10 +55,14 @@ impl Routes {
     }
 }
 
+/// The header of a JSON document.
+pub(crate) const JSON: (HeaderName, HeaderValue) =
+    (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+
 /// A JSON document.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {
     let body = serde_json::to_vec(body).expect("responses hold texts, finite numbers and lists");
-    (status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response()
+    (status, [JSON], body).into_response()
 }
 
 /// A JSON document of a request that succeeded.

@@ -2,7 +2,8 @@
 //!
 //! [`Sessions`] is the table, without a network: it resets, steps, forks, stores and drops sessions. A [`Server`]
 //! puts interfaces before it on one port, one module each: our own REST interface at `/api/v1`, OpenEnv's
-//! WebSocket and HTTP addresses, AgentGym's addresses below `/agentgym`, and the pages of the original's site.
+//! WebSocket and HTTP addresses, AgentGym's addresses below `/agentgym`, MCP's tools at `/mcp`, and the pages of the
+//! original's site. [`serve_stdio`] serves one MCP client over standard input.
 //! [`Recordings`] are episodes that people look at step by step.
 //! All take a goal, or a seed that draws one, and show the same texts, actions and rewards as a local session.
 //!
@@ -26,6 +27,7 @@ mod sessions;
 mod model;
 
 mod app;
+mod blocking;
 mod detail;
 mod document;
 mod http;
@@ -34,6 +36,7 @@ mod socket;
 mod tools;
 
 mod agentgym;
+mod mcp;
 mod native;
 mod openai;
 mod openenv;
@@ -48,9 +51,12 @@ mod server;
 
 pub use counters::{Counts, Ends};
 pub use error::{ServeError, SessionError};
+pub use mcp::allowed::{Allowed, AllowedError, AllowedHost, AllowedOrigin};
+pub use mcp::stdio::serve_stdio;
 pub use model::ModelConfig;
 pub use replay::recordings::{Recordings, RecordingsError};
 pub use reset::{GoalRequest, ResetRequest};
 pub use server::{Port, Ready, ServeConfig, Server, Stop};
 pub use sessions::session::{LastAction, OpenSession, SessionView};
 pub use sessions::{Defaults, Interface, Lifetime, Limits, SessionId, Sessions};
+pub use tools::ToolNames;

@@ -20,7 +20,7 @@ use webshop_products::{Digest, Split};
 
 use crate::app::App;
 use crate::error::SessionError;
-use crate::fields::Fields;
+use crate::fields::{self, Fields};
 use crate::http::{self, BodyError, Routes};
 use crate::reset::ResetRequest;
 use crate::sessions::session::{LastAction, OpenSession, SessionView};
@@ -160,10 +160,7 @@ fn read_object<T>(
     let mut fields = Fields::new(object);
     fields.forbid_others(known);
     let found = read(&mut fields);
-    fields.finish(found).map_err(|errors| {
-        let named = |error: &crate::fields::FieldError| format!("`{}`: {}", error.place(), error.message);
-        Refusal::invalid(errors.iter().map(named).collect::<Vec<_>>().join("; "))
-    })
+    fields.finish(found).map_err(|errors| Refusal::invalid(fields::messages(&errors)))
 }
 
 async fn info(State(app): State<Arc<App>>) -> Response {

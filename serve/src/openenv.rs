@@ -1,13 +1,13 @@
 //! OpenEnv 0.10: one session for each WebSocket, stateless HTTP, tasks, and tools by JSON-RPC.
 //!
 //! [`frames`] are the messages of the WebSocket at `/ws`, [`http`] the addresses that the reference server has
-//! beside it, [`tasks`] its Task API, [`rpc`] the JSON-RPC of `/mcp`. [`documents`] are the observations, states
-//! and schemas that all of them send.
+//! beside it, [`tasks`] its Task API, [`rpc`] its JSON-RPC at `/mcp`, an address that it shares with MCP.
+//! [`documents`] are the observations, states and schemas that all of them send.
 
 mod documents;
 mod frames;
 mod http;
-mod rpc;
+pub(crate) mod rpc;
 mod tasks;
 
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use serde::Deserialize;
 use crate::app::App;
 use crate::error::SessionError;
 use crate::http::Routes;
-use crate::sessions::session::OpenSession;
-use crate::sessions::{Interface, Lifetime};
+use crate::sessions::Interface;
+use crate::sessions::owned::Owned;
 use crate::socket;
 
 /// The name of the environment in the Task API and the metadata.
@@ -29,12 +29,7 @@ const NAME: &str = "webshop";
 
 /// The routes of this interface.
 pub(crate) fn routes() -> Routes {
-    Routes::default()
-        .socket("/ws", open_frames)
-        .socket("/mcp", open_rpc)
-        .post("/mcp", rpc::post)
-        .and(http::routes())
-        .and(tasks::routes())
+    Routes::default().socket("/ws", open_frames).and(http::routes()).and(tasks::routes())
 }
 
 /// The query of `/ws`.
@@ -51,7 +46,7 @@ async fn open_frames(
     socket::open(app, upgrade, move |app| {
         let refuse = |error: SessionError| frames::refusal(&error);
         let Some(name) = query.session_id.filter(|name| !name.is_empty()) else {
-            let owned = Owned::open(app).map_err(refuse)?;
+            let owned = open(app).map_err(refuse)?;
             return Ok(Arc::new(move |app, text| frames::reply(app, &owned.session, true, text)));
         };
         let (session, attachment) = app.sessions.attach(Interface::OpenEnv, &name).map_err(refuse)?;
@@ -62,9 +57,10 @@ async fn open_frames(
     })
 }
 
-async fn open_rpc(State(app): State<Arc<App>>, upgrade: WebSocketUpgrade) -> Response {
+/// Opens the WebSocket at `/mcp`.
+pub(crate) fn open_rpc(app: Arc<App>, upgrade: WebSocketUpgrade) -> Response {
     socket::open(app, upgrade, |app| {
-        let owned = Owned::open(app).map_err(|error| rpc::refusal(&error))?;
+        let owned = open(app).map_err(|error| rpc::refusal(&error))?;
         Ok(Arc::new(move |app, text| {
             socket::Reply::Text(rpc::reply(app, Some(&owned.session), text.as_bytes()))
         }))
@@ -72,20 +68,6 @@ async fn open_rpc(State(app): State<Arc<App>>, upgrade: WebSocketUpgrade) -> Res
 }
 
 /// A session that is closed with its connection.
-struct Owned {
-    session: OpenSession,
-    app: Arc<App>,
-}
-
-impl Owned {
-    fn open(app: &Arc<App>) -> Result<Owned, SessionError> {
-        let session = app.sessions.open(Interface::OpenEnv, Lifetime::Connection)?;
-        Ok(Owned { session, app: Arc::clone(app) })
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        self.app.sessions.close(self.session.id());
-    }
+fn open(app: &App) -> Result<Owned, SessionError> {
+    Owned::open(&app.sessions, Interface::OpenEnv)
 }

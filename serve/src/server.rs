@@ -23,11 +23,13 @@ use crate::access;
 use crate::app::App;
 use crate::error::ServeError;
 use crate::http::Routes;
+use crate::mcp::allowed::Allowed;
+use crate::mcp::service::McpService;
 use crate::model::{Model, ModelConfig};
 use crate::replay::recordings::Recordings;
 use crate::sessions::{Defaults, Limits, Sessions};
 use crate::site::recorder::Recorder;
-use crate::{agentgym, detail, metrics, native, openai, openapi, openenv, replay, site};
+use crate::{agentgym, detail, mcp, metrics, native, openai, openapi, openenv, replay, site};
 
 /// The longest time for what is under way when the server stops. The process ends within two seconds.
 const GRACE: Duration = Duration::from_millis(1750);
@@ -48,6 +50,8 @@ pub struct ServeConfig {
     pub max_body: usize,
     /// The bearer token that clients must send, if any.
     pub token: Option<String>,
+    /// The hosts and origins that MCP requests may have beside those of this machine.
+    pub allowed: Allowed,
     /// The number of threads that serve requests; at least 1.
     pub threads: usize,
 }
@@ -74,8 +78,8 @@ pub struct Ready {
     pub environment: &'static str,
     /// The address for OpenEnv's clients.
     pub openenv: String,
-    /// The address for MCP clients; `None`, because they are not served.
-    pub mcp: Option<String>,
+    /// The address for MCP clients.
+    pub mcp: String,
     /// The address for AgentGym's client.
     pub agentgym: String,
     /// The address for OpenAI's clients; `None` if no model is served.
@@ -128,11 +132,13 @@ impl Server {
     /// If the default split has no goals.
     pub fn new(port: Port, shop: Arc<Shop>, config: ServeConfig) -> Result<Server, ServeError> {
         let limits = Limits { max_sessions: config.max_sessions, idle_intervals: IDLE_INTERVALS };
-        let sessions = Sessions::new(shop, config.defaults, limits)?;
+        let sessions = Arc::new(Sessions::new(shop, config.defaults, limits)?);
+        let mcp = McpService::new(&sessions, config.idle, config.max_body, &config.allowed);
         let (stop, stopping) = watch::channel(false);
         let (open_socket, sockets) = mpsc::channel(1);
         let app = App {
             sessions,
+            mcp,
             model: None,
             responses: Default::default(),
             goals_given: Default::default(),
@@ -176,7 +182,7 @@ impl Server {
             pid: std::process::id(),
             environment: ENVIRONMENT_ID,
             openenv: url.clone(),
-            mcp: None,
+            mcp: format!("{url}/mcp"),
             agentgym: format!("{url}/agentgym"),
             openai: self.app.model.as_ref().map(|_| format!("{url}/v1")),
             site: format!("{url}/"),
@@ -219,6 +225,7 @@ impl Server {
         tracing::info!("the server stops");
         idle.abort();
         stopper.send_replace(true);
+        app.mcp.stop();
         // From here on only the sockets keep senders.
         drop(app);
         let end = async {
@@ -289,6 +296,7 @@ async fn pass_time(app: Arc<App>, idle: Duration) {
 pub(crate) fn routes() -> Routes {
     native::routes()
         .and(openenv::routes())
+        .and(mcp::routes())
         .and(agentgym::routes())
         .and(openai::routes())
         .and(metrics::routes())

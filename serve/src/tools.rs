@@ -1,49 +1,101 @@
-//! The actions of the shop as tools that an agent calls: `search`, `click` and `view_page`.
+//! The actions of the shop as tools that an agent calls: to search, to click, and to read the page again.
 //!
 //! A tool call is an action: one that the page does not offer passes the turn, as it does anywhere else.
-//! Resets, states and closing are never tools, because they are not the agent's to use.
+//! [`ToolNames`] are the names that other environments gave these tools. Resets, states and closing are never
+//! tools, because they are not the agent's to use.
+
+use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
 
 use crate::error::SessionError;
 use crate::sessions::session::{OpenSession, SessionView};
 
-/// A tool.
+/// The names of an agent's tools and of their arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolNames {
+    /// `search(query)`, `click(target)`, `view_page()`.
+    #[default]
+    WebShop,
+    /// As AgentGym's function calls: `search(keywords)`, `click(item)`, `view_page()`.
+    AgentGym,
+    /// As AgentBench's function calls: `search_action(keywords)`, `click_action(value)`, `view_page()`.
+    AgentBench,
+}
+
+impl FromStr for ToolNames {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<ToolNames, ()> {
+        match name {
+            "webshop" => Ok(ToolNames::WebShop),
+            "agentgym" => Ok(ToolNames::AgentGym),
+            "agentbench" => Ok(ToolNames::AgentBench),
+            _ => Err(()),
+        }
+    }
+}
+
+/// A tool. Lists of names are in the order of [`ToolNames`].
 struct Tool {
-    name: &'static str,
+    names: [&'static str; 3],
     description: &'static str,
-    /// The name of its text argument and what that is; `None` without an argument.
-    argument: Option<(&'static str, &'static str)>,
-    /// Further names of the argument that are understood.
-    aliases: &'static [&'static str],
+    /// The action that it takes; `None` if it only reads the page.
+    action: Option<ActionTool>,
+}
+
+/// What a tool that takes an action needs.
+struct ActionTool {
+    /// The word before the brackets of the action.
+    verb: &'static str,
+    /// The names of its text argument; each of them is always understood.
+    arguments: [&'static str; 3],
+    /// What the argument is.
+    what: &'static str,
 }
 
 const TOOLS: [Tool; 3] = [
     Tool {
-        name: "search",
+        names: ["search", "search", "search_action"],
         description: "Search the shop for products. Returns the first page of results.",
-        argument: Some(("query", "Words to search for")),
-        aliases: &["keywords"],
+        action: Some(ActionTool {
+            verb: "search",
+            arguments: ["query", "keywords", "keywords"],
+            what: "Words to search for",
+        }),
     },
     Tool {
-        name: "click",
+        names: ["click", "click", "click_action"],
         description: "Click a button, a product or an option value on the current page. `buy now` ends the episode.",
-        argument: Some(("target", "Label of the element, as the page shows it")),
-        aliases: &["item", "value"],
+        action: Some(ActionTool {
+            verb: "click",
+            arguments: ["target", "item", "value"],
+            what: "Label of the element, as the page shows it",
+        }),
     },
     Tool {
-        name: "view_page",
+        names: ["view_page"; 3],
         description: "Read the current page again. Changes nothing.",
-        argument: None,
-        aliases: &[],
+        action: None,
     },
 ];
+
+impl Tool {
+    fn name(&self, names: ToolNames) -> &'static str {
+        self.names[names as usize]
+    }
+}
 
 /// Why a tool was not called.
 #[derive(Debug)]
 pub(crate) enum ToolError {
     /// There is no such tool.
-    NoSuchTool(String),
+    NoSuchTool {
+        /// The name asked for.
+        name: String,
+        /// The names in use.
+        names: ToolNames,
+    },
     /// The arguments are wrong; the text names the one at fault.
     Arguments(String),
     /// The session has no episode and cannot begin one.
@@ -54,8 +106,8 @@ impl ToolError {
     /// The error as a text.
     pub(crate) fn message(&self) -> String {
         match self {
-            ToolError::NoSuchTool(name) => {
-                let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+            ToolError::NoSuchTool { name, names } => {
+                let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name(*names)).collect();
                 format!("there is no tool `{name}`; the tools are `{}`", names.join("`, `"))
             }
             ToolError::Arguments(message) => message.clone(),
@@ -64,23 +116,51 @@ impl ToolError {
     }
 }
 
+/// How the tools are used, in two sentences with their names.
+pub(crate) fn usage(names: ToolNames) -> String {
+    let [search, click, view] = TOOLS.each_ref().map(|tool| tool.name(names));
+    format!(
+        "`{search}` finds products, `{click}` presses what the current page shows, and `{view}` reads that page \
+         again. Open a product, choose its options and click `buy now`."
+    )
+}
+
 /// The list of tools; `schema_key` is the protocol's name for the schema of the arguments.
-pub(crate) fn list(schema_key: &str) -> Value {
+pub(crate) fn list(names: ToolNames, schema_key: &str) -> Vec<Value> {
     let shown = TOOLS.iter().map(|tool| {
-        let properties: Map<String, Value> = tool
-            .argument
+        let argument = tool.action.as_ref().map(|action| (action.arguments[names as usize], action.what));
+        let properties: Map<String, Value> = argument
             .iter()
             .map(|(name, what)| ((*name).to_owned(), json!({"type": "string", "description": what})))
             .collect();
-        let required: Vec<&str> = tool.argument.iter().map(|(name, _)| *name).collect();
+        let required: Vec<&str> = argument.iter().map(|(name, _)| *name).collect();
         let schema = json!({
             "type": "object", "properties": properties, "required": required, "additionalProperties": false,
         });
-        let mut shown = json!({"name": tool.name, "description": tool.description});
+        let mut shown = json!({"name": tool.name(names), "description": tool.description});
         shown[schema_key] = schema;
         shown
     });
     shown.collect()
+}
+
+/// The list of tools as MCP has it, with the annotation that says which of them change nothing.
+pub(crate) fn annotated_list(names: ToolNames) -> Vec<Value> {
+    let mut tools = list(names, "inputSchema");
+    for (shown, tool) in tools.iter_mut().zip(&TOOLS) {
+        shown["annotations"] = json!({"readOnlyHint": tool.action.is_none()});
+    }
+    tools
+}
+
+/// The page that a tool leads to as structured content.
+pub(crate) fn structured(view: &SessionView) -> Value {
+    json!({
+        "text": view.observation,
+        "available_actions": view.available_actions,
+        "reward": view.reward(),
+        "done": view.is_done(),
+    })
 }
 
 /// Calls a tool in a session.
@@ -88,31 +168,37 @@ pub(crate) fn list(schema_key: &str) -> Value {
 /// # Errors
 /// If there is no such tool, or its arguments are wrong. The session is unchanged then.
 pub(crate) fn call(
+    names: ToolNames,
     session: &OpenSession,
     name: &str,
     arguments: &Map<String, Value>,
 ) -> Result<SessionView, ToolError> {
-    let tool = TOOLS.iter().find(|tool| tool.name == name);
-    let tool = tool.ok_or_else(|| ToolError::NoSuchTool(name.to_owned()))?;
-    let argument = read_argument(tool, arguments).map_err(ToolError::Arguments)?;
-    let view = match argument {
-        Some(argument) => session.step(&format!("{name}[{argument}]")),
+    let tool = TOOLS.iter().find(|tool| tool.name(names) == name);
+    let tool = tool.ok_or_else(|| ToolError::NoSuchTool { name: name.to_owned(), names })?;
+    let action = read_action(tool, names, arguments).map_err(ToolError::Arguments)?;
+    let view = match action {
+        Some(action) => session.step(&action),
         None => session.view(),
     };
     view.map_err(ToolError::Session)
 }
 
-/// The text argument of a tool, by any of its names.
-fn read_argument<'a>(tool: &Tool, arguments: &'a Map<String, Value>) -> Result<Option<&'a str>, String> {
-    let named = tool.argument.map(|(name, _)| name);
-    let is_known = |name: &&String| named == Some(name.as_str()) || tool.aliases.contains(&name.as_str());
-    if let Some(other) = arguments.keys().find(|name| !is_known(name)) {
-        return Err(format!("the tool `{}` has no argument `{other}`", tool.name));
+/// The action of a call, whose argument may have any of its names; `None` for a tool that takes none.
+fn read_action(
+    tool: &Tool,
+    names: ToolNames,
+    arguments: &Map<String, Value>,
+) -> Result<Option<String>, String> {
+    let name = tool.name(names);
+    let known: &[&str] = tool.action.as_ref().map_or(&[], |action| &action.arguments);
+    if let Some(other) = arguments.keys().find(|argument| !known.contains(&argument.as_str())) {
+        return Err(format!("the tool `{name}` has no argument `{other}`"));
     }
-    let Some(named) = named else { return Ok(None) };
+    let Some(action) = &tool.action else { return Ok(None) };
+    let named = action.arguments[names as usize];
     match arguments.values().next() {
-        None => Err(format!("the tool `{}` needs the argument `{named}`", tool.name)),
-        Some(Value::String(text)) if arguments.len() == 1 => Ok(Some(text)),
+        None => Err(format!("the tool `{name}` needs the argument `{named}`")),
+        Some(Value::String(text)) if arguments.len() == 1 => Ok(Some(format!("{}[{text}]", action.verb))),
         Some(_) if arguments.len() > 1 => Err(format!("the argument `{named}` is given twice")),
         Some(_) => Err(format!("the argument `{named}` must be a string")),
     }

@@ -6,6 +6,7 @@ pub(crate) mod compute;
 pub(crate) mod episodes;
 pub(crate) mod examples;
 pub(crate) mod experiment;
+pub(crate) mod observation;
 pub(crate) mod rules;
 pub(crate) mod server;
 pub(crate) mod shop;

@@ -11,7 +11,7 @@ use crate::fields::{FieldError, Fields};
 use crate::reset::ResetRequest;
 use crate::sessions::session::{OpenSession, SessionView};
 use crate::socket::Reply;
-use crate::tools;
+use crate::tools::{self, ToolNames};
 
 /// Why a message was not served.
 enum Fault {
@@ -97,7 +97,8 @@ fn observed(view: &SessionView) -> Value {
 fn step(session: &OpenSession, data: &Map<String, Value>) -> Result<Value, Fault> {
     match data.get("type").and_then(Value::as_str) {
         Some("list_tools") => {
-            let observation = json!({"tools": tools::list("input_schema"), "metadata": {}});
+            let observation =
+                json!({"tools": tools::list(ToolNames::WebShop, "input_schema"), "metadata": {}});
             Ok(
                 json!({"type": "observation", "data": {"observation": observation, "reward": null, "done": false}}),
             )
@@ -125,11 +126,11 @@ fn call_tool(session: &OpenSession, data: &Map<String, Value>) -> Result<Value, 
     let arguments = fields.object("arguments").cloned().unwrap_or_default();
     fields.forbid_others(&["type", "tool_name", "arguments", "metadata"]);
     let name = fields.finish(name).map_err(Fault::Fields)?.unwrap_or_default();
-    let (result, error, view) = match tools::call(session, &name, &arguments) {
+    let (result, error, view) = match tools::call(ToolNames::WebShop, session, &name, &arguments) {
         Ok(view) => (rpc::tool_result(&view), Value::Null, Some(view)),
         Err(error) => {
             let kind = match &error {
-                tools::ToolError::NoSuchTool(_) => "tool_not_found",
+                tools::ToolError::NoSuchTool { .. } => "tool_not_found",
                 tools::ToolError::Arguments(_) => "invalid_args",
                 tools::ToolError::Session(_) => "execution_error",
             };

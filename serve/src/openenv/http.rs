@@ -8,12 +8,14 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::{Owned, documents, frames};
+use super::{documents, frames};
 use crate::app::App;
 use crate::detail;
+use crate::error::SessionError;
 use crate::fields::FieldError;
 use crate::http::{self, Routes};
 use crate::reset::ResetRequest;
+use crate::sessions::session::OpenSession;
 
 /// The routes that are not about tasks.
 pub(super) fn routes() -> Routes {
@@ -31,9 +33,9 @@ async fn reset(State(app): State<Arc<App>>, body: Bytes) -> Response {
         Ok(request) => request,
         Err(refused) => return refused.into_response(),
     };
-    on_fresh_session(app, move |owned| {
-        let view = owned.session.reset(&request)?;
-        Ok(documents::first_observation(owned.app.sessions.shop(), &view))
+    on_fresh_session(app, move |app, session| {
+        let view = session.reset(&request)?;
+        Ok(documents::first_observation(app.sessions.shop(), &view))
     })
     .await
 }
@@ -55,21 +57,20 @@ async fn step(State(app): State<Arc<App>>, body: Bytes) -> Response {
         Ok(action) => action,
         Err(errors) => return detail::wrong_fields(&errors, &["body", "action"]),
     };
-    on_fresh_session(app, move |owned| Ok(documents::observation(&owned.session.step(&action)?))).await
+    on_fresh_session(app, move |_, session| Ok(documents::observation(&session.step(&action)?))).await
 }
 
 async fn state(State(app): State<Arc<App>>) -> Response {
-    on_fresh_session(app, |owned| Ok(documents::state(&owned.session.view()?))).await
+    on_fresh_session(app, |_, session| Ok(documents::state(&session.view()?))).await
 }
 
 /// The document that `work` makes in a session that ends with it.
 async fn on_fresh_session(
     app: Arc<App>,
-    work: impl FnOnce(&Owned) -> Result<Value, crate::error::SessionError> + Send + 'static,
+    work: impl FnOnce(&App, &OpenSession) -> Result<Value, SessionError> + Send + 'static,
 ) -> Response {
-    let shared = Arc::clone(&app);
-    app.run(move |_| {
-        let made = Owned::open(&shared).and_then(|owned| work(&owned));
+    app.run(move |app| {
+        let made = super::open(app).and_then(|owned| work(app, &owned.session));
         match made {
             Ok(document) => http::ok(&document),
             Err(error) => detail::session_error(&error, "goal"),

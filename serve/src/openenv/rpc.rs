@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
@@ -15,7 +14,7 @@ use crate::error::SessionError;
 use crate::http;
 use crate::sessions::session::{OpenSession, SessionView};
 use crate::sessions::{Interface, Lifetime};
-use crate::tools::{self, ToolError};
+use crate::tools::{self, ToolError, ToolNames};
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -50,8 +49,8 @@ impl From<SessionError> for Fault {
     }
 }
 
-/// `POST /mcp`.
-pub(super) async fn post(State(app): State<Arc<App>>, body: Bytes) -> Response {
+/// The response to the body of a POST request.
+pub(crate) async fn post(app: Arc<App>, body: Bytes) -> Response {
     app.run(move |app| {
         let body = reply(app, None, &body);
         let response = http::ok(&());
@@ -61,8 +60,8 @@ pub(super) async fn post(State(app): State<Arc<App>>, body: Bytes) -> Response {
     .await
 }
 
-/// The message that refuses a connection.
-pub(super) fn refusal(error: &SessionError) -> String {
+/// The message that refuses a connection, or whatever else has no id.
+pub(crate) fn refusal(error: &SessionError) -> String {
     failed(&Fault::from(error.clone()), Value::Null).to_string()
 }
 
@@ -107,7 +106,7 @@ fn serve(app: &App, session: Option<&OpenSession>, request: &Value) -> Result<Va
     match method {
         "tools/list" => {
             named_session(app, params)?;
-            Ok(json!({"tools": tools::list("inputSchema")}))
+            Ok(json!({"tools": tools::list(ToolNames::WebShop, "inputSchema")}))
         }
         "tools/call" => call_tool(app, session, params),
         "openenv/session/create" => {
@@ -148,7 +147,7 @@ fn call_tool(app: &App, session: Option<&OpenSession>, params: &Map<String, Valu
         Some(session) => (session, false),
         None => (app.sessions.open(Interface::OpenEnv, Lifetime::Idle)?, true),
     };
-    let called = tools::call(&session, name, arguments);
+    let called = tools::call(ToolNames::WebShop, &session, name, arguments);
     if is_new {
         app.sessions.close(session.id());
     }
@@ -158,18 +157,13 @@ fn call_tool(app: &App, session: Option<&OpenSession>, params: &Map<String, Valu
             Ok(json!({"content": [{"type": "text", "text": message}], "isError": true}))
         }
         Err(ToolError::Session(error)) => Err(error.into()),
-        Err(error @ ToolError::NoSuchTool(_)) => Err(Fault::new(INVALID_PARAMS, error.message())),
+        Err(error @ ToolError::NoSuchTool { .. }) => Err(Fault::new(INVALID_PARAMS, error.message())),
     }
 }
 
 /// The page as the result of a tool. `data` is what OpenEnv's client returns.
 pub(super) fn tool_result(view: &SessionView) -> Value {
-    let structured = json!({
-        "text": view.observation,
-        "available_actions": view.available_actions,
-        "reward": view.reward(),
-        "done": view.is_done(),
-    });
+    let structured = tools::structured(view);
     json!({
         "content": [{"type": "text", "text": view.observation}],
         "structuredContent": structured,

@@ -11,6 +11,7 @@
 //!
 //! There is no network here, and no text of a protocol.
 
+pub(crate) mod owned;
 pub(crate) mod session;
 
 use std::collections::BTreeMap;
@@ -35,11 +36,14 @@ pub enum Interface {
     OpenEnv,
     /// AgentGym.
     AgentGym,
+    /// MCP.
+    Mcp,
 }
 
 impl Interface {
     /// All of them.
-    pub const ALL: [Interface; 3] = [Interface::Native, Interface::OpenEnv, Interface::AgentGym];
+    pub const ALL: [Interface; 4] =
+        [Interface::Native, Interface::OpenEnv, Interface::AgentGym, Interface::Mcp];
 
     /// Its name in metrics.
     pub fn name(self) -> &'static str {
@@ -47,6 +51,7 @@ impl Interface {
             Interface::Native => "native",
             Interface::OpenEnv => "openenv",
             Interface::AgentGym => "agentgym",
+            Interface::Mcp => "mcp",
         }
     }
 }
@@ -69,7 +74,7 @@ impl fmt::Display for SessionId {
 /// How long a session lives if nobody closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// As long as the connection that opened it, which closes it.
+    /// As long as the connection, or the session of a protocol, that opened it and closes it.
     Connection,
     /// Until it was idle for too long.
     Idle,

@@ -7,9 +7,10 @@ use super::{CRATES, Crate, read, root};
 
 /// Libraries that few crates may use in their own code: HTTP is for one on each side, tensors are for those that
 /// compute.
-const CONFINED: [(&str, &[&str]); 4] = [
+const CONFINED: [(&str, &[&str]); 5] = [
     ("reqwest", &["webshop-remote"]),
     ("axum", &["webshop-serve"]),
+    ("rmcp", &["webshop-serve"]),
     ("tokio", &["webshop-remote", "webshop-serve"]),
     ("candle-core", &["webshop-kernels", "webshop-lm", "webshop-agent", "webshop-training"]),
 ];

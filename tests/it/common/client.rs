@@ -11,7 +11,7 @@ use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 use webshop_env::{ObservationMode, Shop};
 use webshop_products::{Seed, Split};
-use webshop_serve::{Defaults, Port, ServeConfig, Server, Stop};
+use webshop_serve::{Allowed, Defaults, Port, ServeConfig, Server, Stop};
 use webshop_training::config::CatalogConfig;
 use webshop_training::open_shop;
 
@@ -20,7 +20,7 @@ pub(crate) static SHOP: LazyLock<Arc<Shop>> =
     LazyLock::new(|| Arc::new(open_shop(&CatalogConfig::default()).expect("the embedded shop opens")));
 
 /// The longest wait for a reply; a test that waits longer fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server.
 pub(crate) struct Served {
@@ -64,6 +64,7 @@ pub(crate) fn config() -> ServeConfig {
         idle: Duration::from_secs(3600),
         max_body: 4 << 20,
         token: None,
+        allowed: Allowed::default(),
         threads: 2,
     }
 }
@@ -85,9 +86,14 @@ pub(crate) fn served_with(config: ServeConfig, prepare: impl FnOnce(Server) -> S
 impl Served {
     /// Sends a request with a body of this type, and reads the response.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
+        self.send_to(&self.address, method, path, headers, body)
+    }
+
+    /// As [`Served::send`], with another name of the host.
+    pub(crate) fn send_to(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> Reply {
         let mut stream = TcpStream::connect(&self.address).expect("the server listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
-        let (host, n_bytes) = (&self.address, body.len());
+        let n_bytes = body.len();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {n_bytes}\r\n{headers}\r\n{body}"
         );

@@ -8,6 +8,8 @@ use std::process::{Child, Command};
 use serde_json::{Value, json};
 use webshop_env::{ENVIRONMENT_ID, read_html};
 
+use super::mcp;
+use super::mcp::client::{Mcp, initialize};
 use crate::common::client::{Reply, Served};
 use crate::common::command::{CORNER_SHOP, answer, command, refusal, temporary};
 
@@ -67,6 +69,7 @@ fn the_first_line_is_one_object_and_a_signal_ends_in_order() {
             (&ready["agentgym"], &ready["site"]),
             (&format!("{url}/agentgym").into(), &format!("{url}/").into())
         );
+        assert_eq!(ready["mcp"], format!("{url}/mcp"));
         assert_eq!(running.server.get("/health").json(), json!({"status": "healthy"}));
         let mut socket = running.server.socket("/ws");
         socket.say(json!({"type": "reset"}));
@@ -76,6 +79,35 @@ fn the_first_line_is_one_object_and_a_signal_ends_in_order() {
         assert!(log.contains("path=\"/health\" status=200"), "{log}");
         assert!(!log.contains("WARN"), "{log}");
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn the_event_streams_of_mcp_clients_end_with_the_server() {
+    let running = start(&[], &[]);
+    let mut events = Mcp::begin(&running.server, "").listen();
+    let mut begun = [0];
+    events.read_exact(&mut begun).expect("the head of the stream");
+    let (code, _, log) = running.end("-TERM");
+    assert_eq!(code, Some(0), "{log}");
+    let mut rest = String::new();
+    events.read_to_string(&mut rest).expect("text");
+    assert!(
+        rest.contains("text/event-stream") && rest.ends_with("\r\n0\r\n\r\n"),
+        "the last chunk: {rest:?}"
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn the_address_that_the_server_listens_on_is_a_host() {
+    let running = start(&["--host", "0.0.0.0", "--allow-host", "shop.example"], &[]);
+    let status = |host: &str| {
+        let request = initialize().to_string();
+        running.server.send_to(host, "POST", "/mcp", mcp::client::HEADERS, &request).status
+    };
+    assert_eq!(["0.0.0.0:1", "shop.example", "evil.example"].map(status), [200, 200, 403]);
+    running.end("-TERM");
 }
 
 #[test]
@@ -124,6 +156,10 @@ fn a_server_that_cannot_run_says_why() {
     assert!(of_host.contains("the host `no such host` cannot be resolved"), "{of_host}");
     let of_token = message(&["--port", "0", "--token-env", "NO_SUCH_VARIABLE"]);
     assert!(of_token.contains("`NO_SUCH_VARIABLE` of `--token-env` holds no token"), "{of_token}");
+    let of_host = message(&["--allow-host", "http://shop.example"]);
+    assert!(of_host.contains("not a host, such as `shop.example` or `shop.example:8000`"), "{of_host}");
+    let of_origin = message(&["--allow-origin", "app.example"]);
+    assert!(of_origin.contains("not an origin, such as `https://app.example`"), "{of_origin}");
     let of_idle = message(&["--port", "0", "--idle-seconds", "0"]);
     assert!(of_idle.contains("`--idle-seconds` must be above 0"), "{of_idle}");
     let of_replay = message(&["--port", "0", "--replay", "missing.jsonl"]);

@@ -6,7 +6,7 @@ use webshop_agent::OraclePolicy;
 use webshop_env::Action;
 use webshop_products::{Purpose, Seed};
 
-use super::players::{AgentGym, Local, Native, OpenEnv, Player, Seen, Site, Tools};
+use super::players::{AgentGym, Local, McpTools, Native, OpenEnv, Player, Seen, Site, Tools};
 use crate::common::client::{SHOP, Served, config, served};
 use crate::common::model::{local_episodes, tasks};
 
@@ -22,6 +22,7 @@ fn players(server: &Served) -> Vec<(&'static str, Box<dyn Player + '_>, Local)> 
         ("native", Box::new(Native::new(server)), local(MAX_STEPS)),
         ("openenv", Box::new(OpenEnv::new(server)), local(MAX_STEPS)),
         ("tools", Box::new(Tools::new(server)), local(MAX_STEPS)),
+        ("mcp", Box::new(McpTools::new(server)), local(MAX_STEPS)),
         ("agentgym", Box::new(AgentGym::new(server)), local(MAX_STEPS)),
         ("site", Box::new(Site::new(server)), local(NO_LIMIT)),
     ]

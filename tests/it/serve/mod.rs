@@ -4,6 +4,7 @@ mod agentgym;
 mod command;
 mod interfaces;
 mod limits;
+mod mcp;
 mod native;
 mod openai;
 mod openenv;

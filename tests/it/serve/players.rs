@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use webshop_env::{Action, AvailableActions, EnvConfig, Shop, ShopEnv, read_html};
 use webshop_products::GoalId;
 
+use super::mcp::client::Mcp;
 use crate::common::client::{Served, Socket};
 
 /// What an interface shows after a reset or an action.
@@ -150,24 +151,68 @@ impl Player for Tools<'_> {
 
     /// Actions that are no tool calls go through the WebSocket.
     fn step(&mut self, action: &str) -> Seen {
-        let (name, argument) = match action.parse().expect("any text is an action") {
-            Action::Search(words) => ("search", json!({ "query": words })),
-            Action::Click(label) => ("click", json!({ "target": label })),
-            Action::Noop(_) => {
-                return OpenEnv::seen(&self.socket.say(json!({"type": "step", "data": {"action": action}})));
-            }
-        };
-        let params = json!({"name": name, "arguments": argument, "session_id": self.session_id});
+        if let Action::Noop(_) = action.parse().expect("any text is an action") {
+            return OpenEnv::seen(&self.socket.say(json!({"type": "step", "data": {"action": action}})));
+        }
+        let (name, arguments) = tool_call(action);
+        let params = json!({"name": name, "arguments": arguments, "session_id": self.session_id});
         let call = json!({"jsonrpc": "2.0", "method": "tools/call", "params": params, "id": 2});
         let reply = self.server.post("/mcp", &call).json();
         let data = &reply["result"]["data"];
         assert_eq!(reply["result"]["content"][0]["text"], data["text"], "{reply}");
-        Seen {
-            text: text(&data["text"]),
-            actions: actions(&data["available_actions"]),
-            reward: data["reward"].as_f64().expect("a number"),
-            done: data["done"].as_bool().expect("a truth value"),
+        seen_by_tool(data)
+    }
+}
+
+/// The tool call of an action. One that is neither a search nor a click becomes a click on nothing, which passes the turn
+/// as well.
+pub(super) fn tool_call(action: &str) -> (&'static str, Value) {
+    match action.parse().expect("any text is an action") {
+        Action::Search(words) => ("search", json!({ "query": words })),
+        Action::Click(label) => ("click", json!({ "target": label })),
+        Action::Noop(_) => ("click", json!({ "target": "nothing" })),
+    }
+}
+
+/// The structured content of a tool's result.
+fn seen_by_tool(content: &Value) -> Seen {
+    Seen {
+        text: text(&content["text"]),
+        actions: actions(&content["available_actions"]),
+        reward: content["reward"].as_f64().expect("a number"),
+        done: content["done"].as_bool().expect("a truth value"),
+    }
+}
+
+/// MCP over HTTP, with a session for each goal.
+pub(super) struct McpTools<'a> {
+    server: &'a Served,
+    session: Option<Mcp<'a>>,
+}
+
+impl<'a> McpTools<'a> {
+    pub(super) fn new(server: &'a Served) -> Self {
+        McpTools { server, session: None }
+    }
+
+    fn call(&self, name: &str, arguments: &Value) -> Seen {
+        let reply = self.session.as_ref().expect("a reset").call(name, arguments);
+        seen_by_tool(&reply["result"]["structuredContent"])
+    }
+}
+
+impl Player for McpTools<'_> {
+    fn reset(&mut self, goal: u32) -> Seen {
+        if let Some(session) = self.session.take() {
+            assert_eq!(session.end().status, 204);
         }
+        self.session = Some(Mcp::begin(self.server, &format!("?goal={goal}")));
+        self.call("view_page", &json!({}))
+    }
+
+    fn step(&mut self, action: &str) -> Seen {
+        let (name, arguments) = tool_call(action);
+        self.call(name, &arguments)
     }
 }
 
