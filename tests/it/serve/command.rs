@@ -18,7 +18,7 @@ pub(super) struct Running {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
     pub(super) ready: Value,
-    server: Served,
+    pub(super) server: Served,
 }
 
 pub(super) fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {

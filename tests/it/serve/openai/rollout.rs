@@ -1,10 +1,12 @@
-//! `webshop serve --model` and `webshop rollout --policy remote`: a remote rollout is a local one.
+//! `webshop serve --model` and `webshop rollout --policy remote`: a remote rollout is a local one, token for token.
 
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::{complete, numbers};
+use crate::common::client::Served;
 use crate::common::command::{CORNER_SHOP, answer, path, refusal, temporary};
 use crate::serve::command::start;
 
@@ -23,6 +25,24 @@ fn episodes(file: &Path) -> Vec<Value> {
         }
     }
     episodes
+}
+
+/// Asserts that the greedy completions of the server are the recorded tokens; returns their number.
+fn check_tokens(server: &Served, file: &Path) -> usize {
+    let text = fs::read_to_string(file).expect("a written file");
+    let episodes: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let mut n_tokens = 0;
+    for turn in episodes.iter().flat_map(|episode| episode["turns"].as_array().expect("turns")) {
+        let (tokens, ids) = (&turn["tokens"], numbers(&turn["tokens"]["completion"]["ids"]));
+        assert_eq!(tokens["context"], "fresh", "the prompt is the whole context");
+        let ask = json!({
+            "model": "tiny", "prompt": tokens["prompt_ids"], "temperature": 0, "max_tokens": 24,
+            "return_token_ids": true,
+        });
+        assert_eq!(numbers(&complete(server, &ask)["choices"][0]["token_ids"]), ids);
+        n_tokens += ids.len();
+    }
+    n_tokens
 }
 
 #[test]
@@ -60,10 +80,23 @@ fn a_remote_rollout_is_a_local_one() {
             .filter_map(|episode| Some(episode["turns"].as_array()?.len()))
             .sum::<usize>();
         assert!(n_turns >= 6, "{format}: {n_turns} turns");
+        assert!(check_tokens(&running.server, &here) >= n_turns);
         for file in [&here, &there] {
             fs::remove_file(file).expect("a file");
         }
     }
+    // Sampled episodes depend on the seed, and not on how many are under way together.
+    let sampled = |seed: &str, concurrency: &str| {
+        let remote = ["rollout", "--policy", "remote", "--base-url", openai, "--model", "tiny"];
+        let sampling = ["--seed", seed, "--concurrency", concurrency, "--max-turn-tokens", "24"];
+        answer(&[&remote[..], &shop, &sampling, &["--out", path(&there)]].concat());
+        let episodes = episodes(&there);
+        fs::remove_file(&there).expect("a file");
+        episodes
+    };
+    let alone = sampled("4", "1");
+    assert_eq!(sampled("4", "6"), alone);
+    assert_ne!(sampled("5", "6"), alone);
     let (code, _, log) = running.end("-TERM");
     assert_eq!(code, Some(0), "{log}");
 }
