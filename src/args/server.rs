@@ -57,6 +57,10 @@ impl ServerArgs {
     ) -> anyhow::Result<Option<(Endpoint, RequestConfig)>> {
         let (Some(base), Some(model)) = (&self.base_url, &self.model) else { return Ok(None) };
         ensure!(
+            dialect != PromptFormat::Compact,
+            "the prompt format `compact` has no chats, which a model behind a server needs; give another `--prompt-format`"
+        );
+        ensure!(
             sampling.max_context.is_none(),
             "the context of a model behind a server is the server's; leave out `--max-context`"
         );

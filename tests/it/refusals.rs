@@ -227,6 +227,7 @@ fn rollout_of_a_remote_model() {
         row(&["--max-context", "99"]);
         row(&["--top-p", "0"]);
         row(&["--prompt-format", "klingon"]);
+        row(&["--prompt-format", "compact"]);
         row(&["--extra-body", "[1]"]);
     });
     assert_eq!(fs::read_to_string(&kept).expect("still there"), "kept");

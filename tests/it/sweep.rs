@@ -125,11 +125,20 @@ fn check(found: &Path, expected: &Path, which: &str) {
 #[test]
 fn a_run_of_a_comparison_is_the_run_that_is_made_alone() {
     let keep = tempfile::tempdir().expect("a temporary folder");
-    let config = toy(&["warm_start.steps=35", "rl.steps=3", "rl.batch_episodes=16", "loss=wsft", "seed=1"]);
+    let of_all = [
+        "warm_start.steps=35",
+        "rl.steps=3",
+        "rl.batch_episodes=16",
+        "judgement.episodes=6",
+        "judgement.shops=1",
+    ];
+    let config = toy(&[&of_all[..], &["loss=wsft", "seed=1"]].concat());
     let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
     train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
     let branched = REFERENCE.folder.run("wsft", 1);
-    for part in ["metrics.jsonl", "metrics.csv", "value.json", "config.toml", "fingerprint.json"] {
+    for part in
+        ["metrics.jsonl", "metrics.csv", "value.json", "judgement.json", "config.toml", "fingerprint.json"]
+    {
         let bytes = |folder: &Path| fs::read(folder.join(part)).expect(part);
         assert!(bytes(run.root()) == bytes(&branched), "`{part}` differs");
     }
