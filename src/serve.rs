@@ -23,6 +23,9 @@ use crate::args::server::seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 use crate::recorded_shops::RecordedShops;
 
+/// The longest time between two parts of a body; a client that is slower is gone or hostile.
+const BODY_PATIENCE: Duration = Duration::from_secs(30);
+
 /// Printed below the flags.
 const EXAMPLES: &str = "Examples:
   webshop serve
@@ -110,6 +113,7 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         max_sessions: args.max_sessions as usize,
         idle: args.idle_seconds,
         max_body: args.max_body,
+        body_patience: BODY_PATIENCE,
         token,
         allowed: Allowed { hosts: hosts(&args.host, args.allow_host), origins: args.allow_origin },
         threads: rayon::current_num_threads(),

@@ -85,6 +85,7 @@ fn serve() {
         max_sessions: 2 * N_HELD,
         idle: Duration::from_secs(3600),
         max_body: 4 << 20,
+        body_patience: Duration::from_secs(30),
         token: None,
         allowed: Allowed::default(),
         threads: THREADS,

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
@@ -29,6 +30,8 @@ pub(crate) struct App {
     pub(crate) recorder: Option<Recorder>,
     /// The largest body or message in bytes.
     pub(crate) max_body: usize,
+    /// The longest time between two parts of a body.
+    pub(crate) body_patience: Duration,
     /// What a client must send as a bearer token, if anything.
     pub(crate) token: Option<String>,
     /// Becomes true when the server stops.

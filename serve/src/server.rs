@@ -16,6 +16,7 @@ use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
+use tower_http::timeout::RequestBodyTimeoutLayer;
 use webshop_agent::EpisodeFile;
 use webshop_env::{ENVIRONMENT_ID, Shop};
 
@@ -48,6 +49,8 @@ pub struct ServeConfig {
     pub idle: Duration,
     /// The largest body or message in bytes.
     pub max_body: usize,
+    /// The longest time between two parts of a body.
+    pub body_patience: Duration,
     /// The bearer token that clients must send, if any.
     pub token: Option<String>,
     /// The hosts and origins that MCP requests may have beside those of this machine.
@@ -145,6 +148,7 @@ impl Server {
             recordings: Recordings::default(),
             recorder: None,
             max_body: config.max_body,
+            body_patience: config.body_patience,
             token: config.token.clone(),
             stopping,
             open_socket,
@@ -311,6 +315,7 @@ fn router(app: &Arc<App>) -> Router {
         .router
         .fallback(fallback)
         .layer(DefaultBodyLimit::max(app.max_body))
+        .layer(RequestBodyTimeoutLayer::new(app.body_patience))
         .layer(from_fn_with_state(Arc::clone(app), access::attend))
         .with_state(Arc::clone(app))
 }

@@ -63,6 +63,7 @@ pub(crate) fn config() -> ServeConfig {
         max_sessions: 1000,
         idle: Duration::from_secs(3600),
         max_body: 4 << 20,
+        body_patience: Duration::from_secs(30),
         token: None,
         allowed: Allowed::default(),
         threads: 2,

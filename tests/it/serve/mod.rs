@@ -2,6 +2,7 @@
 
 mod agentgym;
 mod command;
+mod faults;
 mod interfaces;
 mod limits;
 mod mcp;

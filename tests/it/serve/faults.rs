@@ -1,0 +1,155 @@
+//! Hostile and vanishing clients: each is refused or forgotten, and the others notice nothing.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use webshop_serve::ServeConfig;
+
+use crate::common::client::{Served, config, served};
+
+/// Addresses that read a body, of every interface that takes JSON.
+const PATHS: [&str; 9] = [
+    "/api/v1/sessions",
+    "/api/v1/batch/reset",
+    "/reset",
+    "/step",
+    "/agentgym/reset",
+    "/agentgym/step",
+    "/webshop/task_range",
+    "/v1/chat/completions",
+    "/v1/completions",
+];
+
+/// Fails if a new client cannot complete an episode's first step.
+#[track_caller]
+fn check_well(server: &Served) {
+    assert_eq!(server.get("/health").json(), json!({"status": "healthy"}));
+    let mut socket = server.socket("/ws");
+    socket.say(json!({"type": "reset", "data": {"goal": 1}}));
+    let step = socket.say(json!({"type": "step", "data": {"action": "search[lamp]"}}));
+    assert_eq!(step["data"]["observation"]["step"], 1);
+}
+
+/// Sends bytes as they are and returns the beginning of the reply; empty if there is none.
+fn send(server: &Served, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(&server.address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+    // A server that refuses may close before it has read everything.
+    let _ = stream.write_all(bytes);
+    let mut reply = [0; 256];
+    let n = stream.read(&mut reply).unwrap_or(0);
+    String::from_utf8_lossy(&reply[..n]).into_owned()
+}
+
+fn post(path: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+#[test]
+fn hostile_bodies_are_refused() {
+    let server = served(config());
+    let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
+    let deep_object = br#"{"goal":"#.repeat(50_000);
+    let bodies: [&[u8]; 9] = [
+        &deep,
+        &deep_object,
+        b"{\"goal\": 1e999}",
+        b"{\"goal\": -1, \"env_idx\": -1, \"prompt\": -1, \"action\": -1}",
+        b"{\"goal\": \"\\ud800\", \"prompt\": \"\\ud800\"}",
+        b"\xff\xfe{\"goal\": 1}",
+        b"{\"goal\": 1",
+        b"\0",
+        b"[]",
+    ];
+    for path in PATHS {
+        for body in bodies {
+            let reply = send(&server, &post(path, body));
+            let start = String::from_utf8_lossy(&body[..body.len().min(40)]);
+            assert!(reply.starts_with("HTTP/1.1 4"), "{path} {start}: {reply}");
+        }
+    }
+    check_well(&server);
+}
+
+#[test]
+fn hostile_requests_are_refused() {
+    let server = served(config());
+    let header =
+        [b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: ", &[b'x'; 1 << 20][..], b"\r\n\r\n"].concat();
+    let address = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "a".repeat(1 << 17));
+    let requests: [&[u8]; 6] = [
+        &header,
+        address.as_bytes(),
+        b"GET /health HTTP/9.9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"POST /reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+        b"GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    ];
+    for request in requests {
+        let reply = send(&server, request);
+        let start = String::from_utf8_lossy(&request[..request.len().min(40)]);
+        assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 4"), "{start}: {reply}");
+    }
+    check_well(&server);
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    let server = served(ServeConfig { body_patience: Duration::from_millis(50), ..config() });
+    let request = "POST /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"goal\"";
+    let reply = send(&server, request.as_bytes());
+    assert!(reply.starts_with("HTTP/1.1 4"), "{reply}");
+    check_well(&server);
+}
+
+#[test]
+fn clients_that_vanish_leave_nothing_behind() {
+    let server = served(config());
+    for n_bytes in [0, 9, 60, 125] {
+        let request = post("/api/v1/sessions", br#"{"goal": 1}"#); // 133 bytes
+        let mut stream = TcpStream::connect(&server.address).expect("a connection");
+        stream.write_all(&request[..request.len().min(n_bytes)]).expect("an open connection");
+    }
+    for _ in 0..50 {
+        let mut socket = server.socket("/ws");
+        socket.say(json!({"type": "reset", "data": {"goal": 1}}));
+        // The reply to this is never read.
+        socket.send(&json!({"type": "step", "data": {"action": "search[lamp]"}}).to_string());
+    }
+    let info = || server.get("/api/v1/info").json();
+    for _ in 0..200 {
+        if info()["sessions"] == 0 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(25));
+    }
+    assert_eq!(info()["sessions"], 0);
+    check_well(&server);
+}
+
+#[test]
+fn silent_connections_do_not_hold_up_the_others() {
+    let server = served(config());
+    // Few enough for the usual limit of 1024 open files, both ends of a connection counted.
+    let silent: Vec<TcpStream> =
+        (0..100).map(|_| TcpStream::connect(&server.address).expect("a connection")).collect();
+    let mut sockets: Vec<_> = (0..100).map(|_| server.socket("/ws")).collect();
+    for (goal, socket) in sockets.iter_mut().enumerate() {
+        let reset = socket.say(json!({"type": "reset", "data": {"goal": goal % 7}}));
+        assert_eq!(reset["data"]["observation"]["goal"], goal % 7);
+    }
+    for (goal, socket) in sockets.iter_mut().enumerate() {
+        let state = socket.say(json!({"type": "state"}));
+        assert_eq!(state["data"]["goal"], goal % 7);
+    }
+    check_well(&server);
+    drop(silent);
+}
