@@ -1,11 +1,11 @@
 //! Throughput, latency and memory of a server under load.
 //!
-//! A separate process serves the embedded catalog of 1000 products on two threads; this process is the client, on the
-//! same machine. Episodes are those of the oracle: searches, item pages, options, purchases. Every episode must earn 1.
+//! `webshop serve` serves the embedded catalog of 1000 products, without the access log; this process is the client, on
+//! the same machine. Episodes are those of the oracle: searches, item pages, options, purchases. Every episode must earn 1.
 //!
 //! ```text
-//! cargo bench -p webshop-serve --bench load                     # Linux, for its /proc
-//! cargo bench -p webshop-serve --bench load -- 1000000          # steps of the last part, 200000 by default
+//! cargo bench --bench load                     # Linux, for its /proc
+//! cargo bench --bench load -- 1000000          # steps of the last part, 200000 by default
 //! ```
 //!
 //! Latency is from a request's first byte written to its response's last byte read. Resets are made, and not counted.
@@ -23,15 +23,8 @@ use serde_json::{Value, json};
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 use webshop_agent::{EpisodeCoordinates, OraclePolicy, RolloutConfig, Task, rollout};
-use webshop_env::{ObservationMode, Shop};
-use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed, Split};
-use webshop_serve::{Allowed, Defaults, Port, ServeConfig, Server, Stop};
-
-/// The first argument of the server's process.
-const CHILD: &str = "--child";
-
-/// Threads of the server.
-const THREADS: usize = 2;
+use webshop_env::Shop;
+use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
 
 /// Connections of the parts with many.
 const MANY: usize = 64;
@@ -43,11 +36,7 @@ const N_HELD: usize = 10_000;
 const N_GOALS: u32 = 256;
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if words.first().is_some_and(|word| word == CHILD) {
-        return serve();
-    }
-    let n_long = words.iter().find_map(|word| word.parse().ok()).unwrap_or(200_000);
+    let n_long = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(200_000);
     let episodes: Arc<[OracleEpisode]> = oracle_episodes().into();
     let server = Serving::start();
     println!("{:<34} {:>9} {:>8} {:>8} {:>8}", "part", "steps/s", "p50, ms", "p99, ms", "max, ms");
@@ -71,33 +60,6 @@ fn main() {
         on_threads(many(n_long / 4));
         println!("  {:.1}", server.memory() as f64 / 1e6);
     }
-}
-
-/// Serves until it is killed. The first line of output is the port.
-fn serve() {
-    let config = ServeConfig {
-        defaults: Defaults {
-            split: Split::Train,
-            max_steps: 15,
-            observation: ObservationMode::Text,
-            seed: Seed(0),
-        },
-        max_sessions: 2 * N_HELD,
-        idle: Duration::from_secs(3600),
-        max_body: 4 << 20,
-        body_patience: Duration::from_secs(30),
-        token: None,
-        allowed: Allowed::default(),
-        threads: THREADS,
-    };
-    let port = Port::open("127.0.0.1", 0).expect("a free port");
-    let address = port.address();
-    let server = Server::new(port, shop(), config).expect("a shop with goals");
-    let ready = || {
-        println!("{address}");
-        std::io::stdout().flush()
-    };
-    server.run(Stop::Never, ready).expect("it runs");
 }
 
 fn shop() -> Arc<Shop> {
@@ -137,17 +99,20 @@ struct Serving {
 
 impl Serving {
     fn start() -> Serving {
-        let program = std::env::current_exe().expect("this program has a file");
-        let mut child = Command::new(program)
-            .arg(CHILD)
+        let most = (2 * N_HELD).to_string();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_webshop"))
+            .args(["serve", "--catalog", "1000", "--port", "0", "--max-sessions", &most])
+            .env("RUST_LOG", "warn")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("this program starts again");
+            .expect("the server starts");
         let mut line = String::new();
         let output = child.stdout.take().expect("its output is piped");
-        BufReader::new(output).read_line(&mut line).expect("the server's address");
-        Serving { child, address: line.trim().to_owned() }
+        BufReader::new(output).read_line(&mut line).expect("the line of a server that is ready");
+        let ready: Value = serde_json::from_str(&line).expect("JSON");
+        let url = ready["url"].as_str().expect("an address");
+        Serving { child, address: url.trim_start_matches("http://").to_owned() }
     }
 
     /// Its resident size in bytes.
