@@ -26,8 +26,10 @@ use tokio::task::spawn_blocking;
 use crate::app::App;
 use crate::fields::Fields;
 use crate::http::{self, BodyError, Routes};
-use crate::model::Model;
+use crate::model::{Generation, Model};
+use chat::ChatRequest;
 use error::ApiError;
+use text::TextRequest;
 
 /// The routes of this interface. They exist without a model too, and then say that there is none.
 pub(crate) fn routes() -> Routes {
@@ -55,29 +57,27 @@ fn document(model: &Model) -> Value {
 }
 
 async fn chat_completion(State(app): State<Arc<App>>, body: Bytes) -> Result<Response, ApiError> {
-    let (request, generation) = blocking(move || {
-        let (request, model) = read(&app, &body, chat::ChatRequest::read)?;
-        let generation = request.begin(&model)?;
-        Ok((request, generation))
-    })
-    .await?;
+    let (request, generation) = begin(app, body, ChatRequest::read, ChatRequest::begin).await?;
     request.respond(generation).await
 }
 
 async fn text_completion(State(app): State<Arc<App>>, body: Bytes) -> Result<Response, ApiError> {
-    let (request, generation) = blocking(move || {
-        let (request, model) = read(&app, &body, text::TextRequest::read)?;
-        let generation = request.begin(&model)?;
-        Ok((request, generation))
-    })
-    .await?;
+    let (request, generation) = begin(app, body, TextRequest::read, TextRequest::begin).await?;
     request.respond(generation).await
 }
 
-/// Runs `work` on another thread: a long prompt takes long to encode.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
+/// Reads a request and begins its completion, on another thread, because a long prompt takes long to encode.
+async fn begin<R: Send + 'static>(
+    app: Arc<App>,
+    body: Bytes,
+    read_fields: fn(&mut Fields<'_>) -> Option<R>,
+    begin: fn(&R, &Arc<Model>) -> Result<Generation, ApiError>,
+) -> Result<(R, Generation), ApiError> {
+    let work = move || {
+        let (request, model) = read(&app, &body, read_fields)?;
+        let generation = begin(&request, &model)?;
+        Ok((request, generation))
+    };
     spawn_blocking(work).await.expect("no handler panics, and none is cancelled")
 }
 
@@ -85,7 +85,7 @@ async fn blocking<T: Send + 'static>(
 fn read<T>(
     app: &App,
     body: &[u8],
-    read: impl FnOnce(&mut Fields<'_>) -> Option<T>,
+    read: fn(&mut Fields<'_>) -> Option<T>,
 ) -> Result<(T, Arc<Model>), ApiError> {
     let object = http::object(body).map_err(|error| match error {
         BodyError::Syntax(error) => ApiError::invalid(format!("the body is not JSON: {error}"), None),

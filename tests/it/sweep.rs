@@ -287,6 +287,7 @@ fn a_report_shows_the_measured_rates() {
         results[0][1].starts_with(&success("apo")) && results[1][1].starts_with(&success("wsft")),
         "{results:?}"
     );
+    assert!(table.contains("Judgements were made once"), "{table}");
     // Every run was judged on test goals and on goals of a shop of its own: two policies of each arm, two of their warm
     // start, eight without a model.
     for set in ["## Judgement on 6 test goals of the catalog", "## Judgement on 6 goals of a fresh shop"] {
@@ -311,6 +312,15 @@ fn a_report_is_of_whole_runs_that_began_alike() {
         error.replace(&folder.root().display().to_string(), "OUT")
     };
     let reference = |seed| REFERENCE.folder.run("apo", seed).join("reference/model.safetensors");
+    assert_eq!(
+        refusal(&|run| {
+            let file = run.join("judgement.json");
+            let text = fs::read_to_string(&file).expect("a judgement");
+            fs::write(&file, text.replace("\"shops\": 1", "\"shops\": 2")).expect("a written file");
+        }),
+        "`OUT/runs/wsft/seed-1` cannot be used: it was not judged on the goals of the other runs of its seed; set \
+         `judgement` for all arms alike"
+    );
     assert_eq!(
         refusal(&|run| fs::remove_file(run.join("summary.json")).expect("it was there")),
         "`OUT/runs/wsft/seed-1` cannot be used: the run has not come to its end"

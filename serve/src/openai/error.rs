@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::fields::FieldError;
+use crate::fields::{self, FieldError};
 use crate::http;
 use crate::model::{Failed, Rejection};
 
@@ -39,10 +39,8 @@ impl ApiError {
 
     /// A request with these wrong fields, at least one.
     pub(super) fn of_fields(errors: Vec<FieldError>) -> ApiError {
-        let messages: Vec<String> =
-            errors.iter().map(|error| format!("`{}`: {}", error.place(), error.message)).collect();
         let place = errors.first().map(FieldError::place);
-        ApiError::invalid(messages.join("; "), place.as_deref())
+        ApiError::invalid(fields::messages(&errors), place.as_deref())
     }
 
     /// A generation that is not begun; `param` is the field of the prompt.

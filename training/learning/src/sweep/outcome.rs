@@ -60,8 +60,11 @@ pub fn read_outcomes(comparison: &Comparison, folder: &ComparisonFolder) -> Resu
             if let Some(first) = first.map_or(runs.first(), |runs| runs.first()) {
                 run.check_same_tasks(first, arm.is_alone, &root)?;
             }
-            if let Some(sibling) = first.map(|runs| &runs[number]).filter(|_| !arm.is_alone) {
-                run.check_same_warm_start(sibling, &root)?;
+            if let Some(sibling) = first.map(|runs| &runs[number]) {
+                run.check_same_judgement(sibling, &root)?;
+                if !arm.is_alone {
+                    run.check_same_warm_start(sibling, &root)?;
+                }
             }
             runs.push(run);
         }
@@ -118,6 +121,20 @@ impl RunOutcome {
                 root,
                 "its shop, rewards, prompts or goals are not those of the other runs; remove it and compare again",
             )),
+        }
+    }
+
+    /// Fails if the runs of a seed were judged on other goals. A run that was not judged is compared with none.
+    fn check_same_judgement(&self, sibling: &Self, root: &Path) -> Result<()> {
+        let judged_on = |judgement: &Judgement| -> Vec<(String, usize)> {
+            judgement.sets.iter().map(|set| (set.title(), set.shops)).collect()
+        };
+        match (&self.judgement, &sibling.judgement) {
+            (Some(own), Some(other)) if judged_on(own) != judged_on(other) => Err(TrainingError::bad_file(
+                root,
+                "it was not judged on the goals of the other runs of its seed; set `judgement` for all arms alike",
+            )),
+            _ => Ok(()),
         }
     }
 

@@ -57,6 +57,7 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     let drawings = drawings::reproducible(comparison, &arms, &figures, &next_actions);
     let seconds = drawings::over_seconds(comparison, &arms);
     let mut tables = judged::tables(&arms, comparison.baseline);
+    let is_judged = !tables.is_empty();
     tables.push(("Held-out goals".into(), results_table(comparison, &arms, &figures)));
     let of_steps = next_action::table(&next_actions, comparison.baseline);
     tables.extend(of_steps.map(|table| ("Next actions at held-out steps".into(), table)));
@@ -66,7 +67,7 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     for drawing in drawings.iter().chain(&seconds) {
         save(drawing.file, &standalone(&drawing.svg))?;
     }
-    let (notes, reproduction) = (notes(comparison, &arms), reproduction(comparison, &arms));
+    let (notes, reproduction) = (notes(comparison, &arms, is_judged), reproduction(comparison, &arms));
     let mut text = format!("# {}\n\n{}\n\n", comparison.title, notes.join("\n\n"));
     for (name, table) in &tables {
         let _ = write!(text, "## {name}\n\n{}\n", table.markdown());
@@ -89,7 +90,7 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
 }
 
 /// How the results were measured, in paragraphs.
-fn notes(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
+fn notes(comparison: &Comparison, arms: &[ArmOutcome], is_judged: bool) -> Vec<String> {
     let n_goals = arms.first().and_then(|arm| arm.runs.first()).map_or(0, |run| run.episodes.len());
     let config = comparison.warm_start(0);
     let seeds: Vec<String> = comparison.seeds.iter().map(u64::to_string).collect();
@@ -100,7 +101,7 @@ fn notes(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
     } else {
         format!(", except {}, which have their own", alone.join(", "))
     };
-    vec![
+    let mut notes = vec![
         format!(
             "{} arms with the seeds {}; the runs of a seed start from the same warm start{exceptions}. The last checkpoint, \
              not the best one, is evaluated on {n_goals} goals ({}) at temperature {}.",
@@ -116,7 +117,15 @@ fn notes(comparison: &Comparison, arms: &[ArmOutcome]) -> Vec<String> {
              0.05: without any true difference, one comparison of arms in twenty has a star at all. KL to the warm start (k1, nats per episode) and entropy (nats per token) are of \
              the same held-out episodes. Tokens are those generated for training, V* estimation included."
         ),
-    ]
+    ];
+    if is_judged {
+        notes.push(format!(
+            "Judgements were made once, when a run was over, on test goals of the catalog and on goals of shops that no \
+             other seed has. Arms have a row sampled as in evaluations, and one at temperature 0. The rows below the arms \
+             are the warm start of {baseline}, and policies without a model on the same goals."
+        ));
+    }
+    notes
 }
 
 /// Digests of the environment and of the warm starts, and the commands of all runs.
