@@ -28,6 +28,7 @@ mod model;
 
 mod app;
 mod blocking;
+mod connections;
 mod detail;
 mod document;
 mod http;
@@ -46,17 +47,20 @@ mod site;
 
 mod access;
 mod metrics;
+mod open_files;
 mod openapi;
 mod server;
 
 pub use counters::{Counts, Ends};
-pub use error::{ServeError, SessionError};
+pub use error::{ServeError, SessionError, StoreError};
 pub use mcp::allowed::{Allowed, AllowedError, AllowedHost, AllowedOrigin};
 pub use mcp::stdio::serve_stdio;
 pub use model::ModelConfig;
+pub use open_files::raise_open_files;
 pub use replay::recordings::{Recordings, RecordingsError};
 pub use reset::{GoalRequest, ResetRequest};
 pub use server::{Port, Ready, ServeConfig, Server, Stop};
-pub use sessions::session::{LastAction, OpenSession, SessionView};
+pub use sessions::episode::LastAction;
+pub use sessions::session::{OpenSession, SessionView};
 pub use sessions::{Defaults, Interface, Lifetime, Limits, SessionId, Sessions};
 pub use tools::ToolNames;

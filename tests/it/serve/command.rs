@@ -21,8 +21,14 @@ pub(super) struct Running {
     pub(super) server: Served,
 }
 
+/// A server of the corner shop on a free port.
 pub(super) fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
-    let args = [&["serve", "--port", "0", "--catalog", CORNER_SHOP], args].concat();
+    start_with(&[&["--port", "0", "--catalog", CORNER_SHOP], args].concat(), environment)
+}
+
+/// A server with these flags and no others.
+pub(super) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Running {
+    let args = [&["serve"], args].concat();
     let mut child = command(&args).envs(environment.iter().copied()).spawn().expect("the binary starts");
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();
@@ -42,7 +48,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Sends a signal; the exit code, the rest of stdout, and stderr.
+    /// Sends a signal; the exit code, `None` if the signal killed it, the rest of stdout, and stderr.
     pub(super) fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().expect("a shell's tool").success());

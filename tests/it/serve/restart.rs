@@ -1,0 +1,183 @@
+//! `--snapshot-dir`: sessions go on after the server was killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use webshop_agent::OraclePolicy;
+
+use super::command::{Running, start_with};
+use super::players::{AgentGym, Local, NamedMcp, Native, Player, Site, Tools};
+use crate::common::client::{SHOP, Served, config, served};
+use crate::common::command::{CORNER_SHOP, path, refusal, temporary};
+use crate::common::model::{local_episodes, tasks};
+
+/// A server that keeps its sessions in `folder`, at this port; 0 for a free one.
+fn start(folder: &Path, port: u64) -> Running {
+    start_with(&["--snapshot-dir", path(folder), "--port", &port.to_string()], &[("RUST_LOG", "warn")])
+}
+
+/// Kills a server and starts another one at its port, so that clients find it where it was; its log.
+fn restart(running: Running, folder: &Path) -> (Running, String) {
+    let port = running.ready["port"].as_u64().expect("a port");
+    let (code, _, log) = running.end("-KILL");
+    assert_eq!(code, None, "a killed process has no exit code");
+    (start(folder, port), log)
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|kind| kind == "session")).collect();
+    files.sort();
+    files
+}
+
+/// The session of our own interface with this id.
+fn show(server: &Served, id: &str) -> Value {
+    server.get(&format!("/api/v1/sessions/{id}")).json()
+}
+
+#[test]
+fn episodes_go_on_through_every_interface_after_a_kill() {
+    let folder = temporary();
+    let running = start(folder.path(), 0);
+    // The address is the next server's too.
+    let server = Served { address: running.server.address.clone() };
+    let mut players: Vec<(&str, Box<dyn Player + '_>)> = vec![
+        ("native", Box::new(Native::new(&server))),
+        ("tools", Box::new(Tools::new(&server))),
+        ("agentgym", Box::new(AgentGym::new(&server))),
+        ("mcp", Box::new(NamedMcp::new(&server, "a%2F..%2Fb"))),
+        ("site", Box::new(Site::new(&server))),
+    ];
+    const GOAL: u32 = 5;
+    let episode = local_episodes(&tasks(&SHOP, GOAL + 1), &mut OraclePolicy).pop().expect("an episode");
+    let actions: Vec<String> = episode.turns.iter().map(|turn| turn.action.to_string()).collect();
+    let undisturbed = served(config());
+    let mut digest = undisturbed.post("/api/v1/sessions", &json!({"goal": GOAL})).json()["digest"].clone();
+    let mut local = Local::new(&SHOP, 15);
+    let expected = local.reset(GOAL);
+    for (name, player) in &mut players {
+        assert_eq!(player.reset(GOAL), expected, "{name}");
+    }
+    let mut running = running;
+    for action in &actions {
+        // No session lives on a connection, so that a kill costs none of them anything.
+        let (next, log) = restart(running, folder.path());
+        assert_eq!(log, "", "nothing to warn of");
+        running = next;
+        // The first two sessions are those of the tools and of AgentGym.
+        assert_eq!(show(&server, "2")["digest"], digest, "before {action}");
+        let expected = local.step(action);
+        for (name, player) in &mut players {
+            assert_eq!(player.step(action), expected, "{name}, {action}");
+        }
+        digest =
+            undisturbed.post("/api/v1/sessions/0/step", &json!({"action": action})).json()["digest"].clone();
+    }
+    let (running, _) = restart(running, folder.path());
+    let last = show(&server, "2");
+    assert_eq!((&last["reward"], &last["terminated"]), (&1.0.into(), &true.into()));
+    assert_eq!(last["digest"], digest);
+    running.end("-TERM");
+}
+
+#[test]
+fn numbers_are_not_used_again_and_closed_sessions_do_not_come_back() {
+    let folder = temporary();
+    let running = start(folder.path(), 0);
+    let create = |server: &Served| server.post("/agentgym/create", &json!({})).json();
+    assert_eq!([(); 3].map(|()| create(&running.server)), [0, 1, 2]);
+    let mut socket = running.server.socket("/ws");
+    socket.say(json!({"type": "reset"}));
+    for closed in [1, 2] {
+        assert_eq!(running.server.post("/agentgym/close", &json!({"env_idx": closed})).status, 200);
+    }
+    let names: Vec<_> =
+        files(folder.path()).iter().map(|file| file.file_name().expect("a name").to_owned()).collect();
+    assert_eq!(names, ["agentgym-0.session"], "neither the closed ones nor the one on a socket");
+    let (running, _) = restart(running, folder.path());
+    assert_eq!(running.server.get("/agentgym/list_envs").json(), json!([0]));
+    assert_eq!(create(&running.server), 4, "the socket had the number 3");
+    // An orderly end keeps sessions, too.
+    let port = running.ready["port"].as_u64().expect("a port");
+    running.end("-TERM");
+    let running = start(folder.path(), port);
+    assert_eq!(running.server.get("/agentgym/list_envs").json(), json!([0, 4]));
+    running.end("-TERM");
+}
+
+#[test]
+fn the_stream_of_a_session_goes_on_where_it_was() {
+    let folder = temporary();
+    let running = start(folder.path(), 0);
+    assert_eq!(running.server.post("/agentgym/create", &json!({})).json(), 0);
+    let reset =
+        |server: &Served| server.post("/agentgym/reset", &json!({"env_idx": 0, "session_id": null})).json();
+    let first = reset(&running.server);
+    let (running, _) = restart(running, folder.path());
+    let second = reset(&running.server);
+    running.end("-TERM");
+    let undisturbed = served(config());
+    undisturbed.post("/agentgym/create", &json!({}));
+    assert_eq!([reset(&undisturbed), reset(&undisturbed)], [first, second]);
+}
+
+#[test]
+fn a_damaged_file_is_set_aside_and_the_others_go_on() {
+    let folder = temporary();
+    let running = start(folder.path(), 0);
+    for goal in 0..2 {
+        running.server.post("/api/v1/sessions", &json!({ "goal": goal }));
+    }
+    let broken = folder.path().join("native-0.session");
+    let whole = fs::read(&broken).expect("a file");
+    let (running, _) = {
+        fs::write(&broken, &whole[..whole.len() / 2]).expect("a written file");
+        restart(running, folder.path())
+    };
+    assert_eq!(running.server.get("/api/v1/sessions/0").status, 404);
+    assert_eq!(show(&running.server, "1")["goal"], 1);
+    let (_, _, log) = running.end("-TERM");
+    assert_eq!(log.matches("WARN").count(), 1, "{log}");
+    assert!(
+        log.contains("session `0` is lost") && log.contains("it is damaged: its digest is wrong"),
+        "{log}"
+    );
+    assert!(!broken.exists() && folder.path().join("native-0.session.damaged").exists());
+}
+
+#[test]
+fn sessions_of_another_shop_or_server_are_refused() {
+    let folder = temporary();
+    let running = start(folder.path(), 0);
+    running.server.post("/api/v1/sessions", &json!({"goal": 0}));
+    let refused = |flags: &[&str]| {
+        let keeps = ["serve", "--port", "0", "--snapshot-dir", path(folder.path())];
+        refusal(folder.path(), &[&keeps, flags].concat(), "")
+    };
+    let in_use = refused(&[]);
+    assert!(
+        in_use.contains("the folder `DIR` is in use by another server; give another `--snapshot-dir`"),
+        "{in_use}"
+    );
+    running.end("-KILL");
+    let of_shop = refused(&["--catalog", CORNER_SHOP]);
+    let expected = "the folder `DIR` has 1 sessions of another shop, with other catalog, prices, goals, splits; start \
+                    with that shop's flags, or give another `--snapshot-dir`";
+    assert!(of_shop.contains(expected), "{of_shop}");
+    let of_rules = refused(&["--compat", "original"]);
+    assert!(of_rules.contains("with other rewards"), "{of_rules}");
+    let file = folder.path().join("native-0.session");
+    let text = fs::read_to_string(&file).expect("text").replacen("webshop-session-1", "webshop-session-9", 1);
+    fs::write(&file, text).expect("a written file");
+    let of_layout = refused(&[]);
+    let expected =
+        "the session in `DIR/native-0.session` cannot go on: it has the layout `webshop-session-9`";
+    assert!(of_layout.contains(expected), "{of_layout}");
+    // A folder without sessions goes to any shop.
+    fs::remove_file(&file).expect("it is there");
+    start_with(&["--port", "0", "--catalog", CORNER_SHOP, "--snapshot-dir", path(folder.path())], &[])
+        .end("-TERM");
+}
