@@ -15,13 +15,13 @@
 //! There is no network here, and no text of a protocol.
 
 pub(crate) mod episode;
+mod id;
 pub(crate) mod owned;
 pub(crate) mod session;
 mod store;
 pub(crate) mod stored;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,53 +32,10 @@ use webshop_products::{Seed, Split};
 use crate::counters::{Counters, Counts};
 use crate::error::{ServeError, SessionError};
 use crate::reset::ResetRequest;
+pub use id::{Interface, SessionId};
 use session::{OpenSession, Stream};
 use store::{Contents, Store};
 use stored::SessionName;
-
-/// An interface that opens sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Interface {
-    /// Our own REST interface.
-    Native,
-    /// OpenEnv.
-    OpenEnv,
-    /// AgentGym.
-    AgentGym,
-    /// MCP.
-    Mcp,
-}
-
-impl Interface {
-    /// All of them.
-    pub const ALL: [Interface; 4] =
-        [Interface::Native, Interface::OpenEnv, Interface::AgentGym, Interface::Mcp];
-
-    /// Its name in metrics and in names of files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Interface::Native => "native",
-            Interface::OpenEnv => "openenv",
-            Interface::AgentGym => "agentgym",
-            Interface::Mcp => "mcp",
-        }
-    }
-}
-
-/// The name of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId {
-    /// The interface it belongs to.
-    pub interface: Interface,
-    /// Its number, from 0, over all interfaces.
-    pub ordinal: u64,
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.ordinal.fmt(f)
-    }
-}
 
 /// How long a session lives if nobody closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

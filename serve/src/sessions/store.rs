@@ -77,8 +77,8 @@ impl Store {
             match StoredSession::from_bytes(&bytes) {
                 Ok(session) => contents.sessions.push((id, session)),
                 Err(StoredError::Damaged(reason)) => store.set_aside(id, &reason)?,
-                Err(error @ StoredError::Layout { .. }) => {
-                    return Err(StoreError::Session { path, reason: error.to_string() });
+                Err(StoredError::Layout(found)) => {
+                    return Err(StoreError::Session { path, reason: format!("its layout is `{found}`") });
                 }
             }
         }
@@ -144,7 +144,7 @@ impl Store {
         let aside = beside(&path, "damaged");
         fs::rename(&path, &aside).map_err(io_error(&path))?;
         let (path, aside) = (path.display(), aside.display());
-        tracing::warn!("session `{id}` is lost: `{path}`: {reason}; it is now `{aside}`");
+        tracing::warn!("session `{id}` is lost: `{path}` is damaged ({reason}), and is now `{aside}`");
         Ok(())
     }
 

@@ -45,16 +45,11 @@ pub(super) struct StoredEpisode {
 }
 
 /// A file that holds no session of this layout.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum StoredError {
-    /// Another version of this program wrote the file.
-    #[error("it has the layout `{found}`; this version reads `{LAYOUT}`")]
-    Layout {
-        /// The first word of the file.
-        found: String,
-    },
-    /// Bytes were changed, added or lost since it was written.
-    #[error("it is damaged: {0}")]
+    /// Another version of this program wrote the file, with this layout.
+    Layout(String),
+    /// Bytes were changed, added or lost since it was written; the text says how that is known.
     Damaged(String),
 }
 
@@ -73,7 +68,7 @@ impl StoredSession {
         let (layout, digest) = head.split_once(' ').ok_or_else(|| damaged("its first line is wrong"))?;
         if layout != LAYOUT {
             return Err(match layout.starts_with(ANY_LAYOUT) {
-                true => StoredError::Layout { found: layout.to_owned() },
+                true => StoredError::Layout(layout.to_owned()),
                 false => damaged("its first line is wrong"),
             });
         }
@@ -119,8 +114,7 @@ mod tests {
 
     #[test]
     fn another_layout_is_no_damage() {
-        let found = "webshop-session-2".to_owned();
         let read = StoredSession::from_bytes(b"webshop-session-2 0000000000000000\n{}");
-        assert_eq!(read, Err(StoredError::Layout { found }));
+        assert_eq!(read, Err(StoredError::Layout("webshop-session-2".into())));
     }
 }

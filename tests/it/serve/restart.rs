@@ -141,10 +141,7 @@ fn a_damaged_file_is_set_aside_and_the_others_go_on() {
     assert_eq!(show(&running.server, "1")["goal"], 1);
     let (_, _, log) = running.end("-TERM");
     assert_eq!(log.matches("WARN").count(), 1, "{log}");
-    assert!(
-        log.contains("session `0` is lost") && log.contains("it is damaged: its digest is wrong"),
-        "{log}"
-    );
+    assert!(log.contains("session `0` is lost") && log.contains("is damaged (its digest is wrong)"), "{log}");
     assert!(!broken.exists() && folder.path().join("native-0.session.damaged").exists());
 }
 
@@ -173,8 +170,7 @@ fn sessions_of_another_shop_or_server_are_refused() {
     let text = fs::read_to_string(&file).expect("text").replacen("webshop-session-1", "webshop-session-9", 1);
     fs::write(&file, text).expect("a written file");
     let of_layout = refused(&[]);
-    let expected =
-        "the session in `DIR/native-0.session` cannot go on: it has the layout `webshop-session-9`";
+    let expected = "the session in `DIR/native-0.session` cannot go on: its layout is `webshop-session-9`";
     assert!(of_layout.contains(expected), "{of_layout}");
     // A folder without sessions goes to any shop.
     fs::remove_file(&file).expect("it is there");
