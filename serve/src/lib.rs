@@ -46,6 +46,7 @@ mod replay;
 mod site;
 
 mod access;
+mod health;
 mod metrics;
 mod open_files;
 mod openapi;
@@ -53,6 +54,7 @@ mod server;
 
 pub use counters::{Counts, Ends};
 pub use error::{ServeError, SessionError, StoreError};
+pub use health::check_health;
 pub use mcp::allowed::{Allowed, AllowedError, AllowedHost, AllowedOrigin};
 pub use mcp::stdio::serve_stdio;
 pub use model::ModelConfig;
