@@ -7,6 +7,8 @@
 //! [`Recordings`] are episodes that people look at step by step.
 //! All take a goal, or a seed that draws one, and show the same texts, actions and rewards as a local session.
 //!
+//! Sessions that live without a connection may be kept in a folder, and go on after a restart.
+//!
 //! Nothing that a session shows depends on other sessions, on threads or on time, with one exception: a reset
 //! that names neither goal nor seed draws by the session's number, which counts the sessions opened before.
 //!

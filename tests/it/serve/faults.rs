@@ -1,6 +1,6 @@
 //! Hostile and vanishing clients: each is refused or forgotten, and the others notice nothing.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use webshop_serve::{ServeConfig, raise_open_files};
 
 use super::command::start;
+use super::mcp::client::Mcp;
 use crate::common::client::{PATIENCE, Served, Socket, config, served};
 
 /// Addresses that read a body, of every interface that takes JSON.
@@ -115,6 +116,7 @@ fn a_body_that_does_not_come_is_given_up() {
 fn the_head_of_a_request_that_does_not_come_is_given_up() {
     let server = served(ServeConfig { head_patience: Duration::from_millis(50), ..config() });
     let mut socket = server.socket("/ws");
+    let mut events = Mcp::begin(&server, "").listen();
     let begins: [&[u8]; 3] =
         [b"", b"GET /health HTTP/1.1\r\nHos", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"];
     for begin in begins {
@@ -128,6 +130,16 @@ fn the_head_of_a_request_that_does_not_come_is_given_up() {
     }
     let reset = socket.say(json!({"type": "reset", "data": {"goal": 1}}));
     assert_eq!(reset["data"]["observation"]["goal"], 1, "a WebSocket may be silent for longer");
+    events.set_read_timeout(Some(Duration::from_millis(50))).expect("a time limit");
+    let mut part = [0; 1024];
+    let end = loop {
+        match events.read(&mut part) {
+            Ok(0) => panic!("a response that goes on was cut off"),
+            Ok(_) => {}
+            Err(error) => break error.kind(),
+        }
+    };
+    assert!(matches!(end, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{end}");
     check_well(&server);
 }
 

@@ -1,7 +1,11 @@
 //! `--snapshot-dir`: sessions go on after the server was killed.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 
 use serde_json::{Value, json};
 use webshop_agent::OraclePolicy;
@@ -81,6 +85,64 @@ fn episodes_go_on_through_every_interface_after_a_kill() {
     assert_eq!((&last["reward"], &last["terminated"]), (&1.0.into(), &true.into()));
     assert_eq!(last["digest"], digest);
     running.end("-TERM");
+}
+
+/// The number of actions that a session has taken after one more; `None` if there is no whole response.
+fn try_step(address: &str, id: usize) -> Option<u64> {
+    let body = r#"{"action": "search[lamp]"}"#;
+    let length = body.len();
+    let mut stream = TcpStream::connect(address).ok()?;
+    let head = format!("POST /api/v1/sessions/{id}/step HTTP/1.1\r\nHost: localhost\r\nConnection: close");
+    write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n{body}").ok()?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).ok()?;
+    let (_, body) = reply.split_once("\r\n\r\n")?;
+    serde_json::from_str::<Value>(body).ok()?["step"].as_u64()
+}
+
+#[test]
+fn whatever_was_shown_is_there_after_a_kill_in_the_middle() {
+    const N_SESSIONS: usize = 4;
+    let folder = temporary();
+    let mut running = start(folder.path(), 0);
+    let address = running.server.address.clone();
+    for goal in 0..N_SESSIONS {
+        let reset = json!({"goal": goal, "max_steps": 1_000_000});
+        running.server.post("/api/v1/sessions", &reset);
+    }
+    // What the client of each session has seen last.
+    let mut shown = [0; N_SESSIONS];
+    for n_steps in [1, 7, 40] {
+        let (sender, steps) = mpsc::channel();
+        let clients: Vec<_> = (0..N_SESSIONS)
+            .map(|id| {
+                let (address, sender, mut last) = (address.clone(), sender.clone(), shown[id]);
+                thread::spawn(move || {
+                    while let Some(step) = try_step(&address, id) {
+                        last = step;
+                        // Nobody counts any more once the server is to be killed.
+                        let _ = sender.send(());
+                    }
+                    last
+                })
+            })
+            .collect();
+        (0..n_steps).for_each(|_| steps.recv().expect("the server steps"));
+        let port = running.ready["port"].as_u64().expect("a port");
+        running.end("-KILL");
+        for (seen, client) in shown.iter_mut().zip(clients) {
+            *seen = client.join().expect("no panic");
+        }
+        running = start(folder.path(), port);
+        for (id, seen) in shown.iter_mut().enumerate() {
+            let kept = show(&running.server, &id.to_string())["step"].as_u64().expect("a number");
+            // The action under way may be done, and its response not sent.
+            assert!((*seen..=*seen + 1).contains(&kept), "session {id}: {seen} shown, {kept} kept");
+            *seen = kept;
+        }
+    }
+    let (_, _, log) = running.end("-TERM");
+    assert_eq!(log, "", "no file is half written");
 }
 
 #[test]
