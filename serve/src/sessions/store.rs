@@ -11,7 +11,7 @@
 //! A file is written beside its place and renamed, so that it is whole whenever the process ends. Nothing is synced: a
 //! file outlives the process, and may not outlive a loss of power. Names of files have no text of a client.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,7 @@ use crate::error::StoreError;
 const MANIFEST: &str = "server.json";
 const LOCK: &str = "lock";
 const SESSION: &str = "session";
+const PARTIAL: &str = "tmp";
 
 /// What [`MANIFEST`] says.
 #[derive(Serialize, Deserialize)]
@@ -148,16 +149,19 @@ impl Store {
         Ok(())
     }
 
-    /// The files of sessions, in the order of their ids. What was not written to its end is removed.
+    /// The files of sessions, in the order of their ids. What was not written to its end is removed. Files that no
+    /// server wrote stay as they are.
     fn files(&self) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_error(&self.folder))? {
             let path = entry.map_err(io_error(&self.folder))?.path();
-            let extension = path.extension().and_then(|extension| extension.to_str());
-            match (extension, id_of(&path)) {
-                (Some("tmp"), _) => fs::remove_file(&path).map_err(io_error(&path))?,
-                (Some(SESSION), Some(id)) => files.push((id, path)),
-                _ => {}
+            if let Some(id) = self.id_of(&path) {
+                files.push((id, path));
+            } else if path.extension().is_some_and(|extension| extension == PARTIAL) {
+                let whole = path.with_extension("");
+                if whole == self.path(MANIFEST) || self.id_of(&whole).is_some() {
+                    fs::remove_file(&path).map_err(io_error(&path))?;
+                }
             }
         }
         files.sort();
@@ -193,6 +197,15 @@ impl Store {
         write(&self.path(MANIFEST), &bytes)
     }
 
+    /// The session whose file this is; `None` for other files.
+    fn id_of(&self, path: &Path) -> Option<SessionId> {
+        let (interface, ordinal) = path.file_stem()?.to_str()?.split_once('-')?;
+        let interface = Interface::ALL.into_iter().find(|known| known.name() == interface)?;
+        let id = SessionId { interface, ordinal: ordinal.parse().ok()? };
+        // Numbers also parse with signs and leading zeros.
+        (self.session_path(id) == path).then_some(id)
+    }
+
     fn session_path(&self, id: SessionId) -> PathBuf {
         self.path(&format!("{}-{}.{SESSION}", id.interface.name(), id.ordinal))
     }
@@ -205,7 +218,8 @@ impl Store {
 /// Locks a folder until the file is closed.
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK);
-    let file = File::create(&path).map_err(io_error(&path))?;
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(io_error(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::InUse(folder.to_owned())),
@@ -215,7 +229,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 
 /// Writes a file whole, or not at all. Two writers of one file must not write at once.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let partial = beside(path, "tmp");
+    let partial = beside(path, PARTIAL);
     fs::write(&partial, bytes)?;
     fs::rename(&partial, path)
 }
@@ -226,13 +240,6 @@ fn beside(path: &Path, extension: &str) -> PathBuf {
     name.push(".");
     name.push(extension);
     name.into()
-}
-
-/// The session whose file this is; `None` for other files.
-fn id_of(path: &Path) -> Option<SessionId> {
-    let (interface, ordinal) = path.file_stem()?.to_str()?.split_once('-')?;
-    let interface = Interface::ALL.into_iter().find(|known| known.name() == interface)?;
-    Some(SessionId { interface, ordinal: ordinal.parse().ok()? })
 }
 
 /// The error of a file or folder.

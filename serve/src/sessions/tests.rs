@@ -255,10 +255,15 @@ fn a_state_that_cannot_be_written_is_not_replaced_by_an_older_one() {
 }
 
 #[test]
-fn what_was_being_written_is_removed() {
+fn what_was_being_written_is_removed_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
-    let partial = folder.path().join("native-7.session.tmp");
-    fs::write(&partial, "webshop-ses").expect("a written file");
+    let own = ["native-7.session.tmp", "server.json.tmp"];
+    let foreign =
+        ["letter.tmp", "native-07.session.tmp", "native-07.session", "letter-1.session", "native-1.damaged"];
+    for name in own.iter().chain(&foreign) {
+        fs::write(folder.path().join(name), "webshop-ses").expect("a written file");
+    }
     assert!(kept(folder.path(), 9, 1).is_empty());
-    assert!(!partial.exists());
+    let exist = |names: &[&str]| names.iter().filter(|name| folder.path().join(name).exists()).count();
+    assert_eq!((exist(&own), exist(&foreign)), (0, foreign.len()));
 }
