@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use webshop_agent::OraclePolicy;
 
 use super::command::{Running, start_with};
+use super::mcp::client::Mcp;
 use super::players::{AgentGym, Local, NamedMcp, Native, Player, Site, Tools};
 use crate::common::client::{SHOP, Served, config, served};
 use crate::common::command::{CORNER_SHOP, path, refusal, temporary};
@@ -44,6 +45,8 @@ fn show(server: &Served, id: &str) -> Value {
 
 #[test]
 fn episodes_go_on_through_every_interface_after_a_kill() {
+    const GOAL: u32 = 5;
+    const NAME: &str = "a%2F..%2Fb";
     let folder = temporary();
     let running = start(folder.path(), 0);
     // The address is the next server's too.
@@ -52,10 +55,9 @@ fn episodes_go_on_through_every_interface_after_a_kill() {
         ("native", Box::new(Native::new(&server))),
         ("tools", Box::new(Tools::new(&server))),
         ("agentgym", Box::new(AgentGym::new(&server))),
-        ("mcp", Box::new(NamedMcp::new(&server, "a%2F..%2Fb"))),
+        ("mcp", Box::new(NamedMcp::new(&server, NAME))),
         ("site", Box::new(Site::new(&server))),
     ];
-    const GOAL: u32 = 5;
     let episode = local_episodes(&tasks(&SHOP, GOAL + 1), &mut OraclePolicy).pop().expect("an episode");
     let actions: Vec<String> = episode.turns.iter().map(|turn| turn.action.to_string()).collect();
     let undisturbed = served(config());
@@ -84,6 +86,14 @@ fn episodes_go_on_through_every_interface_after_a_kill() {
     let last = show(&server, "2");
     assert_eq!((&last["reward"], &last["terminated"]), (&1.0.into(), &true.into()));
     assert_eq!(last["digest"], digest);
+    // Connections are made again: a WebSocket to the first session, and a client of the former protocol of MCP.
+    let state = server.socket("/ws?session_id=0").say(json!({"type": "state"}));
+    assert_eq!((&state["data"]["goal"], &state["data"]["digest"]), (&GOAL.into(), &digest));
+    let agent = Mcp::begin(&server, &format!("?session={NAME}-{GOAL}&goal={GOAL}"));
+    assert_eq!(agent.call("view_page", &json!({}))["result"]["structuredContent"]["reward"], 1.0);
+    let named = files(folder.path()).into_iter().map(|file| file.file_name().expect("a name").to_owned());
+    let expected = ["agentgym-1.session", "mcp-3.session", "native-2.session", "openenv-0.session"];
+    assert_eq!(named.collect::<Vec<_>>(), expected, "no client's text is in a name");
     running.end("-TERM");
 }
 
