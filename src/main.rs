@@ -22,6 +22,7 @@ mod convert;
 mod doctor;
 mod eval;
 mod explain;
+mod health;
 mod mcp;
 mod model;
 mod play;
@@ -91,6 +92,8 @@ enum Verb {
     Compare(compare::CompareArgs),
     /// Serve the shop on a port: REST, OpenEnv, AgentGym, MCP, and the original's web site; and a model, as OpenAI's
     Serve(Box<serve::ServeArgs>),
+    /// Ask a running server whether it is well
+    Health(health::HealthArgs),
     /// Serve one episode to an MCP client over standard input and output
     Mcp(mcp::McpArgs),
     /// Complete an episode yourself, in the terminal
@@ -145,6 +148,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Validate(args) => validate::run(args),
         Verb::Compare(args) => compare::run(args),
         Verb::Serve(args) => serve::run(*args),
+        Verb::Health(args) => health::run(args),
         Verb::Mcp(args) => mcp::run(args),
         Verb::Play(args) => play::run(args),
         Verb::Search(args) => search::run(args),

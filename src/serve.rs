@@ -15,6 +15,7 @@ use webshop_env::Shop;
 use webshop_products::Seed;
 use webshop_serve::{
     Allowed, AllowedHost, AllowedOrigin, Defaults, Port, Recordings, ServeConfig, Server, Stop,
+    raise_open_files,
 };
 
 use self::model::ModelArgs;
@@ -22,6 +23,12 @@ use crate::args::observation::ObservationArg;
 use crate::args::server::seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 use crate::recorded_shops::RecordedShops;
+
+/// The longest time to the end of a request's head, and of silence between two requests of a connection.
+const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Files that are open beside one for each session: catalog, log, connections without a session.
+const OTHER_FILES: u64 = 100;
 
 /// The longest time between two parts of a body; a client that is slower is gone or hostile.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
@@ -32,6 +39,7 @@ const EXAMPLES: &str = "Examples:
   webshop serve --catalog 1000 --port 0 --split test
   webshop serve --model runs/first --lanes 32
   webshop serve --replay episodes.jsonl
+  webshop serve --snapshot-dir sessions
   WEBSHOP_TOKEN=secret webshop serve --host 0.0.0.0 --token-env WEBSHOP_TOKEN
 
 The first line on stdout is one JSON object with the addresses, once the server answers.
@@ -69,6 +77,10 @@ pub(crate) struct ServeArgs {
     /// Seconds after which a session that nobody uses is dropped; one on a WebSocket lives as long as that
     #[arg(long, default_value = "1800", value_parser = seconds, value_name = "S")]
     idle_seconds: Duration,
+    /// Folder that keeps sessions, so that they go on after a restart: all but those that end with their
+    /// connection. It is made if there is none
+    #[arg(long, value_name = "DIR")]
+    snapshot_dir: Option<PathBuf>,
     /// Largest body of a request, or message of a WebSocket, in bytes
     #[arg(long, default_value_t = 4 << 20, value_name = "BYTES")]
     max_body: usize,
@@ -113,11 +125,14 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         max_sessions: args.max_sessions as usize,
         idle: args.idle_seconds,
         max_body: args.max_body,
+        head_patience: HEAD_PATIENCE,
         body_patience: BODY_PATIENCE,
         token,
         allowed: Allowed { hosts: hosts(&args.host, args.allow_host), origins: args.allow_origin },
+        snapshot_dir: args.snapshot_dir,
         threads: rayon::current_num_threads(),
     };
+    check_open_files(args.max_sessions);
     let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
     let recordings = recordings(&args.replay, &shop)?;
     let mut server = Server::new(port, shop, config)?.showing(recordings);
@@ -134,6 +149,16 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         out.flush()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Warns if fewer files may be open than there may be sessions, each on a WebSocket of its own.
+fn check_open_files(max_sessions: u32) {
+    let needed = u64::from(max_sessions) + OTHER_FILES;
+    if let Some(limit) = raise_open_files().filter(|&limit| limit < needed) {
+        tracing::warn!(
+            "{limit} files may be open, fewer than {max_sessions} sessions on WebSockets need; raise `ulimit -Hn`"
+        );
+    }
 }
 
 /// The hosts that are allowed: those of the flags, and the one that the server listens on.

@@ -38,7 +38,7 @@ const N_GOALS: u32 = 256;
 fn main() {
     let n_long = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(200_000);
     let episodes: Arc<[OracleEpisode]> = oracle_episodes().into();
-    let server = Serving::start();
+    let server = Serving::start(&[]);
     println!("{:<34} {:>9} {:>8} {:>8} {:>8}", "part", "steps/s", "p50, ms", "p99, ms", "max, ms");
     let socket = |first: usize, n_steps: usize| {
         let (episodes, address) = (Arc::clone(&episodes), server.address.clone());
@@ -52,6 +52,7 @@ fn main() {
         move || over_rest(&address, &episodes, 10_000)
     };
     report("REST, 1 connection", &on_threads(vec![rest]));
+    report("REST, 1 connection, kept", &on_threads(vec![over_rest_kept(Arc::clone(&episodes))]));
     println!("\nmemory of the server, MB: {:.1}", server.memory() as f64 / 1e6);
     let held = hold_sessions(&server.address);
     println!("with {held} sessions: {:.1}", server.memory() as f64 / 1e6);
@@ -98,10 +99,11 @@ struct Serving {
 }
 
 impl Serving {
-    fn start() -> Serving {
+    fn start(more: &[&str]) -> Serving {
         let most = (2 * N_HELD).to_string();
         let mut child = Command::new(env!("CARGO_BIN_EXE_webshop"))
             .args(["serve", "--catalog", "1000", "--port", "0", "--max-sessions", &most])
+            .args(more)
             .env("RUST_LOG", "warn")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -205,6 +207,19 @@ fn over_rest(address: &str, episodes: &[OracleEpisode], n_steps: usize) -> Vec<D
         };
         move || serde_json::from_str::<Value>(&text).expect("JSON")["reward"].as_f64()
     })
+}
+
+/// As [`over_rest`], at a server of its own that keeps sessions in a folder.
+fn over_rest_kept(episodes: Arc<[OracleEpisode]>) -> impl FnOnce() -> Vec<Duration> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().to_str().expect("a plain name").to_owned();
+    let server = Serving::start(&["--snapshot-dir", &path]);
+    move || {
+        let latencies = over_rest(&server.address, &episodes, 10_000);
+        drop(server);
+        drop(folder);
+        latencies
+    }
 }
 
 enum Request<'a> {

@@ -1,6 +1,8 @@
 //! Errors of sessions and of the server.
 
+use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use webshop_env::SnapshotError;
 use webshop_lm::LmError;
@@ -49,6 +51,54 @@ pub enum SessionError {
     Snapshot(#[from] SnapshotError),
 }
 
+/// A folder of sessions that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or the folder cannot be read or written.
+    #[error("cannot use `{path}`, of the sessions that are kept")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Another server uses the folder.
+    #[error("the folder `{0}` is in use by another server; give another `--snapshot-dir`")]
+    InUse(PathBuf),
+    /// The sessions are those of another shop.
+    #[error(
+        "the folder `{folder}` has {n_sessions} sessions of another shop, with other {differences}; start with that \
+         shop's flags, or give another `--snapshot-dir`"
+    )]
+    OtherShop {
+        /// The folder.
+        folder: PathBuf,
+        /// The number of its sessions.
+        n_sessions: usize,
+        /// The names of what differs.
+        differences: String,
+    },
+    /// The file that names the shop cannot be read.
+    #[error(
+        "`{path}` is not what a server wrote: {reason}; without it the numbers of sessions are not known, so give \
+         another `--snapshot-dir`"
+    )]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A session was written by another version of this program.
+    #[error("the session in `{path}` cannot go on: {reason}; start the version that wrote it, or remove it")]
+    Session {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
 /// A server that cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -71,6 +121,9 @@ pub enum ServeError {
     /// The shop cannot be served.
     #[error("the shop cannot be served")]
     Shop(#[from] SessionError),
+    /// The folder of sessions cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The model cannot be served.
     #[error("the model cannot be served")]
     Model(#[from] LmError),

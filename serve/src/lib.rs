@@ -7,6 +7,8 @@
 //! [`Recordings`] are episodes that people look at step by step.
 //! All take a goal, or a seed that draws one, and show the same texts, actions and rewards as a local session.
 //!
+//! Sessions that live without a connection may be kept in a folder, and go on after a restart.
+//!
 //! Nothing that a session shows depends on other sessions, on threads or on time, with one exception: a reset
 //! that names neither goal nor seed draws by the session's number, which counts the sessions opened before.
 //!
@@ -28,6 +30,7 @@ mod model;
 
 mod app;
 mod blocking;
+mod connections;
 mod detail;
 mod document;
 mod http;
@@ -45,18 +48,23 @@ mod replay;
 mod site;
 
 mod access;
+mod health;
 mod metrics;
+mod open_files;
 mod openapi;
 mod server;
 
 pub use counters::{Counts, Ends};
-pub use error::{ServeError, SessionError};
+pub use error::{ServeError, SessionError, StoreError};
+pub use health::check_health;
 pub use mcp::allowed::{Allowed, AllowedError, AllowedHost, AllowedOrigin};
 pub use mcp::stdio::serve_stdio;
 pub use model::ModelConfig;
+pub use open_files::raise_open_files;
 pub use replay::recordings::{Recordings, RecordingsError};
 pub use reset::{GoalRequest, ResetRequest};
 pub use server::{Port, Ready, ServeConfig, Server, Stop};
-pub use sessions::session::{LastAction, OpenSession, SessionView};
+pub use sessions::episode::LastAction;
+pub use sessions::session::{OpenSession, SessionView};
 pub use sessions::{Defaults, Interface, Lifetime, Limits, SessionId, Sessions};
 pub use tools::ToolNames;

@@ -23,7 +23,8 @@ use crate::error::SessionError;
 use crate::fields::{self, Fields};
 use crate::http::{self, BodyError, Routes};
 use crate::reset::ResetRequest;
-use crate::sessions::session::{LastAction, OpenSession, SessionView};
+use crate::sessions::episode::LastAction;
+use crate::sessions::session::{OpenSession, SessionView};
 use crate::sessions::{Interface, Lifetime};
 
 /// The longest action in bytes; the limit on bodies is reached before.

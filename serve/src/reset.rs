@@ -3,6 +3,7 @@
 //! [`ResetRequest::read`] reads one from the fields that several interfaces share: `task`, `goal`, `split` with
 //! `index`, and `seed`. The first of these that is given decides.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use webshop_env::ObservationMode;
 use webshop_products::Split;
@@ -13,7 +14,8 @@ use crate::fields::{FieldError, Fields};
 const MAX_EPISODE_ID: usize = 255;
 
 /// How the goal of an episode is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GoalRequest {
     /// The goal with this number.
     Goal(u64),
@@ -39,7 +41,7 @@ pub enum GoalRequest {
 }
 
 /// A request for a new episode.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResetRequest {
     /// The goal.
     pub goal: GoalRequest,

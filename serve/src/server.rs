@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,17 +12,17 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
-use axum::serve::ListenerExt;
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tower_http::timeout::RequestBodyTimeoutLayer;
 use webshop_agent::EpisodeFile;
-use webshop_env::{ENVIRONMENT_ID, Shop};
+use webshop_env::{ENVIRONMENT_ID, EnvConfig, Shop};
 
 use crate::access;
 use crate::app::App;
+use crate::connections;
 use crate::error::ServeError;
 use crate::http::Routes;
 use crate::mcp::allowed::Allowed;
@@ -49,12 +50,16 @@ pub struct ServeConfig {
     pub idle: Duration,
     /// The largest body or message in bytes.
     pub max_body: usize,
+    /// The longest time from the beginning of a connection, or from its last response, to the end of a request's head.
+    pub head_patience: Duration,
     /// The longest time between two parts of a body.
     pub body_patience: Duration,
     /// The bearer token that clients must send, if any.
     pub token: Option<String>,
     /// The hosts and origins that MCP requests may have beside those of this machine.
     pub allowed: Allowed,
+    /// The folder that keeps the sessions that live without a connection; without one they end with the process.
+    pub snapshot_dir: Option<PathBuf>,
     /// The number of threads that serve requests; at least 1.
     pub threads: usize,
 }
@@ -132,10 +137,14 @@ impl Server {
     /// A server of `shop` at `port`. Connections are answered once it runs.
     ///
     /// # Errors
-    /// If the default split has no goals.
+    /// If the default split has no goals, or the folder of sessions cannot be used.
     pub fn new(port: Port, shop: Arc<Shop>, config: ServeConfig) -> Result<Server, ServeError> {
         let limits = Limits { max_sessions: config.max_sessions, idle_intervals: IDLE_INTERVALS };
-        let sessions = Arc::new(Sessions::new(shop, config.defaults, limits)?);
+        let sessions = match &config.snapshot_dir {
+            Some(folder) => Sessions::kept_in(folder, shop, config.defaults, limits)?,
+            None => Sessions::new(shop, config.defaults, limits)?,
+        };
+        let sessions = Arc::new(sessions);
         let mcp = McpService::new(&sessions, config.idle, config.max_body, &config.allowed);
         let (stop, stopping) = watch::channel(false);
         let (open_socket, sockets) = mpsc::channel(1);
@@ -164,7 +173,8 @@ impl Server {
 
     /// The server, which appends the episodes of people who shop on the site to a file.
     pub fn recording(mut self, file: EpisodeFile) -> Server {
-        self.app.recorder = Some(Recorder::new(file, self.config.defaults.observation));
+        let Defaults { max_steps, observation, .. } = self.config.defaults;
+        self.app.recorder = Some(Recorder::new(file, EnvConfig { max_steps, observation }));
         self
     }
 
@@ -211,19 +221,11 @@ impl Server {
         let Server { port, app, stop: stopper, mut sockets, config } = self;
         let app = Arc::new(app);
         port.listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(port.listener)?.tap_io(|stream| {
-            // Replies are small and awaited. A connection that refuses the option is only slower.
-            let _ = stream.set_nodelay(true);
-        });
+        let listener = tokio::net::TcpListener::from_std(port.listener)?;
         let signal = Signals::new(stop)?;
-        let mut stopping = app.stopping.clone();
-        let router = router(&app);
         let idle = tokio::spawn(pass_time(Arc::clone(&app), config.idle));
-        let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
-            // An error would mean that the server is gone already.
-            let _ = stopping.wait_for(|stops| *stops).await;
-        });
-        let serving = tokio::spawn(serving.into_future());
+        let (router, stopping) = (router(&app), app.stopping.clone());
+        let serving = tokio::spawn(connections::serve(listener, router, config.head_patience, stopping));
         begun()?;
         signal.received().await;
         tracing::info!("the server stops");
@@ -233,9 +235,9 @@ impl Server {
         // From here on only the sockets keep senders.
         drop(app);
         let end = async {
-            let served = serving.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+            let served = serving.await;
             sockets.recv().await;
-            served
+            served.map_err(io::Error::other)
         };
         timeout(GRACE, end).await.unwrap_or(Ok(()))
     }

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
-use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::app::App;
+use crate::connections::stops;
 
 /// The time between two pings.
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -62,12 +62,6 @@ enum Event {
     Received(Option<Result<Message, axum::Error>>),
     PingIsDue,
     Stops,
-}
-
-/// Waits until the server stops.
-async fn stops(stopping: &mut watch::Receiver<bool>) {
-    // An error would mean that the server is gone already.
-    let _ = stopping.wait_for(|stops| *stops).await;
 }
 
 /// Answers messages until one side ends, and returns why.

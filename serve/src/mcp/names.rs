@@ -6,18 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::SessionError;
 use crate::reset::ResetRequest;
 use crate::sessions::session::OpenSession;
+use crate::sessions::stored::SessionName;
 use crate::sessions::{Interface, Lifetime, SessionId, Sessions};
 
-/// The named sessions.
-#[derive(Debug, Default)]
-pub(super) struct Names(Mutex<BTreeMap<String, Named>>);
-
+/// The named sessions, by their names: their numbers, and what they began with.
 #[derive(Debug)]
-struct Named {
-    ordinal: u64,
-    /// What the session began with.
-    reset: ResetRequest,
-}
+pub(super) struct Names(Mutex<BTreeMap<String, (u64, ResetRequest)>>);
 
 /// Why a name does not lead to a session.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +25,12 @@ pub(super) enum NameError {
 }
 
 impl Names {
+    /// The names of the sessions that are there already.
+    pub(super) fn of(sessions: &Sessions) -> Names {
+        let named = sessions.named(Interface::Mcp).into_iter();
+        Names(Mutex::new(named.map(|(ordinal, name)| (name.text, (ordinal, name.reset))).collect()))
+    }
+
     /// The session with this name, which begins with its first use. It counts as used.
     ///
     /// # Errors
@@ -42,31 +42,29 @@ impl Names {
         reset: &ResetRequest,
     ) -> Result<OpenSession, NameError> {
         let mut names = self.names();
-        if let Some(named) = names.get(name)
-            && let Ok(session) = sessions.find(Interface::Mcp, named.ordinal)
+        if let Some((ordinal, begun)) = names.get(name)
+            && let Ok(session) = sessions.find(Interface::Mcp, *ordinal)
         {
-            let is_same = named.reset == *reset;
+            let is_same = begun == reset;
             return if is_same { Ok(session) } else { Err(NameError::OtherTask(name.to_owned())) };
         }
         sessions.check(reset)?;
         let session = sessions.open(Interface::Mcp, Lifetime::Idle)?;
-        session.reset(reset)?;
+        session.reset_named(SessionName { text: name.to_owned(), reset: reset.clone() })?;
         // The names of sessions that were idle for too long go with them.
         let open: BTreeSet<u64> = sessions.ordinals(Interface::Mcp).into_iter().collect();
-        names.retain(|_, named| open.contains(&named.ordinal));
-        names.insert(name.to_owned(), Named { ordinal: session.id().ordinal, reset: reset.clone() });
+        names.retain(|_, (ordinal, _)| open.contains(ordinal));
+        names.insert(name.to_owned(), (session.id().ordinal, reset.clone()));
         Ok(session)
     }
 
     /// Closes the session with this name; whether there was one.
     pub(super) fn close(&self, sessions: &Sessions, name: &str) -> bool {
         let named = self.names().remove(name);
-        named.is_some_and(|named| {
-            sessions.close(SessionId { interface: Interface::Mcp, ordinal: named.ordinal })
-        })
+        named.is_some_and(|(ordinal, _)| sessions.close(SessionId { interface: Interface::Mcp, ordinal }))
     }
 
-    fn names(&self) -> MutexGuard<'_, BTreeMap<String, Named>> {
+    fn names(&self) -> MutexGuard<'_, BTreeMap<String, (u64, ResetRequest)>> {
         // The names are consistent between any two statements that could panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,6 +16,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::allowed::Allowed;
 use super::handler::{Handler, Outcome, Refusal, Shared};
+use super::names::Names;
 use super::task::Task;
 use crate::error::SessionError;
 use crate::sessions::Sessions;
@@ -42,7 +43,7 @@ impl McpService {
         max_body: usize,
         allowed: &Allowed,
     ) -> McpService {
-        let shared = Arc::new(Shared { sessions: Arc::clone(sessions), names: Default::default() });
+        let shared = Arc::new(Shared { sessions: Arc::clone(sessions), names: Names::of(sessions) });
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(idle);
         let manager = Arc::new(manager);

@@ -145,7 +145,7 @@ fn call_tool(app: &App, session: Option<&OpenSession>, params: &Map<String, Valu
     };
     let (session, is_new) = match named {
         Some(session) => (session, false),
-        None => (app.sessions.open(Interface::OpenEnv, Lifetime::Idle)?, true),
+        None => (app.sessions.open(Interface::OpenEnv, Lifetime::Connection)?, true),
     };
     let called = tools::call(ToolNames::WebShop, &session, name, arguments);
     if is_new {

@@ -9,13 +9,20 @@
 //! not found for [`Limits::idle_intervals`] of them is dropped. Sessions that live as long as a connection are
 //! not.
 //!
+//! A table may keep its sessions in a folder ([`store`]): those that live without a connection have every state written
+//! there before it is shown, and a later table with that folder goes on with them.
+//!
 //! There is no network here, and no text of a protocol.
 
+pub(crate) mod episode;
+mod id;
 pub(crate) mod owned;
 pub(crate) mod session;
+mod store;
+pub(crate) mod stored;
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,53 +30,12 @@ use webshop_env::{ObservationMode, Shop, ShopEnv};
 use webshop_products::{Seed, Split};
 
 use crate::counters::{Counters, Counts};
-use crate::error::SessionError;
+use crate::error::{ServeError, SessionError};
 use crate::reset::ResetRequest;
+pub use id::{Interface, SessionId};
 use session::{OpenSession, Stream};
-
-/// An interface that opens sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Interface {
-    /// Our own REST interface.
-    Native,
-    /// OpenEnv.
-    OpenEnv,
-    /// AgentGym.
-    AgentGym,
-    /// MCP.
-    Mcp,
-}
-
-impl Interface {
-    /// All of them.
-    pub const ALL: [Interface; 4] =
-        [Interface::Native, Interface::OpenEnv, Interface::AgentGym, Interface::Mcp];
-
-    /// Its name in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Interface::Native => "native",
-            Interface::OpenEnv => "openenv",
-            Interface::AgentGym => "agentgym",
-            Interface::Mcp => "mcp",
-        }
-    }
-}
-
-/// The name of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId {
-    /// The interface it belongs to.
-    pub interface: Interface,
-    /// Its number, from 0, over all interfaces.
-    pub ordinal: u64,
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.ordinal.fmt(f)
-    }
-}
+use store::{Contents, Store};
+use stored::SessionName;
 
 /// How long a session lives if nobody closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +75,8 @@ pub struct Sessions {
     defaults: Defaults,
     limits: Limits,
     table: Mutex<Table>,
+    /// Keeps the sessions that live without a connection, and the number of the next one.
+    store: Option<Arc<Store>>,
     counters: [Arc<Counters>; Interface::ALL.len()],
 }
 
@@ -126,6 +94,12 @@ struct Entry {
     attached: Arc<AtomicBool>,
     /// Intervals since the session was last used.
     idle: AtomicU32,
+}
+
+impl Entry {
+    fn new(session: OpenSession, lifetime: Lifetime) -> Entry {
+        Entry { session, lifetime, attached: Arc::default(), idle: AtomicU32::new(0) }
+    }
 }
 
 /// The use of a session by a connection that does not own it; dropping it ends the use.
@@ -148,7 +122,43 @@ impl Sessions {
             return Err(SessionError::EmptySplit(defaults.split));
         }
         let counters = Interface::ALL.map(|_| Arc::default());
-        Ok(Sessions { shop, defaults, limits, table: Mutex::default(), counters })
+        Ok(Sessions { shop, defaults, limits, table: Mutex::default(), store: None, counters })
+    }
+
+    /// A table that keeps its sessions in a folder, with those that are there. They count as used now, and may be more
+    /// than the limit: then others are refused until there is room.
+    ///
+    /// # Errors
+    /// If the default split has no goals, or the folder cannot be used, is in use, or has sessions of another shop or of
+    /// another version.
+    pub fn kept_in(
+        folder: &Path,
+        shop: Arc<Shop>,
+        defaults: Defaults,
+        limits: Limits,
+    ) -> Result<Sessions, ServeError> {
+        let (store, Contents { next_ordinal, sessions: stored }) = Store::open(folder, &shop)?;
+        let store = Arc::new(store);
+        let sessions = Sessions { store: Some(Arc::clone(&store)), ..Sessions::new(shop, defaults, limits)? };
+        let mut table = Table { entries: BTreeMap::new(), next_ordinal };
+        for (id, stored) in stored {
+            // Its client names it, and the name was not written any more: nobody can find it.
+            if id.interface == Interface::Mcp && stored.name.is_none() {
+                store.remove(id);
+                continue;
+            }
+            match sessions.empty(id, Lifetime::Idle).with_stored(stored) {
+                Ok(session) => drop(table.entries.insert(id, Entry::new(session, Lifetime::Idle))),
+                Err(error) => store.refuse(id, &error)?,
+            }
+        }
+        let (n_kept, folder) = (table.entries.len(), folder.display());
+        tracing::info!("{n_kept} sessions of `{folder}` go on");
+        if n_kept > limits.max_sessions {
+            tracing::warn!("they are more than `--max-sessions`, so that new ones are refused for now");
+        }
+        *sessions.table() = table;
+        Ok(sessions)
     }
 
     /// Whether a reset by this request would find its goal, in any session.
@@ -165,9 +175,7 @@ impl Sessions {
     /// # Errors
     /// [`SessionError::Full`].
     pub fn open(&self, interface: Interface, lifetime: Lifetime) -> Result<OpenSession, SessionError> {
-        let mut table = self.table();
-        self.check_room(&table, interface, 1)?;
-        Ok(self.add(&mut table, interface, lifetime, |session| session))
+        self.add(interface, lifetime, |session| session)
     }
 
     /// Opens `n` sessions without episodes, or none.
@@ -180,9 +188,7 @@ impl Sessions {
         lifetime: Lifetime,
         n: usize,
     ) -> Result<Vec<OpenSession>, SessionError> {
-        let mut table = self.table();
-        self.check_room(&table, interface, n)?;
-        Ok((0..n).map(|_| self.add(&mut table, interface, lifetime, |session| session)).collect())
+        self.add_many(interface, lifetime, n, |session| session)
     }
 
     /// Opens a session in the state of a snapshot.
@@ -191,9 +197,7 @@ impl Sessions {
     /// [`SessionError::Snapshot`] or [`SessionError::Full`].
     pub fn restore(&self, interface: Interface, snapshot: &[u8]) -> Result<OpenSession, SessionError> {
         let env = ShopEnv::restore(Arc::clone(&self.shop), snapshot)?;
-        let mut table = self.table();
-        self.check_room(&table, interface, 1)?;
-        Ok(self.add(&mut table, interface, Lifetime::Idle, |session| session.with_env(env)))
+        self.add(interface, Lifetime::Idle, |session| session.with_env(env.clone()))
     }
 
     /// Opens `n` copies of a session, or none. A copy has the episode of the original and a stream of its own.
@@ -201,11 +205,7 @@ impl Sessions {
     /// # Errors
     /// [`SessionError::Full`].
     pub fn fork(&self, session: &OpenSession, n: usize) -> Result<Vec<OpenSession>, SessionError> {
-        let interface = session.id().interface;
-        let mut table = self.table();
-        self.check_room(&table, interface, n)?;
-        let copy = |_| self.add(&mut table, interface, Lifetime::Idle, |empty| session.copied_into(empty));
-        Ok((0..n).map(copy).collect())
+        self.add_many(session.id().interface, Lifetime::Idle, n, |empty| session.copied_into(empty))
     }
 
     /// The session with this number at an interface. It counts as used.
@@ -255,7 +255,16 @@ impl Sessions {
 
     /// Closes a session; whether there was one.
     pub fn close(&self, id: SessionId) -> bool {
-        self.table().entries.remove(&id).is_some()
+        let closed = self.table().entries.remove(&id);
+        closed.inspect(|entry| entry.session.forget()).is_some()
+    }
+
+    /// The numbers and names of an interface's sessions that clients name, ascending by number.
+    pub(crate) fn named(&self, interface: Interface) -> Vec<(u64, SessionName)> {
+        let table = self.table();
+        let sessions = table.entries.values().map(|entry| &entry.session);
+        let named = sessions.filter(|session| session.id().interface == interface);
+        named.filter_map(|session| Some((session.id().ordinal, session.name()?))).collect()
     }
 
     /// The numbers of an interface's sessions, ascending.
@@ -277,13 +286,19 @@ impl Sessions {
     /// Counts an interval of time, and drops the sessions that were idle for too many.
     pub fn pass_time(&self) {
         let limit = self.limits.idle_intervals;
+        let mut dropped = Vec::new();
         self.table().entries.retain(|_, entry| {
             let is_used = entry.lifetime == Lifetime::Connection || entry.attached.load(Ordering::Acquire);
             if is_used {
                 entry.idle.store(0, Ordering::Relaxed);
             }
-            is_used || entry.idle.fetch_add(1, Ordering::Relaxed) < limit
+            let stays = is_used || entry.idle.fetch_add(1, Ordering::Relaxed) < limit;
+            if !stays {
+                dropped.push(entry.session.clone());
+            }
+            stays
         });
+        dropped.iter().for_each(OpenSession::forget);
     }
 
     /// The shop.
@@ -318,20 +333,46 @@ impl Sessions {
     /// Adds the session that `fill` makes of an empty one.
     fn add(
         &self,
-        table: &mut Table,
         interface: Interface,
         lifetime: Lifetime,
-        fill: impl FnOnce(OpenSession) -> OpenSession,
-    ) -> OpenSession {
-        let id = SessionId { interface, ordinal: table.next_ordinal };
-        table.next_ordinal += 1;
-        let counters = Arc::clone(&self.counters[interface as usize]);
-        counters.opened(1);
+        fill: impl Fn(OpenSession) -> OpenSession,
+    ) -> Result<OpenSession, SessionError> {
+        let mut added = self.add_many(interface, lifetime, 1, fill)?;
+        Ok(added.pop().expect("one session was added"))
+    }
+
+    /// Adds `n` sessions that `fill` makes of empty ones, or none.
+    fn add_many(
+        &self,
+        interface: Interface,
+        lifetime: Lifetime,
+        n: usize,
+        fill: impl Fn(OpenSession) -> OpenSession,
+    ) -> Result<Vec<OpenSession>, SessionError> {
+        let mut table = self.table();
+        self.check_room(&table, interface, n)?;
+        let first = table.next_ordinal;
+        table.next_ordinal += n as u64;
+        if let Some(store) = &self.store {
+            store.save_next(table.next_ordinal);
+        }
+        self.counters[interface as usize].opened(n as u64);
+        let sessions = (first..table.next_ordinal).map(|ordinal| {
+            let session = fill(self.empty(SessionId { interface, ordinal }, lifetime));
+            session.keep();
+            session
+        });
+        let sessions: Vec<OpenSession> = sessions.collect();
+        table.entries.extend(sessions.iter().map(|one| (one.id(), Entry::new(one.clone(), lifetime))));
+        Ok(sessions)
+    }
+
+    /// A session without an episode, which is not in the table.
+    fn empty(&self, id: SessionId, lifetime: Lifetime) -> OpenSession {
+        let counters = Arc::clone(&self.counters[id.interface as usize]);
         let stream = Stream { defaults: self.defaults, ordinal: id.ordinal };
-        let session = fill(OpenSession::new(id, Arc::clone(&self.shop), stream, counters));
-        let (attached, idle) = (Arc::default(), AtomicU32::new(0));
-        table.entries.insert(id, Entry { session: session.clone(), lifetime, attached, idle });
-        session
+        let store = self.store.clone().filter(|_| lifetime == Lifetime::Idle);
+        OpenSession::new(id, Arc::clone(&self.shop), stream, counters, store)
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

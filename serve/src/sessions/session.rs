@@ -2,9 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use webshop_env::{Action, AvailableActions, EnvConfig, NoopReason, RewardBreakdown, Shop, ShopEnv};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use webshop_env::{Action, AvailableActions, EnvConfig, Shop, ShopEnv, SnapshotError};
 use webshop_products::{Digest, GoalId, GoalSet, Purpose, Seed, Split};
 
+use super::episode::{LastAction, Origin};
+use super::store::Store;
+use super::stored::{SessionName, StoredEpisode, StoredSession};
 use super::{Defaults, SessionId};
 use crate::counters::Counters;
 use crate::error::SessionError;
@@ -20,6 +25,8 @@ pub struct OpenSession {
     shop: Arc<Shop>,
     stream: Stream,
     counters: Arc<Counters>,
+    /// Keeps the state after every change; `None` for sessions that end with a connection or with the server.
+    store: Option<Arc<Store>>,
     state: Arc<Mutex<State>>,
 }
 
@@ -38,26 +45,17 @@ struct State {
     episode: Option<Episode>,
     /// The number of resets.
     n_resets: u64,
+    /// What a client calls the session.
+    name: Option<SessionName>,
+    /// Whether the session was closed: whoever still has a handle uses it, and it is not kept.
+    is_closed: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Episode {
     env: ShopEnv,
-    episode_id: Option<String>,
-    split: Split,
-    seed: Option<u64>,
+    origin: Origin,
     last: Option<LastAction>,
-}
-
-/// The result of the last action of an episode.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LastAction {
-    /// The reward of a purchase, 0 to 1; 0 for every other action.
-    pub reward: f64,
-    /// Why the action did nothing.
-    pub noop: Option<NoopReason>,
-    /// How the reward came about; `None` without a purchase.
-    pub breakdown: Option<RewardBreakdown>,
 }
 
 /// What a session shows.
@@ -105,23 +103,64 @@ impl SessionView {
 
 impl OpenSession {
     /// A session without an episode.
-    pub(super) fn new(id: SessionId, shop: Arc<Shop>, stream: Stream, counters: Arc<Counters>) -> Self {
-        OpenSession { id, shop, stream, counters, state: Arc::default() }
+    pub(super) fn new(
+        id: SessionId,
+        shop: Arc<Shop>,
+        stream: Stream,
+        counters: Arc<Counters>,
+        store: Option<Arc<Store>>,
+    ) -> Self {
+        OpenSession { id, shop, stream, counters, store, state: Arc::default() }
     }
 
     /// This session, which is empty, in the state of `env`.
     pub(super) fn with_env(self, env: ShopEnv) -> Self {
         let split = self.shop.goals().split_of(env.session().goal());
-        let episode = Episode { env, episode_id: None, split, seed: None, last: None };
-        *self.state() = State { episode: Some(episode), n_resets: 0 };
+        let origin = Origin { episode_id: None, split, seed: None };
+        self.state().episode = Some(Episode { env, origin, last: None });
         self
     }
 
     /// `empty` with the episode of this session.
     pub(super) fn copied_into(&self, empty: OpenSession) -> OpenSession {
         let episode = self.state().episode.clone();
-        *empty.state() = State { episode, n_resets: 0 };
+        empty.state().episode = episode;
         empty
+    }
+
+    /// This session, which is empty, in a state that was kept.
+    ///
+    /// # Errors
+    /// If the snapshot of its environment is damaged, of another version, or of another shop.
+    pub(super) fn with_stored(self, stored: StoredSession) -> Result<Self, SnapshotError> {
+        let StoredSession { n_resets, name, episode } = stored;
+        let episode = episode.map(|StoredEpisode { snapshot, origin, last }| {
+            let bytes = STANDARD.decode(snapshot);
+            let bytes = bytes.map_err(|error| SnapshotError::Impossible(error.to_string()))?;
+            let env = ShopEnv::restore(Arc::clone(&self.shop), &bytes)?;
+            Ok(Episode { env, origin, last })
+        });
+        *self.state() = State { episode: episode.transpose()?, n_resets, name, is_closed: false };
+        Ok(self)
+    }
+
+    /// Keeps the state, if this session is kept.
+    pub(super) fn keep(&self) {
+        self.save(&self.state());
+    }
+
+    /// Keeps the state no longer.
+    pub(super) fn forget(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        if let Some(store) = &self.store {
+            store.remove(self.id);
+        }
+    }
+
+    /// What a client calls the session.
+    pub(crate) fn name(&self) -> Option<SessionName> {
+        self.state().name.clone()
     }
 
     /// The session's name.
@@ -138,6 +177,17 @@ impl OpenSession {
         self.begin(&mut state, request).map(|episode| episode.view(&self.shop))
     }
 
+    /// As [`OpenSession::reset`], of a session that a client names.
+    ///
+    /// # Errors
+    /// As [`OpenSession::reset`].
+    pub(crate) fn reset_named(&self, name: SessionName) -> Result<SessionView, SessionError> {
+        let mut state = self.state();
+        let request = name.reset.clone();
+        state.name = Some(name);
+        self.begin(&mut state, &request).map(|episode| episode.view(&self.shop))
+    }
+
     /// Takes one action, given as text. Before the first reset the session resets itself.
     ///
     /// # Errors
@@ -152,7 +202,9 @@ impl OpenSession {
         episode.last = Some(LastAction { reward, noop: step.info.noop, breakdown });
         let ended = !was_over && (step.terminated || step.truncated);
         self.counters.step(ended, step.terminated);
-        Ok(episode.view(&self.shop))
+        let view = episode.view(&self.shop);
+        self.save(&state);
+        Ok(view)
     }
 
     /// What the session shows. Before the first reset the session resets itself.
@@ -209,8 +261,16 @@ impl OpenSession {
         };
         state.n_resets += 1;
         self.counters.reset();
-        let episode = Episode { env, episode_id: request.episode_id.clone(), split, seed, last: None };
-        Ok(state.episode.insert(episode))
+        let origin = Origin { episode_id: request.episode_id.clone(), split, seed };
+        state.episode = Some(Episode { env, origin, last: None });
+        self.save(state);
+        Ok(state.episode.as_mut().expect("an episode has begun"))
+    }
+
+    fn save(&self, state: &State) {
+        if let Some(store) = self.store.as_ref().filter(|_| !state.is_closed) {
+            store.save(self.id, &state.stored());
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -256,15 +316,26 @@ impl Stream {
     }
 }
 
+impl State {
+    fn stored(&self) -> StoredSession {
+        let episode = self.episode.as_ref().map(|episode| StoredEpisode {
+            snapshot: STANDARD.encode(episode.env.snapshot()),
+            origin: episode.origin.clone(),
+            last: episode.last,
+        });
+        StoredSession { n_resets: self.n_resets, name: self.name.clone(), episode }
+    }
+}
+
 impl Episode {
     fn view(&self, shop: &Shop) -> SessionView {
         let (env, session) = (&self.env, self.env.session());
         let observation = env.observation();
         SessionView {
             goal: session.goal(),
-            split: self.split,
-            seed: self.seed,
-            episode_id: self.episode_id.clone(),
+            split: self.origin.split,
+            seed: self.origin.seed,
+            episode_id: self.origin.episode_id.clone(),
             instruction: shop.goals().get(session.goal()).instruction.clone(),
             observation: observation.content(),
             available_actions: observation.available_actions(),

@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 use crate::reset::{GoalRequest, ResetRequest};
 use webshop_env::Action;
@@ -175,4 +177,93 @@ fn episodes_are_counted_once_at_their_end() {
     assert_eq!(ends, [false, true, true]);
     let counts = sessions.counts(Interface::Native);
     assert_eq!((counts.resets, counts.steps, counts.ends.truncated, counts.ends.terminated), (1, 3, 1, 0));
+}
+
+/// A table over [`shop`] that keeps its sessions in `folder`.
+fn kept(folder: &Path, max_sessions: usize, idle_intervals: u32) -> Sessions {
+    let defaults = *sessions(1, 1).defaults();
+    Sessions::kept_in(folder, shop(), defaults, Limits { max_sessions, idle_intervals }).expect("a folder")
+}
+
+#[test]
+fn a_table_goes_on_with_the_sessions_of_the_one_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = kept(folder.path(), 9, 1);
+    let session = open(&before);
+    let named =
+        ResetRequest { episode_id: Some("e".into()), ..reset(GoalRequest::Seed { split: None, seed: 4 }) };
+    session.reset(&named).expect("a goal");
+    session.step("search[lamp]").expect("an episode");
+    let seen = session.step("click[no such label]").expect("an episode");
+    let fork = before.fork(&session, 1).expect("room").remove(0);
+    before.open(Interface::Native, Lifetime::Connection).expect("room");
+    let closed = open(&before);
+    closed.reset(&reset(GoalRequest::Goal(0))).expect("a goal");
+    before.close(closed.id());
+    // Who still has a handle does not bring the file back.
+    closed.step("search[x]").expect("an episode");
+    drop((before, session, fork, closed));
+    let after = kept(folder.path(), 9, 1);
+    assert_eq!(after.ordinals(Interface::Native), [0, 1]);
+    for ordinal in 0..2 {
+        let found = after.find(Interface::Native, ordinal).expect("it was kept");
+        assert_eq!(found.view(), Ok(seen.clone()), "the last action and the origin included");
+    }
+    assert_eq!(open(&after).id().ordinal, 4);
+    assert_eq!(after.counts(Interface::Native).opened, 1, "the others were opened before");
+}
+
+#[test]
+fn what_is_idle_for_too_long_has_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = kept(folder.path(), 9, 0);
+    open(&before);
+    before.pass_time();
+    drop(before);
+    assert!(kept(folder.path(), 9, 0).is_empty());
+}
+
+#[test]
+fn kept_sessions_may_be_more_than_the_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = kept(folder.path(), 3, 1);
+    (0..3).for_each(|_| drop(open(&before)));
+    drop(before);
+    let after = kept(folder.path(), 2, 1);
+    let full = |active| Err(SessionError::Full { active, limit: 2 });
+    let opened = || after.open(Interface::Native, Lifetime::Idle).map(|session| session.id().ordinal);
+    assert_eq!((after.len(), opened()), (3, full(3)));
+    after.close(SessionId { interface: Interface::Native, ordinal: 0 });
+    assert_eq!(opened(), full(2));
+    after.close(SessionId { interface: Interface::Native, ordinal: 1 });
+    assert_eq!(opened(), Ok(3));
+}
+
+#[test]
+fn a_state_that_cannot_be_written_is_not_replaced_by_an_older_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = kept(folder.path(), 9, 1);
+    let session = open(&before);
+    session.reset(&reset(GoalRequest::Goal(0))).expect("a goal");
+    // Nothing can be written where a folder is.
+    let place = folder.path().join("native-0.session.tmp");
+    fs::create_dir(&place).expect("a folder");
+    assert_eq!(session.step("search[lamp]").expect("the session itself goes on").step, 1);
+    fs::remove_dir(&place).expect("an empty folder");
+    drop((before, session));
+    assert!(kept(folder.path(), 9, 1).is_empty());
+}
+
+#[test]
+fn what_was_being_written_is_removed_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = ["native-7.session.tmp", "server.json.tmp"];
+    let foreign =
+        ["letter.tmp", "native-07.session.tmp", "native-07.session", "letter-1.session", "native-1.damaged"];
+    for name in own.iter().chain(&foreign) {
+        fs::write(folder.path().join(name), "webshop-ses").expect("a written file");
+    }
+    assert!(kept(folder.path(), 9, 1).is_empty());
+    let exist = |names: &[&str]| names.iter().filter(|name| folder.path().join(name).exists()).count();
+    assert_eq!((exist(&own), exist(&foreign)), (0, foreign.len()));
 }

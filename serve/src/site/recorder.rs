@@ -5,6 +5,9 @@
 //! takes back the actions since that page, because an agent has no such action. Each visitor, known by a cookie, is
 //! recorded once for each session, since after the purchase the goal's solution has been seen.
 //!
+//! The site has no step limit, and the form of an episode has one: it is the server's default, or the number of the
+//! person's actions if there are more.
+//!
 //! Not recorded is who begins at an address in the middle, and who buys nothing.
 
 use std::collections::BTreeMap;
@@ -12,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use webshop_agent::{AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, ModelTurn};
-use webshop_env::{Action, Address, EnvConfig, ObservationMode, Session, Shop, ShopEnv};
+use webshop_env::{Action, Address, EnvConfig, Session, Shop, ShopEnv};
 use webshop_products::GoalId;
 
 /// The policy of the episodes.
@@ -37,8 +40,8 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct State {
     file: EpisodeFile,
-    /// The form of observations of the episodes.
-    observation: ObservationMode,
+    /// The form of observations of the episodes, and their step limit unless a person takes more actions.
+    config: EnvConfig,
     n_visitors: u64,
     /// The number of episodes written for each goal.
     n_written: BTreeMap<GoalId, u64>,
@@ -55,10 +58,10 @@ enum Visit {
 }
 
 impl Recorder {
-    /// A recorder that writes to a file.
-    pub(crate) fn new(file: EpisodeFile, observation: ObservationMode) -> Recorder {
+    /// A recorder that writes episodes with this form of observations and this step limit to a file.
+    pub(crate) fn new(file: EpisodeFile, config: EnvConfig) -> Recorder {
         let (n_written, visits) = (BTreeMap::new(), BTreeMap::new());
-        Recorder { state: Mutex::new(State { file, observation, n_visitors: 0, n_written, visits }) }
+        Recorder { state: Mutex::new(State { file, config, n_visitors: 0, n_written, visits }) }
     }
 
     /// The visitor whom the cookie of a request names, or a new one with the cookie to set.
@@ -89,10 +92,9 @@ impl Recorder {
     ) -> Result<(), AgentError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (visitor, before.name());
-        let config = EnvConfig { max_steps: u32::MAX, observation: state.observation };
         let mut visit = match state.visits.remove(&key) {
             Some(visit) => visit,
-            None if before.address() == Address::Search => Visit::begin(shop, config, before.goal()),
+            None if before.address() == Address::Search => Visit::begin(shop, state.config, before.goal()),
             None => return Ok(()),
         };
         if !visit.take(before, actions, after) {
@@ -102,7 +104,7 @@ impl Recorder {
         if let Visit::UnderWay { states, actions } = &visit
             && states.last().is_some_and(ShopEnv::is_terminated)
         {
-            let episode = episode(shop, config, before.goal(), actions, state.count(before.goal()));
+            let episode = episode(shop, state.config, before.goal(), actions, state.count(before.goal()));
             written = state.file.append(&episode);
             visit = Visit::Over;
         }
@@ -125,7 +127,7 @@ impl State {
 
 impl Visit {
     fn begin(shop: &Arc<Shop>, config: EnvConfig, goal: GoalId) -> Visit {
-        let mut env = ShopEnv::new(Arc::clone(shop), config);
+        let mut env = ShopEnv::new(Arc::clone(shop), EnvConfig { max_steps: u32::MAX, ..config });
         env.reset(goal);
         Visit::UnderWay { states: vec![env], actions: Vec::new() }
     }
@@ -151,7 +153,9 @@ impl Visit {
 
 /// The episode of a person's actions; `sample` is the number of episodes for the goal before it.
 fn episode(shop: &Arc<Shop>, config: EnvConfig, goal: GoalId, actions: &[Action], sample: u64) -> Episode {
-    let mut env = ShopEnv::new(Arc::clone(shop), config);
+    let n_actions = u32::try_from(actions.len()).expect("a page of the site takes memory");
+    let max_steps = config.max_steps.max(n_actions);
+    let mut env = ShopEnv::new(Arc::clone(shop), EnvConfig { max_steps, ..config });
     env.reset(goal);
     let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal, sample };
     let mut episode = Episode::new(&env, EpisodeMeta::new(shop, coordinates, POLICY, None));

@@ -63,9 +63,11 @@ pub(crate) fn config() -> ServeConfig {
         max_sessions: 1000,
         idle: Duration::from_secs(3600),
         max_body: 4 << 20,
+        head_patience: Duration::from_secs(60),
         body_patience: Duration::from_secs(30),
         token: None,
         allowed: Allowed::default(),
+        snapshot_dir: None,
         threads: 2,
     }
 }

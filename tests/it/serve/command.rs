@@ -1,7 +1,7 @@
 //! `webshop serve`: the first line, the log, the end, and refusals.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command};
 
@@ -11,7 +11,7 @@ use webshop_env::{ENVIRONMENT_ID, read_html};
 use super::mcp;
 use super::mcp::client::{Mcp, initialize};
 use crate::common::client::{Reply, Served};
-use crate::common::command::{CORNER_SHOP, answer, command, refusal, temporary};
+use crate::common::command::{CORNER_SHOP, answer, command, refusal, temporary, webshop};
 
 /// A running `webshop serve` and the object of its first line.
 pub(super) struct Running {
@@ -21,8 +21,14 @@ pub(super) struct Running {
     pub(super) server: Served,
 }
 
+/// A server of the corner shop on a free port.
 pub(super) fn start(args: &[&str], environment: &[(&str, &str)]) -> Running {
-    let args = [&["serve", "--port", "0", "--catalog", CORNER_SHOP], args].concat();
+    start_with(&[&["--port", "0", "--catalog", CORNER_SHOP], args].concat(), environment)
+}
+
+/// A server with these flags and no others.
+pub(super) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Running {
+    let args = [&["serve"], args].concat();
     let mut child = command(&args).envs(environment.iter().copied()).spawn().expect("the binary starts");
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();
@@ -42,7 +48,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Sends a signal; the exit code, the rest of stdout, and stderr.
+    /// Sends a signal; the exit code, `None` if the signal killed it, the rest of stdout, and stderr.
     pub(super) fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().expect("a shell's tool").success());
@@ -138,6 +144,31 @@ fn flags_are_the_defaults_of_resets() {
     let step = running.server.post("/api/v1/sessions/0/step", &json!({"action": "x"})).json();
     assert_eq!(step["truncated"], true);
     running.end("-TERM");
+}
+
+#[test]
+#[cfg(unix)]
+fn health_is_asked_for_by_a_command() {
+    let running = start(&["--token-env", "SHOP_TOKEN"], &[("SHOP_TOKEN", "s3cret")]);
+    let address = running.server.address.clone();
+    assert_eq!(answer(&["health", &address]), format!("`{address}` is healthy\n"));
+    running.end("-TERM");
+    let gone = webshop(&["health", &address], "");
+    assert_eq!(gone.code, Some(1), "{}", gone.stderr);
+    assert!(gone.stdout.starts_with(&format!("`{address}` is not healthy: ")), "{}", gone.stdout);
+    // What listens there and is no shop is not healthy either.
+    let other = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = other.local_addr().expect("an address").to_string();
+    let asked = std::thread::spawn({
+        let address = address.clone();
+        move || webshop(&["health", &address], "")
+    });
+    let (mut stream, _) = other.accept().expect("a connection");
+    stream.write_all(b"HTTP/1.1 503 Service Unavailable\r\n\r\n").expect("an open connection");
+    assert_eq!(
+        asked.join().expect("an answer").stdout,
+        format!("`{address}` is not healthy: it responds with `HTTP/1.1 503 `\n")
+    );
 }
 
 #[test]

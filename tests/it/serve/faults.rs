@@ -1,14 +1,16 @@
 //! Hostile and vanishing clients: each is refused or forgotten, and the others notice nothing.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
-use webshop_serve::ServeConfig;
+use serde_json::{Value, json};
+use webshop_serve::{ServeConfig, raise_open_files};
 
-use crate::common::client::{Served, config, served};
+use super::command::start;
+use super::mcp::client::Mcp;
+use crate::common::client::{PATIENCE, Served, Socket, config, served};
 
 /// Addresses that read a body, of every interface that takes JSON.
 const PATHS: [&str; 9] = [
@@ -111,6 +113,37 @@ fn a_body_that_does_not_come_is_given_up() {
 }
 
 #[test]
+fn the_head_of_a_request_that_does_not_come_is_given_up() {
+    let server = served(ServeConfig { head_patience: Duration::from_millis(50), ..config() });
+    let mut socket = server.socket("/ws");
+    let mut events = Mcp::begin(&server, "").listen();
+    let begins: [&[u8]; 3] =
+        [b"", b"GET /health HTTP/1.1\r\nHos", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"];
+    for begin in begins {
+        let mut stream = TcpStream::connect(&server.address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+        stream.write_all(begin).expect("an open connection");
+        let mut reply = String::new();
+        // An error would mean that the connection is still open.
+        stream.read_to_string(&mut reply).expect("the end of the connection");
+        assert_eq!(reply.starts_with("HTTP/1.1 200"), begin.ends_with(b"\r\n\r\n"), "{reply}");
+    }
+    let reset = socket.say(json!({"type": "reset", "data": {"goal": 1}}));
+    assert_eq!(reset["data"]["observation"]["goal"], 1, "a WebSocket may be silent for longer");
+    events.set_read_timeout(Some(Duration::from_millis(50))).expect("a time limit");
+    let mut part = [0; 1024];
+    let end = loop {
+        match events.read(&mut part) {
+            Ok(0) => panic!("a response that goes on was cut off"),
+            Ok(_) => {}
+            Err(error) => break error.kind(),
+        }
+    };
+    assert!(matches!(end, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{end}");
+    check_well(&server);
+}
+
+#[test]
 fn clients_that_vanish_leave_nothing_behind() {
     let server = served(config());
     for n_bytes in [0, 9, 60, 125] {
@@ -152,4 +185,50 @@ fn silent_connections_do_not_hold_up_the_others() {
     }
     check_well(&server);
     drop(silent);
+}
+
+/// Sends a message on all sockets, and then reads the reply on each.
+fn ask_all(sockets: &mut [Socket], message: impl Fn(usize) -> Value, check: impl Fn(usize, Value)) {
+    for (number, socket) in sockets.iter_mut().enumerate() {
+        socket.send(&message(number).to_string());
+    }
+    for (number, socket) in sockets.iter_mut().enumerate() {
+        check(number, socket.next());
+    }
+}
+
+/// Each connection is an open file in this process and in the server's, which both raise their limits.
+#[test]
+#[cfg(unix)]
+fn two_thousand_sockets_step_side_by_side() {
+    const N_SOCKETS: usize = 2000;
+    let limit = raise_open_files();
+    assert!(limit >= Some(N_SOCKETS as u64 + 500), "{limit:?} files may be open: raise `ulimit -Hn`");
+    // The access log would fill the pipe, which is read at the end.
+    let running = start(&[], &[("RUST_LOG", "warn")]);
+    let mut sockets: Vec<Socket> = (0..N_SOCKETS).map(|_| running.server.socket("/ws")).collect();
+    let goal = |number: usize| number % 3;
+    let reset = |number| json!({"type": "reset", "data": {"goal": goal(number)}});
+    ask_all(&mut sockets, reset, |number, reply| {
+        assert_eq!(reply["data"]["observation"]["goal"], goal(number), "{reply}");
+    });
+    for step in 1..3 {
+        let action = json!({"type": "step", "data": {"action": "search[lamp]"}});
+        ask_all(
+            &mut sockets,
+            |_| action.clone(),
+            |number, reply| {
+                let observation = &reply["data"]["observation"];
+                assert_eq!(
+                    (&observation["goal"], &observation["step"]),
+                    (&goal(number).into(), &step.into())
+                );
+            },
+        );
+    }
+    assert_eq!(running.server.get("/api/v1/info").json()["sessions"], N_SOCKETS);
+    check_well(&running.server);
+    drop(sockets);
+    let (code, _, log) = running.end("-TERM");
+    assert_eq!((code, log.as_str()), (Some(0), ""), "nothing to warn of");
 }

@@ -13,4 +13,6 @@ mod pages;
 mod players;
 mod record;
 mod replay;
+#[cfg(unix)]
+mod restart;
 mod site;

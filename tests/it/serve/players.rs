@@ -5,6 +5,7 @@ use webshop_env::{Action, AvailableActions, EnvConfig, Shop, ShopEnv, read_html}
 use webshop_products::GoalId;
 
 use super::mcp::client::Mcp;
+use super::mcp::stateless;
 use crate::common::client::{Served, Socket};
 
 /// What an interface shows after a reset or an action.
@@ -207,6 +208,37 @@ impl Player for McpTools<'_> {
             assert_eq!(session.end().status, 204);
         }
         self.session = Some(Mcp::begin(self.server, &format!("?goal={goal}")));
+        self.call("view_page", &json!({}))
+    }
+
+    fn step(&mut self, action: &str) -> Seen {
+        let (name, arguments) = tool_call(action);
+        self.call(name, &arguments)
+    }
+}
+
+/// MCP over HTTP as the protocol of 2026 has it, with a session that the address names; each episode is one of its own.
+pub(super) struct NamedMcp<'a> {
+    server: &'a Served,
+    name: &'a str,
+    query: String,
+}
+
+impl<'a> NamedMcp<'a> {
+    /// `name` must be fit for an address.
+    pub(super) fn new(server: &'a Served, name: &'a str) -> Self {
+        NamedMcp { server, name, query: String::new() }
+    }
+
+    fn call(&self, name: &str, arguments: &Value) -> Seen {
+        let reply = stateless::call(self.server, &self.query, name, arguments);
+        seen_by_tool(&reply["result"]["structuredContent"])
+    }
+}
+
+impl Player for NamedMcp<'_> {
+    fn reset(&mut self, goal: u32) -> Seen {
+        self.query = format!("?session={}-{goal}&goal={goal}", self.name);
         self.call("view_page", &json!({}))
     }
 

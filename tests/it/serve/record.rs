@@ -100,7 +100,29 @@ fn choices_are_clicks_and_visitors_are_apart() {
         episodes[number].turns.iter().skip(2).map(|turn| turn.action.to_string()).collect()
     };
     assert_eq!(episodes.len(), 2);
+    assert_eq!(episodes.iter().map(|episode| episode.config.max_steps).collect::<Vec<_>>(), [15, 15]);
     assert_eq!(clicks(0), [format!("click[{value}]"), "click[buy now]".to_owned()]);
     assert_eq!(clicks(1), ["click[buy now]"]);
     assert_eq!(episodes.iter().map(|episode| episode.meta.coordinates.sample).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn a_longer_way_than_the_step_limit_is_recorded_whole() {
+    let dir = temporary();
+    let path = dir.path().join("people.jsonl");
+    let file = EpisodeFile::create(&path).expect("a new file");
+    let mut config = config();
+    config.defaults.max_steps = 3;
+    let server = served_with(config, |server| server.recording(file));
+    let mut browser = Browser { server: &server, cookie: String::new() };
+    let product = &SHOP.catalog().products()[0];
+    let results = browser.send("/fixed_0", "search_query", &product.title);
+    let item = browser.send(&results, "click", &product.id.as_str().to_lowercase());
+    let detail = browser.send(&item, "click", "description");
+    let item = browser.send(&detail, "click", "< prev");
+    browser.send(&item, "click", "buy now");
+    let episode = read_episode(&lines(&path)[0], 1, &SHOP).expect("it can be replayed");
+    let n_taken = episode.turns.len();
+    assert!(n_taken > 3 && episode.terminated, "{n_taken} actions");
+    assert_eq!(episode.config.max_steps as usize, n_taken);
 }

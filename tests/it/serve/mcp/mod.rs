@@ -2,7 +2,7 @@
 
 pub(super) mod client;
 mod http;
-mod stateless;
+pub(super) mod stateless;
 mod stdio;
 
 use serde_json::{Value, json};

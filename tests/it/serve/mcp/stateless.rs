@@ -23,7 +23,8 @@ fn ask(server: &Served, query: &str, method: &str) -> Value {
     message(&send(server, query, method, None, json!({})))
 }
 
-fn call(server: &Served, query: &str, name: &str, arguments: &Value) -> Value {
+/// The response to a call of a tool at an address with this query.
+pub(in crate::serve) fn call(server: &Served, query: &str, name: &str, arguments: &Value) -> Value {
     let params = json!({"name": name, "arguments": arguments});
     message(&send(server, query, "tools/call", Some(name), params))
 }

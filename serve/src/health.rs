@@ -1,0 +1,28 @@
+//! Whether a server at an address is well, for supervisors that can run a command and not send a request.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// What a healthy server's response to `/health` begins with.
+const HEALTHY: &[u8] = b"HTTP/1.1 200 ";
+
+/// Asks the server at `address`, a host with a port, for its health; `patience` is the longest wait for a connection, and
+/// for the response, and above 0.
+///
+/// # Errors
+/// If nothing listens there, or what does is not healthy within that time.
+pub fn check_health(address: &str, patience: Duration) -> io::Result<()> {
+    let mut addresses = address.to_socket_addrs()?;
+    let first = addresses.next().ok_or_else(|| io::Error::other("the host has no address"))?;
+    let mut stream = TcpStream::connect_timeout(&first, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    write!(stream, "GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut begin = [0; HEALTHY.len()];
+    stream.read_exact(&mut begin)?;
+    match begin == HEALTHY {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("it responds with `{}`", begin.escape_ascii()))),
+    }
+}

@@ -1,0 +1,27 @@
+//! What a session knows of an episode and its environment does not: where it came from, and what its last action did.
+
+use serde::{Deserialize, Serialize};
+use webshop_env::{NoopReason, RewardBreakdown};
+use webshop_products::Split;
+
+/// Where an episode came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Origin {
+    /// The name that the client gave the episode.
+    pub(super) episode_id: Option<String>,
+    /// The split that the goal was drawn from; for a goal given by its number, the first that has it.
+    pub(super) split: Split,
+    /// The seed that drew the goal.
+    pub(super) seed: Option<u64>,
+}
+
+/// The result of the last action of an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LastAction {
+    /// The reward of a purchase, 0 to 1; 0 for every other action.
+    pub reward: f64,
+    /// Why the action did nothing.
+    pub noop: Option<NoopReason>,
+    /// How the reward came about; `None` without a purchase.
+    pub breakdown: Option<RewardBreakdown>,
+}

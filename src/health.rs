@@ -1,0 +1,44 @@
+//! `webshop health`: asks a running server whether it is well.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::ensure;
+use webshop_serve::check_health;
+
+use crate::args::server::seconds;
+use crate::output::outln;
+
+/// Printed below the flags.
+const EXAMPLES: &str = "Examples:
+  webshop health
+  webshop health 127.0.0.1:3000 --timeout 1
+
+For supervisors, such as a container's. No token is needed. Exit codes: 0 healthy, 1 not, 2 error.";
+
+/// Flags of `webshop health`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct HealthArgs {
+    /// Host and port of the server
+    #[arg(default_value = "127.0.0.1:8000", value_name = "HOST:PORT")]
+    address: String,
+    /// Seconds to wait for the connection, and for the response
+    #[arg(long, default_value = "5", value_parser = seconds, value_name = "S")]
+    timeout: Duration,
+}
+
+/// Prints whether the server is well.
+pub(crate) fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
+    ensure!(!args.timeout.is_zero(), "`--timeout` must be above 0");
+    match check_health(&args.address, args.timeout) {
+        Ok(()) => {
+            outln!("`{}` is healthy", args.address)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            outln!("`{}` is not healthy: {error}", args.address)?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
