@@ -117,13 +117,14 @@ fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static st
 }
 
 /// Settings of the trainer, those of which each stands for several others first: a group loss by Muon, minibatches in
-/// epochs with demonstrations, V* of states with forks, and a curriculum.
+/// epochs with demonstrations, V* of states with forks, a curriculum, and cloning alone.
 fn settings() -> Vec<String> {
     let representative = [
         "rl.loss.kind=grpo rl.group_size=2 rl.optimizer=muon optimizer.grad_clip_quantile=0.5",
         "rl.loss.kind=ppo rl.minibatches=3 rl.epochs=2 rl.demonstration_share=0.2",
         "rl.loss.kind=apo value.credit=state value.forks=2 value.refresh=3",
         "rl.loss.kind=reinforce curriculum.sizes=[4,6] curriculum.thresholds=[0.0,0.0]",
+        "rl.demonstration_share=1 rl.minibatches=3 rl.epochs=2",
     ];
     let others = [
         "rl.loss.kind=apo value.credit=state value.refresh=2",
@@ -148,7 +149,7 @@ fn every_loss_leaves_the_same_bytes_interrupted_or_not() {
         let whole = learned(&setting, 2, 0);
         // The third advance is a step of a loss without V*, and a rollout for the V* of the others, whose third step comes
         // after all of those.
-        let without_v_star = ["rl.loss.kind=grpo", "rl.loss.kind=ppo"];
+        let without_v_star = ["rl.loss.kind=grpo", "rl.loss.kind=ppo", "rl.demonstration_share=1"];
         let in_learning = usize::from(!without_v_star.iter().any(|loss| setting.contains(loss)));
         for (n_threads, n_advances) in cases(&[(1, 3), (2, VALUE_EPISODES + 2)], &[in_learning]) {
             for ((name, found), (_, expected)) in learned(&setting, n_threads, n_advances).iter().zip(&whole)

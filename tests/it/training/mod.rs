@@ -5,6 +5,7 @@
 //! small to be any good.
 
 mod browsing;
+mod cloning;
 mod exactness;
 mod judgement;
 mod results;

@@ -34,7 +34,7 @@ pub struct RlConfig {
     pub minibatches: usize,
     /// Passes over each batch.
     pub epochs: usize,
-    /// Share of the gradient that comes from demonstrations, from 0 to below 1.
+    /// Share of the gradient that comes from demonstrations, from 0 to 1. With 1 nothing is sampled.
     pub demonstration_share: f64,
     /// Tokens of one forward and backward pass. Changes memory and speed; changes results only by rounding.
     pub micro_batch_tokens: usize,
@@ -55,6 +55,11 @@ impl RlConfig {
     /// Goals of one batch.
     pub(crate) fn goals_per_step(&self) -> usize {
         self.batch_episodes / self.group_size
+    }
+
+    /// Whether steps clone demonstrations and sample nothing.
+    pub(crate) fn is_cloning_alone(&self) -> bool {
+        self.demonstration_share == 1.0
     }
 }
 

@@ -210,9 +210,7 @@ impl Config {
         let fits = rl.minibatches <= batch;
         require(fits, "rl.minibatches", rl.minibatches, "at most `rl.batch_episodes`")?;
         at_least_one("rl.epochs", rl.epochs)?;
-        let share = rl.demonstration_share;
-        let in_range = (0.0..1.0).contains(&share);
-        require(in_range, "rl.demonstration_share", share, "from 0 to below 1")
+        share("rl.demonstration_share", rl.demonstration_share)
     }
 
     fn validate_shop_r1(&self) -> Result<()> {

@@ -125,9 +125,9 @@ impl<'a> Experiment<'a> {
         self.config.warm_start.all_steps()
     }
 
-    /// Whether the loss needs V*.
+    /// Whether the loss needs V*. Cloning alone does not.
     pub(super) fn needs_values(&self) -> bool {
-        self.config.loss().advantage_source() == AdvantageSource::Value
+        !self.config.rl.is_cloning_alone() && self.config.loss().advantage_source() == AdvantageSource::Value
     }
 
     /// The number of training goals that RL on whole episodes draws from; `None` for all. It is limited if V* of goals is estimated,

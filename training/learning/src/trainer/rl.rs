@@ -3,12 +3,15 @@
 //! Paper: arXiv 2505.20686, algorithm 1. Each step draws goals x, makes V*(x) known, samples rollouts y with
 //! rewards r, and takes gradient steps on the loss of A = r − V*. Deviations from the paper are listed in the
 //! files of the losses.
+//!
+//! With `rl.demonstration_share = 1` the steps clone demonstrations and sample nothing: the control that tells what
+//! as much more of the warm start would have given.
 
 use crate::config::RlConfig;
 use crate::data::demonstrations::cloning_gradient;
 use crate::data::task_set::TaskId;
 use crate::data::trajectory::Trajectory;
-use crate::error::Result;
+use crate::error::{Result, TrainingError};
 use crate::loss::ppo::explained_variance;
 use crate::loss::step::{Criticized, LossGradient, Scoring, UpdateStatistics, loss_gradient};
 use crate::loss::{Loss, Prepared, Target};
@@ -31,7 +34,8 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
         return Ok(());
     }
     let mut reference = rl.reference()?; // π_ref
-    ex.observer.begin(rl.loss.name(), rl.config.steps, rl.step());
+    let name = if rl.config.is_cloning_alone() { "cloning" } else { rl.loss.name() };
+    ex.observer.begin(name, rl.config.steps, rl.step());
     while !rl.is_over() {
         let (step, began) = (rl.step(), rl.trainer.progress.clock.seconds());
         let _span = tracing::debug_span!("rl_step", step).entered();
@@ -43,12 +47,16 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
         if !reference.is_current(&rl.trainer.progress, step) {
             reference = rl.reference()?;
         }
-        let goals = reference.draw_goals(step); // x
-        reference.estimate_values(&goals, step, &mut rl.trainer.progress, &mut record)?; // V*(x)
-        let mut rollouts = rl.sample(&reference, &goals, &mut record)?; // y ~ π(·|x), r(x, y)
-        rl.set_critic_values(&mut rollouts)?; // V(s)
-        rl.learn(&reference, &rollouts, &mut record)?; // A = r − V*, θ ← θ − η ∇L
-        rl.advance_curriculum(step, &mut record);
+        if rl.config.is_cloning_alone() {
+            rl.clone_demonstrations(&mut record)?;
+        } else {
+            let goals = reference.draw_goals(step); // x
+            reference.estimate_values(&goals, step, &mut rl.trainer.progress, &mut record)?; // V*(x)
+            let mut rollouts = rl.sample(&reference, &goals, &mut record)?; // y ~ π(·|x), r(x, y)
+            rl.set_critic_values(&mut rollouts)?; // V(s)
+            rl.learn(&reference, &rollouts, &mut record)?; // A = r − V*, θ ← θ − η ∇L
+            rl.advance_curriculum(step, &mut record);
+        }
         rl.finish_step(&reference, &record, began)?;
     }
     ex.observer.end();
@@ -133,7 +141,7 @@ impl<'a> Rl<'_, 'a> {
         rollouts: &Rollouts,
         record: &mut Record,
     ) -> Result<()> {
-        let lr = self.schedule().lr(self.step(), self.share_spent());
+        let lr = self.lr();
         let Prepared::Learn(targets) = self.loss.prepare(&rollouts.scored)? else {
             let state = &mut self.trainer.progress.state;
             state.skipped_no_signal += 1;
@@ -171,10 +179,9 @@ impl<'a> Rl<'_, 'a> {
             record_update(record, &UpdateStatistics::mean(&statistics));
         }
         if !errors.is_empty() {
-            record.set(Metric::TrainValueLoss, errors.iter().sum::<f64>() / errors.len() as f64);
+            record.set(Metric::TrainValueLoss, mean(&errors));
         }
-        let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;
-        self.trainer.record_update(record, (norms.len() == statistics.len()).then_some(mean));
+        self.trainer.record_update(record, (norms.len() == statistics.len()).then(|| mean(&norms)));
         // A skipped step has no throughput.
         if record.get(Metric::TrainLoss).is_some() {
             let progress = &mut self.trainer.progress;
@@ -184,9 +191,46 @@ impl<'a> Rl<'_, 'a> {
         Ok(())
     }
 
-    fn schedule(&self) -> Schedule {
+    /// The optimizer steps of one batch that has as many demonstrations as it would have rollouts. Their completions
+    /// count as tokens, so that budgets of tokens hold for cloning too.
+    fn clone_demonstrations(&mut self, record: &mut Record) -> Result<()> {
+        let lr = self.lr();
+        let size = self.config.batch_episodes.div_ceil(self.config.minibatches);
+        let (mut losses, mut norms) = (Vec::new(), Vec::new());
+        for place in 0..self.updates_per_step() {
+            let batch = self.demonstrations(place, size)?;
+            if batch.is_empty() {
+                return Err(TrainingError::NothingToClone { step: self.trainer.progress.state.step });
+            }
+            let (loss, norm) = sft::clone_batch(self.trainer, &batch, 0.0, lr, self.grad_clip())?;
+            self.trainer.progress.state.tokens += batch.iter().map(|one| one.n_sampled() as u64).sum::<u64>();
+            losses.push(loss);
+            norms.extend(norm);
+            self.remember_norm(norm);
+        }
+        record
+            .set(Metric::TrainLoss, mean(&losses))
+            .set(Metric::TrainLr, lr)
+            .set(Metric::RolloutTokensTotal, self.trainer.progress.state.tokens as f64);
+        self.trainer.record_update(record, (norms.len() == losses.len()).then(|| mean(&norms)));
+        Ok(())
+    }
+
+    /// Optimizer steps of one batch.
+    fn updates_per_step(&self) -> u64 {
+        (self.config.epochs * self.config.minibatches) as u64
+    }
+
+    /// About `n` demonstrations for the optimizer step with number `place` of the current batch.
+    fn demonstrations(&self, place: u64, n: usize) -> Result<Vec<Trajectory>> {
+        let Trainer { ex, progress, .. } = &*self.trainer;
+        sft::demonstrations(ex, MIXED_STEP + progress.state.step * self.updates_per_step() + place, n)
+    }
+
+    /// The learning rate of the current batch.
+    fn lr(&self) -> f64 {
         let RlConfig { lr, warmup_steps, steps, decay, .. } = *self.config;
-        Schedule { peak: lr, warmup: warmup_steps, total: steps, decay }
+        Schedule { peak: lr, warmup: warmup_steps, total: steps, decay }.lr(self.step(), self.share_spent())
     }
 
     /// The gradient of a minibatch with its share of demonstrations; `place` is its number in the step.
@@ -214,9 +258,7 @@ impl<'a> Rl<'_, 'a> {
         let demonstrated = self.config.demonstration_share;
         if demonstrated > 0.0 {
             let n = ((batch.len() as f64 * demonstrated).round() as usize).max(1);
-            let per_step = (self.config.epochs * self.config.minibatches) as u64;
-            let at = MIXED_STEP + self.trainer.progress.state.step * per_step + place;
-            let demonstrations = sft::demonstrations(ex, at, n)?;
+            let demonstrations = self.demonstrations(place, n)?;
             let (cloning, _) =
                 cloning_gradient(policy, &demonstrations, 0.0, self.config.micro_batch_tokens)?;
             of_loss.gradients.mix(demonstrated, &cloning)?;
@@ -261,13 +303,18 @@ impl<'a> Rl<'_, 'a> {
     fn finish_step(&mut self, reference: &ReferencePolicy<'_>, record: &Record, began: f64) -> Result<()> {
         self.trainer.progress.state.step += 1;
         self.trainer.progress.log(record, began)?;
-        let (name, share) = match record.get(Metric::RolloutExactAction) {
-            Some(exact) => ("exact", exact),
-            None => ("success", record.get(Metric::RolloutSuccessRate).unwrap_or_default()),
-        };
-        self.trainer.ex.observer.advance(1, &format!("{name} {:.1} %", 100.0 * share));
+        let percent = |name, metric| Some(format!("{name} {:.1} %", 100.0 * record.get(metric)?));
+        let message = percent("exact", Metric::RolloutExactAction)
+            .or_else(|| percent("success", Metric::RolloutSuccessRate))
+            .unwrap_or_else(|| format!("loss {:.3}", record.get(Metric::TrainLoss).unwrap_or_default()));
+        self.trainer.ex.observer.advance(1, &message);
         let total = if self.is_over() { self.step() } else { self.config.steps };
         self.trainer.maybe_evaluate(Phase::Learn, self.step(), total, Some(reference))?;
         self.trainer.maybe_save_or_stop()
     }
+}
+
+/// The mean of `numbers`; 0 for none.
+fn mean(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
 }

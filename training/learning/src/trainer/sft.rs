@@ -29,28 +29,40 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
         if batch.is_empty() {
             return Err(TrainingError::NothingToClone { step });
         }
-        let training = trainer.progress.clock.seconds();
-        let limit_tokens = ex.config.rl.micro_batch_tokens;
-        let (gradients, loss) = {
-            let page_weight = if step < config.copy_task_steps { 0.0 } else { config.page_weight };
-            cloning_gradient(trainer.train_state.network(), &batch, page_weight, limit_tokens)?
-        };
+        let page_weight = if step < config.copy_task_steps { 0.0 } else { config.page_weight };
         let lr = schedule.lr(step, 0.0);
-        let grad_norm = trainer.update(gradients, lr, ex.config.optimizer.grad_clip)?;
+        let (loss, grad_norm) = clone_batch(trainer, &batch, page_weight, lr, ex.config.optimizer.grad_clip)?;
         let mut record = Record::new(Phase::WarmStart, step + 1);
         record.set(Metric::TrainLoss, loss).set(Metric::TrainLr, lr);
         trainer.record_update(&mut record, grad_norm);
-        let n_tokens = batch.iter().map(|trajectory| trajectory.ids.len()).sum();
-        let progress = &mut trainer.progress;
-        progress.throughput.trained(n_tokens, progress.clock.seconds() - training);
-        progress.state.step += 1;
-        progress.log(&record, began)?;
+        trainer.progress.state.step += 1;
+        trainer.progress.log(&record, began)?;
         ex.observer.advance(1, &format!("loss {loss:.3}"));
         trainer.maybe_evaluate(Phase::WarmStart, step + 1, total, None)?;
         trainer.maybe_save_or_stop()?;
     }
     ex.observer.end();
     Ok(())
+}
+
+/// One optimizer step on the cloning loss of `batch`. Returns the loss, and the norm of the gradient as
+/// [`Trainer::update`] does.
+pub(super) fn clone_batch(
+    trainer: &mut Trainer<'_>,
+    batch: &[Trajectory],
+    page_weight: f64,
+    lr: f64,
+    grad_clip: f64,
+) -> Result<(f64, Option<f64>)> {
+    let began = trainer.progress.clock.seconds();
+    let limit_tokens = trainer.ex.config.rl.micro_batch_tokens;
+    let (gradients, loss) =
+        cloning_gradient(trainer.train_state.network(), batch, page_weight, limit_tokens)?;
+    let grad_norm = trainer.update(gradients, lr, grad_clip)?;
+    let n_tokens = batch.iter().map(|trajectory| trajectory.ids.len()).sum();
+    let progress = &mut trainer.progress;
+    progress.throughput.trained(n_tokens, progress.clock.seconds() - began);
+    Ok((loss, grad_norm))
 }
 
 /// Up to `n` demonstrations at step coordinate `step`: whole episodes, or single steps if the prompt format
