@@ -8,7 +8,7 @@ use webshop_env::ShopEnv;
 use webshop_lm::BpeTokenizer;
 
 use super::recordings::Recording;
-use super::tokens::{Token, tokens};
+use super::tokens::{Token, formatted, tokens};
 
 /// Where an episode is shown.
 pub(crate) struct Place {
@@ -39,8 +39,8 @@ pub(crate) struct EpisodeView<'a> {
 
 impl EpisodeView<'_> {
     /// The sum of the tokens' log-probabilities.
-    fn log_prob(&self) -> f32 {
-        self.tokens.iter().map(|token| token.log_prob).sum()
+    fn log_prob(&self) -> String {
+        formatted(self.tokens.iter().map(|token| token.log_prob).sum())
     }
 
     /// Whether the texts of the tokens are known.

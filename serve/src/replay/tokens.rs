@@ -18,11 +18,23 @@ pub(super) struct Token {
 }
 
 impl Token {
+    /// The log-probability as text.
+    pub(super) fn figure(&self) -> String {
+        formatted(self.log_prob)
+    }
+
     fn new(id: u32, log_prob: f32, text: Option<String>) -> Token {
         // A conversion to an integer saturates, so that no probability is beyond the shades.
         let shade = (log_prob.exp() * f32::from(SHADES)) as u8;
         Token { id, text, log_prob, shade: shade.min(SHADES - 1) }
     }
+}
+
+/// A log-probability with three decimals and the minus sign U+2212.
+pub(super) fn formatted(log_prob: f32) -> String {
+    let text = format!("{log_prob:.3}").replace('-', "−");
+    // What rounds to zero has no sign.
+    if text == "−0.000" { "0.000".to_owned() } else { text }
 }
 
 /// The sampled tokens of a turn; empty if none are recorded. They have texts if `tokenizer` spells the recorded completion
@@ -67,6 +79,12 @@ mod tests {
     }
 
     #[test]
+    fn what_rounds_to_zero_has_no_sign() {
+        assert_eq!([-0.0004, 0.0, -0.0006].map(formatted), ["0.000", "0.000", "−0.001"]);
+        assert_eq!(formatted(f32::NEG_INFINITY), "−inf");
+    }
+
+    #[test]
     fn what_cannot_be_seen_has_a_mark() {
         assert_eq!(visible(b" a\n"), " a↵");
         assert_eq!(visible(&"漢".as_bytes()[..2]), "\\xE6\\xBC");
@@ -86,7 +104,7 @@ mod tests {
                 completion: Completion {
                     log_probs: vec![-0.5; ids.len()],
                     entropy: vec![0.0; ids.len()],
-                    certainty: None,
+                    certainty: vec![],
                     ids: ids.clone(),
                     stop: StopReason::EndOfTurn,
                 },

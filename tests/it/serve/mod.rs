@@ -14,3 +14,4 @@ mod players;
 mod record;
 mod replay;
 mod site;
+mod watch;

@@ -204,7 +204,7 @@ impl Opened {
             ),
             held_out("Score, held out", [Metric::EvalTaskScore, Metric::EvalScoreLow, Metric::EvalScoreHigh]),
             training,
-            self.time(),
+            self.time(is_finished),
             if is_finished { None } else { self.time_left() },
         ];
         figures.into_iter().flatten().collect()
@@ -214,11 +214,11 @@ impl Opened {
         self.config.warm_start.all_steps() + self.config.rl.steps
     }
 
-    /// The time that the run has taken, and how old the last record is.
-    fn time(&self) -> Option<Figure> {
+    /// The time that the run has taken, and how old the last record is if more are to come.
+    fn time(&self, is_finished: bool) -> Option<Figure> {
         let last = self.follower.timings().last()?;
         let written = fs::metadata(self.run.metrics()).and_then(|file| file.modified()).ok();
-        let age = written.and_then(|at| at.elapsed().ok());
+        let age = written.filter(|_| !is_finished).and_then(|at| at.elapsed().ok());
         let note = age.map(|age| format!("last record {} ago", duration(age.as_secs_f64())));
         Some(Figure { name: "Time", value: duration(last.seconds), note: note.unwrap_or_default() })
     }
@@ -234,11 +234,11 @@ impl Opened {
         let seconds = seconds_left(timings, end)?;
         let note = match phase {
             Phase::WarmStart if self.config.rl.steps > 0 => {
-                format!("of the warm start; then {}", self.name(Phase::Learn))
+                format!("of the warm start, at its recent pace; then {}", self.name(Phase::Learn))
             }
-            _ => "without the last evaluations".to_owned(),
+            _ => "at the recent pace, before the last evaluation".to_owned(),
         };
-        Some(Figure { name: "Time left", value: format!("about {}", duration(seconds)), note })
+        Some(Figure { name: "Time left", value: duration(seconds), note })
     }
 
     /// The files of `episodes/`, newest first; their names begin with the step.
