@@ -121,7 +121,8 @@ fn the_episodes_of_a_run_lead_into_the_viewer() {
     let running = watching(&[dir.path()]);
     let shown = page(&running, "/watch", 200);
     let links = |document: &str, begin: &str| -> Vec<String> {
-        let links = tags(document).filter_map(|tag| tag.strip_prefix("a href=\"")?.strip_suffix('"'));
+        let anchors = tags(document).filter(|tag| tag.starts_with("a "));
+        let links = anchors.filter_map(|tag| tag.split_once("href=\"")?.1.split('"').next());
         links.filter_map(|link| link.strip_prefix(begin)).map(str::to_owned).collect()
     };
     let base = "/watch/0/episodes/step-000010";
@@ -168,7 +169,7 @@ fn the_episodes_of_a_run_lead_into_the_viewer() {
         page(&running, &missing, 404);
     }
     // Texts come with the tokenizer of a checkpoint.
-    let tokenizer = BpeTokenizer::train_like_qwen(["a lamp"], 300).expect("it trains");
+    let tokenizer = BpeTokenizer::train_like_qwen(["a lamp", "the lamp"], 300).expect("it trains");
     let ids = tokenizer.encode_text("a lamp").expect("a text");
     let turn = &mut episodes[0].turns[0].agent;
     turn.completion = Some("a lamp".to_owned());
