@@ -163,8 +163,8 @@ async fn show_episode(
             path: at(found.index),
             list: base.clone(),
             beside: [
-                ("Before it", found.index.checked_sub(1).map(at)),
-                ("After it", found.is_followed.then(|| at(found.index + 1))),
+                ("Previous", found.index.checked_sub(1).map(at)),
+                ("Next", found.is_followed.then(|| at(found.index + 1))),
             ],
         };
         let tokenizer = match runs.tokenizer(number) {

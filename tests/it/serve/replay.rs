@@ -43,7 +43,7 @@ fn listed(server: &Served, query: &str) -> Vec<usize> {
         numbers.extend(links.filter_map(|rest| rest.trim_end_matches('"').parse::<usize>().ok()));
         let Some(next) = tags(&reply.body).find(|tag| tag.contains("rel=\"next\"")) else { return numbers };
         let query = next.split('"').find(|part| part.starts_with('?')).expect("an address");
-        path = format!("/replay{}", query.replace("&amp;", "&").replace("&#38;", "&"));
+        path = format!("/replay{}", query.replace("&amp;", "&"));
     }
 }
 
@@ -176,7 +176,7 @@ fn tokens_have_texts_if_the_served_model_spells_the_completion_with_them() {
     check_document(&shown, "/replay/0");
     let texts = tags(&shown.body).filter(|tag| *tag == "span class=\"text\"").count();
     assert_eq!(texts, ids.len(), "{}", shown.body);
-    for text in ["&#60;", "↵", "&#60;|im_end|&#62;"] {
+    for text in ["&lt;", "↵", "&lt;|im_end|&gt;"] {
         assert!(shown.body.contains(&format!("{text}</span> <b>−0.250</b>")), "{text} in {}", shown.body);
     }
     let of_another = server.get("/replay/1").body;

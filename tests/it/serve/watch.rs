@@ -57,7 +57,7 @@ fn a_run_is_shown_before_it_begins_while_it_goes_and_when_it_has_ended() {
     let running = watching(&[&root]);
     let waiting = page(&running, "/watch", 200);
     assert!(is_live(&waiting) && waiting.contains("The run has not begun"), "{waiting}");
-    assert!(waiting.contains("&#60;b&#62; &#38; &#34;one&#34;</h1>"), "{waiting}");
+    assert!(waiting.contains("&lt;b&gt; &amp; &#34;one&#34;</h1>"), "{waiting}");
 
     // 20 steps of warm start, and 30 of 40 of RL.
     let run = record_run(&root, 50);
