@@ -1,6 +1,7 @@
 //! `webshop serve`: serves the shop on a port until it is asked to stop.
 
 mod model;
+mod runs;
 
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -19,6 +20,7 @@ use webshop_serve::{
 };
 
 use self::model::ModelArgs;
+use self::runs::WatchedRuns;
 use crate::args::observation::ObservationArg;
 use crate::args::server::seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
@@ -40,6 +42,7 @@ const EXAMPLES: &str = "Examples:
   webshop serve --model runs/first --lanes 32
   webshop serve --replay episodes.jsonl
   webshop serve --snapshot-dir sessions
+  webshop serve --watch runs/first
   WEBSHOP_TOKEN=secret webshop serve --host 0.0.0.0 --token-env WEBSHOP_TOKEN
 
 The first line on stdout is one JSON object with the addresses, once the server answers.
@@ -97,6 +100,10 @@ pub(crate) struct ServeArgs {
     /// `episodes/` of a run folder. May be repeated
     #[arg(long, value_name = "FILE.jsonl")]
     replay: Vec<PathBuf>,
+    /// Training run to show at `/watch` as it goes: a run folder of `webshop train`, which need not exist yet, or the
+    /// folder of a comparison. May be repeated
+    #[arg(long, value_name = "DIR")]
+    watch: Vec<PathBuf>,
     /// File to create, to which the episodes of people who buy something on the site are written, policy `human`
     #[arg(long, value_name = "FILE.jsonl")]
     record: Option<PathBuf>,
@@ -136,6 +143,9 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
     let recordings = recordings(&args.replay, &shop)?;
     let mut server = Server::new(port, shop, config)?.showing(recordings);
+    if !args.watch.is_empty() {
+        server = server.watching(WatchedRuns::open(&args.watch)?);
+    }
     if let Some(path) = &args.record {
         server = server.recording(EpisodeFile::create(path)?);
     }

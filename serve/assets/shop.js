@@ -20,3 +20,20 @@ addEventListener("keydown", (event) => {
   if (event.target.closest("input, select, textarea")) return;
   document.querySelector(links[event.key])?.click();
 });
+// A training run in progress: what its page shows is fetched again every few seconds.
+const REFRESH_MILLISECONDS = 4000;
+async function refresh() {
+  const shown = document.querySelector("main[data-live]");
+  if (!shown) return;
+  if (!document.hidden) {
+    const reply = await fetch(location.href).catch(() => null);
+    const text = await reply?.text();
+    const next = text && new DOMParser().parseFromString(text, "text/html");
+    if (next?.querySelector("main.watch")) {
+      document.title = next.title;
+      shown.replaceWith(next.querySelector("main"));
+    }
+  }
+  setTimeout(refresh, REFRESH_MILLISECONDS);
+}
+setTimeout(refresh, REFRESH_MILLISECONDS);

@@ -14,6 +14,7 @@ use crate::model::Model;
 use crate::replay::recordings::Recordings;
 use crate::sessions::Sessions;
 use crate::site::recorder::Recorder;
+use crate::watch::runs::Runs;
 
 /// The state that every handler shares.
 pub(crate) struct App {
@@ -26,6 +27,8 @@ pub(crate) struct App {
     pub(crate) goals_given: AtomicU64,
     /// The recorded episodes that are shown.
     pub(crate) recordings: Recordings,
+    /// The training runs that are watched.
+    pub(crate) runs: Option<Box<dyn Runs>>,
     /// Writes the episodes of people who shop on the site.
     pub(crate) recorder: Option<Recorder>,
     /// The largest body or message in bytes.

@@ -7,6 +7,7 @@ use axum::handler::Handler;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -54,6 +55,9 @@ impl Routes {
         Routes { router: self.router.merge(other.router), ..self }
     }
 }
+
+/// What stands for itself in a segment of a path.
+pub(crate) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The header of a JSON document.
 pub(crate) const JSON: (HeaderName, HeaderValue) =

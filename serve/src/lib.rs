@@ -4,7 +4,7 @@
 //! puts interfaces before it on one port, one module each: our own REST interface at `/api/v1`, OpenEnv's
 //! WebSocket and HTTP addresses, AgentGym's addresses below `/agentgym`, MCP's tools at `/mcp`, and the pages of the
 //! original's site. [`serve_stdio`] serves one MCP client over standard input.
-//! [`Recordings`] are episodes that people look at step by step.
+//! [`Recordings`] are episodes that people look at step by step, [`Runs`] training runs that they watch.
 //! All take a goal, or a seed that draws one, and show the same texts, actions and rewards as a local session.
 //!
 //! Sessions that live without a connection may be kept in a folder, and go on after a restart.
@@ -46,6 +46,7 @@ mod openenv;
 mod picture;
 mod replay;
 mod site;
+mod watch;
 
 mod access;
 mod health;
@@ -68,3 +69,4 @@ pub use sessions::episode::LastAction;
 pub use sessions::session::{OpenSession, SessionView};
 pub use sessions::{Defaults, Interface, Lifetime, Limits, SessionId, Sessions};
 pub use tools::ToolNames;
+pub use watch::runs::{RunError, RunFigure, RunPhase, RunStage, RunState, Runs};

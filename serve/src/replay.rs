@@ -4,9 +4,10 @@
 //! agent read and did there, `/replay/N/page/K` is that page alone, and `/replay/N.json` the episode as recorded.
 //! Pages come from replaying the actions, not from the file.
 
-mod episode;
-mod list;
+pub(crate) mod episode;
+pub(crate) mod list;
 pub(crate) mod recordings;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -29,21 +30,26 @@ pub(crate) fn routes() -> Routes {
 }
 
 async fn index(State(app): State<Arc<App>>, Query(filter): Query<list::Filter>) -> Response {
-    document::ok(&list::list(&app.recordings, filter))
+    let place = list::Place {
+        heading: "Recorded episodes".to_owned(),
+        base: "/replay".to_owned(),
+        back: ("To the entrance", "/".to_owned()),
+    };
+    document::ok(&list::list(place, app.recordings.newest_first(), filter))
 }
 
 /// The query of an episode's address.
 #[derive(Deserialize)]
-struct Place {
+pub(crate) struct Step {
     /// The number of turns before the page.
     #[serde(default)]
-    step: usize,
+    pub(crate) step: usize,
 }
 
 async fn show(
     State(app): State<Arc<App>>,
     Path(number): Path<String>,
-    Query(Place { step }): Query<Place>,
+    Query(Step { step }): Query<Step>,
 ) -> Response {
     if let Some(number) = number.strip_suffix(".json") {
         return match find(&app, number, 0) {
@@ -53,7 +59,18 @@ async fn show(
     }
     app.run(move |app| match find(app, &number, step) {
         Ok((number, recording)) => {
-            document::ok(&episode::view(recording, number, app.recordings.len(), step))
+            let at = |number: usize| format!("/replay/{number}");
+            let place = episode::Place {
+                title: format!("Episode {number}"),
+                path: at(number),
+                list: "/replay".to_owned(),
+                beside: [
+                    ("Newer", (number + 1 < app.recordings.len()).then(|| at(number + 1))),
+                    ("Older", number.checked_sub(1).map(at)),
+                ],
+            };
+            let tokenizer = app.model.as_ref().map(|model| &*model.tokenizer);
+            document::ok(&episode::view(recording, place, step, tokenizer))
         }
         Err(missing) => missing.into(),
     })
@@ -62,14 +79,17 @@ async fn show(
 
 async fn page(State(app): State<Arc<App>>, Path((number, step)): Path<(String, usize)>) -> Response {
     app.run(move |app| match find(app, &number, step) {
-        Ok((_, recording)) => {
-            let (shop, goal) = (&recording.shop, recording.episode.goal);
-            let env = episode::after(recording, step);
-            site::view::still(shop, &format!("fixed_{}", goal.0), goal, env.page())
-        }
+        Ok((_, recording)) => still(recording, step),
         Err(missing) => missing.into(),
     })
     .await
+}
+
+/// The shop's page after `step` turns of an episode, to look at only.
+pub(crate) fn still(recording: &Recording, step: usize) -> Response {
+    let (shop, goal) = (&recording.shop, recording.episode.goal);
+    let env = episode::after(recording, step);
+    site::view::still(shop, &format!("fixed_{}", goal.0), goal, env.page())
 }
 
 /// Why there is nothing at an address.

@@ -14,7 +14,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, watch as watched};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tower_http::timeout::RequestBodyTimeoutLayer;
 use webshop_agent::EpisodeFile;
@@ -31,7 +31,8 @@ use crate::model::{Model, ModelConfig};
 use crate::replay::recordings::Recordings;
 use crate::sessions::{Defaults, Limits, Sessions};
 use crate::site::recorder::Recorder;
-use crate::{agentgym, detail, mcp, metrics, native, openai, openapi, openenv, replay, site};
+use crate::watch::runs::Runs;
+use crate::{agentgym, detail, mcp, metrics, native, openai, openapi, openenv, replay, site, watch};
 
 /// The longest time for what is under way when the server stops. The process ends within two seconds.
 const GRACE: Duration = Duration::from_millis(1750);
@@ -128,7 +129,7 @@ impl Port {
 pub struct Server {
     port: Port,
     app: App,
-    stop: watch::Sender<bool>,
+    stop: watched::Sender<bool>,
     sockets: mpsc::Receiver<std::convert::Infallible>,
     config: ServeConfig,
 }
@@ -146,7 +147,7 @@ impl Server {
         };
         let sessions = Arc::new(sessions);
         let mcp = McpService::new(&sessions, config.idle, config.max_body, &config.allowed);
-        let (stop, stopping) = watch::channel(false);
+        let (stop, stopping) = watched::channel(false);
         let (open_socket, sockets) = mpsc::channel(1);
         let app = App {
             sessions,
@@ -155,6 +156,7 @@ impl Server {
             responses: Default::default(),
             goals_given: Default::default(),
             recordings: Recordings::default(),
+            runs: None,
             recorder: None,
             max_body: config.max_body,
             body_patience: config.body_patience,
@@ -168,6 +170,12 @@ impl Server {
     /// The server, which shows these episodes at `/replay`.
     pub fn showing(mut self, recordings: Recordings) -> Server {
         self.app.recordings = recordings;
+        self
+    }
+
+    /// The server, which shows these training runs at `/watch`.
+    pub fn watching(mut self, runs: impl Runs + 'static) -> Server {
+        self.app.runs = Some(Box::new(runs));
         self
     }
 
@@ -308,6 +316,7 @@ pub(crate) fn routes() -> Routes {
         .and(metrics::routes())
         .and(openapi::routes())
         .and(replay::routes())
+        .and(watch::routes())
         .and(site::routes())
 }
 

@@ -10,7 +10,7 @@ use webshop_training::metrics::{Metric, MetricsPosition, MetricsWriter, Phase, R
 use webshop_training::{RunFolder, RunSummary};
 
 /// A run of 20 steps of warm start and 40 of RL, of which some are recorded: success rises, the loss falls.
-fn record_run(root: &Path, steps: u64) -> RunFolder {
+pub(crate) fn record_run(root: &Path, steps: u64) -> RunFolder {
     let overrides = ["copy_task_steps=5", "warm_start.steps=15", "rl.steps=40"].map(String::from);
     let config = Config::resolve("a test", "", &overrides).expect("a valid experiment");
     let run = RunFolder::create(root, &config).expect("an empty folder");

@@ -23,6 +23,7 @@ mod expert;
 pub mod convert;
 pub mod next_action;
 
+pub use episode::failure::FailureKind;
 pub use episode::file::EpisodeFile;
 pub use episode::prefix::EpisodePrefix;
 pub use episode::read::read_episode;

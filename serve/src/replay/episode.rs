@@ -3,19 +3,29 @@
 use std::sync::Arc;
 
 use askama::Template;
-use webshop_agent::{Episode, Turn};
+use webshop_agent::{Episode, FailureKind, Turn};
 use webshop_env::ShopEnv;
+use webshop_lm::BpeTokenizer;
 
 use super::recordings::Recording;
+use super::tokens::{Token, formatted, tokens};
 
-/// The number of shades of a token, by its probability.
-const SHADES: u8 = 10;
+/// Where an episode is shown.
+pub(crate) struct Place {
+    /// What it is called there.
+    pub(crate) title: String,
+    /// Its address without the step.
+    pub(crate) path: String,
+    /// The address of the list that it is part of.
+    pub(crate) list: String,
+    /// Names and addresses of the episodes before and after it, as far as there are any.
+    pub(crate) beside: [(&'static str, Option<String>); 2],
+}
 
 #[derive(Template)]
 #[template(path = "replay.html")]
-pub(super) struct EpisodeView<'a> {
-    number: usize,
-    n_recorded: usize,
+pub(crate) struct EpisodeView<'a> {
+    place: Place,
     episode: &'a Episode,
     /// The number of turns before the page that is shown.
     step: usize,
@@ -27,30 +37,19 @@ pub(super) struct EpisodeView<'a> {
     end: &'static str,
 }
 
-/// A sampled token.
-struct Token {
-    id: u32,
-    log_prob: f32,
-    /// From 0, improbable, to [`SHADES`] − 1.
-    shade: u8,
-}
-
-impl Token {
-    fn new(id: u32, log_prob: f32) -> Token {
-        // A conversion to an integer saturates, so that no probability is beyond the shades.
-        let shade = (log_prob.exp() * f32::from(SHADES)) as u8;
-        Token { id, log_prob, shade: shade.min(SHADES - 1) }
-    }
-
-    fn probability(&self) -> f32 {
-        self.log_prob.exp()
-    }
-}
-
 impl EpisodeView<'_> {
     /// The sum of the tokens' log-probabilities.
-    fn log_prob(&self) -> f32 {
-        self.tokens.iter().map(|token| token.log_prob).sum()
+    fn log_prob(&self) -> String {
+        formatted(self.tokens.iter().map(|token| token.log_prob).sum())
+    }
+
+    /// Whether the texts of the tokens are known.
+    fn has_texts(&self) -> bool {
+        self.tokens.iter().all(|token| token.text.is_some())
+    }
+
+    fn failure(&self) -> Option<&'static str> {
+        FailureKind::of(self.episode).map(FailureKind::title)
     }
 
     fn step_before(&self) -> Option<usize> {
@@ -62,23 +61,22 @@ impl EpisodeView<'_> {
     }
 }
 
-/// The page of an episode after `step` turns, at most all of them.
-pub(super) fn view(recording: &Recording, number: usize, n_recorded: usize, step: usize) -> EpisodeView<'_> {
+/// The page of an episode after `step` turns, at most all of them. `tokenizer` may be the one of its model.
+pub(crate) fn view<'a>(
+    recording: &'a Recording,
+    place: Place,
+    step: usize,
+    tokenizer: Option<&BpeTokenizer>,
+) -> EpisodeView<'a> {
     let episode = &recording.episode;
     let turn = episode.turns.get(step);
-    let tokens = turn.and_then(|turn| turn.agent.tokens.as_ref()).map(|tokens| &tokens.completion);
-    let tokens = tokens.map(|completion| {
-        let pairs = completion.ids.iter().zip(&completion.log_probs);
-        pairs.map(|(id, log_prob)| Token::new(*id, *log_prob)).collect()
-    });
     EpisodeView {
-        number,
-        n_recorded,
+        place,
         episode,
         step,
         observation: after(recording, step).observation().content(),
         turn,
-        tokens: tokens.unwrap_or_default(),
+        tokens: turn.map(|turn| tokens(&turn.agent, tokenizer)).unwrap_or_default(),
         end: super::end_of(episode),
     }
 }
@@ -91,17 +89,4 @@ pub(super) fn after(recording: &Recording, n_turns: usize) -> ShopEnv {
         env.step(&turn.action);
     }
     env
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_is_shaded_by_its_probability() {
-        let shade = |log_prob| Token::new(1, log_prob).shade;
-        assert_eq!((shade(0.0), shade(f32::NEG_INFINITY)), (9, 0));
-        // e^-0.7 = 0.497
-        assert_eq!(shade(-0.7), 4);
-    }
 }

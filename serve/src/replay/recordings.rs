@@ -84,15 +84,7 @@ impl Recordings {
     }
 
     /// All episodes with their numbers, the last first.
-    pub(crate) fn newest_first(&self) -> impl Iterator<Item = (usize, &Recording)> {
-        self.0.iter().enumerate().rev()
-    }
-
-    /// The names of the policies, each once, sorted.
-    pub(crate) fn policies(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.0.iter().map(|recording| &*recording.episode.meta.policy).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = (usize, &Episode)> {
+        self.0.iter().map(|recording| &recording.episode).enumerate().rev()
     }
 }

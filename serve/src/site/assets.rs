@@ -12,10 +12,14 @@ use crate::http::Routes;
 use crate::picture;
 
 const SVG: &str = "image/svg+xml";
+const CSS: &str = "text/css; charset=utf-8";
+
+/// The style of the drawings of training runs; there is none if no run is watched.
+const CHARTS: &str = "charts.css";
 
 /// Name, type and content of each file.
 const FILES: [(&str, &str, &str); 3] = [
-    ("shop.css", "text/css; charset=utf-8", include_str!("../../assets/shop.css")),
+    ("shop.css", CSS, include_str!("../../assets/shop.css")),
     ("shop.js", "text/javascript; charset=utf-8", include_str!("../../assets/shop.js")),
     ("icon.svg", SVG, include_str!("../../assets/icon.svg")),
 ];
@@ -25,7 +29,10 @@ pub(super) fn routes() -> Routes {
     Routes::default().get("/assets/{name}", asset).get("/pictures/{name}", drawing)
 }
 
-async fn asset(Path(name): Path<String>) -> Response {
+async fn asset(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {
+    if let (Some(runs), CHARTS) = (&app.runs, name.as_str()) {
+        return file(CSS, runs.style());
+    }
     match FILES.iter().find(|(known, ..)| *known == name) {
         Some((_, media_type, content)) => file(media_type, *content),
         None => missing(&format!("there is no file `{name}`")),

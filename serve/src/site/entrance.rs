@@ -34,6 +34,7 @@ struct EntranceView<'a> {
     n_drawn: usize,
     n_recorded: usize,
     is_recording: bool,
+    is_watching: bool,
     /// The last goal's number.
     last: usize,
     goals: Vec<&'a Goal>,
@@ -100,6 +101,7 @@ fn view(app: &App, from: usize, problem: Option<String>) -> EntranceView<'_> {
         last: goals.goals().len() - 1,
         n_recorded: app.recordings.len(),
         is_recording: app.recorder.is_some(),
+        is_watching: app.runs.is_some(),
         goals: drawn[from..end].iter().map(|id| goals.get(*id)).collect(),
         before: (from > 0).then(|| from.saturating_sub(LISTED)),
         after: (end < n_drawn).then_some(end),

@@ -4,15 +4,13 @@
 //! texts, or the same in JSON. Written are the list and the dictionary, so that every query and every value is
 //! read back as it was.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use webshop_env::{Address, Choice, Detail, Listing, Shop};
 use webshop_products::{Product, Selection};
 use webshop_pycompat::{UnicodeAge, push_repr, repr_dict};
 
 use super::literal;
-
-/// What stands for itself in a segment of a path.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+use crate::http::SEGMENT;
 
 /// `/{session}`.
 pub(super) fn search(_: &Shop, _: &[String]) -> Option<Address> {

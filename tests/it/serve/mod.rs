@@ -16,3 +16,4 @@ mod replay;
 #[cfg(unix)]
 mod restart;
 mod site;
+mod watch;

@@ -1,11 +1,12 @@
 //! `/replay`: recorded episodes in a list with filters, and step by step.
 
 use serde_json::{Value, json};
-use webshop_agent::{Episode, EpisodeExt, OraclePolicy, RandomPolicy};
+use webshop_agent::{Episode, EpisodeExt, FailureKind, OraclePolicy, RandomPolicy};
 use webshop_env::{Session, read_html};
 use webshop_products::Seed;
 use webshop_serve::Recordings;
 
+use super::openai::{MODEL, TOKENIZER, model_config};
 use super::pages::{check_document, tags};
 use crate::common::client::{SHOP, Served, config, served, served_with};
 use crate::common::model::{local_episodes, tasks};
@@ -61,7 +62,25 @@ fn the_list_is_newest_first_and_filtered() {
     assert_eq!(listed(&server, "?success=yes&least=0.5"), numbers(&|line| reward(line) == 1.0));
     assert_eq!(listed(&server, "?least=0.25&success="), numbers(&|line| reward(line) >= 0.25));
     assert!(listed(&server, "?policy=nobody").is_empty());
-    for wrong in ["?success=perhaps", "?least=much", "?from=-1"] {
+    let kind = |line: &Value| FailureKind::of(&serde_json::from_value(line.clone()).expect("an episode"));
+    let (mut n_kinds, mut n_failed) = (0, 0);
+    for of in FailureKind::IN_SHOP {
+        let name = serde_json::to_value(of).expect("JSON");
+        let expected = numbers(&|line| kind(line) == Some(of));
+        n_kinds += usize::from(!expected.is_empty());
+        n_failed += expected.len();
+        let name = name.as_str().expect("a name");
+        assert_eq!(listed(&server, &format!("?failure={name}&least=0")), expected, "{name}");
+    }
+    assert!(n_kinds > 1, "the random policy fails in several ways");
+    assert_eq!(n_failed, listed(&server, "?success=no").len());
+    assert_eq!(listed(&server, "?goal=3"), numbers(&|line| line["goal"] == 3));
+    let instruction = lines[4]["instruction"].as_str().expect("a text").to_uppercase();
+    let words: Vec<&str> = instruction.split(' ').take(3).collect();
+    let query = words.join("+").replace('\'', "%27").replace(',', "%2C");
+    assert!(listed(&server, &format!("?goal={query}&failure=")).contains(&4), "{query}");
+    assert!(listed(&server, "?goal=%3Cscript%3E").is_empty());
+    for wrong in ["?success=perhaps", "?least=much", "?from=-1", "?failure=bad+luck"] {
         assert_eq!(server.get(&format!("/replay{wrong}")).status, 400, "{wrong}");
     }
     assert!(server.get("/").body.contains("Look at 66 recorded episodes"));
@@ -102,9 +121,10 @@ fn every_step_shows_the_page_that_the_agent_read_and_what_it_did() {
     let first = server.get("/replay/0").body;
     assert!(first.contains("is &lt;b&gt;cheap&lt;/b&gt;?"), "{first}");
     // e^0 is 1, and e^-2 is 0.14.
-    assert!(first.contains("<li class=\"shade-9\"><span>41</span> <b>1.00</b></li>"), "{first}");
-    assert!(first.contains("<li class=\"shade-1\"><span>42</span> <b>0.14</b></li>"), "{first}");
-    assert!(first.contains("2 sampled tokens, log-probability -2.000"), "{first}");
+    assert!(first.contains("<li class=\"shade-9\"><span>41</span> <b>0.000</b></li>"), "{first}");
+    assert!(first.contains("<li class=\"shade-1\"><span>42</span> <b>−2.000</b></li>"), "{first}");
+    assert!(first.contains("2 sampled tokens, log-probability −2.000"), "{first}");
+    assert!(first.contains("Their texts are unknown") && first.contains("--model DIR"), "{first}");
 }
 
 #[test]
@@ -132,4 +152,33 @@ fn a_line_that_cannot_be_shown_is_named() {
     other["goal_fingerprint"] = "of another shop".into();
     let shop = read(&[other]).expect_err("another shop");
     assert!(shop.starts_with("line 1: the episode was recorded with the goals `of another shop`"), "{shop}");
+}
+
+#[test]
+fn tokens_have_texts_if_the_served_model_spells_the_completion_with_them() {
+    let mut lines = vec![episodes().swap_remove(0); 2];
+    let mut ids = TOKENIZER.encode_text("<b>tea\n").expect("a text");
+    ids.push(TOKENIZER.special_id("<|im_end|>").expect("a token of ChatML"));
+    for (line, completion) in lines.iter_mut().zip(["<b>tea\n", "coffee"]) {
+        let turn = &mut line["turns"][0];
+        turn["completion"] = completion.into();
+        let sampled = &mut turn["tokens"]["completion"];
+        sampled["ids"] = ids.clone().into();
+        sampled["log_probs"] = vec![-0.25; ids.len()].into();
+        sampled["entropy"] = vec![0.0; ids.len()].into();
+    }
+    let recordings = read(&lines).expect("episodes of this shop");
+    let model = model_config(&MODEL, &TOKENIZER);
+    let server = served_with(config(), |server| {
+        server.showing(recordings).serving(model).expect("a model that is served")
+    });
+    let shown = server.get("/replay/0");
+    check_document(&shown, "/replay/0");
+    let texts = tags(&shown.body).filter(|tag| *tag == "span class=\"text\"").count();
+    assert_eq!(texts, ids.len(), "{}", shown.body);
+    for text in ["&lt;", "↵", "&lt;|im_end|&gt;"] {
+        assert!(shown.body.contains(&format!("{text}</span> <b>−0.250</b>")), "{text} in {}", shown.body);
+    }
+    let of_another = server.get("/replay/1").body;
+    assert!(of_another.contains("Their texts are unknown"), "{of_another}");
 }

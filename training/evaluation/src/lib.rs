@@ -45,4 +45,4 @@ pub use crate::outcomes::{Outcomes, ShopProduct};
 pub use crate::reading::{Decisions, Reading};
 pub use crate::seeds::{holm, paired_seeds_difference, seeds_interval};
 pub use crate::statistics::{bootstrap, difference_interval, mean, wilson_interval};
-pub use crate::summary::{FailureKind, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};
+pub use crate::summary::{Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 use askama::filters::Escaper;
 use webshop_evaluation::table::escape_html;
 
-/// Colors and strokes of the drawings in light and dark mode.
-const DRAWING_STYLE: &str = include_str!("../templates/style.css");
+/// Colors and strokes of the drawings in light and dark mode, for a page that contains them.
+pub const DRAWING_STYLE: &str = include_str!("../templates/style.css");
 
 /// Escapes the text of templates as [`escape_html`].
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@
 //! result of a rollout and one line of a rollout file; [`read_episode`](crate::read_episode) reads a line and
 //! replays it. Text is decoded from token ids, never encoded again. Advantages are the trainer's.
 
+pub(crate) mod failure;
 pub(crate) mod file;
 pub(crate) mod prefix;
 pub(crate) mod read;

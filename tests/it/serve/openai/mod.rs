@@ -32,13 +32,13 @@ const TEMPLATE: &str = "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|
     {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 /// A tokenizer of the instructions.
-static TOKENIZER: LazyLock<BpeTokenizer> = LazyLock::new(|| {
+pub(super) static TOKENIZER: LazyLock<BpeTokenizer> = LazyLock::new(|| {
     let texts = SHOP.goals().goals().iter().map(|goal| &*goal.instruction);
     BpeTokenizer::train_like_qwen(texts, 400).expect("room for all bytes")
 });
 
 /// A model with random weights.
-static MODEL: LazyLock<Arc<Decoder>> =
+pub(super) static MODEL: LazyLock<Arc<Decoder>> =
     LazyLock::new(|| Arc::new(random(&TOKENIZER).into_decoder().expect("weights")));
 
 /// A server of the shop and of a language model.
@@ -97,7 +97,7 @@ fn chain(tokenizer: &BpeTokenizer, next: impl Fn(u32) -> u32) -> Arc<Decoder> {
 }
 
 /// How the model is served: as a chat model with two lanes.
-fn model_config(decoder: &Arc<Decoder>, tokenizer: &BpeTokenizer) -> ModelConfig {
+pub(super) fn model_config(decoder: &Arc<Decoder>, tokenizer: &BpeTokenizer) -> ModelConfig {
     let stop_ids = vec![tokenizer.special_id("<|im_end|>").expect("a token of ChatML")];
     let template = ChatTemplate::new(TEMPLATE, Map::new()).expect("a template");
     ModelConfig {

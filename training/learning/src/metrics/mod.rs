@@ -15,6 +15,7 @@ pub(crate) mod record;
 mod writer;
 
 pub use crate::metrics::follow::Follower;
+pub(crate) use crate::metrics::writer::METRICS_JSONL;
 pub use crate::metrics::writer::{MetricsPosition, MetricsWriter, read_records, read_timings};
 
 use std::collections::BTreeMap;

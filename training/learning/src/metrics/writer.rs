@@ -34,11 +34,11 @@ pub struct MetricsWriter {
 }
 
 /// The records as JSON Lines.
-pub(super) const METRICS_JSONL: &str = "metrics.jsonl";
+pub(crate) const METRICS_JSONL: &str = "metrics.jsonl";
 /// The records as a table.
 const METRICS_CSV: &str = "metrics.csv";
 /// The timings as JSON Lines.
-const TIMINGS_JSONL: &str = "timings.jsonl";
+pub(super) const TIMINGS_JSONL: &str = "timings.jsonl";
 
 impl MetricsWriter {
     /// Creates the files of a run that is evaluated on `split`, or continues them at `position`: later

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use webshop_agent::EpisodeCoordinates;
+use webshop_agent::{EpisodeCoordinates, FailureKind};
 use webshop_env::RewardBreakdown;
-use webshop_evaluation::FailureKind;
 use webshop_products::GoalId;
 
 use crate::error::{Result, TrainingError};

@@ -27,10 +27,13 @@ use serde::de::DeserializeOwned;
 
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
+use crate::metrics::METRICS_JSONL;
 use crate::run::atomic::{read_json, remove_partial, write_atomically};
 
 /// The command line that started the run.
 const COMMAND: &str = "cmdline.txt";
+/// Folder of the model in a checkpoint.
+pub(crate) const MODEL: &str = "model";
 /// The state of the trainer in a checkpoint.
 pub(crate) const TRAINER_STATE: &str = "trainer_state.json";
 
@@ -152,6 +155,11 @@ impl RunFolder {
         self.root.join("value.json")
     }
 
+    /// `metrics.jsonl`: the records of all steps so far.
+    pub fn metrics(&self) -> PathBuf {
+        self.root.join(METRICS_JSONL)
+    }
+
     /// `report.html`: the report page.
     pub fn report(&self) -> PathBuf {
         self.root.join("report.html")
@@ -175,6 +183,11 @@ impl RunFolder {
     /// `completions/`: the completions at held-out steps of each evaluation.
     pub(crate) fn completions(&self) -> PathBuf {
         self.root.join("completions")
+    }
+
+    /// `checkpoints/last/model`: the model of the newest checkpoint, with its tokenizer.
+    pub fn last_model(&self) -> PathBuf {
+        self.checkpoints().join("last").join(MODEL)
     }
 
     /// `checkpoints/`.

@@ -1,5 +1,6 @@
 //! Trains the runs of a comparison, and resumes unfinished ones.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -59,6 +60,33 @@ impl ComparisonFolder {
     pub fn run(&self, arm: &str, seed: u64) -> PathBuf {
         self.runs().join(arm).join(format!("seed-{seed}"))
     }
+
+    /// The folders of the warm starts and of the runs that were begun, sorted by path within each; hidden folders, which
+    /// are being created, are left out. Empty if the folder is none of a comparison.
+    pub fn begun(&self) -> Result<Vec<PathBuf>> {
+        let mut paths = subfolders(&self.warm_starts())?;
+        for arm in subfolders(&self.runs())? {
+            paths.extend(subfolders(&arm)?);
+        }
+        Ok(paths)
+    }
+}
+
+/// The subfolders of a folder, sorted by name, without hidden ones; empty if the folder does not exist.
+fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|e| TrainingError::io("read", folder, e))? {
+        let path = entry.map_err(|e| TrainingError::io("read", folder, e))?.path();
+        let is_visible = !path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
+        if path.is_dir() && is_visible {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Trains the missing runs of `comparison` in `folder`, `n_jobs` at a time, each on its share of the threads.

@@ -4,6 +4,8 @@
 //! `report.html`, which uses no external resources, `curve.svg`, the learning curve over time, and
 //! `episode.svg`, one held-out episode. An unfinished run has a report of its records so far.
 //!
+//! [`LiveRuns`] are runs in progress: their latest numbers and charts, read again whenever they are asked for.
+//!
 //! `results` reads the files, `charts` chooses the charts, `page` lays them out. `line` and `bars` draw into
 //! a `frame`; `panels` and `rows` are charts of several runs, for [`crate::sweep`]; `axis` and `svg` are
 //! shared by all of them.
@@ -17,6 +19,7 @@ mod charts;
 mod episode;
 mod frame;
 mod line;
+mod live;
 mod page;
 mod panels;
 mod results;
@@ -29,6 +32,7 @@ use webshop_training::{Result, RunFolder, write_atomically};
 
 use crate::html::standalone;
 pub(crate) use crate::run::axis::{Unit, round_range, wide_span};
+pub use crate::run::live::{Figure, LiveRun, LiveRuns, PhaseProgress, RunProgress, Stage};
 pub(crate) use crate::run::panels::{Banded, Panel, Panels};
 use crate::run::results::Results;
 pub(crate) use crate::run::rows::{Mark, Row, Rows};

@@ -165,7 +165,7 @@ fn signed(points: f64) -> String {
 }
 
 /// A duration in hours, minutes and seconds, the largest two units.
-fn duration(seconds: f64) -> String {
+pub(super) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
     match (hours, minutes) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use webshop_evaluation::{Baseline, Judgement};
 use webshop_training::config::Config;
-use webshop_training::metrics::{Phase, Record, Timing, read_records, read_timings};
+use webshop_training::metrics::{Follower, Phase, Record, Timing, read_records, read_timings};
 use webshop_training::{Result, RunFolder, RunSummary, TrainingError, ValueTable, read_json};
 
 /// The files of a run that its report shows.
@@ -39,6 +39,21 @@ impl Results {
             fingerprint: read_if_exists(&run.fingerprint())?.unwrap_or_default(),
             config,
             config_text,
+        })
+    }
+
+    /// What the charts of a run in progress are drawn from, without the files that are written at its end.
+    pub(super) fn so_far(run: &RunFolder, config: &Config, follower: &Follower) -> Result<Self> {
+        Ok(Self {
+            records: follower.records().to_vec(),
+            timings: follower.timings().to_vec(),
+            summary: RunSummary::default(),
+            baselines: Vec::new(),
+            judgement: Judgement::default(),
+            values: read_if_exists(&run.value())?,
+            fingerprint: serde_json::Map::new(),
+            config: config.clone(),
+            config_text: String::new(),
         })
     }
 

@@ -149,7 +149,10 @@ fn failures(arms: &[ArmOutcome], figures: &[ArmFigures]) -> Option<String> {
         note: "all seeds".into(),
         x: [0.0, 1.0],
         mark: None,
-        parts: [("success", 0)].into_iter().chain(FAILURES.map(|(name, _, color)| (name, color))).collect(),
+        parts: [("success", 0)]
+            .into_iter()
+            .chain(FAILURES.map(|(kind, color)| (kind.title(), color)))
+            .collect(),
         rows: arms.iter().zip(figures).map(row).collect(),
     }
     .svg()

@@ -1,19 +1,20 @@
 //! Statistics of the arms of a comparison, and their tables.
 
+use webshop_agent::FailureKind;
+use webshop_evaluation::mean;
 use webshop_evaluation::table::{Table, interval, percent};
-use webshop_evaluation::{FailureKind, mean};
 use webshop_training::metrics::Metric;
 use webshop_training::sweep::{ArmOutcome, Comparison, RunOutcome};
 
 use crate::sweep::curve::{Cost, at, total};
 use crate::sweep::over_seeds::{ArmDifference, differences, share_interval};
 
-/// Name, kind and chart color of each failure of a held-out episode.
-pub(super) const FAILURES: [(&str, FailureKind, usize); 4] = [
-    ("over price", FailureKind::OverPrice, 4),
-    ("missing option", FailureKind::MissingOption, 2),
-    ("wrong product", FailureKind::WrongProduct, 1),
-    ("never bought", FailureKind::NeverBought, 5),
+/// Kind and chart color of each failure of a held-out episode.
+pub(super) const FAILURES: [(FailureKind, usize); 4] = [
+    (FailureKind::OverPrice, 4),
+    (FailureKind::MissingOption, 2),
+    (FailureKind::WrongProduct, 1),
+    (FailureKind::NeverBought, 5),
 ];
 
 /// Statistics of an arm over all its runs. Rates are shares from 0 to 1.
@@ -53,7 +54,7 @@ impl ArmFigures {
         let score_by_run: Vec<f64> = arm.runs.iter().map(|run| run.summary.score).collect();
         let over_runs =
             |figure: fn(&RunOutcome) -> f64| mean(&arm.runs.iter().map(figure).collect::<Vec<_>>());
-        let failures = FAILURES.map(|(_, kind, _)| {
+        let failures = FAILURES.map(|(kind, _)| {
             let episodes = arm.runs.iter().flat_map(|run| &run.episodes);
             let n = episodes.filter(|episode| episode.failure == Some(kind)).count();
             n as f64 / arm.runs.iter().map(|run| run.episodes.len()).sum::<usize>().max(1) as f64
@@ -133,7 +134,7 @@ pub(super) fn failures_table(arms: &[ArmOutcome], figures: &[ArmFigures]) -> Tab
         [arm.name.clone()].into_iter().chain(shares.map(percent)).collect()
     };
     Table {
-        head: head.chain(FAILURES.map(|(name, ..)| format!("{name}, %"))).collect(),
+        head: head.chain(FAILURES.map(|(kind, _)| format!("{}, %", kind.title()))).collect(),
         rows: arms.iter().zip(figures).map(row).collect(),
     }
 }

@@ -1,7 +1,6 @@
 //! A comparison as text: one line for each run, with its progress and success rate.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use webshop_training::metrics::{Metric, Phase};
@@ -36,10 +35,7 @@ impl ComparisonView {
     /// Reads new runs and records. Returns whether the report is written; until then, more runs may follow.
     pub(super) fn update(&mut self) -> Result<bool> {
         let root = self.folder.root().to_path_buf();
-        let mut paths = folders(&self.folder.warm_starts())?;
-        for arm in folders(&self.folder.runs())? {
-            paths.extend(folders(&arm)?);
-        }
+        let paths = self.folder.begun()?;
         if paths.is_empty() {
             return Err(TrainingError::bad_file(
                 &root,
@@ -108,21 +104,4 @@ fn label(run: &Path) -> String {
     };
     let (arm, seed) = (part(run.parent()), part(Some(run)));
     fitted(&format!("{} {seed}", fitted(&arm, NAMES.saturating_sub(seed.chars().count() + 1))), NAMES)
-}
-
-/// The subfolders of a folder, sorted by name, without hidden ones; empty if the folder does not exist.
-fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|e| TrainingError::io("read", folder, e))? {
-        let path = entry.map_err(|e| TrainingError::io("read", folder, e))?.path();
-        let is_visible = !path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
-        if path.is_dir() && is_visible {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
 }

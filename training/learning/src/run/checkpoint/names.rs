@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Result, TrainingError};
 use crate::run::atomic::{PARTIAL, remove_if_there, sync};
+pub(crate) use crate::run::folder::MODEL;
 use crate::run::folder::RunFolder;
 
-/// Folder of the model in a checkpoint.
-pub(crate) const MODEL: &str = "model";
 /// The configuration in a checkpoint, which makes a copied checkpoint complete.
 pub(crate) const CONFIG: &str = "config.toml";
 /// The optimizer state in a checkpoint.
