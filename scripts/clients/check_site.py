@@ -4,6 +4,7 @@ Both do what the original's `WebAgentSiteEnv` does: they look for its ids and cl
 text, actions and reward from the page.
 """
 
+import contextlib
 import os
 from urllib.parse import urljoin
 
@@ -13,6 +14,8 @@ from selenium import webdriver
 from selenium.common.exceptions import ElementNotInteractableException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.expected_conditions import staleness_of
+from selenium.webdriver.support.ui import WebDriverWait
 
 import shop
 
@@ -60,13 +63,24 @@ class Browser:
     def search(self, words: str):
         bar = self.driver.find_element(By.ID, "search_input")
         bar.send_keys(words)
-        bar.submit()
+        with self.next_page():
+            bar.submit()
 
     def click(self, element):
-        try:
-            element.click()
-        except ElementNotInteractableException:
-            self.driver.execute_script("arguments[0].click();", element)
+        # A value is chosen on the page that is shown; every other click leads to a page.
+        is_option = element.get_attribute("type") == "radio"
+        with contextlib.nullcontext() if is_option else self.next_page():
+            try:
+                element.click()
+            except ElementNotInteractableException:
+                self.driver.execute_script("arguments[0].click();", element)
+
+    @contextlib.contextmanager
+    def next_page(self):
+        """Waits until the page is another one, where the original sleeps for `pause` seconds."""
+        shown = self.driver.find_element(By.TAG_NAME, "html")
+        yield
+        WebDriverWait(self.driver, 30).until(staleness_of(shown))
 
     def close(self):
         self.driver.quit()
