@@ -8,7 +8,8 @@
 //! cargo bench --bench load -- 1000000          # steps of the last part, 200000 by default
 //! ```
 //!
-//! Latency is from a request's first byte written to its response's last byte read. Resets are made, and not counted.
+//! Latency is from a request's first byte written to its response's last byte read; with a rate, from when the step was
+//! due, so that a step that waits for a slow one before it is slow too. Resets are made, and not counted.
 
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
@@ -29,6 +30,9 @@ use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawD
 /// Connections of the parts with many.
 const MANY: usize = 64;
 
+/// Steps per second of the part with a rate, over all connections.
+const RATE: u32 = 10_000;
+
 /// Sessions that are held at once.
 const N_HELD: usize = 10_000;
 
@@ -40,13 +44,16 @@ fn main() {
     let episodes: Arc<[OracleEpisode]> = oracle_episodes().into();
     let server = Serving::start(&[]);
     println!("{:<34} {:>9} {:>8} {:>8} {:>8}", "part", "steps/s", "p50, ms", "p99, ms", "max, ms");
-    let socket = |first: usize, n_steps: usize| {
+    let socket = |number: usize, n_steps: usize, pace: Pace| {
         let (episodes, address) = (Arc::clone(&episodes), server.address.clone());
-        move || over_socket(&address, &episodes, first, n_steps)
+        move || over_socket(&address, &episodes, 3 * number, n_steps, pace)
     };
-    report("WebSocket, 1 connection", &on_threads(vec![socket(0, 20_000)]));
-    let many = |n_steps: usize| (0..MANY).map(|first| socket(first * 3, n_steps / MANY)).collect();
-    report(&format!("WebSocket, {MANY} connections"), &on_threads(many(100_000)));
+    report("WebSocket, 1 connection", &on_threads(vec![socket(0, 20_000, Pace::Unlimited)]));
+    let many = |n_steps: usize, pace: fn(usize) -> Pace| {
+        (0..MANY).map(|number| socket(number, n_steps / MANY, pace(number))).collect()
+    };
+    report(&format!("WebSocket, {MANY} connections"), &on_threads(many(100_000, |_| Pace::Unlimited)));
+    report(&format!("the same, at {RATE} steps/s"), &on_threads(many(100_000, Pace::one_of_many)));
     let rest = {
         let (episodes, address) = (Arc::clone(&episodes), server.address.clone());
         move || over_rest(&address, &episodes, 10_000)
@@ -58,7 +65,7 @@ fn main() {
     println!("with {held} sessions: {:.1}", server.memory() as f64 / 1e6);
     println!("\n{n_long} steps on {MANY} connections, memory after each quarter, MB:");
     for _ in 0..4 {
-        on_threads(many(n_long / 4));
+        on_threads(many(n_long / 4, |_| Pace::Unlimited));
         println!("  {:.1}", server.memory() as f64 / 1e6);
     }
 }
@@ -135,6 +142,31 @@ impl Drop for Serving {
     }
 }
 
+/// When a client takes its steps.
+#[derive(Clone, Copy)]
+enum Pace {
+    /// Each when the one before has its response.
+    Unlimited,
+    /// One every `interval`, the first after `delay`, unless the client is late.
+    Rate { interval: Duration, delay: Duration },
+}
+
+impl Pace {
+    /// The pace of connection `number` of [`MANY`] that take [`RATE`] steps per second together, in turn.
+    fn one_of_many(number: usize) -> Pace {
+        let together = Duration::from_secs(1) / RATE;
+        Pace::Rate { interval: together * MANY as u32, delay: together * number as u32 }
+    }
+
+    /// Waits until step `number` is due, of a client that began at `began`, and returns the time from which it counts.
+    fn wait(self, began: Instant, number: usize) -> Instant {
+        let Pace::Rate { interval, delay } = self else { return Instant::now() };
+        let due = began + delay + interval * number as u32;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        due
+    }
+}
+
 /// What one part measured.
 struct Measured {
     elapsed: Duration,
@@ -159,12 +191,18 @@ fn report(part: &str, measured: &Measured) {
 }
 
 /// Steps over OpenEnv's WebSocket, from episode number `first` on.
-fn over_socket(address: &str, episodes: &[OracleEpisode], first: usize, n_steps: usize) -> Vec<Duration> {
+fn over_socket(
+    address: &str,
+    episodes: &[OracleEpisode],
+    first: usize,
+    n_steps: usize,
+    pace: Pace,
+) -> Vec<Duration> {
     let (mut socket, _) = tungstenite::connect(format!("ws://{address}/ws")).expect("a WebSocket");
     if let MaybeTlsStream::Plain(stream) = socket.get_ref() {
         stream.set_nodelay(true).expect("an option of TCP");
     }
-    steps(episodes, first, n_steps, |request| {
+    steps(episodes, first, n_steps, pace, |request| {
         let message = match request {
             Request::Reset(goal) => json!({"type": "reset", "data": {"goal": goal}}),
             Request::Step(action) => json!({"type": "step", "data": {"action": action}}),
@@ -189,7 +227,7 @@ fn ask(socket: &mut WebSocket<MaybeTlsStream<TcpStream>>, text: String) -> Strin
 fn over_rest(address: &str, episodes: &[OracleEpisode], n_steps: usize) -> Vec<Duration> {
     let mut connection = Http::connect(address);
     let mut id = String::new();
-    steps(episodes, 0, n_steps, |request| {
+    steps(episodes, 0, n_steps, Pace::Unlimited, |request| {
         let text = match request {
             Request::Reset(goal) => {
                 if !id.is_empty() {
@@ -232,9 +270,11 @@ fn steps<R: FnOnce() -> Option<f64>>(
     episodes: &[OracleEpisode],
     first: usize,
     n_steps: usize,
+    pace: Pace,
     mut send: impl FnMut(Request<'_>) -> R,
 ) -> Vec<Duration> {
     let mut latencies = Vec::with_capacity(n_steps);
+    let began = Instant::now();
     for OracleEpisode { goal, actions } in episodes.iter().cycle().skip(first) {
         if latencies.len() >= n_steps {
             break;
@@ -242,7 +282,7 @@ fn steps<R: FnOnce() -> Option<f64>>(
         send(Request::Reset(*goal));
         let mut reward = None;
         for action in actions {
-            let start = Instant::now();
+            let start = pace.wait(began, latencies.len());
             let read_reward = send(Request::Step(action));
             latencies.push(start.elapsed());
             reward = Some(read_reward);
