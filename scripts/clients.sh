@@ -16,7 +16,8 @@
 # chromium-driver) as CHROMIUM [/usr/bin/chromium] and CHROMEDRIVER [/usr/bin/chromedriver]. AgentGym is not on PyPI:
 # its client runs if AGENTGYM names a checkout of github.com/WooooDyy/AgentGym.
 #
-# Exit codes: 0 all passed, 1 a client failed and is named; the others run nevertheless. 2 wrong usage.
+# Exit codes: 0 all passed, 1 a client failed and is named; the others run nevertheless. 2 wrong usage, or a binary that
+# cannot record episodes.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/clients" && pwd)
 
@@ -75,12 +76,14 @@ client() { # argument: name
   esac
 }
 
-set -e
-"$WEBSHOP_BIN" rollout --policy oracle --split test --episodes 12 --out "$work/oracle.jsonl" >"$work/log" 2>&1
-"$WEBSHOP_BIN" rollout --policy random --split test --episodes 4 --out "$work/random.jsonl" >"$work/log" 2>&1
-cat "$work/oracle.jsonl" "$work/random.jsonl" >"$WEBSHOP_EPISODES"
-"$WEBSHOP_BIN" model new --shape tiny --out "$WEBSHOP_MODEL" >"$work/log" 2>&1
-set +e
+# Records the episodes, and makes a model.
+prepare() {
+  "$WEBSHOP_BIN" rollout --policy oracle --split test --episodes 12 --out "$work/oracle.jsonl" &&
+    "$WEBSHOP_BIN" rollout --policy random --split test --episodes 4 --out "$work/random.jsonl" &&
+    cat "$work/oracle.jsonl" "$work/random.jsonl" >"$WEBSHOP_EPISODES" &&
+    "$WEBSHOP_BIN" model new --shape tiny --out "$WEBSHOP_MODEL"
+}
+prepare >"$work/log" 2>&1 || { tail -40 "$work/log" >&2; exit 2; }
 
 failed=()
 [ ${#wanted[@]} -gt 0 ] || wanted=("${all[@]}")
