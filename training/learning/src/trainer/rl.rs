@@ -191,8 +191,8 @@ impl<'a> Rl<'_, 'a> {
         Ok(())
     }
 
-    /// The optimizer steps of one batch that has as many demonstrations as it would have rollouts. Their completions
-    /// count as tokens, so that budgets of tokens hold for cloning too.
+    /// The optimizer steps of one batch, each pass of which has as many demonstrations as it would have rollouts, and others
+    /// than the pass before. Their completions count as tokens, so that budgets of tokens hold for cloning too.
     fn clone_demonstrations(&mut self, record: &mut Record) -> Result<()> {
         let lr = self.lr();
         let size = self.config.batch_episodes.div_ceil(self.config.minibatches);
