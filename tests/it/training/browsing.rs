@@ -47,8 +47,17 @@ fn browsing_demonstrations_are_learned_exactly() {
 fn the_habits_of_the_configuration_are_cloned() {
     // The tokenizer and the copy tasks are the same; what is demonstrated is not.
     let demonstrated = |habit: &str| losses(&Run::whole(&browsing(&[habit, "rl.steps=0"]), 2));
-    let habits = ["by_pairs=0", "by_pairs=1", "reads_features=1", "only_successful=true"].map(demonstrated);
+    let habits = ["by_pairs=0", "by_pairs=1", "reads_features=1", "filtered_share=1"].map(demonstrated);
     for (at, one) in habits.iter().enumerate() {
         assert!(habits[..at].iter().all(|other| other != one), "habit {at} clones what another does");
     }
+}
+
+#[test]
+fn the_last_share_of_cloning_is_filtered() {
+    let of_share = |share: &str| losses(&Run::whole(&browsing(&[share, "rl.steps=0"]), 2));
+    let [none, last, all] = ["filtered_share=0", "filtered_share=0.4", "filtered_share=1"].map(of_share);
+    assert_eq!(none[..6], last[..6], "6 of 10 steps are as without a filter");
+    assert_ne!(none[6], last[6], "the seventh has other demonstrations");
+    assert_ne!(none[0], all[0], "a share of 1 begins with filtered demonstrations");
 }

@@ -158,8 +158,9 @@ pub struct WarmStartConfig {
     pub decay: Decay,
     /// Who demonstrates whole episodes. Single steps are by the experts of `two-habits`.
     pub demonstrations: DemonstrationKind,
-    /// Whether only demonstrations with reward 1 are cloned (filtered cloning).
-    pub only_successful: bool,
+    /// Share of the cloning steps, the last ones, whose demonstrations all have reward 1 (filtered cloning), in 0..=1.
+    /// Above 0, so have the demonstrations of `rl.demonstration_share`.
+    pub filtered_share: f64,
     /// Weight of the negative log-likelihood of instruction and page tokens in cloning, beside 1 for the agent's.
     pub page_weight: f64,
     /// `browsing`: share of episodes that open products in the order of the word pairs that their titles share
@@ -184,6 +185,13 @@ impl WarmStartConfig {
     pub(crate) fn browsing_habits(&self) -> BrowsingHabits {
         let Self { by_pairs, reads_features, puts_back, .. } = *self;
         BrowsingHabits { by_pairs, reads_features, puts_back }
+    }
+
+    /// Whether demonstrations of `step` are filtered by reward; steps after the warm start are those of
+    /// reinforcement learning.
+    pub(crate) fn is_filtered(&self, step: u64) -> bool {
+        let filtered = (self.filtered_share * self.steps as f64).round() as u64;
+        self.filtered_share > 0.0 && step >= self.all_steps() - filtered
     }
 
     /// Optimizer steps of copy tasks and cloning; 0 leaves the model unchanged.
@@ -311,7 +319,7 @@ impl Default for WarmStartConfig {
             warmup_steps: 50,
             decay: Decay::Linear,
             demonstrations: DemonstrationKind::Browsing,
-            only_successful: false,
+            filtered_share: 0.0,
             page_weight: 0.0,
             by_pairs,
             reads_features,

@@ -95,6 +95,7 @@ impl Config {
         at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
         positive("warm_start.lr", self.warm_start.lr)?;
         share("warm_start.by_pairs", self.warm_start.by_pairs)?;
+        share("warm_start.filtered_share", self.warm_start.filtered_share)?;
         share("warm_start.page_weight", self.warm_start.page_weight)?;
         share("warm_start.reads_features", self.warm_start.reads_features)?;
         share("warm_start.puts_back", self.warm_start.puts_back)?;

@@ -49,6 +49,8 @@ pub(crate) struct Demonstrations<'a> {
     pub(crate) max_context: usize,
     /// Who demonstrates what.
     pub(crate) config: &'a WarmStartConfig,
+    /// Whether demonstrations with a reward below 1 are left out (filtered cloning).
+    pub(crate) only_successful: bool,
     /// The run's seed.
     pub(crate) seed: Seed,
 }
@@ -85,7 +87,7 @@ impl Demonstrations<'_> {
         let (goal, shop) = self.draw_goal(rng);
         let expert = BrowsingExpert::new(shop, self.prompt.results_shown, self.config.browsing_habits());
         let episode = expert.episode(goal, rng)?;
-        (!self.config.only_successful || episode.reward == 1.0).then_some((goal, shop, episode))
+        (!self.only_successful || episode.reward == 1.0).then_some((goal, shop, episode))
     }
 
     fn draw_of_two_habits(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
@@ -98,7 +100,7 @@ impl Demonstrations<'_> {
             let expert = Expert::new(shop, self.prompt.results_shown);
             let Some(turns) = expert.episode(goal, kind) else { continue };
             // The thinking expert always succeeds.
-            if self.config.only_successful && !thinking {
+            if self.only_successful && !thinking {
                 continue;
             }
             let Some(trajectory) = self.fitting_trajectory(shop, goal, &turns)? else { continue };
@@ -270,7 +272,8 @@ mod tests {
                 chat: None,
                 prompt: prompt_config(&config),
                 max_context: config.prompt.max_context,
-                config: &WarmStartConfig { only_successful, ..config.warm_start.clone() },
+                config: &config.warm_start,
+                only_successful,
                 seed: Seed(0),
             };
             let mut rng = Seed(0).rng(purpose::DEMONSTRATION, &[0]);
@@ -300,6 +303,7 @@ mod tests {
                 prompt: prompt_config(&config),
                 max_context,
                 config: &warm_start,
+                only_successful: false,
                 seed: Seed(0),
             };
             let batch = demonstrations.batch(0, 40).unwrap();

@@ -80,6 +80,7 @@ fn demonstrations(config: &Config, task_set: &TaskSet, policy: &PolicyModel) -> 
         prompt: prompt_config(config),
         max_context: config.prompt.max_context,
         config: &config.warm_start,
+        only_successful: false,
         seed: Seed(config.seed),
     };
     let batch = demonstrations.batch(0, EXAMPLES.min(config.rl.batch_episodes))?;

@@ -77,6 +77,7 @@ pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result
             prompt: prompt_config(ex.config),
             max_context: ex.config.prompt.max_context,
             config,
+            only_successful: config.is_filtered(step),
             seed: ex.seed(),
         };
         return demonstrations.batch(step, n);
