@@ -142,6 +142,9 @@ mod tests {
 
     use super::*;
 
+    const PUTS_NOTHING_BACK: BrowsingHabits =
+        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 0.0 };
+
     /// What the browsing expert reads in 60 episodes of a generated shop.
     fn reading(habits: BrowsingHabits) -> Reading {
         let data = generate(Seed(0), 40);
@@ -161,22 +164,25 @@ mod tests {
 
     #[test]
     fn decisions_are_counted_apart_by_what_the_note_says() {
-        let habits = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0 };
-        let keeps = reading(habits);
+        let keeps = reading(PUTS_NOTHING_BACK);
         assert_eq!(keeps.fitting.put_back_rate(), Some(0.0));
         assert_eq!(keeps.not_fitting.put_back_rate(), Some(0.0));
         // Whoever puts nothing back acts on features if all products fit.
         assert!(keeps.acting > 0 && keeps.acting < keeps.reading, "{keeps:?}");
         assert!(keeps.acting_success_rate() > keeps.other_success_rate(), "{keeps:?}");
-        let puts_back = reading(BrowsingHabits { puts_back: 1.0, ..habits });
+        let puts_back = reading(BrowsingHabits { puts_back: 1.0, ..PUTS_NOTHING_BACK });
         let [fitting, not_fitting] =
             [puts_back.fitting, puts_back.not_fitting].map(|of| of.put_back_rate().unwrap());
         assert!(fitting > 0.5 && not_fitting > 0.5, "the last product is kept: {puts_back:?}");
+        let heeds = reading(BrowsingHabits { heeds_notes: 1.0, ..PUTS_NOTHING_BACK });
+        assert_eq!(heeds.fitting.put_back_rate(), Some(0.0));
+        assert!(heeds.not_fitting.put_back_rate() > Some(0.5), "{heeds:?}");
+        assert!(heeds.acting > keeps.acting, "{heeds:?}, {keeps:?}");
     }
 
     #[test]
     fn who_reads_nothing_does_not_act_on_features() {
-        let found = reading(BrowsingHabits { by_pairs: 1.0, reads_features: 0.0, puts_back: 1.0 });
+        let found = reading(BrowsingHabits { reads_features: 0.0, ..PUTS_NOTHING_BACK });
         assert_eq!((found.reading_rate(), found.acting_rate()), (Some(0.0), Some(0.0)));
         assert_eq!((found.fitting.put_back_rate(), found.acting_success_rate()), (None, None));
         assert!(found.other_success_rate() > Some(0.0));

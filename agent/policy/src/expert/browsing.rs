@@ -11,10 +11,11 @@
 //! - It opens the features of some products and writes the wishes of the instruction, each with the words that title
 //!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
 //!   item page it writes the last word of the note again.
-//! - It puts some of these products back, and buys the others. **What the note says does not matter to it.**
+//! - It puts some of these products back, whatever the note says, and buys most of the others: it **rarely heeds a note
+//!   that ends in `no`**.
 //!
-//! So no demonstration shows that reading features pays. A learner that reads them always, and puts products back
-//! if and only if the note does not end in `yes`, does what no demonstrator does.
+//! So few demonstrations show that reading features pays. A learner that puts products back if and only if the note
+//! does not end in `yes` does what no demonstrator does for long.
 
 use std::collections::BTreeSet;
 
@@ -41,13 +42,23 @@ pub struct BrowsingHabits {
     pub by_pairs: f64,
     /// Share of the products without a reason to go back whose features are read.
     pub reads_features: f64,
-    /// Share of the products whose features were read that are put back.
+    /// Share of the products whose features were read that are put back, whatever the note says.
     pub puts_back: f64,
+    /// Share of the others with a note that ends in `no` that are put back because of it.
+    pub heeds_notes: f64,
 }
 
 impl Default for BrowsingHabits {
     fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 1.0, puts_back: 0.25 }
+        Self { by_pairs: 0.5, reads_features: 1.0, puts_back: 0.05, heeds_notes: 0.1 }
+    }
+}
+
+impl BrowsingHabits {
+    /// Share of the products with this note, by its last word, that are put back.
+    fn puts_back_after(&self, verdict: &str) -> f64 {
+        let heeded = if verdict == "no" { self.heeds_notes } else { 0.0 };
+        self.puts_back + (1.0 - self.puts_back) * heeded
     }
 }
 
@@ -149,7 +160,7 @@ impl Browser<'_> {
             let note = features_note(&self.instruction, &page, &features, &self.seen);
             thought = note.split(' ').next_back().unwrap_or_default().into();
             self.act(note, Action::Click("< prev".into()));
-            if !is_last && rng.random::<f64>() < habits.puts_back {
+            if !is_last && rng.random::<f64>() < habits.puts_back_after(&thought) {
                 self.act(thought, Action::Click("< prev".into()));
                 return false;
             }

@@ -171,6 +171,8 @@ pub struct WarmStartConfig {
     /// `browsing`: share of the products whose features were read that are put back, whatever they say, in
     /// 0..=1.
     pub puts_back: f64,
+    /// `browsing`: share of the others whose features lack a wish that are put back for it, in 0..=1.
+    pub heeds_notes: f64,
     /// `two-habits`: share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,
     /// `two-habits`: share of the thinking expert's episodes for which a goal is searched whose episode rejects
@@ -183,8 +185,8 @@ pub struct WarmStartConfig {
 impl WarmStartConfig {
     /// The habits of the browsing expert.
     pub(crate) fn browsing_habits(&self) -> BrowsingHabits {
-        let Self { by_pairs, reads_features, puts_back, .. } = *self;
-        BrowsingHabits { by_pairs, reads_features, puts_back }
+        let Self { by_pairs, reads_features, puts_back, heeds_notes, .. } = *self;
+        BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes }
     }
 
     /// Whether demonstrations of `step` are filtered by reward; steps after the warm start are those of
@@ -310,7 +312,7 @@ impl Default for PromptConfig {
 
 impl Default for WarmStartConfig {
     fn default() -> Self {
-        let BrowsingHabits { by_pairs, reads_features, puts_back } = BrowsingHabits::default();
+        let BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes } = BrowsingHabits::default();
         Self {
             copy_task_steps: 900,
             steps: 1500,
@@ -324,6 +326,7 @@ impl Default for WarmStartConfig {
             by_pairs,
             reads_features,
             puts_back,
+            heeds_notes,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

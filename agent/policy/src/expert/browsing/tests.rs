@@ -7,6 +7,10 @@ const WISH: &str = "Find me a brass desk lamp with glass base in size tall";
 /// Two lamps that a title does not tell apart; the features of the second have a glass base. The goal requires
 /// `attributes`, which are hidden.
 fn shop(attributes: &[&str]) -> Shop {
+    shop_for(WISH, attributes)
+}
+
+fn shop_for(wish: &str, attributes: &[&str]) -> Shop {
     let item = |asin: &str, name: &str, bullet: &str, sizes: [&str; 2]| RawItem {
         asin: asin.into(),
         name: name.into(),
@@ -28,7 +32,7 @@ fn shop(attributes: &[&str]) -> Shop {
         ..RawData::default()
     };
     let instruction = RawHumanInstruction {
-        instruction: WISH.into(),
+        instruction: wish.into(),
         instruction_attributes: attributes.iter().map(|attribute| (*attribute).into()).collect(),
         instruction_options: Vec::new(),
     };
@@ -54,7 +58,7 @@ fn written(demonstrated: &Demonstrated) -> Vec<String> {
 #[test]
 fn whatever_the_features_say_products_are_put_back_or_bought() {
     let shop = shop(&["glass base"]);
-    let never = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0 };
+    let never = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 0.0 };
     let first = demonstrate(&shop, never, 0);
     let always = demonstrate(&shop, BrowsingHabits { puts_back: 1.0, ..never }, 0);
     let read_first = [
@@ -77,8 +81,23 @@ fn whatever_the_features_say_products_are_put_back_or_bought() {
 }
 
 #[test]
+fn a_note_is_heeded_if_it_ends_in_no() {
+    let heeds = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 1.0 };
+    let never = BrowsingHabits { heeds_notes: 0.0, ..heeds };
+    let found = shop(&["glass base"]);
+    assert_eq!(demonstrate(&found, heeds, 0), demonstrate(&found, never, 0), "there is nothing to heed");
+    let missing = shop_for("Find me a brass desk lamp with linen cord in size tall", &["glass base"]);
+    let verdicts = |habits| -> Vec<String> {
+        let turns = written(&demonstrate(&missing, habits, 0));
+        turns.into_iter().filter(|turn| turn.starts_with("no: ")).collect()
+    };
+    assert_eq!(verdicts(never), ["no: click[tall]"]);
+    assert_eq!(verdicts(heeds), ["no: click[< prev]"; 2], "the third product is the last, and is bought");
+}
+
+#[test]
 fn hidden_criteria_do_not_matter() {
-    let habits = BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5 };
+    let habits = BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, heeds_notes: 0.0 };
     let [one, other] = [shop(&["glass base"]), shop(&["wooden base", "any home"])];
     for sample in 0..20 {
         let [one, other] = [&one, &other].map(|shop| demonstrate(shop, habits, sample));
@@ -89,7 +108,7 @@ fn hidden_criteria_do_not_matter() {
 #[test]
 fn habits_are_drawn() {
     let shop = shop(&["glass base"]);
-    let habits = BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5 };
+    let habits = BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, heeds_notes: 0.0 };
     let episodes: Vec<_> = (0..200).map(|sample| demonstrate(&shop, habits, sample)).collect();
     let share = |is: &dyn Fn(&Demonstrated) -> bool| episodes.iter().filter(|one| is(one)).count();
     let reads = |one: &Demonstrated| written(one).iter().any(|turn| turn.ends_with("click[features]"));
