@@ -18,7 +18,7 @@ pub(crate) const TOY: &str = r#"
     rl = { steps = 4, reward = "score", batch_episodes = 32, micro_batch_tokens = 512, warmup_steps = 0 }
     evaluation = { episodes = 8, every = 2, warm_start_every = 30, split = "test", shops = 0 }
     judgement = { episodes = 0 }
-    checkpoint = { every = 10 }
+    checkpoint = { every = 10, warm_start_every = 10 }
 
     [model]
     hidden_size = 32

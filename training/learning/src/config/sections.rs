@@ -253,8 +253,10 @@ pub struct OptimizerConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointConfig {
-    /// Optimizer steps between checkpoints; 0 writes only the last one of each phase.
+    /// RL steps between checkpoints; 0 writes only the first and the last.
     pub every: u64,
+    /// Warm-start steps between checkpoints; 0 writes only the last.
+    pub warm_start_every: u64,
     /// Checkpoints that are kept, the newest; 0 keeps all.
     pub keep: usize,
     /// Whether the checkpoint of the best evaluation is kept too, as `best`.
@@ -348,7 +350,7 @@ impl Default for OptimizerConfig {
 
 impl Default for CheckpointConfig {
     fn default() -> Self {
-        Self { every: 50, keep: 3, best: false }
+        Self { every: 2, warm_start_every: 50, keep: 3, best: false }
     }
 }
 

@@ -268,8 +268,13 @@ impl<'a> Trainer<'a> {
     /// Saves if a checkpoint is due or the run is to stop.
     fn maybe_save_or_stop(&mut self) -> Result<()> {
         let stopped = self.stop.load(Ordering::Relaxed);
-        let (every, step) = (self.ex.config.checkpoint.every, self.progress.state.step);
-        let is_due = every > 0 && step.is_multiple_of(every);
+        let (config, step, warm_start) =
+            (&self.ex.config.checkpoint, self.progress.state.step, self.ex.first_rl_step());
+        let (every, done) = match step.checked_sub(warm_start) {
+            Some(rl_steps) => (config.every, rl_steps),
+            None => (config.warm_start_every, step),
+        };
+        let is_due = every > 0 && done.is_multiple_of(every);
         if stopped || is_due || self.progress.state.is_best() {
             self.save()?;
         }

@@ -30,6 +30,13 @@ pub(super) fn reproducible(
     let over_tokens = [
         ("success-tokens.svg", "Success on held-out goals", Metric::EvalSuccessRate),
         ("score-tokens.svg", "Score on held-out goals", Metric::EvalTaskScore),
+        (
+            "put-back-tokens.svg",
+            "Products put back whose features were noted as lacking a wish",
+            Metric::EvalPutBackOthers,
+        ),
+        ("acting-tokens.svg", "Held-out episodes that act on what they note of features", Metric::EvalActs),
+        ("acting-success-tokens.svg", "Success of episodes that act on features", Metric::EvalActsSuccess),
         ("exact-tokens.svg", "Exact actions at held-out steps", Metric::EvalExactAction),
         ("reward-tokens.svg", "Hierarchical reward at held-out steps", Metric::EvalReward),
         ("kl-tokens.svg", "KL to the warm start (k1, nats per held-out episode)", Metric::EvalKl),
@@ -64,8 +71,15 @@ fn panels(
     metric: Metric,
     cost: Cost,
 ) -> Option<String> {
-    let is_share =
-        matches!(metric, Metric::EvalSuccessRate | Metric::EvalTaskScore | Metric::EvalExactAction);
+    let is_share = matches!(
+        metric,
+        Metric::EvalSuccessRate
+            | Metric::EvalTaskScore
+            | Metric::EvalExactAction
+            | Metric::EvalPutBackOthers
+            | Metric::EvalActs
+            | Metric::EvalActsSuccess
+    );
     let panel = |arm: &ArmOutcome| {
         let line = banded(arm, metric, cost);
         let last = line
