@@ -27,7 +27,7 @@ fn config(more: &[&str]) -> Config {
         "rl.batch_episodes=8",
         "evaluation.episodes=4",
         "evaluation.every=0",
-        "warm_start_every=0",
+        "evaluation.warm_start_every=0",
         "model.layers=2",
     ];
     toy(&[&shorter, more].concat())

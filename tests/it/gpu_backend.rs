@@ -42,7 +42,7 @@ fn config(more: &[&str]) -> Config {
         "optimizer.grad_clip_quantile=0.5",
         "evaluation.episodes=2",
         "evaluation.every=0",
-        "warm_start_every=0",
+        "evaluation.warm_start_every=0",
     ];
     toy(&[&shorter, more].concat())
 }

@@ -14,7 +14,8 @@ fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
     let base = keep.path().join("base.toml");
     fs::write(
         &base,
-        config(&["warm_start.steps=20", "rl.steps=1", "evaluation.every=0", "warm_start_every=0"]).to_toml(),
+        config(&["warm_start.steps=20", "rl.steps=1", "evaluation.every=0", "evaluation.warm_start_every=0"])
+            .to_toml(),
     )
     .expect("a file");
     let plan = keep.path().join("plan.toml");

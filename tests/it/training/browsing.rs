@@ -15,7 +15,7 @@ pub(super) fn browsing(more: &[&str]) -> Config {
         "value.samples=2",
         "evaluation.episodes=4",
         "evaluation.every=0",
-        "warm_start_every=0",
+        "evaluation.warm_start_every=0",
     ];
     toy(&[&few, more].concat())
 }
