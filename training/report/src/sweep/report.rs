@@ -113,7 +113,7 @@ fn notes(comparison: &Comparison, arms: &[ArmOutcome], is_judged: bool) -> Vec<S
         ),
         format!(
             "Success is reward exactly 1. Intervals are 95 %, Student's t over seeds: they say what further seeds would \
-             give on these goals; a single seed has none. The difference to {baseline} is paired by seed, and its p-value \
+             give on these goals; a single seed has none, nor have equal values, as of a rule on goals that all seeds share. The difference to {baseline} is paired by seed, and its p-value \
              (paired t test) is corrected for the number of arms by Holm's method. A star marks a corrected p-value below \
              0.05: without any true difference, one comparison of arms in twenty has a star at all. KL to the warm start (k1, nats per episode) and entropy (nats per token) are of \
              the same held-out episodes. Tokens are those generated for training, V* estimation \
