@@ -6,15 +6,16 @@
 #   --bin FILE       the binary [target/release/webshop]
 #   --folder DIR     where clients are installed; a kept folder makes later runs quick [a temporary one]
 #   --pictures DIR   screenshots of the browser check
-#   CLIENT…          only these: openenv, agentgym, mcp, mcp2, openai, site, browser
+#   CLIENT…          only these: openenv, verifiers, agentgym, mcp, mcp2, conformance, openai, site, original, browser
 #
 # Installs the clients of scripts/clients/ by pinned version, from PyPI (a virtual environment for each .txt) and from
 # npm (package-lock.json). They drive a server of their own with recorded episodes, and each line of stdout names a
 # client that saw what the episodes recorded. For developers only: no other test needs it.
 #
 # Needs Python 3.11 as PYTHON [python3], Node 20 with npm, and Chromium with its driver (Debian: chromium,
-# chromium-driver) as CHROMIUM [/usr/bin/chromium] and CHROMEDRIVER [/usr/bin/chromedriver]. AgentGym is not on PyPI:
-# its client runs if AGENTGYM names a checkout of github.com/WooooDyy/AgentGym.
+# chromium-driver) as CHROMIUM [/usr/bin/chromium] and CHROMEDRIVER [/usr/bin/chromedriver]. AgentGym and the original
+# shop are not on PyPI: their clients run if AGENTGYM and WEBSHOP_ORIGINAL name checkouts of github.com/WooooDyy/AgentGym
+# and github.com/princeton-nlp/WebShop. The original's has port 3000 built in.
 #
 # Exit codes: 0 all passed, 1 a client failed and is named; the others run nevertheless. 2 wrong usage, or a binary that
 # cannot record episodes.
@@ -22,7 +23,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")/clients" && pwd)
 
 : "${PYTHON:=python3}" "${CHROMIUM:=/usr/bin/chromium}" "${CHROMEDRIVER:=/usr/bin/chromedriver}"
-all=(openenv agentgym mcp mcp2 openai site browser)
+all=(openenv verifiers agentgym mcp mcp2 conformance openai site original browser)
 bin=$here/../../target/release/webshop folder='' pictures='' wanted=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -71,6 +72,10 @@ client() { # argument: name
     agentgym)
       if [ -n "${AGENTGYM:-}" ]; then python agentgym; else echo "agentgym: left out, AGENTGYM names no checkout"; fi
       ;;
+    original)
+      if [ -n "${WEBSHOP_ORIGINAL:-}" ]; then python original; else echo "original: left out, WEBSHOP_ORIGINAL names no checkout"; fi
+      ;;
+    conformance) npm_packages && WEBSHOP_NPM=$folder/npm "$PYTHON" "$here/check_conformance.py" ;;
     browser) npm_packages && cp "$here/browser.mjs" "$folder/npm/" && node "$folder/npm/browser.mjs" ${pictures:+"$pictures"} ;;
     *) python "$1" ;;
   esac

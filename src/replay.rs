@@ -1,18 +1,19 @@
-//! `webshop replay`: replays recorded episodes and compares every turn.
+//! `webshop replay`: replays recorded episodes and compares every turn; with `--html` it writes a page that shows them.
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use webshop_env::{Replay, replay_in};
+use webshop_training::{TrainedModel, write_atomically};
 
 use crate::args::shop::RuledShopArgs;
 use crate::output::outln;
-use crate::recorded_shops::RecordedShops;
+use crate::recorded_shops::{RecordedShops, recordings};
 
 /// Flags of `webshop replay`.
 #[derive(clap::Args)]
@@ -28,6 +29,14 @@ pub(crate) struct ReplayArgs {
     file: PathBuf,
     #[command(flatten)]
     shop: RuledShopArgs,
+    /// Page to create that shows the episodes step by step in a browser, as `webshop serve --replay` does: one HTML
+    /// file that needs no server and loads nothing. It is not written if there is a difference
+    #[arg(long, value_name = "PAGE.html")]
+    html: Option<PathBuf>,
+    /// Model whose tokenizer gives texts to the recorded tokens on the page: a run folder, a checkpoint in it, or a
+    /// model folder
+    #[arg(long, value_name = "DIR", requires = "html")]
+    model: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -43,11 +52,18 @@ struct Report<'a> {
 
 /// Replays the episodes and prints the first difference, if there is one.
 pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
+    if let Some(page) = args.html.as_deref().filter(|page| page.exists()) {
+        bail!("cannot write `{}`: the file exists; choose another name", page.display());
+    }
     let file = File::open(&args.file).with_context(|| format!("cannot open `{}`", args.file.display()))?;
     let shop = Arc::new(args.shop.open()?);
     let mut shops = RecordedShops::new(Arc::clone(&shop));
     let replay = replay_in(BufReader::new(file), |generator| shops.of(generator));
     let replay = replay.with_context(|| format!("cannot replay `{}`", args.file.display()))?;
+    let page = args.html.as_deref().filter(|_| replay.difference.is_none());
+    if let Some(page) = page {
+        write_page(page, &args, &mut shops)?;
+    }
     let goal_fingerprint = shop.goals().fingerprint();
     if args.json {
         outln!("{}", serde_json::to_string(&Report { replay: &replay, goal_fingerprint })?)?;
@@ -57,6 +73,17 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
             None => outln!("{} episodes, {} turns: no difference", replay.episodes, replay.turns)?,
         }
         outln!("goals {goal_fingerprint}")?;
+        if let Some(page) = page {
+            outln!("page {}", page.display())?;
+        }
     }
     Ok(ExitCode::from(u8::from(replay.difference.is_some())))
+}
+
+/// Writes the page that shows the episodes.
+fn write_page(page: &Path, args: &ReplayArgs, shops: &mut RecordedShops) -> anyhow::Result<()> {
+    let recordings = recordings(std::slice::from_ref(&args.file), shops)?;
+    ensure!(!recordings.is_empty(), "`{}` has no episodes to show", args.file.display());
+    let tokenizer = args.model.as_deref().map(TrainedModel::load).transpose()?.map(|model| model.tokenizer);
+    Ok(write_atomically(page, recordings.to_html(tokenizer.as_ref()).as_bytes())?)
 }

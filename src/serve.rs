@@ -3,19 +3,17 @@
 mod model;
 mod runs;
 
-use std::fs::File;
-use std::io::{BufReader, Write};
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
-use webshop_agent::EpisodeFile;
+use anyhow::{bail, ensure};
 use webshop_env::Shop;
 use webshop_products::Seed;
 use webshop_serve::{
-    Allowed, AllowedHost, AllowedOrigin, Defaults, Port, Recordings, ServeConfig, Server, Stop,
+    Allowed, AllowedHost, AllowedOrigin, Defaults, Port, RecordFile, ServeConfig, Server, Stop,
     raise_open_files,
 };
 
@@ -24,7 +22,7 @@ use self::runs::WatchedRuns;
 use crate::args::observation::ObservationArg;
 use crate::args::server::seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
-use crate::recorded_shops::RecordedShops;
+use crate::recorded_shops::{RecordedShops, recordings};
 
 /// The longest time to the end of a request's head, and of silence between two requests of a connection.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
@@ -104,7 +102,8 @@ pub(crate) struct ServeArgs {
     /// folder of a comparison. May be repeated
     #[arg(long, value_name = "DIR")]
     watch: Vec<PathBuf>,
-    /// File to create, to which the episodes of people who buy something on the site are written, policy `human`
+    /// File to which the episodes of people who buy something on the site are appended, policy `human`: a new one, or
+    /// an earlier recording of people in this shop
     #[arg(long, value_name = "FILE.jsonl")]
     record: Option<PathBuf>,
     // Last, because its heading would apply to the flags after it.
@@ -141,13 +140,13 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     };
     check_open_files(args.max_sessions);
     let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
-    let recordings = recordings(&args.replay, &shop)?;
-    let mut server = Server::new(port, shop, config)?.showing(recordings);
+    let recordings = recordings(&args.replay, &mut RecordedShops::new(Arc::clone(&shop)))?;
+    let mut server = Server::new(port, Arc::clone(&shop), config)?.showing(recordings);
     if !args.watch.is_empty() {
         server = server.watching(WatchedRuns::open(&args.watch)?);
     }
     if let Some(path) = &args.record {
-        server = server.recording(EpisodeFile::create(path)?);
+        server = server.recording(record_file(path, &shop)?);
     }
     if let Some(model) = args.model.load(Seed(args.seed))? {
         server = server.serving(model)?;
@@ -178,16 +177,17 @@ fn hosts(own: &str, mut allowed: Vec<AllowedHost>) -> Vec<AllowedHost> {
     allowed
 }
 
-/// The episodes of files, all of which are replayed in their shops.
-fn recordings(files: &[PathBuf], shop: &Arc<Shop>) -> anyhow::Result<Recordings> {
-    let mut shops = RecordedShops::new(Arc::clone(shop));
-    let mut recordings = Recordings::default();
-    for path in files {
-        let file = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
-        let read = recordings.read(BufReader::new(file), |generator| shops.of(generator));
-        read.with_context(|| format!("cannot show the episodes of `{}`", path.display()))?;
+/// The file of `--record`.
+fn record_file(path: &Path, shop: &Arc<Shop>) -> anyhow::Result<RecordFile> {
+    let file = RecordFile::open(path, shop)?;
+    let (name, n_dropped) = (path.display(), file.dropped_bytes());
+    if n_dropped > 0 {
+        tracing::warn!("the last line of `{name}` is incomplete; its {n_dropped} bytes are dropped");
     }
-    Ok(recordings)
+    if !file.is_empty() {
+        tracing::info!("`{name}` has {} episodes, to which others are appended", file.len());
+    }
+    Ok(file)
 }
 
 /// The token of an environment variable. It has no flag, because lists of processes show flags.

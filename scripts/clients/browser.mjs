@@ -3,10 +3,13 @@
 // Every page must have no console error, ask no other host for anything, have no violation that axe-core finds, and fit
 // its window. `clients.sh` sets WEBSHOP_BIN, WEBSHOP_EPISODES and CHROMIUM; an argument names a folder for screenshots.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
 
 import { chromium } from "playwright-core";
 
@@ -102,7 +105,59 @@ async function shopAndReplay(browser, site, width, colorScheme) {
   await context.close();
 }
 
+/** The file of `webshop replay --html`, from the disk: it asks for nothing but itself. */
+async function readFromDisk(browser, file, width, colorScheme) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
+  const page = await context.newPage();
+  const [problems, address] = [[], pathToFileURL(file).href];
+  page.on("console", (message) => message.type() === "error" && problems.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => problems.push(`script: ${error}`));
+  const isOfTheFile = (url) => url.split("#")[0] === address || url.startsWith("data:") || url === "about:srcdoc";
+  page.on("request", (request) => isOfTheFile(request.url()) || problems.push(`asks ${request.url()}`));
+  const check = (name) => look(page, `file-${name}-${width}-${colorScheme}`, problems);
+
+  await page.goto(address);
+  await check("list");
+  await page.selectOption("select[name=success]", "yes");
+  const successes = episodes.filter(({ reward }) => reward === 1).length;
+  assert.equal(await page.locator("tbody tr:visible").count(), successes, "the filter by success");
+  await page.locator("tbody tr:visible a").first().click();
+  const { turns } = episodes[Number(new URL(page.url()).hash.slice(2))];
+  for (const [step, { action }] of [...turns.entries(), [turns.length, {}]]) {
+    const shown = page.locator(".replay:visible");
+    assert.equal(await shown.locator("h2").innerText(), `Step ${step} of ${turns.length}`);
+    if (action) assert.equal(await shown.locator(".action").innerText(), action);
+    // A picture is drawn from the file.
+    const drawn = page.frameLocator(".replay:visible iframe").locator("img");
+    if (await drawn.count()) assert.ok(await drawn.first().evaluate(({ complete, naturalWidth }) => complete && naturalWidth > 0));
+    await check(`step-${step}`);
+    await page.keyboard.press("ArrowRight");
+  }
+  await page.keyboard.press("ArrowLeft");
+  assert.match(page.url(), new RegExp(`step=${turns.length - 1}$`), "back by keyboard");
+  await context.close();
+  await readWithoutScripts(browser, address);
+}
+
+/** Every step is there without scripts, at its address. */
+async function readWithoutScripts(browser, address) {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  for (const [number, { turns }] of episodes.entries()) {
+    for (const step of turns.keys()) {
+      await page.goto("about:blank");
+      await page.goto(`${address}#/${number}?step=${step}`);
+      const shown = page.locator(".replay").filter({ visible: true });
+      assert.equal(await shown.locator(".action").innerText(), turns[step].action);
+    }
+  }
+  await context.close();
+}
+
 const { server, site } = await serve();
+const folder = mkdtempSync(join(tmpdir(), "webshop-"));
+const file = join(folder, "page.html");
+execFileSync(WEBSHOP_BIN, ["replay", WEBSHOP_EPISODES, "--html", file]);
 const browser = await chromium.launch({
   executablePath: CHROMIUM,
   args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
@@ -112,6 +167,7 @@ try {
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [390, 1200, 1600]) {
       await shopAndReplay(browser, site, width, colorScheme);
+      await readFromDisk(browser, file, width, colorScheme);
       n += 1;
     }
   }
@@ -120,4 +176,5 @@ try {
 } finally {
   await browser.close();
   server.kill("SIGTERM");
+  rmSync(folder, { recursive: true });
 }

@@ -78,9 +78,9 @@ def tool_call(action: str, names=("query", "target")) -> tuple[str, dict]:
 
 
 @contextlib.contextmanager
-def serve(*flags: str):
-    """A server on a free port; yields its first line, the addresses. It must end with 0 when it is terminated."""
-    command = [BIN, "serve", "--port", "0", *flags]
+def serve(*flags: str, port: int = 0):
+    """A server on a port, 0 for a free one; yields its first line, the addresses. It must end with 0 when it is terminated."""
+    command = [BIN, "serve", "--port", str(port), *flags]
     environment = {**os.environ, "RUST_LOG": "warn"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as server:
         try:

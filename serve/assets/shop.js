@@ -18,7 +18,9 @@ const links = { ArrowLeft: ".steps a[rel=prev]", ArrowRight: ".steps a[rel=next]
 addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !(event.key in links)) return;
   if (event.target.closest("input, select, textarea")) return;
-  document.querySelector(links[event.key])?.click();
+  // One document may hold many steps, of which one is visible.
+  const found = [...document.querySelectorAll(links[event.key])];
+  found.find((link) => link.offsetParent)?.click();
 });
 // A training run in progress: what its page shows is fetched again every few seconds.
 const REFRESH_MILLISECONDS = 4000;

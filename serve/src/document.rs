@@ -27,6 +27,11 @@ pub(crate) fn ok(view: &impl Template) -> Response {
     with_status(StatusCode::OK, view)
 }
 
+/// A rendered document with status 200.
+pub(crate) fn ok_text(document: String) -> Response {
+    respond(StatusCode::OK, document)
+}
+
 /// A document that says why there is no page, with status 404.
 pub(crate) fn missing(message: &str) -> Response {
     with_status(StatusCode::NOT_FOUND, &MissingView { message })
@@ -34,6 +39,14 @@ pub(crate) fn missing(message: &str) -> Response {
 
 /// A document.
 pub(crate) fn with_status(status: StatusCode, view: &impl Template) -> Response {
-    let document = view.render().expect("the templates only print texts and numbers, into memory");
+    respond(status, text(view))
+}
+
+/// A document as text.
+pub(crate) fn text(view: &impl Template) -> String {
+    view.render().expect("the templates only print texts and numbers, into memory")
+}
+
+fn respond(status: StatusCode, document: String) -> Response {
     (status, HEADERS, Html(document)).into_response()
 }

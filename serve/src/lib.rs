@@ -4,7 +4,8 @@
 //! puts interfaces before it on one port, one module each: our own REST interface at `/api/v1`, OpenEnv's
 //! WebSocket and HTTP addresses, AgentGym's addresses below `/agentgym`, MCP's tools at `/mcp`, and the pages of the
 //! original's site. [`serve_stdio`] serves one MCP client over standard input.
-//! [`Recordings`] are episodes that people look at step by step, [`Runs`] training runs that they watch.
+//! [`Recordings`] are episodes that people look at step by step, also in one document without a server;
+//! [`Runs`] are training runs that they watch. A [`RecordFile`] takes the episodes of people who shop.
 //! All take a goal, or a seed that draws one, and show the same texts, actions and rewards as a local session.
 //!
 //! Sessions that live without a connection may be kept in a folder, and go on after a restart.
@@ -68,5 +69,6 @@ pub use server::{Port, Ready, ServeConfig, Server, Stop};
 pub use sessions::episode::LastAction;
 pub use sessions::session::{OpenSession, SessionView};
 pub use sessions::{Defaults, Interface, Lifetime, Limits, SessionId, Sessions};
+pub use site::record_file::{RecordFile, RecordFileError};
 pub use tools::ToolNames;
 pub use watch::runs::{RunError, RunFigure, RunPhase, RunStage, RunState, Runs};

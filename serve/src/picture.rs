@@ -7,14 +7,28 @@
 mod color;
 mod shape;
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use webshop_products::{Digest, Product, ProductId};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use webshop_products::{Catalog, Digest, Product, ProductId};
+
+/// What the addresses of drawings begin with.
+pub(crate) const FOLDER: &str = "/pictures/";
 
 /// The address of a product's drawing, in a color unless that is empty.
 pub(crate) fn address(id: &ProductId, color: &str) -> String {
     let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
     let query = if color.is_empty() { String::new() } else { format!("?color={}", encoded(color)) };
-    format!("/pictures/{}.svg{query}", encoded(id.as_str()))
+    format!("{FOLDER}{}.svg{query}", encoded(id.as_str()))
+}
+
+/// The drawing at an address that [`address`] makes; `None` for other addresses, and for unknown products.
+pub(crate) fn at(catalog: &Catalog, address: &str) -> Option<String> {
+    let (id, query) = address.strip_prefix(FOLDER)?.split_once(".svg")?;
+    let decoded = |text| percent_decode_str(text).decode_utf8().ok();
+    let color = match query.strip_prefix("?color=") {
+        Some(color) => Some(decoded(color)?),
+        None => None,
+    };
+    Some(svg(catalog.get(catalog.find(&decoded(id)?)?), color.as_deref()))
 }
 
 /// The first value that names a color.
@@ -54,7 +68,7 @@ fn own_color(product: &Product, draw: u64) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webshop_products::{Catalog, EmbeddedCatalog, RawData, Seed};
+    use webshop_products::{EmbeddedCatalog, RawData, Seed};
 
     fn catalog() -> Catalog {
         Catalog::from_raw(&RawData::embedded(EmbeddedCatalog::Hundred), Seed(0)).expect("an embedded catalog")
@@ -77,6 +91,9 @@ mod tests {
         assert!(red.contains("color=\"#c8333a\""), "{red}");
         assert_ne!(red, svg(&product, Some("navy")));
         assert_eq!(svg(&product, Some("xl")), svg(&product, None));
+        let address = address(&product.id, "matte red 4");
+        assert_eq!(at(&catalog, &address).as_ref(), Some(&red), "{address}");
+        assert_eq!(at(&catalog, &address.replace(".svg", "0.svg")), None);
         let other = Product { id: ProductId::new("B000000001").expect("short"), ..product };
         assert_ne!(red, svg(&other, Some("red")));
     }

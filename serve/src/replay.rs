@@ -1,12 +1,13 @@
 //! `/replay`: recorded episodes to look at, step by step.
 //!
-//! `/replay` lists the [`Recordings`](recordings::Recordings), `/replay/N?step=K` shows the page of an episode after K turns beside what the
+//! `/replay` lists the [`Recordings`], `/replay/N?step=K` shows the page of an episode after K turns beside what the
 //! agent read and did there, `/replay/N/page/K` is that page alone, and `/replay/N.json` the episode as recorded.
-//! Pages come from replaying the actions, not from the file.
+//! Pages come from replaying the actions, not from the file. [`standalone`] writes all of it as one document without a server.
 
 pub(crate) mod episode;
 pub(crate) mod list;
 pub(crate) mod recordings;
+mod standalone;
 mod tokens;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use webshop_agent::Episode;
 use crate::app::App;
 use crate::http::{self, Routes};
 use crate::{document, site};
-use recordings::Recording;
+use recordings::{Recording, Recordings};
 
 /// The routes of recorded episodes.
 pub(crate) fn routes() -> Routes {
@@ -33,9 +34,10 @@ async fn index(State(app): State<Arc<App>>, Query(filter): Query<list::Filter>) 
     let place = list::Place {
         heading: "Recorded episodes".to_owned(),
         base: "/replay".to_owned(),
-        back: ("To the entrance", "/".to_owned()),
+        limit: list::LISTED,
+        back: Some(("To the entrance", "/".to_owned())),
     };
-    document::ok(&list::list(place, app.recordings.newest_first(), filter))
+    document::ok(&list::document(place, app.recordings.newest_first(), filter))
 }
 
 /// The query of an episode's address.
@@ -59,18 +61,9 @@ async fn show(
     }
     app.run(move |app| match find(app, &number, step) {
         Ok((number, recording)) => {
-            let at = |number: usize| format!("/replay/{number}");
-            let place = episode::Place {
-                title: format!("Episode {number}"),
-                path: at(number),
-                list: "/replay".to_owned(),
-                beside: [
-                    ("Newer", (number + 1 < app.recordings.len()).then(|| at(number + 1))),
-                    ("Older", number.checked_sub(1).map(at)),
-                ],
-            };
+            let place = place(&app.recordings, number, "/replay", "/replay");
             let tokenizer = app.model.as_ref().map(|model| &*model.tokenizer);
-            document::ok(&episode::view(recording, place, step, tokenizer))
+            document::ok(&episode::document(recording, place, step, tokenizer))
         }
         Err(missing) => missing.into(),
     })
@@ -79,17 +72,30 @@ async fn show(
 
 async fn page(State(app): State<Arc<App>>, Path((number, step)): Path<(String, usize)>) -> Response {
     app.run(move |app| match find(app, &number, step) {
-        Ok((_, recording)) => still(recording, step),
+        Ok((_, recording)) => document::ok_text(still(recording, step)),
         Err(missing) => missing.into(),
     })
     .await
 }
 
-/// The shop's page after `step` turns of an episode, to look at only.
-pub(crate) fn still(recording: &Recording, step: usize) -> Response {
-    let (shop, goal) = (&recording.shop, recording.episode.goal);
+/// The shop's page after `step` turns of an episode, a document to look at only.
+pub(crate) fn still(recording: &Recording, step: usize) -> String {
     let env = episode::after(recording, step);
-    site::view::still(shop, &format!("fixed_{}", goal.0), goal, env.page())
+    site::view::still(&recording.shop, recording.episode.goal, env.page())
+}
+
+/// The place of one of the recordings, whose addresses have their numbers behind `base`; `list` is the address of the list.
+fn place(recordings: &Recordings, number: usize, base: &str, list: &str) -> episode::Place {
+    let at = |number: usize| format!("{base}/{number}");
+    episode::Place {
+        title: format!("Episode {number}"),
+        path: at(number),
+        list: list.to_owned(),
+        beside: [
+            ("Newer", (number + 1 < recordings.len()).then(|| at(number + 1))),
+            ("Older", number.checked_sub(1).map(at)),
+        ],
+    }
 }
 
 /// Why there is nothing at an address.

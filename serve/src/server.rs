@@ -17,7 +17,6 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch as watched};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tower_http::timeout::RequestBodyTimeoutLayer;
-use webshop_agent::EpisodeFile;
 use webshop_env::{ENVIRONMENT_ID, EnvConfig, Shop};
 
 use crate::access;
@@ -30,6 +29,7 @@ use crate::mcp::service::McpService;
 use crate::model::{Model, ModelConfig};
 use crate::replay::recordings::Recordings;
 use crate::sessions::{Defaults, Limits, Sessions};
+use crate::site::record_file::RecordFile;
 use crate::site::recorder::Recorder;
 use crate::watch::runs::Runs;
 use crate::{agentgym, detail, mcp, metrics, native, openai, openapi, openenv, replay, site, watch};
@@ -179,8 +179,8 @@ impl Server {
         self
     }
 
-    /// The server, which appends the episodes of people who shop on the site to a file.
-    pub fn recording(mut self, file: EpisodeFile) -> Server {
+    /// The server, which appends the episodes of people who shop on the site to a file of its shop.
+    pub fn recording(mut self, file: RecordFile) -> Server {
         let Defaults { max_steps, observation, .. } = self.config.defaults;
         self.app.recorder = Some(Recorder::new(file, EnvConfig { max_steps, observation }));
         self

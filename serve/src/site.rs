@@ -10,11 +10,12 @@
 //! The session `fixed_N` has goal N. Any other name has the goal that the name draws, always the same one.
 //! There is no step limit.
 
-mod assets;
+pub(crate) mod assets;
 mod entrance;
 mod goal;
 mod literal;
 mod path;
+pub(crate) mod record_file;
 pub(crate) mod recorder;
 pub(crate) mod view;
 

@@ -133,8 +133,8 @@ async fn list_file(
         };
         let heading = format!("Episodes of {name}, {file}");
         let (base, back) = (address(number, &file), format!("/watch/{number}"));
-        let place = list::Place { heading, base, back: ("The run", back) };
-        document::ok(&list::list(place, episodes.iter().enumerate(), filter))
+        let place = list::Place { heading, base, limit: list::LISTED, back: Some(("The run", back)) };
+        document::ok(&list::document(place, episodes.iter().enumerate(), filter))
     })
     .await
 }
@@ -171,7 +171,7 @@ async fn show_episode(
             Ok(tokenizer) => tokenizer,
             Err(error) => return problem(name, &error),
         };
-        document::ok(&replay::episode::view(&found.recording, place, step, tokenizer.as_deref()))
+        document::ok(&replay::episode::document(&found.recording, place, step, tokenizer.as_deref()))
     })
     .await
 }
@@ -181,7 +181,7 @@ async fn show_page(
     Path((number, file, index, step)): Path<(String, String, String, usize)>,
 ) -> Response {
     with_run(app, number, move |runs, number, name, _| match find(runs, number, name, &file, &index, step) {
-        Ok(found) => replay::still(&found.recording, step),
+        Ok(found) => document::ok_text(replay::still(&found.recording, step)),
         Err(response) => *response,
     })
     .await

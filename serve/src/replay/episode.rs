@@ -22,9 +22,17 @@ pub(crate) struct Place {
     pub(crate) beside: [(&'static str, Option<String>); 2],
 }
 
+/// A document that shows a step.
 #[derive(Template)]
 #[template(path = "replay.html")]
-pub(crate) struct EpisodeView<'a> {
+pub(crate) struct EpisodeDocument<'a> {
+    view: EpisodeView<'a>,
+}
+
+/// A step as a part of a document.
+#[derive(Template)]
+#[template(path = "episode.html")]
+pub(super) struct EpisodeView<'a> {
     place: Place,
     episode: &'a Episode,
     /// The number of turns before the page that is shown.
@@ -35,6 +43,8 @@ pub(crate) struct EpisodeView<'a> {
     turn: Option<&'a Turn>,
     tokens: Vec<Token>,
     end: &'static str,
+    /// The shop's page, if it is a part of the document; else it has an address.
+    document: Option<String>,
 }
 
 impl EpisodeView<'_> {
@@ -61,12 +71,23 @@ impl EpisodeView<'_> {
     }
 }
 
-/// The page of an episode after `step` turns, at most all of them. `tokenizer` may be the one of its model.
-pub(crate) fn view<'a>(
+/// An episode after `step` turns, at most all of them. `tokenizer` may be the one of its model.
+pub(crate) fn document<'a>(
     recording: &'a Recording,
     place: Place,
     step: usize,
     tokenizer: Option<&BpeTokenizer>,
+) -> EpisodeDocument<'a> {
+    EpisodeDocument { view: view(recording, place, step, tokenizer, None) }
+}
+
+/// As [`document`], a part of one; `page` is the shop's page, unless that has an address.
+pub(super) fn view<'a>(
+    recording: &'a Recording,
+    place: Place,
+    step: usize,
+    tokenizer: Option<&BpeTokenizer>,
+    page: Option<String>,
 ) -> EpisodeView<'a> {
     let episode = &recording.episode;
     let turn = episode.turns.get(step);
@@ -78,6 +99,7 @@ pub(crate) fn view<'a>(
         turn,
         tokens: turn.map(|turn| tokens(&turn.agent, tokenizer)).unwrap_or_default(),
         end: super::end_of(episode),
+        document: page,
     }
 }
 

@@ -9,8 +9,8 @@ use webshop_agent::{Episode, EpisodeExt, FailureKind};
 
 use crate::http::SEGMENT;
 
-/// The number of episodes on a page of the list.
-const LISTED: usize = 50;
+/// The number of episodes on a page of a list that has several.
+pub(crate) const LISTED: usize = 50;
 
 /// Which episodes are listed; the query of the address.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -96,7 +96,7 @@ impl Filter {
 }
 
 /// The name of a kind of failure in addresses, as in files.
-fn name_of(kind: FailureKind) -> String {
+pub(super) fn name_of(kind: FailureKind) -> String {
     let name = kind.serialize(serde_json::value::Serializer).ok();
     name.and_then(|name| name.as_str().map(str::to_owned)).expect("a variant without fields is its name")
 }
@@ -107,13 +107,23 @@ pub(crate) struct Place {
     pub(crate) heading: String,
     /// The address of the list; those of the episodes have their numbers behind it.
     pub(crate) base: String,
-    /// Name and address of the page to go back to.
-    pub(crate) back: (&'static str, String),
+    /// The largest number of episodes on a page.
+    pub(crate) limit: usize,
+    /// Name and address of the page to go back to, if there is one.
+    pub(crate) back: Option<(&'static str, String)>,
 }
 
+/// A document that lists episodes.
 #[derive(Template)]
 #[template(path = "replays.html")]
-pub(crate) struct ListView<'a> {
+pub(crate) struct ListDocument<'a> {
+    view: ListView<'a>,
+}
+
+/// A list as a part of a document.
+#[derive(Template)]
+#[template(path = "list.html")]
+pub(super) struct ListView<'a> {
     place: Place,
     n_recorded: usize,
     n_found: usize,
@@ -178,7 +188,16 @@ const LEAST: [(f64, &str); 5] =
     [(0.0, "any"), (0.25, "at least 0.25"), (0.5, "at least 0.5"), (0.75, "at least 0.75"), (1.0, "1")];
 
 /// The list that a filter leaves of numbered episodes.
-pub(crate) fn list<'a>(
+pub(crate) fn document<'a>(
+    place: Place,
+    episodes: impl Iterator<Item = (usize, &'a Episode)>,
+    filter: Filter,
+) -> ListDocument<'a> {
+    ListDocument { view: view(place, episodes, filter) }
+}
+
+/// As [`document`], a part of one.
+pub(super) fn view<'a>(
     place: Place,
     episodes: impl Iterator<Item = (usize, &'a Episode)>,
     filter: Filter,
@@ -192,18 +211,18 @@ pub(crate) fn list<'a>(
         all.into_iter().filter(|(_, episode)| filter.admits(episode)).collect();
     let n_found = found.len();
     let from = filter.from.min(n_found);
-    let end = (from + LISTED).min(n_found);
+    let end = (from + place.limit).min(n_found);
     ListView {
         rows: Rows::new(place.base.clone(), found[from..end].iter().copied()),
-        place,
         n_recorded,
         n_found,
         n_successes: found.iter().filter(|(_, episode)| episode.is_success()).count(),
         mean_reward: found.iter().map(|(_, episode)| episode.reward).sum::<f64>() / n_found.max(1) as f64,
         policies,
         failures: FailureKind::IN_SHOP.map(|kind| (name_of(kind), kind.title())).into(),
-        before: (from > 0).then(|| from.saturating_sub(LISTED)),
+        before: (from > 0).then(|| from.saturating_sub(place.limit)),
         after: (end < n_found).then_some(end),
         filter,
+        place,
     }
 }

@@ -17,11 +17,18 @@ const CSS: &str = "text/css; charset=utf-8";
 /// The style of the drawings of training runs; there is none if no run is watched.
 const CHARTS: &str = "charts.css";
 
+/// The style of every document.
+pub(crate) const STYLE: &str = include_str!("../../assets/shop.css");
+/// The script of documents of the server.
+pub(crate) const SCRIPT: &str = include_str!("../../assets/shop.js");
+/// The icon of every document.
+pub(crate) const ICON: &str = include_str!("../../assets/icon.svg");
+
 /// Name, type and content of each file.
 const FILES: [(&str, &str, &str); 3] = [
-    ("shop.css", CSS, include_str!("../../assets/shop.css")),
-    ("shop.js", "text/javascript; charset=utf-8", include_str!("../../assets/shop.js")),
-    ("icon.svg", SVG, include_str!("../../assets/icon.svg")),
+    ("shop.css", CSS, STYLE),
+    ("shop.js", "text/javascript; charset=utf-8", SCRIPT),
+    ("icon.svg", SVG, ICON),
 ];
 
 /// The routes of files and pictures.

@@ -14,12 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::{HeaderMap, HeaderValue, header};
-use webshop_agent::{AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, ModelTurn};
+use webshop_agent::{AgentError, Episode, EpisodeCoordinates, EpisodeMeta, ModelTurn};
 use webshop_env::{Action, Address, EnvConfig, Session, Shop, ShopEnv};
 use webshop_products::GoalId;
 
-/// The policy of the episodes.
-const POLICY: &str = "human";
+use super::record_file::{POLICY, RecordFile};
 
 /// The name of the cookie with a visitor's number.
 const COOKIE: &str = "webshop-visitor";
@@ -39,12 +38,10 @@ pub(crate) struct Recorder {
 
 #[derive(Debug)]
 struct State {
-    file: EpisodeFile,
+    file: RecordFile,
     /// The form of observations of the episodes, and their step limit unless a person takes more actions.
     config: EnvConfig,
     n_visitors: u64,
-    /// The number of episodes written for each goal.
-    n_written: BTreeMap<GoalId, u64>,
     visits: BTreeMap<(Visitor, String), Visit>,
 }
 
@@ -59,9 +56,8 @@ enum Visit {
 
 impl Recorder {
     /// A recorder that writes episodes with this form of observations and this step limit to a file.
-    pub(crate) fn new(file: EpisodeFile, config: EnvConfig) -> Recorder {
-        let (n_written, visits) = (BTreeMap::new(), BTreeMap::new());
-        Recorder { state: Mutex::new(State { file, config, n_visitors: 0, n_written, visits }) }
+    pub(crate) fn new(file: RecordFile, config: EnvConfig) -> Recorder {
+        Recorder { state: Mutex::new(State { file, config, n_visitors: 0, visits: BTreeMap::new() }) }
     }
 
     /// The visitor whom the cookie of a request names, or a new one with the cookie to set.
@@ -104,7 +100,8 @@ impl Recorder {
         if let Visit::UnderWay { states, actions } = &visit
             && states.last().is_some_and(ShopEnv::is_terminated)
         {
-            let episode = episode(shop, state.config, before.goal(), actions, state.count(before.goal()));
+            let goal = before.goal();
+            let episode = episode(shop, state.config, goal, actions, state.file.n_written(goal));
             written = state.file.append(&episode);
             visit = Visit::Over;
         }
@@ -113,15 +110,6 @@ impl Recorder {
         }
         state.visits.insert(key, visit);
         written
-    }
-}
-
-impl State {
-    /// The number of episodes written for a goal before this one.
-    fn count(&mut self, goal: GoalId) -> u64 {
-        let written = self.n_written.entry(goal).or_default();
-        *written += 1;
-        *written - 1
     }
 }
 

@@ -24,6 +24,7 @@ struct SearchView<'a> {
 #[derive(Template)]
 #[template(path = "results.html")]
 struct ResultsView<'a> {
+    is_live: bool,
     page: &'a ResultsPage,
 }
 
@@ -46,7 +47,7 @@ struct DetailView<'a> {
 #[template(path = "done.html")]
 struct DoneView<'a> {
     page: &'a DonePage,
-    session: &'a str,
+    session: Option<&'a str>,
     goal: &'a Goal,
     explanation: &'a RewardExplanation,
     sides: [Side<'a>; 2],
@@ -72,25 +73,27 @@ struct Part {
 
 /// A page of the session called `name`.
 pub(super) fn page(shop: &Shop, name: &str, goal: GoalId, page: &Page) -> Response {
-    document(shop, name, goal, page, true)
+    document::ok_text(document(shop, goal, page, Some(name)))
 }
 
-/// As [`page`], to look at only: no script runs, and nothing takes the focus.
-pub(crate) fn still(shop: &Shop, name: &str, goal: GoalId, page: &Page) -> Response {
-    document(shop, name, goal, page, false)
+/// A page as a document to look at only: no script runs, nothing takes the focus, and no link leads to another page.
+pub(crate) fn still(shop: &Shop, goal: GoalId, page: &Page) -> String {
+    document(shop, goal, page, None)
 }
 
-fn document(shop: &Shop, name: &str, goal: GoalId, page: &Page, is_live: bool) -> Response {
+/// The document of a page; one without a session is to look at only.
+fn document(shop: &Shop, goal: GoalId, page: &Page, session: Option<&str>) -> String {
+    let is_live = session.is_some();
     match page {
-        Page::Search(page) => document::ok(&SearchView { is_live, page }),
-        Page::Results(page) => document::ok(&ResultsView { page }),
-        Page::Item(page) => document::ok(&ItemView { is_live, page, color: color_of(&page.selection) }),
-        Page::Detail(page) => document::ok(&DetailView { page, color: color_of(&page.selection) }),
-        Page::Done(page) => done(shop, name, goal, page),
+        Page::Search(page) => document::text(&SearchView { is_live, page }),
+        Page::Results(page) => document::text(&ResultsView { is_live, page }),
+        Page::Item(page) => document::text(&ItemView { is_live, page, color: color_of(&page.selection) }),
+        Page::Detail(page) => document::text(&DetailView { page, color: color_of(&page.selection) }),
+        Page::Done(page) => done(shop, goal, page, session),
     }
 }
 
-fn done(shop: &Shop, session: &str, goal: GoalId, page: &DonePage) -> Response {
+fn done(shop: &Shop, goal: GoalId, page: &DonePage, session: Option<&str>) -> String {
     let goal = shop.goals().get(goal);
     let (wanted, bought) = (shop.catalog().get(goal.product), shop.catalog().get(page.product));
     let explanation = shop.explain_reward(goal, page.product, &page.selection);
@@ -102,7 +105,7 @@ fn done(shop: &Shop, session: &str, goal: GoalId, page: &DonePage) -> Response {
         Side { heading: "Bought", product: bought, choices: chosen, color: color_of(&page.selection) },
     ];
     let parts = parts(goal, bought, &explanation);
-    document::ok(&DoneView { page, session, goal, explanation: &explanation, sides, parts })
+    document::text(&DoneView { page, session, goal, explanation: &explanation, sides, parts })
 }
 
 /// An option's name and value; human goals name the value alone.

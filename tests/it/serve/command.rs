@@ -201,7 +201,7 @@ fn a_server_that_cannot_run_says_why() {
     let of_line = message(&["--port", "0", "--replay", bad]);
     assert!(of_line.contains("cannot show the episodes of `DIR/bad.jsonl`: line 2: "), "{of_line}");
     let of_record = message(&["--port", "0", "--record", bad]);
-    assert!(of_record.contains("cannot write `DIR/bad.jsonl`: the file exists"), "{of_record}");
+    assert!(of_record.contains("cannot append to `DIR/bad.jsonl`, which must be a new file"), "{of_record}");
 }
 
 #[test]

@@ -16,4 +16,5 @@ mod replay;
 #[cfg(unix)]
 mod restart;
 mod site;
+mod standalone;
 mod watch;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use webshop_agent::{EpisodeFile, OraclePolicy, read_episode};
+use webshop_agent::{EpisodeFile, OraclePolicy, Policy, RulePolicy, read_episode};
 use webshop_env::Action;
+use webshop_serve::RecordFile;
 
 use crate::common::client::{Reply, SHOP, Served, config, served_with};
 use crate::common::command::temporary;
@@ -49,7 +50,7 @@ fn lines(path: &Path) -> Vec<String> {
 fn a_purchase_on_the_site_is_an_episode_without_what_was_taken_back() {
     let dir = temporary();
     let path = dir.path().join("people.jsonl");
-    let file = EpisodeFile::create(&path).expect("a new file");
+    let file = RecordFile::open(&path, &SHOP).expect("a new file");
     let server = served_with(config(), |server| server.recording(file));
     assert!(server.get("/").body.contains("This server records what you do"));
     let expected = local_episodes(&tasks(&SHOP, 8), &mut OraclePolicy);
@@ -77,7 +78,7 @@ fn a_purchase_on_the_site_is_an_episode_without_what_was_taken_back() {
 fn choices_are_clicks_and_visitors_are_apart() {
     let dir = temporary();
     let path = dir.path().join("people.jsonl");
-    let file = EpisodeFile::create(&path).expect("a new file");
+    let file = RecordFile::open(&path, &SHOP).expect("a new file");
     let server = served_with(config(), |server| server.recording(file));
     let product = SHOP.catalog().products().iter().find(|product| product.options.len() == 1);
     let product = product.expect("a product with an option");
@@ -110,7 +111,7 @@ fn choices_are_clicks_and_visitors_are_apart() {
 fn a_longer_way_than_the_step_limit_is_recorded_whole() {
     let dir = temporary();
     let path = dir.path().join("people.jsonl");
-    let file = EpisodeFile::create(&path).expect("a new file");
+    let file = RecordFile::open(&path, &SHOP).expect("a new file");
     let mut config = config();
     config.defaults.max_steps = 3;
     let server = served_with(config, |server| server.recording(file));
@@ -125,4 +126,71 @@ fn a_longer_way_than_the_step_limit_is_recorded_whole() {
     let n_taken = episode.turns.len();
     assert!(n_taken > 3 && episode.terminated, "{n_taken} actions");
     assert_eq!(episode.config.max_steps as usize, n_taken);
+}
+
+/// Buys the oracle's product for each of the first goals, each as another visitor.
+fn buy(server: &Served, n_goals: u32) {
+    for episode in local_episodes(&tasks(&SHOP, n_goals), &mut OraclePolicy) {
+        let mut browser = Browser { server, cookie: String::new() };
+        let start = format!("/fixed_{}", episode.goal.0);
+        let way = episode.turns.iter().fold(start, |path, turn| browser.take(&path, &turn.action));
+        assert!(way.starts_with("/done/"), "{way}");
+    }
+}
+
+#[test]
+fn a_later_server_appends_and_counts_on() {
+    let dir = temporary();
+    let path = dir.path().join("people.jsonl");
+    for n_before in [0, 2, 4] {
+        let file = RecordFile::open(&path, &SHOP).expect("a file of people");
+        assert_eq!((file.len(), file.dropped_bytes()), (n_before, 0));
+        buy(&served_with(config(), |server| server.recording(file)), 2);
+    }
+    let coordinates = lines(&path).into_iter().zip(1..).map(|(line, number)| {
+        let meta = read_episode(&line, number, &SHOP).expect("an episode").meta;
+        (meta.coordinates.goal.0, meta.coordinates.sample)
+    });
+    assert_eq!(coordinates.collect::<Vec<_>>(), [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
+}
+
+#[test]
+fn a_line_that_a_full_disk_cut_off_is_dropped() {
+    let dir = temporary();
+    let path = dir.path().join("people.jsonl");
+    let file = RecordFile::open(&path, &SHOP).expect("a new file");
+    buy(&served_with(config(), |server| server.recording(file)), 1);
+    let whole = fs::read_to_string(&path).expect("a text");
+    fs::write(&path, format!("{whole}{}", &whole[..40])).expect("written");
+    let file = RecordFile::open(&path, &SHOP).expect("a file of people");
+    assert_eq!((file.len(), file.dropped_bytes()), (1, 40));
+    assert_eq!(fs::read_to_string(&path).expect("a text"), whole);
+}
+
+#[test]
+fn a_file_of_something_else_is_refused_and_stays_as_it_is() {
+    let dir = temporary();
+    let path = dir.path().join("people.jsonl");
+    let file = RecordFile::open(&path, &SHOP).expect("a new file");
+    buy(&served_with(config(), |server| server.recording(file)), 1);
+    let people = fs::read_to_string(&path).expect("a text");
+    let policy: &mut dyn Policy = &mut RulePolicy;
+    let rule = serde_json::to_string(&local_episodes(&tasks(&SHOP, 1), policy)[0]).expect("JSON") + "\n";
+    let digest = SHOP.goals().fingerprint();
+    for (content, reason) in [
+        (format!("{people}{rule}"), "line 2: the episode is of the policy `rule`, not `human`"),
+        (people.replace(digest, "another"), "line 1: the episode was recorded with the goals `another`"),
+        (format!("{people}\n{{}}\n"), "line 3: "),
+        ("notes without a line break".to_owned(), "it has no complete line"),
+    ] {
+        fs::write(&path, &content).expect("written");
+        let refused = RecordFile::open(&path, &SHOP).expect_err(reason).to_string();
+        assert!(refused.starts_with("cannot append to `") && refused.contains("in this shop"), "{refused}");
+        assert!(refused.contains(reason), "{refused}");
+        assert_eq!(fs::read_to_string(&path).expect("a text"), content);
+    }
+    fs::write(&path, &people).expect("written");
+    let (_open, _) = EpisodeFile::open(&path).expect("a file");
+    let locked = RecordFile::open(&path, &SHOP).expect_err("another has it").to_string();
+    assert!(locked.ends_with("another program has the file open"), "{locked}");
 }

@@ -100,7 +100,7 @@ fn every_step_shows_the_page_that_the_agent_read_and_what_it_did() {
             check_document(&reply, &path);
             let current: Vec<&str> =
                 tags(&reply.body).filter(|tag| tag.contains("aria-current=\"step\"")).collect();
-            assert_eq!(current, [format!("a href=\"?step={step}\" aria-current=\"step\"")], "{path}");
+            assert_eq!(current, [format!("a href=\"{path}\" aria-current=\"step\"")], "{path}");
             let texts = read_html(&reply.body).text();
             let page = session.page(&SHOP).text();
             assert!(texts.contains(&page), "{path}: {page} in {texts}");
