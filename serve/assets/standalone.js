@@ -8,7 +8,8 @@ function frame({ title, innerHTML }) {
   const found = document.createElement("iframe");
   found.className = "frame";
   found.title = title;
-  found.setAttribute("sandbox", "");
+  // No script runs there; of the same origin it needs no process of its own.
+  found.setAttribute("sandbox", "allow-same-origin");
   const drawn = (_, number) => `src="data:image/svg+xml,${encodeURIComponent(pictures[number])}"`;
   const body = innerHTML.replace(/src="(\d+)"/g, drawn);
   found.srcdoc = `<!doctype html><html lang="en"><title>${title}</title><style>${style}</style>${body}`;
@@ -22,7 +23,8 @@ function draw() {
   template?.replaceWith(frame(template));
 }
 addEventListener("hashchange", draw);
-draw();
+// Before that event no element is the target of the address.
+addEventListener("load", draw);
 
 const form = document.querySelector("form.filters");
 const rows = [...document.querySelectorAll(".replays tbody tr")];
