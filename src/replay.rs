@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use serde::Serialize;
 use webshop_env::{Replay, replay_in};
 use webshop_training::{TrainedModel, write_atomically};
@@ -83,7 +83,6 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
 /// Writes the page that shows the episodes.
 fn write_page(page: &Path, args: &ReplayArgs, shops: &mut RecordedShops) -> anyhow::Result<()> {
     let recordings = recordings(std::slice::from_ref(&args.file), shops)?;
-    ensure!(!recordings.is_empty(), "`{}` has no episodes to show", args.file.display());
     let tokenizer = args.model.as_deref().map(TrainedModel::load).transpose()?.map(|model| model.tokenizer);
     Ok(write_atomically(page, recordings.to_html(tokenizer.as_ref()).as_bytes())?)
 }

@@ -225,6 +225,9 @@ fn recorded_people_are_replayed_and_shown() {
     running.end("-TERM");
     let replayed = answer(&["replay", path, "--catalog", CORNER_SHOP]);
     assert!(replayed.contains("1 episodes, 3 turns: no difference"), "{replayed}");
+    // The same command begins again with the file.
+    start(&["--record", path], &[]).end("-TERM");
+    assert!(answer(&["replay", path, "--catalog", CORNER_SHOP]).contains("1 episodes, 3 turns"));
     let running = start(&["--replay", path], &[]);
     assert!(running.server.get("/replay").body.contains("<td>human</td>"));
     running.end("-TERM");

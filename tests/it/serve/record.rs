@@ -1,9 +1,9 @@
 //! `--record`: who shops on the site makes episodes of the same form as a rollout.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use webshop_agent::{EpisodeFile, OraclePolicy, Policy, RulePolicy, read_episode};
+use webshop_agent::{OraclePolicy, RulePolicy, read_episode};
 use webshop_env::Action;
 use webshop_serve::RecordFile;
 
@@ -128,24 +128,31 @@ fn a_longer_way_than_the_step_limit_is_recorded_whole() {
     assert_eq!(episode.config.max_steps as usize, n_taken);
 }
 
-/// Buys the oracle's product for each of the first goals, each as another visitor.
-fn buy(server: &Served, n_goals: u32) {
+/// Records the purchases of the oracle for each of the first goals, each of another visitor, in a file that may have
+/// episodes; a copy of the file. The server of a test runs on, and has the file itself open.
+fn buy(path: &Path, n_goals: u32) -> PathBuf {
+    let file = RecordFile::open(path, &SHOP).expect("a file of people");
+    let server = served_with(config(), |server| server.recording(file));
     for episode in local_episodes(&tasks(&SHOP, n_goals), &mut OraclePolicy) {
-        let mut browser = Browser { server, cookie: String::new() };
+        let mut browser = Browser { server: &server, cookie: String::new() };
         let start = format!("/fixed_{}", episode.goal.0);
         let way = episode.turns.iter().fold(start, |path, turn| browser.take(&path, &turn.action));
         assert!(way.starts_with("/done/"), "{way}");
     }
+    let copy = path.with_extension("copy.jsonl");
+    fs::copy(path, &copy).expect("a copied file");
+    copy
 }
 
 #[test]
 fn a_later_server_appends_and_counts_on() {
     let dir = temporary();
-    let path = dir.path().join("people.jsonl");
+    let mut path = dir.path().join("people.jsonl");
     for n_before in [0, 2, 4] {
         let file = RecordFile::open(&path, &SHOP).expect("a file of people");
-        assert_eq!((file.len(), file.dropped_bytes()), (n_before, 0));
-        buy(&served_with(config(), |server| server.recording(file)), 2);
+        assert_eq!((file.len(), file.is_empty(), file.dropped_bytes()), (n_before, n_before == 0, 0));
+        drop(file);
+        path = buy(&path, 2);
     }
     let coordinates = lines(&path).into_iter().zip(1..).map(|(line, number)| {
         let meta = read_episode(&line, number, &SHOP).expect("an episode").meta;
@@ -157,9 +164,7 @@ fn a_later_server_appends_and_counts_on() {
 #[test]
 fn a_line_that_a_full_disk_cut_off_is_dropped() {
     let dir = temporary();
-    let path = dir.path().join("people.jsonl");
-    let file = RecordFile::open(&path, &SHOP).expect("a new file");
-    buy(&served_with(config(), |server| server.recording(file)), 1);
+    let path = buy(&dir.path().join("people.jsonl"), 1);
     let whole = fs::read_to_string(&path).expect("a text");
     fs::write(&path, format!("{whole}{}", &whole[..40])).expect("written");
     let file = RecordFile::open(&path, &SHOP).expect("a file of people");
@@ -170,15 +175,15 @@ fn a_line_that_a_full_disk_cut_off_is_dropped() {
 #[test]
 fn a_file_of_something_else_is_refused_and_stays_as_it_is() {
     let dir = temporary();
-    let path = dir.path().join("people.jsonl");
-    let file = RecordFile::open(&path, &SHOP).expect("a new file");
-    buy(&served_with(config(), |server| server.recording(file)), 1);
+    let open = dir.path().join("people.jsonl");
+    let path = buy(&open, 1);
+    let locked = RecordFile::open(&open, &SHOP).expect_err("the server has it open").to_string();
+    assert!(locked.ends_with("another program has the file open"), "{locked}");
     let people = fs::read_to_string(&path).expect("a text");
-    let policy: &mut dyn Policy = &mut RulePolicy;
-    let rule = serde_json::to_string(&local_episodes(&tasks(&SHOP, 1), policy)[0]).expect("JSON") + "\n";
+    let rule = serde_json::to_string(&local_episodes(&tasks(&SHOP, 1), &mut RulePolicy)[0]).expect("JSON");
     let digest = SHOP.goals().fingerprint();
     for (content, reason) in [
-        (format!("{people}{rule}"), "line 2: the episode is of the policy `rule`, not `human`"),
+        (format!("{people}{rule}\n"), "line 2: the episode is of the policy `rule`, not `human`"),
         (people.replace(digest, "another"), "line 1: the episode was recorded with the goals `another`"),
         (format!("{people}\n{{}}\n"), "line 3: "),
         ("notes without a line break".to_owned(), "it has no complete line"),
@@ -189,8 +194,4 @@ fn a_file_of_something_else_is_refused_and_stays_as_it_is() {
         assert!(refused.contains(reason), "{refused}");
         assert_eq!(fs::read_to_string(&path).expect("a text"), content);
     }
-    fs::write(&path, &people).expect("written");
-    let (_open, _) = EpisodeFile::open(&path).expect("a file");
-    let locked = RecordFile::open(&path, &SHOP).expect_err("another has it").to_string();
-    assert!(locked.ends_with("another program has the file open"), "{locked}");
 }

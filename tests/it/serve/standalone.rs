@@ -149,12 +149,12 @@ fn nothing_is_written_of_what_cannot_be_shown() {
     assert!(malformed.contains("line 3: "), "{malformed}");
     fs::write(&file, "\n").expect("written");
     let empty = refused(path(&file), path(&page), &shop);
-    assert!(empty.contains("`DIR/rule.jsonl` has no episodes to show"), "{empty}");
+    assert!(empty.contains("`DIR/rule.jsonl`: the file has no episodes"), "{empty}");
     // A difference is exit code 1, and not shown.
     fs::write(&file, &lines).expect("written");
     edit(&file, "click[buy now]", "click[description]");
     let differs = webshop(&[&["replay", path(&file), "--html", path(&page)][..], &shop].concat(), "");
-    assert_eq!(differs.code, Some(1), "{differs:?}");
+    assert_eq!(differs.code, Some(1), "{}", differs.stderr);
     let left: Vec<_> =
         fs::read_dir(dir.path()).expect("a folder").map(|entry| entry.expect("a file").file_name()).collect();
     assert_eq!(left, ["rule.jsonl"]);
