@@ -136,17 +136,16 @@ async function readFromDisk(browser, file, width, colorScheme) {
   await page.keyboard.press("ArrowLeft");
   assert.match(page.url(), new RegExp(`step=${turns.length - 1}$`), "back by keyboard");
   await context.close();
-  await readWithoutScripts(browser, address);
 }
 
-/** Every step is there without scripts, at its address. */
-async function readWithoutScripts(browser, address) {
+/** Every step of that file is there without scripts, at its address. */
+async function readWithoutScripts(browser, file) {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
   for (const [number, { turns }] of episodes.entries()) {
     for (const step of turns.keys()) {
       await page.goto("about:blank");
-      await page.goto(`${address}#/${number}?step=${step}`);
+      await page.goto(`${pathToFileURL(file).href}#/${number}?step=${step}`);
       const shown = page.locator(".replay").filter({ visible: true });
       assert.equal(await shown.locator(".action").innerText(), turns[step].action);
     }
@@ -171,6 +170,7 @@ try {
       n += 1;
     }
   }
+  await readWithoutScripts(browser, file);
   const versions = `playwright-core ${versionOf("playwright-core")}, axe-core ${versionOf("axe-core")}`;
   console.log(`${versions}, Chromium ${browser.version()}: ${n} visits without a console error, a foreign request or a violation`);
 } finally {
