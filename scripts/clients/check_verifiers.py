@@ -14,8 +14,8 @@ from pathlib import Path
 
 import shop
 
-# By instruction, which the oracle's and the random policy's episodes have in common: those that end with a purchase.
-EPISODES = {episode.instruction: episode for episode in shop.episodes() if episode.turns[-1][1].reward == 1.0}
+# The first ones, of the oracle, by instruction. Each starts a program of its own, which takes seconds.
+EPISODES = {episode.instruction: episode for episode in shop.episodes()[:4]}
 
 
 class Model(BaseHTTPRequestHandler):
