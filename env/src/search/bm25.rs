@@ -52,7 +52,13 @@ impl Collection {
 
 /// The share of one term in a document's score.
 pub(crate) fn term_score(weight: f32, tf: u32, inverse_norm: f32) -> f32 {
-    weight - weight / (1.0 + tf as f32 * inverse_norm)
+    saturated(weight, tf as f32 * inverse_norm)
+}
+
+/// [`term_score`] of the product `tf · inv`. It does not fall when the product grows, since rounding keeps the
+/// order of numbers; so the greatest product makes the greatest score, to the last bit.
+pub(crate) fn saturated(weight: f32, saturation: f32) -> f32 {
+    weight - weight / (1.0 + saturation)
 }
 
 /// Why a product has the score it has for a query; `Display` prints the sum with its numbers.

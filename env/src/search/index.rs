@@ -9,12 +9,15 @@
 //! from one run to the next, by [`crate::search::cache`].
 
 use crate::search::analyzer::{LuceneTokenizer, analyze};
-use crate::search::bm25::{Collection, SearchExplanation, TermScore, term_score};
+use crate::search::bm25::{Collection, SearchExplanation, TermScore, saturated, term_score};
 use crate::search::cache::CachedPostings;
+use crate::search::decoded::DecodedPostings;
+use crate::search::pruned::{BLOCK, OpenTerm, WINDOW};
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::postings::{Postings, SegmentPostings};
+use tantivy::postings::{BlockSegmentPostings, Postings, SegmentPostings, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::TokenizerManager;
 use tantivy::{DocSet, Index, InvertedIndexReader, TantivyDocument, Term};
@@ -54,37 +57,30 @@ pub struct TooManyTerms;
 pub(crate) struct SearchIndex {
     field: Field,
     postings: Arc<InvertedIndexReader>,
-    pub(super) lengths: FieldNormReader,
+    /// The length of each document, as the byte that stands for it.
+    lengths: Vec<u8>,
     collection: Collection,
     /// `Collection::inverse_norm` of each of the 256 lengths a document can have.
-    pub(super) inverse_norms: Vec<f32>,
+    inverse_norms: [f32; 256],
+    prepared: Prepared,
     /// The rank of each product in the byte order of ids, which breaks ties.
     id_ranks: Vec<u32>,
+    /// The product of each rank.
+    by_id: Vec<u32>,
     ids: Vec<ProductId>,
-    /// Score buffers for reuse, as many as were ever in use at one time.
-    buffers: Mutex<Vec<Scores>>,
 }
 
-/// The score of each document in one search; [`UNTOUCHED`] between searches.
-pub(super) type Scores = Box<[f64]>;
-
-/// Marks a document that no term has touched; negative, since a score can round to zero.
-pub(super) const UNTOUCHED: f64 = -1.0;
-
-/// Up to this number of documents a score buffer is allocated for each search, which is faster than fetching
-/// one from another thread's cache; above it allocation takes longer than the search.
-const SMALL_BUFFER: usize = 30_000;
-
-/// Above this number of postings, pruning pays; below it, scoring all documents is faster.
-const MANY_POSTINGS: u64 = 50_000;
-
-/// A term of a query, positioned at the first document that holds it.
-#[derive(Clone)]
-pub(super) struct OpenTerm {
-    pub(super) postings: SegmentPostings,
-    /// Upper bound of its score: its idf times its count in the query.
-    pub(super) weight: f32,
+/// What is computed of the postings once, for all searches.
+enum Prepared {
+    /// Everything, in a small catalog.
+    All(DecodedPostings),
+    /// The greatest `tf · inv` of each term that fills a block of postings, in a large catalog. Other terms are
+    /// bounded by their weight.
+    Bounds(HashMap<Box<[u8]>, f32>),
 }
+
+/// Up to this number of words in all documents, postings are decoded once; they take some megabytes then.
+const MOST_DECODED: u64 = 2_000_000;
 
 impl SearchIndex {
     /// Indexes one document for each id; the position is the product's index. With a `cache` folder, postings
@@ -126,22 +122,88 @@ impl SearchIndex {
         let reader = SegmentReader::open(segment)?;
         let field = reader.schema().get_field(CONTENTS)?;
         let postings = reader.inverted_index(field)?;
-        let lengths = reader.get_fieldnorms_reader(field)?;
-        let n_documents = (0..reader.max_doc()).filter(|&doc| lengths.fieldnorm(doc) > 0).count();
+        let norms = reader.get_fieldnorms_reader(field)?;
+        let lengths: Vec<u8> = (0..reader.max_doc()).map(|doc| norms.fieldnorm_id(doc)).collect();
+        let is_filled = |byte: &&u8| FieldNormReader::id_to_fieldnorm(**byte) > 0;
+        let n_documents = lengths.iter().filter(is_filled).count();
         let collection = Collection::new(n_documents as u32, postings.total_num_tokens());
-        let inverse_norms = (0..=u8::MAX)
-            .map(|byte| collection.inverse_norm(FieldNormReader::id_to_fieldnorm(byte)))
-            .collect();
-        Ok(SearchIndex {
+        let inverse_norms =
+            std::array::from_fn(|byte| collection.inverse_norm(FieldNormReader::id_to_fieldnorm(byte as u8)));
+        let by_id = by_id(&ids);
+        let mut id_ranks = vec![0; ids.len()];
+        for (rank, &at) in (0..).zip(&by_id) {
+            id_ranks[at as usize] = rank;
+        }
+        let prepared = Prepared::Bounds(HashMap::new());
+        let mut index = SearchIndex {
             field,
             postings,
             lengths,
             collection,
             inverse_norms,
-            id_ranks: ranks(&ids),
+            prepared,
+            id_ranks,
+            by_id,
             ids,
-            buffers: Mutex::default(),
-        })
+        };
+        index.prepared = match index.postings.total_num_tokens() <= MOST_DECODED {
+            true => Prepared::All(index.decoded()?),
+            false => Prepared::Bounds(index.bounds()?),
+        };
+        Ok(index)
+    }
+
+    /// All postings.
+    fn decoded(&self) -> tantivy::Result<DecodedPostings> {
+        let mut decoded = DecodedPostings::default();
+        let mut terms = self.postings.terms().stream()?;
+        while let Some((term, info)) = terms.next() {
+            let term = std::str::from_utf8(term).expect("terms are made of text");
+            decoded.add(term, &self.collection, self.saturations(info)?.into_iter());
+        }
+        Ok(decoded)
+    }
+
+    /// The greatest saturation of each term that fills a block.
+    fn bounds(&self) -> tantivy::Result<HashMap<Box<[u8]>, f32>> {
+        let mut bounds = HashMap::new();
+        let mut terms = self.postings.terms().stream()?;
+        while let Some((term, info)) = terms.next() {
+            if info.doc_freq as usize >= BLOCK {
+                let greatest = self.saturations(info)?.into_iter().map(|(_, saturation)| saturation);
+                bounds.insert(term.into(), greatest.fold(0.0, f32::max));
+            }
+        }
+        Ok(bounds)
+    }
+
+    /// Searches as in a large catalog from now on.
+    #[cfg(test)]
+    pub(super) fn prune(&mut self) {
+        self.prepared = Prepared::Bounds(self.bounds().unwrap());
+    }
+
+    /// The documents of a term, each with `tf · inv`.
+    fn saturations(&self, info: &TermInfo) -> tantivy::Result<Vec<(u32, f32)>> {
+        let mut blocks =
+            self.postings.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+        let mut saturations = Vec::with_capacity(info.doc_freq as usize);
+        while !blocks.docs().is_empty() {
+            let postings = blocks.docs().iter().zip(blocks.freqs());
+            saturations.extend(postings.map(|(&doc, &tf)| (doc, tf as f32 * self.inverse_norm(doc))));
+            blocks.advance();
+        }
+        Ok(saturations)
+    }
+
+    /// The number of documents, empty ones included; at least one if any holds a term.
+    pub(super) fn n_documents(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The factor by which an occurrence counts in `doc`.
+    pub(super) fn inverse_norm(&self, doc: u32) -> f32 {
+        self.inverse_norms[self.lengths[doc as usize] as usize]
     }
 
     /// The best products for a text: score descending, then id ascending; none if no term of the
@@ -150,43 +212,35 @@ impl SearchIndex {
     /// # Errors
     /// [`TooManyTerms`], where the original's engine throws.
     pub(crate) fn search(&self, query: &str) -> Result<Vec<Hit>, TooManyTerms> {
-        let terms = self.open_all(query)?;
-        let n_postings: u64 = terms.iter().map(|term| u64::from(term.postings.doc_freq())).sum();
-        Ok(if n_postings > MANY_POSTINGS {
-            self.search_pruned(&terms)
-        } else {
-            self.search_exhaustive(terms)
+        let terms = query_terms(query)?;
+        Ok(match &self.prepared {
+            Prepared::All(decoded) => {
+                let sums = (0..).zip(decoded.sums(&terms, self.ids.len()));
+                self.rank(sums.filter(|(_, sum)| sum.is_sign_positive()))
+            }
+            Prepared::Bounds(_) => self.search_pruned(self.open_all(&terms), WINDOW),
         })
     }
 
-    /// Scores whatever document holds any of the terms.
-    pub(super) fn search_exhaustive(&self, terms: Vec<OpenTerm>) -> Vec<Hit> {
-        let mut sums = self.take_buffer();
-        let mut met: Vec<u32> = Vec::new();
-        for term in terms {
-            self.add_to_all(term, &mut sums, &mut met);
-        }
-        self.rank(sums, &met)
-    }
-
-    /// Scores only documents that may be among the best; the hits are those of the exhaustive search.
-    pub(super) fn search_pruned(&self, terms: &[OpenTerm]) -> Vec<Hit> {
-        let candidates = self.candidates(terms);
-        let mut sums = self.take_buffer();
-        for term in terms {
-            self.add_to_some(term.clone(), &mut sums, &candidates);
-        }
-        self.rank(sums, &candidates)
-    }
-
     /// The terms of a query that any document holds, in their order.
-    pub(super) fn open_all(&self, query: &str) -> Result<Vec<OpenTerm>, TooManyTerms> {
-        let open = |(term, query_frequency): (String, u32)| {
-            let postings = self.open(&term)?;
-            let weight = query_frequency as f32 * self.collection.idf(postings.doc_freq());
-            Some(OpenTerm { postings, weight })
+    pub(super) fn open_all(&self, terms: &[(String, u32)]) -> Vec<OpenTerm> {
+        let open = |(term, query_frequency): &(String, u32)| {
+            let info = self.postings.terms().get(term).expect(IN_MEMORY)?;
+            let blocks = self.blocks(&info);
+            let weight = *query_frequency as f32 * self.collection.idf(blocks.doc_freq());
+            let greatest = match &self.prepared {
+                Prepared::Bounds(bounds) => bounds.get(term.as_bytes()),
+                Prepared::All(_) => None,
+            };
+            let bound = greatest.map_or(weight, |&saturation| saturated(weight, saturation));
+            Some(OpenTerm { blocks, at: 0, weight, bound })
         };
-        Ok(query_terms(query)?.into_iter().filter_map(open).collect())
+        terms.iter().filter_map(open).collect()
+    }
+
+    fn blocks(&self, info: &TermInfo) -> BlockSegmentPostings {
+        let blocks = self.postings.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs);
+        blocks.expect(IN_MEMORY)
     }
 
     /// How `product` came by its score for `query`, term by term.
@@ -199,7 +253,7 @@ impl SearchIndex {
         product: ProductIdx,
     ) -> Result<SearchExplanation, TooManyTerms> {
         let hits = self.search(query)?;
-        let length_byte = self.lengths.fieldnorm_id(product.0);
+        let length_byte = self.lengths[product.0 as usize];
         let terms: Vec<TermScore> = query_terms(query)?
             .into_iter()
             .map(|(term, query_frequency)| {
@@ -231,42 +285,33 @@ impl SearchIndex {
 
     fn open(&self, term: &str) -> Option<SegmentPostings> {
         let term = Term::from_field_text(self.field, term);
-        self.postings
-            .read_postings(&term, IndexRecordOption::WithFreqs)
-            .expect("the index lies in memory and was written by this process")
+        self.postings.read_postings(&term, IndexRecordOption::WithFreqs).expect(IN_MEMORY)
     }
 
-    /// A buffer with a score for each document.
-    pub(super) fn take_buffer(&self) -> Scores {
-        let is_kept = self.ids.len() > SMALL_BUFFER;
-        let kept = is_kept.then(|| self.buffers.lock().expect("nobody panics while holding the lock").pop());
-        kept.flatten().unwrap_or_else(|| vec![UNTOUCHED; self.ids.len()].into())
-    }
-
-    /// Keeps a buffer for the next search; every score in it must be [`UNTOUCHED`].
-    pub(super) fn give_back(&self, scores: Scores) {
-        if self.ids.len() > SMALL_BUFFER {
-            self.buffers.lock().expect("nobody panics while holding the lock").push(scores);
+    /// The best of some products by their sums.
+    pub(super) fn rank(&self, sums: impl Iterator<Item = (u32, f64)>) -> Vec<Hit> {
+        // The bits of positive numbers have the order of the numbers: ascending keys are descending scores, then
+        // ascending ids.
+        let key = |(doc, sum): (u32, f64)| {
+            u64::from(!(sum as f32).to_bits()) << u32::BITS | u64::from(self.id_ranks[doc as usize])
+        };
+        let mut keys: Vec<u64> = Vec::with_capacity(sums.size_hint().1.unwrap_or_default());
+        keys.extend(sums.map(key));
+        if keys.len() > MAX_HITS {
+            keys.select_nth_unstable(MAX_HITS);
+            keys.truncate(MAX_HITS);
         }
-    }
-
-    /// The best of `docs` by their `sums`; gives the buffer back.
-    fn rank(&self, mut sums: Scores, docs: &[u32]) -> Vec<Hit> {
-        let mut ranked: Vec<(f32, u32, u32)> =
-            docs.iter().map(|&doc| (sums[doc as usize] as f32, self.id_ranks[doc as usize], doc)).collect();
-        for &doc in docs {
-            sums[doc as usize] = UNTOUCHED;
-        }
-        self.give_back(sums);
-        let order = |a: &(f32, u32, u32), b: &(f32, u32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-        if ranked.len() > MAX_HITS {
-            ranked.select_nth_unstable_by(MAX_HITS, order);
-            ranked.truncate(MAX_HITS);
-        }
-        ranked.sort_unstable_by(order);
-        ranked.into_iter().map(|(score, _, doc)| Hit { product: ProductIdx(doc), score }).collect()
+        keys.sort_unstable();
+        let hit = |key: u64| {
+            let product = ProductIdx(self.by_id[key as u32 as usize]);
+            Hit { product, score: f32::from_bits(!((key >> u32::BITS) as u32)) }
+        };
+        keys.into_iter().map(hit).collect()
     }
 }
+
+/// Why reading postings cannot fail.
+const IN_MEMORY: &str = "the index lies in memory and was written by this process";
 
 /// Writes the postings of all documents, in their order, as one segment.
 fn write_postings(
@@ -307,7 +352,7 @@ impl std::fmt::Debug for SearchIndex {
 }
 
 /// The distinct terms of a query in order of appearance, each with its count.
-fn query_terms(query: &str) -> Result<Vec<(String, u32)>, TooManyTerms> {
+pub(super) fn query_terms(query: &str) -> Result<Vec<(String, u32)>, TooManyTerms> {
     let mut counted: indexmap::IndexMap<String, u32> = indexmap::IndexMap::new();
     for term in analyze(query) {
         *counted.entry(term).or_insert(0) += 1;
@@ -323,12 +368,9 @@ fn frequency_in(mut postings: SegmentPostings, product: ProductIdx) -> u32 {
     if reached == product.0 { postings.term_freq() } else { 0 }
 }
 
-fn ranks(ids: &[ProductId]) -> Vec<u32> {
-    let mut order: Vec<usize> = (0..ids.len()).collect();
-    order.sort_by_key(|&at| ids[at].as_str());
-    let mut ranks = vec![0; ids.len()];
-    for (rank, at) in order.into_iter().enumerate() {
-        ranks[at] = rank as u32;
-    }
-    ranks
+/// The products in the byte order of their ids.
+fn by_id(ids: &[ProductId]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..ids.len() as u32).collect();
+    order.sort_by_key(|&at| ids[at as usize].as_str());
+    order
 }

@@ -3,6 +3,7 @@
 pub(crate) mod analyzer;
 pub(crate) mod bm25;
 mod cache;
+mod decoded;
 pub(crate) mod index;
 pub(crate) mod memo;
 pub(crate) mod porter;
