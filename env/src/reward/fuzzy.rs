@@ -89,8 +89,29 @@ impl Parts {
     }
 
     fn ratio_above(&self, limit: u32) -> bool {
-        self.pairs().iter().any(|(a, b)| rounded(a.len().min(b.len()), a, b) > limit && ratio(a, b) > limit)
+        self.pairs().iter().any(|(a, b)| {
+            // Two upper bounds, each far quicker than what comes after it.
+            let may_be = |n_matched| rounded(n_matched, a, b) > limit;
+            may_be(a.len().min(b.len())) && may_be(most_shared(a, b)) && ratio(a, b) > limit
+        })
     }
+}
+
+/// At least as many characters as two texts share in whatever order: characters that differ only in their high
+/// bits count as one.
+fn most_shared(a: &[char], b: &[char]) -> usize {
+    const N_KINDS: usize = 128;
+    let mut left = [0_usize; N_KINDS];
+    for &c in a {
+        left[c as usize % N_KINDS] += 1;
+    }
+    let mut n_shared = 0;
+    for &c in b {
+        let left = &mut left[c as usize % N_KINDS];
+        n_shared += usize::from(*left > 0);
+        *left = left.saturating_sub(1);
+    }
+    n_shared
 }
 
 /// 100 · 2 · matched / total, as a whole number; equal texts 100, one empty 0.

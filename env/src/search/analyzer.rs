@@ -1,13 +1,13 @@
 //! Text into index terms, as the original's Lucene analyzer makes them.
 //!
 //! [`analyze`] is the whole chain — words by Unicode's rules, possessive `'s` off, lower case,
-//! stop words out, [`stem`] — and serves documents and queries alike. [`LuceneTokenizer`] hands
+//! stop words out, [`crate::stem`] — and serves documents and queries alike. [`LuceneTokenizer`] hands
 //! the same terms to tantivy.
 //!
 //! It knows no query syntax: quotes, `+`, `AND` and brackets are text, since agents type
 //! anything. It keeps no offsets, because nothing here highlights.
 
-use crate::search::porter::stem;
+use crate::search::porter::stem_owned;
 use crate::search::standard_tokenizer::words;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
@@ -17,6 +17,9 @@ const STOP_WORDS: [&str; 33] = [
     "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
     "was", "will", "with",
 ];
+
+/// The bytes of the longest of them.
+const LONGEST_STOP_WORD: usize = 5;
 
 /// The terms of a text, in order, with repeats.
 ///
@@ -29,8 +32,8 @@ pub fn analyze(text: &str) -> Vec<String> {
     words(text)
         .into_iter()
         .map(|word| lower_case(without_possessive(word)))
-        .filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err())
-        .map(|word| stem(&word))
+        .filter(|word| word.len() > LONGEST_STOP_WORD || STOP_WORDS.binary_search(&word.as_str()).is_err())
+        .map(stem_owned)
         .collect()
 }
 
@@ -42,6 +45,9 @@ fn without_possessive(word: &str) -> &str {
 
 /// Lower case character by character, so that no Σ at an end becomes ς and no İ two characters.
 fn lower_case(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
+    }
     word.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
 }
 
@@ -94,6 +100,7 @@ mod tests {
     #[test]
     fn stop_words_are_sorted_for_the_search() {
         assert!(STOP_WORDS.is_sorted());
+        assert_eq!(STOP_WORDS.map(str::len).into_iter().max(), Some(LONGEST_STOP_WORD));
     }
 
     #[test]

@@ -22,17 +22,18 @@ const SECOND_HALF: char = '\0';
 /// assert_eq!(webshop_env::stem("is"), "is");
 /// ```
 pub fn stem(word: &str) -> String {
-    let halves = |c: char| [Some(c), (c.len_utf16() == 2).then_some(SECOND_HALF)].into_iter().flatten();
-    let mut word = Word { letters: word.chars().flat_map(halves).collect() };
-    if word.letters.len() > 2 {
-        word.plurals_and_participles();
-        word.final_y();
-        word.replace_first(&DOUBLE_SUFFIXES);
-        word.replace_first(&SINGLE_SUFFIXES);
-        word.drop_last_suffix();
-        word.final_e_and_double_l();
+    stem_owned(word.to_owned())
+}
+
+/// [`stem`] in the memory of the word.
+pub(crate) fn stem_owned(word: String) -> String {
+    if word.is_ascii() {
+        let letters = Word { letters: word.into_bytes() }.stemmed();
+        return String::from_utf8(letters).expect("suffixes are ASCII, as the word is");
     }
-    word.letters.into_iter().filter(|&letter| letter != SECOND_HALF).collect()
+    let halves = |c: char| [Some(c), (c.len_utf16() == 2).then_some(SECOND_HALF)].into_iter().flatten();
+    let letters = Word { letters: word.chars().flat_map(halves).collect() }.stemmed();
+    letters.into_iter().filter(|&letter| letter != SECOND_HALF).collect()
 }
 
 /// Step 2: where several end a word, the first listed decides, even if its stem is too short.
@@ -77,17 +78,30 @@ const LAST_SUFFIXES: [&str; 19] = [
     "ate", "iti", "ous", "ive", "ize",
 ];
 
-struct Word {
-    letters: Vec<char>,
+/// A word of bytes, if it is ASCII, or of characters.
+struct Word<L> {
+    letters: Vec<L>,
 }
 
-impl Word {
-    fn is_consonant(&self, at: usize) -> bool {
-        match self.letters[at] {
-            'a' | 'e' | 'i' | 'o' | 'u' => false,
-            'y' => at == 0 || !self.is_consonant(at - 1),
-            _ => true,
+impl<L: Copy + PartialEq + From<u8>> Word<L> {
+    fn stemmed(mut self) -> Vec<L> {
+        if self.letters.len() > 2 {
+            self.plurals_and_participles();
+            self.final_y();
+            self.replace_first(&DOUBLE_SUFFIXES);
+            self.replace_first(&SINGLE_SUFFIXES);
+            self.drop_last_suffix();
+            self.final_e_and_double_l();
         }
+        self.letters
+    }
+
+    fn is_any(&self, at: usize, letters: &[u8]) -> bool {
+        letters.iter().any(|&letter| self.letters[at] == letter.into())
+    }
+
+    fn is_consonant(&self, at: usize) -> bool {
+        if self.is_any(at, b"y") { at == 0 || !self.is_consonant(at - 1) } else { !self.is_any(at, b"aeiou") }
     }
 
     /// Porter's m of the first `len` letters: how often a vowel run is followed by a consonant.
@@ -110,19 +124,20 @@ impl Word {
             && self.is_consonant(len - 3)
             && !self.is_consonant(len - 2)
             && self.is_consonant(len - 1)
-            && !matches!(self.letters[len - 1], 'w' | 'x' | 'y')
+            && !self.is_any(len - 1, b"wxy")
     }
 
     /// The length of the stem before `suffix`, if the word ends with it.
     fn stem_before(&self, suffix: &str) -> Option<usize> {
         let stem = self.letters.len().checked_sub(suffix.len())?;
-        let tail = self.letters[stem..].iter().copied();
-        tail.eq(suffix.chars()).then_some(stem)
+        // From the end, where most words differ from a suffix.
+        let is_same = |(&letter, byte): (&L, u8)| letter == byte.into();
+        self.letters[stem..].iter().rev().zip(suffix.bytes().rev()).all(is_same).then_some(stem)
     }
 
     fn replace(&mut self, stem: usize, ending: &str) {
         self.letters.truncate(stem);
-        self.letters.extend(ending.chars());
+        self.letters.extend(ending.bytes().map(L::from));
     }
 
     /// Steps 1a and 1b.
@@ -152,13 +167,13 @@ impl Word {
         let n = self.letters.len();
         let wants_e = ["at", "bl", "iz"].iter().any(|ending| self.stem_before(ending).is_some());
         if wants_e {
-            self.letters.push('e');
+            self.letters.push(b'e'.into());
         } else if self.ends_in_double_consonant() {
-            if !matches!(self.letters[n - 1], 'l' | 's' | 'z') {
+            if !self.is_any(n - 1, b"lsz") {
                 self.letters.pop();
             }
         } else if self.measure(n) == 1 && self.ends_cvc(n) {
-            self.letters.push('e');
+            self.letters.push(b'e'.into());
         }
     }
 
@@ -183,8 +198,8 @@ impl Word {
     fn drop_last_suffix(&mut self) {
         let found = LAST_SUFFIXES.iter().find_map(|&suffix| {
             let stem = self.stem_before(suffix)?;
-            let before = stem.checked_sub(1).map(|at| self.letters[at]);
-            (suffix != "ion" || matches!(before, Some('s' | 't'))).then_some(stem)
+            let is_after_s_or_t = stem.checked_sub(1).is_some_and(|before| self.is_any(before, b"st"));
+            (suffix != "ion" || is_after_s_or_t).then_some(stem)
         });
         if let Some(stem) = found
             && self.measure(stem) > 1

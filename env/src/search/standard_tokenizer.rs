@@ -146,18 +146,28 @@ impl Rules {
 /// The words of a text, in order.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     let rules = &*RULES;
+    if text.is_ascii() {
+        let kinds: Vec<u8> = text.bytes().map(|byte| rules.kinds[byte as usize]).collect();
+        return words_at(text, &kinds, |at| at);
+    }
     let kinds: Vec<u8> = text.chars().map(|c| rules.kinds[c as usize]).collect();
     let places: Vec<usize> = text.char_indices().map(|(place, _)| place).chain([text.len()]).collect();
+    words_at(text, &kinds, |at| places[at])
+}
+
+/// The words of a text, given the kind of each character and the place where it begins.
+fn words_at<'a>(text: &'a str, kinds: &[u8], place: impl Fn(usize) -> usize) -> Vec<&'a str> {
+    let rules = &*RULES;
     let mut words = Vec::new();
     let mut at = 0;
     while at < kinds.len() {
-        let mut end = rules.word_end(&kinds, at..kinds.len().min(at + MAX_WORD_UNITS));
-        let fitting = n_fitting(&text[places[at]..places[end]]);
+        let mut end = rules.word_end(kinds, at..kinds.len().min(at + MAX_WORD_UNITS));
+        let fitting = n_fitting(&text[place(at)..place(end)]);
         if fitting < end - at {
-            end = rules.word_end(&kinds, at..at + fitting);
+            end = rules.word_end(kinds, at..at + fitting);
         }
         if end > at {
-            words.push(&text[places[at]..places[end]]);
+            words.push(&text[place(at)..place(end)]);
         }
         at = end.max(at + 1);
     }
@@ -166,6 +176,9 @@ pub(crate) fn words(text: &str) -> Vec<&str> {
 
 /// How many characters of a word fit into [`MAX_WORD_UNITS`].
 fn n_fitting(word: &str) -> usize {
+    if word.is_ascii() {
+        return word.len().min(MAX_WORD_UNITS);
+    }
     let mut units = 0;
     let fits = |c: &char| {
         units += c.len_utf16();

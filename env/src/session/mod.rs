@@ -243,8 +243,8 @@ impl Session {
 
     fn click_result(&mut self, shop: &Shop, last: &mut LastListing, label: &str) -> Result<(), NoopReason> {
         let listed = page_of(last.known(shop, &self.query), self.page_number);
-        let id = |product| shop.catalog().get(product).id.as_str().to_lowercase();
-        let link = listed.iter().copied().find(|&product| id(product) == label);
+        let id = |product| shop.catalog().get(product).id.as_str();
+        let link = listed.iter().copied().find(|&product| is_lower_case_of(label, id(product)));
         match (label, link) {
             ("back to search", _) => self.start_over(),
             ("next >", _) => self.turn_to(shop, last, self.page_number.saturating_add(1)),
@@ -283,7 +283,7 @@ impl Session {
             self.turn_to(shop, last, self.page_number.saturating_add(1));
             return true;
         }
-        let named = Detail::ALL.into_iter().find(|detail| detail.label().to_lowercase() == label);
+        let named = Detail::ALL.into_iter().find(|detail| is_lower_case_of(label, detail.label()));
         // The original takes a value `attributes` for the button, even if there is no button.
         let is_button = |detail: &Detail| {
             *detail != Detail::Attributes || config.shows_attributes || (is_original && group.is_some())
@@ -307,6 +307,16 @@ impl Session {
         self.place = Place::Results;
         self.page_number = page_number;
         self.selection.clear();
+    }
+}
+
+/// Whether `text` in lower case is `label`.
+fn is_lower_case_of(label: &str, text: &str) -> bool {
+    match text.is_ascii() {
+        true => {
+            text.len() == label.len() && text.bytes().map(|byte| byte.to_ascii_lowercase()).eq(label.bytes())
+        }
+        false => text.to_lowercase() == label,
     }
 }
 
