@@ -4,7 +4,7 @@
 //! differs, the [`GoalDigests`] say in which part. Reward rules are not covered; their version is stored
 //! beside the fingerprint.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -88,24 +88,30 @@ fn without_charge(product: &Product) -> impl Serialize + '_ {
     (id, texts, department, query, product_category, options, &price.tag)
 }
 
-struct Hasher(Sha256);
+/// Hashes JSON, which comes in pieces of a few bytes, in large pieces.
+struct Hasher(BufWriter<Digester>);
 
 impl Hasher {
     fn new() -> Self {
-        Self(Sha256::new_with_prefix(VERSION))
+        Self(BufWriter::with_capacity(1 << 16, Digester(Sha256::new_with_prefix(VERSION))))
     }
 
     fn finish(self) -> String {
-        hex(&self.0.finalize())
+        let Digester(digest) =
+            self.0.into_inner().unwrap_or_else(|_| unreachable!("hashing accepts every byte"));
+        hex(&digest.finalize())
     }
 
     fn add(&mut self, value: &impl Serialize) {
-        serde_json::to_writer(&mut *self, value)
+        serde_json::to_writer(&mut self.0, value)
             .expect("hashing accepts every byte, and these types are all valid JSON");
     }
 }
 
-impl Write for Hasher {
+/// SHA-256 as a writer.
+struct Digester(Sha256);
+
+impl Write for Digester {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())

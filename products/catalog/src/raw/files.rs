@@ -23,6 +23,9 @@ use crate::error::{DataError, FieldProblem};
 /// Marks the files with the original's first thousand products.
 const THOUSAND: &str = "_1000";
 
+/// Bytes read at a time.
+const BUFFER: usize = 1 << 16;
+
 impl RawData {
     /// Reads the three files in `dir`, uncompressed or gzipped: `items_shuffle*.json`,
     /// `items_ins_v2*.json`, `items_human_ins*.json`.
@@ -164,7 +167,7 @@ pub fn open_text(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
     let file = File::open(path).map_err(io_error("open", path))?;
     let gzipped = path.extension().is_some_and(|extension| extension == "gz");
     let reader: Box<dyn Read> = if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
-    Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
+    Ok(Box::new(BufReader::with_capacity(BUFFER, reader)))
 }
 
 /// Passes the records of a JSON list or object to `sink` with their key (the ASIN, in a list).
@@ -174,7 +177,8 @@ fn read_records(
     bad: &mut BadRecords,
     sink: impl FnMut(String, Value) -> Result<(), FieldProblem>,
 ) -> Result<(), DataError> {
-    let mut json = serde_json::Deserializer::from_reader(open_text(path)?);
+    // serde_json takes single bytes, which are only cheap from a reader of known type.
+    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, open_text(path)?));
     let mut problem = None;
     let records = Receiver { path, limit, sink, bad, problem: &mut problem };
     let outcome = records.deserialize(&mut json).and_then(|()| json.end());
