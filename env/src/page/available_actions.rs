@@ -18,10 +18,13 @@ impl AvailableActions {
     /// Collects labels, which are lower-cased already, dropping repeats.
     pub(crate) fn collect(has_search_bar: bool, labels: impl Iterator<Item = String>) -> Self {
         let mut clickables: Vec<String> = Vec::with_capacity(24);
+        let mut summaries: Vec<u64> = Vec::with_capacity(24);
         for label in labels {
             // Pages hold a few dozen labels; a hash set costs more than it saves.
-            if !clickables.contains(&label) {
+            let summary = summary(&label);
+            if !summaries.contains(&summary) || !clickables.contains(&label) {
                 clickables.push(label);
+                summaries.push(summary);
             }
         }
         AvailableActions { has_search_bar, clickables }
@@ -38,6 +41,14 @@ impl AvailableActions {
         let labels = self.clickables.iter().map(String::as_str);
         labels.filter(|label| !matches!(*label, "" | "search") && !label.contains('\n'))
     }
+}
+
+/// A number that is equal for equal labels and seldom for others: their length, first and last bytes.
+fn summary(label: &str) -> u64 {
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number: u64, &byte| number << 8 | u64::from(byte));
+    let bytes = label.as_bytes();
+    let [first, last] = [&bytes[..bytes.len().min(8)], &bytes[bytes.len().saturating_sub(8)..]].map(number);
+    first ^ last.rotate_left(20) ^ (bytes.len() as u64).rotate_right(8)
 }
 
 impl Page {

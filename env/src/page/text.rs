@@ -25,7 +25,8 @@ impl Page {
 }
 
 pub(crate) fn simple_text(nodes: &[Node<'_>]) -> String {
-    let mut text = String::with_capacity(1024);
+    let n_bytes = nodes.iter().map(|node| SEPARATOR.len() + node.text.len()).sum();
+    let mut text = String::with_capacity(n_bytes);
     for (at, node) in nodes.iter().enumerate() {
         if at > 0 {
             text.push_str(SEPARATOR);

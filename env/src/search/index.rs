@@ -353,8 +353,9 @@ impl std::fmt::Debug for SearchIndex {
 
 /// The distinct terms of a query in order of appearance, each with its count.
 pub(super) fn query_terms(query: &str) -> Result<Vec<(String, u32)>, TooManyTerms> {
-    let mut counted: indexmap::IndexMap<String, u32> = indexmap::IndexMap::new();
-    for term in analyze(query) {
+    let terms = analyze(query);
+    let mut counted: indexmap::IndexMap<String, u32> = indexmap::IndexMap::with_capacity(terms.len());
+    for term in terms {
         *counted.entry(term).or_insert(0) += 1;
     }
     if counted.len() > MAX_QUERY_TERMS {
