@@ -70,7 +70,8 @@ fn only_the_kernels_may_be_unsafe() {
         assert_eq!(inherits, Some(true), "`{name}` has lints of its own");
         let begin = if name == "webshop" { "main" } else { "lib" };
         let forbids = read(&format!("{folder}/src/{begin}.rs")).contains(&format!("#![forbid({lint})]"));
-        assert_eq!(forbids, name != "webshop-kernels", "`{name}`");
+        // The macros of PyO3 allow it for what they write, which a `forbid` would refuse.
+        assert_eq!(forbids, !["webshop-kernels", "webshop-python"].contains(&name), "`{name}`");
     }
     let kernels = CRATES.iter().find(|krate| krate.name == "webshop-kernels").expect("ranked");
     let files = production_files(&root().join(kernels.folder));

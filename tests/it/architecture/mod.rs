@@ -20,7 +20,7 @@ struct Crate {
 }
 
 /// The crates from the ground up. Each may use those before it at most, in tests and benches too.
-const CRATES: [Crate; 12] = [
+const CRATES: [Crate; 13] = [
     Crate { name: "webshop-pycompat", folder: "products/pycompat", uses: &[] },
     Crate { name: "webshop-products", folder: "products/catalog", uses: &["webshop-pycompat"] },
     Crate { name: "webshop-env", folder: "env", uses: &["webshop-pycompat", "webshop-products"] },
@@ -74,6 +74,7 @@ const CRATES: [Crate; 12] = [
             "webshop-training",
         ],
     },
+    Crate { name: "webshop-python", folder: "python", uses: &["webshop-products", "webshop-env"] },
     Crate {
         name: "webshop",
         folder: ".",

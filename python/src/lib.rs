@@ -1,0 +1,24 @@
+//! The shop as a Python extension module, `webshop._native`.
+//!
+//! A [`Shop`] is opened from its arguments and pickles as them; equal arguments share one index in a process. A
+//! [`Session`] is one episode. Calls that compute run detached from the interpreter.
+//!
+//! Everything that follows an interface of a Python library is written in Python, in `webshop/`.
+
+mod convert;
+mod goals;
+mod open;
+mod session;
+mod shop;
+
+use pyo3::prelude::*;
+use session::Session;
+use shop::Shop;
+
+/// The native part of `webshop`.
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Shop>()?;
+    module.add_class::<Session>()
+}

@@ -1,0 +1,86 @@
+"""The dictionaries that the library returns."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+Split = Literal["train", "validation", "test", "all"]
+SplitRule = Literal["by-family", "by-product", "paper", "verl-agent"]
+Observation = Literal["text", "text_rich", "html"]
+
+
+class AvailableActions(TypedDict):
+    """What can be done on a page."""
+
+    has_search_bar: bool
+    clickables: list[str]
+
+
+class Hit(TypedDict):
+    """A result of a search; the price in dollars, the score that of BM25."""
+
+    asin: str
+    title: str
+    price: float
+    score: float
+
+
+class WantedOption(TypedDict):
+    """A required option value; human goals have no names."""
+
+    name: str | None
+    value: str
+
+
+class Goal(TypedDict):
+    """An instruction and the criteria of its reward; the price limit in cents."""
+
+    id: int
+    product: int
+    asin: str
+    department: str
+    query: str
+    title: str
+    product_category: str
+    instruction: str
+    attributes: list[str]
+    options: list[WantedOption]
+    price_limit: int | None
+    weight: float
+    style: Literal["human", "synthetic"]
+
+
+class RewardBreakdown(TypedDict):
+    """How many requirements a purchase meets, the factor for the kind of product, and the reward, 0 to 1."""
+
+    query_match: bool
+    category_match: bool
+    shared_nouns: int
+    goal_nouns: int
+    attribute_matches: int
+    n_attributes: int
+    option_matches: int
+    n_options: int
+    price_ok: bool
+    r_type: float
+    total: float
+
+
+class Explanation(TypedDict):
+    """A purchase, requirement by requirement; `paid` and `limit` in dollars, `text` for people."""
+
+    reward: float
+    breakdown: RewardBreakdown
+    text: str
+    attributes: list[tuple[str, bool]]
+    options: list[tuple[str, str | None]]
+    paid: float
+    limit: float | None
+
+
+class Purchase(TypedDict):
+    """A product, the values of its options by name, and the labels to click on its page to select them."""
+
+    asin: str
+    options: dict[str, str]
+    clicks: list[str]

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds the Python package in a fresh virtual environment, checks its types and runs its tests. By hand: it compiles the
+# shop with the package's own features. The argument is a profile of cargo, by default `dev`; `release` is what users get.
+set -euo pipefail
+cd "$(dirname "$0")/../python"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+python3 -m venv "$work/env"
+bin="$work/env/bin"
+"$bin/pip" install --quiet --requirement requirements-test.txt
+"$bin/maturin" build --quiet --profile "${1:-dev}" --interpreter "$bin/python" --out "$work/wheel"
+ls -lh "$work/wheel"
+"$bin/pip" install --quiet --no-deps "$work"/wheel/*.whl
+
+# Away from the sources, so that the installed package is meant.
+cp -r tests pyproject.toml "$work/"
+cd "$work"
+"$bin/python" -m mypy --strict -p webshop
+"$bin/pyright" --pythonpath "$bin/python" env/lib/python3*/site-packages/webshop
+"$bin/python" -m pytest -q tests
