@@ -18,11 +18,13 @@ use webshop_products::Seed;
 use webshop_training::TrainedModel;
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
+use crate::args::shard::Shard;
 
 pub(crate) use local::{Finished, run_model};
+pub(crate) use tasks::Tasks;
 
 /// Flags that `--site` excludes, by clap's ids.
-const NOT_AT_A_SITE: [&str; 16] = [
+const NOT_AT_A_SITE: [&str; 17] = [
     "base_url",
     "checkpoint",
     "source",
@@ -39,12 +41,14 @@ const NOT_AT_A_SITE: [&str; 16] = [
     "max_turn_tokens",
     "constrained",
     "out",
+    "shard",
 ];
 
 /// Printed below the flags.
 const EXAMPLES: &str = "Examples:
   webshop rollout --policy rule --episodes 20 --out rule.jsonl
   webshop rollout --policy lm --checkpoint runs/first --json > first.json
+  webshop rollout --policy lm --checkpoint runs/first --shard 1/4 --out 1.jsonl
   webshop rollout --policy remote --base-url http://localhost:8000/v1 --model NAME --out remote.jsonl
 
 Exit codes: 0 done, 2 error or failed episodes, 130 interrupted by Ctrl-C (policy remote).";
@@ -69,6 +73,10 @@ pub(crate) struct RolloutArgs {
     /// convert` read it
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
+    /// Run only the I-th of N contiguous parts of the episodes, as one of several jobs; `webshop merge` puts the files of all
+    /// parts together
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     #[command(flatten)]
     episodes: EpisodesArgs,
     #[command(flatten)]
@@ -76,7 +84,8 @@ pub(crate) struct RolloutArgs {
 }
 
 /// Runs the episodes with the policy that the flags name.
-pub(crate) fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
+    args.episodes.tasks.shard = args.shard;
     if let Some(site) = &args.site {
         return site::run(site, args.policy, &args.episodes);
     }

@@ -1,5 +1,6 @@
 //! `webshop train`: a whole training run, from initial weights to the report.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ use webshop_training::{Evaluation, RunFolder, RunSummary, TrainingError, read_js
 use crate::args::cache::CacheArgs;
 use crate::args::compute::ComputeArgs;
 use crate::args::experiment::ExperimentArgs;
+use crate::arguments;
 use crate::ctrl_c::stop_on_ctrl_c;
 use crate::output::outln;
 use crate::progress::observer;
@@ -113,17 +115,18 @@ fn resume(folder: &Path, seed: Option<u64>) -> anyhow::Result<(RunFolder, Config
     Ok((run, config))
 }
 
-/// The command line of this process, quoted where a shell needs it.
+/// The command line of [`crate::main`], quoted where a shell needs it.
 fn command_line() -> String {
     let needs_no_quotes = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
-    let quoted = |argument: String| {
+    let quoted = |argument: &OsString| {
+        let argument = argument.to_string_lossy();
         if !argument.is_empty() && argument.chars().all(needs_no_quotes) {
-            argument
+            argument.into_owned()
         } else {
             format!("'{}'", argument.replace('\'', "'\\''"))
         }
     };
-    let arguments = std::env::args().skip(1).map(quoted);
+    let arguments = arguments::kept().iter().skip(1).map(quoted);
     std::iter::once("webshop".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 

@@ -4,11 +4,12 @@ use webshop_agent::PromptFormat;
 use webshop_training::GenerationOptions;
 
 use super::compute::ComputeArgs;
+use super::shard::Shard;
 use super::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 
-/// Which episodes, shared by `rollout` and `eval`.
+/// Which goals, in which shop.
 #[derive(clap::Args)]
-pub(crate) struct EpisodesArgs {
+pub(crate) struct TasksArgs {
     #[command(flatten)]
     pub(crate) shop: RuledShopArgs,
     /// Split that the goals are taken from
@@ -19,6 +20,16 @@ pub(crate) struct EpisodesArgs {
     /// Number of episodes, one per goal, in the split's fixed order; at most one for each goal of the split
     #[arg(long, default_value_t = 300, value_name = "N")]
     pub(crate) episodes: usize,
+    /// The part of these goals; a flag of `rollout` only.
+    #[arg(skip)]
+    pub(crate) shard: Option<Shard>,
+}
+
+/// Which episodes, shared by `rollout` and `eval`.
+#[derive(clap::Args)]
+pub(crate) struct EpisodesArgs {
+    #[command(flatten)]
+    pub(crate) tasks: TasksArgs,
     /// Seed of all random draws of the policy
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) seed: u64,

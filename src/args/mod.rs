@@ -9,4 +9,5 @@ pub(crate) mod experiment;
 pub(crate) mod observation;
 pub(crate) mod rules;
 pub(crate) mod server;
+pub(crate) mod shard;
 pub(crate) mod shop;

@@ -53,7 +53,7 @@ fn run_lanes(
     out: Option<&Path>,
 ) -> anyhow::Result<Finished> {
     let mut file = out.map(EpisodeFile::create).transpose()?;
-    let tasks = Tasks::open(args)?;
+    let tasks = Tasks::open(&args.tasks)?;
     let start = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.tasks.len() as u64, 0);

@@ -69,7 +69,7 @@ pub(crate) fn run(remote: &RemoteArgs, args: &EpisodesArgs, out: Option<&Path>) 
         bail!("`{}` already exists; continue it with `--resume`, or name another file", path.display());
     }
     let new = out.filter(|_| !remote.resume).map(EpisodeFile::create).transpose()?;
-    let tasks = Tasks::open(args)?;
+    let tasks = Tasks::open(&args.tasks)?;
     let n_tasks = tasks.tasks.len();
     let (observer, stop) = (observer(), stop_on_ctrl_c("stopping the running episodes")?);
     let mut progress = Progress {

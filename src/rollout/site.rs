@@ -49,14 +49,14 @@ fn run_policy<P>(site: &Site, policy: &P, args: &EpisodesArgs) -> anyhow::Result
 where
     P: PagePolicy + Clone + Send + Sync + 'static,
 {
-    if args.episodes == 0 {
+    if args.tasks.episodes == 0 {
         bail!("there is no episode to run: `--episodes` is 0");
     }
     let config =
-        SiteConfig { n_sessions: args.episodes, max_steps: args.max_steps, page_timeout: PAGE_TIMEOUT };
+        SiteConfig { n_sessions: args.tasks.episodes, max_steps: args.max_steps, page_timeout: PAGE_TIMEOUT };
     let start = std::time::Instant::now();
     let observer = observer();
-    observer.begin(policy.name(), args.episodes as u64, 0);
+    observer.begin(policy.name(), args.tasks.episodes as u64, 0);
     let outcomes = run_at_site(site, policy, config, &mut |n| observer.advance(n as u64, ""));
     observer.end();
     let outcomes = outcomes?;
@@ -72,7 +72,7 @@ where
         goal_fingerprint: None,
         site: Some(SiteInfo {
             url: site.url().into(),
-            failed_sessions: args.episodes - episodes.len(),
+            failed_sessions: args.tasks.episodes - episodes.len(),
             not_comparable: "the goals and rules of a site are unknown".into(),
         }),
         remote: None,

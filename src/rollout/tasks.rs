@@ -9,7 +9,7 @@ use webshop_evaluation::Summary;
 use webshop_products::{GoalSet, Split};
 use webshop_training::TaskSet;
 
-use crate::args::episodes::EpisodesArgs;
+use crate::args::episodes::{EpisodesArgs, TasksArgs};
 use crate::result_file::RolloutResult;
 
 /// A shop, and one task for each of the chosen goals.
@@ -19,14 +19,21 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Opens the shop and takes the first goals of the split's fixed order; at least one.
-    pub(crate) fn open(args: &EpisodesArgs) -> anyhow::Result<Self> {
+    /// Opens the shop and takes the first goals of the split's fixed order, or their part; at least one.
+    pub(crate) fn open(args: &TasksArgs) -> anyhow::Result<Self> {
         let shop = args.shop.open_split_by(args.split_rule.rule())?;
         let ground = TaskSet::of_shop(shop);
         let split = Split::from(args.split);
-        let goals = ground.held_out(split, args.episodes);
+        let mut goals = ground.held_out(split, args.episodes);
         if goals.is_empty() {
             bail!("there is no episode to run: `--episodes` is 0, or the split `{split}` has no goals");
+        }
+        if let Some(shard) = args.shard {
+            let range = shard.range(goals.len());
+            if range.is_empty() {
+                bail!("there is no episode in this part of {}; take fewer parts", goals.len());
+            }
+            goals = goals[range].to_vec();
         }
         let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
         let tasks =
@@ -52,7 +59,7 @@ impl Tasks {
             policy: policy.into(),
             seed: args.seed,
             summary,
-            split: Some(args.split.into()),
+            split: Some(args.tasks.split.into()),
             split_rule: Some(goals.split_rule()),
             leak: leak(goals),
             goal_fingerprint: Some(goals.fingerprint().into()),

@@ -74,7 +74,6 @@ const CRATES: [Crate; 13] = [
             "webshop-training",
         ],
     },
-    Crate { name: "webshop-python", folder: "python", uses: &["webshop-products", "webshop-env"] },
     Crate {
         name: "webshop",
         folder: ".",
@@ -90,6 +89,11 @@ const CRATES: [Crate; 13] = [
             "webshop-training",
             "webshop-report",
         ],
+    },
+    Crate {
+        name: "webshop-python",
+        folder: "python",
+        uses: &["webshop-products", "webshop-env", "webshop-evaluation", "webshop"],
     },
 ];
 
