@@ -1,16 +1,24 @@
 //! The shop as a Python extension module, `webshop._native`.
 //!
 //! A [`Shop`] is opened from its arguments and pickles as them; equal arguments share one index in a process. A
-//! [`Session`] is one episode. Calls that compute run detached from the interpreter.
+//! [`Session`] is one episode, [`Lanes`] many that step together, [`Episode`] a recorded one. Calls that compute run detached from the interpreter.
 //!
 //! Everything that follows an interface of a Python library is written in Python, in `webshop/`.
 
+#[cfg(feature = "command-line")]
+mod command_line;
 mod convert;
+mod episode;
 mod goals;
+mod info;
+mod lanes;
+mod observation;
 mod open;
 mod session;
 mod shop;
 
+use episode::Episode;
+use lanes::Lanes;
 use pyo3::prelude::*;
 use session::Session;
 use shop::Shop;
@@ -20,5 +28,10 @@ use shop::Shop;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Shop>()?;
-    module.add_class::<Session>()
+    module.add_class::<Session>()?;
+    module.add_class::<Lanes>()?;
+    module.add_class::<Episode>()?;
+    #[cfg(feature = "command-line")]
+    module.add_function(wrap_pyfunction!(command_line::main, module)?)?;
+    Ok(())
 }

@@ -2,16 +2,18 @@
 
 use crate::convert::{available, breakdown, value_error};
 use crate::goals::goal_id;
+use crate::info::Info;
+use crate::observation::{observation_mode, observe};
 use crate::shop::Shop;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 use std::sync::Arc;
-use webshop_env::{Action, EnvConfig, ObservationMode, RewardBreakdown, ShopEnv, StepInfo};
+use webshop_env::{Action, EnvConfig, ObservationMode, RewardBreakdown, Session as State, ShopEnv, StepInfo};
 
 /// One episode: a goal and a place in the shop.
 ///
-/// goal: its number. max_steps: the number of actions after which the episode is truncated. Raises ValueError for a
-/// goal that there is not. One thread at a time may use a session; another gets RuntimeError.
+/// goal: its number. max_steps: the number of actions after which the episode is truncated. name: the name in URLs, by
+/// default the goal's number. Raises ValueError for a goal that there is not. One thread at a time may use a session; another gets RuntimeError.
 #[pyclass(module = "webshop")]
 pub(crate) struct Session {
     shop: Py<Shop>,
@@ -36,14 +38,14 @@ impl Session {
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (shop, goal=0, *, max_steps=15))]
-    fn new(py: Python<'_>, shop: Py<Shop>, goal: i64, max_steps: u32) -> PyResult<Self> {
+    #[pyo3(signature = (shop, goal=0, *, max_steps=15, name=None))]
+    fn new(py: Python<'_>, shop: Py<Shop>, goal: i64, max_steps: u32, name: Option<&str>) -> PyResult<Self> {
         let inner = Arc::clone(&shop.get().inner);
         let goal = goal_id(&inner, goal)?;
         let config = EnvConfig { max_steps, observation: ObservationMode::Text };
         let env = py.detach(|| {
             let mut env = ShopEnv::new(inner, config);
-            env.reset(goal);
+            env.resume(name.map_or_else(|| State::start(goal), |name| State::start_as(name, goal)));
             env
         });
         Ok(Session::at(shop, env))
@@ -85,6 +87,13 @@ impl Session {
     #[getter]
     fn html(&self) -> String {
         self.env.page().html()
+    }
+
+    /// The page in a form of observations: "text", "text_rich", "html", "json" (its fields) or "url".
+    ///
+    /// Raises ValueError for another name.
+    fn observe(&self, observation: &str) -> PyResult<String> {
+        observe(&self.env, observation_mode(observation)?)
     }
 
     /// The page's address in the original's site.
@@ -163,6 +172,13 @@ impl Session {
     #[getter]
     fn digest(&self) -> String {
         self.env.session().digest().to_string()
+    }
+
+    /// What the last step is described by: goal, instruction, noop, step, digest, available_actions, and after a purchase
+    /// reward_parts, as the properties of these names or `available` and `breakdown`. New objects each time.
+    #[getter]
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        Info::new(&self.env, &self.info).into_dict(py)
     }
 
     /// The state as bytes, some 60 and the query.

@@ -166,6 +166,14 @@ impl Shop {
         Ok(dict)
     }
 
+    /// Checks whether the shop is fit for training: thirteen properties, each with its measured numbers. Takes seconds.
+    ///
+    /// Raises ValueError if the checks cannot be run, as in a shop without goals.
+    fn validate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let checks = py.detach(|| webshop_evaluation::validate(&self.inner)).map_err(value_error)?;
+        from_json(py, &checks)
+    }
+
     /// The product and the options, by name, that earn the most for a goal, and the labels to click on the product's
     /// page to select them: what an oracle buys.
     ///

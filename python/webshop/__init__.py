@@ -1,44 +1,58 @@
 """A deterministic shop for agents: products, goals, search, rewards, and Gymnasium environments.
 
 A `Shop` is opened once and shared; a `Session` is one episode in it. `WebShopEnv` and `WebShopVectorEnv` are
-Gymnasium environments, registered as `WebShop/Text-v0`, `WebShop/TextRich-v0` and `WebShop/Html-v0`.
+Gymnasium environments, registered as `WebShop/Text-v0`, `WebShop/TextRich-v0`, `WebShop/Html-v0` and
+`WebShop/Json-v0`. An `Episode` is a recorded one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from os import PathLike
 
 from gymnasium.envs.registration import register
 
-from webshop._native import Session, Shop, __version__
+from webshop._native import Episode, Session, Shop, __version__
 from webshop._types import (
     AvailableActions,
+    Check,
     Explanation,
     Goal,
     Hit,
+    Info,
+    Observation,
+    Purchase,
     RewardBreakdown,
     Split,
     SplitRule,
     WantedOption,
 )
-from webshop.envs import Unicode, WebShopEnv
+from webshop.envs import WebShopEnv
+from webshop.spaces import Unicode
+from webshop.vector import WebShopVectorEnv
 
 __all__ = [
     "AvailableActions",
+    "Check",
+    "Episode",
     "Explanation",
     "Goal",
     "Hit",
+    "Info",
+    "Purchase",
     "RewardBreakdown",
     "Session",
     "Shop",
     "Unicode",
     "WantedOption",
     "WebShopEnv",
+    "WebShopVectorEnv",
     "__version__",
+    "episodes",
     "explain",
     "goal_for_seed",
     "search",
+    "validate",
 ]
 
 
@@ -57,15 +71,28 @@ def goal_for_seed(shop: Shop, split: Split, seed: int, splits: SplitRule = "by-f
     return shop.goal_for_seed(split, seed, splits)
 
 
-_OBSERVATIONS: dict[str, Literal["text", "text_rich", "html"]] = {
-    "Text": "text",
-    "TextRich": "text_rich",
-    "Html": "html",
-}
+def validate(shop: Shop) -> list[Check]:
+    """`Shop.validate`: whether the shop is fit for training, property by property."""
+    return shop.validate()
+
+
+def episodes(file: str | PathLike[str]) -> Iterator[Episode]:
+    """The episodes of a file of `webshop rollout --out`, one after another.
+
+    Raises OSError if the file cannot be read, and ValueError for a line that is no episode.
+    """
+    with open(file, encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                yield Episode.read(line)
+
+
+_OBSERVATIONS: dict[str, Observation] = {"Text": "text", "TextRich": "text_rich", "Html": "html", "Json": "json"}
 for _name, _observation in _OBSERVATIONS.items():
     register(
         id=f"WebShop/{_name}-v0",
         entry_point="webshop.envs:WebShopEnv",
+        vector_entry_point="webshop.vector:WebShopVectorEnv",
         kwargs={"observation": _observation},
         nondeterministic=False,
     )

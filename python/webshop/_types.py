@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 Split = Literal["train", "validation", "test", "all"]
 SplitRule = Literal["by-family", "by-product", "paper", "verl-agent"]
-Observation = Literal["text", "text_rich", "html"]
+Observation = Literal["text", "text_rich", "html", "json", "url"]
 
 
 class AvailableActions(TypedDict):
@@ -84,3 +84,26 @@ class Purchase(TypedDict):
     asin: str
     options: dict[str, str]
     clicks: list[str]
+
+
+class Check(TypedDict):
+    """A property of a shop: whether it holds, and the measured numbers."""
+
+    check: str
+    passed: bool
+    measured: str
+
+
+class _Info(TypedDict):
+    goal: int
+    instruction: str
+    noop: str | None
+    step: int
+    digest: str
+    available_actions: AvailableActions
+
+
+class Info(_Info, total=False):
+    """What a step is described by; `reward_parts` only after a purchase."""
+
+    reward_parts: RewardBreakdown

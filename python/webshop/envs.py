@@ -2,65 +2,51 @@
 
 from __future__ import annotations
 
-import string
+import copy
 from typing import Any, Literal, get_args
 
 import gymnasium
-import numpy as np
 
 from webshop._native import Session, Shop
 from webshop._types import Observation, Split, SplitRule
+from webshop.spaces import Unicode
 
-__all__ = ["Unicode", "WebShopEnv"]
+__all__ = ["WebShopEnv", "open_goals"]
 
 
-class Unicode(gymnasium.Space[str]):
-    """Every `str`.
-
-    Samples are searches, so that a random agent acts. Arrays of a fixed length cannot hold it: `AsyncVectorEnv` needs
-    `shared_memory=False`.
-    """
-
-    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
-        super().__init__(shape=None, dtype=None, seed=seed)
-
-    @property
-    def is_np_flattenable(self) -> bool:
-        """False: a text has no fixed length."""
-        return False
-
-    def sample(
-        self, mask: Any | None = None, probability: Any | None = None
-    ) -> str:
-        """A search for three letters. Raises ValueError if a mask or probabilities are given, which texts have not."""
-        if mask is not None or probability is not None:
-            raise ValueError("a Unicode space has neither a mask nor probabilities")
-        letters = self.np_random.integers(0, len(string.ascii_lowercase), size=3)
-        return f"search[{''.join(string.ascii_lowercase[at] for at in letters)}]"
-
-    def contains(self, x: Any) -> bool:
-        """Whether x is a `str`."""
-        return isinstance(x, str)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Unicode)
-
-    def __repr__(self) -> str:
-        return "Unicode()"
+def open_goals(
+    catalog: str,
+    shop: Shop | None,
+    split: Split,
+    splits: SplitRule,
+    render_mode: str | None,
+    arguments: dict[str, Any],
+) -> tuple[Shop, list[int]]:
+    """The shop of an environment's arguments, and the goals of the split. Raises ValueError as the environments do."""
+    if render_mode not in (None, "ansi"):
+        raise ValueError(f"unknown render mode `{render_mode}`; use `ansi` or None")
+    if shop is not None and (arguments or catalog != "100"):
+        raise ValueError("give a shop or the arguments of one, not both")
+    shop = Shop(catalog, **arguments) if shop is None else shop
+    goals = shop.goals(split, splits)
+    if not goals:
+        raise ValueError(f"the split `{split}` has no goals")
+    return shop, goals
 
 
 class WebShopEnv(gymnasium.Env[str, str]):
     """One episode of the shop after another.
 
-    Observations are pages as text, actions `search[words]` or `click[label]`. The reward is that of a purchase, 0 to 1,
-    and 0 otherwise. An episode terminates by a purchase and is truncated after `max_steps` actions.
+    Observations are pages as texts, actions `search[words]` or `click[label]`. The reward is that of a purchase, 0 to 1,
+    and 0 otherwise. An episode terminates by a purchase and is truncated after `max_steps` actions. Infos are those of
+    `Session.info`.
 
     Args:
         catalog: "100", "1000", or a folder with the original's three JSON files.
         shop: an open shop, instead of `catalog` and the keywords of `Shop`.
         split: the goals that episodes are drawn from.
         splits: the rule that divides the goals.
-        observation: "text", "text_rich" or "html".
+        observation: "text", "text_rich", "html", "json" or "url".
         max_steps: actions after which an episode is truncated.
         render_mode: None or "ansi", the page with its clickable pieces marked.
         **arguments: keywords of `Shop`.
@@ -84,16 +70,10 @@ class WebShopEnv(gymnasium.Env[str, str]):
         **arguments: Any,
     ) -> None:
         if observation not in get_args(Observation):
-            raise ValueError(f"unknown observation `{observation}`; use `text`, `text_rich` or `html`")
-        if render_mode not in (None, "ansi"):
-            raise ValueError(f"unknown render mode `{render_mode}`; use `ansi` or None")
-        if shop is not None and (arguments or catalog != "100"):
-            raise ValueError("give a shop or the arguments of one, not both")
-        self.shop = Shop(catalog, **arguments) if shop is None else shop
-        self.goals = self.shop.goals(split, splits)
-        if not self.goals:
-            raise ValueError(f"the split `{split}` has no goals")
-        self.split, self.splits = split, splits
+            raise ValueError(f"unknown observation `{observation}`; use one of {', '.join(get_args(Observation))}")
+        self.shop, self.goals = open_goals(catalog, shop, split, splits, render_mode, arguments)
+        self.split: Split = split
+        self.splits: SplitRule = splits
         self.observation: Observation = observation
         self.max_steps = max_steps
         self.render_mode = render_mode
@@ -133,7 +113,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
             else:
                 goal = self.goals[int(self.np_random.integers(len(self.goals)))]
             self._session = Session(self.shop, goal, max_steps=self.max_steps)
-        return self._observe(), self._info()
+        return self._session.observe(self.observation), dict(self._session.info)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Takes one action.
@@ -143,7 +123,8 @@ class WebShopEnv(gymnasium.Env[str, str]):
             RuntimeError: before the first reset.
         """
         session = self.session.step(action)
-        return self._observe(), session.reward, session.terminated, session.truncated, self._info()
+        info: dict[str, Any] = dict(session.info)
+        return session.observe(self.observation), session.reward, session.terminated, session.truncated, info
 
     def render(self) -> str | None:
         """The page with its clickable pieces marked; None without a render mode."""
@@ -161,32 +142,8 @@ class WebShopEnv(gymnasium.Env[str, str]):
         """n independent environments in this state, which share the shop."""
         copies = []
         for session in self.session.fork(n):
-            copy = WebShopEnv(
-                shop=self.shop,
-                split=self.split,
-                splits=self.splits,
-                observation=self.observation,
-                max_steps=self.max_steps,
-                render_mode="ansi" if self.render_mode == "ansi" else None,
-            )
-            copy._session = session
-            copies.append(copy)
+            one = copy.copy(self)
+            one._session = session
+            one.np_random = copy.deepcopy(self.np_random)
+            copies.append(one)
         return copies
-
-    def _observe(self) -> str:
-        session = self.session
-        if self.observation == "text":
-            return session.text
-        return session.text_rich if self.observation == "text_rich" else session.html
-
-    def _info(self) -> dict[str, Any]:
-        session = self.session
-        return {
-            "goal": session.goal,
-            "instruction": session.instruction,
-            "available_actions": session.available,
-            "noop": session.noop,
-            "step": session.steps,
-            "reward_parts": session.breakdown,
-            "digest": session.digest,
-        }

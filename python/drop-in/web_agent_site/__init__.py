@@ -1,0 +1,1 @@
+"""The original WebShop's module names; the environment is `webshop.legacy`."""

@@ -1,0 +1,3 @@
+"""Paths of the original; None is an embedded catalog."""
+
+DEFAULT_FILE_PATH = None

@@ -1,0 +1,154 @@
+//! Many episodes that take one step in one call.
+
+use crate::convert::value_error;
+use crate::goals::goal_id;
+use crate::info::Info;
+use crate::observation::observation_mode;
+use crate::shop::Shop;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::Arc;
+use webshop_env::{Action, EnvConfig, VecEnv};
+use webshop_products::GoalId;
+
+/// Texts, rewards, terminated, truncated and infos of some lanes: lists, and a dictionary of lists.
+type Columns<'py> =
+    (Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyDict>);
+
+/// n lanes, each an episode; they begin at goal 0.
+///
+/// observation: as of `Session.observe`. threads: 0 for one a core. Raises ValueError for another observation, and for a
+/// shop without goals.
+#[pyclass(module = "webshop._native")]
+pub(crate) struct Lanes {
+    inner: VecEnv,
+    threads: usize,
+    /// With the process that its threads are in: a fork has none.
+    pool: Option<(u32, ThreadPool)>,
+}
+
+impl Lanes {
+    /// Calls `compute` in the pool, which begins with the first call in a process.
+    fn compute<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        compute: impl FnOnce(&mut VecEnv) -> T + Send,
+    ) -> PyResult<T> {
+        let process = std::process::id();
+        if self.pool.as_ref().is_none_or(|(of, _)| *of != process) {
+            let pool = ThreadPoolBuilder::new().num_threads(self.threads).build().map_err(value_error)?;
+            // Dropping the parent's pool would wake threads that do not exist here.
+            std::mem::forget(self.pool.replace((process, pool)));
+        }
+        let (_, pool) = self.pool.as_ref().expect("was just made");
+        let inner = &mut self.inner;
+        Ok(py.detach(|| pool.install(|| compute(inner))))
+    }
+
+    /// # Errors
+    /// `ValueError`, if a lane is not there or is named twice, or there are not as many values as lanes.
+    fn check(&self, lanes: &[usize], n_values: usize) -> PyResult<()> {
+        if lanes.len() != n_values {
+            return Err(value_error(format!("there are {} lanes and {n_values} values", lanes.len())));
+        }
+        let mut seen = vec![false; self.inner.n_lanes()];
+        for &lane in lanes {
+            match seen.get_mut(lane) {
+                None => {
+                    return Err(value_error(format!("there is no lane {lane} of {}", self.inner.n_lanes())));
+                }
+                Some(true) => return Err(value_error(format!("lane {lane} is named twice"))),
+                Some(is_seen) => *is_seen = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes lanes, and reads the columns of these.
+    fn columns<'py>(
+        &mut self,
+        py: Python<'py>,
+        lanes: &[usize],
+        change: impl FnOnce(&mut VecEnv) + Send,
+    ) -> PyResult<Columns<'py>> {
+        let read: Vec<(String, Info)> = self.compute(py, |inner| {
+            change(inner);
+            let read = |&lane: &usize| {
+                let step = &inner.steps()[lane];
+                (step.observation.content(), Info::new(&inner.lanes()[lane], &step.info))
+            };
+            lanes.par_iter().with_min_len(16).map(read).collect()
+        })?;
+        let (texts, infos): (Vec<String>, Vec<Info>) = read.into_iter().unzip();
+        let steps = lanes.iter().map(|&lane| &self.inner.steps()[lane]);
+        Ok((
+            PyList::new(py, texts)?,
+            PyList::new(py, steps.clone().map(|step| step.reward))?,
+            PyList::new(py, steps.clone().map(|step| step.terminated))?,
+            PyList::new(py, steps.map(|step| step.truncated))?,
+            Info::into_columns(py, infos)?,
+        ))
+    }
+}
+
+#[pymethods]
+impl Lanes {
+    #[new]
+    #[pyo3(signature = (shop, n, *, max_steps=15, observation="text", threads=0))]
+    fn new(
+        py: Python<'_>,
+        shop: Py<Shop>,
+        n: usize,
+        max_steps: u32,
+        observation: &str,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let shop = Arc::clone(&shop.get().inner);
+        let first = goal_id(&shop, 0)?;
+        let config = EnvConfig { max_steps, observation: observation_mode(observation)? };
+        let inner = py.detach(|| VecEnv::new(&shop, config, &vec![first; n]));
+        Ok(Lanes { inner, threads, pool: None })
+    }
+
+    /// Starts episodes of goals in as many lanes, and returns the columns of these.
+    ///
+    /// Raises ValueError for a lane or goal that there is not, and for a lane named twice.
+    fn reset<'py>(&mut self, py: Python<'py>, lanes: Vec<usize>, goals: Vec<i64>) -> PyResult<Columns<'py>> {
+        self.check(&lanes, goals.len())?;
+        let known =
+            |(&lane, goal): (&usize, i64)| Ok((lane, goal_id(self.inner.lanes()[lane].shop(), goal)?));
+        let goals: Vec<(usize, GoalId)> = lanes.iter().zip(goals).map(known).collect::<PyResult<_>>()?;
+        self.columns(py, &lanes, |inner| {
+            inner.reset_lanes(&goals);
+        })
+    }
+
+    /// Takes actions in as many lanes, and returns the columns of these.
+    ///
+    /// Raises ValueError for a lane that there is not, and for a lane named twice.
+    fn step<'py>(
+        &mut self,
+        py: Python<'py>,
+        lanes: Vec<usize>,
+        actions: Vec<String>,
+    ) -> PyResult<Columns<'py>> {
+        self.check(&lanes, actions.len())?;
+        self.columns(py, &lanes, |inner| {
+            let parse = |(&lane, text): (&usize, &String)| {
+                (lane, Action::parse(text, inner.lanes()[lane].shop().config().compat))
+            };
+            let actions: Vec<(usize, Action)> = lanes.iter().zip(&actions).map(parse).collect();
+            inner.step_lanes(&actions);
+        })
+    }
+
+    /// The page of a lane with its clickable pieces marked.
+    ///
+    /// Raises ValueError for a lane that there is not.
+    fn render(&self, lane: usize) -> PyResult<String> {
+        self.check(&[lane], 1)?;
+        Ok(self.inner.lanes()[lane].page().text_rich())
+    }
+}
