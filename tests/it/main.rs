@@ -33,5 +33,6 @@ mod cli;
 mod model_cli;
 mod refusals;
 mod remote_cli;
+mod shards;
 mod site_cli;
 mod watch;

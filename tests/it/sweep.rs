@@ -349,7 +349,8 @@ fn an_interrupted_command_goes_on_when_it_is_given_again() {
     let mut log = String::new();
     stderr.read_line(&mut log).expect("a line");
     assert!(log.starts_with("warm start, seed "), "{log}");
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    // As schedulers of jobs ask; `remote_cli` presses Ctrl-C.
+    let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(kill.expect("there is `kill`").success());
     stderr.read_to_string(&mut log).expect("text");
     let Output { code, stdout, .. } = answered(child);
