@@ -13,6 +13,8 @@ A `WebAgentTextEnv` has a server and a browser; several environments may share a
 from __future__ import annotations
 
 import bisect
+import importlib
+import importlib.util
 import itertools
 import os
 import random
@@ -25,15 +27,11 @@ from typing import Any, Literal, get_args
 import webshop
 from webshop._types import Goal, Observation
 
-try:
-    import gym  # pyright: ignore[reportMissingImports]
-except ImportError:
-    # The class of the other library with the same methods.
-    import gymnasium as gym
-
 __all__ = ["END_BUTTON", "SimBrowser", "SimServer", "WebAgentTextEnv", "parse_action"]
 
 END_BUTTON = "Buy Now"
+# gym's class if it is installed, else that of the library with the same methods.
+GymEnv: Any = importlib.import_module("gym" if importlib.util.find_spec("gym") else "gymnasium").Env
 NO_LIMIT = 2**32 - 1
 # What the original takes for the limit of a goal without one, in dollars.
 NO_PRICE_LIMIT = 1_000_000
@@ -171,7 +169,7 @@ class SimBrowser:
         return None if self.session is None else self.session.url
 
 
-class WebAgentTextEnv(gym.Env):  # type: ignore[misc, unused-ignore]
+class WebAgentTextEnv(GymEnv):  # type: ignore[misc]
     """`web_agent_site.envs.WebAgentTextEnv`: `reset` returns (observation, None), `step` four values with info None.
 
     Args:
