@@ -12,8 +12,10 @@ use serde_json::Value;
 
 #[test]
 fn every_verb_explains_itself() {
-    let shopping =
-        ["", "train", "watch", "doctor", "eval", "rollout", "merge", "replay", "convert", "compare", "validate"];
+    let shopping = [
+        "", "train", "watch", "doctor", "eval", "rollout", "merge", "replay", "convert", "compare",
+        "validate",
+    ];
     let looking = ["serve", "health", "mcp", "play", "search", "explain", "trace"];
     let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
     let model = ["model", "model new", "model inspect", "model merge", "model convert"];

@@ -66,7 +66,11 @@ fn what_is_no_rollout_is_refused_and_nothing_is_written() {
         assert!(!out.exists(), "{expected}");
     };
     check(&files[..1], &[], "5 of 11 episodes are in no file; the first is number 1, for goal ");
-    check(&files, &["--catalog", "1000"], "`DIR/2-of-2.jsonl`, line 1: the episode was recorded in another shop");
+    check(
+        &files,
+        &["--catalog", "1000"],
+        "`DIR/2-of-2.jsonl`, line 1: the episode was recorded in another shop",
+    );
     check(&files, &["--split", "train"], " is not among the 11 episodes that the flags name");
 
     let other = dir.path().join("other");
