@@ -2,7 +2,7 @@
 //!
 //! A library, because two programs have it: the binary in `main.rs` and the Python package.
 //!
-//! One file per verb. A verb parses its flags ([`args`] holds those that several verbs share), calls the
+//! One file per verb. A verb parses its flags (`args` holds those that several verbs share), calls the
 //! libraries, and prints: data on stdout, logs and progress on stderr. No algorithm lives here. Exit codes:
 //! 0 done, 1 a check found a difference, 2 error, 130 interrupted after a checkpoint was written.
 

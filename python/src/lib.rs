@@ -1,7 +1,7 @@
 //! The shop as a Python extension module, `webshop._native`.
 //!
-//! A [`Shop`] is opened from its arguments and pickles as them; equal arguments share one index in a process. A
-//! [`Session`] is one episode, [`Lanes`] many that step together, [`Episode`] a recorded one. Calls that compute run detached from the interpreter.
+//! A `Shop` is opened from its arguments and pickles as them; equal arguments share one index in a process. A
+//! `Session` is one episode, `Lanes` many that step together, `Episode` a recorded one. Calls that compute run detached from the interpreter.
 //!
 //! Everything that follows an interface of a Python library is written in Python, in `webshop/`.
 

@@ -10,6 +10,9 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use std::sync::Arc;
 use webshop_env::{Action, EnvConfig, ObservationMode, RewardBreakdown, Session as State, ShopEnv, StepInfo};
 
+/// What `pickle` calls to make a session again, and its arguments: the shop and the snapshot.
+type Pickled<'py> = (Bound<'py, PyAny>, (Py<Shop>, Bound<'py, PyBytes>));
+
 /// One episode: a goal and a place in the shop.
 ///
 /// goal: its number. max_steps: the number of actions after which the episode is truncated. name: the name in URLs, by
@@ -207,9 +210,7 @@ impl Session {
         self.env.fork(n).into_iter().map(copy).collect()
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Py<Shop>, Bound<'py, PyBytes>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Pickled<'py>> {
         let this = slf.borrow();
         let arguments = (this.shop.clone_ref(slf.py()), this.snapshot(slf.py()));
         Ok((slf.get_type().getattr("restore")?, arguments))

@@ -44,7 +44,7 @@ mod tests {
     fn parts_follow_each_other_and_cover_the_list() {
         assert_eq!(ranges(3, 10), [0..3, 3..6, 6..10]);
         assert_eq!(ranges(4, 2), [0..0, 0..1, 1..1, 1..2]);
-        assert_eq!(ranges(1, 5), [0..5]);
+        assert_eq!(Shard { number: 1, of: 1 }.range(5), 0..5);
     }
 
     #[test]
