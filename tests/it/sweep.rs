@@ -281,12 +281,11 @@ fn a_report_shows_the_measured_rates() {
             let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
             summary["learned"]["summary"]["success_rate"].as_f64().expect("a share")
         };
-        format!("{:.1} ", 50.0 * (of_run(0) + of_run(1)))
+        format!("{:.1}", 50.0 * (of_run(0) + of_run(1)))
     };
-    assert!(
-        results[0][1].starts_with(&success("apo")) && results[1][1].starts_with(&success("wsft")),
-        "{results:?}"
-    );
+    // An interval follows unless both seeds have the same.
+    let shown = |row: &[&str]| row[1].split(' ').next().map(String::from);
+    assert_eq!([shown(&results[0]), shown(&results[1])], ["apo", "wsft"].map(|arm| Some(success(arm))));
     assert!(table.contains("Judgements were made once"), "{table}");
     // Every run was judged on test goals and on goals of a shop of its own: two policies of each arm, two of their warm
     // start, eight without a model.

@@ -50,6 +50,10 @@ impl Collection {
     }
 }
 
+/// The sum of a document that holds none of the terms. A score added to it stays as it is, and its sign tells it
+/// from a score that rounds to zero.
+pub(crate) const UNTOUCHED: f64 = -0.0;
+
 /// The share of one term in a document's score.
 pub(crate) fn term_score(weight: f32, tf: u32, inverse_norm: f32) -> f32 {
     saturated(weight, tf as f32 * inverse_norm)

@@ -4,8 +4,7 @@
 //! posting are little for thousands of products and too much for a million, which [`crate::search::pruned`]
 //! serves.
 
-use crate::search::bm25::{Collection, saturated};
-use crate::search::pruned::UNTOUCHED;
+use crate::search::bm25::{Collection, UNTOUCHED, saturated};
 use std::collections::HashMap;
 use std::ops::Range;
 

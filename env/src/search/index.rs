@@ -12,7 +12,7 @@ use crate::search::analyzer::{LuceneTokenizer, analyze};
 use crate::search::bm25::{Collection, SearchExplanation, TermScore, saturated, term_score};
 use crate::search::cache::CachedPostings;
 use crate::search::decoded::DecodedPostings;
-use crate::search::pruned::{BLOCK, OpenTerm, WINDOW};
+use crate::search::open_term::{BLOCK, OpenTerm};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -218,7 +218,7 @@ impl SearchIndex {
                 let sums = (0..).zip(decoded.sums(&terms, self.ids.len()));
                 self.rank(sums.filter(|(_, sum)| sum.is_sign_positive()))
             }
-            Prepared::Bounds(_) => self.search_pruned(self.open_all(&terms), WINDOW),
+            Prepared::Bounds(_) => self.search_pruned(self.open_all(&terms)),
         })
     }
 

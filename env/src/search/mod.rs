@@ -6,6 +6,7 @@ mod cache;
 mod decoded;
 pub(crate) mod index;
 pub(crate) mod memo;
+mod open_term;
 pub(crate) mod porter;
 mod pruned;
 mod standard_tokenizer;

@@ -12,66 +12,31 @@
 //! rounding. The result is therefore a set of candidates within [`SLACK`] of the best, which are summed up again
 //! in the order of the query: the hits are those of a search that scores every document, to the last bit.
 
-use crate::search::bm25::saturated;
+use crate::search::bm25::{UNTOUCHED, saturated};
 use crate::search::index::{Hit, MAX_HITS, SearchIndex};
+use crate::search::open_term::{BLOCK, OpenTerm};
 use std::ops::Range;
 use tantivy::TERMINATED;
-use tantivy::postings::BlockSegmentPostings;
 
 /// Relative tolerance for rounding, about ten times that of the `f32` in which hits are compared.
 const SLACK: f64 = 1e-6;
 
 /// Documents a window: their sums stay in the cache of a core.
-pub(super) const WINDOW: usize = 8_192;
+const WINDOW: usize = 8_192;
 
 /// To look a posting up takes as long as to go through about this many.
 const POSTINGS_PER_LOOK_UP: usize = 12;
 
-/// Postings are decoded in blocks of this many.
-pub(super) const BLOCK: usize = 128;
-
 /// The sums of a window are compared in groups of this many.
 const GROUP: usize = 16;
 
-/// The sum of a document that holds none of the terms. A score added to it stays as it is, and its sign tells it
-/// from a score that rounds to zero.
-pub(super) const UNTOUCHED: f64 = -0.0;
-
-/// A term of a query, positioned at one of its postings.
-#[derive(Clone)]
-pub(super) struct OpenTerm {
-    /// The block of the posting; after the last posting, its document is [`TERMINATED`].
-    pub(super) blocks: BlockSegmentPostings,
-    /// The posting's place in the block.
-    pub(super) at: usize,
-    /// The term's idf times its count in the query.
-    pub(super) weight: f32,
-    /// The greatest score of the term in any document, or a greater number.
-    pub(super) bound: f32,
-}
-
-impl OpenTerm {
-    fn doc(&self) -> u32 {
-        self.blocks.doc(self.at)
-    }
-
-    /// Goes to the first posting from `doc` on, unless it is there or behind already.
-    fn seek(&mut self, doc: u32) {
-        if self.doc() < doc {
-            self.at = self.blocks.seek(doc);
-        }
-    }
-
-    /// How often the term occurs in `doc`, which is not before an earlier one; 0 if it does not.
-    fn frequency_in(&mut self, doc: u32) -> u32 {
-        self.seek(doc);
-        if self.doc() == doc { self.blocks.freq(self.at) } else { 0 }
-    }
-}
-
 impl SearchIndex {
     /// The best products for the terms of a query in their order.
-    pub(super) fn search_pruned(&self, terms: Vec<OpenTerm>, window: usize) -> Vec<Hit> {
+    pub(super) fn search_pruned(&self, terms: Vec<OpenTerm>) -> Vec<Hit> {
+        self.search_in_windows(terms, WINDOW)
+    }
+
+    fn search_in_windows(&self, terms: Vec<OpenTerm>, window: usize) -> Vec<Hit> {
         let candidates = Pruning::new(self, terms.clone(), window).candidates();
         let mut sums = vec![0.0; candidates.len()];
         for mut term in terms {
@@ -289,7 +254,7 @@ mod tests {
             index.prune();
             for (query, expected) in queries.iter().zip(&expected) {
                 let terms = index.open_all(&query_terms(query).unwrap());
-                prop_assert_eq!(&bits(&index.search_pruned(terms, window)), expected, "pruned: {}", query);
+                prop_assert_eq!(&bits(&index.search_in_windows(terms, window)), expected, "pruned: {}", query);
             }
         }
 
@@ -305,7 +270,7 @@ mod tests {
             for (query, expected) in queries.iter().zip(&expected) {
                 let terms = index.open_all(&query_terms(query).unwrap());
                 n_found += Pruning::new(&index, terms.clone(), 256).candidates().len();
-                prop_assert_eq!(&bits(&index.search_pruned(terms, 256)), &bits(expected), "{}", query);
+                prop_assert_eq!(&bits(&index.search_in_windows(terms, 256)), &bits(expected), "{}", query);
             }
             prop_assert!(n_found < queries.len() * 1_000, "{} documents of {}", n_found, queries.len() * 3_000);
         }
